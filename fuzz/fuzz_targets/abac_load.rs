@@ -3,13 +3,14 @@
 
 #![no_main]
 
-use api::abac::{LoadError, LoadOptions, Loaded, load};
-use api::{FileKind, Place, Source};
+use document::{Place, Source};
+use manifests::abac::{LoadError, LoadOptions, LoadedPolicies, load};
+use config::FileKind;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let source = Source { name: "file", bytes };
-    FileKind::recognise(&source);
+    FileKind::detect(&source);
     let lenient = load_bytes(&source, false);
     let strict = load_bytes(&source, true);
     match (&lenient, &strict) {
@@ -36,6 +37,6 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-fn load_bytes(source: &Source<'_>, is_strict: bool) -> Result<Loaded, LoadError> {
+fn load_bytes(source: &Source<'_>, is_strict: bool) -> Result<LoadedPolicies, LoadError> {
     load(source, &LoadOptions { is_strict })
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use authz_webhook::{Extra, MatchCondition, ResourceAttributes, ReviewSpec};
-use cel::{CHECK_COST, COST_LIMIT, Decisions, Environment, Failure, Program, Value};
+use cel::{CHECK_COST, COST_LIMIT, KnownDecisions, Environment, EvalError, Program, Value};
 use libfuzzer_sys::fuzz_target;
 
 use expressions::Choices;
@@ -65,16 +65,16 @@ fn request(data: &[u8]) -> Request {
 }
 
 fn check(source: &str, program: &Program, request: &Request) {
-    let mut decisions = Decisions::default();
+    let mut decisions = KnownDecisions::default();
     let n_answers = answer_all(program, request, &mut decisions, COST_LIMIT);
     assert!(n_answers as u64 * CHECK_COST <= COST_LIMIT, "{source}");
-    assert!(n_answers == 0 || program.reads(1) || program.reads(2), "{source}");
+    assert!(n_answers == 0 || program.reads_variable(1) || program.reads_variable(2), "{source}");
     let variables = request.variables(&decisions);
     let first = program.evaluate(&variables, COST_LIMIT);
     let again = program.evaluate(&variables, COST_LIMIT);
     assert_eq!(shown(&first.result), shown(&again.result), "{source}");
     assert_eq!(first.cost, again.cost, "{source}");
-    if matches!(first.result, Err(Failure::CostLimit)) {
+    if matches!(first.result, Err(EvalError::CostLimit)) {
         return;
     }
     assert!(first.cost <= COST_LIMIT, "{source}");
@@ -86,11 +86,11 @@ fn check(source: &str, program: &Program, request: &Request) {
     assert_eq!(shown(&first.result), shown(&exact.result), "{source}");
     if let Some(less) = first.cost.checked_sub(1) {
         let short = program.evaluate(&variables, less).result;
-        assert!(matches!(short, Err(Failure::CostLimit)), "{source}: {short:?}");
+        assert!(matches!(short, Err(EvalError::CostLimit)), "{source}: {short:?}");
     }
 }
 
-fn shown(result: &Result<Value<'_>, Failure>) -> Result<String, String> {
+fn shown(result: &Result<Value<'_>, EvalError>) -> Result<String, String> {
     let shown = match result {
         Ok(value) => Ok(format!("{}: {value}", value.type_name())),
         Err(error) => Err(error.to_string()),

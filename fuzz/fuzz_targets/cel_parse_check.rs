@@ -22,8 +22,8 @@ fuzz_target!(|source: &str| {
         (Ok(first), Ok(again)) => {
             assert_eq!(first.output_type(), again.output_type());
             assert!(!first.output_type().to_string().is_empty());
-            let refused = first.program().err();
-            assert_eq!(again.program().err(), refused);
+            let refused = first.into_program().err();
+            assert_eq!(again.into_program().err(), refused);
         }
         (Err(first), Err(again)) => {
             assert_eq!(first, again);

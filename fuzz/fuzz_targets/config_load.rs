@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use api::authorization::{LoadOptions, Loaded, Role, assume_regular, effective, load};
-use api::{Place, Source};
+use document::{Place, Source};
+use config::authorization_config::{LoadOptions, Loaded, ServerRole, assume_regular_file, configuration_to_json, load};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 
@@ -13,11 +13,11 @@ fuzz_target!(|bytes: &[u8]| {
     check_places(bytes, &loaded);
     match &loaded.outcome {
         Ok(configuration) => {
-            let first = effective(configuration);
+            let first = configuration_to_json(configuration);
             let again = load_bytes(as_file(&first).as_bytes());
             assert!(again.warnings.is_empty(), "{:?}", again.warnings);
             match again.outcome {
-                Ok(configuration) => assert_eq!(effective(&configuration), first),
+                Ok(configuration) => assert_eq!(configuration_to_json(&configuration), first),
                 Err(error) => panic!("{first}\n{error}"),
             }
         }
@@ -32,7 +32,7 @@ fuzz_target!(|bytes: &[u8]| {
 /// Loads without looking at the file system.
 fn load_bytes(bytes: &[u8]) -> Loaded {
     let options =
-        LoadOptions { role: Role::Delegated, probe: &assume_regular, ..LoadOptions::default() };
+        LoadOptions { role: ServerRole::Delegated, stat_file: &assume_regular_file, ..LoadOptions::default() };
     load(&Source { name: "file", bytes }, &options)
 }
 
@@ -52,11 +52,11 @@ fn check_places(bytes: &[u8], loaded: &Loaded) {
 }
 
 /// A configuration as a file of its own.
-fn as_file(effective: &Value) -> String {
+fn as_file(configuration_to_json: &Value) -> String {
     let mut file = json!({
         "apiVersion": "apiserver.config.k8s.io/v1",
         "kind": "AuthorizationConfiguration",
     });
-    file["authorizers"] = effective["authorizers"].clone();
+    file["authorizers"] = configuration_to_json["authorizers"].clone();
     file.to_string()
 }

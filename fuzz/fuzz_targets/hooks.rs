@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use api::hooks::{Endpoint, HOOKS_MAX, is_hook_configuration, load};
-use api::{Place, Source};
+use document::{Place, Source};
+use config::authorization_hooks::{Endpoint, HOOKS_MAX, is_hook_configuration, load};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

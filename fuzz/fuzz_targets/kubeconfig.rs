@@ -5,7 +5,7 @@
 use std::io;
 use std::path::Path;
 
-use api::{Place, Source};
+use document::{Place, Source};
 use kubeconfig::{Loaded, parse};
 use libfuzzer_sys::fuzz_target;
 

@@ -3,16 +3,18 @@
 
 #![no_main]
 
-use api::manifest::{Manifests, Object, duplicates, lint, read};
-use api::{FileKind, Place, Source, rbac};
+use document::{Place, Source};
+use manifests::{Manifests, Object, duplicate_objects, lint, read};
+use config::FileKind;
+use manifests::rbac;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let source = Source { name: "file", bytes };
-    FileKind::recognise(&source);
+    FileKind::detect(&source);
     let manifests = read(&source);
     check_places(&source, &manifests);
-    for fault in duplicates(&manifests.objects) {
+    for fault in duplicate_objects(&manifests.objects) {
         assert!(!fault.fault.to_string().is_empty());
     }
     // Without the default roles, which take longer to read than all else together.

@@ -2,13 +2,13 @@
 
 #![no_main]
 
+use access_reviews::{Kind, Request, Review, SubjectAccessReview};
 use authz::Decision;
 use libfuzzer_sys::fuzz_target;
-use access_reviews::{Kind, Request, Review, SubjectAccessReview};
 use serde_json::Value;
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = std::str::from_utf8(bytes).map(|line| api::review::read_line("file", 1, line).is_ok());
+    let _ = std::str::from_utf8(bytes).map(|line| access_reviews::review::read_line("file", 1, line).is_ok());
     let Some(quick) = SubjectAccessReview::parse(bytes) else { return };
     let decision = Decision::allow("because");
     let mut written = Vec::new();

@@ -2,9 +2,9 @@
 
 #![no_main]
 
+use api_resources::{Definition, Registry};
 use authn::{FrontProxyHeaders, SigningKey, TokenFile, VerifyingKey};
 use libfuzzer_sys::fuzz_target;
-use api_resources::{Definition, Registry};
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = audit::Policy::read(bytes);

@@ -3,8 +3,8 @@
 
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use codec::{Asked, BodyFormat, Endpoint, Expected, TypeMeta};
+use libfuzzer_sys::fuzz_target;
 
 const KINDS: [(&str, &str, bool); 4] = [
     ("", "ConfigMap", false),

@@ -1,21 +1,13 @@
-//! Everything a change must pass, in the order of how quickly it tells.
+//! Every check that a change must pass.
 
 use std::process::ExitCode;
 
-use crate::{process, setup, test, tidy};
+use crate::{lints, test};
 
-/// Format, lints, documentation, tidy, tests. Stops at the first that fails.
+/// Runs the checks of `cargo xtask test`, and those of the documentation and of the dependencies.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
-    setup::run()?;
-    process::run(&mut process::command("cargo", &["fmt", "--all", "--check"]))?;
-    tidy::run()?;
-    process::run(&mut process::command(
-        "cargo",
-        &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"],
-    ))?;
-    process::run(
-        process::command("cargo", &["doc", "--workspace", "--no-deps"])
-            .env("RUSTDOCFLAGS", "-D warnings"),
-    )?;
-    test::run()
+    test::run_with(|phases| {
+        phases.run("cargo-deny", lints::check_dependencies)?;
+        phases.run("rustdoc", lints::check_documentation)
+    })
 }

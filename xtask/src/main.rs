@@ -8,7 +8,9 @@ mod ci;
 mod conformance;
 mod fixture;
 mod fuzz;
+mod lints;
 mod long;
+mod phases;
 mod process;
 mod setup;
 mod test;
@@ -23,9 +25,9 @@ Usage: cargo xtask <chore>
 
 Chores:
   setup                                  install what the tests need
-  test                                   setup, then every test, then the totals
-  ci                                     format, lints, documentation, tidy and tests
-  tidy                                   rules of the source tree that no compiler checks
+  test                                   setup, rustfmt, tidy, clippy and every test
+  ci                                     test, documentation and licences of dependencies
+  tidy [--update-ratchets]               rules of the source tree that no compiler checks
   conformance [--vectors DIR] [--suite NAME] [-v]
                                          compare with recorded answers of Kubernetes
   conformance --suite http[-NAME] [--server URL --token TOKEN] [--extend-ratchet] [-v]
@@ -57,6 +59,7 @@ fn run(args: &[&str]) -> anyhow::Result<ExitCode> {
         ["test"] => return test::run(),
         ["ci"] => return ci::run(),
         ["tidy"] => tidy::run()?,
+        ["tidy", "--update-ratchets"] => tidy::update_ratchets()?,
         ["conformance", rest @ ..] => return conformance::run(rest),
         ["fixture", rest @ ..] => fixture::run(rest)?,
         ["crash", rest @ ..] => long::CRASH.run(rest)?,
@@ -65,8 +68,8 @@ fn run(args: &[&str]) -> anyhow::Result<ExitCode> {
         ["reload", rest @ ..] => long::RELOAD.run(rest)?,
         ["bench", rest @ ..] => bench::run(rest)?,
         ["fuzz", rest @ ..] => fuzz::run(rest)?,
-        [chore @ ("setup" | "test" | "ci" | "tidy"), ..] => {
-            bail!("`{chore}` takes no arguments\n\n{USAGE}")
+        [chore @ ("setup" | "test" | "ci" | "tidy"), argument, ..] => {
+            bail!("`{chore}` does not take `{argument}`\n\n{USAGE}")
         }
         [unknown, ..] => bail!("unknown chore `{unknown}`\n\n{USAGE}"),
     }
@@ -82,6 +85,6 @@ mod tests {
         let unknown = run(&["tset"]).unwrap_err().to_string();
         assert!(unknown.starts_with("unknown chore `tset`"), "{unknown}");
         let stray = run(&["tidy", "now"]).unwrap_err().to_string();
-        assert!(stray.starts_with("`tidy` takes no arguments"), "{stray}");
+        assert!(stray.starts_with("`tidy` does not take `now`"), "{stray}");
     }
 }

@@ -11,7 +11,7 @@ struct Need {
     install: &'static [&'static str],
 }
 
-/// Everything that `cargo xtask ci` uses today. A test that needs a system package adds its row
+/// Everything that `cargo xtask test` uses today. A test that needs a system package adds its row
 /// here, with `apt-get install --yes PACKAGE` as the command; nothing is listed in advance.
 const NEEDS: &[Need] = &[
     Need {

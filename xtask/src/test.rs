@@ -1,11 +1,12 @@
-//! Runs every test of the repository and prints the totals.
+//! Runs the checks of the source and every test of the repository, and prints the totals.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{ExitCode, Stdio};
 
 use anyhow::Context;
 
-use crate::{process, setup};
+use crate::phases::Phases;
+use crate::{lints, process, setup, tidy};
 
 /// Counts of one or more test binaries.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -15,62 +16,109 @@ struct Totals {
     ignored: u64,
 }
 
-/// The arguments of cargo that run the tests: of the workspace, and of those that are workspaces of
-/// their own, one because it depends on a package that has the name of ours, the others because of how
-/// many they depend on, which they share.
-const RUNS: &[&[&str]] = &[
-    &["test", "--workspace", "--no-fail-fast"],
-    &[
-        "test",
-        "--no-fail-fast",
-        "--manifest-path",
-        "peers/cel-rust/Cargo.toml",
-        "--target-dir",
-        "target/peers",
-    ],
-    &[
-        "test",
-        "--no-fail-fast",
-        "--manifest-path",
-        "peers/kube-rs/Cargo.toml",
-        "--target-dir",
-        "target/peers",
-    ],
-    &[
-        "test",
-        "--no-fail-fast",
-        "--manifest-path",
-        "examples/pod-initializer/Cargo.toml",
-        "--target-dir",
-        "target/peers",
-    ],
+/// One call of cargo that runs tests.
+struct Run {
+    /// The name in the table of phases.
+    phase: &'static str,
+    arguments: &'static [&'static str],
+}
+
+/// The tests of the workspace, and of the packages that are workspaces of their own: one depends on a
+/// package that has the name of one of ours, the others on more packages than the product. Those share
+/// a target folder.
+const RUNS: &[Run] = &[
+    Run { phase: "tests", arguments: &["test", "--workspace", "--no-fail-fast"] },
+    Run {
+        phase: "tests of peers/cel-rust",
+        arguments: &[
+            "test",
+            "--no-fail-fast",
+            "--manifest-path",
+            "peers/cel-rust/Cargo.toml",
+            "--target-dir",
+            "target/peers",
+        ],
+    },
+    Run {
+        phase: "tests of peers/kube-rs",
+        arguments: &[
+            "test",
+            "--no-fail-fast",
+            "--manifest-path",
+            "peers/kube-rs/Cargo.toml",
+            "--target-dir",
+            "target/peers",
+        ],
+    },
+    Run {
+        phase: "tests of pod-initializer",
+        arguments: &[
+            "test",
+            "--no-fail-fast",
+            "--manifest-path",
+            "examples/pod-initializer/Cargo.toml",
+            "--target-dir",
+            "target/peers",
+        ],
+    },
 ];
 
-/// Installs what is missing, runs all tests to the end, and prints `N passed, M failed` as the last
-/// line.
+/// Installs missing tools, checks the source, and runs all tests to the end. The table of phases comes
+/// before the last line, which is `N passed, M failed`.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
-    setup::run()?;
-    let mut totals = Totals::default();
-    let mut is_success = true;
-    for arguments in RUNS {
-        let mut command = process::command("cargo", arguments);
-        let line = process::shown(&command);
-        eprintln!("$ {line}");
-        let mut child = command
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot start `{line}`"))?;
-        if let Some(stdout) = child.stdout.take() {
-            totals.add(&pass_through(BufReader::new(stdout), &mut std::io::stdout().lock())?);
-        }
-        is_success &= child.wait()?.success();
-    }
-    let fault = fault(&totals, is_success);
+    run_with(|_| Ok(()))
+}
+
+/// Like [`run`], with more phases between clippy and the tests.
+///
+/// The phases are ordered by their duration, and the first check that fails ends the run: a wrong
+/// format is reported after seconds, not after the tests.
+pub(crate) fn run_with(
+    more: impl FnOnce(&mut Phases) -> anyhow::Result<()>,
+) -> anyhow::Result<ExitCode> {
+    let phases = &mut Phases::default();
+    let result = check_source(phases).and_then(|()| more(phases)).and_then(|()| run_tests(phases));
+    phases.print();
+    let (totals, fault) = result?;
     if let Some(fault) = &fault {
         eprintln!("error: {fault}");
     }
     println!("{} passed, {} failed", totals.passed, totals.failed);
     Ok(if fault.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn check_source(phases: &mut Phases) -> anyhow::Result<()> {
+    phases.run("setup", setup::run)?;
+    phases.run("rustfmt", lints::check_format)?;
+    phases.run("tidy", tidy::run)?;
+    phases.run("clippy", lints::check_clippy)
+}
+
+/// Runs all tests, whether or not some of them fail, and returns the totals and what is wrong with them.
+fn run_tests(phases: &mut Phases) -> anyhow::Result<(Totals, Option<String>)> {
+    let mut totals = Totals::default();
+    let mut is_success = true;
+    for Run { phase, arguments } in RUNS {
+        let (more, succeeds) = phases.run(phase, || run_cargo(arguments))?;
+        totals.add(&more);
+        is_success &= succeeds;
+    }
+    let fault = fault(&totals, is_success);
+    Ok((totals, fault))
+}
+
+/// The results of the tests that cargo ran, and whether cargo succeeded.
+fn run_cargo(arguments: &[&str]) -> anyhow::Result<(Totals, bool)> {
+    let mut command = process::command("cargo", arguments);
+    let line = process::shown(&command);
+    eprintln!("$ {line}");
+    let mut child =
+        command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot start `{line}`"))?;
+    let totals = match child.stdout.take() {
+        Some(stdout) => pass_through(BufReader::new(stdout), &mut std::io::stdout().lock())?,
+        None => Totals::default(),
+    };
+    Ok((totals, child.wait()?.success()))
 }
 
 impl Totals {

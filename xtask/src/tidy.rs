@@ -10,18 +10,21 @@ mod crate_docs;
 mod dialing;
 mod executed_actions;
 mod file_sizes;
+mod http_crates;
 mod machine_paths;
 mod manifests;
 mod module_names;
 mod packages;
+mod ratchets;
 mod reexports;
 mod rust_text;
+mod serde_derives;
 mod tree;
 
 use std::fmt;
 use std::path::Path;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 
 use crate::process;
 
@@ -72,9 +75,20 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Prints all findings; an error among them is a failure.
+/// Writes the counts that have fallen into the list of ratchets.
+pub(crate) fn update_ratchets() -> anyhow::Result<()> {
+    let root = process::workspace_root();
+    let list = ratchets::updated_list(&tree::read(&root)?)?;
+    std::fs::write(root.join(ratchets::LIST), list)
+        .with_context(|| format!("cannot write `{}`", ratchets::LIST))
+}
+
+/// Prints the counts and all findings; an error among them is a failure.
 pub(crate) fn run() -> anyhow::Result<()> {
-    let findings = check(&process::workspace_root())?;
+    let root = process::workspace_root();
+    let files = tree::read(&root)?;
+    let findings = check(&root, &files)?;
+    eprint!("{}", ratchets::summary(&files));
     for finding in &findings {
         eprintln!("{finding}");
     }
@@ -85,22 +99,25 @@ pub(crate) fn run() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Applies every rule to the tree under `root`.
-fn check(root: &Path) -> anyhow::Result<Vec<Finding>> {
-    let files = tree::read(root)?;
+/// Applies every rule to the files of the tree under `root`.
+fn check(root: &Path, files: &[tree::File]) -> anyhow::Result<Vec<Finding>> {
     let packages = packages::of_workspace(root)?;
     Ok([
-        crate_docs::check(&files, &packages),
+        crate_docs::check(files, &packages),
         arrows::check(&packages, arrows::TABLE),
-        manifests::check(&files, &packages),
-        module_names::check(&files),
-        reexports::check(&files),
-        file_sizes::check(&files, file_sizes::EXCEPTIONS),
-        banned_code::check(&files),
-        executed_actions::check(&files),
-        dialing::check(&files),
-        attack_rows::check(&files),
-        machine_paths::check(&files),
+        arrows::check_used(files, &packages),
+        http_crates::check(&packages),
+        manifests::check(files, &packages),
+        module_names::check(files),
+        reexports::check(files),
+        file_sizes::check(files, file_sizes::EXCEPTIONS),
+        banned_code::check(files),
+        executed_actions::check(files),
+        dialing::check(files),
+        attack_rows::check(files),
+        machine_paths::check(files),
+        serde_derives::check(files),
+        ratchets::check(files),
     ]
     .concat())
 }
@@ -111,7 +128,8 @@ mod tests {
 
     #[test]
     fn the_source_tree_is_tidy() {
-        let findings = check(&process::workspace_root()).unwrap();
+        let root = process::workspace_root();
+        let findings = check(&root, &tree::read(&root).unwrap()).unwrap();
         let errors: Vec<String> = findings
             .iter()
             .filter(|f| f.severity == Severity::Error)

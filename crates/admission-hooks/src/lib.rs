@@ -34,6 +34,7 @@ mod trouble;
 mod connection;
 mod connections;
 mod credentials;
+mod hook_target;
 mod pool;
 mod way;
 
@@ -48,6 +49,7 @@ pub use connection::{CALLS_IN_FLIGHT_MAX, HookEnvironment, RESPONSE_BYTES_MAX, S
 pub use connections::Connections;
 pub use credentials::{Access, AccessTable};
 pub use failure::FailOpenCause;
+pub use hook_target::{HookTargetError, hook_target};
 pub use kinds::{Kinds, Untyped};
 pub use observe::{
     CallReport, ConditionOutcome, ConditionReport, Observe, Phase, RejectionCause, Unobserved,

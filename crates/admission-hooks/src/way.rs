@@ -4,12 +4,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use admission::{ClientConfig, Endpoint};
 use https_client::{
-    BuildError, Client, Fault, FaultKind, HostPort, Place, Resolve, ResolveError, ServiceName,
-    Target,
+    BuildError, Client, Destination, Fault, FaultKind, HostPort, Resolve, ResolveError,
+    ServiceName, Target,
 };
 
 use crate::connection::{ExchangeError, HookEnvironment, Services};
 use crate::credentials::AccessTable;
+use crate::hook_target::hook_target;
 
 /// Who we say we are to hooks.
 const USER_AGENT: &str = "portcullis-admission";
@@ -53,7 +54,7 @@ impl Way {
         let resolver: Option<Arc<dyn Resolve>> = match (&config.endpoint, &surroundings.services) {
             (Endpoint::Service { namespace, name, port }, Some(services)) => {
                 // An unusable bundle is found now, though clients are made for endpoints only.
-                config.target(HTTPS_PORT).map_err(no_client)?;
+                hook_target(config, HTTPS_PORT).map_err(no_client)?;
                 return Ok(Self::Service(Service {
                     services: Arc::clone(services),
                     namespace: namespace.clone(),
@@ -183,7 +184,7 @@ fn build(
     service_port: u16,
     resolver: Option<Arc<dyn Resolve>>,
 ) -> Result<Client, ExchangeError> {
-    let target = config.target(service_port).map_err(no_client)?;
+    let target = hook_target(config, service_port).map_err(no_client)?;
     let target = with_access(target, &surroundings.access);
     let target = Target { user_agent: USER_AGENT, ..target };
     let observe = Arc::clone(&surroundings.observe);
@@ -191,7 +192,7 @@ fn build(
         let message = format!("could not get REST client: {error}");
         match error {
             // The certificate is this server's own, and may be in a file that can not be opened now.
-            BuildError::Identity(_) => {
+            BuildError::ClientCertificate(_) => {
                 ExchangeError::Fault(Fault { kind: FaultKind::Local, message })
             }
             _ => ExchangeError::NoClient(message),
@@ -204,10 +205,10 @@ fn no_client(error: impl std::fmt::Display) -> ExchangeError {
 }
 
 fn with_access(target: Target, access: &AccessTable) -> Target {
-    let (host, port) = match &target.place {
-        Place::Url { host, port, .. } => (host.clone(), port.unwrap_or(HTTPS_PORT)),
-        Place::Service(service) => (service.dns_name(), service.port),
+    let (host, port) = match &target.destination {
+        Destination::Url { host, port, .. } => (host.clone(), port.unwrap_or(HTTPS_PORT)),
+        Destination::Service(service) => (service.dns_name(), service.port),
     };
     let access = access.access(&host, port);
-    Target { credentials: access.credentials, identity: access.identity, ..target }
+    Target { credentials: access.credentials, client_certificate: access.identity, ..target }
 }

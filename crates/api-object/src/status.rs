@@ -171,10 +171,10 @@ impl Status {
         let name = name.get(..name.floor_char_boundary(NAME_BYTES_MAX)).unwrap_or_default();
         let causes = errors.iter().map(|error| Cause {
             reason: error.kind.reason().to_owned(),
-            message: error.body(),
+            message: error.message_without_path(),
             field: error.path.clone(),
         });
-        let rest = errors.rest().map(|message| Cause { message, ..Cause::default() });
+        let rest = errors.omitted_summary().map(|message| Cause { message, ..Cause::default() });
         let details = Details {
             name: name.to_owned(),
             group: kind.group.clone(),

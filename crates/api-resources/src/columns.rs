@@ -67,7 +67,7 @@ pub fn cells(resource: &Resource, tree: &Tree, now: Timestamp) -> Vec<Value> {
 
 fn table(rules: Rules) -> &'static Table {
     use ::admission::ConfigurationKind;
-    use api::rbac::Kind;
+    use manifests::rbac::Kind;
 
     match rules {
         Rules::AdmissionPolicyBinding => &admission::POLICY_BINDING,

@@ -62,7 +62,7 @@ pub(crate) enum Rules {
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
-    Rbac(api::rbac::Kind),
+    Rbac(manifests::rbac::Kind),
     ReplicaSet,
     ResourceQuota,
     Secret,

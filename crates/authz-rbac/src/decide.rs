@@ -1,16 +1,15 @@
 //! Deciding: does some binding grant the request?
 
 use std::collections::HashSet;
-use std::fmt;
 use std::sync::Arc;
 
-use authz::{Attributes, Decision, Reason, ReasonSource, Recorder, User};
+use authz::{Attributes, Decision, RbacBindings, RbacGrant, RbacSubject, Reason, Recorder, User};
 use foldhash::fast::RandomState;
 
 use crate::compiled_role::CompiledRequest;
 use crate::explain;
 use crate::index::{CLUSTER_SCOPE, HeldBinding, RoleId, ScopeId, by_role, in_scope};
-use crate::policy::{Binding, Principal, RoleRef, Subject};
+use crate::policy::{Binding, Principal, Subject};
 use crate::snapshot::{RoleLookupError, Snapshot};
 
 /// The result of searching for a binding that grants a request.
@@ -46,8 +45,8 @@ impl Snapshot {
         };
         match search {
             GrantSearch::Granted(Grant { binding, subject_idx }) => {
-                let source: Arc<Binding> = Arc::clone(binding);
-                Decision::allow(Reason::told_by(source, subject_idx))
+                let bindings: Arc<Binding> = Arc::clone(binding);
+                Decision::allow(Reason::RbacGrant { bindings, number: subject_idx })
             }
             GrantSearch::NotGranted { has_broken_bindings: false } => Decision::no_opinion(""),
             GrantSearch::NotGranted { has_broken_bindings: true } => {
@@ -180,34 +179,30 @@ pub(crate) fn namespace_of<'a>(attributes: &Attributes<'a>) -> &'a str {
     attributes.resource().map_or("", |resource| resource.namespace)
 }
 
-/// The number is the position of the subject. Displays as Kubernetes' reason:
-/// `RBAC: allowed by ClusterRoleBinding "b" of ClusterRole "r" to User "ana"`.
-impl ReasonSource for Binding {
-    fn tell(&self, number: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, namespace) = (self.name(), self.namespace());
-        f.write_str("RBAC: allowed by ")?;
-        match namespace {
-            "" => write!(f, "ClusterRoleBinding {}", go_compat::quote(name))?,
-            namespace => {
-                write!(f, "RoleBinding {}", go_compat::quote(&format!("{name}/{namespace}")))?;
-            }
-        }
-        let RoleRef { kind, name, .. } = &self.role_ref;
-        write!(f, " of {kind} {} to ", go_compat::quote(name))?;
-        match self.subjects.get(number) {
-            Some(subject) => f.write_str(&describe_subject(subject, namespace)),
-            None => Ok(()),
-        }
+/// The number of a grant is the position of the subject.
+impl RbacBindings for Binding {
+    fn grant(&self, number: usize) -> Option<RbacGrant<'_>> {
+        let namespace = self.namespace();
+        let subject = self.subjects.get(number);
+        Some(RbacGrant {
+            binding_namespace: namespace,
+            binding_name: self.name(),
+            role_kind: &self.role_ref.kind,
+            role_name: &self.role_ref.name,
+            subject: subject.map(|subject| to_reason_subject(subject, namespace)),
+            rule_idx: None,
+        })
     }
 }
 
 /// Describes a subject of a binding in `namespace` in Kubernetes' words.
 pub(crate) fn describe_subject(subject: &Subject, namespace: &str) -> String {
-    let name = match subject.kind.as_str() {
-        "ServiceAccount" => format!("{}/{}", subject.name, subject.namespace_in(namespace)),
-        _ => subject.name.clone(),
-    };
-    format!("{} {}", subject.kind, go_compat::quote(&name))
+    to_reason_subject(subject, namespace).to_string()
+}
+
+fn to_reason_subject<'a>(subject: &'a Subject, binding_namespace: &'a str) -> RbacSubject<'a> {
+    let namespace = subject.namespace_in(binding_namespace);
+    RbacSubject { kind: &subject.kind, name: &subject.name, namespace }
 }
 
 #[cfg(test)]

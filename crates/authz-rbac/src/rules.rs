@@ -1,6 +1,8 @@
 //! Matching rules against requests, and listing the rules of a user.
 
-use authz::{Attributes, Failure, NonResourceRule, Resource, ResourceRule, Rules, Target, User};
+use authz::{
+    Attributes, EvaluationErrors, NonResourceRule, Resource, ResourceRule, Rules, Target, User,
+};
 
 use crate::policy::PolicyRule;
 use crate::snapshot::{RoleLookupError, Snapshot, UserBinding};
@@ -173,9 +175,11 @@ impl Snapshot {
         }
         let truncated = listed.is_incomplete.then(|| {
             let n_mebibytes = LISTED_BYTES_MAX >> 20;
-            Failure::message(format!("the rules beyond the first {n_mebibytes} MiB are not listed"))
+            EvaluationErrors::message(format!(
+                "the rules beyond the first {n_mebibytes} MiB are not listed"
+            ))
         });
-        let failures = errors.into_iter().map(Failure::from).chain(truncated);
+        let failures = errors.into_iter().map(EvaluationErrors::from).chain(truncated);
         listed.error = failures.reduce(|mut all, next| {
             all.merge(next);
             all

@@ -1,8 +1,8 @@
-//! The syntax tree: an arena of nodes, macros already expanded.
+//! The abstract syntax tree (AST): an arena of nodes in which macros are already expanded.
 
 use std::sync::Arc;
 
-/// The place of a node in its [`Ast`].
+/// The index of a node in the arena of its [`Ast`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct NodeId(pub(crate) u32);
 
@@ -19,17 +19,17 @@ impl NodeId {
 /// recurse.
 #[derive(Debug, Clone)]
 pub(crate) struct Ast {
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: Vec<AstNode>,
     pub(crate) root: NodeId,
 }
 
 impl Ast {
-    pub(crate) fn kind(&self, id: NodeId) -> &Kind {
+    pub(crate) fn kind(&self, id: NodeId) -> &ExprKind {
         &self.nodes[id.index()].kind
     }
 
-    /// Where the node stands in the source, in code points from the start, as cel-go counts it:
-    /// a call at its `(` or operator, a selection at its dot, an index at its `[`.
+    /// The source offset of the node in code points, as cel-go counts it: a call has the offset of
+    /// its `(` or operator, a selection that of its dot, an index that of its `[`.
     pub(crate) fn offset(&self, id: NodeId) -> u32 {
         self.nodes[id.index()].offset
     }
@@ -39,27 +39,27 @@ impl Ast {
     }
 }
 
-/// One node of the tree.
+/// A node of the AST with its position in the source.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
-    pub(crate) kind: Kind,
+pub(crate) struct AstNode {
+    pub(crate) kind: ExprKind,
     pub(crate) offset: u32,
-    /// What stands for the node in the source; `None` if a macro has made it, or the parser for a
-    /// chain of operators. The call of a macro stands for what it becomes.
+    /// The source text of the node. `None` for nodes that a macro expansion or the balancing of
+    /// `&&` and `||` added. The root of an expansion has the span of the macro call.
     pub(crate) span: Option<Span>,
 }
 
-/// A part of the source text, in bytes.
+/// A byte range of the source text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Span {
     pub(crate) start: u32,
-    /// The byte after the part.
+    /// Exclusive.
     pub(crate) end: u32,
 }
 
-/// What a node is. Operators are calls of functions with cel-go's names (`_==_`, `_&&_`, `_[_]`).
+/// The kinds of AST nodes. Operators are calls of functions with cel-go's names (`_==_`, `_&&_`, `_[_]`).
 #[derive(Debug, Clone)]
-pub(crate) enum Kind {
+pub(crate) enum ExprKind {
     Literal(Literal),
     Ident(Arc<str>),
     Select {
@@ -89,8 +89,8 @@ pub(crate) enum Kind {
     Comprehension(Box<Comprehension>),
 }
 
-impl Kind {
-    /// Visits the nodes right below, in the order of the source as far as there is one.
+impl ExprKind {
+    /// Visits the direct children in source order. Children that a macro added have no such order.
     pub(crate) fn for_each_child(&self, mut visit: impl FnMut(NodeId)) {
         match self {
             Self::Literal(_) | Self::Ident(_) => {}
@@ -130,7 +130,7 @@ pub(crate) struct MapEntry {
     pub(crate) value: NodeId,
     /// Written `?key: value`.
     pub(crate) optional: bool,
-    /// The place of the `:`.
+    /// The source offset of the `:`.
     pub(crate) offset: u32,
 }
 
@@ -141,11 +141,11 @@ pub(crate) struct StructField {
     pub(crate) value: NodeId,
     /// Written `?field: value`.
     pub(crate) optional: bool,
-    /// The place of the `:`.
+    /// The source offset of the `:`.
     pub(crate) offset: u32,
 }
 
-/// What macros become: a fold over a list or a map.
+/// A fold over a list or a map. Macros such as `all` and `map` expand to comprehensions.
 #[derive(Debug, Clone)]
 pub(crate) struct Comprehension {
     pub(crate) iter_range: NodeId,

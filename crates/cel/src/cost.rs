@@ -1,22 +1,22 @@
-//! What evaluation costs, in cel-go's units and with Kubernetes' rates.
+//! The runtime cost of evaluation, in cel-go's units and with Kubernetes' rates.
 
-use crate::function::Cost;
+use crate::function::CostFormula;
 use crate::value::Value;
 
-/// Making a list.
+/// The cost of creating a list.
 pub(crate) const LIST: u64 = 10;
-/// Making a map.
+/// The cost of creating a map.
 pub(crate) const MAP: u64 = 30;
-/// Making a message.
+/// The cost of creating a message.
 pub(crate) const MESSAGE: u64 = 40;
 
-/// The share of a unit that each code point costs when text is traversed.
+/// The cost of each code point when a text is traversed.
 const PER_CODE_POINT: f64 = 0.1;
-/// The share of a unit that each code point of a pattern costs.
+/// The cost of each code point of a regex pattern.
 const PER_PATTERN_CODE_POINT: f64 = 0.25;
 
-/// Functions whose cost Kubernetes defines by name: it holds even where the checker could not
-/// choose an overload.
+/// Functions whose cost Kubernetes defines by name. The cost applies even if the type checker could
+/// not choose an overload.
 const COSTED_BY_NAME: &[&str] = &[
     "check",
     "cidr",
@@ -52,44 +52,44 @@ const COSTED_BY_NAME: &[&str] = &[
     "validate",
 ];
 
-/// Whether a call costs the same when its overload is chosen at run time.
+/// Whether a call keeps its cost when the overload is chosen at run time.
 pub(crate) fn is_costed_by_name(function: &str) -> bool {
     COSTED_BY_NAME.binary_search(&function).is_ok()
 }
 
-/// A traversal of text: rounded up, in floating point exactly as the peer computes it.
+/// The cost of traversing a text, rounded up in floating point exactly as cel-go computes it.
 #[inline]
-pub(crate) fn traversal(code_points: u64) -> u64 {
+pub(crate) fn traversal_cost(code_points: u64) -> u64 {
     match code_points {
         0 => 0,
         1..=10 => 1,
-        n => round_up(n as f64 * PER_CODE_POINT),
+        n => round_up_to_u64(n as f64 * PER_CODE_POINT),
     }
 }
 
-/// The least integer that is not below a positive number; the library's function is a call.
+/// The ceiling of a positive number. `f64::ceil` compiles to a library call, which is slower.
 #[inline]
-fn round_up(number: f64) -> u64 {
+fn round_up_to_u64(number: f64) -> u64 {
     let whole = number as u64;
     whole + u64::from((whole as f64) < number)
 }
 
-fn twice(code_points: u64) -> u64 {
-    round_up(code_points as f64 * 2.0 * PER_CODE_POINT)
+fn double_traversal_cost(code_points: u64) -> u64 {
+    round_up_to_u64(code_points as f64 * 2.0 * PER_CODE_POINT)
 }
 
-/// A search for a pattern.
-pub(crate) fn regex(text: u64, pattern: u64) -> u64 {
-    let text = round_up((1.0 + text as f64) * PER_CODE_POINT);
-    let pattern = round_up(pattern as f64 * PER_PATTERN_CODE_POINT);
+/// The cost of a regex search: sizes in code points.
+pub(crate) fn regex_cost(text: u64, pattern: u64) -> u64 {
+    let text = round_up_to_u64((1.0 + text as f64) * PER_CODE_POINT);
+    let pattern = round_up_to_u64(pattern as f64 * PER_PATTERN_CODE_POINT);
     text.saturating_mul(pattern)
 }
 
-/// The size of an argument: 1 for whatever has no size, errors included.
+/// The size of an argument. Values without a size and errors count as 1.
 #[inline]
-pub(crate) fn size(value: Option<&Value<'_>>) -> u64 {
+pub(crate) fn argument_size(value: Option<&Value<'_>>) -> u64 {
     match value {
-        Some(Value::Optional(Some(inner))) => size(Some(inner)),
+        Some(Value::Optional(Some(inner))) => argument_size(Some(inner)),
         Some(value) => value.size().unwrap_or(1),
         None => 1,
     }
@@ -97,79 +97,83 @@ pub(crate) fn size(value: Option<&Value<'_>>) -> u64 {
 
 /// The cost of `a == b`, or of `a != b` when `negated`; errors are `None`.
 #[inline]
-pub(crate) fn equality(a: Option<&Value<'_>>, b: Option<&Value<'_>>, negated: bool) -> u64 {
+pub(crate) fn equality_cost(a: Option<&Value<'_>>, b: Option<&Value<'_>>, negated: bool) -> u64 {
     if let (Some(Value::String(a)), Some(Value::String(b))) = (a, b) {
-        return strings(a.as_str(), b.as_str());
+        return string_comparison_cost(a.as_str(), b.as_str());
     }
     if let (Some(Value::Opaque(_)), false) = (a, negated) {
         return 1;
     }
-    traversal(size(a).min(size(b)))
+    traversal_cost(argument_size(a).min(argument_size(b)))
 }
 
-/// The cost of comparing two texts: the shorter one decides.
+/// The cost of comparing two texts, which depends on the shorter one.
 #[inline]
-pub(crate) fn strings(a: &str, b: &str) -> u64 {
+pub(crate) fn string_comparison_cost(a: &str, b: &str) -> u64 {
     let shorter = a.len().min(b.len());
     if shorter <= 10 {
         return u64::from(shorter > 0);
     }
     if a.is_ascii() && b.is_ascii() {
-        return traversal(shorter as u64);
+        return traversal_cost(shorter as u64);
     }
-    traversal(code_points(a).min(code_points(b)))
+    traversal_cost(count_code_points(a).min(count_code_points(b)))
 }
 
 /// The cost of traversing a text once.
 #[inline]
-pub(crate) fn text(text: &str) -> u64 {
-    if text.len() <= 10 { u64::from(!text.is_empty()) } else { traversal(code_points(text)) }
+pub(crate) fn text_traversal_cost(text: &str) -> u64 {
+    if text.len() <= 10 {
+        u64::from(!text.is_empty())
+    } else {
+        traversal_cost(count_code_points(text))
+    }
 }
 
 #[inline]
-fn code_points(text: &str) -> u64 {
+fn count_code_points(text: &str) -> u64 {
     if text.is_ascii() { text.len() as u64 } else { text.chars().count() as u64 }
 }
 
-impl Cost {
-    /// The cost of a call. Arguments that are errors stand as null, which has no size either.
+impl CostFormula {
+    /// The cost of a call. An argument that is an error is passed as null, which has no size either.
     #[inline]
-    pub(crate) fn of<'a>(&self, args: &[Value<'a>], result: Option<&Value<'a>>) -> u64 {
-        let arg = |n: usize| size(args.get(n));
+    pub(crate) fn cost_of_call<'a>(&self, args: &[Value<'a>], result: Option<&Value<'a>>) -> u64 {
+        let arg = |n: usize| argument_size(args.get(n));
         match self {
             Self::Unit => 1,
-            Self::Scan(n) => traversal(arg(*n)),
-            Self::ScanTwice(n) => twice(arg(*n)),
-            Self::ScanResultTwice => twice(size(result)),
-            Self::NewList => size(result).saturating_add(1 + LIST),
-            Self::ScanShorter => traversal(arg(0).min(arg(1))),
-            Self::ScanBoth => traversal(arg(0).saturating_add(arg(1))),
-            Self::ScanProduct => traversal(arg(0)).saturating_mul(traversal(arg(1))),
+            Self::Scan(n) => traversal_cost(arg(*n)),
+            Self::ScanTwice(n) => double_traversal_cost(arg(*n)),
+            Self::ScanResultTwice => double_traversal_cost(argument_size(result)),
+            Self::NewList => argument_size(result).saturating_add(1 + LIST),
+            Self::ScanShorter => traversal_cost(arg(0).min(arg(1))),
+            Self::ScanBoth => traversal_cost(arg(0).saturating_add(arg(1))),
+            Self::ScanProduct => traversal_cost(arg(0)).saturating_mul(traversal_cost(arg(1))),
             Self::SizeOfSecond => arg(1),
-            Self::Regex => regex(arg(0), arg(1)),
-            Self::Traverse => args.first().map_or(0, walk),
+            Self::Regex => regex_cost(arg(0), arg(1)),
+            Self::Traverse => args.first().map_or(0, deep_traversal_cost),
             Self::Custom(cost) => cost(args),
         }
     }
 
-    /// Whether the result decides, so that the call has to be made first.
+    /// Whether the cost depends on the result, so that it is charged after the call.
     #[inline]
-    pub(crate) fn is_of_result(&self) -> bool {
+    pub(crate) fn depends_on_result(&self) -> bool {
         matches!(self, Self::ScanResultTwice | Self::NewList)
     }
 }
 
-/// How many values a walk looks at: enough to pass every limit.
+/// The most values that one deep traversal visits; their cost exceeds every cost limit.
 const WALK_STEPS_MAX: u64 = 2_000_000;
 
-/// A walk over a value: text is rounded down here, unlike everywhere else.
-fn walk(value: &Value<'_>) -> u64 {
+/// The cost of traversing a value with all its parts. Unlike elsewhere, text is rounded down.
+fn deep_traversal_cost(value: &Value<'_>) -> u64 {
     let mut steps = WALK_STEPS_MAX;
-    walk_within(value, &mut steps)
+    deep_traversal_cost_within(value, &mut steps)
 }
 
-fn walk_within(value: &Value<'_>, steps: &mut u64) -> u64 {
-    // Parts may be shared many times over; whoever makes such a value pays the limit.
+fn deep_traversal_cost_within(value: &Value<'_>, steps: &mut u64) -> u64 {
+    // A value can share its parts many times over. The cost of such a value exceeds the limit.
     let Some(left) = steps.checked_sub(1) else { return u64::MAX };
     *steps = left;
     let sum = |total: u64, part: u64| total.saturating_add(part);
@@ -177,10 +181,17 @@ fn walk_within(value: &Value<'_>, steps: &mut u64) -> u64 {
         Value::String(text) => (text.as_str().len() as f64 * PER_CODE_POINT) as u64,
         Value::Bytes(bytes) => (bytes.as_slice().len() as f64 * PER_CODE_POINT) as u64,
         Value::List(list) => list.iter().fold(0, |total, item| {
-            if *steps == 0 { u64::MAX } else { sum(total, walk_within(&item, steps)) }
+            if *steps == 0 {
+                u64::MAX
+            } else {
+                sum(total, deep_traversal_cost_within(&item, steps))
+            }
         }),
         Value::Map(map) => map.iter().fold(0, |total, (key, value)| {
-            sum(sum(total, walk_within(&key, steps)), walk_within(&value, steps))
+            sum(
+                sum(total, deep_traversal_cost_within(&key, steps)),
+                deep_traversal_cost_within(&value, steps),
+            )
         }),
         _ => 1,
     }

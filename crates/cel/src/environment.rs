@@ -1,87 +1,93 @@
-//! What an expression may refer to: variables, types and functions.
+//! The environment of an expression: the variables, types and functions that it may refer to.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::function::Functions;
-use crate::library::{self, Extent};
-use crate::message::Message;
-use crate::ty::{ObjectType, Type};
+use crate::function::FunctionRegistry;
+use crate::library::{self, LibrarySet};
+use crate::static_type::{ObjectType, Type};
 use crate::value::TypeName;
+use crate::well_known_message::WellKnownMessage;
 
 /// The variables, types and functions of a family of expressions.
 #[derive(Debug)]
 pub struct Environment {
     variables: Vec<(String, Type)>,
-    /// Identifiers that name a type and the type they name.
-    types: HashMap<&'static str, Type>,
-    objects: HashMap<String, Arc<ObjectType>>,
-    functions: Functions,
+    /// The types that an expression can name, by identifier.
+    named_types: HashMap<&'static str, Type>,
+    object_types: HashMap<String, Arc<ObjectType>>,
+    functions: FunctionRegistry,
 }
 
 impl Environment {
-    /// Everything that Kubernetes enables, and these variables. Their values are handed to
-    /// [`Program::evaluate`](crate::Program::evaluate) in the same order.
+    /// The environment that Kubernetes uses for stored expressions: all libraries, and these
+    /// variables. [`Program::evaluate`](crate::Program::evaluate) takes their values in this order.
     pub fn kubernetes(variables: Vec<(&str, Type)>) -> Self {
-        Self::with(variables, Extent::All)
+        Self::with_library_set(variables, LibrarySet::StoredExpressions)
     }
 
-    /// The same without the functions that are new in this minor version of Kubernetes.
+    /// The environment that Kubernetes uses for new expressions: without the functions that this
+    /// minor version introduces.
     ///
-    /// An expression that somebody is about to store is checked here, so that servers of the minor
-    /// version before can still read it. Programs are made by [`Environment::kubernetes`].
-    pub fn kubernetes_established(variables: Vec<(&str, Type)>) -> Self {
-        Self::with(variables, Extent::Established)
+    /// The server checks an expression in this environment before it stores it, so that a server of
+    /// the previous minor version can still evaluate it. Programs are compiled in
+    /// [`Environment::kubernetes`].
+    pub fn kubernetes_new_expressions(variables: Vec<(&str, Type)>) -> Self {
+        Self::with_library_set(variables, LibrarySet::NewExpressions)
     }
 
-    fn with(variables: Vec<(&str, Type)>, extent: Extent) -> Self {
+    fn with_library_set(variables: Vec<(&str, Type)>, extent: LibrarySet) -> Self {
         let mut objects = HashMap::new();
         for (_, ty) in &variables {
-            collect_objects(ty, &mut objects);
+            collect_object_types(ty, &mut objects);
         }
-        let types = named_types();
+        let types = standard_named_types();
         let variables = variables.into_iter().map(|(name, ty)| (name.to_owned(), ty)).collect();
-        Self { variables, types, objects, functions: library::kubernetes(extent) }
+        Self {
+            variables,
+            named_types: types,
+            object_types: objects,
+            functions: library::kubernetes_functions(extent),
+        }
     }
 
-    /// The number and the type of a variable.
-    pub(crate) fn variable(&self, name: &str) -> Option<(usize, &Type)> {
+    /// The index and the type of a variable.
+    pub(crate) fn find_variable(&self, name: &str) -> Option<(usize, &Type)> {
         let (index, (_, ty)) = self.variables.iter().enumerate().find(|(_, (n, _))| n == name)?;
         Some((index, ty))
     }
 
-    /// The type that an identifier names.
-    pub(crate) fn named_type(&self, name: &str) -> Option<Type> {
-        match (self.types.get(name), name) {
+    /// The type that an identifier denotes.
+    pub(crate) fn find_named_type(&self, name: &str) -> Option<Type> {
+        match (self.named_types.get(name), name) {
             (Some(ty), _) => Some(ty.clone()),
-            // Kubernetes' own names for these two are known to the checker only.
+            // Only the type checker knows these two names of Kubernetes.
             (None, "duration") => Some(Type::Duration),
             (None, "timestamp") => Some(Type::Timestamp),
-            (None, _) => self.message_type(name),
+            (None, _) => self.find_message_type(name),
         }
     }
 
-    /// The type of messages of this name. Such names are known to the checker only: they can not
-    /// be used as values.
-    pub(crate) fn message_type(&self, name: &str) -> Option<Type> {
-        match self.objects.get(name) {
+    /// The type of a message literal with this name. Message names can not be used as values.
+    pub(crate) fn find_message_type(&self, name: &str) -> Option<Type> {
+        match self.object_types.get(name) {
             Some(object) => Some(Type::Object(Arc::clone(object))),
-            None => Message::by_name(name).map(Message::ty),
+            None => WellKnownMessage::find_by_name(name).map(WellKnownMessage::result_type),
         }
     }
 
-    /// The name of a type that is a value at run time.
-    pub(crate) fn type_value(&self, name: &str) -> Option<TypeName<'static>> {
-        self.types.get_key_value(name).map(|(name, _)| TypeName(name))
+    /// The runtime value of a type name.
+    pub(crate) fn find_type_value(&self, name: &str) -> Option<TypeName<'static>> {
+        self.named_types.get_key_value(name).map(|(name, _)| TypeName(name))
     }
 
-    pub(crate) fn functions(&self) -> &Functions {
+    pub(crate) fn functions(&self) -> &FunctionRegistry {
         &self.functions
     }
 }
 
 /// Types that an expression can name, such as in `type(x) == int`.
-fn named_types() -> HashMap<&'static str, Type> {
+fn standard_named_types() -> HashMap<&'static str, Type> {
     HashMap::from([
         ("bool", Type::Bool),
         ("bytes", Type::Bytes),
@@ -101,22 +107,22 @@ fn named_types() -> HashMap<&'static str, Type> {
     ])
 }
 
-/// Finds all object types inside a type. Object types can not be recursive: they are made from
-/// the leaves up.
-fn collect_objects(ty: &Type, found: &mut HashMap<String, Arc<ObjectType>>) {
+/// Collects all object types inside a type. Object types can not be recursive because a type is
+/// constructed after the types of its fields.
+fn collect_object_types(ty: &Type, found: &mut HashMap<String, Arc<ObjectType>>) {
     match ty {
         Type::Object(object) => {
             found.insert(object.name().to_owned(), Arc::clone(object));
             for (_, field) in object.fields() {
-                collect_objects(field, found);
+                collect_object_types(field, found);
             }
         }
         Type::List(inner) | Type::Optional(inner) | Type::Type(Some(inner)) => {
-            collect_objects(inner, found);
+            collect_object_types(inner, found);
         }
         Type::Map(key, value) => {
-            collect_objects(key, found);
-            collect_objects(value, found);
+            collect_object_types(key, found);
+            collect_object_types(value, found);
         }
         _ => {}
     }

@@ -1,82 +1,82 @@
-//! What the parts of an expression gave: why an evaluation came out as it did.
+//! Explains an evaluation by the values of the subexpressions.
 //!
-//! Each part is compiled by itself from the same checked tree and evaluated by the same evaluator,
-//! so a part that is shown has the value that it had in the whole. Variables of macros have values
-//! only while the macro runs; of a macro, the list that it ran over and its result are shown.
+//! Each subexpression is compiled separately from the same checked AST and evaluated by the same
+//! evaluator, so it has the value that it has in the whole expression. Variables of macros have
+//! values only inside the macro; for a macro call, the range and the result are shown.
 
-mod parts;
-mod show;
+mod subexpressions;
+mod value_excerpt;
 
 use crate::ast::NodeId;
-use crate::budget::{Budget, Exhausted};
-use crate::check::{Checked, check};
+use crate::check::{CheckedAst, check};
+use crate::compile_budget::{BudgetExhausted, CompileBudget};
 use crate::environment::Environment;
-use crate::function::Failure;
-use crate::issue::Issues;
+use crate::function::EvalError;
+use crate::issues::Issues;
 use crate::parse::parse;
-use crate::program::{CompileError, Program};
+use crate::program::{CompileError, Program, ProgramError};
 use crate::value::Value;
-use parts::Parts;
-use show::{abbreviated, shown};
+use subexpressions::Subexpressions;
+use value_excerpt::{abbreviate_text, abbreviate_value};
 
-/// The most parts of an expression that are shown.
+/// The most subexpressions that one explanation shows.
 pub const PARTS_MAX: usize = 200;
 
-/// How much of the text or the value of a part is shown, in bytes.
+/// The most bytes of the source text or of the value of a part that are shown.
 pub const SHOWN_BYTES_MAX: usize = 256;
 
-/// How often the limit of one evaluation all parts together may use up. Parts of parts are
-/// evaluated again, but there are few of them in each other.
+/// The cost of all parts together is limited to this many times the limit of one evaluation. A
+/// nested part is evaluated again for each part around it, but nesting is shallow in practice.
 const EVALUATIONS_MAX: u64 = 4;
 
-/// The parts of an expression and what they gave.
+/// The subexpressions of an expression and their results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     /// The whole expression, then its parts in the order of the source, each before its own parts.
-    pub parts: Vec<Part>,
-    /// How many parts were left out because there were too many, or they take too much to evaluate.
-    pub n_left_out: usize,
+    pub parts: Vec<ExplainedPart>,
+    /// How many parts are missing because there were too many or because they cost too much.
+    pub n_omitted_parts: usize,
 }
 
-/// One part of an expression.
+/// A subexpression and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
-    /// The number of parts around this one.
+pub struct ExplainedPart {
+    /// The number of parts that enclose this one.
     pub depth: usize,
     /// The source text, cut at [`SHOWN_BYTES_MAX`].
     pub text: String,
-    /// What it gave.
-    pub outcome: PartOutcome,
+    /// The result of its evaluation.
+    pub result: PartResult,
 }
 
-/// What a part gave.
+/// The result of evaluating a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PartOutcome {
+pub enum PartResult {
     /// A value, written as in an expression, cut at [`SHOWN_BYTES_MAX`].
     Value(String),
     /// An error, cut at [`SHOWN_BYTES_MAX`].
     Error(String),
-    /// Nothing: the operand before it had decided.
+    /// Not evaluated, because an earlier operand decided (short circuit).
     Skipped,
 }
 
 impl Environment {
-    /// Evaluates an expression and its parts, with values for the variables in their order. The
-    /// cost limit holds for each part. Constant parts are left out.
+    /// Evaluates an expression and its parts. `variables` are in the order of the environment; the
+    /// cost limit applies to each part. Constant parts are not shown.
     pub fn explain(
         &self,
         source: &str,
         variables: &[Value<'_>],
         cost_limit: u64,
     ) -> Result<Explanation, CompileError> {
-        let mut budget = Budget::default();
+        let mut budget = CompileBudget::default();
         let ast = parse(source, &mut budget).map_err(CompileError::Issues)?;
         let checked = check(ast, self, &mut budget)
             .map_err(|found| CompileError::Issues(Issues::new(source, found)))?;
         let root = checked.ast.root;
-        let program =
-            program_of(&checked, root, self, &mut budget).map_err(CompileError::Program)?;
-        let mut walk = Walk {
+        let program = compile_subexpression(&checked, root, self, &mut budget)
+            .map_err(CompileError::Program)?;
+        let mut walk = ExplanationBuilder {
             environment: self,
             source,
             checked: &checked,
@@ -84,16 +84,16 @@ impl Environment {
             cost_limit,
             cost_left: cost_limit.saturating_mul(EVALUATIONS_MAX),
             budget,
-            explanation: Explanation { parts: Vec::new(), n_left_out: 0 },
+            explanation: Explanation { parts: Vec::new(), n_omitted_parts: 0 },
         };
-        walk.evaluate(root, 0, source.trim(), &program);
+        walk.evaluate_part(root, 0, source.trim(), &program);
         Ok(walk.explanation)
     }
 }
 
-/// What decides about the operands after a part.
+/// The aspect of a result that decides whether later operands are evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+enum ShortCircuitValue {
     True,
     False,
     /// `optional.none()`
@@ -102,8 +102,8 @@ enum Verdict {
     Other,
 }
 
-impl Verdict {
-    fn of(result: &Result<Value<'_>, Failure>) -> Self {
+impl ShortCircuitValue {
+    fn from_result(result: &Result<Value<'_>, EvalError>) -> Self {
         match result {
             Ok(Value::Bool(true)) => Self::True,
             Ok(Value::Bool(false)) => Self::False,
@@ -113,130 +113,151 @@ impl Verdict {
     }
 }
 
-struct Walk<'w> {
+struct ExplanationBuilder<'w> {
     environment: &'w Environment,
     source: &'w str,
-    checked: &'w Checked,
+    checked: &'w CheckedAst,
     variables: &'w [Value<'w>],
     cost_limit: u64,
     cost_left: u64,
-    budget: Budget,
+    budget: CompileBudget,
     explanation: Explanation,
 }
 
-impl<'w> Walk<'w> {
-    /// Shows a part that stands in the source, and the parts of it.
-    fn part(&mut self, id: NodeId, depth: usize) -> Verdict {
-        // A constant explains nothing, but it decides as any other operand.
-        if let Some(verdict) = parts::literal(self.checked, id) {
+impl<'w> ExplanationBuilder<'w> {
+    /// Adds a part that has a source span, and its own parts.
+    fn explain_part(&mut self, id: NodeId, depth: usize) -> ShortCircuitValue {
+        // A constant is not shown, but it can short-circuit like any other operand.
+        if let Some(verdict) = subexpressions::literal_value(self.checked, id) {
             return verdict;
         }
-        let text = self.text(id);
-        match self.program(id) {
-            Ok(program) => match program.constant() {
-                Some(value) => Verdict::of(&Ok(value)),
-                None => self.evaluate(id, depth, text, &program),
+        let text = self.source_text(id);
+        match self.compile_part(id) {
+            Ok(program) => match program.constant_value() {
+                Some(value) => ShortCircuitValue::from_result(&Ok(value)),
+                None => self.evaluate_part(id, depth, text, &program),
             },
             Err(_) => {
-                self.explanation.n_left_out += 1;
-                Verdict::Other
+                self.explanation.n_omitted_parts += 1;
+                ShortCircuitValue::Other
             }
         }
     }
 
-    /// The program of a part, if there is room for it.
-    fn program(&mut self, id: NodeId) -> Result<Program, String> {
+    /// Compiles a part, unless the explanation has reached a limit.
+    fn compile_part(&mut self, id: NodeId) -> Result<Program, ProgramError> {
         if self.cost_left == 0 || self.explanation.parts.len() >= PARTS_MAX {
-            return Err(Exhausted.to_string());
+            return Err(BudgetExhausted.to_string().into());
         }
-        program_of(self.checked, id, self.environment, &mut self.budget)
+        compile_subexpression(self.checked, id, self.environment, &mut self.budget)
     }
 
-    fn evaluate(&mut self, id: NodeId, depth: usize, text: &str, program: &Program) -> Verdict {
-        let (result, effort) = program.evaluate_metered(self.variables, self.cost_limit);
+    fn evaluate_part(
+        &mut self,
+        id: NodeId,
+        depth: usize,
+        text: &str,
+        program: &Program,
+    ) -> ShortCircuitValue {
+        let (result, effort) = program.evaluate_with_effort(self.variables, self.cost_limit);
         self.cost_left = self.cost_left.saturating_sub(effort);
-        let verdict = Verdict::of(&result);
+        let verdict = ShortCircuitValue::from_result(&result);
         let outcome = match &result {
-            Ok(value) => PartOutcome::Value(shown(value)),
-            Err(failure) => PartOutcome::Error(abbreviated(&failure.to_string())),
+            Ok(value) => PartResult::Value(abbreviate_value(value)),
+            Err(failure) => PartResult::Error(abbreviate_text(&failure.to_string())),
         };
         self.push(depth, text, outcome);
-        self.parts_of(id, depth + 1);
+        self.explain_subexpressions(id, depth + 1);
         verdict
     }
 
-    fn parts_of(&mut self, id: NodeId, depth: usize) {
-        match parts::of(self.checked, id) {
-            Parts::All(parts) => {
+    fn explain_subexpressions(&mut self, id: NodeId, depth: usize) {
+        match subexpressions::find_subexpressions(self.checked, id) {
+            Subexpressions::All(parts) => {
                 for part in parts {
-                    self.part(part, depth);
+                    self.explain_part(part, depth);
                 }
             }
-            Parts::Until { verdict, operands } => self.chain(&operands, verdict, depth),
-            Parts::Conditional { condition, then, otherwise } => {
-                let verdict = self.part(condition, depth);
-                self.part_if(verdict == Verdict::True, then, depth);
-                self.part_if(verdict == Verdict::False, otherwise, depth);
+            Subexpressions::Until { verdict, operands } => {
+                self.explain_logical_operands(&operands, verdict, depth)
             }
-            Parts::OrElse { optional, otherwise } => {
-                let verdict = self.part(optional, depth);
-                self.part_if(verdict == Verdict::Absent, otherwise, depth);
+            Subexpressions::Conditional { condition, then, otherwise } => {
+                let verdict = self.explain_part(condition, depth);
+                self.explain_part_if(verdict == ShortCircuitValue::True, then, depth);
+                self.explain_part_if(verdict == ShortCircuitValue::False, otherwise, depth);
+            }
+            Subexpressions::OrElse { optional, otherwise } => {
+                let verdict = self.explain_part(optional, depth);
+                self.explain_part_if(verdict == ShortCircuitValue::Absent, otherwise, depth);
             }
         }
     }
 
-    /// The operands of `&&` or `||`, up to the one that decides.
-    fn chain(&mut self, operands: &[NodeId], decides: Verdict, depth: usize) {
+    /// Explains the operands of `&&` or `||`. Operands after the deciding one are skipped.
+    fn explain_logical_operands(
+        &mut self,
+        operands: &[NodeId],
+        decides: ShortCircuitValue,
+        depth: usize,
+    ) {
         let mut is_open = true;
         for &operand in operands {
-            is_open &= self.part_if(is_open, operand, depth) != decides;
+            is_open &= self.explain_part_if(is_open, operand, depth) != decides;
         }
     }
 
-    /// A part that is looked at under a condition only.
-    fn part_if(&mut self, condition: bool, id: NodeId, depth: usize) -> Verdict {
+    /// Explains a part, or marks it as skipped if the condition is false.
+    fn explain_part_if(&mut self, condition: bool, id: NodeId, depth: usize) -> ShortCircuitValue {
         if condition {
-            return self.part(id, depth);
+            return self.explain_part(id, depth);
         }
-        if parts::literal(self.checked, id).is_none() {
-            let text = self.text(id);
-            self.push(depth, text, PartOutcome::Skipped);
+        if subexpressions::literal_value(self.checked, id).is_none() {
+            let text = self.source_text(id);
+            self.push(depth, text, PartResult::Skipped);
         }
-        Verdict::Other
+        ShortCircuitValue::Other
     }
 
-    fn push(&mut self, depth: usize, text: &str, outcome: PartOutcome) {
+    fn push(&mut self, depth: usize, text: &str, result: PartResult) {
         if self.explanation.parts.len() < PARTS_MAX {
-            self.explanation.parts.push(Part { depth, text: abbreviated(text), outcome });
+            self.explanation.parts.push(ExplainedPart {
+                depth,
+                text: abbreviate_text(text),
+                result,
+            });
         } else {
-            self.explanation.n_left_out += 1;
+            self.explanation.n_omitted_parts += 1;
         }
     }
 
-    /// What stands for a node in the source.
-    fn text(&self, id: NodeId) -> &'w str {
+    /// The source text of a node.
+    fn source_text(&self, id: NodeId) -> &'w str {
         let span = self.checked.ast.span(id).unwrap_or_default();
         self.source.get(span.start as usize..span.end as usize).unwrap_or_default()
     }
 }
 
-/// Compiles a part by itself. It is paid for as if it had been parsed.
-fn program_of(
-    checked: &Checked,
+/// Compiles a subexpression separately. The budget is charged as if it had been parsed.
+fn compile_subexpression(
+    checked: &CheckedAst,
     id: NodeId,
     environment: &Environment,
-    budget: &mut Budget,
-) -> Result<Program, String> {
-    spend_on_tree(checked, id, budget).map_err(|exhausted| exhausted.to_string())?;
-    Program::of_node(checked, id, environment, budget)
+    budget: &mut CompileBudget,
+) -> Result<Program, ProgramError> {
+    charge_nodes_of_tree(checked, id, budget).map_err(|exhausted| exhausted.to_string())?;
+    Program::compile_node(checked, id, environment, budget)
 }
 
-fn spend_on_tree(checked: &Checked, id: NodeId, budget: &mut Budget) -> Result<(), Exhausted> {
+fn charge_nodes_of_tree(
+    checked: &CheckedAst,
+    id: NodeId,
+    budget: &mut CompileBudget,
+) -> Result<(), BudgetExhausted> {
     budget.spend_on_node()?;
     let mut outcome = Ok(());
     checked.ast.kind(id).for_each_child(|child| {
         if outcome.is_ok() {
-            outcome = spend_on_tree(checked, child, budget);
+            outcome = charge_nodes_of_tree(checked, child, budget);
         }
     });
     outcome

@@ -1,157 +1,160 @@
-//! Function declarations: what the checker matches and what the evaluator calls.
+//! Function declarations: the overloads that the type checker matches and the evaluator calls.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::authorizer_check::AuthorizerCheck;
 use crate::program::COST_LIMIT;
-use crate::question::Question;
-use crate::ty::Type;
+use crate::static_type::Type;
 use crate::value::{Equality, List, Value};
 
-/// The outcome of a function.
-pub(crate) type Outcome<'a> = Result<Value<'a>, Failure>;
+/// The result of a function call or of an expression.
+pub(crate) type EvalResult<'a> = Result<Value<'a>, EvalError>;
 
-/// Why an evaluation did not yield a value.
+/// Why an evaluation yields no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Failure {
-    /// An error of the language; `&&`, `||` and `? :` may absorb it.
+pub enum EvalError {
+    /// An error of the expression language. `&&`, `||` and `? :` may absorb it.
     Error(Box<str>),
-    /// A map has no such key, or a record no such field: the commonest error, made without
-    /// formatting anything.
+    /// A map has no such key, or a record no such field. This is the most common error, so it is
+    /// constructed without formatting a message.
     NoSuchKey(Arc<str>),
-    /// The cost limit was passed. Nothing absorbs it.
+    /// The cost limit is exceeded. Nothing absorbs it.
     CostLimit,
-    /// An authorizer has to answer this first. Nothing absorbs it: the host adds the answer to the
-    /// [`Decisions`](crate::Decisions) and evaluates again. Only a host that hands in an authorizer
-    /// meets it.
-    Wanted(Box<Question>),
+    /// The evaluation needs a decision of the authorizer. Nothing absorbs it: the host adds the
+    /// decision to the [`KnownDecisions`](crate::KnownDecisions) and evaluates again. It occurs only
+    /// if the host passes an authorizer.
+    NeedsDecision(Box<AuthorizerCheck>),
 }
 
-impl Failure {
+impl EvalError {
     /// An error with this message.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self::Error(message.into().into_boxed_str())
     }
 
-    /// The error for arguments that no overload takes.
+    /// The error for arguments that match no overload.
     pub(crate) fn no_such_overload() -> Self {
         Self::new("no such overload")
     }
 
-    /// Whether the evaluation ends here, whatever stands around.
+    /// Whether no operator absorbs the error, so that it ends the whole evaluation.
     #[inline]
-    pub(crate) fn is_final(&self) -> bool {
+    pub(crate) fn ends_evaluation(&self) -> bool {
         match self {
-            Self::CostLimit | Self::Wanted(_) => true,
+            Self::CostLimit | Self::NeedsDecision(_) => true,
             Self::Error(_) | Self::NoSuchKey(_) => false,
         }
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for EvalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Error(message) => f.write_str(message),
             Self::NoSuchKey(key) => write!(f, "no such key: {key}"),
             Self::CostLimit => f.write_str("operation cancelled: actual cost limit exceeded"),
-            Self::Wanted(_) => f.write_str("the authorizer has not been asked"),
+            Self::NeedsDecision(_) => f.write_str("the authorizer has not been asked"),
         }
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for EvalError {}
 
-/// How an implementation is called: receiver first, then arguments; their run-time types have been
-/// matched against the overload's parameters (`dyn` and type parameters match anything; of a list
-/// only the first element is looked at).
-pub(crate) type Implementation = for<'a> fn(&[Value<'a>]) -> Outcome<'a>;
+/// An implementation of an overload. It takes the receiver first, then the arguments. The evaluator
+/// has matched their run-time types against the parameters: `dyn` and type parameters match
+/// anything, and only the first element of a list is checked.
+pub(crate) type FunctionImpl = for<'a> fn(&[Value<'a>]) -> EvalResult<'a>;
 
-/// An implementation whose work its cost does not bound.
-pub(crate) type MeteredImplementation = for<'a> fn(&[Value<'a>], &mut Work) -> Outcome<'a>;
+/// An implementation whose work is not bounded by its cost, so that it charges a step budget.
+pub(crate) type MeteredFunctionImpl = for<'a> fn(&[Value<'a>], &mut StepBudget) -> EvalResult<'a>;
 
-/// The most work of one evaluation that Kubernetes does not count, or counts by something that does
-/// not bound it: it adds lists for one unit of cost, however long they are. One step copies or
-/// compares one value, or looks at [`TEXT_PER_STEP`] octets of text, and takes well below a
-/// microsecond; expressions that people write need some hundred.
+/// The most steps of one evaluation. Kubernetes' cost does not bound all work: it concatenates lists
+/// of any length for one unit. One step copies or compares one value, or reads [`TEXT_PER_STEP`]
+/// bytes of text, and takes well below a microsecond. Typical expressions need some hundred steps.
 const WORK_MAX: u64 = 4_000_000;
 
-/// How much text is as much work as one value.
+/// The bytes of text that are charged as one step.
 const TEXT_PER_STEP: usize = 32;
 
-/// What is left of the work that an evaluation may do beside its cost. When it is used up, the
-/// evaluation fails as if it had passed the cost limit.
+/// The remaining steps of an evaluation, which bound the work that its cost does not bound. When
+/// they are used up, the evaluation fails as if it had exceeded the cost limit.
 #[derive(Debug)]
-pub(crate) struct Work {
-    left: u64,
+pub(crate) struct StepBudget {
+    steps_left: u64,
 }
 
-impl Default for Work {
+impl Default for StepBudget {
     fn default() -> Self {
         Self::new(WORK_MAX)
     }
 }
 
-impl Work {
-    /// Room for this many steps.
+impl StepBudget {
+    /// A budget of this many steps.
     pub(crate) fn new(steps_max: u64) -> Self {
-        Self { left: steps_max }
+        Self { steps_left: steps_max }
     }
 
-    /// How much of the work of an evaluation has been done, as if its limit were that on cost.
-    pub(crate) fn as_cost(&self) -> u64 {
-        WORK_MAX.saturating_sub(self.left) / (WORK_MAX / COST_LIMIT)
+    /// The steps spent so far, scaled so that all of them equal the cost limit.
+    pub(crate) fn spent_as_cost(&self) -> u64 {
+        WORK_MAX.saturating_sub(self.steps_left) / (WORK_MAX / COST_LIMIT)
     }
 
-    /// Takes some steps off, all of them or none.
+    /// Spends steps: all of them, or none if too few are left.
     #[inline]
-    pub(crate) fn spend(&mut self, steps: usize) -> Result<(), Failure> {
-        let left = u64::try_from(steps).ok().and_then(|steps| self.left.checked_sub(steps));
-        self.left = left.ok_or(Failure::CostLimit)?;
+    pub(crate) fn spend_steps(&mut self, steps: usize) -> Result<(), EvalError> {
+        let left = u64::try_from(steps).ok().and_then(|steps| self.steps_left.checked_sub(steps));
+        self.steps_left = left.ok_or(EvalError::CostLimit)?;
         Ok(())
     }
 
-    /// Takes off what looking at a text of this length takes; nothing for names and the like.
+    /// Spends the steps for reading a text of this length. Short texts such as names are free.
     #[inline]
-    pub(crate) fn spend_on_text(&mut self, bytes: usize) -> Result<(), Failure> {
-        if bytes < TEXT_PER_STEP { Ok(()) } else { self.spend(bytes / TEXT_PER_STEP) }
+    pub(crate) fn spend_for_text(&mut self, bytes: usize) -> Result<(), EvalError> {
+        if bytes < TEXT_PER_STEP { Ok(()) } else { self.spend_steps(bytes / TEXT_PER_STEP) }
     }
 
-    /// Takes off what looking at a value takes, as far as that is not in the cost: functions look
-    /// at the whole of a text for one unit of cost, or make a long one of short ones.
+    /// Spends the steps for reading a value as far as the cost does not cover them: some functions
+    /// read a whole text, or build a long text from short ones, for one unit of cost.
     #[inline]
-    pub(crate) fn spend_on(&mut self, value: &Value<'_>) -> Result<(), Failure> {
+    pub(crate) fn spend_for_value(&mut self, value: &Value<'_>) -> Result<(), EvalError> {
         match value {
-            Value::String(text) => self.spend_on_text(text.as_str().len()),
-            Value::Bytes(bytes) => self.spend_on_text(bytes.as_slice().len()),
-            Value::Opaque(opaque) => self.spend_on_text(opaque.text_len()),
+            Value::String(text) => self.spend_for_text(text.as_str().len()),
+            Value::Bytes(bytes) => self.spend_for_text(bytes.as_slice().len()),
+            Value::Opaque(opaque) => self.spend_for_text(opaque.text_len()),
             _ => Ok(()),
         }
     }
 
-    /// Whether two values are equal, with a step for each part of them. Values that refuse to be
-    /// compared are not.
-    pub(crate) fn equal<'a>(&mut self, a: &Value<'a>, b: &Value<'a>) -> Result<bool, Failure> {
-        self.compare(a, b).map(|equality| equality == Equality::Yes)
-    }
-
-    /// Compares two values, with a step for each part of them.
-    pub(crate) fn compare<'a>(
+    /// Whether two values are equal; spends a step for each of their parts. Values that can not be
+    /// compared are unequal.
+    pub(crate) fn metered_equal<'a>(
         &mut self,
         a: &Value<'a>,
         b: &Value<'a>,
-    ) -> Result<Equality, Failure> {
-        a.compare_within(b, &mut self.left).ok_or(Failure::CostLimit)
+    ) -> Result<bool, EvalError> {
+        self.metered_compare(a, b).map(|equality| equality == Equality::Yes)
     }
 
-    /// Where a list has its first element that equals a value.
-    pub(crate) fn position<'a>(
+    /// Compares two values; spends a step for each of their parts.
+    pub(crate) fn metered_compare<'a>(
+        &mut self,
+        a: &Value<'a>,
+        b: &Value<'a>,
+    ) -> Result<Equality, EvalError> {
+        a.equals_within_steps(b, &mut self.steps_left).ok_or(EvalError::CostLimit)
+    }
+
+    /// The index of the first element that equals a value.
+    pub(crate) fn metered_position<'a>(
         &mut self,
         list: &List<'a>,
         sought: &Value<'a>,
-    ) -> Result<Option<usize>, Failure> {
+    ) -> Result<Option<usize>, EvalError> {
         for (index, item) in list.iter().enumerate() {
-            if self.equal(sought, &item)? {
+            if self.metered_equal(sought, &item)? {
                 return Ok(Some(index));
             }
         }
@@ -161,37 +164,37 @@ impl Work {
 
 /// All functions of an environment.
 #[derive(Debug, Default)]
-pub(crate) struct Functions {
-    by_name: HashMap<&'static str, Function>,
+pub(crate) struct FunctionRegistry {
+    functions_by_name: HashMap<&'static str, Function>,
 }
 
-/// One function: overloads in the order in which they are tried.
+/// A function and its overloads, in the order in which they are tried.
 #[derive(Debug)]
 pub(crate) struct Function {
     pub(crate) name: &'static str,
     pub(crate) overloads: Vec<Overload>,
 }
 
-/// One signature of a function.
+/// One signature of a function with its cost and implementation.
 #[derive(Debug)]
 pub(crate) struct Overload {
     /// cel-go's id, stable across implementations.
     pub(crate) id: &'static str,
     /// Called as `receiver.function(...)`; the receiver is the first parameter.
-    pub(crate) member: bool,
+    pub(crate) is_member: bool,
     pub(crate) params: Vec<Type>,
     pub(crate) result: Type,
-    pub(crate) cost: Cost,
-    pub(crate) implementation: Implementation,
-    /// Runs instead during an evaluation.
-    pub(crate) metered: Option<MeteredImplementation>,
+    pub(crate) cost: CostFormula,
+    pub(crate) implementation: FunctionImpl,
+    /// Replaces `implementation` during an evaluation; constant folding has no step budget.
+    pub(crate) metered_implementation: Option<MeteredFunctionImpl>,
 }
 
-/// What a call costs, given arguments and result. Sizes are [`Value::size`], 1 for values without
-/// one. The factors are Kubernetes': a tenth per code point traversed, a quarter per code point of
-/// a pattern, rounded up.
+/// The formula for the cost of a call, given arguments and result. Sizes are [`Value::size`], or 1 for
+/// values without a size. The factors are Kubernetes': a tenth per code point traversed, a quarter per
+/// code point of a pattern, rounded up.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Cost {
+pub(crate) enum CostFormula {
     /// 1
     Unit,
     /// ceil(size of argument n / 10)
@@ -212,16 +215,16 @@ pub(crate) enum Cost {
     SizeOfSecond,
     /// ceil((1 + size 0) / 10) × ceil(size 1 / 4)
     Regex,
-    /// A walk over argument 0: a tenth per code point of text rounded down, 1 per other leaf.
+    /// A deep traversal of argument 0: a tenth per byte of text rounded down, 1 per other leaf.
     Traverse,
-    /// Anything else.
+    /// A function of the arguments.
     Custom(for<'a> fn(&[Value<'a>]) -> u64),
 }
 
-impl Functions {
-    /// Adds overloads to a function, after those it has.
+impl FunctionRegistry {
+    /// Appends overloads to a function, which is created if it does not exist.
     pub(crate) fn add(&mut self, name: &'static str, overloads: Vec<Overload>) {
-        self.by_name
+        self.functions_by_name
             .entry(name)
             .or_insert_with(|| Function { name, overloads: Vec::new() })
             .overloads
@@ -230,46 +233,65 @@ impl Functions {
 
     /// The function of that name.
     pub(crate) fn get(&self, name: &str) -> Option<&Function> {
-        self.by_name.get(name)
+        self.functions_by_name.get(name)
     }
 
     #[cfg(test)]
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, &Function)> {
-        self.by_name.iter().map(|(name, function)| (*name, function))
+        self.functions_by_name.iter().map(|(name, function)| (*name, function))
     }
 }
 
 impl Overload {
     /// `name(params...) -> result`, cost 1.
-    pub(crate) fn global(
+    pub(crate) fn new_global(
         id: &'static str,
         params: Vec<Type>,
         result: Type,
-        implementation: Implementation,
+        implementation: FunctionImpl,
     ) -> Self {
-        let cost = Cost::Unit;
-        Self { id, member: false, params, result, cost, implementation, metered: None }
+        let cost = CostFormula::Unit;
+        Self {
+            id,
+            is_member: false,
+            params,
+            result,
+            cost,
+            implementation,
+            metered_implementation: None,
+        }
     }
 
     /// `params[0].name(params[1..]...) -> result`, cost 1.
-    pub(crate) fn member(
+    pub(crate) fn new_member(
         id: &'static str,
         params: Vec<Type>,
         result: Type,
-        implementation: Implementation,
+        implementation: FunctionImpl,
     ) -> Self {
-        let cost = Cost::Unit;
-        Self { id, member: true, params, result, cost, implementation, metered: None }
+        let cost = CostFormula::Unit;
+        Self {
+            id,
+            is_member: true,
+            params,
+            result,
+            cost,
+            implementation,
+            metered_implementation: None,
+        }
     }
 
-    /// The same overload with an implementation that counts its work.
-    pub(crate) fn metered(mut self, implementation: MeteredImplementation) -> Self {
-        self.metered = Some(implementation);
+    /// The same overload with an implementation that charges a step budget.
+    pub(crate) fn with_metered_implementation(
+        mut self,
+        implementation: MeteredFunctionImpl,
+    ) -> Self {
+        self.metered_implementation = Some(implementation);
         self
     }
 
     /// The same overload with another cost.
-    pub(crate) fn cost(mut self, cost: Cost) -> Self {
+    pub(crate) fn with_cost(mut self, cost: CostFormula) -> Self {
         self.cost = cost;
         self
     }
@@ -282,30 +304,33 @@ mod tests {
     #[test]
     fn work_ends_at_its_limit() {
         let all = usize::try_from(WORK_MAX).unwrap();
-        assert_eq!(Work::default().spend(all), Ok(()));
-        let mut work = Work::default();
-        assert_eq!(work.spend(all + 1), Err(Failure::CostLimit));
+        assert_eq!(StepBudget::default().spend_steps(all), Ok(()));
+        let mut step_budget = StepBudget::default();
+        assert_eq!(step_budget.spend_steps(all + 1), Err(EvalError::CostLimit));
         // Nothing was taken off by that.
-        assert_eq!(work.spend(all), Ok(()));
-        assert_eq!(work.spend(1), Err(Failure::CostLimit));
+        assert_eq!(step_budget.spend_steps(all), Ok(()));
+        assert_eq!(step_budget.spend_steps(1), Err(EvalError::CostLimit));
     }
 
     #[test]
     fn short_texts_are_free_and_long_ones_count_by_their_length() {
-        let mut work = Work { left: 1 };
-        assert_eq!(work.spend_on(&Value::string(&"x".repeat(TEXT_PER_STEP - 1))), Ok(()));
-        assert_eq!(work.spend_on(&Value::string(&"x".repeat(TEXT_PER_STEP))), Ok(()));
-        assert_eq!(work.left, 0);
+        let mut step_budget = StepBudget { steps_left: 1 };
+        assert_eq!(
+            step_budget.spend_for_value(&Value::string(&"x".repeat(TEXT_PER_STEP - 1))),
+            Ok(())
+        );
+        assert_eq!(step_budget.spend_for_value(&Value::string(&"x".repeat(TEXT_PER_STEP))), Ok(()));
+        assert_eq!(step_budget.steps_left, 0);
         let long = "x".repeat(TEXT_PER_STEP);
-        assert_eq!(work.spend_on(&Value::string(&long)), Err(Failure::CostLimit));
+        assert_eq!(step_budget.spend_for_value(&Value::string(&long)), Err(EvalError::CostLimit));
     }
 
     #[test]
     fn comparing_takes_a_step_for_each_part() {
         let list = Value::list(vec![Value::Int(1), Value::Int(2)]);
-        let mut work = Work { left: 3 };
-        assert_eq!(work.equal(&list, &list), Ok(true));
-        assert_eq!(work.left, 0);
-        assert_eq!(work.equal(&list, &list), Err(Failure::CostLimit));
+        let mut step_budget = StepBudget { steps_left: 3 };
+        assert_eq!(step_budget.metered_equal(&list, &list), Ok(true));
+        assert_eq!(step_budget.steps_left, 0);
+        assert_eq!(step_budget.metered_equal(&list, &list), Err(EvalError::CostLimit));
     }
 }

@@ -1,163 +1,163 @@
-//! The compiled form of an expression: what the evaluator walks.
+//! The intermediate representation (IR): the compiled form of an expression that the evaluator runs.
 //!
-//! Its shape follows the plan that cel-go makes, because cost is counted per step of that plan:
-//! a chain of selections is one [`Attr`] with qualifiers, constant lists are folded, and a test
-//! for membership in a constant list of scalars is free.
+//! Its shape follows cel-go's plan, because cost is counted per step of that plan: a sequence of
+//! selections is one [`Attribute`] with qualifiers, constant lists are folded, and a membership test
+//! in a constant list of scalars is free.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::function::{Cost, Implementation, MeteredImplementation};
+use crate::fast_path::FastPath;
+use crate::function::{CostFormula, FunctionImpl, MeteredFunctionImpl};
 use crate::library::regex::Pattern;
-use crate::message::Message;
-use crate::quick::Quick;
-use crate::ty::Type;
+use crate::static_type::Type;
 use crate::value::Value;
+use crate::well_known_message::WellKnownMessage;
 
-/// An expression that yields a value.
+/// A compiled expression.
 #[derive(Debug)]
-pub(crate) enum Expr {
+pub(crate) enum CompiledExpr {
     Const(Value<'static>),
-    Attr(Attr),
+    Attr(Attribute),
     /// `has(a.b)`: the last qualifier is only tested.
-    Has(Attr),
-    And(Box<[Expr]>),
-    Or(Box<[Expr]>),
-    Not(Box<Expr>),
+    Has(Attribute),
+    And(Box<[CompiledExpr]>),
+    Or(Box<[CompiledExpr]>),
+    Not(Box<CompiledExpr>),
     Equal {
-        sides: Box<[Expr; 2]>,
+        sides: Box<[CompiledExpr; 2]>,
         negated: bool,
     },
     /// `x in [constants]`
     Member {
-        item: Box<Expr>,
+        item: Box<CompiledExpr>,
         set: ConstantSet,
     },
-    /// A test on plain text.
-    Quick(Box<Quick>),
-    Call(Box<Call>),
+    /// A bool test with a fast path for borrowed strings.
+    Quick(Box<FastPath>),
+    Call(Box<CallExpr>),
     /// `text.matches('constant')`, `find` and `findAll` with a constant pattern.
     Regex(Box<RegexCall>),
     /// `a.or(b)`, or `a.orValue(b)` when `unwrap`.
     OptionalOr {
-        sides: Box<[Expr; 2]>,
+        sides: Box<[CompiledExpr; 2]>,
         unwrap: bool,
     },
     List {
-        elements: Box<[Expr]>,
+        elements: Box<[CompiledExpr]>,
         /// Parallel to the elements; empty when none is optional.
         optional: Box<[bool]>,
     },
-    Map(Box<[Entry]>),
+    Map(Box<[MapEntryExpr]>),
     Message(Box<MessageExpr>),
-    Fold(Box<Fold>),
-    /// `exists` and `all`: the first bool that ends the loop, a predicate for each element.
-    Quantifier(Box<Quantifier>),
+    Fold(Box<FoldExpr>),
+    /// `exists` and `all`, which evaluate a predicate for each element.
+    Quantifier(Box<QuantifierExpr>),
     /// `accumulator + [element]`, in place.
     Append {
         slot: usize,
-        element: Box<Expr>,
-        /// What making the list of one element costs; a constant list costs nothing.
+        element: Box<CompiledExpr>,
+        /// The cost of creating the list of one element; 0 for a constant list.
         list_cost: u64,
     },
     /// `cel.@mapInsert(accumulator, ...)`, in place.
     Insert {
         slot: usize,
         /// The key and the value, or the one map to add.
-        args: Box<[Expr]>,
+        args: Box<[CompiledExpr]>,
     },
 }
 
-/// A variable or a value, and the path from there.
+/// A root value and the qualifiers that are applied to it: `a.b[0].c`.
 #[derive(Debug, Clone)]
-pub(crate) struct Attr {
-    pub(crate) root: Root,
+pub(crate) struct Attribute {
+    pub(crate) root: AttributeRoot,
     pub(crate) qualifiers: Vec<Qualifier>,
 }
 
-/// Where a path begins.
+/// The value that the qualifiers of an [`Attribute`] start from.
 #[derive(Debug, Clone)]
-pub(crate) enum Root {
+pub(crate) enum AttributeRoot {
     Variable(usize),
     /// A variable of a comprehension.
     Slot(usize),
-    Value(Arc<Expr>),
-    /// `condition ? then : otherwise`; paths after it are part of both branches.
-    Conditional(Arc<Conditional>),
+    Value(Arc<CompiledExpr>),
+    /// `condition ? then : otherwise`; qualifiers after it are part of both branches.
+    Conditional(Arc<ConditionalExpr>),
 }
 
 #[derive(Debug)]
-pub(crate) struct Conditional {
-    pub(crate) condition: Expr,
-    pub(crate) then: Attr,
-    pub(crate) otherwise: Attr,
+pub(crate) struct ConditionalExpr {
+    pub(crate) condition: CompiledExpr,
+    pub(crate) then: Attribute,
+    pub(crate) otherwise: Attribute,
 }
 
-/// One step of a path.
+/// One selection of an attribute: `.field` or `[key]`.
 #[derive(Debug, Clone)]
 pub(crate) struct Qualifier {
-    pub(crate) key: Key,
+    pub(crate) key: QualifierKey,
     /// Written `.?f` or `[?k]`.
     pub(crate) optional: bool,
 }
 
-/// What a step selects.
+/// The field, key or index that a qualifier selects.
 #[derive(Debug, Clone)]
-pub(crate) enum Key {
-    /// A field of a record whose type is known.
+pub(crate) enum QualifierKey {
+    /// A field of a record whose type the checker knows.
     Field { index: usize, name: Arc<str> },
-    /// A name on a map or on a value whose type is not known.
+    /// A field of a map or of a value whose type is not known.
     Name(Arc<str>),
     /// A constant index or key.
     Const(Value<'static>),
-    /// An index that is computed.
-    Computed(Arc<Attr>),
+    /// A key that is computed at run time.
+    Computed(Arc<Attribute>),
 }
 
 /// A call of a library function.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct CallExpr {
     pub(crate) name: &'static str,
-    pub(crate) args: Box<[Expr]>,
-    pub(crate) dispatch: Dispatch,
+    pub(crate) args: Box<[CompiledExpr]>,
+    pub(crate) dispatch: OverloadDispatch,
 }
 
-/// Which overload a call runs.
+/// How a call chooses its overload.
 #[derive(Debug)]
-pub(crate) enum Dispatch {
-    /// The checker found exactly one.
+pub(crate) enum OverloadDispatch {
+    /// The type checker found exactly one overload.
     One {
-        target: Target,
-        /// The static types do not guarantee the run-time types.
+        target: ResolvedOverload,
+        /// The static types do not guarantee the run-time types, so these are matched on each call.
         guarded: bool,
     },
-    /// The run-time types decide, in the order of declaration.
-    Many(Box<[Target]>),
+    /// The first overload whose parameters match the run-time types, in declaration order.
+    Many(Box<[ResolvedOverload]>),
 }
 
-/// One overload to call.
+/// The parts of an overload that a call needs.
 #[derive(Debug)]
-pub(crate) struct Target {
+pub(crate) struct ResolvedOverload {
     pub(crate) params: Box<[Type]>,
-    pub(crate) cost: Cost,
-    pub(crate) implementation: Implementation,
-    /// Runs instead during an evaluation.
-    pub(crate) metered: Option<MeteredImplementation>,
+    pub(crate) cost: CostFormula,
+    pub(crate) implementation: FunctionImpl,
+    /// Replaces `implementation` during an evaluation; constant folding has no step budget.
+    pub(crate) metered_implementation: Option<MeteredFunctionImpl>,
 }
 
 #[derive(Debug)]
 pub(crate) struct RegexCall {
-    pub(crate) kind: RegexKind,
+    pub(crate) kind: RegexFunction,
     pub(crate) pattern: Pattern,
-    /// Code points of the pattern, for cost.
+    /// The code points of the pattern, which determine the cost.
     pub(crate) pattern_size: u64,
-    pub(crate) text: Expr,
+    pub(crate) text: CompiledExpr,
     /// The limit of `findAll(pattern, limit)`.
-    pub(crate) limit: Option<Expr>,
+    pub(crate) match_limit: Option<CompiledExpr>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RegexKind {
+pub(crate) enum RegexFunction {
     Matches,
     Find,
     FindAll,
@@ -165,51 +165,51 @@ pub(crate) enum RegexKind {
 
 /// One entry of a map literal.
 #[derive(Debug)]
-pub(crate) struct Entry {
-    pub(crate) key: Expr,
-    pub(crate) value: Expr,
+pub(crate) struct MapEntryExpr {
+    pub(crate) key: CompiledExpr,
+    pub(crate) value: CompiledExpr,
     pub(crate) optional: bool,
 }
 
 /// A message literal.
 #[derive(Debug)]
 pub(crate) struct MessageExpr {
-    /// `None` for the host's record types, which expressions can not make.
-    pub(crate) message: Option<Message>,
+    /// `None` for record types of the host, which expressions can not create.
+    pub(crate) message: Option<WellKnownMessage>,
     pub(crate) name: Arc<str>,
-    pub(crate) fields: Box<[(Arc<str>, Expr, bool)]>,
+    pub(crate) fields: Box<[(Arc<str>, CompiledExpr, bool)]>,
 }
 
 /// A general comprehension.
 #[derive(Debug)]
-pub(crate) struct Fold {
-    pub(crate) range: Expr,
-    pub(crate) init: Expr,
-    pub(crate) accumulator: usize,
-    pub(crate) first: usize,
-    pub(crate) second: Option<usize>,
-    pub(crate) condition: Expr,
-    pub(crate) step: Expr,
-    pub(crate) result: Expr,
+pub(crate) struct FoldExpr {
+    pub(crate) range: CompiledExpr,
+    pub(crate) accumulator_init: CompiledExpr,
+    pub(crate) accumulator_slot: usize,
+    pub(crate) first_slot: usize,
+    pub(crate) second_slot: Option<usize>,
+    pub(crate) condition: CompiledExpr,
+    pub(crate) loop_step: CompiledExpr,
+    pub(crate) result: CompiledExpr,
 }
 
 /// `range.exists(x, predicate)` or `range.all(x, predicate)`.
 #[derive(Debug)]
-pub(crate) struct Quantifier {
-    pub(crate) range: Expr,
+pub(crate) struct QuantifierExpr {
+    pub(crate) range: CompiledExpr,
     pub(crate) slot: usize,
-    pub(crate) second: Option<usize>,
-    pub(crate) predicate: Expr,
+    pub(crate) second_slot: Option<usize>,
+    pub(crate) predicate: CompiledExpr,
     /// `true` for `exists`, which stops at the first true; `false` for `all`.
-    pub(crate) stops_at: bool,
+    pub(crate) stopping_value: bool,
 }
 
 /// A constant list of scalars, for membership tests.
 #[derive(Debug, Clone)]
 pub(crate) enum ConstantSet {
-    /// Short lists of text: comparing is faster than hashing.
+    /// Short lists of strings, for which comparing is faster than hashing.
     FewStrings(Box<[Box<str>]>),
     ManyStrings(HashSet<Box<str>>),
-    /// Everything else.
+    /// Lists with scalars of other types.
     Values(Box<[Value<'static>]>),
 }

@@ -4,48 +4,53 @@
 //! turns source text into a [`Program`], which is immutable, shared freely between threads, and
 //! evaluated against values that borrow the host's data.
 //!
-//! An expression may ask an authorizer. It is evaluated with the [`Decisions`] that are known, and ends
-//! with [`Failure::Wanted`] where one is missing: whoever evaluates asks, and evaluates again.
+//! An expression may query an authorizer. The evaluation looks decisions up in [`KnownDecisions`] and
+//! ends with [`EvalError::NeedsDecision`] if one is missing. The caller then authorizes the
+//! [`AuthorizerCheck`], adds the decision and evaluates again.
 //!
-//! Owns: the grammar and its limits, macros, type checking, constant folding, runtime cost, what
-//! parts of an expression gave, the standard and the Kubernetes function libraries.
-//! Must not know: what a request is, how anybody decides, admission, files, clocks, the network.
+//! Owns: the grammar and its limits, macros, type checking, constant folding, runtime cost,
+//! explanations, the standard and the Kubernetes function libraries.
+//! Must not know: what a request is, how authorizers decide, admission, files, clocks, the network.
 
-mod budget;
+mod compile_budget;
 mod environment;
 mod program;
 
 mod ast;
-mod issue;
+mod issues;
 mod parse;
 
 mod check;
-mod message;
-mod ty;
+mod static_type;
+mod well_known_message;
 
+mod fast_path;
 mod ir;
 mod plan;
-mod quick;
 
+mod authorizer_check;
 mod cost;
 mod eval;
 mod explain;
-mod question;
 mod value;
 
 mod function;
 mod library;
 
-pub use budget::Budget;
+pub use authorizer_check::{
+    AuthorizerCheck, AuthorizerDecision, CheckTarget, KnownDecisions, ResourceTarget,
+    ServiceAccount,
+};
+pub use compile_budget::CompileBudget;
 pub use environment::Environment;
-pub use explain::{Explanation, PARTS_MAX, Part, PartOutcome, SHOWN_BYTES_MAX};
-pub use function::Failure;
-pub use issue::{Issue, Issues};
+pub use explain::{ExplainedPart, Explanation, PARTS_MAX, PartResult, SHOWN_BYTES_MAX};
+pub use function::EvalError;
+pub use issues::{Issue, Issues};
 pub use library::CHECK_COST;
-pub use program::{COST_LIMIT, CheckedExpression, CompileError, Evaluation, Program};
-pub use question::{CheckTarget, Decision, Decisions, Question, ResourceTarget, ServiceAccount};
-pub use ty::{ObjectType, Type};
+pub use program::{COST_LIMIT, CheckedExpression, CompileError, Evaluation, Program, ProgramError};
+pub use static_type::{ObjectType, Type};
 pub use value::{
-    Authorization, Authorizer, Bytes, Cidr, List, ListSource, Map, MapSource, NamedFormat, Opaque,
-    OwnedList, OwnedMap, Quantity, Record, Semver, Str, Timestamp, TimestampError, TypeName, Value,
+    AuthorizationValue, Authorizer, Bytes, Cidr, List, ListSource, Map, MapSource, NamedFormat,
+    Opaque, OwnedList, OwnedMap, Quantity, RecordSource, Semver, Str, Timestamp, TimestampError,
+    TypeName, Value,
 };

@@ -1,84 +1,109 @@
-//! Compiled expressions.
+//! Compiling expressions to programs, and evaluating programs.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::ast::{Ast, Kind, Literal, NodeId};
-use crate::budget::Budget;
-use crate::check::{Checked, Reference, check};
+use crate::ast::{Ast, ExprKind, Literal, NodeId};
+use crate::check::{CheckedAst, ResolvedReference, check};
+use crate::compile_budget::CompileBudget;
 use crate::environment::Environment;
-use crate::eval::{Evaluator, Slot, borrowed};
-use crate::function::{Failure, Outcome};
-use crate::ir::Expr;
-use crate::issue::Issues;
+use crate::eval::{Evaluator, LocalSlot, borrow_constant};
+use crate::function::{EvalError, EvalResult};
+use crate::ir::CompiledExpr;
+use crate::issues::Issues;
 use crate::parse::parse;
-use crate::plan::{Plan, plan};
-use crate::ty::Type;
-use crate::value::{Record, Value};
+use crate::plan::{Plan, plan_expression};
+use crate::static_type::Type;
+use crate::value::{RecordSource, Value};
 
-/// The limit on the cost of one evaluation that Kubernetes sets.
+/// Kubernetes' limit on the cost of one evaluation.
 pub const COST_LIMIT: u64 = 1_000_000;
 
-/// Local variables up to this number need no allocation.
+/// Up to this many local variables are kept on the stack.
 const INLINE_SLOTS: usize = 4;
 
 /// A compiled expression: immutable, and shared freely between threads.
 #[derive(Debug)]
 pub struct Program {
-    expr: Expr,
-    slots: usize,
+    compiled_expr: CompiledExpr,
+    n_slots: usize,
     output_type: Type,
     selected_fields: BTreeSet<Arc<str>>,
-    variables: BTreeSet<usize>,
+    used_variables: BTreeSet<usize>,
 }
 
-/// Why a text is not a program.
+/// Why a source text does not compile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CompileError {
-    /// The text does not parse or does not check.
+    /// The text has syntax or type errors.
     Issues(Issues),
-    /// It checks, but a constant part of it fails.
-    Program(String),
+    /// The text has no such errors, but folding a constant fails.
+    Program(ProgramError),
 }
 
 impl fmt::Display for CompileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Issues(issues) => issues.fmt(f),
-            Self::Program(message) => f.write_str(message),
+            Self::Program(error) => error.fmt(f),
         }
     }
 }
 
 impl std::error::Error for CompileError {}
 
-/// What an evaluation gave and what it cost.
+/// Why a checked expression has no program: a constant can not be folded, a constant pattern is
+/// invalid, or the compile budget is used up. Displays as Kubernetes' message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramError(Box<str>);
+
+impl From<String> for ProgramError {
+    fn from(message: String) -> Self {
+        Self(message.into_boxed_str())
+    }
+}
+
+impl From<&str> for ProgramError {
+    fn from(message: &str) -> Self {
+        Self(message.into())
+    }
+}
+
+impl fmt::Display for ProgramError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ProgramError {}
+
+/// The result of an evaluation and its cost.
 #[derive(Debug, Clone)]
 pub struct Evaluation<'a> {
-    /// The value, or why there is none.
-    pub result: Result<Value<'a>, Failure>,
-    /// The cost in units, counted until the end or until the limit was passed.
+    /// The value or the error.
+    pub result: Result<Value<'a>, EvalError>,
+    /// The cost in units. If the evaluation exceeds the limit, this is the cost up to that point.
     pub cost: u64,
 }
 
-/// A checked expression of which no program has been made yet.
+/// A type-checked expression that is not yet compiled to a program.
 #[derive(Debug)]
 pub struct CheckedExpression<'e> {
     environment: &'e Environment,
-    checked: Checked,
-    budget: Purse<'e>,
+    checked: CheckedAst,
+    budget: CompileBudgetRef<'e>,
 }
 
-/// The budget that an expression is compiled within.
+/// The compile budget of one expression: its own, or one that it shares.
 #[derive(Debug)]
-enum Purse<'e> {
-    Own(Budget),
-    Shared(&'e mut Budget),
+enum CompileBudgetRef<'e> {
+    Own(CompileBudget),
+    Shared(&'e mut CompileBudget),
 }
 
-impl Purse<'_> {
-    fn get(&mut self) -> &mut Budget {
+impl CompileBudgetRef<'_> {
+    fn get(&mut self) -> &mut CompileBudget {
         match self {
             Self::Own(budget) => budget,
             Self::Shared(budget) => budget,
@@ -89,42 +114,43 @@ impl Purse<'_> {
 impl CheckedExpression<'_> {
     /// The type of the whole expression.
     pub fn output_type(&self) -> &Type {
-        self.checked.ty(self.checked.ast.root)
+        self.checked.type_of_node(self.checked.ast.root)
     }
 
     #[cfg(test)]
-    pub(crate) fn checked(&self) -> &Checked {
+    pub(crate) fn checked_ast(&self) -> &CheckedAst {
         &self.checked
     }
 
-    /// Makes the program; fails when a constant part of the expression fails.
-    pub fn program(mut self) -> Result<Program, String> {
+    /// Compiles the program; fails if folding a constant fails.
+    pub fn into_program(mut self) -> Result<Program, ProgramError> {
         let root = self.checked.ast.root;
-        let program = Program::of_node(&self.checked, root, self.environment, self.budget.get())?;
-        let selected_fields = selected_fields(&self.checked.ast);
-        Ok(Program { selected_fields, variables: variables(&self.checked), ..program })
+        let program =
+            Program::compile_node(&self.checked, root, self.environment, self.budget.get())?;
+        let selected_fields = collect_selected_fields(&self.checked.ast);
+        Ok(Program { selected_fields, used_variables: collect_variables(&self.checked), ..program })
     }
 }
 
 impl Environment {
-    /// Parses and checks an expression by itself.
+    /// Parses and type-checks a single expression.
     pub fn check(&self, source: &str) -> Result<CheckedExpression<'_>, Issues> {
-        self.check_in(source, Purse::Own(Budget::default()))
+        self.check_with_budget(source, CompileBudgetRef::Own(CompileBudget::default()))
     }
 
-    /// Parses and checks one of several expressions, within what is left for them.
-    pub fn check_within<'e>(
+    /// Parses and type-checks one of several expressions that share a compile budget.
+    pub fn check_within_budget<'e>(
         &'e self,
         source: &str,
-        budget: &'e mut Budget,
+        budget: &'e mut CompileBudget,
     ) -> Result<CheckedExpression<'e>, Issues> {
-        self.check_in(source, Purse::Shared(budget))
+        self.check_with_budget(source, CompileBudgetRef::Shared(budget))
     }
 
-    fn check_in<'e>(
+    fn check_with_budget<'e>(
         &'e self,
         source: &str,
-        mut budget: Purse<'e>,
+        mut budget: CompileBudgetRef<'e>,
     ) -> Result<CheckedExpression<'e>, Issues> {
         let ast = parse(source, budget.get())?;
         let checked = check(ast, self, budget.get()).map_err(|found| Issues::new(source, found))?;
@@ -133,42 +159,45 @@ impl Environment {
 
     /// Parses, checks and compiles an expression.
     pub fn compile(&self, source: &str) -> Result<Program, CompileError> {
-        self.check(source).map_err(CompileError::Issues)?.program().map_err(CompileError::Program)
+        self.check(source)
+            .map_err(CompileError::Issues)?
+            .into_program()
+            .map_err(CompileError::Program)
     }
 }
 
 impl Program {
-    /// The program of a part that names no variable of a macro around it.
-    pub(crate) fn of_node(
-        checked: &Checked,
+    /// Compiles a subexpression that refers to no variable of an enclosing macro.
+    pub(crate) fn compile_node(
+        checked: &CheckedAst,
         id: NodeId,
         environment: &Environment,
-        budget: &mut Budget,
-    ) -> Result<Self, String> {
-        let Plan { expr, slots } = plan(checked, id, environment, budget)?;
-        let output_type = checked.ty(id).clone();
-        let (selected_fields, variables) = (BTreeSet::new(), BTreeSet::new());
-        Ok(Self { expr, slots, output_type, selected_fields, variables })
+        budget: &mut CompileBudget,
+    ) -> Result<Self, ProgramError> {
+        let Plan { expr, n_slots } = plan_expression(checked, id, environment, budget)?;
+        let output_type = checked.type_of_node(id).clone();
+        let (selected_fields, used_variables) = (BTreeSet::new(), BTreeSet::new());
+        Ok(Self { compiled_expr: expr, n_slots, output_type, selected_fields, used_variables })
     }
 
-    /// The value, if it is the same in every evaluation.
-    pub(crate) fn constant(&self) -> Option<Value<'_>> {
-        match &self.expr {
-            Expr::Const(value) => Some(borrowed(value)),
+    /// The value, if the program is a constant.
+    pub(crate) fn constant_value(&self) -> Option<Value<'_>> {
+        match &self.compiled_expr {
+            CompiledExpr::Const(value) => Some(borrow_constant(value)),
             _ => None,
         }
     }
 
-    /// Evaluates, and returns how much of the limits it took, in units of cost.
-    pub(crate) fn evaluate_metered<'a>(
+    /// Evaluates, and returns the spent cost and steps in units of cost.
+    pub(crate) fn evaluate_with_effort<'a>(
         &'a self,
         variables: &'a [Value<'a>],
         cost_limit: u64,
-    ) -> (Outcome<'a>, u64) {
-        self.with_slots(|slots: &mut [Slot<'a>]| {
-            let mut evaluator = Evaluator::new(variables, slots, cost_limit);
-            let result = evaluator.value(&self.expr);
-            (result, evaluator.effort())
+    ) -> (EvalResult<'a>, u64) {
+        self.with_slots(|n_slots: &mut [LocalSlot<'a>]| {
+            let mut evaluator = Evaluator::new(variables, n_slots, cost_limit);
+            let result = evaluator.evaluate(&self.compiled_expr);
+            (result, evaluator.cost_and_steps())
         })
     }
 
@@ -178,21 +207,21 @@ impl Program {
     }
 
     /// Whether the expression selects a field of this name anywhere, by `.f`, `.?f` or `has(x.f)`.
-    pub fn selects(&self, field: &str) -> bool {
+    pub fn selects_field(&self, field: &str) -> bool {
         self.selected_fields.contains(field)
     }
 
-    /// Whether the expression names the variable of this number in the environment, so that it is
-    /// worth making a value for it.
-    pub fn reads(&self, variable: usize) -> bool {
-        self.variables.contains(&variable)
+    /// Whether the expression refers to the variable with this index in the environment. The host
+    /// need not build values for other variables.
+    pub fn reads_variable(&self, variable: usize) -> bool {
+        self.used_variables.contains(&variable)
     }
 
-    /// Evaluates with values for the environment's variables, in its order, up to a cost.
+    /// Evaluates with the values of the environment's variables, in its order, up to a cost limit.
     pub fn evaluate<'a>(&'a self, variables: &'a [Value<'a>], cost_limit: u64) -> Evaluation<'a> {
-        let evaluate = |slots: &mut [Slot<'a>]| {
-            let mut evaluator = Evaluator::new(variables, slots, cost_limit);
-            let result = evaluator.value(&self.expr);
+        let evaluate = |n_slots: &mut [LocalSlot<'a>]| {
+            let mut evaluator = Evaluator::new(variables, n_slots, cost_limit);
+            let result = evaluator.evaluate(&self.compiled_expr);
             Evaluation { result, cost: evaluator.cost() }
         };
         self.with_slots(evaluate)
@@ -204,62 +233,62 @@ impl Program {
         &'a self,
         variables: &'a [Value<'a>],
         cost_limit: u64,
-    ) -> (Result<bool, Failure>, u64) {
-        let evaluate = |slots: &mut [Slot<'a>]| {
-            let mut evaluator = Evaluator::new(variables, slots, cost_limit);
-            let result = evaluator.bool(&self.expr);
+    ) -> (Result<bool, EvalError>, u64) {
+        let evaluate = |n_slots: &mut [LocalSlot<'a>]| {
+            let mut evaluator = Evaluator::new(variables, n_slots, cost_limit);
+            let result = evaluator.evaluate_bool(&self.compiled_expr);
             (result, evaluator.cost())
         };
         // Most conditions have no loops.
-        if self.slots == 0 { evaluate(&mut []) } else { self.with_slots(evaluate) }
+        if self.n_slots == 0 { evaluate(&mut []) } else { self.with_slots(evaluate) }
     }
 
-    /// Evaluates with records for all variables, making no values: answers for most expressions
-    /// that yield a bool, with the cost, and otherwise declines. Then
-    /// [`evaluate_bool`](Self::evaluate_bool) says what is the case.
+    /// Evaluates a bool expression through its fast path, which needs only records and builds no
+    /// values. Returns the result and the cost, or `None` if the expression has no fast path or the
+    /// fast path does not apply; the caller then uses [`evaluate_bool`](Self::evaluate_bool).
     #[inline]
-    pub fn test<'a>(
+    pub fn evaluate_bool_fast<'a>(
         &'a self,
-        variables: &[&'a dyn Record],
+        variables: &[&'a dyn RecordSource],
         cost_limit: u64,
     ) -> Option<(bool, u64)> {
-        let Expr::Quick(quick) = &self.expr else { return None };
-        let answer = quick.answer(|index| variables.get(index).copied(), &[])?;
+        let CompiledExpr::Quick(quick) = &self.compiled_expr else { return None };
+        let answer = quick.try_evaluate(|index| variables.get(index).copied(), &[])?;
         (answer.1 <= cost_limit).then_some(answer)
     }
 
-    /// Runs with room for the local variables, on the stack if they are few.
-    fn with_slots<'a, T>(&self, run: impl FnOnce(&mut [Slot<'a>]) -> T) -> T {
-        if self.slots <= INLINE_SLOTS {
-            run(&mut [const { Slot::EMPTY }; INLINE_SLOTS])
+    /// Runs with slots for the local variables, on the stack if they are few.
+    fn with_slots<'a, T>(&self, run: impl FnOnce(&mut [LocalSlot<'a>]) -> T) -> T {
+        if self.n_slots <= INLINE_SLOTS {
+            run(&mut [const { LocalSlot::EMPTY }; INLINE_SLOTS])
         } else {
-            run(&mut vec![Slot::EMPTY; self.slots])
+            run(&mut vec![LocalSlot::EMPTY; self.n_slots])
         }
     }
 }
 
-fn variables(checked: &Checked) -> BTreeSet<usize> {
+fn collect_variables(checked: &CheckedAst) -> BTreeSet<usize> {
     let references = checked.references();
     let variables = references.filter_map(|reference| match reference {
-        Reference::Variable(index) => Some(*index),
-        Reference::Local(_)
-        | Reference::Type(_)
-        | Reference::Constant(_)
-        | Reference::Function { .. } => None,
+        ResolvedReference::Variable(index) => Some(*index),
+        ResolvedReference::Local(_)
+        | ResolvedReference::Type(_)
+        | ResolvedReference::Constant(_)
+        | ResolvedReference::Function { .. } => None,
     });
     variables.collect()
 }
 
-fn selected_fields(ast: &Ast) -> BTreeSet<Arc<str>> {
+fn collect_selected_fields(ast: &Ast) -> BTreeSet<Arc<str>> {
     let mut fields = BTreeSet::new();
     for node in &ast.nodes {
         match &node.kind {
-            Kind::Select { field, .. } => {
+            ExprKind::Select { field, .. } => {
                 fields.insert(Arc::clone(field));
             }
-            Kind::Call { function, args, .. } if **function == *"_?._" => {
+            ExprKind::Call { function, args, .. } if **function == *"_?._" => {
                 if let Some(&field) = args.get(1)
-                    && let Kind::Literal(Literal::String(name)) = ast.kind(field)
+                    && let ExprKind::Literal(Literal::String(name)) = ast.kind(field)
                 {
                     fields.insert(Arc::clone(name));
                 }

@@ -17,8 +17,8 @@ use std::collections::HashSet;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
-use api::authorization::{LoadOptions, Role, assume_regular, stat};
 use clap::ValueEnum;
+use config::authorization_config::{self, LoadOptions, assume_regular_file, stat_file};
 
 use crate::exit::Exit;
 use crate::kind::KindArgument;
@@ -130,7 +130,7 @@ enum ServerRole {
     Delegated,
 }
 
-impl From<ServerRole> for Role {
+impl From<ServerRole> for authorization_config::ServerRole {
     fn from(role: ServerRole) -> Self {
         match role {
             ServerRole::Main => Self::Main,
@@ -167,7 +167,7 @@ pub(crate) fn run(
     }
     let configuration = LoadOptions {
         role: args.role.into(),
-        probe: if args.assume_files_exist { &assume_regular } else { &stat },
+        stat_file: if args.assume_files_exist { &assume_regular_file } else { &stat_file },
         ..LoadOptions::default()
     };
     let options = Options {

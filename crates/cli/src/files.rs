@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use api::authorization::ReadError;
+use document::ReadError;
 
 /// How deep folders are followed. Links may lead in circles, and nobody nests manifests deeper.
 const FOLDERS_DEPTH_MAX: usize = 32;

@@ -1,8 +1,8 @@
 //! The kinds of files that the program knows.
 
 use admission::ConfigurationKind;
-use api::FileKind;
 use clap::ValueEnum;
+use config::FileKind;
 use serde_json::Value;
 
 /// The group of what configures admission.
@@ -56,7 +56,7 @@ impl Kind {
     /// What a file of the kind looks like, as a JSON Schema.
     pub(crate) fn schema(self) -> Value {
         match self {
-            Self::AuthorizationConfiguration => api::schema(),
+            Self::AuthorizationConfiguration => config::json_schema(),
         }
     }
 
@@ -77,7 +77,7 @@ pub(crate) fn known_kinds() -> String {
         .collect();
     kinds.push("ExternalAuthorizationHookConfiguration".to_owned());
     kinds.push("kubeconfig".to_owned());
-    kinds.push(format!("roles and bindings ({})", api::rbac::API_VERSION));
+    kinds.push(format!("roles and bindings ({})", manifests::rbac::API_VERSION));
     kinds.push(format!("configurations of admission ({GROUP}/v1, {GROUP}/v1alpha1)"));
     kinds.push("ABAC policies (one JSON object a line)".to_owned());
     kinds.join("; ")

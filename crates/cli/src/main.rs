@@ -41,7 +41,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// How much of the result is written at once.
 const OUTPUT_BUFFER_BYTES: usize = 64 << 10;
 
-/// Checks and explains who may do what in a Kubernetes-style API.
+/// API server, authorization and admission for a Kubernetes-style API, with offline checks.
 #[derive(Debug, Parser)]
 #[command(
     name = "portcullis",
@@ -59,7 +59,7 @@ const OUTPUT_BUFFER_BYTES: usize = 64 << 10;
   portcullis schema > authorization.schema.json
   portcullis completion bash > /etc/bash_completion.d/portcullis
 
-`portcullis help COMMAND` tells all about a command."
+`portcullis help COMMAND` describes one command in full."
 )]
 struct Cli {
     #[command(subcommand)]

@@ -129,10 +129,10 @@ pub fn decode_options(bytes: &[u8], format: BodyFormat) -> Result<Tree, Status> 
 fn read(bytes: &[u8], format: BodyFormat, kind: &str) -> Result<(Tree, Vec<Finding>), Status> {
     let (value, findings) = match format {
         BodyFormat::Yaml => {
-            let read = api::yaml_tree(bytes).map_err(|why| {
+            let read = document::yaml_to_json(bytes).map_err(|why| {
                 unrecognized(kind, &format!("error converting YAML to JSON: {why}"), bytes)
             })?;
-            let findings = read.duplicates.into_iter().map(Finding::DuplicateField).collect();
+            let findings = read.duplicate_keys.into_iter().map(Finding::DuplicateField).collect();
             (read.value, findings)
         }
         BodyFormat::Json | BodyFormat::Protobuf => {

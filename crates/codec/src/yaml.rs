@@ -241,14 +241,14 @@ rules:
   - b
 "#;
         assert_eq!(write(&value), want);
-        assert_eq!(api::yaml_tree(want.as_bytes()).unwrap().value, value);
+        assert_eq!(document::yaml_to_json(want.as_bytes()).unwrap().value, value);
     }
 
     #[test]
     fn long_keys_are_read_back() {
         let value =
             json!({"k".repeat(2000): {"a": ["b"]}, "é".repeat(100): "v", "l".repeat(200): [1]});
-        assert_eq!(api::yaml_tree(write(&value).as_bytes()).unwrap().value, value);
+        assert_eq!(document::yaml_to_json(write(&value).as_bytes()).unwrap().value, value);
     }
 
     #[test]
@@ -258,14 +258,14 @@ rules:
             assert_eq!(write(&value), want);
         }
         let block = json!("a\nb");
-        assert_eq!(api::yaml_tree(write(&block).as_bytes()).unwrap().value, block);
+        assert_eq!(document::yaml_to_json(write(&block).as_bytes()).unwrap().value, block);
     }
 
     proptest! {
         #[test]
         fn is_read_back_by_a_reader_of_yaml(tree in tree()) {
             let text = write(&tree);
-            let back = api::yaml_tree(text.as_bytes());
+            let back = document::yaml_to_json(text.as_bytes());
             prop_assert_eq!(back.map(|read| read.value), Ok(tree), "{}", text);
         }
     }

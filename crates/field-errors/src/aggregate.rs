@@ -1,4 +1,4 @@
-//! Several messages as one.
+//! Joins several error messages to one.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Faults and their text.
+//! Field errors and their messages.
 
 use std::fmt;
 
@@ -13,16 +13,16 @@ pub struct FieldError {
     /// The rendered [`FieldPath`](crate::FieldPath).
     pub path: String,
     /// The class of the fault.
-    pub kind: Kind,
+    pub kind: FieldErrorKind,
     /// The value at fault.
     pub value: BadValue,
-    /// What is wrong with it; may be empty.
+    /// The explanation for people; may be empty.
     pub detail: String,
 }
 
 /// The classes of faults, with Kubernetes' names and words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum FieldErrorKind {
     /// A value is missing.
     Required,
     /// A value is malformed.
@@ -45,7 +45,7 @@ pub enum Kind {
     Internal,
 }
 
-impl Kind {
+impl FieldErrorKind {
     /// The short name: `Required`, `NotSupported`, `InternalError`.
     pub const fn name(self) -> &'static str {
         match self {
@@ -78,8 +78,8 @@ impl Kind {
         }
     }
 
-    /// The words for people: `Required value`.
-    pub const fn words(self) -> &'static str {
+    /// The text in messages: `Required value`.
+    pub const fn description(self) -> &'static str {
         match self {
             Self::Required => "Required value",
             Self::Invalid | Self::TypeInvalid => "Invalid value",
@@ -94,7 +94,7 @@ impl Kind {
     }
 }
 
-/// A value at fault, as far as it is shown.
+/// The value of the faulty field as the message shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadValue {
     /// Not shown.
@@ -165,8 +165,8 @@ impl FieldError {
     }
 
     /// The message without the path, as the causes of a Status show it.
-    pub fn body(&self) -> String {
-        let mut text = self.kind.words().to_owned();
+    pub fn message_without_path(&self) -> String {
+        let mut text = self.kind.description().to_owned();
         if self.value != BadValue::Omitted {
             text.push_str(": ");
             text.push_str(&self.value.to_string());
@@ -181,7 +181,7 @@ impl FieldError {
 
 impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path, self.body())
+        write!(f, "{}: {}", self.path, self.message_without_path())
     }
 }
 
@@ -190,7 +190,7 @@ impl std::error::Error for FieldError {}
 /// The most faults of a document that are kept. One body can have 150,000.
 pub const FAULTS_MAX: usize = 100;
 
-/// How many bytes the kept faults have together before further ones are only counted. A fault repeats the
+/// The most bytes of all kept faults; further ones are only counted. A fault repeats the
 /// value at fault, and several may repeat the same one.
 const FAULT_BYTES_MAX: usize = 1 << 20;
 
@@ -202,44 +202,44 @@ const FAULT_BYTES_MAX: usize = 1 << 20;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FieldErrors {
     errors: Vec<FieldError>,
-    n_bytes: usize,
-    n_left_out: usize,
+    memory_bytes: usize,
+    n_omitted: usize,
 }
 
 impl FieldErrors {
     /// No faults.
     pub const fn new() -> Self {
-        Self { errors: Vec::new(), n_bytes: 0, n_left_out: 0 }
+        Self { errors: Vec::new(), memory_bytes: 0, n_omitted: 0 }
     }
 
     /// Adds a fault at the end.
     pub fn push(&mut self, error: FieldError) {
-        if self.errors.len() >= FAULTS_MAX || self.n_bytes >= FAULT_BYTES_MAX {
-            self.n_left_out += 1;
+        if self.errors.len() >= FAULTS_MAX || self.memory_bytes >= FAULT_BYTES_MAX {
+            self.n_omitted += 1;
             return;
         }
-        self.n_bytes += error.n_bytes();
+        self.memory_bytes += error.n_bytes();
         self.errors.push(error);
     }
 
     /// Adds all faults of others at the end, also those that they only counted.
     pub fn append(&mut self, others: Self) {
-        let n_left_out = others.n_left_out;
+        let n_left_out = others.n_omitted;
         self.extend(others);
-        self.n_left_out += n_left_out;
+        self.n_omitted += n_left_out;
     }
 
-    /// How many faults are counted and not kept, in words; `None` if all are kept.
-    pub fn rest(&self) -> Option<String> {
-        (self.n_left_out > 0).then(|| format!("and {} more errors", self.n_left_out))
+    /// A sentence with the number of faults that are not kept; `None` if all are kept.
+    pub fn omitted_summary(&self) -> Option<String> {
+        (self.n_omitted > 0).then(|| format!("and {} more errors", self.n_omitted))
     }
 
     /// Reports whether there is no fault.
     pub fn is_empty(&self) -> bool {
-        self.errors.is_empty() && self.n_left_out == 0
+        self.errors.is_empty() && self.n_omitted == 0
     }
 
-    /// Forgets kept faults that are not wanted.
+    /// Removes the kept faults for which the predicate is false.
     ///
     /// INVARIANT: those that are only counted stay, whatever they are: nothing is accepted because its fault
     /// was one too many.
@@ -249,7 +249,7 @@ impl FieldErrors {
 
     /// The number of faults, repeated ones and those that are not kept included.
     pub fn len(&self) -> usize {
-        self.errors.len() + self.n_left_out
+        self.errors.len() + self.n_omitted
     }
 
     /// The faults that are kept, in order.
@@ -269,7 +269,7 @@ impl FieldErrors {
 impl fmt::Display for FieldErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let messages: Vec<String> =
-            self.iter().map(FieldError::to_string).chain(self.rest()).collect();
+            self.iter().map(FieldError::to_string).chain(self.omitted_summary()).collect();
         f.write_str(&aggregate(&messages))
     }
 }
@@ -351,7 +351,7 @@ mod tests {
         ] {
             assert_eq!(error.to_string(), want);
             assert_eq!(error.kind.name(), name);
-            assert_eq!(format!("f: {}", error.body()), want);
+            assert_eq!(format!("f: {}", error.message_without_path()), want);
         }
     }
 
@@ -373,7 +373,10 @@ mod tests {
         let at = FieldPath::root("f");
         let all = |n: usize| (0..n).map(|idx| at.index(idx).required("")).collect::<FieldErrors>();
         let (few, many) = (all(FAULTS_MAX), all(150_000));
-        assert_eq!((few.len(), few.iter().len(), few.rest()), (FAULTS_MAX, FAULTS_MAX, None));
+        assert_eq!(
+            (few.len(), few.iter().len(), few.omitted_summary()),
+            (FAULTS_MAX, FAULTS_MAX, None)
+        );
         assert_eq!((many.len(), many.iter().len()), (150_000, FAULTS_MAX));
         let text = many.to_string();
         assert!(text.ends_with("f[99]: Required value, and 149900 more errors]"), "{text}");

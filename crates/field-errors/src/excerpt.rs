@@ -1,43 +1,49 @@
-//! Beginnings of texts that a client may make as long as it likes.
+//! Prefixes of texts whose length a peer decides, such as values in a request or a response body.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display, Write};
 
-/// Stands for the rest of a text.
+/// Replaces the rest of a text that is cut.
 const MORE: &str = "...";
 
-/// The text, or its beginning if it has more than so many bytes.
+/// The longest prefix of whole characters that has at most `bytes_max` bytes.
+///
+/// ```
+/// assert_eq!(field_errors::truncate("abcé", 4), "abc");
+/// ```
+pub fn truncate(text: &str, bytes_max: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes_max)).unwrap_or_default()
+}
+
+/// The text, or its [truncated](truncate) prefix and `...` if it has more than `bytes_max` bytes.
 pub(crate) fn excerpt(text: &str, bytes_max: usize) -> Cow<'_, str> {
     match text.len() <= bytes_max {
         true => Cow::Borrowed(text),
-        false => {
-            let begin = text.get(..text.floor_char_boundary(bytes_max)).unwrap_or_default();
-            Cow::Owned(format!("{begin}{MORE}"))
-        }
+        false => Cow::Owned(format!("{}{MORE}", truncate(text, bytes_max))),
     }
 }
 
-/// What a value displays as, or the beginning of that. The rest is not written, so that a long text costs
-/// no more than a short one.
-pub(crate) fn written(value: &impl Display, bytes_max: usize) -> String {
-    let mut begin = Begin { text: String::new(), bytes_max };
-    match write!(begin, "{value}") {
-        Ok(()) => begin.text,
-        Err(fmt::Error) => begin.text + MORE,
+/// The excerpt of what a value displays as. Formatting stops at the limit, so that a long text costs no
+/// more than a short one.
+pub(crate) fn display_excerpt(value: &impl Display, bytes_max: usize) -> String {
+    let mut writer = ExcerptWriter { text: String::new(), bytes_max };
+    match write!(writer, "{value}") {
+        Ok(()) => writer.text,
+        Err(fmt::Error) => writer.text + MORE,
     }
 }
 
-struct Begin {
+struct ExcerptWriter {
     text: String,
     bytes_max: usize,
 }
 
-impl Write for Begin {
+impl Write for ExcerptWriter {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let left = self.bytes_max.saturating_sub(self.text.len());
-        let fits = text.floor_char_boundary(left);
-        self.text.push_str(text.get(..fits).unwrap_or_default());
-        if fits < text.len() { Err(fmt::Error) } else { Ok(()) }
+        let fitting = truncate(text, left);
+        self.text.push_str(fitting);
+        if fitting.len() < text.len() { Err(fmt::Error) } else { Ok(()) }
     }
 }
 
@@ -50,8 +56,8 @@ mod tests {
         for (text, want) in [("", ""), ("abcd", "abcd"), ("abcde", "abcd..."), ("abcé", "abc...")]
         {
             assert_eq!(excerpt(text, 4), want);
-            assert_eq!(written(&text, 4), want);
+            assert_eq!(display_excerpt(&text, 4), want);
         }
-        assert_eq!(written(&format_args!("{}{}", "ab", "cde"), 4), "abcd...");
+        assert_eq!(display_excerpt(&format_args!("{}{}", "ab", "cde"), 4), "abcd...");
     }
 }

@@ -1,4 +1,4 @@
-//! Where a fault in a document is, and what it is.
+//! Validation errors of documents: the path of a field and the fault.
 //!
 //! Validation descends through a document with a [`FieldPath`] and reports a [`FieldError`] for each
 //! fault; [`FieldErrors`] holds them all. The words are those of Kubernetes, byte for byte, since
@@ -10,16 +10,17 @@
 mod aggregate;
 mod error;
 mod excerpt;
-mod names;
-mod near;
+mod name_syntax;
+mod nearest_word;
 mod path;
 
 pub use aggregate::aggregate;
-pub use error::{BadValue, FAULTS_MAX, FieldError, FieldErrors, Kind};
-pub use names::{
+pub use error::{BadValue, FAULTS_MAX, FieldError, FieldErrorKind, FieldErrors};
+pub use excerpt::truncate;
+pub use name_syntax::{
     DNS1123_LABEL_BYTES_MAX, DNS1123_SUBDOMAIN_BYTES_MAX, LABEL_NAME_BYTES_MAX,
-    LABEL_VALUE_BYTES_MAX, dns1123_label_faults, dns1123_subdomain_faults, label_key_faults,
-    label_value_faults, path_segment_faults,
+    LABEL_VALUE_BYTES_MAX, dns1035_label_faults, dns1123_label_faults, dns1123_subdomain_faults,
+    label_key_faults, label_value_faults, path_segment_faults,
 };
-pub use near::nearest;
+pub use nearest_word::nearest;
 pub use path::FieldPath;

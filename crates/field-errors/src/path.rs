@@ -1,9 +1,9 @@
-//! The way from the root of a document to one of its fields.
+//! The path from the root of a document to one of its fields.
 
 use std::fmt;
 
-use crate::error::{BadValue, FieldError, Kind};
-use crate::excerpt::{excerpt, written};
+use crate::error::{BadValue, FieldError, FieldErrorKind};
+use crate::excerpt::{display_excerpt, excerpt};
 
 /// A place in a document: `authorizers[0].webhook.timeout`.
 ///
@@ -22,11 +22,11 @@ use crate::excerpt::{excerpt, written};
 #[derive(Debug, Clone, Copy)]
 pub struct FieldPath<'a> {
     parent: Option<&'a FieldPath<'a>>,
-    step: Step<'a>,
+    step: PathStep<'a>,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Step<'a> {
+enum PathStep<'a> {
     Nowhere,
     Child(&'a str),
     Index(usize),
@@ -36,32 +36,32 @@ enum Step<'a> {
 impl<'a> FieldPath<'a> {
     /// The place of a fault in a value that belongs to no document. Displays as `<nil>`, as
     /// Kubernetes shows it, for example for a label selector in a query.
-    pub const NOWHERE: FieldPath<'static> = FieldPath { parent: None, step: Step::Nowhere };
+    pub const NOWHERE: FieldPath<'static> = FieldPath { parent: None, step: PathStep::Nowhere };
 
     /// A path of one field.
     pub const fn root(name: &'a str) -> Self {
-        Self { parent: None, step: Step::Child(name) }
+        Self { parent: None, step: PathStep::Child(name) }
     }
 
     /// The field `name` of the object at this path.
     pub const fn child(&'a self, name: &'a str) -> Self {
-        Self { parent: self.as_parent(), step: Step::Child(name) }
+        Self { parent: self.as_parent(), step: PathStep::Child(name) }
     }
 
     /// The entry `idx` of the list at this path.
     pub const fn index(&'a self, idx: usize) -> Self {
-        Self { parent: self.as_parent(), step: Step::Index(idx) }
+        Self { parent: self.as_parent(), step: PathStep::Index(idx) }
     }
 
     /// The entry `key` of the map at this path.
     pub const fn key(&'a self, key: &'a str) -> Self {
-        Self { parent: self.as_parent(), step: Step::Key(key) }
+        Self { parent: self.as_parent(), step: PathStep::Key(key) }
     }
 
     const fn as_parent(&'a self) -> Option<&'a Self> {
         match self.step {
-            Step::Nowhere => None,
-            Step::Child(_) | Step::Index(_) | Step::Key(_) => Some(self),
+            PathStep::Nowhere => None,
+            PathStep::Child(_) | PathStep::Index(_) | PathStep::Key(_) => Some(self),
         }
     }
 }
@@ -76,39 +76,39 @@ impl fmt::Display for FieldPath<'_> {
         }
         for (idx, step) in steps.iter().rev().enumerate() {
             match step {
-                Step::Nowhere => f.write_str("<nil>")?,
+                PathStep::Nowhere => f.write_str("<nil>")?,
                 // A field without a name shows as an empty subscript, as in Kubernetes.
-                Step::Child("") => f.write_str("[]")?,
-                Step::Child(name) if idx == 0 => f.write_str(name)?,
-                Step::Child(name) => write!(f, ".{name}")?,
-                Step::Index(index) => write!(f, "[{index}]")?,
-                Step::Key(key) => write!(f, "[{key}]")?,
+                PathStep::Child("") => f.write_str("[]")?,
+                PathStep::Child(name) if idx == 0 => f.write_str(name)?,
+                PathStep::Child(name) => write!(f, ".{name}")?,
+                PathStep::Index(index) => write!(f, "[{index}]")?,
+                PathStep::Key(key) => write!(f, "[{key}]")?,
             }
         }
         Ok(())
     }
 }
 
-/// How much of a path is told. The keys of maps are a part of it, and a client chooses these.
+/// The most bytes of a path in a message. Paths contain map keys, which the client chooses.
 const PATH_BYTES_MAX: usize = 1024;
-/// How much of a value is told, and of what is wrong with it.
+/// The most bytes of a value and of a detail in a message.
 const TEXT_BYTES_MAX: usize = 8 * 1024;
 
 /// Faults at a path.
 impl FieldPath<'_> {
     /// The value is missing or empty. `detail` may be empty.
     pub fn required(&self, detail: &str) -> FieldError {
-        self.fault(Kind::Required, BadValue::Omitted, detail)
+        self.new_error(FieldErrorKind::Required, BadValue::Omitted, detail)
     }
 
     /// The value is malformed or out of bounds.
     pub fn invalid(&self, value: impl Into<BadValue>, detail: &str) -> FieldError {
-        self.fault(Kind::Invalid, value.into(), detail)
+        self.new_error(FieldErrorKind::Invalid, value.into(), detail)
     }
 
     /// The value has the wrong type.
     pub fn type_invalid(&self, value: impl Into<BadValue>, detail: &str) -> FieldError {
-        self.fault(Kind::TypeInvalid, value.into(), detail)
+        self.new_error(FieldErrorKind::TypeInvalid, value.into(), detail)
     }
 
     /// The value is not one of a closed set, which the detail lists in the order given.
@@ -118,47 +118,47 @@ impl FieldPath<'_> {
             [] => String::new(),
             [..] => format!("supported values: {}", quoted.join(", ")),
         };
-        self.fault(Kind::NotSupported, value.into(), &detail)
+        self.new_error(FieldErrorKind::NotSupported, value.into(), &detail)
     }
 
     /// The value occurs twice where it must be unique.
     pub fn duplicate(&self, value: impl Into<BadValue>) -> FieldError {
-        self.fault(Kind::Duplicate, value.into(), "")
+        self.new_error(FieldErrorKind::Duplicate, value.into(), "")
     }
 
     /// The value names something that does not exist.
     pub fn not_found(&self, value: impl Into<BadValue>) -> FieldError {
-        self.fault(Kind::NotFound, value.into(), "")
+        self.new_error(FieldErrorKind::NotFound, value.into(), "")
     }
 
     /// The value is well-formed but not allowed here.
     pub fn forbidden(&self, detail: &str) -> FieldError {
-        self.fault(Kind::Forbidden, BadValue::Omitted, detail)
+        self.new_error(FieldErrorKind::Forbidden, BadValue::Omitted, detail)
     }
 
     /// The text has more than `bytes_max` bytes. The text itself is not shown.
     pub fn too_long(&self, bytes_max: usize) -> FieldError {
         let unit = if bytes_max == 1 { "byte" } else { "bytes" };
         let detail = format!("may not be more than {bytes_max} {unit}");
-        self.fault(Kind::TooLong, BadValue::Omitted, &detail)
+        self.new_error(FieldErrorKind::TooLong, BadValue::Omitted, &detail)
     }
 
     /// The list has `n_items` items, which is more than `n_items_max`.
     pub fn too_many(&self, n_items: usize, n_items_max: usize) -> FieldError {
         let unit = if n_items_max == 1 { "item" } else { "items" };
         let detail = format!("must have at most {n_items_max} {unit}");
-        self.fault(Kind::TooMany, BadValue::Json(n_items.to_string()), &detail)
+        self.new_error(FieldErrorKind::TooMany, BadValue::Json(n_items.to_string()), &detail)
     }
 
     /// Something of ours failed while the value was examined.
     pub fn internal(&self, cause: &str) -> FieldError {
-        self.fault(Kind::Internal, BadValue::Omitted, cause)
+        self.new_error(FieldErrorKind::Internal, BadValue::Omitted, cause)
     }
 
     /// INVARIANT: no part of a fault is longer than its limit, so that the faults of an object take memory
     /// by their number, whatever the object holds.
-    fn fault(&self, kind: Kind, value: BadValue, detail: &str) -> FieldError {
-        let path = written(self, PATH_BYTES_MAX);
+    fn new_error(&self, kind: FieldErrorKind, value: BadValue, detail: &str) -> FieldError {
+        let path = display_excerpt(self, PATH_BYTES_MAX);
         let detail = excerpt(detail, TEXT_BYTES_MAX).into_owned();
         FieldError { path, kind, value: value.excerpt(TEXT_BYTES_MAX), detail }
     }

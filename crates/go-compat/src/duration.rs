@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-use crate::quote::push_hex;
+use crate::quote::push_hex_escape;
 
 /// Why a text is not a duration. Displays as Go's message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DurationError {
-    text: String,
-    fault: Fault,
+    input: String,
+    fault: DurationFault,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Fault {
+enum DurationFault {
     Invalid,
     MissingUnit,
     UnknownUnit(String),
@@ -20,11 +20,11 @@ enum Fault {
 
 impl fmt::Display for DurationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = quote_for_time(&self.text);
+        let text = quote_for_time(&self.input);
         match &self.fault {
-            Fault::Invalid => write!(f, "time: invalid duration {text}"),
-            Fault::MissingUnit => write!(f, "time: missing unit in duration {text}"),
-            Fault::UnknownUnit(unit) => {
+            DurationFault::Invalid => write!(f, "time: invalid duration {text}"),
+            DurationFault::MissingUnit => write!(f, "time: missing unit in duration {text}"),
+            DurationFault::UnknownUnit(unit) => {
                 write!(f, "time: unknown unit {} in duration {text}", quote_for_time(unit))
             }
         }
@@ -49,73 +49,76 @@ const NANOS_LIMIT: u64 = 1 << 63;
 /// let missing = go_compat::parse_duration("30").unwrap_err();
 /// assert_eq!(missing.to_string(), r#"time: missing unit in duration "30""#);
 /// ```
-pub fn parse_duration(text: &str) -> Result<i64, DurationError> {
-    parse(text).map_err(|fault| DurationError { text: text.to_owned(), fault })
+pub fn parse_duration(input: &str) -> Result<i64, DurationError> {
+    parse_nanos(input).map_err(|fault| DurationError { input: input.to_owned(), fault })
 }
 
-fn parse(text: &str) -> Result<i64, Fault> {
-    let (negative, mut rest) = match text.as_bytes().first() {
-        Some(b'-') => (true, &text[1..]),
-        Some(b'+') => (false, &text[1..]),
-        _ => (false, text),
+fn parse_nanos(input: &str) -> Result<i64, DurationFault> {
+    let (negative, mut rest) = match input.as_bytes().first() {
+        Some(b'-') => (true, &input[1..]),
+        Some(b'+') => (false, &input[1..]),
+        _ => (false, input),
     };
     if rest == "0" {
         return Ok(0);
     }
     if rest.is_empty() {
-        return Err(Fault::Invalid);
+        return Err(DurationFault::Invalid);
     }
     let mut total: u64 = 0;
     while !rest.is_empty() {
         let (nanos, after) = parse_group(rest)?;
-        total = total.checked_add(nanos).filter(|&sum| sum <= NANOS_LIMIT).ok_or(Fault::Invalid)?;
+        total = total
+            .checked_add(nanos)
+            .filter(|&sum| sum <= NANOS_LIMIT)
+            .ok_or(DurationFault::Invalid)?;
         rest = after;
     }
     if negative {
         // The magnitude may be one more than i64 holds; negation brings it back into range.
         Ok((total as i64).wrapping_neg())
     } else {
-        i64::try_from(total).map_err(|_| Fault::Invalid)
+        i64::try_from(total).map_err(|_| DurationFault::Invalid)
     }
 }
 
 /// Reads one `<decimal><unit>` group: its nanoseconds, and the text after it.
-fn parse_group(text: &str) -> Result<(u64, &str), Fault> {
-    let (whole, rest) = text.split_at(count_digits(text));
+fn parse_group(input: &str) -> Result<(u64, &str), DurationFault> {
+    let (whole, rest) = input.split_at(count_digits(input));
     let (fraction, rest) = match rest.strip_prefix('.') {
         Some(after) => after.split_at(count_digits(after)),
         None => ("", rest),
     };
     if whole.is_empty() && fraction.is_empty() {
-        return Err(Fault::Invalid);
+        return Err(DurationFault::Invalid);
     }
-    let whole = parse_whole(whole)?;
+    let whole = parse_digits(whole)?;
     let unit_end = rest.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(rest.len());
     let (unit, rest) = rest.split_at(unit_end);
     if unit.is_empty() {
-        return Err(Fault::MissingUnit);
+        return Err(DurationFault::MissingUnit);
     }
-    let unit = unit_nanos(unit).ok_or_else(|| Fault::UnknownUnit(unit.to_owned()))?;
+    let unit = unit_nanos(unit).ok_or_else(|| DurationFault::UnknownUnit(unit.to_owned()))?;
     let nanos = whole
         .checked_mul(unit)
         .and_then(|nanos| nanos.checked_add(fraction_nanos(fraction, unit)))
         .filter(|&nanos| nanos <= NANOS_LIMIT)
-        .ok_or(Fault::Invalid)?;
+        .ok_or(DurationFault::Invalid)?;
     Ok((nanos, rest))
 }
 
-fn count_digits(text: &str) -> usize {
-    text.bytes().take_while(u8::is_ascii_digit).count()
+fn count_digits(input: &str) -> usize {
+    input.bytes().take_while(u8::is_ascii_digit).count()
 }
 
-fn parse_whole(digits: &str) -> Result<u64, Fault> {
+fn parse_digits(digits: &str) -> Result<u64, DurationFault> {
     let mut value: u64 = 0;
     for digit in digits.bytes() {
         value = value
             .checked_mul(10)
             .and_then(|value| value.checked_add(u64::from(digit - b'0')))
             .filter(|&value| value <= NANOS_LIMIT)
-            .ok_or(Fault::Invalid)?;
+            .ok_or(DurationFault::Invalid)?;
     }
     Ok(value)
 }
@@ -153,14 +156,14 @@ fn unit_nanos(unit: &str) -> Option<u64> {
 
 /// Quotes a text as the `time` package does, which is simpler than `%q`: everything outside of
 /// printable ASCII is written byte by byte, except DEL, which stays.
-fn quote_for_time(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
+fn quote_for_time(input: &str) -> String {
+    let mut out = String::with_capacity(input.len() + 2);
     out.push('"');
-    for byte in text.bytes() {
+    for byte in input.bytes() {
         match byte {
             b'"' | b'\\' => out.extend(['\\', char::from(byte)]),
             b' '..=0x7f => out.push(char::from(byte)),
-            _ => push_hex(&mut out, 'x', u32::from(byte), 2),
+            _ => push_hex_escape(&mut out, 'x', u32::from(byte), 2),
         }
     }
     out.push('"');
@@ -180,12 +183,12 @@ pub fn format_duration(nanos: i64) -> String {
         return match nanos {
             0 => "0s".to_owned(),
             1..1_000 => format!("{sign}{nanos}ns"),
-            1_000..1_000_000 => format!("{sign}{}\u{b5}s", decimal(nanos, 3)),
-            _ => format!("{sign}{}ms", decimal(nanos, 6)),
+            1_000..1_000_000 => format!("{sign}{}\u{b5}s", format_decimal(nanos, 3)),
+            _ => format!("{sign}{}ms", format_decimal(nanos, 6)),
         };
     }
     let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
-    let below_minute = decimal(nanos % 60_000_000_000, 9);
+    let below_minute = format_decimal(nanos % 60_000_000_000, 9);
     if hours > 0 {
         format!("{sign}{hours}h{minutes}m{below_minute}s")
     } else if minutes > 0 {
@@ -196,7 +199,7 @@ pub fn format_duration(nanos: i64) -> String {
 }
 
 /// Writes `value / 10^places`, without trailing zeros after the point.
-fn decimal(value: u64, places: usize) -> String {
+fn format_decimal(value: u64, places: usize) -> String {
     let digits = format!("{value:0width$}", width = places + 1);
     let (whole, fraction) = digits.split_at(digits.len() - places);
     match fraction.trim_end_matches('0') {

@@ -7,26 +7,26 @@ use crate::quote::quote_bytes;
 
 /// An address, and the zone that a scoped IPv6 address names after `%`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ip<'a> {
+pub struct ParsedIp<'a> {
     /// The address. An IPv4-mapped IPv6 address stays an IPv6 address.
     pub address: IpAddr,
     /// The zone; empty when none is named.
-    pub zone: &'a [u8],
+    pub ipv6_zone: &'a [u8],
 }
 
 /// Why a text is not an IP address. Displays as Go's message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IpError {
-    text: Vec<u8>,
+    input: Vec<u8>,
     fault: &'static str,
-    at: Vec<u8>,
+    remaining_text: Vec<u8>,
 }
 
 impl fmt::Display for IpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ParseAddr({}): {}", quote_bytes(&self.text), self.fault)?;
-        if !self.at.is_empty() {
-            write!(f, " (at {})", quote_bytes(&self.at))?;
+        write!(f, "ParseAddr({}): {}", quote_bytes(&self.input), self.fault)?;
+        if !self.remaining_text.is_empty() {
+            write!(f, " (at {})", quote_bytes(&self.remaining_text))?;
         }
         Ok(())
     }
@@ -35,7 +35,7 @@ impl fmt::Display for IpError {
 impl std::error::Error for IpError {}
 
 /// A fault, and the part of the text at which it was found.
-type Fault<'a> = (&'static str, &'a [u8]);
+type IpFault<'a> = (&'static str, &'a [u8]);
 
 /// Reads a dotted IPv4 address or an IPv6 address with an optional zone.
 ///
@@ -46,30 +46,33 @@ type Fault<'a> = (&'static str, &'a [u8]);
 ///
 /// ```
 /// assert_eq!(go_compat::parse_ip(b"10.0.0.1").unwrap().address.to_string(), "10.0.0.1");
-/// assert_eq!(go_compat::parse_ip(b"fe80::1%eth0").unwrap().zone, b"eth0");
+/// assert_eq!(go_compat::parse_ip(b"fe80::1%eth0").unwrap().ipv6_zone, b"eth0");
 /// assert_eq!(
 ///     go_compat::parse_ip(b"10.0.0.01").unwrap_err().to_string(),
 ///     r#"ParseAddr("10.0.0.01"): IPv4 field has octet with leading zero"#,
 /// );
 /// ```
-pub fn parse_ip(text: &[u8]) -> Result<Ip<'_>, IpError> {
-    let parsed = match text.iter().find(|byte| matches!(byte, b'.' | b':' | b'%')) {
-        Some(b'.') => {
-            parse_ipv4(text).map(|octets| Ip { address: Ipv4Addr::from(octets).into(), zone: b"" })
-        }
-        Some(b':') => parse_scoped_ipv6(text),
+pub fn parse_ip(input: &[u8]) -> Result<ParsedIp<'_>, IpError> {
+    let parsed = match input.iter().find(|byte| matches!(byte, b'.' | b':' | b'%')) {
+        Some(b'.') => parse_ipv4(input)
+            .map(|octets| ParsedIp { address: Ipv4Addr::from(octets).into(), ipv6_zone: b"" }),
+        Some(b':') => parse_scoped_ipv6(input),
         Some(_) => Err(("missing IPv6 address", &b""[..])),
         None => Err(("unable to parse IP", &b""[..])),
     };
-    parsed.map_err(|(fault, at)| IpError { text: text.to_owned(), fault, at: at.to_owned() })
+    parsed.map_err(|(fault, at)| IpError {
+        input: input.to_owned(),
+        fault,
+        remaining_text: at.to_owned(),
+    })
 }
 
-fn parse_ipv4(text: &[u8]) -> Result<[u8; 4], Fault<'_>> {
+fn parse_ipv4(input: &[u8]) -> Result<[u8; 4], IpFault<'_>> {
     let mut octets = [0; 4];
     let mut field = 0;
     let mut value: u16 = 0;
     let mut n_digits = 0;
-    for (idx, &byte) in text.iter().enumerate() {
+    for (idx, &byte) in input.iter().enumerate() {
         match byte {
             b'0'..=b'9' => {
                 if n_digits == 1 && value == 0 {
@@ -82,8 +85,8 @@ fn parse_ipv4(text: &[u8]) -> Result<[u8; 4], Fault<'_>> {
                 }
             }
             b'.' => {
-                if n_digits == 0 || idx == text.len() - 1 {
-                    return Err(("IPv4 field must have at least one digit", &text[idx..]));
+                if n_digits == 0 || idx == input.len() - 1 {
+                    return Err(("IPv4 field must have at least one digit", &input[idx..]));
                 }
                 if field == 3 {
                     return Err(("IPv4 address too long", b""));
@@ -93,7 +96,7 @@ fn parse_ipv4(text: &[u8]) -> Result<[u8; 4], Fault<'_>> {
                 value = 0;
                 n_digits = 0;
             }
-            _ => return Err(("unexpected character", &text[idx..])),
+            _ => return Err(("unexpected character", &input[idx..])),
         }
     }
     if field < 3 {
@@ -103,20 +106,20 @@ fn parse_ipv4(text: &[u8]) -> Result<[u8; 4], Fault<'_>> {
     Ok(octets)
 }
 
-fn parse_scoped_ipv6(text: &[u8]) -> Result<Ip<'_>, Fault<'_>> {
-    let (text, zone) = match text.iter().position(|&byte| byte == b'%') {
-        Some(at) if at + 1 == text.len() => return Err(("zone must be a non-empty string", b"")),
-        Some(at) => (&text[..at], &text[at + 1..]),
-        None => (text, &b""[..]),
+fn parse_scoped_ipv6(input: &[u8]) -> Result<ParsedIp<'_>, IpFault<'_>> {
+    let (text, zone) = match input.iter().position(|&byte| byte == b'%') {
+        Some(at) if at + 1 == input.len() => return Err(("zone must be a non-empty string", b"")),
+        Some(at) => (&input[..at], &input[at + 1..]),
+        None => (input, &b""[..]),
     };
-    Ok(Ip { address: parse_ipv6(text)?.into(), zone })
+    Ok(ParsedIp { address: parse_ipv6(text)?.into(), ipv6_zone: zone })
 }
 
-fn parse_ipv6(text: &[u8]) -> Result<Ipv6Addr, Fault<'_>> {
+fn parse_ipv6(input: &[u8]) -> Result<Ipv6Addr, IpFault<'_>> {
     let mut groups = [0_u16; 8];
     let mut filled = 0;
     let mut ellipsis = None;
-    let mut rest = text;
+    let mut rest = input;
     if let Some(after) = rest.strip_prefix(b"::") {
         ellipsis = Some(0);
         rest = after;
@@ -167,33 +170,34 @@ fn parse_ipv6(text: &[u8]) -> Result<Ipv6Addr, Fault<'_>> {
 }
 
 /// Reads up to four hexadecimal digits: their value and count.
-fn parse_group(text: &[u8]) -> Result<(u16, usize), Fault<'_>> {
-    let n_digits = text.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+fn parse_group(input: &[u8]) -> Result<(u16, usize), IpFault<'_>> {
+    let n_digits = input.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
     match n_digits {
-        0 => Err(("each colon-separated field must have at least one digit", text)),
+        0 => Err(("each colon-separated field must have at least one digit", input)),
         1..=4 => {
-            let digits = text.iter().take(n_digits).filter_map(|&byte| (byte as char).to_digit(16));
+            let digits =
+                input.iter().take(n_digits).filter_map(|&byte| (byte as char).to_digit(16));
             Ok((digits.fold(0, |value, digit| value << 4 | digit as u16), n_digits))
         }
-        _ => Err(("each group must have 4 or less digits", text)),
+        _ => Err(("each group must have 4 or less digits", input)),
     }
 }
 
 /// Reads the dotted address that may stand for the last two groups.
 fn parse_embedded_ipv4(
-    text: &[u8],
+    input: &[u8],
     filled: usize,
     has_ellipsis: bool,
-) -> Result<[u8; 4], Fault<'_>> {
+) -> Result<[u8; 4], IpFault<'_>> {
     if !has_ellipsis && filled != 6 {
         let fault = "embedded IPv4 address must replace the final 2 fields of the address";
-        return Err((fault, text));
+        return Err((fault, input));
     }
     if filled > 6 {
         let fault = "too many hex fields to fit an embedded IPv4 at the end of the address";
-        return Err((fault, text));
+        return Err((fault, input));
     }
-    parse_ipv4(text)
+    parse_ipv4(input)
 }
 
 #[cfg(test)]
@@ -218,7 +222,7 @@ mod tests {
         ] {
             let ip = parse_ip(text.as_bytes()).unwrap();
             assert_eq!(ip.address, address.parse::<IpAddr>().unwrap(), "{text}");
-            assert_eq!(ip.zone, zone.as_bytes(), "{text}");
+            assert_eq!(ip.ipv6_zone, zone.as_bytes(), "{text}");
         }
     }
 

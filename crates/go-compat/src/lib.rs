@@ -14,7 +14,7 @@ mod quote;
 mod url;
 
 pub use duration::{DurationError, format_duration, parse_duration};
-pub use ip::{Ip, IpError, parse_ip};
+pub use ip::{IpError, ParsedIp, parse_ip};
 pub use quote::{quote, quote_bytes};
 pub use url::{
     EscapeError, QUERY_PAIRS_MAX, Url, UrlError, UrlPart, UserInfo, parse_query, url_escape,

@@ -2,7 +2,7 @@
 
 /// Reports whether Go prints `c` as itself inside quotes: letters, marks, numbers, punctuation,
 /// symbols and the ASCII space, by the Unicode version that Go carries.
-pub(crate) fn is_print(c: char) -> bool {
+pub(crate) fn is_go_printable(c: char) -> bool {
     let c = u32::from(c);
     if c < 0x80 {
         return (0x20..0x7f).contains(&c);
@@ -188,14 +188,14 @@ mod tests {
     #[test]
     fn examples_from_both_sides() {
         for c in [' ', 'a', '~', '¡', 'é', '日', '\u{fffd}', '😀', '\u{300}'] {
-            assert!(is_print(c), "{c:?}");
+            assert!(is_go_printable(c), "{c:?}");
         }
         for c in ['\0', '\n', '\x7f', '\u{80}', '\u{a0}', '\u{ad}', '\u{200b}', '\u{2028}'] {
-            assert!(!is_print(c), "{c:?}");
+            assert!(!is_go_printable(c), "{c:?}");
         }
         // Private use, an unassigned plane, and a letter that Unicode 15.1 added.
         for c in ['\u{e000}', '\u{e0001}', '\u{10ffff}', '\u{2ebf0}'] {
-            assert!(!is_print(c), "{c:?}");
+            assert!(!is_go_printable(c), "{c:?}");
         }
     }
 }

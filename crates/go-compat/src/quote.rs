@@ -1,6 +1,6 @@
 //! Double-quoted string literals, as Go's `%q` verb writes them.
 
-use crate::printable::is_print;
+use crate::printable::is_go_printable;
 
 /// Writes `text` as a double-quoted Go string literal.
 ///
@@ -27,7 +27,7 @@ pub fn quote_bytes(bytes: &[u8]) -> String {
     for chunk in bytes.utf8_chunks() {
         push_escaped(&mut out, chunk.valid());
         for &byte in chunk.invalid() {
-            push_hex(&mut out, 'x', u32::from(byte), 2);
+            push_hex_escape(&mut out, 'x', u32::from(byte), 2);
         }
     }
     out.push('"');
@@ -38,7 +38,7 @@ fn push_escaped(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {
             '"' | '\\' => out.extend(['\\', c]),
-            c if is_print(c) => out.push(c),
+            c if is_go_printable(c) => out.push(c),
             '\x07' => out.push_str("\\a"),
             '\x08' => out.push_str("\\b"),
             '\x0c' => out.push_str("\\f"),
@@ -46,15 +46,15 @@ fn push_escaped(out: &mut String, text: &str) {
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
             '\x0b' => out.push_str("\\v"),
-            '\0'..' ' | '\x7f' => push_hex(out, 'x', u32::from(c), 2),
-            '\0'..'\u{10000}' => push_hex(out, 'u', u32::from(c), 4),
-            _ => push_hex(out, 'U', u32::from(c), 8),
+            '\0'..' ' | '\x7f' => push_hex_escape(out, 'x', u32::from(c), 2),
+            '\0'..'\u{10000}' => push_hex_escape(out, 'u', u32::from(c), 4),
+            _ => push_hex_escape(out, 'U', u32::from(c), 8),
         }
     }
 }
 
 /// Appends `\`, the letter, and `n_digits` lower-case hexadecimal digits.
-pub(crate) fn push_hex(out: &mut String, letter: char, value: u32, n_digits: u32) {
+pub(crate) fn push_hex_escape(out: &mut String, letter: char, value: u32, n_digits: u32) {
     out.extend(['\\', letter]);
     for digit in (0..n_digits).rev() {
         out.extend(char::from_digit((value >> (4 * digit)) & 0xf, 16));

@@ -4,17 +4,17 @@
 //! and an authorization decision must see the path that Kubernetes would see.
 
 mod authority;
-mod escape;
-mod parse;
-mod query;
+mod percent_escape;
+mod query_string;
+mod url_parser;
 
 use std::borrow::Cow;
 use std::fmt;
 
 pub use authority::UserInfo;
-pub use escape::{EscapeError, UrlPart, url_escape, url_unescape};
-pub use parse::UrlError;
-pub use query::{QUERY_PAIRS_MAX, parse_query};
+pub use percent_escape::{EscapeError, UrlPart, url_escape, url_unescape};
+pub use query_string::{QUERY_PAIRS_MAX, parse_query};
+pub use url_parser::UrlError;
 
 /// A parsed URL, or the target of an HTTP request.
 ///
@@ -84,7 +84,7 @@ impl Url {
         if self.path == b"*" && self.raw_path.is_empty() {
             return Cow::Borrowed("*");
         }
-        escape::original_or_default(&self.raw_path, &self.path, UrlPart::Path)
+        percent_escape::original_or_default_escaping(&self.raw_path, &self.path, UrlPart::Path)
     }
 
     /// The query, still escaped and without the question mark.
@@ -118,8 +118,11 @@ impl fmt::Display for Url {
             write!(f, "?{}", self.raw_query)?;
         }
         if !self.fragment.is_empty() {
-            let fragment =
-                escape::original_or_default(&self.raw_fragment, &self.fragment, UrlPart::Fragment);
+            let fragment = percent_escape::original_or_default_escaping(
+                &self.raw_fragment,
+                &self.fragment,
+                UrlPart::Fragment,
+            );
             write!(f, "#{fragment}")?;
         }
         Ok(())

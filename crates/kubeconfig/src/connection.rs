@@ -1,13 +1,13 @@
-//! What comes of a file.
+//! The connections that a file describes.
 
 use std::path::PathBuf;
 
-use api::Warning;
+use document::Warning;
 use https_client::Target;
 
 use crate::error::LoadError;
 
-/// What a file holds.
+/// The loaded content of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Loaded {
     /// A kubeconfig: one service.
@@ -16,7 +16,7 @@ pub enum Loaded {
     Hooks(Vec<HookConnection>),
 }
 
-/// How one service is reached.
+/// The connection to one service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Connection {
     /// The service, ready to be called.
@@ -24,16 +24,16 @@ pub struct Connection {
     /// Every file that this depends on, the one that was loaded first. Their contents were read
     /// through the function that was passed, and belong to the next connection when they change.
     pub files: Vec<PathBuf>,
-    /// What is accepted but should be changed.
+    /// Warnings about accepted settings.
     pub warnings: Vec<Warning>,
 }
 
-/// One hook.
+/// The connection to one authorization hook.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookConnection {
     /// Its name, which becomes that of the authorizer when the file is given by flag.
     pub name: String,
-    /// How it is reached.
+    /// The connection to the hook.
     pub connection: Connection,
 }
 
@@ -43,7 +43,7 @@ impl Loaded {
     /// # Errors
     ///
     /// The file has several hooks.
-    pub fn into_one(self) -> Result<Connection, LoadError> {
+    pub fn into_single_connection(self) -> Result<Connection, LoadError> {
         match self {
             Self::Kubeconfig(connection) => Ok(*connection),
             Self::Hooks(mut hooks) => match (hooks.pop(), hooks.len()) {

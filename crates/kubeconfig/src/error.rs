@@ -1,27 +1,31 @@
-//! Why a file is of no use.
+//! Errors of loading a file.
 
 use std::fmt;
 
-use api::{Diagnostic, Fault, Place};
+use document::{Diagnostic, Fault, Place};
+use https_client::{CaBundleError, ClientCertificateError};
 
-/// Why a file is of no use. Displays as Kubernetes' message, without any secret of the file.
+use crate::referenced_files::FileError;
+
+/// The error of a file that can not be used. Displays as Kubernetes' message, without any secret of
+/// the file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LoadError {
     /// The file itself can not be read.
     Read {
-        /// Such as `open /etc/guard.yaml: no such file or directory`.
+        /// The message, such as `open /etc/guard.yaml: no such file or directory`.
         message: String,
     },
-    /// The file can not be decoded, or what it says can not be used.
+    /// The file can not be decoded, or its settings can not be used.
     Unusable {
-        /// What Kubernetes says, which is often only the first fault.
+        /// The message that Kubernetes prints, often only the first fault.
         message: String,
         /// Every fault with its place. INVARIANT: at least one.
         diagnostics: Vec<Diagnostic>,
     },
-    /// A file of hooks is named where one service is meant.
+    /// A hook file with several hooks is used where exactly one is expected.
     NotOneHook {
-        /// How many it has.
+        /// The number of hooks in the file.
         n_hooks: usize,
     },
 }
@@ -49,24 +53,38 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
+/// The error of certificates, keys or CA certificates that can not be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CertificateError {
+    /// The file can not be read.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The PEM text holds no usable CA certificates.
+    #[error("unable to load root certificates: {0}")]
+    CaBundle(CaBundleError),
+    /// Certificate and key can not be used together.
+    #[error(transparent)]
+    Identity(#[from] ClientCertificateError),
+}
+
 /// One reason why a decoded file can not be used.
 #[derive(Debug)]
-pub(crate) struct Problem {
-    /// The field, such as `clusters[0].cluster.server`.
+pub(crate) struct ConfigProblem {
+    /// The field path, such as `clusters[0].cluster.server`.
     pub(crate) field: String,
     pub(crate) place: Place,
     pub(crate) message: String,
 }
 
-impl Problem {
+impl ConfigProblem {
     /// A problem of a field of an object.
-    pub(crate) fn new(object: &str, field: &str, place: Place, message: String) -> Self {
+    pub(crate) fn new(object: &str, field: &str, place: Place, message: impl fmt::Display) -> Self {
         let field = match (object, field) {
             ("", field) => field.to_owned(),
             (object, "") => object.to_owned(),
             (object, field) => format!("{object}.{field}"),
         };
-        Self { field, place, message }
+        Self { field, place, message: message.to_string() }
     }
 
     fn diagnose(self, file: &str) -> Diagnostic {
@@ -80,8 +98,8 @@ impl Problem {
     }
 }
 
-/// Several problems that are told together, behind the words that Kubernetes has for that.
-pub(crate) fn invalid_configuration(file: &str, problems: Vec<Problem>) -> LoadError {
+/// Combines several problems into one error, with Kubernetes' prefix for invalid configurations.
+pub(crate) fn invalid_configuration(file: &str, problems: Vec<ConfigProblem>) -> LoadError {
     let messages: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
     let message = format!("invalid configuration: {}", field_errors::aggregate(&messages));
     let diagnostics = problems.into_iter().map(|problem| problem.diagnose(file)).collect();
@@ -89,7 +107,7 @@ pub(crate) fn invalid_configuration(file: &str, problems: Vec<Problem>) -> LoadE
 }
 
 /// The one problem that ended everything.
-pub(crate) fn unusable(file: &str, problem: Problem) -> LoadError {
+pub(crate) fn unusable(file: &str, problem: ConfigProblem) -> LoadError {
     LoadError::Unusable {
         message: problem.message.clone(),
         diagnostics: vec![problem.diagnose(file)],

@@ -1,27 +1,30 @@
-//! Files that say how a service is reached: kubeconfigs and files of external authorization hooks; and
-//! kubeconfigs that only say who we are to services that are known otherwise.
+//! Kubeconfigs and hook files: how to reach a service, and which credentials to present.
 //!
-//! Owns: which of the two a file is, which cluster and user of a kubeconfig count, what they mean
-//! together, and what is wrong with them, in the words of Kubernetes.
-//! Must not know: HTTP, how a connection is made, what is asked of the service, where files are
+//! Owns: the decision whether a file is a kubeconfig or a hook file, the selection of cluster and
+//! user, the validation of both, in Kubernetes' words.
+//! Must not know: HTTP, how a connection is made, which requests the service gets, how files are
 //! watched. Files are read through a function that the caller passes.
 
-mod access;
-mod cluster;
+#![deny(clippy::indexing_slicing)]
+
+mod cluster_check;
+mod cluster_target;
 mod connection;
+mod credentials;
 mod error;
-mod files;
-mod hooks;
+mod hook_connections;
+mod kubeconfig_file;
 mod load;
-mod select;
+mod referenced_files;
+mod select_context;
 mod server_url;
-mod target;
+mod service_users;
 mod url_path;
-mod user;
-mod users;
+mod user_check;
 
 pub use connection::{Connection, HookConnection, Loaded};
 pub use error::LoadError;
-pub use files::{FILE_BYTES_MAX, Read, read_file};
+pub use kubeconfig_file::{Decoded, decode};
 pub use load::{load, parse};
-pub use users::{UserAccess, Users, load_users, parse_users};
+pub use referenced_files::{FILE_BYTES_MAX, Read, read_file};
+pub use service_users::{UserAccess, Users, load_users, parse_users};

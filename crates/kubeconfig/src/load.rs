@@ -1,17 +1,18 @@
-//! From a file to what it describes.
+//! Loads a file and builds its connections.
 
 use std::path::Path;
 
-use api::authorization::{DecodeError, ReadError};
-use api::{Source, hooks as hook_file, kubeconfig as kubeconfig_file};
+use crate::kubeconfig_file;
+use config::authorization_hooks as hook_file;
+use document::{DecodeError, ReadError, Source};
 
 use crate::connection::{Connection, Loaded};
 use crate::error::LoadError;
-use crate::files::{Files, Read};
-use crate::select::select;
-use crate::{hooks, target};
+use crate::referenced_files::{Read, ReferencedFiles};
+use crate::select_context::select_context;
+use crate::{cluster_target, hook_connections};
 
-/// Loads the file at a path, and through the same function what it refers to.
+/// Loads the file at a path, and the files that it refers to, through `read`.
 ///
 /// # Errors
 ///
@@ -22,36 +23,39 @@ pub fn load(path: &Path, read: Read<'_>) -> Result<Loaded, LoadError> {
     parse(&Source { name: &path.display().to_string(), bytes: &bytes }, path, read)
 }
 
-/// Loads a file whose bytes are known. Relative paths in it are those from the folder of `path`.
+/// Loads a file from its bytes. Relative paths in it are relative to the folder of `path`.
 ///
-/// 1. A file whose API group is that of hooks is one of hooks and nothing else.
-/// 2. Any other is a kubeconfig. Nothing stands in for one that says nothing: not even the service
-///    account of a pod, which Kubernetes would use.
+/// 1. A file with the API group of hooks is a hook file.
+/// 2. Any other file is a kubeconfig. An empty one is an error: unlike Kubernetes, this crate does
+///    not fall back to the service account of the pod.
 ///
 /// # Errors
 ///
 /// The file can not be used.
 pub fn parse(source: &Source<'_>, path: &Path, read: Read<'_>) -> Result<Loaded, LoadError> {
     if hook_file::is_hook_configuration(source) {
-        return hooks::connections(source, path, read).map(Loaded::Hooks);
+        return hook_connections::load_hook_connections(source, path, read).map(Loaded::Hooks);
     }
     connection(source, path, read).map(|connection| Loaded::Kubeconfig(Box::new(connection)))
 }
 
 fn connection(source: &Source<'_>, path: &Path, read: Read<'_>) -> Result<Connection, LoadError> {
-    let decoded = kubeconfig_file::decode(source).map_err(|error| undecodable(source, error))?;
+    let decoded = kubeconfig_file::decode(source).map_err(|error| decode_failure(source, error))?;
     let mut warnings = decoded.warnings;
-    let mut files = Files::new(path, read);
-    let selected = select(&decoded.kubeconfig, &mut files)
+    let mut files = ReferencedFiles::new(path, read);
+    let selected = select_context(&decoded.kubeconfig, &mut files)
         .map_err(|problems| crate::error::invalid_configuration(source.name, problems))?;
-    let target = target::build(&selected, &mut files, source.name, &mut warnings)
+    let target = cluster_target::build_target(&selected, &mut files, source.name, &mut warnings)
         .map_err(|problem| crate::error::unusable(source.name, problem))?;
-    Ok(Connection { target, files: files.into_used(), warnings })
+    Ok(Connection { target, files: files.into_used_paths(), warnings })
 }
 
-pub(crate) fn undecodable(source: &Source<'_>, error: DecodeError) -> LoadError {
+pub(crate) fn decode_failure(source: &Source<'_>, error: DecodeError) -> LoadError {
     LoadError::Unusable {
-        message: format!("error loading config file \"{}\": {}", source.name, error.cause),
+        message: format!(
+            "error loading config file \"{}\": {}",
+            source.name, error.kubernetes_message
+        ),
         diagnostics: error.diagnostics,
     }
 }

@@ -2,10 +2,10 @@
 
 use https_client::{Scheme, Secret};
 
-use crate::cluster::without_login;
+use crate::cluster_check::url_without_login;
 use crate::url_path;
 
-/// Where a service is. The query and the fragment of a URL are dropped.
+/// The parsed URL of a service. The query and the fragment are dropped.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ServerUrl {
     pub(crate) scheme: Scheme,
@@ -18,16 +18,33 @@ pub(crate) struct ServerUrl {
     pub(crate) login: Option<(String, Secret)>,
 }
 
+/// The error of a server URL. Displays as Go's message, without user name and password.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ServerUrlError {
+    /// The text is neither a URL nor a host with a port.
+    #[error("host must be a URL or a host:port pair: {quoted_server}")]
+    Malformed {
+        /// The text in Go's quotes.
+        quoted_server: String,
+    },
+    /// The scheme is neither `http` nor `https`.
+    #[error("unsupported protocol scheme {quoted_scheme}")]
+    UnsupportedScheme {
+        /// The scheme in Go's quotes.
+        quoted_scheme: String,
+    },
+}
+
 impl ServerUrl {
-    /// Reads a URL, or a host with or without a port, which stands for plain HTTP.
+    /// Parses a URL, or a host with or without a port, which means plain HTTP.
     ///
     /// # Errors
     ///
-    /// A message without user name and password.
-    pub(crate) fn parse(server: &str) -> Result<Self, String> {
+    /// The text is no URL. The error shows neither user name nor password.
+    pub(crate) fn parse(server: &str) -> Result<Self, ServerUrlError> {
         let refused = || {
-            let shown = go_compat::quote(&without_login(server));
-            format!("host must be a URL or a host:port pair: {shown}")
+            let quoted_server = go_compat::quote(&url_without_login(server));
+            ServerUrlError::Malformed { quoted_server }
         };
         if server.chars().any(char::is_control) {
             return Err(refused());
@@ -40,14 +57,15 @@ impl ServerUrl {
             "http" => Scheme::Http,
             "https" => Scheme::Https,
             other => {
-                return Err(format!("unsupported protocol scheme {}", go_compat::quote(other)));
+                let quoted_scheme = go_compat::quote(other);
+                return Err(ServerUrlError::UnsupportedScheme { quoted_scheme });
             }
         };
         parse_rest(scheme, rest).ok_or_else(refused)
     }
 }
 
-/// The scheme and what follows its slashes.
+/// Splits a URL into its scheme and the text after `://`.
 fn split_scheme(server: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = server.split_once("://")?;
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -64,13 +82,13 @@ fn parse_rest(scheme: Scheme, rest: &str) -> Option<ServerUrl> {
         None => (None, authority),
     };
     let (host, port) = split_port(host)?;
-    Some(ServerUrl { scheme, host, port, path: url_path::clean(path)?, login })
+    Some(ServerUrl { scheme, host, port, path: url_path::clean_path(path)?, login })
 }
 
 fn parse_login(login: &str) -> Option<(String, Secret)> {
     let (username, password) = login.split_once(':').unwrap_or((login, ""));
-    let username = String::from_utf8(url_path::decode(username)?).ok()?;
-    Some((username, Secret::new(url_path::decode(password)?)))
+    let username = String::from_utf8(url_path::percent_decode(username)?).ok()?;
+    Some((username, Secret::new(url_path::percent_decode(password)?)))
 }
 
 fn split_port(host: &str) -> Option<(String, Option<u16>)> {
@@ -110,7 +128,7 @@ mod tests {
                 let login = login.map(|(name, _)| format!(" as {name}")).unwrap_or_default();
                 format!("{} {host} {port:?} {path}{login}", scheme.as_str())
             }
-            Err(message) => message,
+            Err(error) => error.to_string(),
         }
     }
 

@@ -1,9 +1,9 @@
 //! The path of a URL as Go's client sends it.
 
-/// Cleans a path: dots and redundant slashes are resolved, the last slash goes, and what must not
-/// stand in a path is percent-encoded. `None` if an escape is broken.
-pub(crate) fn clean(raw: &str) -> Option<String> {
-    let decoded = decode(raw)?;
+/// Cleans a path: resolves dots and redundant slashes, removes the last slash, and percent-encodes
+/// characters that a path must not contain. `None` if an escape is malformed.
+pub(crate) fn clean_path(raw: &str) -> Option<String> {
+    let decoded = percent_decode(raw)?;
     let mut kept: Vec<&[u8]> = Vec::new();
     for segment in decoded.split(|&byte| byte == b'/') {
         match segment {
@@ -20,13 +20,13 @@ pub(crate) fn clean(raw: &str) -> Option<String> {
     if cleaned.is_empty() {
         cleaned.push(b'/');
     }
-    // A path that needs no cleaning is sent as it is written: `%2F` stays what it is.
-    let is_as_written = cleaned == decoded && raw.bytes().all(may_be_written);
-    Some(if is_as_written { raw.to_owned() } else { encode(&cleaned) })
+    // A path that needs no cleaning is sent unchanged, so that `%2F` stays escaped.
+    let is_as_written = cleaned == decoded && raw.bytes().all(may_be_unescaped);
+    Some(if is_as_written { raw.to_owned() } else { percent_encode(&cleaned) })
 }
 
 /// Replaces percent escapes; `None` if one is broken.
-pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn percent_decode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = text.bytes();
     let mut decoded = Vec::with_capacity(text.len());
     let digit = |byte: Option<u8>| {
@@ -42,10 +42,10 @@ pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     Some(decoded)
 }
 
-fn encode(path: &[u8]) -> String {
+fn percent_encode(path: &[u8]) -> String {
     let mut encoded = String::with_capacity(path.len());
     for &byte in path {
-        if is_plain(byte) {
+        if is_never_escaped(byte) {
             encoded.push(char::from(byte));
         } else {
             encoded.push_str(&format!("%{byte:02X}"));
@@ -55,13 +55,13 @@ fn encode(path: &[u8]) -> String {
 }
 
 /// Bytes that are never escaped in a path.
-fn is_plain(byte: u8) -> bool {
+fn is_never_escaped(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-_.~$&+,/:;=@".contains(&byte)
 }
 
 /// Bytes that an author may leave unescaped.
-fn may_be_written(byte: u8) -> bool {
-    is_plain(byte) || b"!'()*[]%".contains(&byte)
+fn may_be_unescaped(byte: u8) -> bool {
+    is_never_escaped(byte) || b"!'()*[]%".contains(&byte)
 }
 
 #[cfg(test)]
@@ -87,10 +87,10 @@ mod tests {
             ("/%41", "/%41"),
             ("/a;b,c=d", "/a;b,c=d"),
         ] {
-            assert_eq!(clean(raw).as_deref(), Some(want), "{raw}");
+            assert_eq!(clean_path(raw).as_deref(), Some(want), "{raw}");
         }
         for broken in ["/%", "/%4", "/%zz"] {
-            assert_eq!(clean(broken), None, "{broken}");
+            assert_eq!(clean_path(broken), None, "{broken}");
         }
     }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use admission::{GroupVersionKind, Operation};
-use admission_metrics::ConfigRefusal;
 use api_object::{Cause, Details, Status};
 use api_resources::Resource;
 use arc_swap::ArcSwap;
+use metrics::ConfigRefusal;
 use store::{At, Expect, Key, ListRequest, Prefix, Revision, Store};
 use tokio::time::Instant;
 
@@ -33,7 +33,7 @@ pub(crate) struct AdmissionSnapshot {
 impl AdmissionSnapshot {
     /// Where the mark of the configuration is in the picture.
     pub(crate) fn mark(&self) -> Expect {
-        self.cluster.mark.map_or(Expect::Absent, Expect::At)
+        self.cluster.config_revision.map_or(Expect::Absent, Expect::At)
     }
 }
 
@@ -68,7 +68,7 @@ impl<S: Store> ServerState<S> {
         let need = self.barrier.need(deadline).await?;
         let SyncOptions { mode, is_only_server, .. } = self.barrier.options;
         if need.is_none() && mode == SyncMode::Barrier && !is_only_server {
-            self.admission_metrics.config_degraded();
+            self.admission_metrics.count_degraded_request();
         }
         if let Some(need) = need {
             let limit = Instant::now() + self.barrier.options.max_staleness;
@@ -132,10 +132,10 @@ impl<S: Store> ServerState<S> {
         loop {
             let snapshot = Arc::clone(&self.snapshot_cache.snapshot().hooks.snapshot);
             if counted.as_ref().is_none_or(|last| !Arc::ptr_eq(last, &snapshot)) {
-                self.admission_metrics.configured(&snapshot);
+                self.admission_metrics.set_config_in_effect(&snapshot);
                 counted = Some(snapshot);
             }
-            seen = self.snapshot_cache.changed(seen).await;
+            seen = self.snapshot_cache.wait_for_change_after(seen).await;
         }
     }
 
@@ -200,7 +200,7 @@ impl<S: Store> ServerState<S> {
 /// Whether requests for a resource are admitted whatever is configured: an administrator can always
 /// repair.
 pub(crate) fn is_configuration(resource: &Resource) -> bool {
-    admission::is_configuration(&GroupVersionKind {
+    admission::is_admission_configuration(&GroupVersionKind {
         group: &resource.group,
         version: &resource.version,
         kind: &resource.kind,

@@ -11,22 +11,30 @@
 //! certificates.
 //! Must not know: users, files, sockets, clocks.
 
+#![deny(clippy::indexing_slicing)]
+
+mod ca_bundle;
 mod certificate;
 mod chain;
 mod constraints;
 mod der;
 mod error;
 mod extensions;
+#[cfg(feature = "rustls")]
 mod handshake;
 mod names;
 mod request;
+#[cfg(feature = "rustls")]
 mod server;
 mod signature;
 mod time;
 
+pub use ca_bundle::{CaBundle, CaBundleError};
 pub use certificate::{Certificate, MalformedError};
 pub use chain::{Roots, Usage, Validity};
 pub use error::{IssuerFault, SigningFault, VerifyError};
+#[cfg(feature = "rustls")]
 pub use handshake::{verify_tls12_signature, verify_tls13_signature};
 pub use request::{CertificateRequest, RequestError};
+#[cfg(feature = "rustls")]
 pub use server::ServerVerifier;

@@ -80,10 +80,22 @@ pub fn largest_configuration() -> String {
          kubeConfigFile: /etc/portcullis/guard.yaml}\n    matchConditions:\n",
     );
     let shapes: [fn(usize) -> String; 4] = [
-        |n| format!("!has(request.resourceAttributes) || request.resourceAttributes.namespace != 'team-{n}'"),
+        |n| {
+            format!(
+                "!has(request.resourceAttributes) || request.resourceAttributes.namespace != 'team-{n}'"
+            )
+        },
         |n| format!("!('system:serviceaccounts:team-{n}' in request.groups)"),
-        |n| format!("request.user.startsWith('system:') || request.groups.exists(g, g == 'team:{n}')"),
-        |n| format!("request.?resourceAttributes.labelSelector.requirements.orValue([]).all(r, r.key != 'k{n}')"),
+        |n| {
+            format!(
+                "request.user.startsWith('system:') || request.groups.exists(g, g == 'team:{n}')"
+            )
+        },
+        |n| {
+            format!(
+                "request.?resourceAttributes.labelSelector.requirements.orValue([]).all(r, r.key != 'k{n}')"
+            )
+        },
     ];
     for n in 0..64 {
         text.push_str(&format!("    - expression: \"{}\"\n", shapes[n % shapes.len()](n)));

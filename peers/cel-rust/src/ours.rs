@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::hint::black_box;
 
-use api::Source;
-use api::authorization::{LoadOptions, Role, assume_regular, load};
+use document::Source;
+use config::authorization_config::{LoadOptions, ServerRole, assume_regular_file, load};
 use authz_webhook::{
-    Extra, MatchCondition, MatchConditions, Matching, ResourceAttributes, ReviewSpec,
+    Extra, MatchCondition, MatchConditions, MatchResult, ResourceAttributes, ReviewSpec,
 };
 use serde_json::Value;
 
@@ -34,7 +34,7 @@ pub fn run(case: &Case, effort: Effort) -> Result<Measured, String> {
     let view = view(&request, &groups, &extra);
     let evaluate = || conditions.evaluate(black_box(&view));
     match evaluate() {
-        Matching::Matched => Ok(measure(effort, evaluate)),
+        MatchResult::Matched => Ok(measure(effort, evaluate)),
         other => Err(format!("our engine says {other:?}")),
     }
 }
@@ -71,7 +71,7 @@ fn strings(list: &Value) -> Vec<String> {
 /// Loading, checking and compiling a configuration with 64 conditions.
 pub fn load_configuration(effort: Effort) -> Result<Measured, String> {
     let text = cases::largest_configuration();
-    let options = LoadOptions { role: Role::Main, probe: &assume_regular, ..LoadOptions::default() };
+    let options = LoadOptions { role: ServerRole::Main, stat_file: &assume_regular_file, ..LoadOptions::default() };
     let source = Source { name: "bench.yaml", bytes: text.as_bytes() };
     if let Err(error) = load(&source, &options).outcome {
         return Err(format!("the configuration does not load: {error}"));

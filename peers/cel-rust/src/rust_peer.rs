@@ -20,9 +20,7 @@ pub fn run(case: &Case, effort: Effort) -> Result<Measured, String> {
     let mut context = Context::default();
     context.add_variable_from_value("request", convert(&cases::request()));
     let evaluate = || {
-        programs
-            .iter()
-            .all(|program| matches!(program.execute(&context), Ok(Value::Bool(true))))
+        programs.iter().all(|program| matches!(program.execute(&context), Ok(Value::Bool(true))))
     };
     if !evaluate() {
         return Err("the cel crate does not find it true".to_owned());
@@ -36,7 +34,9 @@ fn convert(json: &serde_json::Value) -> Value {
         serde_json::Value::Bool(b) => Value::Bool(*b),
         serde_json::Value::Number(n) => Value::Float(n.as_f64().unwrap_or(0.0)),
         serde_json::Value::String(text) => Value::String(Arc::new(text.clone())),
-        serde_json::Value::Array(items) => Value::List(Arc::new(items.iter().map(convert).collect())),
+        serde_json::Value::Array(items) => {
+            Value::List(Arc::new(items.iter().map(convert).collect()))
+        }
         serde_json::Value::Object(fields) => {
             let map: HashMap<Key, Value> = fields
                 .iter()

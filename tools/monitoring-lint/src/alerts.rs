@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::exposed::Exposed;
-use crate::query::{check_query, mentioned};
-use crate::tables::rows;
+use crate::exported_metrics::ExportedMetrics;
+use crate::query::{check_query, mentioned_labels};
+use crate::tables::table_rows;
 
 /// How bad a thing may be.
 const SEVERITIES: [&str; 2] = ["critical", "warning"];
@@ -14,13 +14,16 @@ const SEVERITIES: [&str; 2] = ["critical", "warning"];
 /// What is wrong with a file of rules: queries that find nothing, rules that do not say what has
 /// happened, and those that the table of alerts in the explaining text does not have, or has in
 /// excess.
-pub fn faults_of_alerts(exported: &Exposed, yaml: &str, explanation: &str) -> Vec<String> {
-    let tree = match api::yaml_tree(yaml.as_bytes()) {
+pub fn lint_alerts(exported: &ExportedMetrics, yaml: &str, explanation: &str) -> Vec<String> {
+    let tree = match document::yaml_to_json(yaml.as_bytes()) {
         Ok(tree) => tree,
-        Err(error) => return vec![format!("{error:?}")],
+        Err(error) => return vec![error.to_string()],
     };
-    let mut faults: Vec<String> =
-        tree.duplicates.iter().map(|duplicate| format!("it stands twice: {duplicate:?}")).collect();
+    let mut faults: Vec<String> = tree
+        .duplicate_keys
+        .iter()
+        .map(|duplicate| format!("it stands twice: {duplicate:?}"))
+        .collect();
     let mut names = BTreeSet::new();
     for group in tree.value["groups"].as_array().into_iter().flatten() {
         for rule in group["rules"].as_array().into_iter().flatten() {
@@ -31,7 +34,7 @@ pub fn faults_of_alerts(exported: &Exposed, yaml: &str, explanation: &str) -> Ve
             faults.extend(faults_of_rule(exported, rule).map(|fault| format!("{name}: {fault}")));
         }
     }
-    let explained = rows(explanation).filter(|row| row.header == "alert");
+    let explained = table_rows(explanation).filter(|row| row.header == "alert");
     let explained: BTreeSet<String> = explained.filter_map(|row| row.name()).collect();
     let explained: BTreeSet<&str> = explained.iter().map(String::as_str).collect();
     faults.extend(names.difference(&explained).map(|name| format!("{name}: no table has it")));
@@ -39,14 +42,17 @@ pub fn faults_of_alerts(exported: &Exposed, yaml: &str, explanation: &str) -> Ve
     faults
 }
 
-fn faults_of_rule(exported: &Exposed, rule: &Value) -> impl Iterator<Item = String> + use<> {
+fn faults_of_rule(
+    exported: &ExportedMetrics,
+    rule: &Value,
+) -> impl Iterator<Item = String> + use<> {
     let (summary, description) =
         (text(&rule["annotations"], "summary"), text(&rule["annotations"], "description"));
     let silent = summary.is_empty() || description.is_empty();
     let silent = silent.then(|| "it does not say what has happened".to_owned());
     let is_severe = SEVERITIES.contains(&text(&rule["labels"], "severity"));
     let severity = (!is_severe).then(|| "it does not say how bad that is".to_owned());
-    let labels = mentioned(&format!("{summary}{description}"));
+    let labels = mentioned_labels(&format!("{summary}{description}"));
     let query = check_query(exported, text(rule, "expr"), &labels).err();
     silent.into_iter().chain(severity).chain(query)
 }
@@ -60,7 +66,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::exposed::Family;
+    use crate::exported_metrics::Family;
 
     #[test]
     fn every_fault_is_found() {
@@ -75,11 +81,11 @@ mod tests {
         let file = |rules: &[String]| format!("groups: [{{rules: [{}]}}]", rules.join(", "));
         let table = "| alert | means |\n|---|---|\n| `A` | a |\n";
         let good = file(&[rule("A", "max by (job) (a)")]);
-        assert_eq!(faults_of_alerts(&exported, &good, table), [""; 0]);
+        assert_eq!(lint_alerts(&exported, &good, table), [""; 0]);
 
         let bad = file(&[rule("B", "b"), rule("B", "a"), "{alert: C, expr: a}".to_owned()]);
         assert_eq!(
-            faults_of_alerts(&exported, &bad, table),
+            lint_alerts(&exported, &bad, table),
             [
                 "B: no series `b`",
                 "B: it stands twice",
@@ -90,6 +96,6 @@ mod tests {
                 "A: no rule has it",
             ]
         );
-        assert_eq!(faults_of_alerts(&exported, "[", table).len(), 1);
+        assert_eq!(lint_alerts(&exported, "[", table).len(), 1);
     }
 }

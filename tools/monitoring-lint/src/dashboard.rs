@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::exposed::Exposed;
-use crate::query::{check_query, mentioned};
+use crate::exported_metrics::ExportedMetrics;
+use crate::query::{check_query, mentioned_labels};
 
 /// What is wrong with a dashboard: queries that find nothing, panels that do not say what they show,
 /// and families that no panel shows.
-pub fn faults_of_dashboard(exported: &Exposed, json: &str) -> Vec<String> {
+pub fn lint_dashboard(exported: &ExportedMetrics, json: &str) -> Vec<String> {
     let dashboard: Value = match serde_json::from_str(json) {
         Ok(dashboard) => dashboard,
         Err(error) => return vec![error.to_string()],
@@ -34,7 +34,7 @@ pub fn faults_of_dashboard(exported: &Exposed, json: &str) -> Vec<String> {
         }
         for target in targets {
             let query = text(target, "expr");
-            let legend = mentioned(text(target, "legendFormat"));
+            let legend = mentioned_labels(text(target, "legendFormat"));
             if let Err(fault) = check_query(exported, query, &legend) {
                 faults.push(format!("{title}: {fault} in {query}"));
             }
@@ -48,7 +48,7 @@ pub fn faults_of_dashboard(exported: &Exposed, json: &str) -> Vec<String> {
 }
 
 /// Variables take their values from the labels of a series.
-fn faults_of_variables(exported: &Exposed, dashboard: &Value) -> Vec<String> {
+fn faults_of_variables(exported: &ExportedMetrics, dashboard: &Value) -> Vec<String> {
     let queries = items(&dashboard["templating"]["list"]).iter();
     let queries = queries.filter_map(|variable| variable["query"]["query"].as_str());
     let fault = |query: &str| {
@@ -77,7 +77,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::exposed::Family;
+    use crate::exported_metrics::Family;
 
     #[test]
     fn every_fault_is_found() {
@@ -92,7 +92,7 @@ mod tests {
             "panels": [{"id": 7, "type": "row"}, good],
             "templating": {"list": [variable("label_values(a, instance)"), {"query": "x"}]},
         });
-        assert_eq!(faults_of_dashboard(&exported, &dashboard.to_string()), [""; 0]);
+        assert_eq!(lint_dashboard(&exported, &dashboard.to_string()), [""; 0]);
 
         let bad = json!({"id": 7, "title": "B", "type": "x", "targets": [{"expr": "c"}]});
         let dashboard = json!({
@@ -100,7 +100,7 @@ mod tests {
             "templating": {"list": [variable("label_values(a, c)"), variable("a")]},
         });
         assert_eq!(
-            faults_of_dashboard(&exported, &dashboard.to_string()),
+            lint_dashboard(&exported, &dashboard.to_string()),
             [
                 "B: it has no id of its own",
                 "B: it does not say what it shows",
@@ -112,6 +112,6 @@ mod tests {
                 "no panel shows b",
             ]
         );
-        assert_eq!(faults_of_dashboard(&exported, "{").len(), 1);
+        assert_eq!(lint_dashboard(&exported, "{").len(), 1);
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! A dashboard that asks for a series nobody exports shows an empty panel, and an alert never fires;
 //! neither is noticed until it is needed. So the tests of whoever exports families let everything
-//! happen once, [`look`] at the registry, and compare: the queries of a dashboard and of alerting
+//! happen once, [`gather_exported_metrics`] at the registry, and compare: the queries of a dashboard and of alerting
 //! rules, and the tables that explain them.
 //!
 //! Owns: reading queries, dashboards, rules and tables as far as that takes.
@@ -11,13 +11,13 @@
 
 mod alerts;
 mod dashboard;
-mod exposed;
+mod exported_metrics;
 mod promql;
 mod query;
 mod tables;
 
-pub use alerts::faults_of_alerts;
-pub use dashboard::faults_of_dashboard;
-pub use exposed::{Exposed, Family, look, samples, text};
+pub use alerts::lint_alerts;
+pub use dashboard::lint_dashboard;
+pub use exported_metrics::{ExportedMetrics, Family, gather_exported_metrics, samples, text};
 pub use query::check_query;
-pub use tables::faults_of_tables;
+pub use tables::lint_tables;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 /// What a query looks at.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Looked {
+pub(crate) struct ParsedQuery {
     pub(crate) selectors: Vec<Selector>,
     /// Labels that it groups, joins or sorts by.
     pub(crate) labels: BTreeSet<String>,
@@ -24,9 +24,9 @@ const OPERATORS: [&str; 4] = ["and", "offset", "or", "unless"];
 const WITH_LABELS: [&str; 4] = ["by", "ignoring", "on", "without"];
 
 /// Finds out what a query looks at; fails for what it does not know.
-pub(crate) fn look(query: &str) -> Result<Looked, String> {
+pub(crate) fn parse_query(query: &str) -> Result<ParsedQuery, String> {
     let tokens = tokens(query)?;
-    let mut looked = Looked::default();
+    let mut parsed = ParsedQuery::default();
     let mut rest = tokens.as_slice();
     while let Some((token, after)) = rest.split_first() {
         rest = after;
@@ -44,7 +44,7 @@ pub(crate) fn look(query: &str) -> Result<Looked, String> {
                 return Err(format!("no labels after `{word}`"));
             };
             let (inside, after) = after_closing(rest.get(1..).unwrap_or_default(), ')')?;
-            looked.labels.extend(inside.iter().filter_map(Token::word).map(str::to_owned));
+            parsed.labels.extend(inside.iter().filter_map(Token::word).map(str::to_owned));
             rest = after;
         } else if OPERATORS.contains(&word) || FUNCTIONS.contains(&word) {
             // What they are applied to follows.
@@ -57,10 +57,10 @@ pub(crate) fn look(query: &str) -> Result<Looked, String> {
                 selector.matchers = matchers(inside)?;
                 rest = after;
             }
-            looked.selectors.push(selector);
+            parsed.selectors.push(selector);
         }
     }
-    Ok(looked)
+    Ok(parsed)
 }
 
 fn matchers(inside: &[Token]) -> Result<Vec<(String, String, String)>, String> {
@@ -139,24 +139,24 @@ mod tests {
 
     #[test]
     fn queries_are_understood() {
-        let looked = look(
+        let parsed = parse_query(
             "histogram_quantile(0.99, sum by (le, name) (rate(a_bucket{x=~\"$x\", y!=\"1\"}[5m]))) \
              > on (job) b or c unless c offset 5m",
         )
         .unwrap();
         let names: Vec<&str> =
-            looked.selectors.iter().map(|selector| selector.name.as_str()).collect();
+            parsed.selectors.iter().map(|selector| selector.name.as_str()).collect();
         assert_eq!(names, ["a_bucket", "b", "c", "c"]);
         let matcher = |label: &str, operator: &str, value: &str| {
             (label.to_owned(), operator.to_owned(), value.to_owned())
         };
         assert_eq!(
-            looked.selectors[0].matchers,
+            parsed.selectors[0].matchers,
             [matcher("x", "=~", "$x"), matcher("y", "!=", "1")]
         );
-        assert_eq!(looked.labels, ["job", "le", "name"].map(str::to_owned).into());
+        assert_eq!(parsed.labels, ["job", "le", "name"].map(str::to_owned).into());
         for broken in ["rat(a[5m])", "a{x}", "sum by a", "a[5m", "a{x=\"1}"] {
-            assert!(look(broken).is_err(), "{broken}");
+            assert!(parse_query(broken).is_err(), "{broken}");
         }
     }
 }

@@ -2,20 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::exposed::Exposed;
+use crate::exported_metrics::ExportedMetrics;
 use crate::promql;
 
 /// Labels that Prometheus adds to whatever it scrapes.
-const OF_THE_SCRAPE: [&str; 2] = ["instance", "job"];
+const SCRAPE_LABELS: [&str; 2] = ["instance", "job"];
 
 /// Checks a query, and the labels that a text beside it mentions.
 ///
 /// # Errors
 /// What is not exported: a series, a label of it, or a value of that label.
-pub fn check_query(exported: &Exposed, query: &str, mentioned: &[String]) -> Result<(), String> {
-    let looked = promql::look(query)?;
+pub fn check_query(
+    exported: &ExportedMetrics,
+    query: &str,
+    mentioned_labels: &[String],
+) -> Result<(), String> {
+    let parsed = promql::parse_query(query)?;
     let mut known = BTreeSet::new();
-    for selector in &looked.selectors {
+    for selector in &parsed.selectors {
         let name = &selector.name;
         let labels = labels_of(exported, name).ok_or_else(|| format!("no series `{name}`"))?;
         for (label, operator, value) in &selector.matchers {
@@ -33,23 +37,23 @@ pub fn check_query(exported: &Exposed, query: &str, mentioned: &[String]) -> Res
         }
         known.extend(labels.into_keys());
     }
-    let used = looked.labels.iter().chain(mentioned);
+    let used = parsed.labels.iter().chain(mentioned_labels);
     match used.into_iter().find(|label| !known.contains(*label)) {
         Some(label) => Err(format!("no series of the query has `{label}`")),
-        None if looked.selectors.is_empty() => Err("it looks at nothing".to_owned()),
+        None if parsed.selectors.is_empty() => Err("it looks at nothing".to_owned()),
         None => Ok(()),
     }
 }
 
 /// The labels in `{{name}}` and `{{ $labels.name }}`.
-pub(crate) fn mentioned(text: &str) -> Vec<String> {
+pub(crate) fn mentioned_labels(text: &str) -> Vec<String> {
     let inside = text.split("{{").skip(1).filter_map(|part| part.split("}}").next());
     inside.map(|part| part.trim().trim_start_matches("$labels.").to_owned()).collect()
 }
 
 /// The labels of a series of that name, with their values; of a histogram there are three.
 fn labels_of(
-    exported: &Exposed,
+    exported: &ExportedMetrics,
     series: &str,
 ) -> Option<BTreeMap<String, Option<BTreeSet<String>>>> {
     let (family, is_bucket) = match exported.get(series) {
@@ -63,14 +67,14 @@ fn labels_of(
         }
     };
     let own = family.labels.iter().map(|(name, values)| (name.clone(), Some(values.clone())));
-    let others = OF_THE_SCRAPE.into_iter().chain(is_bucket.then_some("le"));
+    let others = SCRAPE_LABELS.into_iter().chain(is_bucket.then_some("le"));
     Some(own.chain(others.map(|name| (name.to_owned(), None))).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exposed::Family;
+    use crate::exported_metrics::Family;
 
     fn family(kind: &'static str, label: &str, value: &str) -> Family {
         let labels = BTreeMap::from([(label.to_owned(), BTreeSet::from([value.to_owned()]))]);
@@ -89,7 +93,7 @@ mod tests {
         ] {
             check_query(&exported, query, &["result".to_owned()]).unwrap();
         }
-        for (query, mentioned, want) in [
+        for (query, mentioned_labels, want) in [
             ("no_such_total", "", "no series `no_such_total`"),
             ("duration_seconds", "", "no series `duration_seconds`"),
             ("attempts_total_count", "", "no series `attempts_total_count`"),
@@ -108,13 +112,18 @@ mod tests {
             ("attempts_total", "name", "no series of the query has `name`"),
             ("1 + 1", "", "it looks at nothing"),
         ] {
-            let mentioned: Vec<String> = mentioned.split_whitespace().map(str::to_owned).collect();
-            assert_eq!(check_query(&exported, query, &mentioned), Err(want.to_owned()), "{query}");
+            let mentioned_labels: Vec<String> =
+                mentioned_labels.split_whitespace().map(str::to_owned).collect();
+            assert_eq!(
+                check_query(&exported, query, &mentioned_labels),
+                Err(want.to_owned()),
+                "{query}"
+            );
         }
     }
 
     #[test]
     fn labels_in_texts() {
-        assert_eq!(mentioned("{{name}} of {{ $labels.job }}: {{"), ["name", "job", ""]);
+        assert_eq!(mentioned_labels("{{name}} of {{ $labels.job }}: {{"), ["name", "job", ""]);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::exposed::Exposed;
+use crate::exported_metrics::ExportedMetrics;
 
 /// A row of a table.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ impl Row<'_> {
 }
 
 /// The rows of all tables.
-pub(crate) fn rows(markdown: &str) -> impl Iterator<Item = Row<'_>> {
+pub(crate) fn table_rows(markdown: &str) -> impl Iterator<Item = Row<'_>> {
     let mut header = "";
     markdown.lines().filter_map(move |line| {
         let Some(row) = line.strip_prefix('|').and_then(|rest| rest.strip_suffix('|')) else {
@@ -39,8 +39,8 @@ pub(crate) fn rows(markdown: &str) -> impl Iterator<Item = Row<'_>> {
 
 /// What is wrong with the tables of families in a text: those that are not exported, or with another
 /// type or other labels, and those that are missing.
-pub fn faults_of_tables(exported: &Exposed, markdown: &str) -> Vec<String> {
-    let listed: BTreeSet<String> = rows(markdown)
+pub fn lint_tables(exported: &ExportedMetrics, markdown: &str) -> Vec<String> {
+    let listed: BTreeSet<String> = table_rows(markdown)
         .filter(|row| row.header == "family")
         .filter_map(|row| match row.cells.as_slice() {
             [_, kind, labels, ..] => Some(line(&row.name()?, kind, &labels.replace('`', ""))),
@@ -68,7 +68,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::exposed::Family;
+    use crate::exported_metrics::Family;
 
     #[test]
     fn every_difference_is_found() {
@@ -78,10 +78,10 @@ mod tests {
         let head = "text\n\n| family | type | labels | what |\n|---|---|---|---|\n";
         let other = "\n| alert | means |\n|---|---|\n| `b` | c |\n";
         let good = format!("{head}| `a` | gauge | `x` | w |\n{other}");
-        assert_eq!(faults_of_tables(&exported, &good), [""; 0]);
+        assert_eq!(lint_tables(&exported, &good), [""; 0]);
         let bad = format!("{head}| `a` | gauge | | w |\n| `b` | gauge | | w |\n{other}");
         assert_eq!(
-            faults_of_tables(&exported, &bad),
+            lint_tables(&exported, &bad),
             [
                 "not listed: a, gauge by [x]",
                 "not exported: a, gauge by []",

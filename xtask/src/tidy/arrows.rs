@@ -5,6 +5,7 @@
 
 use super::Finding;
 use super::packages::Package;
+use super::tree::File;
 
 /// The crates of ours that one crate may use.
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +27,7 @@ pub(super) const TABLE: &[Row] = &[
     row("field-errors", &["go-compat"]),
     row("persistent", &[]),
     row("authz", &["field-errors", "go-compat"]),
-    row("cel", &["go-compat"]),
+    row("cel", &["field-errors", "go-compat"]),
     // The oracle knows the objects of the three, and their integration tests ask the oracle.
     Row { from: "authz-abac", to: &["authz", "go-compat"], dev: &["authz-reference"] },
     Row {
@@ -53,21 +54,24 @@ pub(super) const TABLE: &[Row] = &[
             "go-compat",
         ],
     ),
+    row("document", &["field-errors", "go-compat"]),
     row(
-        "api",
+        "manifests",
         &[
             "authz",
             "authz-abac",
-            "authz-chain",
             "authz-node",
             "authz-rbac",
-            "authz-webhook",
-            "cel",
+            "document",
             "field-errors",
             "go-compat",
         ],
     ),
-    row("monitoring-lint", &["api"]),
+    row(
+        "config",
+        &["authz-chain", "authz-webhook", "document", "field-errors", "go-compat", "manifests"],
+    ),
+    row("monitoring-lint", &["document"]),
     row("x509-verify", &[]),
     row("store", &[]),
     row("store-contract", &["store"]),
@@ -80,15 +84,15 @@ pub(super) const TABLE: &[Row] = &[
     },
     row("api-object", &["authz", "field-errors", "go-compat"]),
     row("object-patch", &["api-object"]),
-    row("codec", &["api", "field-errors", "go-compat", "api-object"]),
+    row("codec", &["document", "field-errors", "go-compat", "api-object"]),
     row("fake-http", &[]),
     Row { from: "https-client", to: &["x509-verify"], dev: &["fake-http"] },
-    row("admission", &["authz", "cel", "field-errors", "go-compat", "api-object", "https-client"]),
+    row("admission", &["authz", "cel", "field-errors", "go-compat", "api-object", "x509-verify"]),
     row(
         "api-resources",
         &[
             "admission",
-            "api",
+            "manifests",
             "authz",
             "authz-rbac",
             "field-errors",
@@ -99,21 +103,23 @@ pub(super) const TABLE: &[Row] = &[
     ),
     Row {
         from: "access-reviews",
-        to: &["api", "authz", "authz-chain", "field-errors", "go-compat", "api-object"],
-        dev: &["authz-node", "authz-rbac"],
+        to: &["document", "authz", "authz-chain", "field-errors", "go-compat", "api-object"],
+        dev: &["authz-node", "authz-rbac", "manifests"],
     },
     row("authn", &["authz", "field-errors", "go-compat", "api-object", "x509-verify"]),
-    row("audit", &["api", "authz", "field-errors"]),
+    row("audit", &["document", "authz", "field-errors"]),
     row("https-server", &["x509-verify"]),
     Row {
         from: "kubeconfig",
-        to: &["api", "field-errors", "go-compat", "https-client"],
+        to: &["config", "document", "field-errors", "go-compat", "https-client"],
         dev: &["fake-http"],
     },
     Row {
         from: "authz-reload",
         to: &[
-            "api",
+            "config",
+            "document",
+            "manifests",
             "authz",
             "authz-abac",
             "authz-chain",
@@ -124,30 +130,6 @@ pub(super) const TABLE: &[Row] = &[
             "https-client",
         ],
         dev: &["fake-http"],
-    },
-    Row {
-        from: "authz-delegated",
-        to: &[
-            "authz",
-            "authz-chain",
-            "authz-reload",
-            "authz-webhook",
-            "kubeconfig",
-            "https-client",
-        ],
-        dev: &["fake-http"],
-    },
-    Row {
-        from: "authz-metrics",
-        to: &[
-            "authz",
-            "authz-chain",
-            "authz-delegated",
-            "authz-reload",
-            "authz-webhook",
-            "https-client",
-        ],
-        dev: &["monitoring-lint"],
     },
     Row {
         from: "admission-hooks",
@@ -164,8 +146,16 @@ pub(super) const TABLE: &[Row] = &[
         dev: &["fake-http"],
     },
     Row {
-        from: "admission-metrics",
-        to: &["admission", "admission-hooks", "https-client"],
+        from: "metrics",
+        to: &[
+            "admission",
+            "admission-hooks",
+            "authz",
+            "authz-chain",
+            "authz-reload",
+            "authz-webhook",
+            "https-client",
+        ],
         dev: &["monitoring-lint"],
     },
     Row {
@@ -173,18 +163,15 @@ pub(super) const TABLE: &[Row] = &[
         to: &[
             "admission",
             "admission-hooks",
-            "admission-metrics",
-            "api",
+            "manifests",
             "audit",
             "authn",
             "authz",
-            "authz-abac",
             "authz-chain",
             "authz-reload",
-            "authz-metrics",
+            "metrics",
             "authz-node",
             "authz-rbac",
-            "authz-webhook",
             "concurrency-limit",
             "field-errors",
             "go-compat",
@@ -197,21 +184,22 @@ pub(super) const TABLE: &[Row] = &[
             "store",
             "codec",
         ],
-        dev: &["etcd-testing", "kubeconfig", "fake-http", "store-embedded", "store-etcd"],
+        dev: &["authz-webhook", "etcd-testing", "fake-http", "store-embedded", "store-etcd"],
     },
     Row {
         from: "cli",
         to: &[
             "admission",
             "admission-hooks",
-            "admission-metrics",
-            "api",
+            "config",
+            "document",
+            "manifests",
             "audit",
             "authn",
             "authz",
             "authz-chain",
             "authz-reload",
-            "authz-metrics",
+            "metrics",
             "authz-node",
             "authz-rbac",
             "authz-webhook",
@@ -237,7 +225,9 @@ pub(super) const TABLE: &[Row] = &[
         &[
             "admission",
             "admission-hooks",
-            "api",
+            "config",
+            "document",
+            "manifests",
             "authn",
             "authz",
             "authz-chain",
@@ -245,43 +235,31 @@ pub(super) const TABLE: &[Row] = &[
             "authz-node",
             "authz-rbac",
             "authz-webhook",
-            "cel",
             "field-errors",
-            "kubeconfig",
             "api-object",
             "https-client",
             "access-reviews",
             "fake-http",
         ],
     ),
-    row("bench-report", &[]),
+    // It knows the server and the webhooks as their clients do, and the authorizers as their callers do.
     row(
-        "authz-bench",
+        "bench",
         &[
-            "bench-report",
-            "api",
+            "admission",
+            "document",
+            "manifests",
+            "api-object",
             "authz",
             "authz-abac",
             "authz-chain",
+            "metrics",
             "authz-node",
-            "authz-reference",
             "authz-rbac",
-        ],
-    ),
-    // They know the server and the webhooks as others do.
-    row("server-bench", &["admission", "bench-report", "etcd-testing", "api-object", "fake-http"]),
-    row(
-        "webhook-bench",
-        &[
-            "bench-report",
-            "api",
-            "authz",
-            "authz-chain",
+            "authz-reference",
             "authz-reload",
-            "authz-metrics",
             "authz-webhook",
-            "kubeconfig",
-            "https-client",
+            "etcd-testing",
             "fake-http",
         ],
     ),
@@ -291,7 +269,7 @@ pub(super) const TABLE: &[Row] = &[
     row("xtask", &[]),
 ];
 
-/// Every arrow must be in the table, and the table must speak of the crates that exist.
+/// Every arrow must be in the table, and every entry of the table must be an arrow that exists.
 pub(super) fn check(packages: &[Package], table: &[Row]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in packages {
@@ -314,16 +292,46 @@ pub(super) fn check(packages: &[Package], table: &[Row]) -> Vec<Finding> {
             }
         }
     }
-    for row in table {
-        let exists = |name: &str| packages.iter().any(|package| package.name == name);
-        for name in std::iter::once(&row.from).chain(row.to).chain(row.dev) {
-            if !exists(name) {
-                let message = format!("row `{}` names `{name}`, which is not a crate", row.from);
-                findings.push(Finding::error("table of arrows", message));
+    let mut report = |message: String| findings.push(Finding::error("table of arrows", message));
+    for Row { from, to, dev } in table {
+        let Some(package) = packages.iter().find(|package| package.name == *from) else {
+            report(format!("there is no crate `{from}`"));
+            continue;
+        };
+        // An arrow that only tests use belongs into the other list.
+        for unused in to.iter().filter(|name| !package.uses.iter().any(|used| used == *name)) {
+            report(format!("`{from}` does not depend on `{unused}`"));
+        }
+        for unused in dev.iter().filter(|name| !package.dev_uses.iter().any(|used| used == *name)) {
+            report(format!("the tests of `{from}` do not depend on `{unused}`"));
+        }
+    }
+    findings
+}
+
+/// A dependency that the manifest names must be named in the code too.
+pub(super) fn check_used(files: &[File], packages: &[Package]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for package in packages {
+        let folder = format!("{}/", package.folder);
+        let sources: Vec<&File> =
+            files.iter().filter(|file| file.is_rust() && file.path.starts_with(&folder)).collect();
+        for name in package.uses.iter().chain(&package.dev_uses) {
+            let identifier = name.replace('-', "_");
+            if !sources.iter().any(|file| has_word(&file.text, &identifier)) {
+                let message = format!("depends on `{name}` and never names it");
+                findings.push(Finding::error(&package.folder, message));
             }
         }
     }
     findings
+}
+
+fn has_word(text: &str, word: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(word).any(|(at, _)| {
+        !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part)
+    })
 }
 
 #[cfg(test)]
@@ -351,8 +359,8 @@ mod tests {
     fn arrows_outside_the_table_are_found() {
         let packages = [
             Package::new("a", &["b"], &[]),
-            Package::new("b", &[], &["c"]),
-            Package::new("c", &["a"], &[]),
+            Package::new("b", &["a"], &["c"]),
+            Package::new("c", &["a", "b"], &["a"]),
         ];
         assert_eq!(
             messages(&packages, SMALL),
@@ -367,14 +375,43 @@ mod tests {
     #[test]
     fn crates_without_row_and_rows_without_crate_are_found() {
         let packages = [Package::new("a", &[], &[]), Package::new("new", &[], &[])];
-        let table = [row("a", &[]), row("old", &["a", "gone"])];
+        let table = [row("a", &[]), row("old", &["a"])];
         assert_eq!(
             messages(&packages, &table),
             [
                 "error: crates/new: has no row in the table of arrows",
-                "error: table of arrows: row `old` names `old`, which is not a crate",
-                "error: table of arrows: row `old` names `gone`, which is not a crate",
+                "error: table of arrows: there is no crate `old`",
             ]
+        );
+    }
+
+    #[test]
+    fn arrows_that_nobody_uses_are_found() {
+        let packages = [
+            Package::new("a", &[], &[]),
+            Package::new("b", &[], &["a"]),
+            Package::new("c", &["b"], &[]),
+        ];
+        assert_eq!(
+            messages(&packages, SMALL),
+            [
+                "error: table of arrows: `b` does not depend on `a`",
+                "error: table of arrows: the tests of `c` do not depend on `a`",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_dependency_that_no_code_names_is_found() {
+        let packages = [Package::new("b", &["a-x"], &["c"])];
+        let found = |text: &str| {
+            let files = [File::new("crates/b/src/lib.rs", text), File::new("crates/a.rs", "a_x c")];
+            check_used(&files, &packages).iter().map(Finding::to_string).collect::<Vec<_>>()
+        };
+        assert!(found("use a_x::Y;\nc::call();\n").is_empty());
+        assert_eq!(
+            found("use a_xy::Y;\nself.c\n"),
+            ["error: crates/b: depends on `a-x` and never names it"]
         );
     }
 

@@ -1,7 +1,6 @@
 //! Code that says the work is not done.
 
 use super::Finding;
-use super::rust_text::code_only;
 use super::tree::File;
 
 /// Beginnings of code, and why they may not stay.
@@ -18,7 +17,7 @@ pub(super) fn check(files: &[File]) -> Vec<Finding> {
 }
 
 fn check_file(file: &File) -> Vec<Finding> {
-    let code = code_only(&file.text);
+    let code = file.code();
     let mut findings = Vec::new();
     for (idx, line) in code.lines().enumerate() {
         for (banned, why) in BANNED {

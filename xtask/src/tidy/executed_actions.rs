@@ -1,7 +1,6 @@
 //! The code that executes a request takes the verb from the authorization, never from HTTP.
 
 use super::Finding;
-use super::rust_text::code_only;
 use super::tree::File;
 
 /// The places of the server that execute: folders end in a slash.
@@ -32,7 +31,7 @@ fn is_executing(path: &str) -> bool {
 }
 
 fn check_file(file: &File) -> Vec<Finding> {
-    let code = code_only(&file.text);
+    let code = file.code();
     let found = code.lines().enumerate().filter(|(_, line)| {
         let mut words = line.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.');
         words

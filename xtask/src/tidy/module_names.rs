@@ -1,7 +1,6 @@
 //! A module is named for its subject.
 
 use super::Finding;
-use super::rust_text::code_only;
 use super::tree::File;
 
 /// Names that say what kind of thing is inside, or nothing, instead of what it is about.
@@ -25,7 +24,7 @@ fn check_file(file: &File) -> Vec<Finding> {
             report(name, None);
         }
     }
-    for (idx, line) in code_only(&file.text).lines().enumerate() {
+    for (idx, line) in file.code().lines().enumerate() {
         // `mod util;` is already found by its file.
         if let Some(name) = inline_module(line)
             && BANNED.contains(&name)

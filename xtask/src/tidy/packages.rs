@@ -20,6 +20,8 @@ pub(super) struct Package {
     pub(super) uses: Vec<String>,
     /// Crates of this workspace that only its tests, examples and benches depend on.
     pub(super) dev_uses: Vec<String>,
+    /// Packages of others that it depends on, other than for its tests.
+    pub(super) outside_uses: Vec<String>,
 }
 
 /// Asks cargo, without touching the network or the build folder.
@@ -41,15 +43,16 @@ fn parse(metadata: &Value, root: &Path) -> Option<Vec<Package>> {
 
 fn parse_package(package: &Value, root: &Path) -> Option<Package> {
     let folder = Path::new(package["manifest_path"].as_str()?).parent()?;
-    let (mut uses, mut dev_uses) = (Vec::new(), Vec::new());
+    let (mut uses, mut dev_uses, mut outside_uses) = (Vec::new(), Vec::new(), Vec::new());
     for dependency in package["dependencies"].as_array()? {
+        let name = dependency["name"].as_str()?.to_owned();
+        let is_dev = dependency["kind"].as_str() == Some("dev");
         // Only crates of ours are found by path.
-        if dependency["path"].is_string() {
-            let name = dependency["name"].as_str()?.to_owned();
-            match dependency["kind"].as_str() {
-                Some("dev") => dev_uses.push(name),
-                _ => uses.push(name),
-            }
+        match (dependency["path"].is_string(), is_dev) {
+            (true, false) => uses.push(name),
+            (true, true) => dev_uses.push(name),
+            (false, false) => outside_uses.push(name),
+            (false, true) => {}
         }
     }
     Some(Package {
@@ -60,6 +63,7 @@ fn parse_package(package: &Value, root: &Path) -> Option<Package> {
         is_publishable: package["publish"].as_array().is_none_or(|to| !to.is_empty()),
         uses,
         dev_uses,
+        outside_uses,
     })
 }
 
@@ -75,6 +79,7 @@ impl Package {
             is_publishable: false,
             uses: owned(uses),
             dev_uses: owned(dev_uses),
+            outside_uses: Vec::new(),
         }
     }
 }
@@ -85,7 +90,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn dependencies_are_sorted_by_kind_and_strangers_left_out() {
+    fn dependencies_are_sorted_by_kind_and_by_whose_they_are() {
         let metadata = json!({"packages": [{
             "name": "b", "version": "0.0.0", "publish": [],
             "manifest_path": "/r/crates/b/Cargo.toml",
@@ -94,10 +99,13 @@ mod tests {
                 {"name": "c", "kind": "build", "path": "/r/crates/c"},
                 {"name": "d", "kind": "dev", "path": "/r/crates/d"},
                 {"name": "serde", "kind": null, "source": "registry"},
+                {"name": "proptest", "kind": "dev", "source": "registry"},
             ],
         }]});
         let packages = parse(&metadata, Path::new("/r")).unwrap();
-        assert_eq!(packages, [Package::new("b", &["a", "c"], &["d"])]);
+        let outside_uses = vec!["serde".to_owned()];
+        let want = Package { outside_uses, ..Package::new("b", &["a", "c"], &["d"]) };
+        assert_eq!(packages, [want]);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! A crate shows its public items one by one.
 
 use super::Finding;
-use super::rust_text::code_only;
 use super::tree::File;
 
 /// No `pub use path::*`: a reader of `lib.rs` should see every public name, and a new item should
@@ -11,7 +10,7 @@ pub(super) fn check(files: &[File]) -> Vec<Finding> {
 }
 
 fn check_file(file: &File) -> Vec<Finding> {
-    let code = code_only(&file.text);
+    let code = file.code();
     let mut findings = Vec::new();
     let mut is_reexport = false;
     for (idx, line) in code.lines().enumerate() {

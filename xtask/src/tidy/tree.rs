@@ -1,9 +1,12 @@
 //! The text files of the repository.
 
+use std::cell::OnceCell;
 use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
+
+use super::rust_text::code_only;
 
 /// One text file.
 #[derive(Debug)]
@@ -11,12 +14,18 @@ pub(super) struct File {
     /// Relative to the root, with `/` between folders.
     pub(super) path: String,
     pub(super) text: String,
+    code: OnceCell<String>,
 }
 
 impl File {
     /// Whether this is Rust source.
     pub(super) fn is_rust(&self) -> bool {
         self.path.ends_with(".rs")
+    }
+
+    /// The text without comments and literals.
+    pub(super) fn code(&self) -> &str {
+        self.code.get_or_init(|| code_only(&self.text))
     }
 
     /// The names of the folders above the file, outermost first, and then its own name.
@@ -51,7 +60,7 @@ pub(super) fn read(root: &Path) -> anyhow::Result<Vec<File>> {
             } else if kind.is_file()
                 && let Ok(text) = fs::read_to_string(entry.path())
             {
-                files.push(File { path, text });
+                files.push(File { path, text, code: OnceCell::new() });
             }
         }
     }
@@ -73,7 +82,7 @@ fn is_left_out(path: &str, gitignore: &str) -> bool {
 impl File {
     /// A file for tests of the rules.
     pub(super) fn new(path: &str, text: &str) -> Self {
-        Self { path: path.to_owned(), text: text.to_owned() }
+        Self { path: path.to_owned(), text: text.to_owned(), code: OnceCell::new() }
     }
 }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use access_reviews::{Kind, Request, answer, prepare};
-use api::Source;
 use api_object::Status;
-use authz::{Answer, Attributes, Authorizer, Decision, Recorder, User};
+use authz::{Attributes, Authorizer, Decision, DecisionFuture, Recorder, User};
 use authz_chain::{AuthorizerName, Chain, Member};
 use authz_rbac::Snapshot;
+use document::Source;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -60,7 +60,7 @@ pub(crate) fn chain(members: Vec<Member>) -> Chain {
 pub(crate) struct Fixed(pub(crate) Decision);
 
 impl Authorizer for Fixed {
-    fn authorize<'a>(&'a self, _: &'a Attributes<'a>, _: Recorder<'a>) -> Answer<'a> {
+    fn authorize<'a>(&'a self, _: &'a Attributes<'a>, _: Recorder<'a>) -> DecisionFuture<'a> {
         Box::pin(std::future::ready(self.0.clone()))
     }
 }
@@ -71,16 +71,16 @@ pub(crate) fn fixed(name: &str, decision: Decision) -> Member {
 
 pub(crate) fn abac(lines: &str) -> Member {
     let source = Source { name: "policy", bytes: lines.as_bytes() };
-    let loaded = api::abac::load(&source, &api::abac::LoadOptions::default()).unwrap();
+    let loaded = manifests::abac::load(&source, &manifests::abac::LoadOptions::default()).unwrap();
     Member::Abac(Arc::new(loaded.policies))
 }
 
 pub(crate) fn rbac(objects: &[Value]) -> Member {
     let mut snapshot = Snapshot::default();
     for object in objects {
-        match api::rbac::decode(object).unwrap().into_unchecked().unwrap() {
-            api::rbac::Object::Role(role) => snapshot.put_role(role),
-            api::rbac::Object::Binding(binding) => snapshot.put_binding(binding),
+        match manifests::rbac::decode(object).unwrap().into_unchecked().unwrap() {
+            manifests::rbac::Object::Role(role) => snapshot.put_role(role),
+            manifests::rbac::Object::Binding(binding) => snapshot.put_binding(binding),
         }
     }
     Member::Rbac(Arc::new(snapshot))

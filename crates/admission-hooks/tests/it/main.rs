@@ -7,6 +7,7 @@ mod deadlines;
 mod decisions;
 mod failures;
 mod fixture;
+mod hook_targets;
 mod mutations;
 mod own_side;
 mod places;

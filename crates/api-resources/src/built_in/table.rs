@@ -188,22 +188,22 @@ pub(crate) static TABLE: &[BuiltIn] = &[
     stored(RBAC, "ClusterRole", "clusterroles", Cluster)
         .named(NameRule::PathSegment)
         .created_on_update()
-        .rules(Rules::Rbac(api::rbac::Kind::ClusterRole))
+        .rules(Rules::Rbac(manifests::rbac::Kind::ClusterRole))
         .schema(&schema::CLUSTER_ROLE),
     stored(RBAC, "ClusterRoleBinding", "clusterrolebindings", Cluster)
         .named(NameRule::PathSegment)
         .created_on_update()
-        .rules(Rules::Rbac(api::rbac::Kind::ClusterRoleBinding))
+        .rules(Rules::Rbac(manifests::rbac::Kind::ClusterRoleBinding))
         .schema(&schema::CLUSTER_ROLE_BINDING),
     stored(RBAC, "Role", "roles", Namespaced)
         .named(NameRule::PathSegment)
         .created_on_update()
-        .rules(Rules::Rbac(api::rbac::Kind::Role))
+        .rules(Rules::Rbac(manifests::rbac::Kind::Role))
         .schema(&schema::ROLE),
     stored(RBAC, "RoleBinding", "rolebindings", Namespaced)
         .named(NameRule::PathSegment)
         .created_on_update()
-        .rules(Rules::Rbac(api::rbac::Kind::RoleBinding))
+        .rules(Rules::Rbac(manifests::rbac::Kind::RoleBinding))
         .schema(&schema::ROLE_BINDING),
     stored(STORAGE, "CSIDriver", "csidrivers", Cluster)
         .resource_version_required()

@@ -1,8 +1,8 @@
 //! Roles and bindings. Their rules are those by which the authorizer reads them.
 
-use api::rbac::{Manifest, Object};
 use api_object::{Tree, object_mut};
 use field_errors::{FieldErrors, FieldPath};
+use manifests::rbac::{Object, UnvalidatedObject};
 use serde_json::Value;
 
 use crate::tree::{default, is_set, objects_mut, text};
@@ -30,11 +30,11 @@ pub(super) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors)
             Some(Object::Role(old)) => Some(old),
             Some(Object::Binding(_)) | None => None,
         };
-        errors.append(api::rbac::limit_errors(role, old));
+        errors.append(manifests::rbac::limit_errors(role, old));
     }
     let result: Result<Object, FieldErrors> = match &old {
         None => manifest.into_valid(),
-        Some(old) => api::rbac::validate_update(manifest, old),
+        Some(old) => manifests::rbac::validate_update(manifest, old),
     };
     // The rules for metadata have been applied to it already, as to that of every object.
     let mut faults = result.err().unwrap_or_default();
@@ -42,6 +42,6 @@ pub(super) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors)
     errors.append(faults);
 }
 
-fn decode(tree: &Tree) -> Result<Manifest, String> {
-    api::rbac::decode(&Value::Object(tree.clone())).map_err(|error| error.to_string())
+fn decode(tree: &Tree) -> Result<UnvalidatedObject, String> {
+    manifests::rbac::decode(&Value::Object(tree.clone())).map_err(|error| error.to_string())
 }

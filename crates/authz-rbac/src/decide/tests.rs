@@ -5,7 +5,7 @@ use authz::{Attributes, Recorder, Resource, Target, Trace, User};
 use proptest::prelude::*;
 
 use super::*;
-use crate::policy::{Metadata, PolicyRule, Role};
+use crate::policy::{Metadata, PolicyRule, Role, RoleRef};
 
 const VERBS: [&str; 3] = ["get", "list", "frobnicate"];
 const RESOURCES: [&str; 4] = ["pods", "pods/log", "jobs", "*"];
@@ -59,7 +59,8 @@ fn exhaustive_reason(snapshot: &Snapshot, attributes: &Attributes<'_>, namespace
             let Some(subject_idx) = binding.subjects.iter().position(is_user) else { continue };
             match snapshot.role_of(binding) {
                 Ok(role) if role.rules.iter().any(|rule| rule.allows(attributes)) => {
-                    return Reason::told_by(binding.clone(), subject_idx).to_string();
+                    return Reason::RbacGrant { bindings: binding.clone(), number: subject_idx }
+                        .to_string();
                 }
                 Ok(_) => {}
                 Err(error) => errors.push(error.to_string()),

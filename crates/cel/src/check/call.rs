@@ -1,15 +1,15 @@
-//! Calls: which overloads take the arguments, and what type comes back.
+//! Type-checks calls: finds the matching overloads and the result type.
 
 use std::sync::Arc;
 
 use super::unify::Substitution;
-use super::{Checker, Reference};
-use crate::ast::{Kind, Literal, NodeId};
+use super::{ResolvedReference, TypeChecker};
+use crate::ast::{ExprKind, Literal, NodeId};
 use crate::function::Function;
-use crate::ty::Type;
+use crate::static_type::Type;
 
-impl Checker<'_> {
-    pub(super) fn call(
+impl TypeChecker<'_> {
+    pub(super) fn check_call(
         &mut self,
         id: NodeId,
         target: Option<NodeId>,
@@ -17,17 +17,17 @@ impl Checker<'_> {
         args: &[NodeId],
     ) {
         if **function == *"_?._" {
-            return self.optional_select(id, args);
+            return self.check_optional_select(id, args);
         }
         for &arg in args {
-            self.node(arg);
+            self.check_node(arg);
         }
         let env = self.env;
         let Some(target) = target else {
             let name = function.strip_prefix('.').unwrap_or(function);
             return match env.functions().get(name) {
                 Some(found) => self.resolve_call(id, found, None, args, false),
-                None => self.undeclared(id, function),
+                None => self.report_undeclared(id, function),
             };
         };
         if let Some((_, prefix)) = self.qualified_name(target) {
@@ -36,33 +36,33 @@ impl Checker<'_> {
                 return self.resolve_call(id, found, None, args, true);
             }
         }
-        self.node(target);
+        self.check_node(target);
         match env.functions().get(function) {
             Some(found) => self.resolve_call(id, found, Some(target), args, false),
-            None => self.undeclared(id, function),
+            None => self.report_undeclared(id, function),
         }
     }
 
     /// `operand.?field`, which the parser writes as a call with the field as a literal.
-    fn optional_select(&mut self, id: NodeId, args: &[NodeId]) {
+    fn check_optional_select(&mut self, id: NodeId, args: &[NodeId]) {
         let [operand, field] = args else {
-            self.set(id, Type::Error);
+            self.set_type(id, Type::Error);
             let message = format!(
                 "unsupported optional field selection: incorrect signature. argument count: {}",
                 args.len()
             );
-            return self.complain(id, message);
+            return self.report_issue(id, message);
         };
-        let Kind::Literal(Literal::String(name)) = self.ast.kind(*field) else {
-            self.set(id, Type::Error);
+        let ExprKind::Literal(Literal::String(name)) = self.ast.kind(*field) else {
+            self.set_type(id, Type::Error);
             let message = "unsupported optional field selection".to_owned();
-            return self.complain(*field, message);
+            return self.report_issue(*field, message);
         };
-        self.set(*field, Type::String);
+        self.set_type(*field, Type::String);
         let name = Arc::clone(name);
-        let ty = self.select_field(id, *operand, &name, true);
-        let ty = self.substitution.resolve(&ty, false);
-        self.set(id, ty);
+        let ty = self.check_field_selection(id, *operand, &name, true);
+        let ty = self.substitution.resolve_type(&ty, false);
+        self.set_type(id, ty);
     }
 
     fn resolve_call(
@@ -74,28 +74,28 @@ impl Checker<'_> {
         namespaced: bool,
     ) {
         if matches!(function.name, "_&&_" | "_||_") {
-            return self.logic(id, function.name, args);
+            return self.check_logical_operator(id, function.name, args);
         }
         let argument_types: Vec<Type> =
-            target.iter().chain(args).map(|&arg| self.get(arg)).collect();
+            target.iter().chain(args).map(|&arg| self.type_of(arg)).collect();
         let mut result: Option<Type> = None;
         let mut matched = Vec::new();
         for (position, overload) in function.overloads.iter().enumerate() {
-            if overload.member != target.is_some() {
+            if overload.is_member != target.is_some() {
                 continue;
             }
-            let mut instance = Instance::default();
+            let mut instance = OverloadInstance::default();
             let params: Vec<Type> = overload
                 .params
                 .iter()
-                .map(|param| instance.of(param, &mut self.substitution))
+                .map(|param| instance.instantiate(param, &mut self.substitution))
                 .collect();
-            let returns = instance.of(&overload.result, &mut self.substitution);
-            if !self.substitution.assign_all(&argument_types, &params) {
+            let returns = instance.instantiate(&overload.result, &mut self.substitution);
+            if !self.substitution.try_assign_all(&argument_types, &params) {
                 continue;
             }
             matched.push(position);
-            let returns = self.substitution.resolve_result(&returns, params.len());
+            let returns = self.substitution.resolve_result_type(&returns, params.len());
             result = Some(match result {
                 None => returns,
                 Some(Type::Dyn) => Type::Dyn,
@@ -105,17 +105,17 @@ impl Checker<'_> {
         }
         match result {
             Some(ty) => {
-                self.references[id.index()] = Some(Reference::Function {
+                self.node_references[id.index()] = Some(ResolvedReference::Function {
                     name: function.name,
                     overloads: matched,
                     namespaced,
                 });
-                self.set(id, ty);
+                self.set_type(id, ty);
             }
             None => {
                 let shown: Vec<String> = argument_types
                     .iter()
-                    .map(|ty| self.substitution.resolve(ty, true).to_string())
+                    .map(|ty| self.substitution.resolve_type(ty, true).to_string())
                     .collect();
                 let signature = match (target, shown.split_first()) {
                     (Some(_), Some((receiver, rest))) => {
@@ -124,54 +124,57 @@ impl Checker<'_> {
                     _ => format!("({})", shown.join(", ")),
                 };
                 let name = function.name;
-                self.complain(
+                self.report_issue(
                     id,
                     format!("found no matching overload for '{name}' applied to '{signature}'"),
                 );
-                self.set(id, Type::Error);
+                self.set_type(id, Type::Error);
             }
         }
     }
 
-    /// `&&` and `||` blame the operand that is not a bool rather than the operator.
-    fn logic(&mut self, id: NodeId, name: &'static str, args: &[NodeId]) {
+    /// For `&&` and `||`, the issue is reported at the operand that is not a bool, not at the operator.
+    fn check_logical_operator(&mut self, id: NodeId, name: &'static str, args: &[NodeId]) {
         let mut fits = true;
         for &arg in args {
-            let ty = self.get(arg);
-            if !self.substitution.assign(&ty, &Type::Bool) {
-                self.complain(arg, format!("expected type 'bool' but found '{ty}'"));
+            let ty = self.type_of(arg);
+            if !self.substitution.try_assign(&ty, &Type::Bool) {
+                self.report_issue(arg, format!("expected type 'bool' but found '{ty}'"));
                 fits = false;
             }
         }
-        self.set(id, if fits { Type::Bool } else { Type::Error });
-        self.references[id.index()] =
-            Some(Reference::Function { name, overloads: vec![0], namespaced: false });
+        self.set_type(id, if fits { Type::Bool } else { Type::Error });
+        self.node_references[id.index()] =
+            Some(ResolvedReference::Function { name, overloads: vec![0], namespaced: false });
     }
 }
 
-/// The variables that stand for the type parameters of one overload in one call.
+/// The type variables that replace the type parameters of an overload in one call.
 #[derive(Default)]
-struct Instance {
+struct OverloadInstance {
     params: Vec<(&'static str, Type)>,
 }
 
-impl Instance {
-    fn of(&mut self, ty: &Type, substitution: &mut Substitution<'_>) -> Type {
+impl OverloadInstance {
+    fn instantiate(&mut self, ty: &Type, substitution: &mut Substitution<'_>) -> Type {
         match ty {
             Type::Param(name) => {
                 if let Some((_, var)) = self.params.iter().find(|(param, _)| param == name) {
                     return var.clone();
                 }
-                let var = substitution.fresh();
+                let var = substitution.fresh_variable();
                 self.params.push((name, var.clone()));
                 var
             }
-            Type::List(element) => Type::list(self.of(element, substitution)),
-            Type::Map(key, value) => {
-                Type::map(self.of(key, substitution), self.of(value, substitution))
+            Type::List(element) => Type::list(self.instantiate(element, substitution)),
+            Type::Map(key, value) => Type::map(
+                self.instantiate(key, substitution),
+                self.instantiate(value, substitution),
+            ),
+            Type::Optional(inner) => Type::optional(self.instantiate(inner, substitution)),
+            Type::Type(Some(inner)) => {
+                Type::Type(Some(self.instantiate(inner, substitution).into()))
             }
-            Type::Optional(inner) => Type::optional(self.of(inner, substitution)),
-            Type::Type(Some(inner)) => Type::Type(Some(self.of(inner, substitution).into())),
             _ => ty.clone(),
         }
     }

@@ -1,7 +1,7 @@
 //! Type checking: finds the type of every node and the overloads of every call.
 //!
 //! The procedure is cel-go's, so that an expression is accepted here exactly when Kubernetes
-//! accepts it, with the same complaints:
+//! accepts it, with the same issues:
 //! 1. Walk the tree; a call's arguments come before the call, its receiver after them.
 //! 2. A selection is first tried as a qualified name, then as a field.
 //! 3. A call matches every overload whose parameters go together with the argument types; if
@@ -9,32 +9,32 @@
 //! 4. Type variables that are still free at the end are `dyn`.
 
 mod call;
-mod literals;
+mod literal_checks;
 mod unify;
 
 use std::sync::Arc;
 
-use crate::ast::{Ast, Comprehension, Kind, Literal, MapEntry, NodeId, StructField};
-use crate::budget::Budget;
+use crate::ast::{Ast, Comprehension, ExprKind, Literal, MapEntry, NodeId, StructField};
+use crate::compile_budget::CompileBudget;
 use crate::environment::Environment;
-use crate::message::Message;
-use crate::ty::Type;
-use unify::{Substitution, most_general};
+use crate::static_type::Type;
+use crate::well_known_message::WellKnownMessage;
+use unify::{Substitution, more_general_type};
 
-/// A tree with the findings of the checker beside it.
+/// An AST with the type and the reference of each node.
 #[derive(Debug)]
-pub(crate) struct Checked {
+pub(crate) struct CheckedAst {
     pub(crate) ast: Ast,
-    types: Vec<Type>,
-    references: Vec<Option<Reference>>,
-    /// Values may be of other types than those of their nodes, as in `dyn(x).distinct().min()`:
-    /// that `min` is the one of numbers says nothing about the elements of `x`.
-    pub(crate) is_loose: bool,
+    node_types: Vec<Type>,
+    node_references: Vec<Option<ResolvedReference>>,
+    /// Values may have other types than their nodes, as in `dyn(x).distinct().min()`: the checker
+    /// resolves the type from the use, not from `x`.
+    pub(crate) has_unsound_types: bool,
 }
 
-/// What a name or a call refers to.
+/// The declaration that a name or a call refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Reference {
+pub(crate) enum ResolvedReference {
     /// A variable of the environment.
     Variable(usize),
     /// A variable of an enclosing comprehension.
@@ -43,157 +43,169 @@ pub(crate) enum Reference {
     Type(Arc<str>),
     /// A constant of the environment.
     Constant(i64),
-    /// A function and the overloads that may apply, as positions in its declaration. A receiver is
-    /// part of the name when `namespaced`.
+    /// A function and the overloads that may apply, as indices. If `namespaced`, the receiver is part
+    /// of the function name.
     Function { name: &'static str, overloads: Vec<usize>, namespaced: bool },
 }
 
-impl Checked {
-    pub(crate) fn ty(&self, id: NodeId) -> &Type {
-        &self.types[id.index()]
+impl CheckedAst {
+    pub(crate) fn type_of_node(&self, id: NodeId) -> &Type {
+        &self.node_types[id.index()]
     }
 
-    pub(crate) fn reference(&self, id: NodeId) -> Option<&Reference> {
-        self.references[id.index()].as_ref()
+    pub(crate) fn reference_of_node(&self, id: NodeId) -> Option<&ResolvedReference> {
+        self.node_references[id.index()].as_ref()
     }
 
-    /// What all names and calls refer to.
-    pub(crate) fn references(&self) -> impl Iterator<Item = &Reference> {
-        self.references.iter().flatten()
+    /// The references of all names and calls.
+    pub(crate) fn references(&self) -> impl Iterator<Item = &ResolvedReference> {
+        self.node_references.iter().flatten()
     }
 }
 
-/// Complaints as (code point offset, message).
-pub(crate) type Complaints = Vec<(u32, String)>;
+/// Issues as (code point offset, message).
+pub(crate) type CheckIssues = Vec<(u32, String)>;
 
 /// Checks a tree in an environment, literals included.
 pub(crate) fn check(
     ast: Ast,
     env: &Environment,
-    budget: &mut Budget,
-) -> Result<Checked, Complaints> {
-    let mut checker = Checker {
+    budget: &mut CompileBudget,
+) -> Result<CheckedAst, CheckIssues> {
+    let mut checker = TypeChecker {
         env,
         ast: &ast,
-        types: vec![None; ast.nodes.len()],
-        references: vec![None; ast.nodes.len()],
-        substitution: Substitution::new(&mut budget.work),
-        scopes: Vec::new(),
-        complaints: Vec::new(),
+        node_types: vec![None; ast.nodes.len()],
+        node_references: vec![None; ast.nodes.len()],
+        substitution: Substitution::new(&mut budget.step_budget),
+        local_variables: Vec::new(),
+        issues: Vec::new(),
     };
-    checker.node(ast.root);
-    let Checker { types, references, mut substitution, complaints, .. } = checker;
+    checker.check_node(ast.root);
+    let TypeChecker {
+        node_types: types,
+        node_references: references,
+        mut substitution,
+        issues: complaints,
+        ..
+    } = checker;
     if !complaints.is_empty() {
         return Err(complaints);
     }
-    let types = substitution.resolve_all(&types);
-    if let Some(message) = substitution.refusal() {
+    let types = substitution.resolve_all_types(&types);
+    if let Some(message) = substitution.exhaustion_message() {
         return Err(vec![(0, message)]);
     }
-    let is_loose = substitution.is_loose();
-    let checked = Checked { ast, types, references, is_loose };
-    let complaints = literals::validate(&checked, budget);
+    let has_unsound_types = substitution.has_unsound_types();
+    let checked =
+        CheckedAst { ast, node_types: types, node_references: references, has_unsound_types };
+    let complaints = literal_checks::validate_literals(&checked, budget);
     if complaints.is_empty() { Ok(checked) } else { Err(complaints) }
 }
 
-struct Checker<'e> {
+struct TypeChecker<'e> {
     env: &'e Environment,
     ast: &'e Ast,
-    types: Vec<Option<Type>>,
-    references: Vec<Option<Reference>>,
+    node_types: Vec<Option<Type>>,
+    node_references: Vec<Option<ResolvedReference>>,
     substitution: Substitution<'e>,
     /// Local variables, innermost last.
-    scopes: Vec<(Arc<str>, Type)>,
-    complaints: Complaints,
+    local_variables: Vec<(Arc<str>, Type)>,
+    issues: CheckIssues,
 }
 
-impl Checker<'_> {
-    fn node(&mut self, id: NodeId) {
+impl TypeChecker<'_> {
+    fn check_node(&mut self, id: NodeId) {
         let ast = self.ast;
         match ast.kind(id) {
-            Kind::Literal(literal) => self.set(id, literal_type(literal)),
-            Kind::Ident(name) => self.ident(id, name),
-            Kind::Select { operand, field, test_only } => {
-                self.select(id, *operand, field, *test_only);
+            ExprKind::Literal(literal) => self.set_type(id, literal_type(literal)),
+            ExprKind::Ident(name) => self.check_ident(id, name),
+            ExprKind::Select { operand, field, test_only } => {
+                self.check_select(id, *operand, field, *test_only);
             }
-            Kind::Call { target, function, args } => self.call(id, *target, function, args),
-            Kind::List { elements, optional } => self.list(id, elements, optional),
-            Kind::Map { entries } => self.map(id, entries),
-            Kind::Struct { name, fields } => self.message(id, name, fields),
-            Kind::Comprehension(comprehension) => self.comprehension(id, comprehension),
+            ExprKind::Call { target, function, args } => {
+                self.check_call(id, *target, function, args)
+            }
+            ExprKind::List { elements, optional } => self.check_list(id, elements, optional),
+            ExprKind::Map { entries } => self.check_map(id, entries),
+            ExprKind::Struct { name, fields } => self.check_message(id, name, fields),
+            ExprKind::Comprehension(comprehension) => self.check_comprehension(id, comprehension),
         }
     }
 
-    fn complain(&mut self, id: NodeId, message: String) {
-        self.complaints.push((self.ast.offset(id), message));
+    fn report_issue(&mut self, id: NodeId, message: String) {
+        self.issues.push((self.ast.offset(id), message));
     }
 
-    fn set(&mut self, id: NodeId, ty: Type) {
-        self.types[id.index()] = Some(ty);
+    fn set_type(&mut self, id: NodeId, ty: Type) {
+        self.node_types[id.index()] = Some(ty);
     }
 
-    fn get(&self, id: NodeId) -> Type {
-        self.types[id.index()].clone().unwrap_or(Type::Error)
+    fn type_of(&self, id: NodeId) -> Type {
+        self.node_types[id.index()].clone().unwrap_or(Type::Error)
     }
 
-    fn undeclared(&mut self, id: NodeId, name: &str) {
-        self.complain(id, format!("undeclared reference to '{name}' (in container '')"));
-        self.set(id, Type::Error);
+    fn report_undeclared(&mut self, id: NodeId, name: &str) {
+        self.report_issue(id, format!("undeclared reference to '{name}' (in container '')"));
+        self.set_type(id, Type::Error);
     }
 
-    fn ident(&mut self, id: NodeId, name: &str) {
+    fn check_ident(&mut self, id: NodeId, name: &str) {
         match self.resolve_name(name, name) {
             Some((reference, ty)) => {
-                self.references[id.index()] = Some(reference);
-                self.set(id, ty);
+                self.node_references[id.index()] = Some(reference);
+                self.set_type(id, ty);
             }
-            None => self.undeclared(id, name),
+            None => self.report_undeclared(id, name),
         }
     }
 
-    /// Finds what a simple or qualified name stands for. `first` is its first part: when that is a
-    /// local variable, a qualified name is a selection of it.
-    fn resolve_name(&self, first: &str, name: &str) -> Option<(Reference, Type)> {
-        if let Some((local, ty)) = self.scopes.iter().rev().find(|(local, _)| **local == *first) {
-            return (first == name).then(|| (Reference::Local(Arc::clone(local)), ty.clone()));
+    /// Resolves a simple or qualified name. `first` is its first part: if that is a local variable, a
+    /// qualified name is a selection from it.
+    fn resolve_name(&self, first: &str, name: &str) -> Option<(ResolvedReference, Type)> {
+        if let Some((local, ty)) =
+            self.local_variables.iter().rev().find(|(local, _)| **local == *first)
+        {
+            return (first == name)
+                .then(|| (ResolvedReference::Local(Arc::clone(local)), ty.clone()));
         }
         let global = name.strip_prefix('.').unwrap_or(name);
-        if let Some((index, ty)) = self.env.variable(global) {
-            return Some((Reference::Variable(index), ty.clone()));
+        if let Some((index, ty)) = self.env.find_variable(global) {
+            return Some((ResolvedReference::Variable(index), ty.clone()));
         }
-        if let Some(ty) = self.env.named_type(global) {
-            return Some((Reference::Type(global.into()), Type::Type(Some(Arc::new(ty)))));
+        if let Some(ty) = self.env.find_named_type(global) {
+            return Some((ResolvedReference::Type(global.into()), Type::Type(Some(Arc::new(ty)))));
         }
         // The one enumeration that the language itself knows.
         (global == "google.protobuf.NullValue.NULL_VALUE")
-            .then_some((Reference::Constant(0), Type::Int))
+            .then_some((ResolvedReference::Constant(0), Type::Int))
     }
 
-    fn select(&mut self, id: NodeId, operand: NodeId, field: &str, test_only: bool) {
+    fn check_select(&mut self, id: NodeId, operand: NodeId, field: &str, test_only: bool) {
         if !test_only
             && let Some((first, name)) = self.qualified_name(id)
             && let Some((reference, ty)) = self.resolve_name(&first, &name)
         {
-            self.references[id.index()] = Some(reference);
-            self.set(id, ty);
+            self.node_references[id.index()] = Some(reference);
+            self.set_type(id, ty);
             return;
         }
-        let ty = self.select_field(id, operand, field, false);
-        let ty = if test_only { Type::Bool } else { self.substitution.resolve(&ty, false) };
-        self.set(id, ty);
+        let ty = self.check_field_selection(id, operand, field, false);
+        let ty = if test_only { Type::Bool } else { self.substitution.resolve_type(&ty, false) };
+        self.set_type(id, ty);
     }
 
-    /// The first part and the whole of `a.b.c`, when all of it are plain selections of a name.
+    /// The first part and the whole of `a.b.c`, if it consists of plain selections from an identifier.
     fn qualified_name(&self, id: NodeId) -> Option<(String, String)> {
         let mut parts: Vec<&str> = Vec::new();
         let mut at = id;
         loop {
             match self.ast.kind(at) {
-                Kind::Select { operand, field, test_only: false } => {
+                ExprKind::Select { operand, field, test_only: false } => {
                     parts.push(field);
                     at = *operand;
                 }
-                Kind::Ident(name) => {
+                ExprKind::Ident(name) => {
                     parts.push(name);
                     parts.reverse();
                     return Some((parts[0].to_owned(), parts.join(".")));
@@ -203,9 +215,15 @@ impl Checker<'_> {
         }
     }
 
-    fn select_field(&mut self, id: NodeId, operand: NodeId, field: &str, optional: bool) -> Type {
-        self.node(operand);
-        let operand_type = self.substitution.resolve(&self.get(operand), false);
+    fn check_field_selection(
+        &mut self,
+        id: NodeId,
+        operand: NodeId,
+        field: &str,
+        optional: bool,
+    ) -> Type {
+        self.check_node(operand);
+        let operand_type = self.substitution.resolve_type(&self.type_of(operand), false);
         let (target, is_optional) = match operand_type {
             Type::Optional(inner) => ((*inner).clone(), true),
             other => (other, false),
@@ -215,61 +233,61 @@ impl Checker<'_> {
             Type::Object(object) => match object.field(field) {
                 Some((_, ty)) => ty.clone(),
                 None => {
-                    self.complain(id, format!("undefined field '{field}'"));
+                    self.report_issue(id, format!("undefined field '{field}'"));
                     Type::Error
                 }
             },
             // These are declared as message types without a description.
             Type::Opaque(name) if name.starts_with("kubernetes.") => {
-                self.complain(id, format!("unexpected failed resolution of '{name}'"));
+                self.report_issue(id, format!("unexpected failed resolution of '{name}'"));
                 Type::Error
             }
             Type::Var(_) => {
-                self.substitution.assign(&Type::Dyn, &target);
+                self.substitution.try_assign(&Type::Dyn, &target);
                 Type::Dyn
             }
             Type::Dyn | Type::Error => Type::Dyn,
             other => {
                 let message = format!("type '{other}' does not support field selection");
-                self.complain(id, message);
+                self.report_issue(id, message);
                 Type::Dyn
             }
         };
         if is_optional || optional { Type::optional(result) } else { result }
     }
 
-    fn list(&mut self, id: NodeId, elements: &[NodeId], optional: &[usize]) {
+    fn check_list(&mut self, id: NodeId, elements: &[NodeId], optional: &[usize]) {
         let mut joined: Option<Type> = None;
         for (index, &element) in elements.iter().enumerate() {
-            self.node(element);
+            self.check_node(element);
             let ty = self.element_type(element, optional.contains(&index));
-            joined = Some(self.join(joined, ty));
+            joined = Some(self.join_element_types(joined, ty));
         }
-        let element = joined.unwrap_or_else(|| self.substitution.fresh());
-        self.set(id, Type::list(element));
+        let element = joined.unwrap_or_else(|| self.substitution.fresh_variable());
+        self.set_type(id, Type::list(element));
     }
 
-    fn map(&mut self, id: NodeId, entries: &[MapEntry]) {
+    fn check_map(&mut self, id: NodeId, entries: &[MapEntry]) {
         let mut joined: Option<(Type, Type)> = None;
         for entry in entries {
-            self.node(entry.key);
-            let key = self.get(entry.key);
+            self.check_node(entry.key);
+            let key = self.type_of(entry.key);
             let (keys, values) = joined.map_or((None, None), |(k, v)| (Some(k), Some(v)));
-            let keys = self.join(keys, key);
-            self.node(entry.value);
+            let keys = self.join_element_types(keys, key);
+            self.check_node(entry.value);
             let value = self.element_type(entry.value, entry.optional);
-            joined = Some((keys, self.join(values, value)));
+            joined = Some((keys, self.join_element_types(values, value)));
         }
         let (key, value) = match joined {
             Some(types) => types,
-            None => (self.substitution.fresh(), self.substitution.fresh()),
+            None => (self.substitution.fresh_variable(), self.substitution.fresh_variable()),
         };
-        self.set(id, Type::map(key, value));
+        self.set_type(id, Type::map(key, value));
     }
 
     /// The type that an element contributes; one written `?x` must be optional.
     fn element_type(&mut self, element: NodeId, optional: bool) -> Type {
-        let ty = self.get(element);
+        let ty = self.type_of(element);
         if !optional {
             return ty;
         }
@@ -278,64 +296,65 @@ impl Checker<'_> {
             Type::Dyn => Type::Dyn,
             other => {
                 let message = format!("expected type 'optional_type({other})' but found '{other}'");
-                self.complain(element, message);
+                self.report_issue(element, message);
                 other
             }
         }
     }
 
-    /// The type of a list or map with one more element. Mixed types are `dyn` here; a later step
-    /// refuses them where they are not wanted.
-    fn join(&mut self, previous: Option<Type>, current: Type) -> Type {
+    /// Joins the element type so far with that of the next element. Mixed types become `dyn` here;
+    /// the literal checks reject them where Kubernetes does.
+    fn join_element_types(&mut self, previous: Option<Type>, current: Type) -> Type {
         let Some(previous) = previous else { return current };
-        if self.substitution.assign(&previous, &current) {
-            most_general(&previous, &current).clone()
+        if self.substitution.try_assign(&previous, &current) {
+            more_general_type(&previous, &current).clone()
         } else {
             Type::Dyn
         }
     }
 
-    fn message(&mut self, id: NodeId, name: &Arc<str>, fields: &[StructField]) {
+    fn check_message(&mut self, id: NodeId, name: &Arc<str>, fields: &[StructField]) {
         let full = name.strip_prefix('.').unwrap_or(name);
-        let Some(ty) = self.env.message_type(full).or_else(|| self.env.named_type(full)) else {
-            return self.undeclared(id, name);
+        let Some(ty) = self.env.find_message_type(full).or_else(|| self.env.find_named_type(full))
+        else {
+            return self.report_undeclared(id, name);
         };
-        let message = Message::by_name(full);
+        let message = WellKnownMessage::find_by_name(full);
         if message.is_none() && !matches!(ty, Type::Object(_)) {
-            self.complain(id, format!("'{}' is not a message type", ty.runtime_name()));
-            return self.set(id, Type::Error);
+            self.report_issue(id, format!("'{}' is not a message type", ty.runtime_name()));
+            return self.set_type(id, Type::Error);
         }
-        self.references[id.index()] = Some(Reference::Type(full.into()));
-        self.set(id, ty.clone());
+        self.node_references[id.index()] = Some(ResolvedReference::Type(full.into()));
+        self.set_type(id, ty.clone());
         for field in fields {
-            self.node(field.value);
+            self.check_node(field.value);
             let expected = match (&message, &ty) {
                 (Some(message), _) => message.field(&field.name),
                 (None, Type::Object(object)) => object.field(&field.name).map(|(_, ty)| ty.clone()),
                 _ => None,
             };
             let expected = expected.unwrap_or_else(|| {
-                self.complaints.push((field.offset, format!("undefined field '{}'", field.name)));
+                self.issues.push((field.offset, format!("undefined field '{}'", field.name)));
                 Type::Error
             });
             let value = self.element_type(field.value, field.optional);
-            if !self.substitution.assign(&expected, &value) {
+            if !self.substitution.try_assign(&expected, &value) {
                 let message = format!(
                     "expected type of field '{}' is '{expected}' but provided type is '{value}'",
                     field.name
                 );
-                self.complaints.push((field.offset, message));
+                self.issues.push((field.offset, message));
             }
         }
     }
 
-    fn comprehension(&mut self, id: NodeId, fold: &Comprehension) {
-        self.node(fold.iter_range);
-        self.node(fold.accu_init);
-        let range = self.substitution.resolve(&self.get(fold.iter_range), false);
-        let accu = self.get(fold.accu_init);
-        let depth = self.scopes.len();
-        self.scopes.push((Arc::clone(&fold.accu_var), accu.clone()));
+    fn check_comprehension(&mut self, id: NodeId, fold: &Comprehension) {
+        self.check_node(fold.iter_range);
+        self.check_node(fold.accu_init);
+        let range = self.substitution.resolve_type(&self.type_of(fold.iter_range), false);
+        let accu = self.type_of(fold.accu_init);
+        let depth = self.local_variables.len();
+        self.local_variables.push((Arc::clone(&fold.accu_var), accu.clone()));
 
         let two = fold.iter_var2.is_some();
         let (first, second) = match &range {
@@ -343,7 +362,7 @@ impl Checker<'_> {
             Type::List(element) => ((**element).clone(), Type::Error),
             Type::Map(key, value) => ((**key).clone(), (**value).clone()),
             Type::Dyn | Type::Error | Type::Var(_) => {
-                self.substitution.assign(&Type::Dyn, &range);
+                self.substitution.try_assign(&Type::Dyn, &range);
                 (Type::Dyn, Type::Dyn)
             }
             other => {
@@ -351,29 +370,29 @@ impl Checker<'_> {
                     "expression of type '{other}' cannot be range of a comprehension (must be \
                      list, map, or dynamic)"
                 );
-                self.complain(fold.iter_range, message);
+                self.report_issue(fold.iter_range, message);
                 (Type::Error, Type::Error)
             }
         };
-        self.scopes.push((Arc::clone(&fold.iter_var), first));
+        self.local_variables.push((Arc::clone(&fold.iter_var), first));
         if let Some(var) = &fold.iter_var2 {
-            self.scopes.push((Arc::clone(var), second));
+            self.local_variables.push((Arc::clone(var), second));
         }
-        self.node(fold.loop_condition);
-        self.expect(fold.loop_condition, &Type::Bool);
-        self.node(fold.loop_step);
-        self.expect(fold.loop_step, &accu);
-        self.scopes.truncate(depth + 1);
-        self.node(fold.result);
-        self.scopes.truncate(depth);
-        let ty = self.substitution.resolve(&self.get(fold.result), false);
-        self.set(id, ty);
+        self.check_node(fold.loop_condition);
+        self.expect_type(fold.loop_condition, &Type::Bool);
+        self.check_node(fold.loop_step);
+        self.expect_type(fold.loop_step, &accu);
+        self.local_variables.truncate(depth + 1);
+        self.check_node(fold.result);
+        self.local_variables.truncate(depth);
+        let ty = self.substitution.resolve_type(&self.type_of(fold.result), false);
+        self.set_type(id, ty);
     }
 
-    fn expect(&mut self, id: NodeId, expected: &Type) {
-        let found = self.get(id);
-        if !self.substitution.assign(expected, &found) {
-            self.complain(id, format!("expected type '{expected}' but found '{found}'"));
+    fn expect_type(&mut self, id: NodeId, expected: &Type) {
+        let found = self.type_of(id);
+        if !self.substitution.try_assign(expected, &found) {
+            self.report_issue(id, format!("expected type '{expected}' but found '{found}'"));
         }
     }
 }

@@ -1,122 +1,128 @@
-//! Type variables: which type each stands for, and whether two types go together.
+//! Type unification: the bindings of type variables, and whether types are assignable.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::budget::Exhausted;
-use crate::function::Work;
-use crate::ty::Type;
+use crate::compile_budget::BudgetExhausted;
+use crate::function::StepBudget;
+use crate::static_type::Type;
 
-/// How many parts of types may be looked at in one expression. Types can grow without the
+/// The most parts of types that the checker visits for one expression. Types can grow without the
 /// expression growing as much: each link of `.map(x, {x: x})` doubles the type before it. This also
 /// bounds the memory they take and the length of messages about them.
 const STEPS_MAX: u64 = 2_000_000;
 
-/// What the checker knows about its type variables. Assignments made while a comparison fails are
-/// taken back.
+/// The bindings of type variables. Bindings that a failed unification made are undone.
 #[derive(Debug)]
 pub(super) struct Substitution<'w> {
-    /// What is left for this expression, and for all that are compiled together.
-    work: Work,
-    shared_work: &'w mut Work,
+    /// The remaining steps of this expression; `shared_step_budget` is that of the whole group.
+    step_budget: StepBudget,
+    shared_step_budget: &'w mut StepBudget,
     is_exhausted: bool,
-    /// Whether a call has left open what its result is made of, so that a later use decides about
-    /// the type of a value that may well be of another one.
-    is_loose: bool,
-    bound: Vec<Option<Type>>,
-    /// Bindings to restore when the comparison under way fails.
-    undo: Vec<(u32, Option<Type>)>,
+    /// Whether the result type of a call contained a free type variable. A later use then binds it,
+    /// although the value may have another type.
+    has_unsound_types: bool,
+    bindings: Vec<Option<Type>>,
+    /// Previous bindings, to restore if the current unification fails.
+    undo_log: Vec<(u32, Option<Type>)>,
 }
 
 impl<'w> Substitution<'w> {
-    pub(super) fn new(shared_work: &'w mut Work) -> Self {
-        let work = Work::new(STEPS_MAX);
+    pub(super) fn new(shared_step_budget: &'w mut StepBudget) -> Self {
+        let step_budget = StepBudget::new(STEPS_MAX);
         Self {
-            work,
-            shared_work,
+            step_budget,
+            shared_step_budget,
             is_exhausted: false,
-            is_loose: false,
-            bound: Vec::new(),
-            undo: Vec::new(),
+            has_unsound_types: false,
+            bindings: Vec::new(),
+            undo_log: Vec::new(),
         }
     }
 
-    /// Why some types were not looked at. What was found is useless then.
-    pub(super) fn refusal(&mut self) -> Option<String> {
+    /// The message for an exhausted step budget. All other findings are void in that case.
+    pub(super) fn exhaustion_message(&mut self) -> Option<String> {
         if !self.is_exhausted {
             None
-        } else if self.work.spend(1).is_err() {
+        } else if self.step_budget.spend_steps(1).is_err() {
             Some("the types of this expression are too large".to_owned())
         } else {
-            Some(Exhausted.to_string())
+            Some(BudgetExhausted.to_string())
         }
     }
 
     /// The type of the result of a call.
-    pub(super) fn resolve_result(&mut self, ty: &Type, n_arguments: usize) -> Type {
-        let resolved = self.resolve(ty, false);
-        self.is_loose |= n_arguments > 0 && has_variable(&resolved);
+    pub(super) fn resolve_result_type(&mut self, ty: &Type, n_arguments: usize) -> Type {
+        let resolved = self.resolve_type(ty, false);
+        self.has_unsound_types |= n_arguments > 0 && has_type_variable(&resolved);
         resolved
     }
 
-    /// Whether some types are what uses ask for rather than what values are.
-    pub(super) fn is_loose(&self) -> bool {
-        self.is_loose
+    /// Whether the type of a node may differ from the type of its value.
+    pub(super) fn has_unsound_types(&self) -> bool {
+        self.has_unsound_types
     }
 
-    /// Takes a step off; the answer is no when none is left.
-    fn step(&mut self) -> bool {
-        self.is_exhausted |= self.work.spend(1).is_err() || self.shared_work.spend(1).is_err();
+    /// Spends a step; returns false if none is left.
+    fn spend_step(&mut self) -> bool {
+        self.is_exhausted |= self.step_budget.spend_steps(1).is_err()
+            || self.shared_step_budget.spend_steps(1).is_err();
         !self.is_exhausted
     }
 
-    /// A type that stands for nothing yet.
-    pub(super) fn fresh(&mut self) -> Type {
-        self.bound.push(None);
-        Type::Var(self.bound.len() as u32 - 1)
+    /// A new unbound type variable.
+    pub(super) fn fresh_variable(&mut self) -> Type {
+        self.bindings.push(None);
+        Type::Var(self.bindings.len() as u32 - 1)
     }
 
-    /// Whether values of the types `from` can be passed where `to` are wanted; learns from it.
-    pub(super) fn assign_all(&mut self, from: &[Type], to: &[Type]) -> bool {
-        self.undo.clear();
+    /// Whether values of the types `from` are assignable to `to`; binds type variables.
+    pub(super) fn try_assign_all(&mut self, from: &[Type], to: &[Type]) -> bool {
+        self.undo_log.clear();
         let fits = from.len() == to.len() && from.iter().zip(to).all(|(a, b)| self.unify(a, b));
         if !fits {
-            while let Some((var, old)) = self.undo.pop() {
-                self.bound[var as usize] = old;
+            while let Some((var, old)) = self.undo_log.pop() {
+                self.bindings[var as usize] = old;
             }
         }
         fits
     }
 
-    /// Whether `b` can be used where `a` is wanted; learns from it.
-    pub(super) fn assign(&mut self, a: &Type, b: &Type) -> bool {
-        self.assign_all(std::slice::from_ref(a), std::slice::from_ref(b))
+    /// Whether `b` is assignable to `a`; binds type variables.
+    pub(super) fn try_assign(&mut self, a: &Type, b: &Type) -> bool {
+        self.try_assign_all(std::slice::from_ref(a), std::slice::from_ref(b))
     }
 
-    /// Replaces variables by what they stand for, free ones by `dyn` if `free_to_dyn`.
-    pub(super) fn resolve(&mut self, ty: &Type, free_to_dyn: bool) -> Type {
-        self.replaced(ty, free_to_dyn, None).unwrap_or_else(|| ty.clone())
+    /// Replaces type variables by their bindings, and free ones by `dyn` if `free_to_dyn`.
+    pub(super) fn resolve_type(&mut self, ty: &Type, free_to_dyn: bool) -> Type {
+        self.substitute(ty, free_to_dyn, None).unwrap_or_else(|| ty.clone())
     }
 
-    /// Replaces all variables in the types of all nodes. They have most of their parts in common.
-    pub(super) fn resolve_all(&mut self, types: &[Option<Type>]) -> Vec<Type> {
-        let mut known = Known::new();
+    /// Replaces the type variables of all node types. The types share most of their parts, so
+    /// replaced parts are cached.
+    pub(super) fn resolve_all_types(&mut self, types: &[Option<Type>]) -> Vec<Type> {
+        let mut known = SubstitutedParts::new();
         let resolved = types.iter().map(|ty| match ty {
-            Some(ty) => self.replaced(ty, true, Some(&mut known)).unwrap_or_else(|| ty.clone()),
+            Some(ty) => self.substitute(ty, true, Some(&mut known)).unwrap_or_else(|| ty.clone()),
             None => Type::Error,
         });
         resolved.collect()
     }
 
     /// The type with its variables replaced; `None` if there is nothing to replace.
-    fn replaced(&mut self, ty: &Type, to_dyn: bool, mut known: Option<&mut Known>) -> Option<Type> {
-        if !self.step() {
+    fn substitute(
+        &mut self,
+        ty: &Type,
+        to_dyn: bool,
+        mut known: Option<&mut SubstitutedParts>,
+    ) -> Option<Type> {
+        if !self.spend_step() {
             return Some(Type::Error);
         }
-        let mut inner = |part: &Arc<Type>| self.replaced_part(part, to_dyn, known.as_deref_mut());
+        let mut inner = |part: &Arc<Type>| self.substitute_part(part, to_dyn, known.as_deref_mut());
         match ty {
             Type::Var(var) => match self.binding(*var).cloned() {
-                Some(bound) => Some(self.replaced(&bound, to_dyn, known).unwrap_or(bound)),
+                Some(bound) => Some(self.substitute(&bound, to_dyn, known).unwrap_or(bound)),
                 None => to_dyn.then_some(Type::Dyn),
             },
             Type::List(element) => inner(element).map(Type::List),
@@ -133,16 +139,16 @@ impl<'w> Substitution<'w> {
         }
     }
 
-    fn replaced_part(
+    fn substitute_part(
         &mut self,
         part: &Arc<Type>,
         to_dyn: bool,
-        mut known: Option<&mut Known>,
+        mut known: Option<&mut SubstitutedParts>,
     ) -> Option<Arc<Type>> {
         if let Some(found) = known.as_deref().and_then(|known| known.get(&Arc::as_ptr(part))) {
             return found.clone();
         }
-        let replaced = self.replaced(part, to_dyn, known.as_deref_mut()).map(Arc::new);
+        let replaced = self.substitute(part, to_dyn, known.as_deref_mut()).map(Arc::new);
         if let Some(known) = known {
             known.insert(Arc::as_ptr(part), replaced.clone());
         }
@@ -150,27 +156,27 @@ impl<'w> Substitution<'w> {
     }
 
     fn binding(&self, var: u32) -> Option<&Type> {
-        self.bound.get(var as usize)?.as_ref()
+        self.bindings.get(var as usize)?.as_ref()
     }
 
-    fn bind(&mut self, var: u32, ty: Type) {
-        let slot = &mut self.bound[var as usize];
-        self.undo.push((var, slot.replace(ty)));
+    fn bind_variable(&mut self, var: u32, ty: Type) {
+        let slot = &mut self.bindings[var as usize];
+        self.undo_log.push((var, slot.replace(ty)));
     }
 
     fn unify(&mut self, a: &Type, b: &Type) -> bool {
-        if !self.step() {
+        if !self.spend_step() {
             return true;
         }
         if let Type::Var(var) = b {
-            match self.stands_for(a, *var) {
-                Fit::Yes => return true,
-                Fit::BoundToOther => return false,
-                Fit::Circular => {}
+            match self.unify_variable(a, *var) {
+                VariableFit::Yes => return true,
+                VariableFit::BoundToOther => return false,
+                VariableFit::Circular => {}
             }
         }
         if let Type::Var(var) = a {
-            return matches!(self.stands_for(b, *var), Fit::Yes);
+            return matches!(self.unify_variable(b, *var), VariableFit::Yes);
         }
         match (a, b) {
             (Type::Dyn | Type::Error, _) | (_, Type::Dyn | Type::Error) => true,
@@ -186,66 +192,70 @@ impl<'w> Substitution<'w> {
         }
     }
 
-    /// Whether `var` can stand for `ty`, binding it if it is free and widening it if it is bound.
-    fn stands_for(&mut self, ty: &Type, var: u32) -> Fit {
+    /// Unifies a variable with a type: binds a free variable, widens a bound one.
+    fn unify_variable(&mut self, ty: &Type, var: u32) -> VariableFit {
         if *ty == Type::Var(var) {
-            return Fit::Yes;
+            return VariableFit::Yes;
         }
         if let Some(bound) = self.binding(var).cloned() {
             if *ty == bound {
-                return Fit::Yes;
+                return VariableFit::Yes;
             }
             if self.unify(ty, &bound) {
-                let general = most_general(ty, &bound).clone();
-                if self.is_free_of(var, &general) {
-                    self.bind(var, general);
+                let general = more_general_type(ty, &bound).clone();
+                if self.passes_occurs_check(var, &general) {
+                    self.bind_variable(var, general);
                 }
-                return Fit::Yes;
+                return VariableFit::Yes;
             }
-            return Fit::BoundToOther;
+            return VariableFit::BoundToOther;
         }
-        if self.is_free_of(var, ty) {
-            self.bind(var, ty.clone());
-            return Fit::Yes;
+        if self.passes_occurs_check(var, ty) {
+            self.bind_variable(var, ty.clone());
+            return VariableFit::Yes;
         }
-        Fit::Circular
+        VariableFit::Circular
     }
 
-    /// The occurs check: a variable never stands for a type that contains it.
-    fn is_free_of(&mut self, var: u32, ty: &Type) -> bool {
-        if !self.step() {
+    /// The occurs check: a variable is never bound to a type that contains it.
+    fn passes_occurs_check(&mut self, var: u32, ty: &Type) -> bool {
+        if !self.spend_step() {
             return true;
         }
         match ty {
             Type::Var(other) if *other == var => false,
             Type::Var(other) => match self.binding(*other).cloned() {
-                Some(bound) => self.is_free_of(var, &bound),
+                Some(bound) => self.passes_occurs_check(var, &bound),
                 None => true,
             },
             Type::List(inner) | Type::Optional(inner) | Type::Type(Some(inner)) => {
-                self.is_free_of(var, inner)
+                self.passes_occurs_check(var, inner)
             }
-            Type::Map(key, value) => self.is_free_of(var, key) && self.is_free_of(var, value),
+            Type::Map(key, value) => {
+                self.passes_occurs_check(var, key) && self.passes_occurs_check(var, value)
+            }
             _ => true,
         }
     }
 }
 
-/// Parts of types by their address, and what they become. The types outlive it, so that an address
-/// stays that of one part.
-type Known = HashMap<*const Type, Option<Arc<Type>>>;
+/// Replaced parts of types by the address of the original. The types outlive this map, so an
+/// address identifies one part.
+type SubstitutedParts = HashMap<*const Type, Option<Arc<Type>>>;
 
 /// Whether a variable occurs in a type.
-fn has_variable(ty: &Type) -> bool {
+fn has_type_variable(ty: &Type) -> bool {
     match ty {
         Type::Var(_) => true,
-        Type::List(inner) | Type::Optional(inner) | Type::Type(Some(inner)) => has_variable(inner),
-        Type::Map(key, value) => has_variable(key) || has_variable(value),
+        Type::List(inner) | Type::Optional(inner) | Type::Type(Some(inner)) => {
+            has_type_variable(inner)
+        }
+        Type::Map(key, value) => has_type_variable(key) || has_type_variable(value),
         _ => false,
     }
 }
 
-enum Fit {
+enum VariableFit {
     Yes,
     BoundToOther,
     Circular,
@@ -265,8 +275,8 @@ fn is_nullable(ty: &Type) -> bool {
     )
 }
 
-/// The more general of two types that go together.
-pub(super) fn most_general<'t>(a: &'t Type, b: &'t Type) -> &'t Type {
+/// The more general of two assignable types.
+pub(super) fn more_general_type<'t>(a: &'t Type, b: &'t Type) -> &'t Type {
     if is_equal_or_less_specific(a, b) { a } else { b }
 }
 

@@ -1,76 +1,80 @@
-//! Paths: variables, fields, keys and indices, and tests for presence.
+//! Evaluates attributes (variables, fields, keys and indices) and `has()`.
 
 use std::sync::Arc;
 
 use super::Evaluator;
-use crate::function::{Failure, Outcome};
-use crate::ir::{Attr, Key, Qualifier, Root};
+use crate::function::{EvalError, EvalResult};
+use crate::ir::{Attribute, AttributeRoot, Qualifier, QualifierKey};
 use crate::value::{Map, Value};
 
 impl<'a> Evaluator<'_, 'a> {
-    /// The value at the end of a path; one unit for the path and one for each step.
+    /// The value of an attribute. It costs one unit, and one for each qualifier.
     #[inline]
-    pub(super) fn attribute(&mut self, attr: &'a Attr) -> Outcome<'a> {
-        let outcome = self.resolve(attr);
-        if outcome.as_ref().is_err_and(Failure::is_final) {
+    pub(super) fn evaluate_attribute(&mut self, attr: &'a Attribute) -> EvalResult<'a> {
+        let outcome = self.resolve_attribute(attr);
+        if outcome.as_ref().is_err_and(EvalError::ends_evaluation) {
             return outcome;
         }
-        // A conditional costs nothing itself.
-        if !matches!(attr.root, Root::Conditional(_)) {
-            self.charge(1)?;
+        // A conditional is free.
+        if !matches!(attr.root, AttributeRoot::Conditional(_)) {
+            self.charge_cost(1)?;
         }
         outcome
     }
 
-    /// The value at the end of a path without the unit for the path itself.
-    fn resolve(&mut self, attr: &'a Attr) -> Outcome<'a> {
-        if let Root::Conditional(conditional) = &attr.root {
-            return if self.bool(&conditional.condition)? {
-                self.resolve(&conditional.then)
+    /// The value of an attribute, without the unit for the attribute itself.
+    fn resolve_attribute(&mut self, attr: &'a Attribute) -> EvalResult<'a> {
+        if let AttributeRoot::Conditional(conditional) = &attr.root {
+            return if self.evaluate_bool(&conditional.condition)? {
+                self.resolve_attribute(&conditional.then)
             } else {
-                self.resolve(&conditional.otherwise)
+                self.resolve_attribute(&conditional.otherwise)
             };
         }
-        let root = self.root(attr)?;
-        if attr.qualifiers.is_empty() { Ok(root) } else { self.walk(root, &attr.qualifiers) }
+        let root = self.resolve_root(attr)?;
+        if attr.qualifiers.is_empty() {
+            Ok(root)
+        } else {
+            self.resolve_qualifiers(root, &attr.qualifiers)
+        }
     }
 
     #[inline]
-    fn root(&mut self, attr: &'a Attr) -> Outcome<'a> {
+    fn resolve_root(&mut self, attr: &'a Attribute) -> EvalResult<'a> {
         match &attr.root {
-            Root::Variable(index) => match self.variables.get(*index) {
+            AttributeRoot::Variable(index) => match self.variables.get(*index) {
                 Some(value) => Ok(value.clone()),
-                None => Err(Failure::new("no such attribute(s)")),
+                None => Err(EvalError::new("no such attribute(s)")),
             },
-            Root::Slot(slot) => self.local(*slot),
-            Root::Value(expr) => self.value(expr),
-            Root::Conditional(conditional) => {
-                let branch = if self.bool(&conditional.condition)? {
+            AttributeRoot::Slot(slot) => self.read_local(*slot),
+            AttributeRoot::Value(expr) => self.evaluate(expr),
+            AttributeRoot::Conditional(conditional) => {
+                let branch = if self.evaluate_bool(&conditional.condition)? {
                     &conditional.then
                 } else {
                     &conditional.otherwise
                 };
-                self.resolve(branch)
+                self.resolve_attribute(branch)
             }
         }
     }
 
-    fn walk(&mut self, root: Value<'a>, path: &'a [Qualifier]) -> Outcome<'a> {
-        Ok(match self.steps(root, path)? {
+    fn resolve_qualifiers(&mut self, root: Value<'a>, path: &'a [Qualifier]) -> EvalResult<'a> {
+        Ok(match self.apply_qualifiers(root, path)? {
             None => Value::Optional(None),
             Some((value, true)) => Value::some(value),
             Some((value, false)) => value,
         })
     }
 
-    /// The value at the end of a path, and whether the path is an optional one: from an optional
-    /// value at its root, or from its first optional step on. Optional values that a path meets
-    /// further on are not looked into. `None` when an optional path ends early.
-    fn steps(
+    /// Applies qualifiers. Returns the value and whether the result is optional: it is if the root is
+    /// an optional value or if a qualifier is optional. Optional values after the root are not
+    /// unwrapped. Returns `None` if an optional selection finds nothing.
+    fn apply_qualifiers(
         &mut self,
         root: Value<'a>,
         path: &'a [Qualifier],
-    ) -> Result<Option<(Value<'a>, bool)>, Failure> {
+    ) -> Result<Option<(Value<'a>, bool)>, EvalError> {
         let (mut value, mut optional) = match root {
             Value::Optional(None) => return Ok(None),
             Value::Optional(Some(inner)) => ((*inner).clone(), true),
@@ -78,150 +82,168 @@ impl<'a> Evaluator<'_, 'a> {
         };
         for step in path {
             optional |= step.optional;
-            let found = self.step(&value, &step.key)?;
+            let found = self.apply_qualifier(&value, &step.key)?;
             if optional {
                 match found? {
-                    Found::Value(next) => {
-                        self.charge(1)?;
+                    KeyLookup::Value(next) => {
+                        self.charge_cost(1)?;
                         value = next;
                     }
-                    Found::Nothing(_) => return Ok(None),
+                    KeyLookup::Nothing(_) => return Ok(None),
                 }
             } else {
-                self.charge(1)?;
+                self.charge_cost(1)?;
                 value = match found? {
-                    Found::Value(next) => next,
-                    Found::Nothing(computed) => return Err(missing(&value, &step.key, computed)),
+                    KeyLookup::Value(next) => next,
+                    KeyLookup::Nothing(computed) => {
+                        return Err(missing_key_error(&value, &step.key, computed));
+                    }
                 };
             }
         }
         Ok(Some((value, optional)))
     }
 
-    /// `has(path)`: only the steps cost.
-    pub(super) fn has(&mut self, attr: &'a Attr) -> Result<bool, Failure> {
-        let present = self.is_present(attr);
-        // A path costs one unit that the test gives back; a conditional gives back what it never
-        // cost, as it does in cel-go.
-        if matches!(attr.root, Root::Conditional(_)) {
+    /// `has(attribute)`: only the qualifiers cost.
+    pub(super) fn evaluate_has(&mut self, attr: &'a Attribute) -> Result<bool, EvalError> {
+        let present = self.is_attribute_present(attr);
+        // cel-go refunds the unit of the attribute, even for a conditional, which is free.
+        if matches!(attr.root, AttributeRoot::Conditional(_)) {
             self.cost = self.cost.saturating_sub(1);
         }
         present
     }
 
-    fn is_present(&mut self, attr: &'a Attr) -> Result<bool, Failure> {
-        if let Root::Conditional(conditional) = &attr.root {
-            return if self.bool(&conditional.condition)? {
-                self.is_present(&conditional.then)
+    fn is_attribute_present(&mut self, attr: &'a Attribute) -> Result<bool, EvalError> {
+        if let AttributeRoot::Conditional(conditional) = &attr.root {
+            return if self.evaluate_bool(&conditional.condition)? {
+                self.is_attribute_present(&conditional.then)
             } else {
-                self.is_present(&conditional.otherwise)
+                self.is_attribute_present(&conditional.otherwise)
             };
         }
         let Some((last, before)) = attr.qualifiers.split_last() else { return Ok(true) };
-        let root = self.root(attr)?;
-        match self.steps(root, before)? {
+        let root = self.resolve_root(attr)?;
+        match self.apply_qualifiers(root, before)? {
             None => Ok(false),
             Some((value, true)) => {
-                let present = self.find(&value, &last.key)?.is_value();
+                let present = self.look_up_key(&value, &last.key)?.is_found();
                 if present {
-                    self.charge(1)?;
+                    self.charge_cost(1)?;
                 }
                 Ok(present)
             }
             Some((value, false)) => {
-                let found = self.step(&value, &last.key)?;
-                self.charge(1)?;
-                Ok(found?.is_value())
+                let found = self.apply_qualifier(&value, &last.key)?;
+                self.charge_cost(1)?;
+                Ok(found?.is_found())
             }
         }
     }
 
-    /// One step, whose error must not keep it from being counted; only the end of the evaluation
-    /// does.
+    /// Applies one qualifier. The caller charges it even if it fails, unless the error ends the
+    /// evaluation.
     #[inline]
-    fn step(
+    fn apply_qualifier(
         &mut self,
         value: &Value<'a>,
-        key: &'a Key,
-    ) -> Result<Result<Found<'a>, Failure>, Failure> {
-        match self.find(value, key) {
-            Err(end) if end.is_final() => Err(end),
+        key: &'a QualifierKey,
+    ) -> Result<Result<KeyLookup<'a>, EvalError>, EvalError> {
+        match self.look_up_key(value, key) {
+            Err(end) if end.ends_evaluation() => Err(end),
             found => Ok(found),
         }
     }
 
-    /// The value there, or nothing.
+    /// Looks up the key of a qualifier in a value.
     #[inline]
-    fn find(&mut self, value: &Value<'a>, key: &'a Key) -> Result<Found<'a>, Failure> {
+    fn look_up_key(
+        &mut self,
+        value: &Value<'a>,
+        key: &'a QualifierKey,
+    ) -> Result<KeyLookup<'a>, EvalError> {
         let found = match (key, value) {
-            (Key::Field { index, .. }, Value::Map(Map::Record(record))) => record.field(*index),
-            (Key::Field { name, .. } | Key::Name(name), Value::Map(map)) => map.get_str(name),
-            (Key::Field { name, .. } | Key::Name(name), value) => {
-                find_value(value, &Value::string(name))?
+            (QualifierKey::Field { index, .. }, Value::Map(Map::Record(record))) => {
+                record.field(*index)
             }
-            (Key::Const(constant), value) => find_value(value, constant)?,
-            (Key::Computed(attr), value) => {
-                let key = self.resolve(attr)?;
-                if !is_key(&key) {
+            (QualifierKey::Field { name, .. } | QualifierKey::Name(name), Value::Map(map)) => {
+                map.get_str(name)
+            }
+            (QualifierKey::Field { name, .. } | QualifierKey::Name(name), value) => {
+                look_up_in_container(value, &Value::string(name))?
+            }
+            (QualifierKey::Const(constant), value) => look_up_in_container(value, constant)?,
+            (QualifierKey::Computed(attr), value) => {
+                let key = self.resolve_attribute(attr)?;
+                if !is_valid_key(&key) {
                     let kind = key.go_type_name();
-                    return Err(Failure::new(format!("invalid qualifier type: {kind}")));
+                    return Err(EvalError::new(format!("invalid qualifier type: {kind}")));
                 }
-                self.work.spend_on(&key)?;
-                return Ok(match find_value(value, &key)? {
-                    Some(value) => Found::Value(value),
-                    None => Found::Nothing(Some(key)),
+                self.step_budget.spend_for_value(&key)?;
+                return Ok(match look_up_in_container(value, &key)? {
+                    Some(value) => KeyLookup::Value(value),
+                    None => KeyLookup::Nothing(Some(key)),
                 });
             }
         };
-        Ok(found.map_or(Found::Nothing(None), Found::Value))
+        Ok(found.map_or(KeyLookup::Nothing(None), KeyLookup::Value))
     }
 }
 
-/// What a step finds.
-enum Found<'a> {
+/// The result of looking up a qualifier key.
+enum KeyLookup<'a> {
     Value(Value<'a>),
-    /// Nothing, and the key that was looked for if it had to be computed.
+    /// No value; with the key if it was computed, for the error message.
     Nothing(Option<Value<'a>>),
 }
 
-impl Found<'_> {
-    fn is_value(&self) -> bool {
+impl KeyLookup<'_> {
+    fn is_found(&self) -> bool {
         matches!(self, Self::Value(_))
     }
 }
 
-/// The error about a step that found nothing.
-fn missing(value: &Value<'_>, key: &Key, computed: Option<Value<'_>>) -> Failure {
+/// The error for a qualifier that selects nothing.
+fn missing_key_error(
+    value: &Value<'_>,
+    key: &QualifierKey,
+    computed: Option<Value<'_>>,
+) -> EvalError {
     let key = match key {
-        Key::Field { name, .. } | Key::Name(name) => return Failure::NoSuchKey(Arc::clone(name)),
-        Key::Const(constant) => constant.to_string(),
-        Key::Computed(_) => computed.map(|key| key.to_string()).unwrap_or_default(),
+        QualifierKey::Field { name, .. } | QualifierKey::Name(name) => {
+            return EvalError::NoSuchKey(Arc::clone(name));
+        }
+        QualifierKey::Const(constant) => constant.to_string(),
+        QualifierKey::Computed(_) => computed.map(|key| key.to_string()).unwrap_or_default(),
     };
     match value {
-        Value::List(_) => Failure::new(format!("index out of bounds: {key}")),
-        _ => Failure::new(format!("no such key: {key}")),
+        Value::List(_) => EvalError::new(format!("index out of bounds: {key}")),
+        _ => EvalError::new(format!("no such key: {key}")),
     }
 }
 
-fn find_value<'a>(value: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>, Failure> {
+fn look_up_in_container<'a>(
+    value: &Value<'a>,
+    key: &Value<'a>,
+) -> Result<Option<Value<'a>>, EvalError> {
     match value {
         Value::Map(map) => Ok(map.get(key)),
-        Value::List(list) => Ok(list_index(key)?.and_then(|index| list.get(index))),
+        Value::List(list) => Ok(to_list_index(key)?.and_then(|index| list.get(index))),
         _ => Ok(None),
     }
 }
 
-/// Whether a value can be an index or a key at all.
-fn is_key(value: &Value<'_>) -> bool {
+/// Whether a value has a type that can be an index or a key.
+fn is_valid_key(value: &Value<'_>) -> bool {
     matches!(
         value,
         Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_)
     )
 }
 
-/// The position that an index names; `None` when it is out of every list's range.
-fn list_index(key: &Value<'_>) -> Result<Option<usize>, Failure> {
-    let unsupported = || Failure::new(format!("unsupported index value {key} in list"));
+/// The list position of an index value; `None` if it is out of range for every list.
+fn to_list_index(key: &Value<'_>) -> Result<Option<usize>, EvalError> {
+    let unsupported = || EvalError::new(format!("unsupported index value {key} in list"));
     match key {
         Value::Int(i) => Ok(usize::try_from(*i).ok()),
         Value::Uint(u) => {
@@ -232,7 +254,7 @@ fn list_index(key: &Value<'_>) -> Result<Option<usize>, Failure> {
         }
         Value::Double(_) => Err(unsupported()),
         other => {
-            Err(Failure::new(format!("unsupported index type '{}' in list", other.type_name())))
+            Err(EvalError::new(format!("unsupported index type '{}' in list", other.type_name())))
         }
     }
 }

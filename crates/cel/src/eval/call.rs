@@ -1,51 +1,57 @@
-//! Calls of library functions.
+//! Evaluates calls of library functions.
 
 use super::Evaluator;
 use crate::cost;
-use crate::function::{Failure, Outcome};
-use crate::ir::{Call, Dispatch, RegexCall, RegexKind, Target};
-use crate::ty::Type;
+use crate::function::{EvalError, EvalResult};
+use crate::ir::{CallExpr, OverloadDispatch, RegexCall, RegexFunction, ResolvedOverload};
+use crate::static_type::Type;
 use crate::value::{Str, Value};
 
 impl<'a> Evaluator<'_, 'a> {
-    pub(super) fn call(&mut self, call: &'a Call) -> Outcome<'a> {
+    pub(super) fn evaluate_call(&mut self, call: &'a CallExpr) -> EvalResult<'a> {
         match &*call.args {
-            [] => self.finish(call, &[]),
-            [only] => match self.argument(only)? {
-                Ok(value) => self.finish(call, &[value]),
-                Err(error) => self.skip(call, &[Value::Null], error),
+            [] => self.invoke_call(call, &[]),
+            [only] => match self.evaluate_argument(only)? {
+                Ok(value) => self.invoke_call(call, &[value]),
+                Err(error) => self.charge_skipped_call(call, &[Value::Null], error),
             },
-            [left, right] if call.is_eager() => {
-                let left = self.argument(left)?;
-                let right = self.argument(right)?;
+            [left, right] if call.evaluates_both_arguments() => {
+                let left = self.evaluate_argument(left)?;
+                let right = self.evaluate_argument(right)?;
                 match (left, right) {
-                    (Ok(left), Ok(right)) => self.finish(call, &[left, right]),
-                    (Err(error), Ok(right)) => self.skip(call, &[Value::Null, right], error),
-                    (Ok(left), Err(error)) => self.skip(call, &[left, Value::Null], error),
-                    (Err(error), Err(_)) => self.skip(call, &[Value::Null, Value::Null], error),
+                    (Ok(left), Ok(right)) => self.invoke_call(call, &[left, right]),
+                    (Err(error), Ok(right)) => {
+                        self.charge_skipped_call(call, &[Value::Null, right], error)
+                    }
+                    (Ok(left), Err(error)) => {
+                        self.charge_skipped_call(call, &[left, Value::Null], error)
+                    }
+                    (Err(error), Err(_)) => {
+                        self.charge_skipped_call(call, &[Value::Null, Value::Null], error)
+                    }
                 }
             }
             [left, right] => {
-                // An error in any argument but the last ends such a call before it is counted.
-                let left = self.value(left)?;
-                match self.argument(right)? {
-                    Ok(right) => self.finish(call, &[left, right]),
-                    Err(error) => self.skip(call, &[left, Value::Null], error),
+                // An error in any argument but the last ends such a call before it is charged.
+                let left = self.evaluate(left)?;
+                match self.evaluate_argument(right)? {
+                    Ok(right) => self.invoke_call(call, &[left, right]),
+                    Err(error) => self.charge_skipped_call(call, &[left, Value::Null], error),
                 }
             }
             [first @ .., last] => {
                 let mut args = Vec::with_capacity(call.args.len());
                 for arg in first {
-                    args.push(self.value(arg)?);
+                    args.push(self.evaluate(arg)?);
                 }
-                match self.argument(last)? {
+                match self.evaluate_argument(last)? {
                     Ok(value) => {
                         args.push(value);
-                        self.finish(call, &args)
+                        self.invoke_call(call, &args)
                     }
                     Err(error) => {
                         args.push(Value::Null);
-                        self.skip(call, &args, error)
+                        self.charge_skipped_call(call, &args, error)
                     }
                 }
             }
@@ -53,127 +59,137 @@ impl<'a> Evaluator<'_, 'a> {
     }
 
     #[inline]
-    fn finish(&mut self, call: &'a Call, args: &[Value<'a>]) -> Outcome<'a> {
-        // What is too expensive is not done at all, where that is known before.
-        let is_charged = !call.cost_is_of_result();
+    fn invoke_call(&mut self, call: &'a CallExpr, args: &[Value<'a>]) -> EvalResult<'a> {
+        // Charge before the call where possible, so that a call over the limit does not run.
+        let is_charged = !call.cost_depends_on_result();
         if is_charged {
-            self.charge(call.cost(args, None))?;
+            self.charge_cost(call.call_cost(args, None))?;
         }
         for arg in args {
-            self.work.spend_on(arg)?;
+            self.step_budget.spend_for_value(arg)?;
         }
-        let outcome = match call.target(args) {
-            Ok(Target { metered: Some(implementation), .. }) => {
-                implementation(args, &mut self.work)
+        let outcome = match call.select_overload(args) {
+            Ok(ResolvedOverload { metered_implementation: Some(implementation), .. }) => {
+                implementation(args, &mut self.step_budget)
             }
             Ok(target) => (target.implementation)(args),
             Err(error) => Err(error),
         };
         if !is_charged {
-            self.charge(call.cost(args, outcome.as_ref().ok()))?;
+            self.charge_cost(call.call_cost(args, outcome.as_ref().ok()))?;
         }
         if let Ok(value) = &outcome {
-            self.work.spend_on(value)?;
+            self.step_budget.spend_for_value(value)?;
         }
         outcome
     }
 
-    /// Counts a call that does not happen because an argument is an error.
-    fn skip(&mut self, call: &'a Call, args: &[Value<'a>], error: Failure) -> Outcome<'a> {
-        let cost = call.cost(args, None);
-        self.charge(cost)?;
+    /// Charges a call that does not run because an argument is an error.
+    fn charge_skipped_call(
+        &mut self,
+        call: &'a CallExpr,
+        args: &[Value<'a>],
+        error: EvalError,
+    ) -> EvalResult<'a> {
+        let cost = call.call_cost(args, None);
+        self.charge_cost(cost)?;
         Err(error)
     }
 
-    pub(super) fn regex(&mut self, call: &'a RegexCall) -> Outcome<'a> {
-        let text = self.value(&call.text)?;
-        let limit = call.limit.as_ref().map(|limit| self.argument(limit)).transpose()?;
-        self.charge(cost::regex(cost::size(Some(&text)), call.pattern_size))?;
+    pub(super) fn evaluate_regex(&mut self, call: &'a RegexCall) -> EvalResult<'a> {
+        let text = self.evaluate(&call.text)?;
+        let limit =
+            call.match_limit.as_ref().map(|limit| self.evaluate_argument(limit)).transpose()?;
+        self.charge_cost(cost::regex_cost(cost::argument_size(Some(&text)), call.pattern_size))?;
         let limit = limit.transpose()?;
         let text = match text {
             Value::String(text) => text,
             // A type is matched by its name.
-            Value::Type(name) if call.kind == RegexKind::Matches => Str::Borrowed(name.0),
-            _ => return Err(Failure::no_such_overload()),
+            Value::Type(name) if call.kind == RegexFunction::Matches => Str::Borrowed(name.0),
+            _ => return Err(EvalError::no_such_overload()),
         };
         let limit = match limit {
             None => -1,
             Some(Value::Int(limit)) => limit,
-            Some(_) => return Err(Failure::no_such_overload()),
+            Some(_) => return Err(EvalError::no_such_overload()),
         };
         Ok(match call.kind {
-            RegexKind::Matches => Value::Bool(call.pattern.is_match(text.as_str())),
-            RegexKind::Find => call.pattern.find(&text),
-            RegexKind::FindAll => call.pattern.find_all(&text, limit, &mut self.work)?,
+            RegexFunction::Matches => Value::Bool(call.pattern.is_match(text.as_str())),
+            RegexFunction::Find => call.pattern.find(&text),
+            RegexFunction::FindAll => call.pattern.find_all(&text, limit, &mut self.step_budget)?,
         })
     }
 }
 
-impl Call {
-    /// Whether both arguments are evaluated before the first one's error is looked at. The peer
-    /// counts `format` among the functions of many arguments, although it has two.
-    fn is_eager(&self) -> bool {
+impl CallExpr {
+    /// Whether both arguments are evaluated even if the first one fails. cel-go treats `format` as a
+    /// function with many arguments, although it has two.
+    fn evaluates_both_arguments(&self) -> bool {
         match self.dispatch {
-            Dispatch::One { .. } => self.name != "format",
-            Dispatch::Many(_) => is_singleton(self.name),
+            OverloadDispatch::One { .. } => self.name != "format",
+            OverloadDispatch::Many(_) => has_single_implementation(self.name),
         }
     }
 
     /// Runs the call on constants, for folding.
-    pub(crate) fn run<'v>(&self, args: &[Value<'v>]) -> Outcome<'v> {
-        (self.target(args)?.implementation)(args)
+    pub(crate) fn call_with_constants<'v>(&self, args: &[Value<'v>]) -> EvalResult<'v> {
+        (self.select_overload(args)?.implementation)(args)
     }
 
-    /// The overload that takes these arguments.
+    /// The overload that matches these arguments.
     #[inline]
-    fn target(&self, args: &[Value<'_>]) -> Result<&Target, Failure> {
+    fn select_overload(&self, args: &[Value<'_>]) -> Result<&ResolvedOverload, EvalError> {
         match &self.dispatch {
-            Dispatch::One { target, guarded: false } => Ok(target),
-            Dispatch::One { target, guarded: true } if target.takes(args) => Ok(target),
-            Dispatch::One { target, .. } if is_singleton(self.name) => Ok(target),
-            Dispatch::One { .. } => Err(mismatch(self.name, args)),
-            Dispatch::Many(targets) => targets
+            OverloadDispatch::One { target, guarded: false } => Ok(target),
+            OverloadDispatch::One { target, guarded: true } if target.accepts_arguments(args) => {
+                Ok(target)
+            }
+            OverloadDispatch::One { target, .. } if has_single_implementation(self.name) => {
+                Ok(target)
+            }
+            OverloadDispatch::One { .. } => Err(no_matching_overload_error(self.name, args)),
+            OverloadDispatch::Many(targets) => targets
                 .iter()
-                .find(|target| target.takes(args))
-                .or_else(|| targets.first().filter(|_| is_singleton(self.name)))
-                .ok_or_else(|| mismatch(self.name, args)),
+                .find(|target| target.accepts_arguments(args))
+                .or_else(|| targets.first().filter(|_| has_single_implementation(self.name)))
+                .ok_or_else(|| no_matching_overload_error(self.name, args)),
         }
     }
 
-    /// Whether the cost depends on what the call gives.
+    /// Whether the cost depends on the result of the call.
     #[inline]
-    fn cost_is_of_result(&self) -> bool {
+    fn cost_depends_on_result(&self) -> bool {
         match &self.dispatch {
-            Dispatch::One { target, .. } => target.cost.is_of_result(),
-            Dispatch::Many(targets) => {
-                targets.last().is_some_and(|target| target.cost.is_of_result())
+            OverloadDispatch::One { target, .. } => target.cost.depends_on_result(),
+            OverloadDispatch::Many(targets) => {
+                targets.last().is_some_and(|target| target.cost.depends_on_result())
             }
         }
     }
 
-    fn cost<'v>(&self, args: &[Value<'v>], result: Option<&Value<'v>>) -> u64 {
+    fn call_cost<'v>(&self, args: &[Value<'v>], result: Option<&Value<'v>>) -> u64 {
         match &self.dispatch {
-            Dispatch::One { target, .. } => target.cost.of(args, result),
-            // An overload that is chosen at run time has no cost of its own, unless the function
-            // as a whole has one.
-            Dispatch::Many(targets) if cost::is_costed_by_name(self.name) => {
-                targets.last().map_or(1, |target| target.cost.of(args, result))
+            OverloadDispatch::One { target, .. } => target.cost.cost_of_call(args, result),
+            // A call whose overload is chosen at run time costs 1, unless the function has a cost by
+            // name.
+            OverloadDispatch::Many(targets) if cost::is_costed_by_name(self.name) => {
+                targets.last().map_or(1, |target| target.cost.cost_of_call(args, result))
             }
-            Dispatch::Many(_) => 1,
+            OverloadDispatch::Many(_) => 1,
         }
     }
 }
 
-impl Target {
-    fn takes(&self, args: &[Value<'_>]) -> bool {
+impl ResolvedOverload {
+    fn accepts_arguments(&self, args: &[Value<'_>]) -> bool {
         args.len() == self.params.len()
-            && args.iter().zip(&self.params).all(|(arg, param)| is_assignable(param, arg))
+            && args.iter().zip(&self.params).all(|(arg, param)| value_matches_type(param, arg))
     }
 }
 
-/// Whether a value goes where a type is wanted. Parameters of lists and maps are looked at in
-/// their first element only, as types are erased at run time.
-fn is_assignable(ty: &Type, value: &Value<'_>) -> bool {
+/// Whether a value matches a parameter type. For lists and maps only the first element is checked,
+/// as cel-go does.
+fn value_matches_type(ty: &Type, value: &Value<'_>) -> bool {
     match (ty, value) {
         (Type::Dyn | Type::Param(_) | Type::Var(_), _) => true,
         (Type::Null, Value::Null)
@@ -189,21 +205,22 @@ fn is_assignable(ty: &Type, value: &Value<'_>) -> bool {
         | (Type::Optional(_), Value::Optional(_))
         | (Type::Object(_), Value::Map(_)) => true,
         (Type::Wrapper(_), Value::Null) => true,
-        (Type::Wrapper(inner), value) => is_assignable(inner, value),
+        (Type::Wrapper(inner), value) => value_matches_type(inner, value),
         (Type::List(element), Value::List(list)) => {
-            list.get(0).is_none_or(|first| is_assignable(element, &first))
+            list.get(0).is_none_or(|first| value_matches_type(element, &first))
         }
-        (Type::Map(key, item), Value::Map(map)) => {
-            map.iter().next().is_none_or(|(k, v)| is_assignable(key, &k) && is_assignable(item, &v))
-        }
+        (Type::Map(key, item), Value::Map(map)) => map
+            .iter()
+            .next()
+            .is_none_or(|(k, v)| value_matches_type(key, &k) && value_matches_type(item, &v)),
         (Type::Opaque(name), Value::Opaque(opaque)) => opaque.type_name() == *name,
         _ => false,
     }
 }
 
-/// Functions that are one implementation for all of their overloads: it takes any arguments, and
-/// words its own refusal.
-fn is_singleton(name: &str) -> bool {
+/// Whether all overloads of the function share one implementation, which takes any arguments and
+/// returns its own error message.
+fn has_single_implementation(name: &str) -> bool {
     name.starts_with(['_', '-', '!', '@'])
         || matches!(
             name,
@@ -212,7 +229,7 @@ fn is_singleton(name: &str) -> bool {
 }
 
 /// The error for arguments that no overload takes.
-fn mismatch(name: &str, args: &[Value<'_>]) -> Failure {
+fn no_matching_overload_error(name: &str, args: &[Value<'_>]) -> EvalError {
     let types: Vec<&str> = args.iter().map(Value::type_name).collect();
-    Failure::new(format!("no such overload: {name}({})", types.join(", ")))
+    EvalError::new(format!("no such overload: {name}({})", types.join(", ")))
 }

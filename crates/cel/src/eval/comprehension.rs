@@ -1,34 +1,35 @@
-//! Loops: the general fold, `exists` and `all`, and accumulation in place.
+//! Evaluates comprehensions: the general fold, `exists` and `all`, and in-place accumulation.
 
 use std::sync::Arc;
 
-use super::{Evaluator, Slot};
-use crate::function::{Failure, Outcome};
-use crate::ir::{Expr, Fold, Quantifier};
-use crate::library::comprehensions;
+use super::{Evaluator, LocalSlot};
+use crate::function::{EvalError, EvalResult};
+use crate::ir::{CompiledExpr, FoldExpr, QuantifierExpr};
+use crate::library::map_insert;
 use crate::value::{List, Map, OwnedMap, Value};
 
-/// What a loop runs over.
-enum Range<'a> {
+/// The range that a loop iterates over.
+enum LoopRange<'a> {
     List(List<'a>),
     Map(Vec<(Value<'a>, Value<'a>)>),
-    /// A map that need not be copied, since a loop may end after one turn.
+    /// A map that is not copied, since a loop may end after one iteration.
     OwnedMap(Arc<OwnedMap<'a>>),
 }
 
-impl<'a> Range<'a> {
-    fn new(value: Value<'a>, two_variables: bool) -> Result<Self, Failure> {
+impl<'a> LoopRange<'a> {
+    fn new(value: Value<'a>, two_variables: bool) -> Result<Self, EvalError> {
         match value {
             Value::List(list) => Ok(Self::List(list)),
             Value::Map(Map::Owned(map)) => Ok(Self::OwnedMap(map)),
             Value::Map(map) => Ok(Self::Map(map.iter().collect())),
-            other if two_variables => Err(Failure::new(format!(
+            other if two_variables => Err(EvalError::new(format!(
                 "unsupported comprehension range type: {}",
                 other.go_type_name()
             ))),
-            other => {
-                Err(Failure::new(format!("got '{}', expected iterable type", other.go_type_name())))
-            }
+            other => Err(EvalError::new(format!(
+                "got '{}', expected iterable type",
+                other.go_type_name()
+            ))),
         }
     }
 
@@ -42,7 +43,7 @@ impl<'a> Range<'a> {
 
     /// The one loop variable at a position: the element or the key.
     #[inline]
-    fn one(&self, position: usize) -> Value<'a> {
+    fn single_variable_at(&self, position: usize) -> Value<'a> {
         match self {
             Self::List(list) => list.get(position).unwrap_or(Value::Null),
             Self::Map(entries) => entries[position].0.clone(),
@@ -51,7 +52,7 @@ impl<'a> Range<'a> {
     }
 
     /// The two loop variables at a position: index and element, or key and value.
-    fn two(&self, position: usize) -> (Value<'a>, Value<'a>) {
+    fn variable_pair_at(&self, position: usize) -> (Value<'a>, Value<'a>) {
         match self {
             Self::List(list) => {
                 (Value::Int(position as i64), list.get(position).unwrap_or(Value::Null))
@@ -65,51 +66,60 @@ impl<'a> Range<'a> {
 impl<'a> Evaluator<'_, 'a> {
     /// Sets the loop variables for a position.
     #[inline]
-    fn bind(&mut self, range: &Range<'a>, at: usize, first: usize, second: Option<usize>) {
-        match second {
-            None => self.slots[first] = Slot::Known(Ok(range.one(at))),
+    fn bind_loop_variables(
+        &mut self,
+        range: &LoopRange<'a>,
+        at: usize,
+        first_slot: usize,
+        second_slot: Option<usize>,
+    ) {
+        match second_slot {
+            None => self.slots[first_slot] = LocalSlot::Known(Ok(range.single_variable_at(at))),
             Some(second) => {
-                let (one, two) = range.two(at);
-                self.slots[first] = Slot::Known(Ok(one));
-                self.slots[second] = Slot::Known(Ok(two));
+                let (one, two) = range.variable_pair_at(at);
+                self.slots[first_slot] = LocalSlot::Known(Ok(one));
+                self.slots[second] = LocalSlot::Known(Ok(two));
             }
         }
     }
 
-    pub(super) fn fold(&mut self, fold: &'a Fold) -> Outcome<'a> {
-        let range = self.value(&fold.range)?;
-        let range = Range::new(range, fold.second.is_some())?;
-        self.slots[fold.accumulator] = Slot::Pending(&fold.init);
+    pub(super) fn evaluate_fold(&mut self, fold: &'a FoldExpr) -> EvalResult<'a> {
+        let range = self.evaluate(&fold.range)?;
+        let range = LoopRange::new(range, fold.second_slot.is_some())?;
+        self.slots[fold.accumulator_slot] = LocalSlot::Pending(&fold.accumulator_init);
         for position in 0..range.len() {
-            self.bind(&range, position, fold.first, fold.second);
-            if let Ok(Value::Bool(false)) = self.argument(&fold.condition)? {
+            self.bind_loop_variables(&range, position, fold.first_slot, fold.second_slot);
+            if let Ok(Value::Bool(false)) = self.evaluate_argument(&fold.condition)? {
                 break;
             }
-            let next = self.argument(&fold.step)?;
-            self.slots[fold.accumulator] = Slot::Known(next);
+            let next = self.evaluate_argument(&fold.loop_step)?;
+            self.slots[fold.accumulator_slot] = LocalSlot::Known(next);
         }
-        self.value(&fold.result)
+        self.evaluate(&fold.result)
     }
 
-    /// `exists` and `all`. Each turn costs what the macro's expansion costs: reading and testing
-    /// the accumulator (2, and 1 more for the negation in `exists`), then reading it once more.
-    pub(super) fn quantifier(&mut self, quantifier: &'a Quantifier) -> Result<bool, Failure> {
-        let stops_at = quantifier.stops_at;
+    /// `exists` and `all`. Each iteration costs as much as that of the macro expansion: reading and
+    /// testing the accumulator (2, and 1 more for the negation in `exists`), and reading it again.
+    pub(super) fn evaluate_quantifier(
+        &mut self,
+        quantifier: &'a QuantifierExpr,
+    ) -> Result<bool, EvalError> {
+        let stops_at = quantifier.stopping_value;
         let condition_cost = if stops_at { 3 } else { 2 };
-        let range = self.value(&quantifier.range)?;
-        let range = Range::new(range, quantifier.second.is_some())?;
+        let range = self.evaluate(&quantifier.range)?;
+        let range = LoopRange::new(range, quantifier.second_slot.is_some())?;
         let mut outcome = Ok(!stops_at);
         for position in 0..range.len() {
-            self.bind(&range, position, quantifier.slot, quantifier.second);
-            self.charge(condition_cost)?;
+            self.bind_loop_variables(&range, position, quantifier.slot, quantifier.second_slot);
+            self.charge_cost(condition_cost)?;
             if outcome == Ok(stops_at) {
                 break;
             }
-            self.charge(1)?;
-            match self.bool(&quantifier.predicate) {
+            self.charge_cost(1)?;
+            match self.evaluate_bool(&quantifier.predicate) {
                 Ok(found) if found == stops_at => outcome = Ok(stops_at),
                 Ok(_) => {}
-                Err(end) if end.is_final() => return Err(end),
+                Err(end) if end.ends_evaluation() => return Err(end),
                 Err(error) => {
                     if outcome.is_ok() {
                         outcome = Err(error);
@@ -117,15 +127,20 @@ impl<'a> Evaluator<'_, 'a> {
                 }
             }
         }
-        self.charge(1)?;
+        self.charge_cost(1)?;
         outcome
     }
 
     /// `accumulator + [element]`: reading it, the list of one element, and the addition.
-    pub(super) fn append(&mut self, slot: usize, element: &'a Expr, list: u64) -> Outcome<'a> {
-        let element = self.argument(element)?;
-        self.charge(1 + list + 1)?;
-        match self.take(slot) {
+    pub(super) fn append_to_accumulator(
+        &mut self,
+        slot: usize,
+        element: &'a CompiledExpr,
+        list: u64,
+    ) -> EvalResult<'a> {
+        let element = self.evaluate_argument(element)?;
+        self.charge_cost(1 + list + 1)?;
+        match self.take_accumulator(slot) {
             Ok(Value::List(List::Owned(mut list))) => {
                 Arc::make_mut(&mut list).push(element?);
                 Ok(Value::List(List::Owned(list)))
@@ -134,49 +149,53 @@ impl<'a> Evaluator<'_, 'a> {
                 let items: Vec<Value<'a>> = list.iter().chain([element?]).collect();
                 Ok(Value::list(items))
             }
-            Ok(_) => Err(Failure::no_such_overload()),
+            Ok(_) => Err(EvalError::no_such_overload()),
             Err(error) => Err(error),
         }
     }
 
     /// `cel.@mapInsert(accumulator, key, value)` or `cel.@mapInsert(accumulator, map)`
-    pub(super) fn insert(&mut self, slot: usize, args: &'a [Expr]) -> Outcome<'a> {
-        self.charge(1)?;
+    pub(super) fn insert_into_accumulator(
+        &mut self,
+        slot: usize,
+        args: &'a [CompiledExpr],
+    ) -> EvalResult<'a> {
+        self.charge_cost(1)?;
         let failed = match &self.slots[slot] {
-            Slot::Known(Err(error)) => Some(error.clone()),
-            Slot::Known(Ok(_)) | Slot::Pending(_) => None,
+            LocalSlot::Known(Err(error)) => Some(error.clone()),
+            LocalSlot::Known(Ok(_)) | LocalSlot::Pending(_) => None,
         };
         // An error in the first of two arguments does not stop the second from being evaluated, but
         // it does with three.
         let entries = match (args, failed) {
             ([_, _], Some(error)) => return Err(error),
             ([key, value], None) => {
-                let key = self.value(key)?;
-                let value = self.argument(value)?;
-                self.charge(1)?;
+                let key = self.evaluate(key)?;
+                let value = self.evaluate_argument(value)?;
+                self.charge_cost(1)?;
                 vec![(key, value?)]
             }
             ([map], failed) => {
-                let map = self.argument(map)?;
-                self.charge(1)?;
+                let map = self.evaluate_argument(map)?;
+                self.charge_cost(1)?;
                 if let Some(error) = failed {
                     return Err(error);
                 }
                 match map? {
                     Value::Map(map) => map.iter().collect(),
-                    _ => return Err(Failure::no_such_overload()),
+                    _ => return Err(EvalError::no_such_overload()),
                 }
             }
-            _ => return Err(Failure::no_such_overload()),
+            _ => return Err(EvalError::no_such_overload()),
         };
-        match self.take(slot) {
+        match self.take_accumulator(slot) {
             Ok(Value::Map(Map::Owned(mut map))) => {
                 for (key, value) in entries {
-                    comprehensions::insert(Arc::make_mut(&mut map), key, value)?;
+                    map_insert::insert_new_key(Arc::make_mut(&mut map), key, value)?;
                 }
                 Ok(Value::Map(Map::Owned(map)))
             }
-            Ok(_) => Err(Failure::no_such_overload()),
+            Ok(_) => Err(EvalError::no_such_overload()),
             Err(error) => Err(error),
         }
     }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::program::COST_LIMIT;
-use crate::ty::Type;
+use crate::static_type::Type;
 use crate::value::{Map, OwnedMap};
 
 fn environment() -> Environment {
@@ -25,12 +25,12 @@ fn explain_with_limit(source: &str, cost_limit: u64) -> Explanation {
 /// The parts as lines: the text, and after `=` the value, `!` the error, or `-` that it was skipped.
 fn lines(source: &str) -> Vec<String> {
     let explanation = explain_with_limit(source, COST_LIMIT);
-    assert_eq!(explanation.n_left_out, 0, "{source}");
-    let line = |part: &Part| {
-        let outcome = match &part.outcome {
-            PartOutcome::Value(value) => format!("= {value}"),
-            PartOutcome::Error(error) => format!("! {error}"),
-            PartOutcome::Skipped => "-".to_owned(),
+    assert_eq!(explanation.n_omitted_parts, 0, "{source}");
+    let line = |part: &ExplainedPart| {
+        let outcome = match &part.result {
+            PartResult::Value(value) => format!("= {value}"),
+            PartResult::Error(error) => format!("! {error}"),
+            PartResult::Skipped => "-".to_owned(),
         };
         format!("{}{} {outcome}", "  ".repeat(part.depth), part.text)
     };
@@ -188,10 +188,10 @@ fn macros_are_shown_with_their_range_and_result() {
 fn there_is_a_limit_to_parts_and_to_their_texts() {
     let chain = |n: usize| vec!["n == 2"; n].join(" && ");
     let within = explain_with_limit(&chain(PARTS_MAX / 2 - 1), COST_LIMIT);
-    assert_eq!((within.parts.len(), within.n_left_out), (PARTS_MAX - 1, 0));
+    assert_eq!((within.parts.len(), within.n_omitted_parts), (PARTS_MAX - 1, 0));
     let beyond = explain_with_limit(&chain(PARTS_MAX), COST_LIMIT);
     assert_eq!(beyond.parts.len(), PARTS_MAX);
-    assert!(beyond.n_left_out > PARTS_MAX / 2);
+    assert!(beyond.n_omitted_parts > PARTS_MAX / 2);
     for part in &beyond.parts {
         assert!(part.text.len() <= SHOWN_BYTES_MAX + 3, "{}", part.text);
     }
@@ -202,13 +202,13 @@ fn all_parts_together_have_a_limit_too() {
     let slow = "lists.range(1000).all(x, x < n + 5000)";
     let source = vec![slow; 20].join(" && ");
     let explanation = explain_with_limit(&source, COST_LIMIT);
-    assert!(explanation.n_left_out == 0, "{}", explanation.n_left_out);
+    assert!(explanation.n_omitted_parts == 0, "{}", explanation.n_omitted_parts);
     // Each part has the whole limit, and few of them may use it up.
     let explanation = explain_with_limit(&source, 20_000);
     assert_eq!(
-        explanation.parts[0].outcome,
-        PartOutcome::Error("operation cancelled: actual cost limit exceeded".to_owned())
+        explanation.parts[0].result,
+        PartResult::Error("operation cancelled: actual cost limit exceeded".to_owned())
     );
-    assert_eq!(explanation.parts[1].outcome, PartOutcome::Value("true".to_owned()));
-    assert!(explanation.n_left_out > 10, "{}", explanation.n_left_out);
+    assert_eq!(explanation.parts[1].result, PartResult::Value("true".to_owned()));
+    assert!(explanation.n_omitted_parts > 10, "{}", explanation.n_omitted_parts);
 }

@@ -6,8 +6,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::operators::refuse;
-use crate::function::{Failure, Outcome, Work};
+use super::operators::operand_error;
+use crate::function::{EvalError, EvalResult, StepBudget};
 use crate::value::{Bytes, List, OwnedList, Str, Value};
 
 const INT_OVERFLOW: &str = "integer overflow";
@@ -16,28 +16,31 @@ const DIVISION_BY_ZERO: &str = "division by zero";
 const MODULUS_BY_ZERO: &str = "modulus by zero";
 
 /// `left + right`; its cost is one unit for lists of any length.
-pub(super) fn add_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
+pub(super) fn add_metered<'a>(
+    arguments: &[Value<'a>],
+    step_budget: &mut StepBudget,
+) -> EvalResult<'a> {
     if let [Value::List(a), Value::List(b)] = arguments {
-        work.spend(a.len().saturating_add(b.len()))?;
+        step_budget.spend_steps(a.len().saturating_add(b.len()))?;
     }
     add(arguments)
 }
 
 /// `left + right`: the sum of numbers and times, the concatenation of text, octets and lists.
-pub(super) fn add<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+pub(super) fn add<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
-        [Value::Int(a), Value::Int(b)] => int(a.checked_add(*b)),
-        [Value::Uint(a), Value::Uint(b)] => uint(a.checked_add(*b)),
+        [Value::Int(a), Value::Int(b)] => int_or_overflow(a.checked_add(*b)),
+        [Value::Uint(a), Value::Uint(b)] => uint_or_overflow(a.checked_add(*b)),
         [Value::Double(a), Value::Double(b)] => Ok(Value::Double(a + b)),
-        [Value::String(a), Value::String(b)] => Ok(Value::String(joined_text(a, b))),
-        [Value::Bytes(a), Value::Bytes(b)] => Ok(Value::Bytes(joined_bytes(a, b))),
-        [Value::List(a), Value::List(b)] => Ok(Value::List(joined_list(a, b))),
-        [Value::Duration(a), Value::Duration(b)] => duration(a.checked_add(*b)),
+        [Value::String(a), Value::String(b)] => Ok(Value::String(concat_text(a, b))),
+        [Value::Bytes(a), Value::Bytes(b)] => Ok(Value::Bytes(concat_bytes(a, b))),
+        [Value::List(a), Value::List(b)] => Ok(Value::List(concat_lists(a, b))),
+        [Value::Duration(a), Value::Duration(b)] => duration_or_overflow(a.checked_add(*b)),
         [Value::Timestamp(time), Value::Duration(nanos)]
         | [Value::Duration(nanos), Value::Timestamp(time)] => {
             time.checked_add(*nanos).map(Value::Timestamp)
         }
-        _ => Err(refuse("_+_", arguments, |first| {
+        _ => Err(operand_error("_+_", arguments, |first| {
             matches!(
                 first,
                 Value::Int(_)
@@ -51,72 +54,77 @@ pub(super) fn add<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
 }
 
 /// `left - right` of numbers and times.
-pub(super) fn subtract<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+pub(super) fn subtract<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
-        [Value::Int(a), Value::Int(b)] => int(a.checked_sub(*b)),
-        [Value::Uint(a), Value::Uint(b)] => uint(a.checked_sub(*b)),
+        [Value::Int(a), Value::Int(b)] => int_or_overflow(a.checked_sub(*b)),
+        [Value::Uint(a), Value::Uint(b)] => uint_or_overflow(a.checked_sub(*b)),
         [Value::Double(a), Value::Double(b)] => Ok(Value::Double(a - b)),
-        [Value::Duration(a), Value::Duration(b)] => duration(a.checked_sub(*b)),
+        [Value::Duration(a), Value::Duration(b)] => duration_or_overflow(a.checked_sub(*b)),
         [Value::Timestamp(time), Value::Duration(nanos)] => {
-            let back = nanos.checked_neg().ok_or_else(|| Failure::new(INT_OVERFLOW))?;
+            let back = nanos.checked_neg().ok_or_else(|| EvalError::new(INT_OVERFLOW))?;
             time.checked_add(back).map(Value::Timestamp)
         }
-        [Value::Timestamp(a), Value::Timestamp(b)] => duration(a.since(b)),
-        _ => Err(refuse("_-_", arguments, is_number)),
+        [Value::Timestamp(a), Value::Timestamp(b)] => duration_or_overflow(a.nanos_since(b)),
+        _ => Err(operand_error("_-_", arguments, is_number)),
     }
 }
 
 /// `left * right`
-pub(super) fn multiply<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+pub(super) fn multiply<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
-        [Value::Int(a), Value::Int(b)] => int(a.checked_mul(*b)),
-        [Value::Uint(a), Value::Uint(b)] => uint(a.checked_mul(*b)),
+        [Value::Int(a), Value::Int(b)] => int_or_overflow(a.checked_mul(*b)),
+        [Value::Uint(a), Value::Uint(b)] => uint_or_overflow(a.checked_mul(*b)),
         [Value::Double(a), Value::Double(b)] => Ok(Value::Double(a * b)),
-        _ => Err(refuse("_*_", arguments, is_number)),
+        _ => Err(operand_error("_*_", arguments, is_number)),
     }
 }
 
 /// `left / right`; integers are rounded towards zero, and doubles may become infinite.
-pub(super) fn divide<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+pub(super) fn divide<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Int(_), Value::Int(0)] | [Value::Uint(_), Value::Uint(0)] => {
-            Err(Failure::new(DIVISION_BY_ZERO))
+            Err(EvalError::new(DIVISION_BY_ZERO))
         }
-        [Value::Int(a), Value::Int(b)] => int(a.checked_div(*b)),
-        [Value::Uint(a), Value::Uint(b)] => uint(a.checked_div(*b)),
+        [Value::Int(a), Value::Int(b)] => int_or_overflow(a.checked_div(*b)),
+        [Value::Uint(a), Value::Uint(b)] => uint_or_overflow(a.checked_div(*b)),
         [Value::Double(a), Value::Double(b)] => Ok(Value::Double(a / b)),
-        _ => Err(refuse("_/_", arguments, is_number)),
+        _ => Err(operand_error("_/_", arguments, is_number)),
     }
 }
 
 /// `left % right`, with the sign of the left operand.
-pub(super) fn modulo<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+pub(super) fn modulo<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Int(_), Value::Int(0)] | [Value::Uint(_), Value::Uint(0)] => {
-            Err(Failure::new(MODULUS_BY_ZERO))
+            Err(EvalError::new(MODULUS_BY_ZERO))
         }
-        [Value::Int(a), Value::Int(b)] => int(a.checked_rem(*b)),
-        [Value::Uint(a), Value::Uint(b)] => uint(a.checked_rem(*b)),
-        _ => Err(refuse("_%_", arguments, |first| matches!(first, Value::Int(_) | Value::Uint(_)))),
+        [Value::Int(a), Value::Int(b)] => int_or_overflow(a.checked_rem(*b)),
+        [Value::Uint(a), Value::Uint(b)] => uint_or_overflow(a.checked_rem(*b)),
+        _ => Err(operand_error("_%_", arguments, |first| {
+            matches!(first, Value::Int(_) | Value::Uint(_))
+        })),
     }
 }
 
 /// `-value`. Durations are not declared, but a `dyn` one is negated all the same.
-pub(super) fn negate<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+pub(super) fn negate<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
-        [Value::Int(a)] => int(a.checked_neg()),
+        [Value::Int(a)] => int_or_overflow(a.checked_neg()),
         [Value::Double(a)] => Ok(Value::Double(-a)),
-        [Value::Duration(a)] => duration(a.checked_neg()),
-        _ => Err(refuse("-_", arguments, |first| matches!(first, Value::Bool(_)))),
+        [Value::Duration(a)] => duration_or_overflow(a.checked_neg()),
+        _ => Err(operand_error("-_", arguments, |first| matches!(first, Value::Bool(_)))),
     }
 }
 
 /// The order of two operands, for the comparison operator of that name.
-pub(super) fn order(function: &str, arguments: &[Value<'_>]) -> Result<Ordering, Failure> {
+pub(super) fn compare_operands(
+    function: &str,
+    arguments: &[Value<'_>],
+) -> Result<Ordering, EvalError> {
     match arguments {
-        [left, right] if left.is_ordered() => left.compare(right),
-        [_, _] => Err(refuse(function, arguments, |first| first.is_ordered())),
-        _ => Err(Failure::no_such_overload()),
+        [left, right] if left.has_ordering() => left.compare(right),
+        [_, _] => Err(operand_error(function, arguments, |first| first.has_ordering())),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
@@ -124,20 +132,20 @@ fn is_number(value: &Value<'_>) -> bool {
     matches!(value, Value::Int(_) | Value::Uint(_) | Value::Double(_))
 }
 
-fn int<'a>(result: Option<i64>) -> Outcome<'a> {
-    result.map(Value::Int).ok_or_else(|| Failure::new(INT_OVERFLOW))
+fn int_or_overflow<'a>(result: Option<i64>) -> EvalResult<'a> {
+    result.map(Value::Int).ok_or_else(|| EvalError::new(INT_OVERFLOW))
 }
 
-fn uint<'a>(result: Option<u64>) -> Outcome<'a> {
-    result.map(Value::Uint).ok_or_else(|| Failure::new(UINT_OVERFLOW))
+fn uint_or_overflow<'a>(result: Option<u64>) -> EvalResult<'a> {
+    result.map(Value::Uint).ok_or_else(|| EvalError::new(UINT_OVERFLOW))
 }
 
 /// Durations are counted in an integer, and their overflow is called that of an integer.
-fn duration<'a>(result: Option<i64>) -> Outcome<'a> {
-    result.map(Value::Duration).ok_or_else(|| Failure::new(INT_OVERFLOW))
+fn duration_or_overflow<'a>(result: Option<i64>) -> EvalResult<'a> {
+    result.map(Value::Duration).ok_or_else(|| EvalError::new(INT_OVERFLOW))
 }
 
-fn joined_text<'a>(a: &Str<'a>, b: &Str<'a>) -> Str<'a> {
+fn concat_text<'a>(a: &Str<'a>, b: &Str<'a>) -> Str<'a> {
     match (a.as_str(), b.as_str()) {
         (_, "") => a.clone(),
         ("", _) => b.clone(),
@@ -150,7 +158,7 @@ fn joined_text<'a>(a: &Str<'a>, b: &Str<'a>) -> Str<'a> {
     }
 }
 
-fn joined_bytes<'a>(a: &Bytes<'a>, b: &Bytes<'a>) -> Bytes<'a> {
+fn concat_bytes<'a>(a: &Bytes<'a>, b: &Bytes<'a>) -> Bytes<'a> {
     match (a.as_slice(), b.as_slice()) {
         (_, []) => a.clone(),
         ([], _) => b.clone(),
@@ -158,7 +166,7 @@ fn joined_bytes<'a>(a: &Bytes<'a>, b: &Bytes<'a>) -> Bytes<'a> {
     }
 }
 
-fn joined_list<'a>(a: &List<'a>, b: &List<'a>) -> List<'a> {
+fn concat_lists<'a>(a: &List<'a>, b: &List<'a>) -> List<'a> {
     if b.is_empty() {
         return a.clone();
     }

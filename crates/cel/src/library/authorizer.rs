@@ -1,35 +1,40 @@
-//! Checks of authorization: `authorizer.group('').resource('pods').check('get').allowed()`.
+//! The authorizer library: `authorizer.group('').resource('pods').check('get').allowed()`.
 //!
 //! Kubernetes declares these functions in every environment, but only admission has an `authorizer`
-//! variable to call them on. A check looks its question up among the answers that the authorizer has
-//! given, and ends the evaluation if it is not there.
+//! variable. A check looks up its decision among the known ones, and ends the evaluation if it is
+//! missing.
 
 use std::sync::Arc;
 
-use super::named_format::{is_dns_label, is_dns_subdomain};
+use field_errors::{dns1123_label_faults, dns1123_subdomain_faults};
+
+use crate::authorizer_check::{
+    AuthorizerCheck, AuthorizerDecision, CheckTarget, ResourceTarget, ServiceAccount,
+};
 use crate::cost;
-use crate::function::{Cost, Failure, Functions, Implementation, Outcome, Overload};
-use crate::question::{CheckTarget, Decision, Question, ResourceTarget, ServiceAccount};
-use crate::ty::Type;
-use crate::value::{Authorization, Authorizer, Opaque, Str, Value};
+use crate::function::{
+    CostFormula, EvalError, EvalResult, FunctionImpl, FunctionRegistry, Overload,
+};
+use crate::static_type::Type;
+use crate::value::{AuthorizationValue, Authorizer, Opaque, Str, Value};
 
-const AUTHORIZER: Type = Type::Opaque(Authorization::AUTHORIZER);
-const PATH: Type = Type::Opaque(Authorization::PATH_CHECK);
-const GROUP: Type = Type::Opaque(Authorization::GROUP_CHECK);
-const RESOURCE: Type = Type::Opaque(Authorization::RESOURCE_CHECK);
-const DECISION: Type = Type::Opaque(Authorization::DECISION);
+const AUTHORIZER: Type = Type::Opaque(AuthorizationValue::AUTHORIZER);
+const PATH: Type = Type::Opaque(AuthorizationValue::PATH_CHECK);
+const GROUP: Type = Type::Opaque(AuthorizationValue::GROUP_CHECK);
+const RESOURCE: Type = Type::Opaque(AuthorizationValue::RESOURCE_CHECK);
+const DECISION: Type = Type::Opaque(AuthorizationValue::DECISION);
 
-/// What a check costs: an expression can afford two of them.
+/// The cost of a check. Two of them fit into the cost limit of an expression.
 pub const CHECK_COST: u64 = 350_000;
 
 /// Declares the checks and the selectors of resource checks.
-pub(crate) fn declare(functions: &mut Functions) {
-    let mut member = |name, id, params, result, implementation: Implementation, cost| {
-        let overload = Overload::member(id, params, result, implementation);
-        functions.add(name, vec![overload.cost(cost)]);
+pub(crate) fn declare(functions: &mut FunctionRegistry) {
+    let mut member = |name, id, params, result, implementation: FunctionImpl, cost| {
+        let overload = Overload::new_member(id, params, result, implementation);
+        functions.add(name, vec![overload.with_cost(cost)]);
     };
     let on = |receiver| vec![receiver, Type::String];
-    let unit = Cost::Unit;
+    let unit = CostFormula::Unit;
     member("path", "authorizer_path", on(AUTHORIZER), PATH, path, unit);
     member("group", "authorizer_group", on(AUTHORIZER), GROUP, group, unit);
     member("resource", "groupcheck_resource", on(GROUP), RESOURCE, resource, unit);
@@ -37,30 +42,32 @@ pub(crate) fn declare(functions: &mut Functions) {
     let id = "authorizer_serviceaccount";
     member("serviceAccount", id, account, AUTHORIZER, service_account, unit);
 
-    let narrow: [(_, _, Implementation); 3] = [
+    let narrow: [(_, _, FunctionImpl); 3] = [
         ("subresource", "resourcecheck_subresource", |args| {
-            narrowed(args, |it| &mut it.subresource)
+            with_check_field(args, |it| &mut it.subresource)
         }),
-        ("namespace", "resourcecheck_namespace", |args| narrowed(args, |it| &mut it.namespace)),
-        ("name", "resourcecheck_name", |args| narrowed(args, |it| &mut it.name)),
+        ("namespace", "resourcecheck_namespace", |args| {
+            with_check_field(args, |it| &mut it.namespace)
+        }),
+        ("name", "resourcecheck_name", |args| with_check_field(args, |it| &mut it.name)),
     ];
     for (name, id, implementation) in narrow {
         member(name, id, on(RESOURCE), RESOURCE, implementation, unit);
     }
-    let select: [(_, _, Implementation); 2] = [
+    let select: [(_, _, FunctionImpl); 2] = [
         ("fieldSelector", "authorizer_fieldselector", |args| {
-            narrowed(args, |it| &mut it.field_selector)
+            with_check_field(args, |it| &mut it.field_selector)
         }),
         ("labelSelector", "authorizer_labelselector", |args| {
-            narrowed(args, |it| &mut it.label_selector)
+            with_check_field(args, |it| &mut it.label_selector)
         }),
     ];
     for (name, id, implementation) in select {
-        let cost = Cost::Custom(cost_of_selector);
+        let cost = CostFormula::Custom(cost_of_selector);
         member(name, id, on(RESOURCE), RESOURCE, implementation, cost);
     }
     for (id, receiver) in [("pathcheck_check", PATH), ("resourcecheck_check", RESOURCE)] {
-        member("check", id, on(receiver), DECISION, check, Cost::Custom(|_| CHECK_COST));
+        member("check", id, on(receiver), DECISION, check, CostFormula::Custom(|_| CHECK_COST));
     }
     let decision = || vec![DECISION];
     member("errored", "decision_errored", decision(), Type::Bool, errored, unit);
@@ -69,111 +76,116 @@ pub(crate) fn declare(functions: &mut Functions) {
     member("reason", "decision_reason", decision(), Type::String, reason, unit);
 }
 
-fn path<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn path<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let (authorizer, path) = authorizer_and_text(arguments)?;
     if path.as_str().trim().is_empty() {
-        return Err(Failure::new("path must not be empty"));
+        return Err(EvalError::new("path must not be empty"));
     }
-    Ok(Authorization::Path(authorizer.clone(), shared(path)).into())
+    Ok(AuthorizationValue::Path(authorizer.clone(), to_arc_str(path)).into())
 }
 
-fn group<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn group<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let (authorizer, group) = authorizer_and_text(arguments)?;
-    Ok(Authorization::Group(authorizer.clone(), shared(group)).into())
+    Ok(AuthorizationValue::Group(authorizer.clone(), to_arc_str(group)).into())
 }
 
-fn resource<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn resource<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [receiver, Value::String(resource)] = arguments else {
-        return Err(Failure::no_such_overload());
+        return Err(EvalError::no_such_overload());
     };
-    let Some(Authorization::Group(authorizer, group)) = authorization(receiver) else {
-        return Err(Failure::no_such_overload());
+    let Some(AuthorizationValue::Group(authorizer, group)) = as_authorization(receiver) else {
+        return Err(EvalError::no_such_overload());
     };
     if resource.as_str().trim().is_empty() {
-        return Err(Failure::new("resource must not be empty"));
+        return Err(EvalError::new("resource must not be empty"));
     }
     let group = Arc::clone(group);
-    let target = ResourceTarget { group, resource: shared(resource), ..ResourceTarget::default() };
+    let target =
+        ResourceTarget { group, resource: to_arc_str(resource), ..ResourceTarget::default() };
     Ok(authorizer.clone().resource_check(target))
 }
 
-/// The same authorizer, asked about a service account. The name is looked at first.
-fn service_account<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+/// `authorizer.serviceAccount(namespace, name)`. The name is validated before the namespace.
+fn service_account<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [receiver, Value::String(namespace), Value::String(name)] = arguments else {
-        return Err(Failure::no_such_overload());
+        return Err(EvalError::no_such_overload());
     };
-    let Some(Authorization::Authorizer(authorizer)) = authorization(receiver) else {
-        return Err(Failure::no_such_overload());
+    let Some(AuthorizationValue::Authorizer(authorizer)) = as_authorization(receiver) else {
+        return Err(EvalError::no_such_overload());
     };
-    if !is_dns_subdomain(name.as_str()) {
-        return Err(Failure::new("Invalid service account name"));
+    if !dns1123_subdomain_faults(name.as_str()).is_empty() {
+        return Err(EvalError::new("Invalid service account name"));
     }
-    if !is_dns_label(namespace.as_str()) {
-        return Err(Failure::new("Invalid service account namespace"));
+    if !dns1123_label_faults(namespace.as_str()).is_empty() {
+        return Err(EvalError::new("Invalid service account namespace"));
     }
-    let account = ServiceAccount { namespace: shared(namespace), name: shared(name) };
+    let account = ServiceAccount { namespace: to_arc_str(namespace), name: to_arc_str(name) };
     let decisions = authorizer.decisions.clone();
-    Ok(Authorizer { decisions, account: Some(account) }.value())
+    Ok(Authorizer { decisions, service_account: Some(account) }.value())
 }
 
-/// The same check with one part set to a text.
-fn narrowed<'a>(
+/// The same check with one attribute set.
+fn with_check_field<'a>(
     arguments: &[Value<'a>],
     part: fn(&mut ResourceTarget) -> &mut Arc<str>,
-) -> Outcome<'a> {
+) -> EvalResult<'a> {
     let [receiver, Value::String(text)] = arguments else {
-        return Err(Failure::no_such_overload());
+        return Err(EvalError::no_such_overload());
     };
-    let Some(Authorization::Resource(authorizer, target)) = authorization(receiver) else {
-        return Err(Failure::no_such_overload());
+    let Some(AuthorizationValue::Resource(authorizer, target)) = as_authorization(receiver) else {
+        return Err(EvalError::no_such_overload());
     };
     let mut target = target.clone();
-    *part(&mut target) = shared(text);
-    Ok(Authorization::Resource(authorizer.clone(), target).into())
+    *part(&mut target) = to_arc_str(text);
+    Ok(AuthorizationValue::Resource(authorizer.clone(), target).into())
 }
 
-/// Looks the answer up; without one, the evaluation ends here.
-fn check<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+/// Looks up the decision. If it is not known, the evaluation ends with `NeedsDecision`.
+fn check<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [receiver, Value::String(verb)] = arguments else {
-        return Err(Failure::no_such_overload());
+        return Err(EvalError::no_such_overload());
     };
-    let (authorizer, target) = match authorization(receiver) {
-        Some(Authorization::Path(authorizer, path)) => {
+    let (authorizer, target) = match as_authorization(receiver) {
+        Some(AuthorizationValue::Path(authorizer, path)) => {
             (authorizer, CheckTarget::Path(Arc::clone(path)))
         }
-        Some(Authorization::Resource(authorizer, target)) => {
+        Some(AuthorizationValue::Resource(authorizer, target)) => {
             (authorizer, CheckTarget::Resource(target.clone()))
         }
-        _ => return Err(Failure::no_such_overload()),
+        _ => return Err(EvalError::no_such_overload()),
     };
-    let question = Question { account: authorizer.account.clone(), verb: shared(verb), target };
+    let question = AuthorizerCheck {
+        service_account: authorizer.service_account.clone(),
+        verb: to_arc_str(verb),
+        target,
+    };
     match authorizer.decisions.get(&question) {
-        Some(decision) => Ok(Authorization::Decision(decision.clone()).into()),
-        None => Err(Failure::Wanted(Box::new(question))),
+        Some(decision) => Ok(AuthorizationValue::Decision(decision.clone()).into()),
+        None => Err(EvalError::NeedsDecision(Box::new(question))),
     }
 }
 
-fn errored<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    decided(arguments).map(|decision| Value::Bool(decision.error.is_some()))
+fn errored<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    as_decision(arguments).map(|decision| Value::Bool(decision.error.is_some()))
 }
 
-fn error<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let decision = decided(arguments)?;
+fn error<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    let decision = as_decision(arguments)?;
     Ok(Value::owned_string(decision.error.clone().unwrap_or_default()))
 }
 
-fn allowed<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    decided(arguments).map(|decision| Value::Bool(decision.is_allowed))
+fn allowed<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    as_decision(arguments).map(|decision| Value::Bool(decision.is_allowed))
 }
 
-fn reason<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    decided(arguments).map(|decision| Value::owned_string(Arc::clone(&decision.reason)))
+fn reason<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    as_decision(arguments).map(|decision| Value::owned_string(Arc::clone(&decision.reason)))
 }
 
-fn authorization<'v>(value: &'v Value<'_>) -> Option<&'v Authorization> {
+fn as_authorization<'v>(value: &'v Value<'_>) -> Option<&'v AuthorizationValue> {
     match value {
         Value::Opaque(opaque) => match &**opaque {
-            Opaque::Authorization(authorization) => Some(authorization),
+            Opaque::Authorization(as_authorization) => Some(as_authorization),
             _ => None,
         },
         _ => None,
@@ -182,27 +194,27 @@ fn authorization<'v>(value: &'v Value<'_>) -> Option<&'v Authorization> {
 
 fn authorizer_and_text<'v, 'a>(
     arguments: &'v [Value<'a>],
-) -> Result<(&'v Authorizer, &'v Str<'a>), Failure> {
+) -> Result<(&'v Authorizer, &'v Str<'a>), EvalError> {
     match arguments {
-        [receiver, Value::String(text)] => match authorization(receiver) {
-            Some(Authorization::Authorizer(authorizer)) => Ok((authorizer, text)),
-            _ => Err(Failure::no_such_overload()),
+        [receiver, Value::String(text)] => match as_authorization(receiver) {
+            Some(AuthorizationValue::Authorizer(authorizer)) => Ok((authorizer, text)),
+            _ => Err(EvalError::no_such_overload()),
         },
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn decided<'v>(arguments: &'v [Value<'_>]) -> Result<&'v Decision, Failure> {
+fn as_decision<'v>(arguments: &'v [Value<'_>]) -> Result<&'v AuthorizerDecision, EvalError> {
     match arguments {
-        [receiver] => match authorization(receiver) {
-            Some(Authorization::Decision(decision)) => Ok(decision),
-            _ => Err(Failure::no_such_overload()),
+        [receiver] => match as_authorization(receiver) {
+            Some(AuthorizationValue::Decision(decision)) => Ok(decision),
+            _ => Err(EvalError::no_such_overload()),
         },
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn shared(text: &Str<'_>) -> Arc<str> {
+fn to_arc_str(text: &Str<'_>) -> Arc<str> {
     match text {
         Str::Borrowed(text) => Arc::from(*text),
         Str::Owned(text) => Arc::clone(text),
@@ -211,8 +223,8 @@ fn shared(text: &Str<'_>) -> Arc<str> {
 
 /// Reading the selector, a list, and for each two code points a requirement: a record and a list.
 fn cost_of_selector(arguments: &[Value<'_>]) -> u64 {
-    let size = cost::size(arguments.get(1));
-    cost::LIST + cost::traversal(size) + size.div_ceil(2) * (cost::LIST + cost::MESSAGE)
+    let size = cost::argument_size(arguments.get(1));
+    cost::LIST + cost::traversal_cost(size) + size.div_ceil(2) * (cost::LIST + cost::MESSAGE)
 }
 
 #[cfg(test)]

@@ -2,149 +2,151 @@
 
 use super::ip;
 use crate::cost;
-use crate::function::{Cost, Failure, Functions, Outcome, Overload};
-use crate::ty::Type;
+use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Overload};
+use crate::static_type::Type;
 use crate::value::{Cidr, Opaque, Value};
 
 /// Declares the library.
-pub(crate) fn declare(functions: &mut Functions) {
+pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let cidr = || Type::Opaque(Opaque::CIDR);
     let ip = || Type::Opaque(Opaque::IP);
     let text = || vec![Type::String];
-    let read = Overload::global("string_to_cidr", text(), cidr(), from_text);
-    functions.add("cidr", vec![read.cost(Cost::Scan(0))]);
-    let test = Overload::global("is_cidr", text(), Type::Bool, is_cidr);
-    functions.add("isCIDR", vec![test.cost(Cost::Scan(0))]);
-    let write = Overload::global("cidr_to_string", vec![cidr()], Type::String, to_text);
+    let read = Overload::new_global("string_to_cidr", text(), cidr(), cidr_from_text);
+    functions.add("cidr", vec![read.with_cost(CostFormula::Scan(0))]);
+    let test = Overload::new_global("is_cidr", text(), Type::Bool, is_cidr);
+    functions.add("isCIDR", vec![test.with_cost(CostFormula::Scan(0))]);
+    let write = Overload::new_global("cidr_to_string", vec![cidr()], Type::String, cidr_to_text);
     functions.add("string", vec![write]);
     let mut part = |name, id, result, implementation| {
-        let overload = Overload::member(id, vec![cidr()], result, implementation);
+        let overload = Overload::new_member(id, vec![cidr()], result, implementation);
         functions.add(name, vec![overload]);
     };
     part("ip", "cidr_ip", ip(), address);
     part("prefixLength", "cidr_prefix_length", Type::Int, prefix_length);
     part("masked", "cidr_masked", cidr(), masked);
     let contains = |id, other, implementation| {
-        Overload::member(id, vec![cidr(), other], Type::Bool, implementation)
+        Overload::new_member(id, vec![cidr(), other], Type::Bool, implementation)
     };
     functions.add(
         "containsIP",
         vec![
             contains("cidr_contains_ip_string", Type::String, contains_ip)
-                .cost(Cost::Custom(cost_of_containing_ip_text)),
+                .with_cost(CostFormula::Custom(cost_of_containing_ip_text)),
             contains("cidr_contains_ip_ip", ip(), contains_ip)
-                .cost(Cost::Custom(cost_of_containing_ip)),
+                .with_cost(CostFormula::Custom(cost_of_containing_ip)),
         ],
     );
     functions.add(
         "containsCIDR",
         vec![
             contains("cidr_contains_cidr_string", Type::String, contains_cidr)
-                .cost(Cost::Custom(cost_of_containing_cidr_text)),
+                .with_cost(CostFormula::Custom(cost_of_containing_cidr_text)),
             contains("cidr_contains_cidr", cidr(), contains_cidr)
-                .cost(Cost::Custom(cost_of_containing_cidr)),
+                .with_cost(CostFormula::Custom(cost_of_containing_cidr)),
         ],
     );
 }
 
-fn parse(text: &str) -> Result<Cidr, Failure> {
+fn parse_cidr(text: &str) -> Result<Cidr, EvalError> {
     Cidr::parse(text).map_err(|error| {
-        Failure::new(format!("network address parse error during conversion from string: {error}"))
+        EvalError::new(format!(
+            "network address parse error during conversion from string: {error}"
+        ))
     })
 }
 
-fn from_text<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn cidr_from_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
-        [Value::String(text)] => Ok(Value::opaque(Opaque::Cidr(parse(text.as_str())?))),
-        _ => Err(Failure::no_such_overload()),
+        [Value::String(text)] => Ok(Value::opaque(Opaque::Cidr(parse_cidr(text.as_str())?))),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn is_cidr<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn is_cidr<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::String(text)] => Ok(Value::Bool(Cidr::parse(text.as_str()).is_ok())),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn to_text<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    Ok(Value::owned_string(receiver(arguments)?.to_string()))
+fn cidr_to_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(Value::owned_string(receiver_cidr(arguments)?.to_string()))
 }
 
-fn address<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    Ok(Value::opaque(Opaque::Ip(receiver(arguments)?.address())))
+fn address<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(Value::opaque(Opaque::Ip(receiver_cidr(arguments)?.address())))
 }
 
-fn prefix_length<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    Ok(Value::Int(receiver(arguments)?.bits().into()))
+fn prefix_length<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(Value::Int(receiver_cidr(arguments)?.prefix_bits().into()))
 }
 
-fn masked<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    Ok(Value::opaque(Opaque::Cidr(receiver(arguments)?.masked())))
+fn masked<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(Value::opaque(Opaque::Cidr(receiver_cidr(arguments)?.masked())))
 }
 
-fn contains_ip<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let network = receiver(arguments)?;
+fn contains_ip<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    let network = receiver_cidr(arguments)?;
     let contains = match arguments.get(1) {
         // Unlike `containsCIDR`, Kubernetes does not tell why the text is not an address.
-        Some(Value::String(text)) => match ip::parse(text.as_str()) {
+        Some(Value::String(text)) => match ip::parse_ip(text.as_str()) {
             Ok(address) => network.contains(address),
-            Err(_) => return Err(Failure::no_such_overload()),
+            Err(_) => return Err(EvalError::no_such_overload()),
         },
         Some(Value::Opaque(value)) => match **value {
             Opaque::Ip(address) => network.contains(address),
-            _ => return Err(Failure::no_such_overload()),
+            _ => return Err(EvalError::no_such_overload()),
         },
-        _ => return Err(Failure::no_such_overload()),
+        _ => return Err(EvalError::no_such_overload()),
     };
     Ok(Value::Bool(contains))
 }
 
-fn contains_cidr<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let network = receiver(arguments)?;
+fn contains_cidr<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    let network = receiver_cidr(arguments)?;
     let contains = match arguments.get(1) {
-        Some(Value::String(text)) => network.contains_cidr(&parse(text.as_str())?),
-        Some(other) => network.contains_cidr(cidr_of(other)?),
-        None => return Err(Failure::no_such_overload()),
+        Some(Value::String(text)) => network.contains_cidr(&parse_cidr(text.as_str())?),
+        Some(other) => network.contains_cidr(as_cidr(other)?),
+        None => return Err(EvalError::no_such_overload()),
     };
     Ok(Value::Bool(contains))
 }
 
-fn receiver<'v>(arguments: &'v [Value<'_>]) -> Result<&'v Cidr, Failure> {
-    arguments.first().map_or_else(|| Err(Failure::no_such_overload()), cidr_of)
+fn receiver_cidr<'v>(arguments: &'v [Value<'_>]) -> Result<&'v Cidr, EvalError> {
+    arguments.first().map_or_else(|| Err(EvalError::no_such_overload()), as_cidr)
 }
 
-fn cidr_of<'v>(value: &'v Value<'_>) -> Result<&'v Cidr, Failure> {
+fn as_cidr<'v>(value: &'v Value<'_>) -> Result<&'v Cidr, EvalError> {
     if let Value::Opaque(value) = value
         && let Opaque::Cidr(cidr) = &**value
     {
         return Ok(cidr);
     }
-    Err(Failure::no_such_overload())
+    Err(EvalError::no_such_overload())
 }
 
 /// The prefix is compared with as much of the other address.
 fn cost_of_containing_ip(arguments: &[Value<'_>]) -> u64 {
-    cost::traversal(2 * cost::size(arguments.first()))
+    cost::traversal_cost(2 * cost::argument_size(arguments.first()))
 }
 
 fn cost_of_containing_ip_text(arguments: &[Value<'_>]) -> u64 {
-    cost_of_containing_ip(arguments) + cost_of_reading(arguments)
+    cost_of_containing_ip(arguments) + cost_of_parsing(arguments)
 }
 
 /// The prefix is compared as an address is, then masked, and the lengths are compared.
 fn cost_of_containing_cidr(arguments: &[Value<'_>]) -> u64 {
-    let masking = cost::traversal(cost::size(arguments.first()));
+    let masking = cost::traversal_cost(cost::argument_size(arguments.first()));
     cost_of_containing_ip(arguments) + masking + 1
 }
 
 fn cost_of_containing_cidr_text(arguments: &[Value<'_>]) -> u64 {
-    cost_of_containing_cidr(arguments) + cost_of_reading(arguments)
+    cost_of_containing_cidr(arguments) + cost_of_parsing(arguments)
 }
 
 /// A text has to be read first.
-fn cost_of_reading(arguments: &[Value<'_>]) -> u64 {
-    cost::traversal(cost::size(arguments.get(1)))
+fn cost_of_parsing(arguments: &[Value<'_>]) -> u64 {
+    cost::traversal_cost(cost::argument_size(arguments.get(1)))
 }
 
 #[cfg(test)]
@@ -153,18 +155,24 @@ mod tests {
     use crate::library::operators::tests::{assert_outcome, implementation};
 
     fn cidr(text: &str) -> Value<'static> {
-        Value::opaque(Opaque::Cidr(parse(text).unwrap()))
+        Value::opaque(Opaque::Cidr(parse_cidr(text).unwrap()))
     }
 
     fn address(text: &str) -> Value<'static> {
-        Value::opaque(Opaque::Ip(ip::parse(text).unwrap()))
+        Value::opaque(Opaque::Ip(ip::parse_ip(text).unwrap()))
     }
 
     /// The cost of a call by the overload of that id.
     fn cost_of(name: &str, id: &str, arguments: &[Value<'_>]) -> u64 {
-        let functions = crate::library::kubernetes(crate::library::Extent::All);
+        let functions =
+            crate::library::kubernetes_functions(crate::library::LibrarySet::StoredExpressions);
         let overloads = &functions.get(name).unwrap().overloads;
-        overloads.iter().find(|overload| overload.id == id).unwrap().cost.of(arguments, None)
+        overloads
+            .iter()
+            .find(|overload| overload.id == id)
+            .unwrap()
+            .cost
+            .cost_of_call(arguments, None)
     }
 
     #[test]

@@ -3,24 +3,27 @@
 //!
 //! Text is read and numbers are written as Go's `strconv` does it.
 
-mod digits;
-mod numbers;
+mod format_double;
+mod parse_number;
 
 use std::sync::Arc;
 
-pub(crate) use digits::double_text;
-pub(super) use numbers::{NumberFault, double_to_int, parse_int};
+pub(crate) use format_double::format_double;
+pub(super) use parse_number::{NumberError, double_to_int, parse_int};
 
 use super::time::{duration_seconds, parse_duration, parse_timestamp};
-use crate::function::{Cost, Failure, Functions, Implementation, Outcome, Overload};
-use crate::ty::Type;
+use crate::function::{
+    CostFormula, EvalError, EvalResult, FunctionImpl, FunctionRegistry, Overload,
+};
+use crate::static_type::Type;
 use crate::value::{Bytes, Str, Timestamp, Value};
 
 /// Declares the conversions.
-pub(crate) fn declare(functions: &mut Functions) {
-    let mut add = |name, result: Type, convert: Implementation, from: Vec<(_, Type)>| {
-        let overload = |(id, source)| Overload::global(id, vec![source], result.clone(), convert);
-        functions.add(name, from.into_iter().map(overload).map(with_cost).collect());
+pub(crate) fn declare(functions: &mut FunctionRegistry) {
+    let mut add = |name, result: Type, convert: FunctionImpl, from: Vec<(_, Type)>| {
+        let overload =
+            |(id, source)| Overload::new_global(id, vec![source], result.clone(), convert);
+        functions.add(name, from.into_iter().map(overload).map(with_conversion_cost).collect());
     };
     add(
         "bool",
@@ -103,117 +106,119 @@ pub(crate) fn declare(functions: &mut Functions) {
 }
 
 /// Only the conversions between text and octets cost by size.
-fn with_cost(overload: Overload) -> Overload {
+fn with_conversion_cost(overload: Overload) -> Overload {
     match overload.id {
-        "string_to_bytes" | "bytes_to_string" => overload.cost(Cost::Scan(0)),
+        "string_to_bytes" | "bytes_to_string" => overload.with_cost(CostFormula::Scan(0)),
         _ => overload,
     }
 }
 
-fn to_bool<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn to_bool<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [value @ Value::Bool(_)] => Ok(value.clone()),
         [Value::String(text)] => match text.as_str() {
             "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(Value::Bool(true)),
             "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(Value::Bool(false)),
-            _ => Err(not_from_text("bool")),
+            _ => Err(conversion_error("bool")),
         },
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn to_bytes<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn to_bytes<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [value @ Value::Bytes(_)] => Ok(value.clone()),
         [Value::String(Str::Borrowed(text))] => Ok(Value::Bytes(Bytes::Borrowed(text.as_bytes()))),
         [Value::String(Str::Owned(text))] => {
             Ok(Value::Bytes(Bytes::Owned(Arc::<[u8]>::from(Arc::clone(text)))))
         }
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn to_double<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn to_double<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [value @ Value::Double(_)] => Ok(value.clone()),
         [Value::Int(number)] => Ok(Value::Double(*number as f64)),
         [Value::Uint(number)] => Ok(Value::Double(*number as f64)),
-        [Value::String(text)] => numbers::parse_double(text.as_str())
+        [Value::String(text)] => parse_number::parse_double(text.as_str())
             .map(Value::Double)
-            .ok_or_else(|| not_from_text("double")),
-        _ => Err(Failure::no_such_overload()),
+            .ok_or_else(|| conversion_error("double")),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn to_duration<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn to_duration<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [value @ Value::Duration(_)] => Ok(value.clone()),
         [Value::String(text)] => parse_duration(text.as_str()).map(Value::Duration),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
 /// A double is rounded towards zero, a duration gives its nanoseconds, and a timestamp the seconds
 /// since 1970.
-fn to_int<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let overflow = || Failure::new("integer overflow");
+fn to_int<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    let overflow = || EvalError::new("integer overflow");
     match arguments {
         [value @ Value::Int(_)] => Ok(value.clone()),
         [Value::Double(number)] => double_to_int(*number).map(Value::Int).ok_or_else(overflow),
         [Value::Duration(nanos)] => Ok(Value::Int(*nanos)),
         [Value::String(text)] => {
-            parse_int(text.as_str()).map(Value::Int).map_err(|_| not_from_text("int"))
+            parse_int(text.as_str()).map(Value::Int).map_err(|_| conversion_error("int"))
         }
         [Value::Timestamp(time)] => Ok(Value::Int(time.unix_seconds())),
         [Value::Uint(number)] => i64::try_from(*number).map(Value::Int).map_err(|_| overflow()),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn to_string<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn to_string<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let text = match arguments {
         [value @ Value::String(_)] => return Ok(value.clone()),
         [Value::Bool(true)] => return Ok(Value::string("true")),
         [Value::Bool(false)] => return Ok(Value::string("false")),
-        [Value::Bytes(bytes)] => return text_of_bytes(bytes),
-        [Value::Double(number)] => double_text(*number),
-        [Value::Duration(nanos)] => digits::plain_text(duration_seconds(*nanos)) + "s",
+        [Value::Bytes(bytes)] => return bytes_to_text(bytes),
+        [Value::Double(number)] => format_double(*number),
+        [Value::Duration(nanos)] => {
+            format_double::format_double_without_exponent(duration_seconds(*nanos)) + "s"
+        }
         [Value::Int(number)] => number.to_string(),
         [Value::Timestamp(time)] => time.to_string(),
         [Value::Uint(number)] => number.to_string(),
-        _ => return Err(Failure::no_such_overload()),
+        _ => return Err(EvalError::no_such_overload()),
     };
     Ok(Value::owned_string(text))
 }
 
-fn to_timestamp<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn to_timestamp<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [value @ Value::Timestamp(_)] => Ok(value.clone()),
         [Value::Int(seconds)] => Timestamp::from_unix(*seconds)
             .map(Value::Timestamp)
-            .ok_or_else(|| Failure::new("timestamp overflow")),
+            .ok_or_else(|| EvalError::new("timestamp overflow")),
         [Value::String(text)] => parse_timestamp(text.as_str()).map(Value::Timestamp),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn to_uint<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let overflow = || Failure::new("unsigned integer overflow");
+fn to_uint<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    let overflow = || EvalError::new("unsigned integer overflow");
     match arguments {
         [value @ Value::Uint(_)] => Ok(value.clone()),
         [Value::Double(number)] => {
-            numbers::double_to_uint(*number).map(Value::Uint).ok_or_else(overflow)
+            parse_number::double_to_uint(*number).map(Value::Uint).ok_or_else(overflow)
         }
         [Value::Int(number)] => u64::try_from(*number).map(Value::Uint).map_err(|_| overflow()),
-        [Value::String(text)] => {
-            numbers::parse_uint(text.as_str()).map(Value::Uint).map_err(|_| not_from_text("uint"))
-        }
-        _ => Err(Failure::no_such_overload()),
+        [Value::String(text)] => parse_number::parse_uint(text.as_str())
+            .map(Value::Uint)
+            .map_err(|_| conversion_error("uint")),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn text_of_bytes<'a>(bytes: &Bytes<'a>) -> Outcome<'a> {
-    let invalid = |_| Failure::new("invalid UTF-8 in bytes, cannot convert to string");
+fn bytes_to_text<'a>(bytes: &Bytes<'a>) -> EvalResult<'a> {
+    let invalid = |_| EvalError::new("invalid UTF-8 in bytes, cannot convert to string");
     match bytes {
         Bytes::Borrowed(bytes) => std::str::from_utf8(bytes).map(Value::string).map_err(invalid),
         Bytes::Owned(bytes) => std::str::from_utf8(bytes).map(Value::owned_string).map_err(invalid),
@@ -221,8 +226,8 @@ fn text_of_bytes<'a>(bytes: &Bytes<'a>) -> Outcome<'a> {
 }
 
 /// The error of a text that does not name a value of a type.
-pub(super) fn not_from_text(target: &str) -> Failure {
-    Failure::new(format!("type conversion error from 'string' to '{target}'"))
+pub(super) fn conversion_error(target: &str) -> EvalError {
+    EvalError::new(format!("type conversion error from 'string' to '{target}'"))
 }
 
 #[cfg(test)]

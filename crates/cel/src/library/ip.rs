@@ -4,25 +4,27 @@ use std::net::IpAddr;
 
 use go_compat::quote;
 
-use crate::function::{Cost, Failure, Functions, Implementation, Outcome, Overload};
-use crate::ty::Type;
+use crate::function::{
+    CostFormula, EvalError, EvalResult, FunctionImpl, FunctionRegistry, Overload,
+};
+use crate::static_type::Type;
 use crate::value::{Opaque, Value};
 
 /// Declares the library.
-pub(crate) fn declare(functions: &mut Functions) {
+pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let ip = || Type::Opaque(Opaque::IP);
     let text = || vec![Type::String];
-    let read = Overload::global("string_to_ip", text(), ip(), from_text);
-    functions.add("ip", vec![read.cost(Cost::Scan(0))]);
-    let test = Overload::global("is_ip", text(), Type::Bool, is_ip);
-    functions.add("isIP", vec![test.cost(Cost::Scan(0))]);
-    let compare = Overload::global("ip_is_canonical", text(), Type::Bool, is_canonical);
-    functions.add("ip.isCanonical", vec![compare.cost(Cost::ScanTwice(0))]);
-    let write = Overload::global("ip_to_string", vec![ip()], Type::String, to_text);
+    let read = Overload::new_global("string_to_ip", text(), ip(), ip_from_text);
+    functions.add("ip", vec![read.with_cost(CostFormula::Scan(0))]);
+    let test = Overload::new_global("is_ip", text(), Type::Bool, is_ip);
+    functions.add("isIP", vec![test.with_cost(CostFormula::Scan(0))]);
+    let compare = Overload::new_global("ip_is_canonical", text(), Type::Bool, is_canonical);
+    functions.add("ip.isCanonical", vec![compare.with_cost(CostFormula::ScanTwice(0))]);
+    let write = Overload::new_global("ip_to_string", vec![ip()], Type::String, ip_to_text);
     functions.add("string", vec![write]);
-    let family = Overload::member("ip_family", vec![ip()], Type::Int, family);
+    let family = Overload::new_member("ip_family", vec![ip()], Type::Int, family);
     functions.add("family", vec![family]);
-    let predicates: [(_, _, Implementation); 5] = [
+    let predicates: [(_, _, FunctionImpl); 5] = [
         ("isUnspecified", "ip_is_unspecified", is_unspecified),
         ("isLoopback", "ip_is_loopback", is_loopback),
         ("isLinkLocalMulticast", "ip_is_link_local_multicast", is_link_local_multicast),
@@ -30,85 +32,88 @@ pub(crate) fn declare(functions: &mut Functions) {
         ("isGlobalUnicast", "ip_is_global_unicast", is_global_unicast),
     ];
     for (name, id, implementation) in predicates {
-        let overload = Overload::member(id, vec![ip()], Type::Bool, implementation);
+        let overload = Overload::new_member(id, vec![ip()], Type::Bool, implementation);
         functions.add(name, vec![overload]);
     }
 }
 
 /// Reads an address that has neither a zone nor an IPv4 address inside an IPv6 one.
-pub(super) fn parse(text: &str) -> Result<IpAddr, Failure> {
+pub(super) fn parse_ip(text: &str) -> Result<IpAddr, EvalError> {
     let ip = go_compat::parse_ip(text.as_bytes()).map_err(|error| {
         let text = quote(text);
-        Failure::new(format!(
+        EvalError::new(format!(
             "IP Address {text} parse error during conversion from string: {error}"
         ))
     })?;
-    if !ip.zone.is_empty() {
+    if !ip.ipv6_zone.is_empty() {
         let text = quote(text);
-        return Err(Failure::new(format!("IP address {text} with zone value is not allowed")));
+        return Err(EvalError::new(format!("IP address {text} with zone value is not allowed")));
     }
     match ip.address {
         IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some() => {
             let text = quote(text);
-            Err(Failure::new(format!("IPv4-mapped IPv6 address {text} is not allowed")))
+            Err(EvalError::new(format!("IPv4-mapped IPv6 address {text} is not allowed")))
         }
         address => Ok(address),
     }
 }
 
-fn from_text<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    on_text(arguments, |text| Ok(Value::opaque(Opaque::Ip(parse(text)?))))
+fn ip_from_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    with_text_argument(arguments, |text| Ok(Value::opaque(Opaque::Ip(parse_ip(text)?))))
 }
 
-fn is_ip<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    on_text(arguments, |text| Ok(Value::Bool(parse(text).is_ok())))
+fn is_ip<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    with_text_argument(arguments, |text| Ok(Value::Bool(parse_ip(text).is_ok())))
 }
 
 /// Whether the text is the one that the address would be written as.
-fn is_canonical<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    on_text(arguments, |text| Ok(Value::Bool(parse(text)?.to_string() == text)))
+fn is_canonical<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    with_text_argument(arguments, |text| Ok(Value::Bool(parse_ip(text)?.to_string() == text)))
 }
 
-fn on_text<'a>(arguments: &[Value<'a>], answer: fn(&str) -> Outcome<'a>) -> Outcome<'a> {
+fn with_text_argument<'a>(
+    arguments: &[Value<'a>],
+    answer: fn(&str) -> EvalResult<'a>,
+) -> EvalResult<'a> {
     match arguments {
         [Value::String(text)] => answer(text.as_str()),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn to_text<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    Ok(Value::owned_string(ip_of(arguments)?.to_string()))
+fn ip_to_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(Value::owned_string(as_ip(arguments)?.to_string()))
 }
 
-fn family<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    match ip_of(arguments)? {
+fn family<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    match as_ip(arguments)? {
         IpAddr::V4(_) => Ok(Value::Int(4)),
         IpAddr::V6(_) => Ok(Value::Int(6)),
     }
 }
 
-fn is_unspecified<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    Ok(Value::Bool(ip_of(arguments)?.is_unspecified()))
+fn is_unspecified<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(Value::Bool(as_ip(arguments)?.is_unspecified()))
 }
 
-fn is_loopback<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    Ok(Value::Bool(ip_of(arguments)?.is_loopback()))
+fn is_loopback<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(Value::Bool(as_ip(arguments)?.is_loopback()))
 }
 
-fn is_link_local_multicast<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    Ok(Value::Bool(match ip_of(arguments)? {
+fn is_link_local_multicast<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(Value::Bool(match as_ip(arguments)? {
         IpAddr::V4(v4) => v4.octets().starts_with(&[224, 0, 0]),
         IpAddr::V6(v6) => v6.segments()[0] & 0xff0f == 0xff02,
     }))
 }
 
-fn is_link_local_unicast<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    Ok(Value::Bool(is_link_local(ip_of(arguments)?)))
+fn is_link_local_unicast<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(Value::Bool(is_link_local(as_ip(arguments)?)))
 }
 
 /// Go's notion, which has private addresses count as global.
-fn is_global_unicast<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let ip = ip_of(arguments)?;
+fn is_global_unicast<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    let ip = as_ip(arguments)?;
     let is_broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
     Ok(Value::Bool(
         !is_broadcast
@@ -126,13 +131,13 @@ fn is_link_local(ip: IpAddr) -> bool {
     }
 }
 
-fn ip_of(arguments: &[Value<'_>]) -> Result<IpAddr, Failure> {
+fn as_ip(arguments: &[Value<'_>]) -> Result<IpAddr, EvalError> {
     if let [Value::Opaque(value)] = arguments
         && let Opaque::Ip(ip) = **value
     {
         return Ok(ip);
     }
-    Err(Failure::no_such_overload())
+    Err(EvalError::no_such_overload())
 }
 
 #[cfg(test)]
@@ -167,7 +172,7 @@ mod tests {
             ("10.0.0.1", &["isGlobalUnicast"]),
             ("fd00::1", &["isGlobalUnicast"]),
         ] {
-            let arguments = [Value::opaque(Opaque::Ip(parse(text).unwrap()))];
+            let arguments = [Value::opaque(Opaque::Ip(parse_ip(text).unwrap()))];
             for name in predicates {
                 let got = implementation(name, "ip_is_")(&arguments);
                 assert_outcome(&arguments, &got, &Ok(Value::Bool(wanted.contains(&name))));
@@ -184,7 +189,7 @@ mod tests {
             ("1:0:2:3:4:5:6:7", "1:0:2:3:4:5:6:7", 6),
             ("::1.2.3.4", "::102:304", 6),
         ] {
-            let arguments = [Value::opaque(Opaque::Ip(parse(text).unwrap()))];
+            let arguments = [Value::opaque(Opaque::Ip(parse_ip(text).unwrap()))];
             let got = implementation("string", "ip_to_string")(&arguments);
             assert_outcome(&arguments, &got, &Ok(Value::string(written)));
             let got = implementation("family", "ip_family")(&arguments);

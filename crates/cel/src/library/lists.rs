@@ -4,21 +4,21 @@ mod pdqsort;
 
 use std::cmp::Ordering;
 
-use super::operators::refuse;
-use super::printed::printed;
-use crate::function::{Cost, Failure, Functions, Outcome, Overload, Work};
-use crate::ty::Type;
+use super::go_print::print_as_go;
+use super::operators::operand_error;
+use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Overload, StepBudget};
+use crate::static_type::Type;
 use crate::value::{List, TypeName, Value};
 
-/// How many elements `lists.range` may give; cel-go's own limit.
+/// The most elements of `lists.range`, as in cel-go.
 const RANGE_MAX: i64 = 1_000_000;
 
-/// How many elements `flatten` may give. Cost is charged after the call, and by the outermost list
+/// The most elements of the result of `flatten`. Cost is charged after the call, and by the outermost list
 /// alone, while lists can share their elements; making as many otherwise takes all the cost that
 /// Kubernetes allows, so passing this counts as passing the cost limit.
 const FLAT_MAX: usize = 1_000_000;
 
-/// What the making of a list adds to the cost of a call.
+/// The cost of a call that creates a list: 1 for the call and 10 for the list.
 const CALL_AND_LIST: u64 = 11;
 
 /// The types that have an order, and the names of their overloads of `sort` and of the function
@@ -43,64 +43,67 @@ const COMPARABLE: [(Type, &str, &str); 8] = [
 ];
 
 /// Declares the list extensions.
-pub(crate) fn declare(functions: &mut Functions) {
+pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let list = || Type::list(Type::param("T"));
     let int = || Type::Int;
     functions.add(
         "slice",
         vec![
-            Overload::member("list_slice", vec![list(), int(), int()], list(), slice)
-                .cost(Cost::NewList),
+            Overload::new_member("list_slice", vec![list(), int(), int()], list(), slice_text)
+                .with_cost(CostFormula::NewList),
         ],
     );
     let any = || Type::list(Type::Dyn);
     functions.add(
         "flatten",
         vec![
-            Overload::member("list_flatten", vec![Type::list(list())], list(), flatten)
-                .cost(Cost::Custom(cost_of_flatten))
-                .metered(flatten_metered),
-            Overload::member("list_flatten_int", vec![any(), int()], any(), flatten)
-                .cost(Cost::Custom(cost_of_flatten))
-                .metered(flatten_metered),
+            Overload::new_member("list_flatten", vec![Type::list(list())], list(), flatten)
+                .with_cost(CostFormula::Custom(cost_of_flatten))
+                .with_metered_implementation(flatten_metered),
+            Overload::new_member("list_flatten_int", vec![any(), int()], any(), flatten)
+                .with_cost(CostFormula::Custom(cost_of_flatten))
+                .with_metered_implementation(flatten_metered),
         ],
     );
     let sorts = COMPARABLE.into_iter().map(|(ty, id, _)| {
-        Overload::member(id, vec![Type::list(ty.clone())], Type::list(ty), sort)
-            .cost(Cost::Custom(cost_of_self_comparison))
+        Overload::new_member(id, vec![Type::list(ty.clone())], Type::list(ty), sort)
+            .with_cost(CostFormula::Custom(cost_of_self_comparison))
     });
     functions.add("sort", sorts.collect());
     let sorts_by_keys = COMPARABLE.into_iter().map(|(ty, _, id)| {
-        Overload::member(id, vec![list(), Type::list(ty)], list(), sort_by_keys)
-            .cost(Cost::Custom(cost_of_key_comparison))
+        Overload::new_member(id, vec![list(), Type::list(ty)], list(), sort_by_keys)
+            .with_cost(CostFormula::Custom(cost_of_key_comparison))
     });
     functions.add("@sortByAssociatedKeys", sorts_by_keys.collect());
     functions.add(
         "lists.range",
         vec![
-            Overload::global("lists_range", vec![int()], Type::list(int()), range)
-                .cost(Cost::NewList),
+            Overload::new_global("lists_range", vec![int()], Type::list(int()), range)
+                .with_cost(CostFormula::NewList),
         ],
     );
     functions.add(
         "reverse",
-        vec![Overload::member("list_reverse", vec![list()], list(), reverse).cost(Cost::NewList)],
+        vec![
+            Overload::new_member("list_reverse", vec![list()], list(), reverse)
+                .with_cost(CostFormula::NewList),
+        ],
     );
     functions.add(
         "distinct",
         vec![
-            Overload::member("list_distinct", vec![list()], list(), distinct)
-                .cost(Cost::Custom(cost_of_self_comparison))
-                .metered(distinct_metered),
+            Overload::new_member("list_distinct", vec![list()], list(), distinct)
+                .with_cost(CostFormula::Custom(cost_of_self_comparison))
+                .with_metered_implementation(distinct_metered),
         ],
     );
 }
 
-fn slice<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn slice_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::List(list), Value::Int(start), Value::Int(end)] = arguments else {
-        return Err(Failure::no_such_overload());
+        return Err(EvalError::no_such_overload());
     };
-    let refused = |why: String| Failure::new(format!("cannot slice({start}, {end}), {why}"));
+    let refused = |why: String| EvalError::new(format!("cannot slice({start}, {end}), {why}"));
     let (Ok(first), Ok(last)) = (usize::try_from(*start), usize::try_from(*end)) else {
         return Err(refused("negative indexes not supported".to_owned()));
     };
@@ -119,49 +122,49 @@ fn slice<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     Ok(Value::List(part))
 }
 
-fn reverse<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let [Value::List(list)] = arguments else { return Err(Failure::no_such_overload()) };
+fn reverse<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    let [Value::List(list)] = arguments else { return Err(EvalError::no_such_overload()) };
     Ok(Value::list((0..list.len()).rev().filter_map(|index| list.get(index)).collect()))
 }
 
-fn range<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let [Value::Int(size)] = arguments else { return Err(Failure::no_such_overload()) };
+fn range<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    let [Value::Int(size)] = arguments else { return Err(EvalError::no_such_overload()) };
     if *size < 0 {
         let message = format!("lists.range: size must be non-negative, got {size}");
-        return Err(Failure::new(message));
+        return Err(EvalError::new(message));
     }
     if *size > RANGE_MAX {
         let message = format!("lists.range: size {size} exceeds maximum allowed ({RANGE_MAX})");
-        return Err(Failure::new(message));
+        return Err(EvalError::new(message));
     }
     Ok(Value::list((0..*size).map(Value::Int).collect()))
 }
 
-fn flatten<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    flatten_metered(arguments, &mut Work::default())
+fn flatten<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    flatten_metered(arguments, &mut StepBudget::default())
 }
 
 /// Replaces lists in the list by their elements, down to a depth of 1 or as many as are asked for.
 /// The run-time types are not matched before the call, so the texts of mismatches are its own.
-fn flatten_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
-    let name = |value: &Value<'_>| printed(&Value::Type(TypeName(value.type_name())));
+fn flatten_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
+    let name = |value: &Value<'_>| print_as_go(&Value::Type(TypeName(value.type_name())));
     let (list, depth) = match arguments {
         [Value::List(list)] => (list, 1),
         [Value::List(list), Value::Int(depth)] => (list, *depth),
         [other] => {
-            return Err(Failure::new(format!("no such overload: {}.flatten()", name(other))));
+            return Err(EvalError::new(format!("no such overload: {}.flatten()", name(other))));
         }
         [value, depth] => {
             let message = format!("no such overload: {}.flatten({})", name(value), name(depth));
-            return Err(Failure::new(message));
+            return Err(EvalError::new(message));
         }
-        _ => return Err(Failure::no_such_overload()),
+        _ => return Err(EvalError::no_such_overload()),
     };
     if depth < 0 {
-        return Err(Failure::new("level must be non-negative"));
+        return Err(EvalError::new("level must be non-negative"));
     }
     let mut flat = Vec::new();
-    flatten_into(list, depth, &mut flat, work)?;
+    flatten_into(list, depth, &mut flat, step_budget)?;
     Ok(Value::list(flat))
 }
 
@@ -169,31 +172,31 @@ fn flatten_into<'a>(
     list: &List<'a>,
     depth: i64,
     flat: &mut Vec<Value<'a>>,
-    work: &mut Work,
-) -> Result<(), Failure> {
+    step_budget: &mut StepBudget,
+) -> Result<(), EvalError> {
     for item in list.iter() {
-        work.spend(1)?;
+        step_budget.spend_steps(1)?;
         match item {
-            Value::List(inner) if depth > 0 => flatten_into(&inner, depth - 1, flat, work)?,
+            Value::List(inner) if depth > 0 => flatten_into(&inner, depth - 1, flat, step_budget)?,
             other => flat.push(other),
         }
         if flat.len() > FLAT_MAX {
-            return Err(Failure::CostLimit);
+            return Err(EvalError::CostLimit);
         }
     }
     Ok(())
 }
 
-fn distinct<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    distinct_metered(arguments, &mut Work::default())
+fn distinct<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    distinct_metered(arguments, &mut StepBudget::default())
 }
 
-fn distinct_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
-    let [Value::List(list)] = arguments else { return Err(Failure::no_such_overload()) };
+fn distinct_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
+    let [Value::List(list)] = arguments else { return Err(EvalError::no_such_overload()) };
     let mut seen: Vec<Value<'a>> = Vec::new();
     'items: for item in list.iter() {
         for other in &seen {
-            if work.equal(&item, other)? {
+            if step_budget.metered_equal(&item, other)? {
                 continue 'items;
             }
         }
@@ -202,26 +205,26 @@ fn distinct_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a>
     Ok(Value::list(seen))
 }
 
-fn sort<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn sort<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
-        [Value::List(list)] => sorted_by(list, list),
-        _ => Err(refuse("sort", arguments, |_| false)),
+        [Value::List(list)] => sort_list_by_keys(list, list),
+        _ => Err(operand_error("sort", arguments, |_| false)),
     }
 }
 
 /// The function behind `list.sortBy(element, key)`: the keys come as a second list.
-fn sort_by_keys<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn sort_by_keys<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
-        [Value::List(list), Value::List(keys)] => sorted_by(list, keys),
-        _ => Err(refuse("@sortByAssociatedKeys", arguments, |_| false)),
+        [Value::List(list), Value::List(keys)] => sort_list_by_keys(list, keys),
+        _ => Err(operand_error("@sortByAssociatedKeys", arguments, |_| false)),
     }
 }
 
 /// Sorts a list by the keys of its elements. Equal keys end up in the order that Go's sort, which is
 /// not stable, leaves them in.
-fn sorted_by<'a>(list: &List<'a>, keys: &List<'a>) -> Outcome<'a> {
+fn sort_list_by_keys<'a>(list: &List<'a>, keys: &List<'a>) -> EvalResult<'a> {
     if list.len() != keys.len() {
-        return Err(Failure::new(format!(
+        return Err(EvalError::new(format!(
             "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, \
              but got {} and {} elements respectively",
             list.len(),
@@ -229,24 +232,24 @@ fn sorted_by<'a>(list: &List<'a>, keys: &List<'a>) -> Outcome<'a> {
         )));
     }
     let Some(first) = keys.get(0) else { return Ok(Value::List(list.clone())) };
-    if !first.is_ordered() {
-        return Err(Failure::new("list elements must be comparable"));
+    if !first.has_ordering() {
+        return Err(EvalError::new("list elements must be comparable"));
     }
     let keys: Vec<Value<'a>> = keys.iter().collect();
     if keys.iter().any(|key| key.type_name() != first.type_name()) {
-        return Err(Failure::new("list elements must have the same type"));
+        return Err(EvalError::new("list elements must have the same type"));
     }
     // A comparison that fails, as with NaN, counts as not less.
     let less = |a: usize, b: usize| match (keys.get(a), keys.get(b)) {
         (Some(a), Some(b)) => matches!(a.compare(b), Ok(Ordering::Less)),
         _ => false,
     };
-    let order = pdqsort::order(keys.len(), &less);
+    let order = pdqsort::sorted_positions(keys.len(), &less);
     Ok(Value::list(order.into_iter().filter_map(|index| list.get(index)).collect()))
 }
 
 /// 1 for what has no size, failures included.
-fn size(value: Option<&Value<'_>>) -> u64 {
+fn argument_size(value: Option<&Value<'_>>) -> u64 {
     value.and_then(Value::size).unwrap_or(1)
 }
 
@@ -256,7 +259,7 @@ fn cost_of_flatten<'a>(arguments: &[Value<'a>]) -> u64 {
         Some(Value::Int(depth)) if *depth >= 0 => *depth as f64,
         _ => 1.0,
     };
-    let elements = size(arguments.first()) as f64;
+    let elements = argument_size(arguments.first()) as f64;
     ((elements * depth) as u64).saturating_add(CALL_AND_LIST)
 }
 
@@ -279,7 +282,7 @@ fn cost_of_comparison(list: Option<&Value<'_>>) -> u64 {
         Some(_) => 2.0,
         None => return CALL_AND_LIST,
     };
-    let elements = size(list);
+    let elements = argument_size(list);
     let pairs = elements.saturating_mul(elements) as f64;
     ((pairs * factor) as u64).saturating_add(CALL_AND_LIST)
 }

@@ -3,52 +3,52 @@
 mod arithmetic;
 mod authorizer;
 mod cidr;
-pub(crate) mod comprehensions;
 mod conversions;
+mod go_print;
 mod ip;
-mod kube_lists;
+mod kubernetes_lists;
 mod lists;
+pub(crate) mod map_insert;
 mod named_format;
 mod operators;
 mod optionals;
-mod printed;
 mod quantity;
 pub(crate) mod regex;
 mod semver;
 mod sets;
-mod standard;
+mod standard_functions;
 pub(crate) mod string_format;
 mod strings;
 pub(crate) mod time;
 mod url;
 
 pub use authorizer::CHECK_COST;
-pub(crate) use conversions::double_text;
-pub(crate) use printed::printed;
+pub(crate) use conversions::format_double;
+pub(crate) use go_print::print_as_go;
 
-use crate::function::Functions;
+use crate::function::FunctionRegistry;
 
-/// Which functions there are.
+/// The set of functions of an environment, as Kubernetes distinguishes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Extent {
-    /// Everything that Kubernetes enables.
-    All,
-    /// What the minor version before has as well.
-    Established,
+pub(crate) enum LibrarySet {
+    /// All functions that Kubernetes enables.
+    StoredExpressions,
+    /// Without the functions that this minor version of Kubernetes introduces.
+    NewExpressions,
 }
 
-/// The functions of Kubernetes.
-pub(crate) fn kubernetes(extent: Extent) -> Functions {
-    let mut functions = Functions::default();
+/// Declares the functions of Kubernetes' environments.
+pub(crate) fn kubernetes_functions(extent: LibrarySet) -> FunctionRegistry {
+    let mut functions = FunctionRegistry::default();
     conversions::declare(&mut functions);
     operators::declare(&mut functions);
-    standard::declare(&mut functions);
+    standard_functions::declare(&mut functions);
     time::declare(&mut functions);
     // The order in which Kubernetes adds its libraries decides about functions that they share.
     url::declare(&mut functions);
     regex::declare(&mut functions);
-    if extent == Extent::Established {
-        kube_lists::declare(&mut functions);
+    if extent == LibrarySet::NewExpressions {
+        kubernetes_lists::declare(&mut functions);
     }
     authorizer::declare(&mut functions);
     optionals::declare(&mut functions);
@@ -58,13 +58,13 @@ pub(crate) fn kubernetes(extent: Extent) -> Functions {
     ip::declare(&mut functions);
     cidr::declare(&mut functions);
     named_format::declare(&mut functions);
-    comprehensions::declare(&mut functions);
+    map_insert::declare(&mut functions);
     semver::declare(&mut functions);
     lists::declare(&mut functions);
     // A library of which there is a new version moves to the end.
-    if extent == Extent::All {
-        kube_lists::declare(&mut functions);
-        kube_lists::declare_includes(&mut functions);
+    if extent == LibrarySet::StoredExpressions {
+        kubernetes_lists::declare(&mut functions);
+        kubernetes_lists::declare_includes(&mut functions);
     }
     functions
 }

@@ -1,13 +1,20 @@
 //! Named string formats: `format.named`, one function per format, and `validate`.
 
-mod dates;
-mod names;
+mod date_syntax;
 
+use std::borrow::Cow;
+
+use field_errors::{
+    dns1035_label_faults, dns1123_label_faults, dns1123_subdomain_faults, label_key_faults,
+    label_value_faults,
+};
 use go_compat::Url;
 
 use crate::cost;
-use crate::function::{Cost, Failure, Functions, Implementation, Outcome, Overload};
-use crate::ty::Type;
+use crate::function::{
+    CostFormula, EvalError, EvalResult, FunctionImpl, FunctionRegistry, Overload,
+};
+use crate::static_type::Type;
 use crate::value::NamedFormat::{
     self, Byte, Date, Datetime, Dns1035Label, Dns1035LabelPrefix, Dns1123Label, Dns1123LabelPrefix,
     Dns1123Subdomain, Dns1123SubdomainPrefix, LabelValue, QualifiedName, Uri, Uuid,
@@ -15,50 +22,52 @@ use crate::value::NamedFormat::{
 use crate::value::{Opaque, Value};
 
 /// The functions that name a format. The part behind the dot is what `format.named` takes.
-const FORMATS: [(&str, NamedFormat, Implementation); 13] = [
-    ("format.byte", Byte, |_| named(Byte)),
-    ("format.date", Date, |_| named(Date)),
-    ("format.datetime", Datetime, |_| named(Datetime)),
-    ("format.dns1035Label", Dns1035Label, |_| named(Dns1035Label)),
-    ("format.dns1035LabelPrefix", Dns1035LabelPrefix, |_| named(Dns1035LabelPrefix)),
-    ("format.dns1123Label", Dns1123Label, |_| named(Dns1123Label)),
-    ("format.dns1123LabelPrefix", Dns1123LabelPrefix, |_| named(Dns1123LabelPrefix)),
-    ("format.dns1123Subdomain", Dns1123Subdomain, |_| named(Dns1123Subdomain)),
-    ("format.dns1123SubdomainPrefix", Dns1123SubdomainPrefix, |_| named(Dns1123SubdomainPrefix)),
-    ("format.labelValue", LabelValue, |_| named(LabelValue)),
-    ("format.qualifiedName", QualifiedName, |_| named(QualifiedName)),
-    ("format.uri", Uri, |_| named(Uri)),
-    ("format.uuid", Uuid, |_| named(Uuid)),
+const FORMATS: [(&str, NamedFormat, FunctionImpl); 13] = [
+    ("format.byte", Byte, |_| named_format_value(Byte)),
+    ("format.date", Date, |_| named_format_value(Date)),
+    ("format.datetime", Datetime, |_| named_format_value(Datetime)),
+    ("format.dns1035Label", Dns1035Label, |_| named_format_value(Dns1035Label)),
+    ("format.dns1035LabelPrefix", Dns1035LabelPrefix, |_| named_format_value(Dns1035LabelPrefix)),
+    ("format.dns1123Label", Dns1123Label, |_| named_format_value(Dns1123Label)),
+    ("format.dns1123LabelPrefix", Dns1123LabelPrefix, |_| named_format_value(Dns1123LabelPrefix)),
+    ("format.dns1123Subdomain", Dns1123Subdomain, |_| named_format_value(Dns1123Subdomain)),
+    ("format.dns1123SubdomainPrefix", Dns1123SubdomainPrefix, |_| {
+        named_format_value(Dns1123SubdomainPrefix)
+    }),
+    ("format.labelValue", LabelValue, |_| named_format_value(LabelValue)),
+    ("format.qualifiedName", QualifiedName, |_| named_format_value(QualifiedName)),
+    ("format.uri", Uri, |_| named_format_value(Uri)),
+    ("format.uuid", Uuid, |_| named_format_value(Uuid)),
 ];
 
 /// Declares the library.
-pub(crate) fn declare(functions: &mut Functions) {
+pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let format = || Type::Opaque(Opaque::FORMAT);
     for (name, _, implementation) in FORMATS {
-        functions.add(name, vec![Overload::global(name, vec![], format(), implementation)]);
+        functions.add(name, vec![Overload::new_global(name, vec![], format(), implementation)]);
     }
     let found = Type::optional(format());
     functions.add(
         "format.named",
-        vec![Overload::global("format-named", vec![Type::String], found, by_name)],
+        vec![Overload::new_global("format-named", vec![Type::String], found, find_named_format)],
     );
     let faults = Type::optional(Type::list(Type::String));
     functions.add(
         "validate",
         vec![
-            Overload::member("format-validate", vec![format(), Type::String], faults, validate)
-                .cost(Cost::Custom(cost_of_validate)),
+            Overload::new_member("format-validate", vec![format(), Type::String], faults, validate)
+                .with_cost(CostFormula::Custom(cost_of_validate)),
         ],
     );
 }
 
-fn named<'a>(format: NamedFormat) -> Outcome<'a> {
+fn named_format_value<'a>(format: NamedFormat) -> EvalResult<'a> {
     Ok(Value::opaque(Opaque::Format(format)))
 }
 
-fn by_name<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn find_named_format<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::String(name)] = arguments else {
-        return Err(Failure::no_such_overload());
+        return Err(EvalError::no_such_overload());
     };
     let is_named = |function: &str| {
         function.strip_prefix("format.").is_some_and(|known| known == name.as_str())
@@ -70,18 +79,21 @@ fn by_name<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
 }
 
 /// The faults of a text, or `optional.none()` if it has none.
-fn validate<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn validate<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [format, Value::String(text)] = arguments else {
-        return Err(Failure::no_such_overload());
+        return Err(EvalError::no_such_overload());
     };
-    let faults = faults_of(format_of(format).ok_or_else(Failure::no_such_overload)?, text.as_str());
+    let faults = format_faults(
+        as_named_format(format).ok_or_else(EvalError::no_such_overload)?,
+        text.as_str(),
+    );
     if faults.is_empty() {
         return Ok(Value::none());
     }
     Ok(Value::some(Value::list(faults.into_iter().map(Value::owned_string).collect())))
 }
 
-fn format_of(value: &Value<'_>) -> Option<NamedFormat> {
+fn as_named_format(value: &Value<'_>) -> Option<NamedFormat> {
     match value {
         Value::Opaque(value) => match **value {
             Opaque::Format(format) => Some(format),
@@ -91,33 +103,23 @@ fn format_of(value: &Value<'_>) -> Option<NamedFormat> {
     }
 }
 
-/// Whether a text is a DNS-1123 label.
-pub(super) fn is_dns_label(text: &str) -> bool {
-    faults_of(Dns1123Label, text).is_empty()
-}
-
-/// Whether a text is a DNS-1123 subdomain.
-pub(super) fn is_dns_subdomain(text: &str) -> bool {
-    faults_of(Dns1123Subdomain, text).is_empty()
-}
-
-fn faults_of(format: NamedFormat, text: &str) -> Vec<String> {
+fn format_faults(format: NamedFormat, text: &str) -> Vec<String> {
     let check = |is_valid: bool, fault: &str| {
         if is_valid { Vec::new() } else { vec![fault.to_owned()] }
     };
     let bytes = text.as_bytes();
     match format {
         Byte => check(is_base64(bytes), "invalid base64"),
-        Date => check(dates::is_date(text), "invalid date"),
-        Datetime => check(dates::is_datetime(text), "invalid datetime"),
-        Dns1035Label => names::dns_1035_label(bytes),
-        Dns1035LabelPrefix => names::dns_1035_label(&names::as_prefix(bytes)),
-        Dns1123Label => names::dns_1123_label(bytes),
-        Dns1123LabelPrefix => names::dns_1123_label(&names::as_prefix(bytes)),
-        Dns1123Subdomain => names::dns_1123_subdomain(bytes),
-        Dns1123SubdomainPrefix => names::dns_1123_subdomain(&names::as_prefix(bytes)),
-        LabelValue => names::label_value(bytes),
-        QualifiedName => names::qualified_name(text),
+        Date => check(date_syntax::is_date(text), "invalid date"),
+        Datetime => check(date_syntax::is_datetime(text), "invalid datetime"),
+        Dns1035Label => dns1035_label_faults(text),
+        Dns1035LabelPrefix => dns1035_label_faults(&as_prefix(text)),
+        Dns1123Label => dns1123_label_faults(text),
+        Dns1123LabelPrefix => dns1123_label_faults(&as_prefix(text)),
+        Dns1123Subdomain => dns1123_subdomain_faults(text),
+        Dns1123SubdomainPrefix => dns1123_subdomain_faults(&as_prefix(text)),
+        LabelValue => label_value_faults(text),
+        QualifiedName => label_key_faults(text),
         Uri => match Url::parse_request_uri(text) {
             Ok(_) => Vec::new(),
             Err(error) => vec![error.to_string()],
@@ -126,9 +128,23 @@ fn faults_of(format: NamedFormat, text: &str) -> Vec<String> {
     }
 }
 
+/// The name that Kubernetes checks in place of a prefix: the dash at the end and the byte before it
+/// are replaced by a letter.
+fn as_prefix(name: &str) -> Cow<'_, str> {
+    let Some(head) = name.strip_suffix('-').filter(|head| !head.is_empty()) else {
+        return Cow::Borrowed(name);
+    };
+    // Where that byte is the end of a longer character, `?` stands for each byte that is left of
+    // the character: no name allows either.
+    let kept = head.len() - 1;
+    let boundary = head.floor_char_boundary(kept);
+    let start = head.get(..boundary).unwrap_or_default();
+    Cow::Owned(format!("{start}{}a", "?".repeat(kept - boundary)))
+}
+
 /// As a match with a regular expression costs; each format has an expression of some size.
 fn cost_of_validate(arguments: &[Value<'_>]) -> u64 {
-    let Some(format) = arguments.first().and_then(format_of) else {
+    let Some(format) = arguments.first().and_then(as_named_format) else {
         return 1;
     };
     let pattern_size = match format {
@@ -140,7 +156,7 @@ fn cost_of_validate(arguments: &[Value<'_>]) -> u64 {
         Uri => 1103,
         Uuid => 70,
     };
-    cost::regex(cost::size(arguments.get(1)), pattern_size)
+    cost::regex_cost(cost::argument_size(arguments.get(1)), pattern_size)
 }
 
 /// Groups of four characters, of which the last, and no other, may be padded.
@@ -174,7 +190,25 @@ mod tests {
 
     fn faults(name: &str, text: &str) -> Vec<String> {
         let (_, format, _) = FORMATS.iter().find(|(function, ..)| *function == name).unwrap();
-        faults_of(*format, text)
+        format_faults(*format, text)
+    }
+
+    #[test]
+    fn prefixes() {
+        for (name, want) in [
+            ("", ""),
+            ("-", "-"),
+            ("a", "a"),
+            ("a-", "a"),
+            ("ab-", "aa"),
+            ("a.-", "aa"),
+            ("a--", "aa"),
+            ("-a", "-a"),
+            ("\u{e9}-", "?a"),
+            ("a\u{65e5}-", "a??a"),
+        ] {
+            assert_eq!(as_prefix(name), want, "{name}");
+        }
     }
 
     #[test]
@@ -238,7 +272,7 @@ mod tests {
             ("format.uri", None),
             ("", None),
         ] {
-            let found = by_name(&[Value::string(name)]).unwrap();
+            let found = find_named_format(&[Value::string(name)]).unwrap();
             let want = want
                 .map_or(Value::none(), |format| Value::some(Value::opaque(Opaque::Format(format))));
             assert!(found.equals(&want), "{name}: {found:?}");
@@ -268,7 +302,7 @@ mod tests {
     #[test]
     fn every_format_refuses_something() {
         for (name, format, _) in FORMATS {
-            assert_ne!(faults_of(format, "~"), Vec::<String>::new(), "{name}");
+            assert_ne!(format_faults(format, "~"), Vec::<String>::new(), "{name}");
         }
     }
 }

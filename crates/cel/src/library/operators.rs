@@ -2,91 +2,98 @@
 //!
 //! At run time an operator is one function for all of its overloads: which of them the checker
 //! chose says nothing about `dyn` operands. Each implementation here therefore takes any operands,
-//! and answers those that it can not serve as the peer does.
+//! and returns cel-go's error for operands that it does not support.
 
-use super::{arithmetic, standard};
+use super::{arithmetic, standard_functions};
 use crate::cost;
-use crate::function::{Cost, Failure, Functions, Implementation, Outcome, Overload};
-use crate::ty::Type::{self, Bool, Bytes, Double, Duration, Int, String, Timestamp, Uint};
+use crate::function::{
+    CostFormula, EvalError, EvalResult, FunctionImpl, FunctionRegistry, Overload,
+};
+use crate::static_type::Type::{self, Bool, Bytes, Double, Duration, Int, String, Timestamp, Uint};
 use crate::value::Value;
 
 /// Declares every operator.
-pub(crate) fn declare(functions: &mut Functions) {
-    declare_logic(functions);
-    declare_equality(functions);
-    declare_arithmetic(functions);
-    declare_order(functions);
-    declare_collections(functions);
+pub(crate) fn declare(functions: &mut FunctionRegistry) {
+    declare_logical_operators(functions);
+    declare_equality_operators(functions);
+    declare_arithmetic_operators(functions);
+    declare_ordering_operators(functions);
+    declare_collection_operators(functions);
 }
 
-/// The answer to operands that an operator does not take.
+/// The error for operands that an operator does not support.
 ///
-/// The first operand decides about the text. If its type takes part in the operation, or if it is
-/// one of the types that try every call themselves (text and times), it was asked and refused the
-/// other operand; else nobody could be asked, and the text names the function.
-pub(super) fn refuse(
+/// The type of the first operand decides about the text, as in cel-go: if it implements the operation,
+/// or is one of the types that dispatch every call themselves (text and times), the error is about the
+/// other operand; otherwise it names the function.
+pub(super) fn operand_error(
     function: &str,
     arguments: &[Value<'_>],
     takes_part: fn(&Value<'_>) -> bool,
-) -> Failure {
+) -> EvalError {
     match arguments.first() {
         Some(Value::String(_) | Value::Timestamp(_) | Value::Duration(_)) => {
-            Failure::no_such_overload()
+            EvalError::no_such_overload()
         }
-        Some(first) if takes_part(first) => Failure::no_such_overload(),
-        Some(_) | None => Failure::new(format!("no such overload: {function}")),
+        Some(first) if takes_part(first) => EvalError::no_such_overload(),
+        Some(_) | None => EvalError::new(format!("no such overload: {function}")),
     }
 }
 
-fn declare_logic(functions: &mut Functions) {
+fn declare_logical_operators(functions: &mut FunctionRegistry) {
     let a = || Type::param("A");
     functions.add(
         "_?_:_",
-        vec![Overload::global("conditional", vec![Bool, a(), a()], a(), conditional)],
+        vec![Overload::new_global("conditional", vec![Bool, a(), a()], a(), conditional)],
     );
-    functions.add("_&&_", vec![Overload::global("logical_and", vec![Bool, Bool], Bool, and)]);
-    functions.add("_||_", vec![Overload::global("logical_or", vec![Bool, Bool], Bool, or)]);
-    functions.add("!_", vec![Overload::global("logical_not", vec![Bool], Bool, not)]);
+    functions.add("_&&_", vec![Overload::new_global("logical_and", vec![Bool, Bool], Bool, and)]);
+    functions.add("_||_", vec![Overload::new_global("logical_or", vec![Bool, Bool], Bool, or)]);
+    functions.add("!_", vec![Overload::new_global("logical_not", vec![Bool], Bool, not)]);
     functions.add(
         "@not_strictly_false",
-        vec![Overload::global("not_strictly_false", vec![Bool], Bool, not_strictly_false)],
+        vec![Overload::new_global("not_strictly_false", vec![Bool], Bool, not_strictly_false)],
     );
 }
 
-fn declare_equality(functions: &mut Functions) {
+fn declare_equality_operators(functions: &mut FunctionRegistry) {
     let pair = || vec![Type::param("A"), Type::param("A")];
     functions.add(
         "_==_",
-        vec![Overload::global("equals", pair(), Bool, equals).cost(Cost::Custom(cost_of_equals))],
+        vec![
+            Overload::new_global("equals", pair(), Bool, equals)
+                .with_cost(CostFormula::Custom(cost_of_equals)),
+        ],
     );
     functions.add(
         "_!=_",
         vec![
             // Unlike `==`, this has no exception for values of the Kubernetes libraries.
-            Overload::global("not_equals", pair(), Bool, not_equals).cost(Cost::ScanShorter),
+            Overload::new_global("not_equals", pair(), Bool, not_equals)
+                .with_cost(CostFormula::ScanShorter),
         ],
     );
 }
 
-fn declare_arithmetic(functions: &mut Functions) {
+fn declare_arithmetic_operators(functions: &mut FunctionRegistry) {
     let list = || Type::list(Type::param("A"));
     let binary = |id, left, right, result, implementation| {
-        Overload::global(id, vec![left, right], result, implementation)
+        Overload::new_global(id, vec![left, right], result, implementation)
     };
     let add = |id, left, right, result| {
-        binary(id, left, right, result, arithmetic::add).metered(arithmetic::add_metered)
+        binary(id, left, right, result, arithmetic::add)
+            .with_metered_implementation(arithmetic::add_metered)
     };
     functions.add(
         "_+_",
         vec![
-            add("add_bytes", Bytes, Bytes, Bytes).cost(Cost::ScanBoth),
+            add("add_bytes", Bytes, Bytes, Bytes).with_cost(CostFormula::ScanBoth),
             add("add_double", Double, Double, Double),
             add("add_duration_duration", Duration, Duration, Duration),
             add("add_duration_timestamp", Duration, Timestamp, Timestamp),
             add("add_timestamp_duration", Timestamp, Duration, Timestamp),
             add("add_int64", Int, Int, Int),
             add("add_list", list(), list(), list()),
-            add("add_string", String, String, String).cost(Cost::ScanBoth),
+            add("add_string", String, String, String).with_cost(CostFormula::ScanBoth),
             add("add_uint64", Uint, Uint, Uint),
         ],
     );
@@ -116,8 +123,8 @@ fn declare_arithmetic(functions: &mut Functions) {
     functions.add(
         "-_",
         vec![
-            Overload::global("negate_double", vec![Double], Double, arithmetic::negate),
-            Overload::global("negate_int64", vec![Int], Int, arithmetic::negate),
+            Overload::new_global("negate_double", vec![Double], Double, arithmetic::negate),
+            Overload::new_global("negate_int64", vec![Int], Int, arithmetic::negate),
         ],
     );
     let subtract = |id, left, right, result| binary(id, left, right, result, arithmetic::subtract);
@@ -136,27 +143,27 @@ fn declare_arithmetic(functions: &mut Functions) {
 
 /// The operands that `<`, `<=`, `>` and `>=` declare, with what a comparison of them costs. The
 /// ids of each operator below stand in the same order.
-const ORDERED: [(Type, Type, Cost); 14] = [
-    (Bool, Bool, Cost::Unit),
-    (Int, Int, Cost::Unit),
-    (Int, Double, Cost::Unit),
-    (Int, Uint, Cost::Unit),
-    (Uint, Uint, Cost::Unit),
-    (Uint, Double, Cost::Unit),
-    (Uint, Int, Cost::Unit),
-    (Double, Double, Cost::Unit),
-    (Double, Int, Cost::Unit),
-    (Double, Uint, Cost::Unit),
-    (String, String, Cost::ScanShorter),
-    (Bytes, Bytes, Cost::ScanShorter),
-    (Timestamp, Timestamp, Cost::Unit),
-    (Duration, Duration, Cost::Unit),
+const ORDERED: [(Type, Type, CostFormula); 14] = [
+    (Bool, Bool, CostFormula::Unit),
+    (Int, Int, CostFormula::Unit),
+    (Int, Double, CostFormula::Unit),
+    (Int, Uint, CostFormula::Unit),
+    (Uint, Uint, CostFormula::Unit),
+    (Uint, Double, CostFormula::Unit),
+    (Uint, Int, CostFormula::Unit),
+    (Double, Double, CostFormula::Unit),
+    (Double, Int, CostFormula::Unit),
+    (Double, Uint, CostFormula::Unit),
+    (String, String, CostFormula::ScanShorter),
+    (Bytes, Bytes, CostFormula::ScanShorter),
+    (Timestamp, Timestamp, CostFormula::Unit),
+    (Duration, Duration, CostFormula::Unit),
 ];
 
-fn declare_order(functions: &mut Functions) {
-    let mut add = |name, ids: [&'static str; 14], implementation: Implementation| {
+fn declare_ordering_operators(functions: &mut FunctionRegistry) {
+    let mut add = |name, ids: [&'static str; 14], implementation: FunctionImpl| {
         let overload = |(id, (left, right, cost))| {
-            Overload::global(id, vec![left, right], Bool, implementation).cost(cost)
+            Overload::new_global(id, vec![left, right], Bool, implementation).with_cost(cost)
         };
         functions.add(name, ids.into_iter().zip(ORDERED).map(overload).collect());
     };
@@ -242,96 +249,120 @@ fn declare_order(functions: &mut Functions) {
     );
 }
 
-fn declare_collections(functions: &mut Functions) {
+fn declare_collection_operators(functions: &mut FunctionRegistry) {
     let a = || Type::param("A");
     let b = || Type::param("B");
     functions.add(
         "_[_]",
         vec![
-            Overload::global("index_list", vec![Type::list(a()), Int], a(), standard::index),
-            Overload::global("index_map", vec![Type::map(a(), b()), a()], b(), standard::index),
+            Overload::new_global(
+                "index_list",
+                vec![Type::list(a()), Int],
+                a(),
+                standard_functions::index,
+            ),
+            Overload::new_global(
+                "index_map",
+                vec![Type::map(a(), b()), a()],
+                b(),
+                standard_functions::index,
+            ),
         ],
     );
     functions.add(
         "@in",
         vec![
-            Overload::global("in_list", vec![a(), Type::list(a())], Bool, standard::contained)
-                .cost(Cost::SizeOfSecond)
-                .metered(standard::contained_metered),
-            Overload::global("in_map", vec![a(), Type::map(a(), b())], Bool, standard::contained)
-                .metered(standard::contained_metered),
+            Overload::new_global(
+                "in_list",
+                vec![a(), Type::list(a())],
+                Bool,
+                standard_functions::is_in,
+            )
+            .with_cost(CostFormula::SizeOfSecond)
+            .with_metered_implementation(standard_functions::is_in_metered),
+            Overload::new_global(
+                "in_map",
+                vec![a(), Type::map(a(), b())],
+                Bool,
+                standard_functions::is_in,
+            )
+            .with_metered_implementation(standard_functions::is_in_metered),
         ],
     );
 }
 
-fn conditional<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn conditional<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Bool(true), then, _] => Ok(then.clone()),
         [Value::Bool(false), _, otherwise] => Ok(otherwise.clone()),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn and<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn and<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Bool(false), _] | [_, Value::Bool(false)] => Ok(Value::Bool(false)),
         [Value::Bool(true), Value::Bool(true)] => Ok(Value::Bool(true)),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn or<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn or<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Bool(true), _] | [_, Value::Bool(true)] => Ok(Value::Bool(true)),
         [Value::Bool(false), Value::Bool(false)] => Ok(Value::Bool(false)),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn not<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn not<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Bool(value)] => Ok(Value::Bool(!value)),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-/// What keeps a loop going: anything but a plain `false`. The evaluator passes errors by this call.
-fn not_strictly_false<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+/// Whether a loop continues: for anything but `false`. The evaluator handles errors without this call.
+fn not_strictly_false<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(Value::Bool(!matches!(arguments, [Value::Bool(false)])))
 }
 
-fn equals<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn equals<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [left, right] => Ok(Value::Bool(left.equals(right))),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn not_equals<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn not_equals<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [left, right] => Ok(Value::Bool(!left.equals(right))),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn less<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    arithmetic::order("_<_", arguments).map(|order| Value::Bool(order.is_lt()))
+fn less<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    arithmetic::compare_operands("_<_", arguments)
+        .map(|compare_operands| Value::Bool(compare_operands.is_lt()))
 }
 
-fn less_equals<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    arithmetic::order("_<=_", arguments).map(|order| Value::Bool(order.is_le()))
+fn less_equals<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    arithmetic::compare_operands("_<=_", arguments)
+        .map(|compare_operands| Value::Bool(compare_operands.is_le()))
 }
 
-fn greater<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    arithmetic::order("_>_", arguments).map(|order| Value::Bool(order.is_gt()))
+fn greater<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    arithmetic::compare_operands("_>_", arguments)
+        .map(|compare_operands| Value::Bool(compare_operands.is_gt()))
 }
 
-fn greater_equals<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    arithmetic::order("_>=_", arguments).map(|order| Value::Bool(order.is_ge()))
+fn greater_equals<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    arithmetic::compare_operands("_>=_", arguments)
+        .map(|compare_operands| Value::Bool(compare_operands.is_ge()))
 }
 
 fn cost_of_equals<'a>(arguments: &[Value<'a>]) -> u64 {
-    cost::equality(arguments.first(), arguments.get(1), false)
+    cost::equality_cost(arguments.first(), arguments.get(1), false)
 }
 
 #[cfg(test)]

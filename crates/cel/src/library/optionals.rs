@@ -3,144 +3,162 @@
 //! The evaluator has its own paths for whatever looks at an operand only when it is needed, or
 //! through a chain of fields: `or`, `orValue`, `.?field`, `[?index]` and indexing of optionals.
 
-use crate::function::{Failure, Functions, Outcome, Overload};
-use crate::ty::Type;
+use crate::function::{EvalError, EvalResult, FunctionRegistry, Overload};
+use crate::static_type::Type;
 use crate::value::{List, Timestamp, Value};
 
 /// Declares the functions and operators of optional values.
-pub(crate) fn declare(functions: &mut Functions) {
+pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let value = || Type::param("V");
     let optional = || Type::optional(value());
     let list = || Type::list(value());
-    functions
-        .add("optional.of", vec![Overload::global("optional_of", vec![value()], optional(), of)]);
+    functions.add(
+        "optional.of",
+        vec![Overload::new_global("optional_of", vec![value()], optional(), optional_of)],
+    );
     functions.add(
         "optional.ofNonZeroValue",
-        vec![Overload::global(
+        vec![Overload::new_global(
             "optional_ofNonZeroValue",
             vec![value()],
             optional(),
-            of_non_zero_value,
+            optional_of_non_zero_value,
         )],
     );
     functions.add(
         "optional.none",
-        vec![Overload::global("optional_none", Vec::new(), optional(), none)],
+        vec![Overload::new_global("optional_none", Vec::new(), optional(), optional_none)],
     );
     functions.add(
         "value",
-        vec![Overload::member("optional_value", vec![optional()], value(), value_of)],
+        vec![Overload::new_member("optional_value", vec![optional()], value(), optional_value)],
     );
     functions.add(
         "hasValue",
-        vec![Overload::member("optional_hasValue", vec![optional()], Type::Bool, has_value)],
+        vec![Overload::new_member("optional_hasValue", vec![optional()], Type::Bool, has_value)],
     );
     functions.add(
         "or",
-        vec![Overload::member(
+        vec![Overload::new_member(
             "optional_or_optional",
             vec![optional(), optional()],
             optional(),
-            or,
+            optional_or,
         )],
     );
     functions.add(
         "orValue",
-        vec![Overload::member(
+        vec![Overload::new_member(
             "optional_orValue_value",
             vec![optional(), value()],
             value(),
-            or_value,
+            optional_or_value,
         )],
     );
-    declare_access(functions);
-    functions.add("last", vec![Overload::member("list_last", vec![list()], optional(), last)]);
-    functions.add("first", vec![Overload::member("list_first", vec![list()], optional(), first)]);
+    declare_optional_access(functions);
+    functions.add(
+        "last",
+        vec![Overload::new_member("list_last", vec![list()], optional(), last_element)],
+    );
+    functions.add(
+        "first",
+        vec![Overload::new_member("list_first", vec![list()], optional(), first_element)],
+    );
     let optionals = || Type::list(optional());
     functions.add(
         "optional.unwrap",
-        vec![Overload::global("optional_unwrap", vec![optionals()], list(), unwrap)],
+        vec![Overload::new_global("optional_unwrap", vec![optionals()], list(), unwrap_optionals)],
     );
     functions.add(
         "unwrapOpt",
-        vec![Overload::member("optional_unwrapOpt", vec![optionals()], list(), unwrap)],
+        vec![Overload::new_member(
+            "optional_unwrapOpt",
+            vec![optionals()],
+            list(),
+            unwrap_optionals,
+        )],
     );
 }
 
-fn declare_access(functions: &mut Functions) {
+fn declare_optional_access(functions: &mut FunctionRegistry) {
     let key = || Type::param("K");
     let optional = || Type::optional(Type::param("V"));
     let list = || Type::list(Type::param("V"));
     let map = || Type::map(key(), Type::param("V"));
     functions.add(
         "_?._",
-        vec![Overload::global(
+        vec![Overload::new_global(
             "select_optional_field",
             vec![Type::Dyn, Type::String],
             optional(),
-            access,
+            optional_access,
         )],
     );
     functions.add(
         "_[?_]",
         vec![
-            Overload::global(
+            Overload::new_global(
                 "list_optindex_optional_int",
                 vec![list(), Type::Int],
                 optional(),
-                access,
+                optional_access,
             ),
-            Overload::global(
+            Overload::new_global(
                 "optional_list_optindex_optional_int",
                 vec![Type::optional(list()), Type::Int],
                 optional(),
-                access,
+                optional_access,
             ),
-            Overload::global("map_optindex_optional_value", vec![map(), key()], optional(), access),
-            Overload::global(
+            Overload::new_global(
+                "map_optindex_optional_value",
+                vec![map(), key()],
+                optional(),
+                optional_access,
+            ),
+            Overload::new_global(
                 "optional_map_optindex_optional_value",
                 vec![Type::optional(map()), key()],
                 optional(),
-                access,
+                optional_access,
             ),
         ],
     );
     functions.add(
         "_[_]",
         vec![
-            Overload::global(
+            Overload::new_global(
                 "optional_list_index_int",
                 vec![Type::optional(list()), Type::Int],
                 optional(),
-                access,
+                optional_access,
             ),
-            Overload::global(
+            Overload::new_global(
                 "optional_map_index_value",
                 vec![Type::optional(map()), key()],
                 optional(),
-                access,
+                optional_access,
             ),
         ],
     );
 }
 
-fn of<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn optional_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [value] => Ok(Value::some(value.clone())),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn of_non_zero_value<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn optional_of_non_zero_value<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
-        [value] if is_zero(value) => Ok(Value::none()),
-        _ => of(arguments),
+        [value] if is_zero_value(value) => Ok(Value::none()),
+        _ => optional_of(arguments),
     }
 }
 
 /// Whether a value is what its type begins with. Types, optional values and those of Kubernetes
 /// have no zero.
-fn is_zero(value: &Value<'_>) -> bool {
+fn is_zero_value(value: &Value<'_>) -> bool {
     match value {
         Value::Null => true,
         Value::Bool(b) => !b,
@@ -152,92 +170,95 @@ fn is_zero(value: &Value<'_>) -> bool {
         Value::List(list) => list.is_empty(),
         Value::Map(map) => map.is_empty(),
         Value::Duration(nanos) => *nanos == 0,
-        Value::Timestamp(time) => is_first_moment(time),
+        Value::Timestamp(time) => is_go_zero_time(time),
         Value::Type(_) | Value::Optional(_) | Value::Opaque(_) => false,
     }
 }
 
 /// Go's zero time is the beginning of the year 1, which also is where timestamps begin.
-fn is_first_moment(time: &Timestamp) -> bool {
+fn is_go_zero_time(time: &Timestamp) -> bool {
     const YEAR_ONE: i64 = -62_135_596_800;
     time.unix_seconds() == YEAR_ONE && time.nanos() == 0
 }
 
-fn none<'a>(_: &[Value<'a>]) -> Outcome<'a> {
+fn optional_none<'a>(_: &[Value<'a>]) -> EvalResult<'a> {
     Ok(Value::none())
 }
 
-fn value_of<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn optional_value<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Optional(Some(value))] => Ok((**value).clone()),
-        [Value::Optional(None)] => Err(Failure::new("optional.none() dereference")),
-        _ => Err(Failure::no_such_overload()),
+        [Value::Optional(None)] => Err(EvalError::new("optional.none() dereference")),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn has_value<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn has_value<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Optional(value)] => Ok(Value::Bool(value.is_some())),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn or<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn optional_or<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [value @ Value::Optional(Some(_)), _] | [Value::Optional(None), value] => Ok(value.clone()),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn or_value<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn optional_or_value<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Optional(Some(value)), _] => Ok((**value).clone()),
         [Value::Optional(None), otherwise] => Ok(otherwise.clone()),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-/// What a container has at a key, as an optional value; an optional container is looked into.
-fn access<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let [container, key] = arguments else { return Err(Failure::no_such_overload()) };
+/// The value at a key of a container, as an optional value. An optional container is unwrapped.
+fn optional_access<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    let [container, key] = arguments else { return Err(EvalError::no_such_overload()) };
     let found = match container {
         Value::Optional(None) => None,
-        Value::Optional(Some(inner)) => return access(&[(**inner).clone(), key.clone()]),
+        Value::Optional(Some(inner)) => return optional_access(&[(**inner).clone(), key.clone()]),
         Value::Map(map) => map.get(key),
         Value::List(list) => match key {
             Value::Int(index) => usize::try_from(*index).ok().and_then(|index| list.get(index)),
-            _ => return Err(Failure::no_such_overload()),
+            _ => return Err(EvalError::no_such_overload()),
         },
-        _ => return Err(Failure::no_such_overload()),
+        _ => return Err(EvalError::no_such_overload()),
     };
     Ok(found.map_or_else(Value::none, Value::some))
 }
 
-fn first<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    element(arguments, |_| Some(0))
+fn first_element<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    optional_element(arguments, |_| Some(0))
 }
 
-fn last<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    element(arguments, |list| list.len().checked_sub(1))
+fn last_element<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    optional_element(arguments, |list| list.len().checked_sub(1))
 }
 
-fn element<'a>(arguments: &[Value<'a>], index: fn(&List<'_>) -> Option<usize>) -> Outcome<'a> {
-    let [Value::List(list)] = arguments else { return Err(Failure::no_such_overload()) };
+fn optional_element<'a>(
+    arguments: &[Value<'a>],
+    index: fn(&List<'_>) -> Option<usize>,
+) -> EvalResult<'a> {
+    let [Value::List(list)] = arguments else { return Err(EvalError::no_such_overload()) };
     let found = index(list).and_then(|index| list.get(index));
     Ok(found.map_or_else(Value::none, Value::some))
 }
 
 /// The values of those optional values that have one.
-fn unwrap<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let [Value::List(list)] = arguments else { return Err(Failure::no_such_overload()) };
+fn unwrap_optionals<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    let [Value::List(list)] = arguments else { return Err(EvalError::no_such_overload()) };
     let mut values = Vec::new();
     for item in list.iter() {
         match item {
             Value::Optional(Some(value)) => values.push((*value).clone()),
             Value::Optional(None) => {}
             other => {
-                let other = super::printed::printed(&other);
-                return Err(Failure::new(format!("value {other} is not optional")));
+                let other = super::go_print::print_as_go(&other);
+                return Err(EvalError::new(format!("value {other} is not optional")));
             }
         }
     }

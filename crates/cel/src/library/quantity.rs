@@ -1,138 +1,143 @@
 //! Amounts of resources: `quantity`, `isQuantity`, comparison and arithmetic.
 
-use crate::function::{Cost, Failure, Functions, Implementation, Outcome, Overload};
-use crate::ty::Type;
+use crate::function::{
+    CostFormula, EvalError, EvalResult, FunctionImpl, FunctionRegistry, Overload,
+};
+use crate::static_type::Type;
 use crate::value::{Opaque, Quantity, Value};
 
 /// Declares the library.
-pub(crate) fn declare(functions: &mut Functions) {
+pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let quantity = || Type::Opaque(Opaque::QUANTITY);
     let text = || vec![Type::String];
-    let read = Overload::global("string_to_quantity", text(), quantity(), parse);
-    functions.add("quantity", vec![read.cost(Cost::Scan(0))]);
-    let test = Overload::global("is_quantity_string", text(), Type::Bool, is_quantity);
-    functions.add("isQuantity", vec![test.cost(Cost::Scan(0))]);
+    let read = Overload::new_global("string_to_quantity", text(), quantity(), quantity_from_text);
+    functions.add("quantity", vec![read.with_cost(CostFormula::Scan(0))]);
+    let test = Overload::new_global("is_quantity_string", text(), Type::Bool, is_quantity);
+    functions.add("isQuantity", vec![test.with_cost(CostFormula::Scan(0))]);
     // Not a member, unlike everything else that takes a quantity.
-    let sign = Overload::global("quantity_sign", vec![quantity()], Type::Int, sign);
+    let sign = Overload::new_global("quantity_sign", vec![quantity()], Type::Int, sign);
     functions.add("sign", vec![sign]);
-    let one: [(_, _, _, Implementation); 3] = [
+    let one: [(_, _, _, FunctionImpl); 3] = [
         ("asApproximateFloat", "quantity_get_float", Type::Double, as_approximate_float),
         ("asInteger", "quantity_get_int", Type::Int, as_integer),
         ("isInteger", "quantity_is_integer", Type::Bool, is_integer),
     ];
     for (name, id, result, implementation) in one {
-        let overload = Overload::member(id, vec![quantity()], result, implementation);
+        let overload = Overload::new_member(id, vec![quantity()], result, implementation);
         functions.add(name, vec![overload]);
     }
-    let two: [(_, _, _, _, Implementation); 7] = [
+    let two: [(_, _, _, _, FunctionImpl); 7] = [
         ("isGreaterThan", "quantity_is_greater_than", quantity(), Type::Bool, is_greater_than),
         ("isLessThan", "quantity_is_less_than", quantity(), Type::Bool, is_less_than),
         ("compareTo", "quantity_compare_to", quantity(), Type::Int, compare_to),
         ("add", "quantity_add", quantity(), quantity(), add),
         ("add", "quantity_add_int", Type::Int, quantity(), add),
-        ("sub", "quantity_sub", quantity(), quantity(), sub),
-        ("sub", "quantity_sub_int", Type::Int, quantity(), sub),
+        ("sub", "quantity_sub", quantity(), quantity(), subtract),
+        ("sub", "quantity_sub_int", Type::Int, quantity(), subtract),
     ];
     for (name, id, other, result, implementation) in two {
-        let overload = Overload::member(id, vec![quantity(), other], result, implementation);
+        let overload = Overload::new_member(id, vec![quantity(), other], result, implementation);
         functions.add(name, vec![overload]);
     }
 }
 
-fn parse<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn quantity_from_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
-        [Value::String(text)] => computed(Quantity::parse(text.as_str())),
-        _ => Err(Failure::no_such_overload()),
+        [Value::String(text)] => to_quantity_value(Quantity::parse(text.as_str())),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn is_quantity<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn is_quantity<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::String(text)] => Ok(Value::Bool(Quantity::parse(text.as_str()).is_ok())),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn sign<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    on_one(arguments, |quantity| Ok(Value::Int(quantity.signum())))
+fn sign<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    with_quantity(arguments, |quantity| Ok(Value::Int(quantity.signum())))
 }
 
-fn as_approximate_float<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    on_one(arguments, |quantity| Ok(Value::Double(quantity.approximate())))
+fn as_approximate_float<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    with_quantity(arguments, |quantity| Ok(Value::Double(quantity.to_approximate_float())))
 }
 
-fn as_integer<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    on_one(arguments, |quantity| match quantity.as_int() {
+fn as_integer<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    with_quantity(arguments, |quantity| match quantity.as_int() {
         Some(value) => Ok(Value::Int(value)),
-        None => Err(Failure::new("cannot convert value to integer")),
+        None => Err(EvalError::new("cannot convert value to integer")),
     })
 }
 
-fn is_integer<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    on_one(arguments, |quantity| Ok(Value::Bool(quantity.as_int().is_some())))
+fn is_integer<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    with_quantity(arguments, |quantity| Ok(Value::Bool(quantity.as_int().is_some())))
 }
 
-fn is_greater_than<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    on_two(arguments, |a, b| Ok(Value::Bool(a.compare(b).is_gt())))
+fn is_greater_than<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    with_two_quantities(arguments, |a, b| Ok(Value::Bool(a.compare(b).is_gt())))
 }
 
-fn is_less_than<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    on_two(arguments, |a, b| Ok(Value::Bool(a.compare(b).is_lt())))
+fn is_less_than<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    with_two_quantities(arguments, |a, b| Ok(Value::Bool(a.compare(b).is_lt())))
 }
 
-fn compare_to<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    on_two(arguments, |a, b| Ok(Value::Int(a.compare(b) as i64)))
+fn compare_to<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    with_two_quantities(arguments, |a, b| Ok(Value::Int(a.compare(b) as i64)))
 }
 
-fn add<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn add<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [quantity, Value::Int(other)] => {
-            computed(quantity_of(quantity)?.add(&Quantity::of_int(*other)))
+            to_quantity_value(as_quantity(quantity)?.add(&Quantity::from_int(*other)))
         }
-        _ => on_two(arguments, |a, b| computed(a.add(b))),
+        _ => with_two_quantities(arguments, |a, b| to_quantity_value(a.add(b))),
     }
 }
 
-fn sub<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn subtract<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [quantity, Value::Int(other)] => {
-            computed(quantity_of(quantity)?.sub(&Quantity::of_int(*other)))
+            to_quantity_value(as_quantity(quantity)?.sub(&Quantity::from_int(*other)))
         }
-        _ => on_two(arguments, |a, b| computed(a.sub(b))),
+        _ => with_two_quantities(arguments, |a, b| to_quantity_value(a.sub(b))),
     }
 }
 
-fn computed<'a>(result: Result<Quantity, &'static str>) -> Outcome<'a> {
+fn to_quantity_value<'a>(result: Result<Quantity, &'static str>) -> EvalResult<'a> {
     match result {
         Ok(quantity) => Ok(Value::opaque(Opaque::Quantity(quantity))),
-        Err(message) => Err(Failure::new(message)),
+        Err(message) => Err(EvalError::new(message)),
     }
 }
 
-fn on_one<'a>(arguments: &[Value<'a>], answer: fn(&Quantity) -> Outcome<'a>) -> Outcome<'a> {
-    match arguments {
-        [quantity] => answer(quantity_of(quantity)?),
-        _ => Err(Failure::no_such_overload()),
-    }
-}
-
-fn on_two<'a>(
+fn with_quantity<'a>(
     arguments: &[Value<'a>],
-    answer: fn(&Quantity, &Quantity) -> Outcome<'a>,
-) -> Outcome<'a> {
+    answer: fn(&Quantity) -> EvalResult<'a>,
+) -> EvalResult<'a> {
     match arguments {
-        [a, b] => answer(quantity_of(a)?, quantity_of(b)?),
-        _ => Err(Failure::no_such_overload()),
+        [quantity] => answer(as_quantity(quantity)?),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn quantity_of<'v>(value: &'v Value<'_>) -> Result<&'v Quantity, Failure> {
+fn with_two_quantities<'a>(
+    arguments: &[Value<'a>],
+    answer: fn(&Quantity, &Quantity) -> EvalResult<'a>,
+) -> EvalResult<'a> {
+    match arguments {
+        [a, b] => answer(as_quantity(a)?, as_quantity(b)?),
+        _ => Err(EvalError::no_such_overload()),
+    }
+}
+
+fn as_quantity<'v>(value: &'v Value<'_>) -> Result<&'v Quantity, EvalError> {
     if let Value::Opaque(value) = value
         && let Opaque::Quantity(quantity) = &**value
     {
         return Ok(quantity);
     }
-    Err(Failure::no_such_overload())
+    Err(EvalError::no_such_overload())
 }
 
 #[cfg(test)]
@@ -141,7 +146,7 @@ mod tests {
     use crate::library::operators::tests::{assert_outcome, implementation};
 
     fn quantity(text: &'static str) -> Value<'static> {
-        parse(&[Value::string(text)]).unwrap()
+        quantity_from_text(&[Value::string(text)]).unwrap()
     }
 
     #[test]

@@ -1,103 +1,108 @@
 //! Regular expressions: `matches` of the standard library and Kubernetes' `find` and `findAll`.
 //!
 //! The expressions are Go's (RE2 syntax, always Unicode, classes by letter always ASCII); they are
-//! checked and rewritten by [`syntax`] and executed by `regex-automata`, in time linear in the text.
+//! checked and rewritten by [`translate`] and executed by `regex-automata`, in time linear in the text.
 
-mod class;
+mod character_class;
 mod escape;
 mod pattern;
-mod patterns;
-mod piece;
-mod repeat;
-mod syntax;
+mod pattern_cache;
+mod regex_piece;
+mod repetition;
+mod translate;
 mod unicode_class;
 
 pub(crate) use pattern::Pattern;
-pub(crate) use patterns::{PatternError, Patterns};
+pub(crate) use pattern_cache::{PatternCache, PatternError};
 
-use super::operators::refuse;
-use crate::function::{Cost, Failure, Functions, Outcome, Overload, Work};
-use crate::ty::Type;
+use super::operators::operand_error;
+use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Overload, StepBudget};
+use crate::static_type::Type;
 use crate::value::{Str, Value};
 
 /// Declares `matches`, `find` and `findAll`.
-pub(crate) fn declare(functions: &mut Functions) {
+pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let text = || vec![Type::String, Type::String];
     let texts = || Type::list(Type::String);
-    let regex = |overload: Overload| overload.cost(Cost::Regex);
+    let regex = |overload: Overload| overload.with_cost(CostFormula::Regex);
     functions.add(
         "matches",
         vec![
-            regex(Overload::global("matches", text(), Type::Bool, matches))
-                .metered(matches_metered),
-            regex(Overload::member("matches_string", text(), Type::Bool, matches))
-                .metered(matches_metered),
+            regex(Overload::new_global("matches", text(), Type::Bool, matches))
+                .with_metered_implementation(matches_metered),
+            regex(Overload::new_member("matches_string", text(), Type::Bool, matches))
+                .with_metered_implementation(matches_metered),
         ],
     );
     functions.add(
         "find",
         vec![
-            regex(Overload::member("string_find_string", text(), Type::String, find))
-                .metered(find_metered),
+            regex(Overload::new_member("string_find_string", text(), Type::String, find))
+                .with_metered_implementation(find_metered),
         ],
     );
     let limited = vec![Type::String, Type::String, Type::Int];
     functions.add(
         "findAll",
         vec![
-            regex(Overload::member("string_find_all_string", text(), texts(), find_all))
-                .metered(find_all_metered),
-            regex(Overload::member("string_find_all_string_int", limited, texts(), find_all))
-                .metered(find_all_metered),
+            regex(Overload::new_member("string_find_all_string", text(), texts(), find_all))
+                .with_metered_implementation(find_all_metered),
+            regex(Overload::new_member("string_find_all_string_int", limited, texts(), find_all))
+                .with_metered_implementation(find_all_metered),
         ],
     );
 }
 
-fn matches<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    matches_metered(arguments, &mut Work::default())
+fn matches<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    matches_metered(arguments, &mut StepBudget::default())
 }
 
-fn find<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    find_metered(arguments, &mut Work::default())
+fn find<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    find_metered(arguments, &mut StepBudget::default())
 }
 
-fn find_all<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    find_all_metered(arguments, &mut Work::default())
+fn find_all<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    find_all_metered(arguments, &mut StepBudget::default())
 }
 
-fn matches_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
+fn matches_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
     match arguments {
         [Value::String(text), Value::String(pattern)] => {
-            let pattern = Pattern::compile(pattern.as_str(), work)?;
-            Ok(Value::Bool(pattern.map_err(Failure::new)?.is_match(text.as_str())))
+            let pattern = Pattern::compile(pattern.as_str(), step_budget)?;
+            Ok(Value::Bool(pattern.map_err(EvalError::new)?.is_match(text.as_str())))
         }
-        _ => Err(refuse("matches", arguments, |first| matches!(first, Value::String(_)))),
+        _ => Err(operand_error("matches", arguments, |first| matches!(first, Value::String(_)))),
     }
 }
 
-fn find_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
-    match arguments {
-        [Value::String(text), Value::String(pattern)] => Ok(compile(pattern, work)?.find(text)),
-        _ => Err(Failure::no_such_overload()),
-    }
-}
-
-fn find_all_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
+fn find_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
     match arguments {
         [Value::String(text), Value::String(pattern)] => {
-            compile(pattern, work)?.find_all(text, -1, work)
+            Ok(compile_at_run_time(pattern, step_budget)?.find(text))
+        }
+        _ => Err(EvalError::no_such_overload()),
+    }
+}
+
+fn find_all_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
+    match arguments {
+        [Value::String(text), Value::String(pattern)] => {
+            compile_at_run_time(pattern, step_budget)?.find_all(text, -1, step_budget)
         }
         [Value::String(text), Value::String(pattern), Value::Int(limit)] => {
-            compile(pattern, work)?.find_all(text, *limit, work)
+            compile_at_run_time(pattern, step_budget)?.find_all(text, *limit, step_budget)
         }
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
 /// Compiles a pattern that was not known before the evaluation.
-fn compile(pattern: &Str<'_>, work: &mut Work) -> Result<Pattern, Failure> {
-    Pattern::compile(pattern.as_str(), work)?
-        .map_err(|error| Failure::new(format!("Illegal regex: {error}")))
+fn compile_at_run_time(
+    pattern: &Str<'_>,
+    step_budget: &mut StepBudget,
+) -> Result<Pattern, EvalError> {
+    Pattern::compile(pattern.as_str(), step_budget)?
+        .map_err(|error| EvalError::new(format!("Illegal regex: {error}")))
 }
 
 #[cfg(test)]

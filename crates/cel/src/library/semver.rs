@@ -1,26 +1,30 @@
 //! Semantic versions: `semver`, `isSemver`, comparison and the three numbers.
 
-use crate::function::{Cost, Failure, Functions, Outcome, Overload};
-use crate::ty::Type;
+use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Overload};
+use crate::static_type::Type;
 use crate::value::{Opaque, Semver, Value};
 
 /// Declares version 1 of the library: reading has an optional argument that asks to normalise.
-pub(crate) fn declare(functions: &mut Functions) {
+pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let semver = || Type::Opaque(Opaque::SEMVER);
     let text = || vec![Type::String];
     let text_and_bool = || vec![Type::String, Type::Bool];
-    let read = |id, params| Overload::global(id, params, semver(), from_text).cost(Cost::Scan(0));
+    let read = |id, params| {
+        Overload::new_global(id, params, semver(), semver_from_text).with_cost(CostFormula::Scan(0))
+    };
     functions.add(
         "semver",
         vec![read("string_to_semver", text()), read("string_bool_to_semver", text_and_bool())],
     );
-    let test = |id, params| Overload::global(id, params, Type::Bool, is_semver).cost(Cost::Scan(0));
+    let test = |id, params| {
+        Overload::new_global(id, params, Type::Bool, is_semver).with_cost(CostFormula::Scan(0))
+    };
     functions.add(
         "isSemver",
         vec![test("is_semver_string", text()), test("is_semver_string_bool", text_and_bool())],
     );
     let mut member = |name, id, params, result, implementation| {
-        functions.add(name, vec![Overload::member(id, params, result, implementation)]);
+        functions.add(name, vec![Overload::new_member(id, params, result, implementation)]);
     };
     let two = || vec![semver(), semver()];
     member("isGreaterThan", "semver_is_greater_than", two(), Type::Bool, is_greater_than);
@@ -32,73 +36,76 @@ pub(crate) fn declare(functions: &mut Functions) {
     member("patch", "semver_patch", one(), Type::Int, patch);
 }
 
-fn parse(arguments: &[Value<'_>]) -> Result<Result<Semver, String>, Failure> {
+fn parse_semver(arguments: &[Value<'_>]) -> Result<Result<Semver, String>, EvalError> {
     match arguments {
         [Value::String(text)] | [Value::String(text), Value::Bool(false)] => {
             Ok(Semver::parse(text.as_str()))
         }
         [Value::String(text), Value::Bool(true)] => Ok(Semver::parse_tolerant(text.as_str())),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn from_text<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    match parse(arguments)? {
+fn semver_from_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    match parse_semver(arguments)? {
         Ok(version) => Ok(Value::opaque(Opaque::Semver(version))),
-        Err(message) => Err(Failure::new(message)),
+        Err(message) => Err(EvalError::new(message)),
     }
 }
 
-fn is_semver<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    Ok(Value::Bool(parse(arguments)?.is_ok()))
+fn is_semver<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(Value::Bool(parse_semver(arguments)?.is_ok()))
 }
 
-fn major<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    on_one(arguments, Semver::major)
+fn major<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    semver_number(arguments, Semver::major)
 }
 
-fn minor<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    on_one(arguments, Semver::minor)
+fn minor<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    semver_number(arguments, Semver::minor)
 }
 
-fn patch<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    on_one(arguments, Semver::patch)
+fn patch<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    semver_number(arguments, Semver::patch)
 }
 
-fn is_greater_than<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    on_two(arguments, |a, b| Value::Bool(a > b))
+fn is_greater_than<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    with_two_versions(arguments, |a, b| Value::Bool(a > b))
 }
 
-fn is_less_than<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    on_two(arguments, |a, b| Value::Bool(a < b))
+fn is_less_than<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    with_two_versions(arguments, |a, b| Value::Bool(a < b))
 }
 
-fn compare_to<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    on_two(arguments, |a, b| Value::Int(a.cmp(b) as i64))
+fn compare_to<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    with_two_versions(arguments, |a, b| Value::Int(a.cmp(b) as i64))
 }
 
 /// One of the three numbers. Those past the range of `int` wrap around, as in Kubernetes.
-fn on_one<'a>(arguments: &[Value<'a>], number: fn(&Semver) -> u64) -> Outcome<'a> {
+fn semver_number<'a>(arguments: &[Value<'a>], number: fn(&Semver) -> u64) -> EvalResult<'a> {
     match arguments {
-        [version] => Ok(Value::Int(number(semver_of(version)?) as i64)),
-        _ => Err(Failure::no_such_overload()),
+        [version] => Ok(Value::Int(number(as_semver(version)?) as i64)),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn on_two<'a>(arguments: &[Value<'a>], answer: fn(&Semver, &Semver) -> Value<'a>) -> Outcome<'a> {
+fn with_two_versions<'a>(
+    arguments: &[Value<'a>],
+    answer: fn(&Semver, &Semver) -> Value<'a>,
+) -> EvalResult<'a> {
     match arguments {
-        [a, b] => Ok(answer(semver_of(a)?, semver_of(b)?)),
-        _ => Err(Failure::no_such_overload()),
+        [a, b] => Ok(answer(as_semver(a)?, as_semver(b)?)),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn semver_of<'v>(value: &'v Value<'_>) -> Result<&'v Semver, Failure> {
+fn as_semver<'v>(value: &'v Value<'_>) -> Result<&'v Semver, EvalError> {
     if let Value::Opaque(value) = value
         && let Opaque::Semver(version) = &**value
     {
         return Ok(version);
     }
-    Err(Failure::no_such_overload())
+    Err(EvalError::no_such_overload())
 }
 
 #[cfg(test)]
@@ -107,7 +114,7 @@ mod tests {
     use crate::library::operators::tests::{assert_outcome, implementation};
 
     fn semver(text: &'static str) -> Value<'static> {
-        from_text(&[Value::string(text)]).unwrap()
+        semver_from_text(&[Value::string(text)]).unwrap()
     }
 
     #[test]

@@ -1,81 +1,87 @@
 //! cel-go's set functions: lists compared without regard to order and repetition.
 
-use crate::function::{Cost, Failure, Functions, Outcome, Overload, Work};
-use crate::ty::Type;
+use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Overload, StepBudget};
+use crate::static_type::Type;
 use crate::value::{List, Value};
 
 /// Declares `sets.contains`, `sets.equivalent` and `sets.intersects`.
-pub(crate) fn declare(functions: &mut Functions) {
+pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let lists = || vec![Type::list(Type::param("T")), Type::list(Type::param("T"))];
     functions.add(
         "sets.contains",
         vec![
-            Overload::global("list_sets_contains_list", lists(), Type::Bool, contains)
-                .cost(Cost::Custom(cost_of_one_comparison))
-                .metered(contains_metered),
+            Overload::new_global("list_sets_contains_list", lists(), Type::Bool, contains)
+                .with_cost(CostFormula::Custom(cost_of_one_comparison))
+                .with_metered_implementation(contains_metered),
         ],
     );
     functions.add(
         "sets.equivalent",
         vec![
-            Overload::global("list_sets_equivalent_list", lists(), Type::Bool, equivalent)
-                .cost(Cost::Custom(cost_of_two_comparisons))
-                .metered(equivalent_metered),
+            Overload::new_global("list_sets_equivalent_list", lists(), Type::Bool, equivalent)
+                .with_cost(CostFormula::Custom(cost_of_two_comparisons))
+                .with_metered_implementation(equivalent_metered),
         ],
     );
     functions.add(
         "sets.intersects",
         vec![
-            Overload::global("list_sets_intersects_list", lists(), Type::Bool, intersects)
-                .cost(Cost::Custom(cost_of_one_comparison))
-                .metered(intersects_metered),
+            Overload::new_global("list_sets_intersects_list", lists(), Type::Bool, intersects)
+                .with_cost(CostFormula::Custom(cost_of_one_comparison))
+                .with_metered_implementation(intersects_metered),
         ],
     );
 }
 
-fn contains<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    contains_metered(arguments, &mut Work::default())
+fn contains<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    contains_metered(arguments, &mut StepBudget::default())
 }
 
-fn equivalent<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    equivalent_metered(arguments, &mut Work::default())
+fn equivalent<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    equivalent_metered(arguments, &mut StepBudget::default())
 }
 
-fn intersects<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    intersects_metered(arguments, &mut Work::default())
+fn intersects<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    intersects_metered(arguments, &mut StepBudget::default())
 }
 
 /// Whether all of the second list is in the first one.
-fn contains_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
-    let (whole, part) = both(arguments)?;
-    has_all(whole, part, work).map(Value::Bool)
+fn contains_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
+    let (whole, part) = two_list_arguments(arguments)?;
+    contains_all(whole, part, step_budget).map(Value::Bool)
 }
 
-fn equivalent_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
-    let (a, b) = both(arguments)?;
-    Ok(Value::Bool(has_all(a, b, work)? && has_all(b, a, work)?))
+fn equivalent_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
+    let (a, b) = two_list_arguments(arguments)?;
+    Ok(Value::Bool(contains_all(a, b, step_budget)? && contains_all(b, a, step_budget)?))
 }
 
-fn intersects_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
-    let (a, b) = both(arguments)?;
+fn intersects_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
+    let (a, b) = two_list_arguments(arguments)?;
     for item in a.iter() {
-        if work.position(b, &item)?.is_some() {
+        if step_budget.metered_position(b, &item)?.is_some() {
             return Ok(Value::Bool(true));
         }
     }
     Ok(Value::Bool(false))
 }
 
-fn both<'v, 'a>(arguments: &'v [Value<'a>]) -> Result<(&'v List<'a>, &'v List<'a>), Failure> {
+fn two_list_arguments<'v, 'a>(
+    arguments: &'v [Value<'a>],
+) -> Result<(&'v List<'a>, &'v List<'a>), EvalError> {
     match arguments {
         [Value::List(a), Value::List(b)] => Ok((a, b)),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn has_all<'a>(whole: &List<'a>, part: &List<'a>, work: &mut Work) -> Result<bool, Failure> {
+fn contains_all<'a>(
+    whole: &List<'a>,
+    part: &List<'a>,
+    step_budget: &mut StepBudget,
+) -> Result<bool, EvalError> {
     for item in part.iter() {
-        if work.position(whole, &item)?.is_none() {
+        if step_budget.metered_position(whole, &item)?.is_none() {
             return Ok(false);
         }
     }
@@ -83,15 +89,15 @@ fn has_all<'a>(whole: &List<'a>, part: &List<'a>, work: &mut Work) -> Result<boo
 }
 
 fn cost_of_one_comparison<'a>(arguments: &[Value<'a>]) -> u64 {
-    pairs(arguments).saturating_add(1)
+    count_pairs(arguments).saturating_add(1)
 }
 
 fn cost_of_two_comparisons<'a>(arguments: &[Value<'a>]) -> u64 {
-    pairs(arguments).saturating_mul(2).saturating_add(1)
+    count_pairs(arguments).saturating_mul(2).saturating_add(1)
 }
 
 /// Each element with each; what is no list counts as one.
-fn pairs(arguments: &[Value<'_>]) -> u64 {
+fn count_pairs(arguments: &[Value<'_>]) -> u64 {
     arguments.iter().map(|argument| argument.size().unwrap_or(1)).fold(1, u64::saturating_mul)
 }
 

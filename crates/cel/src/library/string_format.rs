@@ -1,24 +1,24 @@
 //! `'...'.format([...])` of cel-go's string extensions, version 2.
 //!
 //! That version writes numbers for readers of American English: `%f` groups digits by thousands and
-//! `%e` raises the exponent. [`numbers`] has those forms, [`clause`] reads the format, and
-//! [`validate`] checks calls whose format and list are literals.
+//! `%e` raises the exponent. [`number_format`] has those forms, [`format_clause`] reads the format, and
+//! [`literal_validation`] checks calls whose format and list are literals.
 
-mod clause;
-mod numbers;
-mod validate;
+mod format_clause;
+mod literal_validation;
+mod number_format;
 
-use self::clause::{Clause, Part, Scanner};
-use super::double_text;
-use super::strings::check_length;
+use self::format_clause::{FormatClause, FormatPart, FormatScanner};
+use super::format_double;
+use super::strings::check_text_length;
 use super::time::duration_seconds;
-use crate::function::{Cost, Failure, Functions, Outcome, Overload, Work};
-use crate::ty::Type;
+use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Overload, StepBudget};
+use crate::static_type::Type;
 use crate::value::{List, Map, Value};
 
-pub(crate) use self::validate::{Look, validate};
+pub(crate) use self::literal_validation::{ListInspector, validate};
 
-/// Why octets were not written as text.
+/// The error for bytes that are not UTF-8.
 const NOT_TEXT: &str = "could not convert argument \
     \"invalid UTF-8 in bytes, cannot convert to string\" to string";
 
@@ -26,113 +26,118 @@ const NOT_TEXT: &str = "could not convert argument \
 const STEPS_PER_DOUBLE: usize = 100;
 
 /// Declares `format`.
-pub(crate) fn declare(functions: &mut Functions) {
+pub(crate) fn declare(functions: &mut FunctionRegistry) {
     functions.add(
         "format",
         vec![
-            Overload::member(
+            Overload::new_member(
                 "string_format",
                 vec![Type::String, Type::list(Type::Dyn)],
                 Type::String,
                 format,
             )
-            .cost(Cost::Scan(0))
-            .metered(format_metered),
+            .with_cost(CostFormula::Scan(0))
+            .with_metered_implementation(format_metered),
         ],
     );
 }
 
-fn format<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    format_metered(arguments, &mut Work::default())
+fn format<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    format_metered(arguments, &mut StepBudget::default())
 }
 
-fn format_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
+fn format_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
     let [Value::String(format), Value::List(values)] = arguments else {
-        return Err(Failure::no_such_overload());
+        return Err(EvalError::no_such_overload());
     };
     let mut text = String::new();
-    let mut scanner = Scanner::new(format.as_str());
+    let mut scanner = FormatScanner::new(format.as_str());
     let mut index = 0;
     while let Some(part) = scanner.next_part() {
         match part {
-            Part::Text(plain) => text.push_str(plain),
-            Part::Clause => {
-                let value = values.get(index).ok_or_else(|| Failure::new(out_of_range(index)))?;
-                let clause = scanner.clause().map_err(Failure::new)?;
-                if matches!(clause, Clause::Fixed(_) | Clause::Scientific(_)) {
-                    work.spend(STEPS_PER_DOUBLE)?;
+            FormatPart::Text(plain) => text.push_str(plain),
+            FormatPart::Clause => {
+                let value = values
+                    .get(index)
+                    .ok_or_else(|| EvalError::new(index_out_of_range_message(index)))?;
+                let clause = scanner.read_clause().map_err(EvalError::new)?;
+                if matches!(clause, FormatClause::Fixed(_) | FormatClause::Scientific(_)) {
+                    step_budget.spend_steps(STEPS_PER_DOUBLE)?;
                 }
-                let written = write(clause, &value).map_err(|error| error.into_failure())?;
+                let written =
+                    format_value(clause, &value).map_err(|error| error.into_eval_error())?;
                 text.push_str(&written);
                 index += 1;
             }
         }
-        check_length(text.len())?;
+        check_text_length(text.len())?;
     }
     Ok(Value::owned_string(text))
 }
 
-fn out_of_range(index: usize) -> String {
+fn index_out_of_range_message(index: usize) -> String {
     format!("index {index} out of range")
 }
 
-/// Why a value was not written.
-enum Refusal {
-    /// The clause does not take the value.
+/// Why a value can not be formatted.
+enum FormatError {
+    /// The clause does not accept the type of the value.
     Value(String),
-    /// The text grew too long.
-    Length(Failure),
+    /// The text exceeds its limit.
+    Length(EvalError),
 }
 
-impl Refusal {
-    fn into_failure(self) -> Failure {
+impl FormatError {
+    fn into_eval_error(self) -> EvalError {
         match self {
-            Self::Value(message) => Failure::new(format!("error during formatting: {message}")),
+            Self::Value(message) => EvalError::new(format!("error during formatting: {message}")),
             Self::Length(failure) => failure,
         }
     }
 }
 
 /// Writes one value as a clause asks.
-fn write(clause: Clause, value: &Value<'_>) -> Result<String, Refusal> {
-    let refused = || Refusal::Value(clause.refusal(value.type_name()));
+fn format_value(clause: FormatClause, value: &Value<'_>) -> Result<String, FormatError> {
+    let refused = || FormatError::Value(clause.type_error_message(value.type_name()));
     Ok(match (clause, value) {
-        (Clause::Text, value) => write_text(value)?,
-        (Clause::Decimal, Value::Int(number)) => number.to_string(),
-        (Clause::Decimal, Value::Uint(number)) => number.to_string(),
-        (Clause::Fixed(precision), value) => {
-            numbers::fixed(double(value).ok_or_else(refused)?, precision)
+        (FormatClause::Text, value) => format_as_text(value)?,
+        (FormatClause::Decimal, Value::Int(number)) => number.to_string(),
+        (FormatClause::Decimal, Value::Uint(number)) => number.to_string(),
+        (FormatClause::Fixed(precision), value) => {
+            number_format::format_fixed(to_double_argument(value).ok_or_else(refused)?, precision)
         }
-        (Clause::Scientific(width), value) => {
-            numbers::scientific(double(value).ok_or_else(refused)?, width)
+        (FormatClause::Scientific(width), value) => {
+            number_format::format_scientific(to_double_argument(value).ok_or_else(refused)?, width)
         }
-        (Clause::Binary, Value::Bool(bit)) => u8::from(*bit).to_string(),
-        (Clause::Binary, Value::Int(number)) => {
-            signed(*number, format!("{:b}", number.unsigned_abs()))
+        (FormatClause::Binary, Value::Bool(bit)) => u8::from(*bit).to_string(),
+        (FormatClause::Binary, Value::Int(number)) => {
+            with_sign(*number, format!("{:b}", number.unsigned_abs()))
         }
-        (Clause::Binary, Value::Uint(number)) => format!("{number:b}"),
-        (Clause::Octal, Value::Int(number)) => {
-            signed(*number, format!("{:o}", number.unsigned_abs()))
+        (FormatClause::Binary, Value::Uint(number)) => format!("{number:b}"),
+        (FormatClause::Octal, Value::Int(number)) => {
+            with_sign(*number, format!("{:o}", number.unsigned_abs()))
         }
-        (Clause::Octal, Value::Uint(number)) => format!("{number:o}"),
-        (Clause::Hex, Value::Int(number)) => {
-            signed(*number, format!("{:x}", number.unsigned_abs()))
+        (FormatClause::Octal, Value::Uint(number)) => format!("{number:o}"),
+        (FormatClause::Hex, Value::Int(number)) => {
+            with_sign(*number, format!("{:x}", number.unsigned_abs()))
         }
-        (Clause::UpperHex, Value::Int(number)) => {
-            signed(*number, format!("{:X}", number.unsigned_abs()))
+        (FormatClause::UpperHex, Value::Int(number)) => {
+            with_sign(*number, format!("{:X}", number.unsigned_abs()))
         }
-        (Clause::Hex, Value::Uint(number)) => format!("{number:x}"),
-        (Clause::UpperHex, Value::Uint(number)) => format!("{number:X}"),
-        (Clause::Hex, Value::String(text)) => hex(text.as_str().as_bytes()),
-        (Clause::UpperHex, Value::String(text)) => hex(text.as_str().as_bytes()).to_uppercase(),
-        (Clause::Hex, Value::Bytes(bytes)) => hex(bytes.as_slice()),
-        (Clause::UpperHex, Value::Bytes(bytes)) => hex(bytes.as_slice()).to_uppercase(),
+        (FormatClause::Hex, Value::Uint(number)) => format!("{number:x}"),
+        (FormatClause::UpperHex, Value::Uint(number)) => format!("{number:X}"),
+        (FormatClause::Hex, Value::String(text)) => to_hex(text.as_str().as_bytes()),
+        (FormatClause::UpperHex, Value::String(text)) => {
+            to_hex(text.as_str().as_bytes()).to_uppercase()
+        }
+        (FormatClause::Hex, Value::Bytes(bytes)) => to_hex(bytes.as_slice()),
+        (FormatClause::UpperHex, Value::Bytes(bytes)) => to_hex(bytes.as_slice()).to_uppercase(),
         _ => return Err(refused()),
     })
 }
 
 /// The number that a floating point clause takes; three texts stand for numbers too.
-fn double(value: &Value<'_>) -> Option<f64> {
+fn to_double_argument(value: &Value<'_>) -> Option<f64> {
     match value {
         Value::Double(number) => Some(*number),
         Value::String(text) => match text.as_str() {
@@ -145,102 +150,106 @@ fn double(value: &Value<'_>) -> Option<f64> {
     }
 }
 
-fn signed(number: i64, magnitude: String) -> String {
+fn with_sign(number: i64, magnitude: String) -> String {
     if number < 0 { format!("-{magnitude}") } else { magnitude }
 }
 
-fn hex(bytes: &[u8]) -> String {
+fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// `%s`: text as it is; lists and maps as literals of the language.
-fn write_text(value: &Value<'_>) -> Result<String, Refusal> {
+fn format_as_text(value: &Value<'_>) -> Result<String, FormatError> {
     let mut text = String::new();
     match value {
         Value::Null => text.push_str("null"),
-        Value::Double(number) => text.push_str(&double_text(*number)),
+        Value::Double(number) => text.push_str(&format_double(*number)),
         Value::Type(name) => text.push_str(name.0),
-        Value::List(list) => write_list(list, &mut text)?,
-        Value::Map(map) => write_map(map, &mut text)?,
-        scalar => return plain(scalar),
+        Value::List(list) => append_list(list, &mut text)?,
+        Value::Map(map) => append_map(map, &mut text)?,
+        scalar => return format_scalar(scalar),
     }
     Ok(text)
 }
 
 /// The text of a scalar, as `string(value)` gives it.
-fn plain(value: &Value<'_>) -> Result<String, Refusal> {
+fn format_scalar(value: &Value<'_>) -> Result<String, FormatError> {
     Ok(match value {
         Value::Bool(b) => b.to_string(),
         Value::Int(number) => number.to_string(),
         Value::Uint(number) => number.to_string(),
         Value::String(text) => text.as_str().to_owned(),
-        Value::Duration(nanos) => numbers::written_out(duration_seconds(*nanos)) + "s",
+        Value::Duration(nanos) => number_format::format_written_out(duration_seconds(*nanos)) + "s",
         Value::Timestamp(time) => time.to_string(),
         Value::Bytes(bytes) => std::str::from_utf8(bytes.as_slice())
-            .map_err(|_| Refusal::Value(NOT_TEXT.to_owned()))?
+            .map_err(|_| FormatError::Value(NOT_TEXT.to_owned()))?
             .to_owned(),
-        other => return Err(Refusal::Value(Clause::Text.refusal(other.type_name()))),
+        other => {
+            return Err(FormatError::Value(
+                FormatClause::Text.type_error_message(other.type_name()),
+            ));
+        }
     })
 }
 
 /// A value inside of a list or a map.
-fn write_literal(value: &Value<'_>, text: &mut String) -> Result<(), Refusal> {
+fn append_literal(value: &Value<'_>, text: &mut String) -> Result<(), FormatError> {
     match value {
         Value::String(inner) => text.push_str(&go_compat::quote(inner.as_str())),
         Value::Bytes(_) => {
             text.push('b');
-            text.push_str(&go_compat::quote(&plain(value)?));
+            text.push_str(&go_compat::quote(&format_scalar(value)?));
         }
         Value::Double(number) if number.is_nan() => text.push_str("\"NaN\""),
         Value::Double(f64::INFINITY) => text.push_str("\"+Inf\""),
         Value::Double(f64::NEG_INFINITY) => text.push_str("\"-Inf\""),
         Value::Double(number) => text.push_str(&format!("{number:.6}")),
         Value::Duration(_) => {
-            text.push_str(&format!("duration({})", go_compat::quote(&plain(value)?)))
+            text.push_str(&format!("duration({})", go_compat::quote(&format_scalar(value)?)))
         }
         Value::Timestamp(_) => {
-            text.push_str(&format!("timestamp({})", go_compat::quote(&plain(value)?)));
+            text.push_str(&format!("timestamp({})", go_compat::quote(&format_scalar(value)?)));
         }
-        Value::List(list) => write_list(list, text)?,
-        Value::Map(map) => write_map(map, text)?,
+        Value::List(list) => append_list(list, text)?,
+        Value::Map(map) => append_map(map, text)?,
         Value::Null | Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Type(_) => {
-            text.push_str(&write_text(value)?);
+            text.push_str(&format_as_text(value)?);
         }
         Value::Optional(_) | Value::Opaque(_) => {
             let message = format!("no formatting function for {}", value.type_name());
-            return Err(Refusal::Value(message));
+            return Err(FormatError::Value(message));
         }
     }
-    check_length(text.len()).map_err(Refusal::Length)
+    check_text_length(text.len()).map_err(FormatError::Length)
 }
 
-fn write_list(list: &List<'_>, text: &mut String) -> Result<(), Refusal> {
+fn append_list(list: &List<'_>, text: &mut String) -> Result<(), FormatError> {
     text.push('[');
     for (index, item) in list.iter().enumerate() {
         if index > 0 {
             text.push_str(", ");
         }
-        write_literal(&item, text)?;
+        append_literal(&item, text)?;
     }
     text.push(']');
     Ok(())
 }
 
 /// Entries are in the order of the texts of their keys.
-fn write_map(map: &Map<'_>, text: &mut String) -> Result<(), Refusal> {
+fn append_map(map: &Map<'_>, text: &mut String) -> Result<(), FormatError> {
     let mut entries = Vec::new();
     let mut length = text.len();
     for (key, value) in map.iter() {
         if !matches!(key, Value::String(_) | Value::Bool(_) | Value::Int(_) | Value::Uint(_)) {
             let name = key.type_name();
             let message = format!("no formatting function for map key of type {name}");
-            return Err(Refusal::Value(message));
+            return Err(FormatError::Value(message));
         }
         let mut entry = (String::new(), String::new());
-        write_literal(&key, &mut entry.0)?;
-        write_literal(&value, &mut entry.1)?;
+        append_literal(&key, &mut entry.0)?;
+        append_literal(&value, &mut entry.1)?;
         length = length.saturating_add(entry.0.len() + entry.1.len());
-        check_length(length).map_err(Refusal::Length)?;
+        check_text_length(length).map_err(FormatError::Length)?;
         entries.push(entry);
     }
     entries.sort_by(|(a, _), (b, _)| a.cmp(b));

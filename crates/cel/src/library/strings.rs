@@ -3,49 +3,54 @@
 
 use std::ops::Range;
 
-use super::printed::printed;
+use super::go_print::print_as_go;
 use super::string_format;
-use crate::function::{Cost, Failure, Functions, Outcome, Overload, Work};
-use crate::ty::Type;
+use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Overload, StepBudget};
+use crate::static_type::Type;
 use crate::value::{List, Str, Value};
 
-/// How long a text may be that a function builds. Cost is charged after the call, and for some
+/// The most bytes of a text that a function builds. Cost is charged after the call, and for some
 /// functions by the size of the arguments alone, so a small expression could fill the memory; joining
 /// as much as this takes more than the cost that Kubernetes allows, which is why passing it counts
 /// as passing the cost limit.
 pub(super) const TEXT_BYTES_MAX: usize = 20_000_000;
 
 /// Declares the string extensions.
-pub(crate) fn declare(functions: &mut Functions) {
-    declare_positions(functions);
-    declare_parts(functions);
-    declare_case(functions);
+pub(crate) fn declare(functions: &mut FunctionRegistry) {
+    declare_index_functions(functions);
+    declare_substring_functions(functions);
+    declare_case_functions(functions);
     string_format::declare(functions);
     functions.add(
         "strings.quote",
         vec![
-            Overload::global("strings_quote", vec![Type::String], Type::String, quote)
-                .cost(Cost::Scan(0)),
+            Overload::new_global("strings_quote", vec![Type::String], Type::String, quote)
+                .with_cost(CostFormula::Scan(0)),
         ],
     );
     let texts = || Type::list(Type::String);
     functions.add(
         "join",
         vec![
-            Overload::member("list_join", vec![texts()], Type::String, join)
-                .cost(Cost::ScanResultTwice),
-            Overload::member("list_join_string", vec![texts(), Type::String], Type::String, join)
-                .cost(Cost::ScanResultTwice),
+            Overload::new_member("list_join", vec![texts()], Type::String, join)
+                .with_cost(CostFormula::ScanResultTwice),
+            Overload::new_member(
+                "list_join_string",
+                vec![texts(), Type::String],
+                Type::String,
+                join,
+            )
+            .with_cost(CostFormula::ScanResultTwice),
         ],
     );
 }
 
-fn declare_positions(functions: &mut Functions) {
+fn declare_index_functions(functions: &mut FunctionRegistry) {
     let sought = || vec![Type::String, Type::String];
     let sought_from = || vec![Type::String, Type::String, Type::Int];
     functions.add(
         "charAt",
-        vec![Overload::member(
+        vec![Overload::new_member(
             "string_char_at_int",
             vec![Type::String, Type::Int],
             Type::String,
@@ -55,96 +60,109 @@ fn declare_positions(functions: &mut Functions) {
     functions.add(
         "indexOf",
         vec![
-            Overload::member("string_index_of_string", sought(), Type::Int, index_of)
-                .cost(Cost::Traverse),
-            Overload::member("string_index_of_string_int", sought_from(), Type::Int, index_of)
-                .cost(Cost::Traverse),
+            Overload::new_member("string_index_of_string", sought(), Type::Int, index_of)
+                .with_cost(CostFormula::Traverse),
+            Overload::new_member("string_index_of_string_int", sought_from(), Type::Int, index_of)
+                .with_cost(CostFormula::Traverse),
         ],
     );
     functions.add(
         "lastIndexOf",
         vec![
-            Overload::member("string_last_index_of_string", sought(), Type::Int, last_index_of)
-                .cost(Cost::Traverse),
-            Overload::member(
+            Overload::new_member("string_last_index_of_string", sought(), Type::Int, last_index_of)
+                .with_cost(CostFormula::Traverse),
+            Overload::new_member(
                 "string_last_index_of_string_int",
                 sought_from(),
                 Type::Int,
                 last_index_of,
             )
-            .cost(Cost::Traverse),
+            .with_cost(CostFormula::Traverse),
         ],
     );
 }
 
-fn declare_parts(functions: &mut Functions) {
+fn declare_substring_functions(functions: &mut FunctionRegistry) {
     use Type::{Int, String};
     let texts = || Type::list(String);
     functions.add(
         "replace",
         vec![
-            Overload::member(
+            Overload::new_member(
                 "string_replace_string_string",
                 vec![String, String, String],
                 String,
                 replace,
             )
-            .cost(Cost::ScanTwice(0)),
-            Overload::member(
+            .with_cost(CostFormula::ScanTwice(0)),
+            Overload::new_member(
                 "string_replace_string_string_int",
                 vec![String, String, String, Int],
                 String,
                 replace,
             )
-            .cost(Cost::ScanTwice(0)),
+            .with_cost(CostFormula::ScanTwice(0)),
         ],
     );
     functions.add(
         "split",
         vec![
-            Overload::member("string_split_string", vec![String, String], texts(), split)
-                .cost(Cost::ScanTwice(0))
-                .metered(split_metered),
-            Overload::member("string_split_string_int", vec![String, String, Int], texts(), split)
-                .cost(Cost::ScanTwice(0))
-                .metered(split_metered),
+            Overload::new_member("string_split_string", vec![String, String], texts(), split)
+                .with_cost(CostFormula::ScanTwice(0))
+                .with_metered_implementation(split_metered),
+            Overload::new_member(
+                "string_split_string_int",
+                vec![String, String, Int],
+                texts(),
+                split,
+            )
+            .with_cost(CostFormula::ScanTwice(0))
+            .with_metered_implementation(split_metered),
         ],
     );
     functions.add(
         "substring",
         vec![
-            Overload::member("string_substring_int", vec![String, Int], String, substring)
-                .cost(Cost::Scan(0)),
-            Overload::member("string_substring_int_int", vec![String, Int, Int], String, substring)
-                .cost(Cost::Scan(0)),
+            Overload::new_member("string_substring_int", vec![String, Int], String, substring)
+                .with_cost(CostFormula::Scan(0)),
+            Overload::new_member(
+                "string_substring_int_int",
+                vec![String, Int, Int],
+                String,
+                substring,
+            )
+            .with_cost(CostFormula::Scan(0)),
         ],
     );
     functions.add(
         "trim",
-        vec![Overload::member("string_trim", vec![String], String, trim).cost(Cost::Scan(0))],
+        vec![
+            Overload::new_member("string_trim", vec![String], String, trim)
+                .with_cost(CostFormula::Scan(0)),
+        ],
     );
 }
 
-fn declare_case(functions: &mut Functions) {
+fn declare_case_functions(functions: &mut FunctionRegistry) {
     let text = || vec![Type::String];
     functions.add(
         "lowerAscii",
         vec![
-            Overload::member("string_lower_ascii", text(), Type::String, lower_ascii)
-                .cost(Cost::Scan(0)),
+            Overload::new_member("string_lower_ascii", text(), Type::String, lower_ascii)
+                .with_cost(CostFormula::Scan(0)),
         ],
     );
     functions.add(
         "upperAscii",
         vec![
-            Overload::member("string_upper_ascii", text(), Type::String, upper_ascii)
-                .cost(Cost::Scan(0)),
+            Overload::new_member("string_upper_ascii", text(), Type::String, upper_ascii)
+                .with_cost(CostFormula::Scan(0)),
         ],
     );
 }
 
 /// A part of a text, borrowed if the text is. The range is in bytes.
-pub(super) fn slice<'a>(text: &Str<'a>, range: Range<usize>) -> Value<'a> {
+pub(super) fn slice_text<'a>(text: &Str<'a>, range: Range<usize>) -> Value<'a> {
     match text {
         Str::Borrowed(whole) => Value::string(whole.get(range).unwrap_or_default()),
         Str::Owned(whole) if range.len() == whole.len() => Value::String(text.clone()),
@@ -155,17 +173,17 @@ pub(super) fn slice<'a>(text: &Str<'a>, range: Range<usize>) -> Value<'a> {
     }
 }
 
-/// How much work a part of a text is that becomes a value of its own. Cost counts a tenth for the
+/// The steps for each part of a text that becomes a value of its own. The cost counts a tenth for the
 /// octet it may be made of, and it takes as much memory as several other values.
 pub(super) const SLICE_STEPS: usize = 4;
 
 /// Whether a function may build a text of this length.
-pub(super) fn check_length(bytes: usize) -> Result<(), Failure> {
-    if bytes > TEXT_BYTES_MAX { Err(Failure::CostLimit) } else { Ok(()) }
+pub(super) fn check_text_length(bytes: usize) -> Result<(), EvalError> {
+    if bytes > TEXT_BYTES_MAX { Err(EvalError::CostLimit) } else { Ok(()) }
 }
 
-fn out_of_range(index: i64) -> Failure {
-    Failure::new(format!("index out of range: {index}"))
+fn index_out_of_range(index: i64) -> EvalError {
+    EvalError::new(format!("index out of range: {index}"))
 }
 
 /// The byte at which a code point begins; the end counts as one more. `None` outside the text.
@@ -178,60 +196,60 @@ fn byte_offset(text: &str, position: i64) -> Option<usize> {
 }
 
 /// The number of code points before a byte.
-fn position(text: &str, byte: usize) -> i64 {
-    text.get(..byte).map_or(0, code_points)
+fn code_points_before(text: &str, byte: usize) -> i64 {
+    text.get(..byte).map_or(0, count_code_points)
 }
 
-fn code_points(text: &str) -> i64 {
+fn count_code_points(text: &str) -> i64 {
     i64::try_from(text.chars().count()).unwrap_or(i64::MAX)
 }
 
-fn char_at<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn char_at<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::String(text), Value::Int(index)] = arguments else {
-        return Err(Failure::no_such_overload());
+        return Err(EvalError::no_such_overload());
     };
-    let start = byte_offset(text.as_str(), *index).ok_or_else(|| out_of_range(*index))?;
+    let start = byte_offset(text.as_str(), *index).ok_or_else(|| index_out_of_range(*index))?;
     let rest = text.as_str().get(start..).unwrap_or_default();
     let length = rest.chars().next().map_or(0, char::len_utf8);
-    Ok(slice(text, start..start + length))
+    Ok(slice_text(text, start..start + length))
 }
 
-fn index_of<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn index_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let (text, sought, from) = match arguments {
         [Value::String(text), Value::String(sought)] => (text.as_str(), sought.as_str(), 0),
         [Value::String(text), Value::String(sought), Value::Int(from)] => {
             (text.as_str(), sought.as_str(), *from)
         }
-        _ => return Err(Failure::no_such_overload()),
+        _ => return Err(EvalError::no_such_overload()),
     };
     if from < 0 {
-        return Err(out_of_range(from));
+        return Err(index_out_of_range(from));
     }
     if sought.is_empty() {
-        return Ok(Value::Int(from.min(code_points(text))));
+        return Ok(Value::Int(from.min(count_code_points(text))));
     }
     // A start beyond the end finds nothing; only a negative one is an error.
     let found = byte_offset(text, from).and_then(|start| {
         let found = text.get(start..)?.find(sought)?;
         Some(start + found)
     });
-    Ok(Value::Int(found.map_or(-1, |byte| position(text, byte))))
+    Ok(Value::Int(found.map_or(-1, |byte| code_points_before(text, byte))))
 }
 
 /// The start is the last position at which a match may begin. One at or beyond the end finds
 /// nothing, although matches before it would qualify: so it is in cel-go.
-fn last_index_of<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn last_index_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let (text, sought, from) = match arguments {
         [Value::String(text), Value::String(sought)] => (text.as_str(), sought.as_str(), None),
         [Value::String(text), Value::String(sought), Value::Int(from)] => {
             (text.as_str(), sought.as_str(), Some(*from))
         }
-        _ => return Err(Failure::no_such_overload()),
+        _ => return Err(EvalError::no_such_overload()),
     };
     if let Some(from) = from.filter(|from| *from < 0) {
-        return Err(out_of_range(from));
+        return Err(index_out_of_range(from));
     }
-    let length = code_points(text);
+    let length = count_code_points(text);
     if sought.is_empty() {
         return Ok(Value::Int(from.map_or(length, |from| from.min(length))));
     }
@@ -239,49 +257,49 @@ fn last_index_of<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
         None => text,
         Some(from) if from >= length => "",
         Some(from) => {
-            let end = byte_offset(text, from.saturating_add(code_points(sought)));
+            let end = byte_offset(text, from.saturating_add(count_code_points(sought)));
             text.get(..end.unwrap_or(text.len())).unwrap_or_default()
         }
     };
-    Ok(Value::Int(searched.rfind(sought).map_or(-1, |byte| position(text, byte))))
+    Ok(Value::Int(searched.rfind(sought).map_or(-1, |byte| code_points_before(text, byte))))
 }
 
-fn substring<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn substring<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let (text, start, end) = match arguments {
         [Value::String(text), Value::Int(start)] => (text, *start, None),
         [Value::String(text), Value::Int(start), Value::Int(end)] => (text, *start, Some(*end)),
-        _ => return Err(Failure::no_such_overload()),
+        _ => return Err(EvalError::no_such_overload()),
     };
     if let Some(end) = end.filter(|end| start > *end) {
         let message = format!("invalid substring range. start: {start}, end: {end}");
-        return Err(Failure::new(message));
+        return Err(EvalError::new(message));
     }
     let offset =
-        |position| byte_offset(text.as_str(), position).ok_or_else(|| out_of_range(position));
+        |position| byte_offset(text.as_str(), position).ok_or_else(|| index_out_of_range(position));
     let first = offset(start)?;
     let last = match end {
         Some(end) => offset(end)?,
         None => text.as_str().len(),
     };
-    Ok(slice(text, first..last))
+    Ok(slice_text(text, first..last))
 }
 
-fn trim<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let [Value::String(text)] = arguments else { return Err(Failure::no_such_overload()) };
+fn trim<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    let [Value::String(text)] = arguments else { return Err(EvalError::no_such_overload()) };
     let whole = text.as_str();
     let start = whole.len() - whole.trim_start().len();
-    Ok(slice(text, start..start + whole.trim().len()))
+    Ok(slice_text(text, start..start + whole.trim().len()))
 }
 
 /// Replaces all occurrences, or the first `limit` of them unless it is negative. The empty text
 /// occurs before each code point and at the end.
-fn replace<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn replace<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let (text, old, new, limit) = match arguments {
         [Value::String(text), Value::String(old), Value::String(new)] => (text, old, new, -1),
         [Value::String(text), Value::String(old), Value::String(new), Value::Int(limit)] => {
             (text, old, new, *limit)
         }
-        _ => return Err(Failure::no_such_overload()),
+        _ => return Err(EvalError::no_such_overload()),
     };
     let (whole, old, new) = (text.as_str(), old.as_str(), new.as_str());
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -289,23 +307,23 @@ fn replace<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     if count == 0 {
         return Ok(Value::String(text.clone()));
     }
-    check_length(whole.len().saturating_add(new.len().saturating_mul(count)))?;
+    check_text_length(whole.len().saturating_add(new.len().saturating_mul(count)))?;
     Ok(Value::owned_string(whole.replacen(old, new, count)))
 }
 
-fn split<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    split_metered(arguments, &mut Work::default())
+fn split<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    split_metered(arguments, &mut StepBudget::default())
 }
 
 /// Splits at all occurrences, or into `limit` parts at most unless it is negative. The empty text
 /// splits between code points.
-fn split_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
+fn split_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
     let (text, separator, limit) = match arguments {
         [Value::String(text), Value::String(separator)] => (text, separator.as_str(), -1),
         [Value::String(text), Value::String(separator), Value::Int(limit)] => {
             (text, separator.as_str(), *limit)
         }
-        _ => return Err(Failure::no_such_overload()),
+        _ => return Err(EvalError::no_such_overload()),
     };
     let whole = text.as_str();
     if limit == 0 || (separator.is_empty() && whole.is_empty()) {
@@ -318,19 +336,19 @@ fn split_metered<'a>(arguments: &[Value<'a>], work: &mut Work) -> Outcome<'a> {
     let skip = usize::from(separator.is_empty());
     let found = whole.match_indices(separator).skip(skip).filter(|(at, _)| *at < whole.len());
     for (at, separator) in found.take(cuts) {
-        work.spend(SLICE_STEPS)?;
-        parts.push(slice(text, start..at));
+        step_budget.spend_steps(SLICE_STEPS)?;
+        parts.push(slice_text(text, start..at));
         start = at + separator.len();
     }
-    parts.push(slice(text, start..whole.len()));
+    parts.push(slice_text(text, start..whole.len()));
     Ok(Value::list(parts))
 }
 
-fn lower_ascii<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn lower_ascii<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     change_case(arguments, |byte| byte.is_ascii_uppercase(), str::to_ascii_lowercase)
 }
 
-fn upper_ascii<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn upper_ascii<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     change_case(arguments, |byte| byte.is_ascii_lowercase(), str::to_ascii_uppercase)
 }
 
@@ -338,8 +356,8 @@ fn change_case<'a>(
     arguments: &[Value<'a>],
     changes: fn(&u8) -> bool,
     change: fn(&str) -> String,
-) -> Outcome<'a> {
-    let [Value::String(text)] = arguments else { return Err(Failure::no_such_overload()) };
+) -> EvalResult<'a> {
+    let [Value::String(text)] = arguments else { return Err(EvalError::no_such_overload()) };
     if text.as_str().as_bytes().iter().any(changes) {
         Ok(Value::owned_string(change(text.as_str())))
     } else {
@@ -347,15 +365,15 @@ fn change_case<'a>(
     }
 }
 
-fn join<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn join<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
-        [Value::List(list)] => joined(list, ""),
-        [Value::List(list), Value::String(separator)] => joined(list, separator.as_str()),
-        _ => Err(Failure::no_such_overload()),
+        [Value::List(list)] => join_list(list, ""),
+        [Value::List(list), Value::String(separator)] => join_list(list, separator.as_str()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn joined<'a>(list: &List<'a>, separator: &str) -> Outcome<'a> {
+fn join_list<'a>(list: &List<'a>, separator: &str) -> EvalResult<'a> {
     let mut text = String::new();
     for (index, item) in list.iter().enumerate() {
         if index > 0 {
@@ -364,17 +382,17 @@ fn joined<'a>(list: &List<'a>, separator: &str) -> Outcome<'a> {
         match &item {
             Value::String(item) => text.push_str(item.as_str()),
             other => {
-                return Err(Failure::new(format!("join: invalid input: {}", printed(other))));
+                return Err(EvalError::new(format!("join: invalid input: {}", print_as_go(other))));
             }
         }
-        check_length(text.len())?;
+        check_text_length(text.len())?;
     }
     Ok(Value::owned_string(text))
 }
 
 /// Puts a text into double quotes so that it reads as a literal of the language.
-fn quote<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    let [Value::String(text)] = arguments else { return Err(Failure::no_such_overload()) };
+fn quote<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    let [Value::String(text)] = arguments else { return Err(EvalError::no_such_overload()) };
     let mut quoted = String::with_capacity(text.as_str().len() + 2);
     quoted.push('"');
     for c in text.as_str().chars() {

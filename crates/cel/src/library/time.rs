@@ -5,87 +5,88 @@ use std::sync::LazyLock;
 use go_compat::quote;
 use jiff::tz::TimeZoneDatabase;
 
-use super::conversions::{NumberFault, not_from_text, parse_int};
-use crate::function::{Failure, Functions, Implementation, Outcome, Overload};
-use crate::ty::Type;
+use super::conversions::{NumberError, conversion_error, parse_int};
+use crate::function::{EvalError, EvalResult, FunctionImpl, FunctionRegistry, Overload};
+use crate::static_type::Type;
 use crate::value::{Timestamp, TimestampError, Value, WallTime};
 
 /// Declares the getters of timestamps and durations.
-pub(crate) fn declare(functions: &mut Functions) {
-    let mut add = |name, in_utc, in_zone, get: Implementation, duration: Vec<Overload>| {
+pub(crate) fn declare(functions: &mut FunctionRegistry) {
+    let mut add = |name, in_utc, in_zone, get: FunctionImpl, duration: Vec<Overload>| {
         let zoned = vec![Type::Timestamp, Type::String];
         let mut overloads = vec![
-            Overload::member(in_utc, vec![Type::Timestamp], Type::Int, get),
-            Overload::member(in_zone, zoned, Type::Int, get),
+            Overload::new_member(in_utc, vec![Type::Timestamp], Type::Int, get),
+            Overload::new_member(in_zone, zoned, Type::Int, get),
         ];
         overloads.extend(duration);
         functions.add(name, overloads);
     };
-    let of_duration =
-        |id, get: Implementation| vec![Overload::member(id, vec![Type::Duration], Type::Int, get)];
+    let of_duration = |id, get: FunctionImpl| {
+        vec![Overload::new_member(id, vec![Type::Duration], Type::Int, get)]
+    };
     add(
         "getFullYear",
         "timestamp_to_year",
         "timestamp_to_year_with_tz",
-        |arguments| wall_part(arguments, |wall| wall.year),
+        |arguments| wall_time_part(arguments, |wall| wall.year),
         vec![],
     );
     add(
         "getMonth",
         "timestamp_to_month",
         "timestamp_to_month_with_tz",
-        |arguments| wall_part(arguments, |wall| wall.month - 1),
+        |arguments| wall_time_part(arguments, |wall| wall.month - 1),
         vec![],
     );
     add(
         "getDayOfYear",
         "timestamp_to_day_of_year",
         "timestamp_to_day_of_year_with_tz",
-        |arguments| wall_part(arguments, |wall| wall.day_of_year),
+        |arguments| wall_time_part(arguments, |wall| wall.day_of_year),
         vec![],
     );
     add(
         "getDayOfMonth",
         "timestamp_to_day_of_month",
         "timestamp_to_day_of_month_with_tz",
-        |arguments| wall_part(arguments, |wall| wall.day - 1),
+        |arguments| wall_time_part(arguments, |wall| wall.day - 1),
         vec![],
     );
     add(
         "getDate",
         "timestamp_to_day_of_month_1_based",
         "timestamp_to_day_of_month_1_based_with_tz",
-        |arguments| wall_part(arguments, |wall| wall.day),
+        |arguments| wall_time_part(arguments, |wall| wall.day),
         vec![],
     );
     add(
         "getDayOfWeek",
         "timestamp_to_day_of_week",
         "timestamp_to_day_of_week_with_tz",
-        |arguments| wall_part(arguments, |wall| wall.day_of_week),
+        |arguments| wall_time_part(arguments, |wall| wall.day_of_week),
         vec![],
     );
     add(
         "getHours",
         "timestamp_to_hours",
         "timestamp_to_hours_with_tz",
-        |arguments| wall_part(arguments, |wall| wall.hour),
-        of_duration("duration_to_hours", |arguments| duration_part(arguments, hours)),
+        |arguments| wall_time_part(arguments, |wall| wall.hour),
+        of_duration("duration_to_hours", |arguments| duration_part(arguments, whole_hours)),
     );
     add(
         "getMinutes",
         "timestamp_to_minutes",
         "timestamp_to_minutes_with_tz",
-        |arguments| wall_part(arguments, |wall| wall.minute),
-        of_duration("duration_to_minutes", |arguments| duration_part(arguments, minutes)),
+        |arguments| wall_time_part(arguments, |wall| wall.minute),
+        of_duration("duration_to_minutes", |arguments| duration_part(arguments, whole_minutes)),
     );
     add(
         "getSeconds",
         "timestamp_to_seconds",
         // The one id without `with`.
         "timestamp_to_seconds_tz",
-        |arguments| wall_part(arguments, |wall| wall.second),
-        of_duration("duration_to_seconds", |arguments| duration_part(arguments, seconds)),
+        |arguments| wall_time_part(arguments, |wall| wall.second),
+        of_duration("duration_to_seconds", |arguments| duration_part(arguments, whole_seconds)),
     );
     add(
         "getMilliseconds",
@@ -99,113 +100,113 @@ pub(crate) fn declare(functions: &mut Functions) {
 }
 
 /// Reads a timestamp, with the error that `timestamp(text)` gives.
-pub(crate) fn parse_timestamp(text: &str) -> Result<Timestamp, Failure> {
+pub(crate) fn parse_timestamp(text: &str) -> Result<Timestamp, EvalError> {
     text.parse().map_err(|error| match error {
-        TimestampError::Malformed => not_from_text("google.protobuf.Timestamp"),
-        TimestampError::OutOfRange => Failure::new("timestamp overflow"),
+        TimestampError::Malformed => conversion_error("google.protobuf.Timestamp"),
+        TimestampError::OutOfRange => EvalError::new("timestamp overflow"),
     })
 }
 
 /// Reads a duration in nanoseconds, with the error that `duration(text)` gives.
-pub(crate) fn parse_duration(text: &str) -> Result<i64, Failure> {
-    go_compat::parse_duration(text).map_err(|_| not_from_text("google.protobuf.Duration"))
+pub(crate) fn parse_duration(text: &str) -> Result<i64, EvalError> {
+    go_compat::parse_duration(text).map_err(|_| conversion_error("google.protobuf.Duration"))
 }
 
 /// A duration in seconds. Long ones lose precision, and rounding may reach the next second.
 pub(super) fn duration_seconds(nanos: i64) -> f64 {
-    in_unit(nanos, 1_000_000_000)
+    nanos_in_unit(nanos, 1_000_000_000)
 }
 
-fn in_unit(nanos: i64, unit: i64) -> f64 {
+fn nanos_in_unit(nanos: i64, unit: i64) -> f64 {
     (nanos / unit) as f64 + (nanos % unit) as f64 / unit as f64
 }
 
-fn hours(nanos: i64) -> i64 {
-    in_unit(nanos, 3_600_000_000_000) as i64
+fn whole_hours(nanos: i64) -> i64 {
+    nanos_in_unit(nanos, 3_600_000_000_000) as i64
 }
 
-fn minutes(nanos: i64) -> i64 {
-    in_unit(nanos, 60_000_000_000) as i64
+fn whole_minutes(nanos: i64) -> i64 {
+    nanos_in_unit(nanos, 60_000_000_000) as i64
 }
 
-fn seconds(nanos: i64) -> i64 {
+fn whole_seconds(nanos: i64) -> i64 {
     duration_seconds(nanos) as i64
 }
 
-fn duration_part<'a>(arguments: &[Value<'a>], part: fn(i64) -> i64) -> Outcome<'a> {
+fn duration_part<'a>(arguments: &[Value<'a>], part: fn(i64) -> i64) -> EvalResult<'a> {
     match arguments {
         [Value::Duration(nanos)] => Ok(Value::Int(part(*nanos))),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
 /// A part of a timestamp in UTC, or at the place that the second argument names.
-fn wall_part<'a>(arguments: &[Value<'a>], part: fn(WallTime) -> i64) -> Outcome<'a> {
+fn wall_time_part<'a>(arguments: &[Value<'a>], part: fn(WallTime) -> i64) -> EvalResult<'a> {
     let (time, offset) = time_and_offset(arguments)?;
     Ok(Value::Int(part(time.wall_time(offset))))
 }
 
 /// The milliseconds within the second are the same everywhere, but the place must exist.
-fn milliseconds_of_timestamp<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn milliseconds_of_timestamp<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let (time, _) = time_and_offset(arguments)?;
     Ok(Value::Int(i64::from(time.nanos() / 1_000_000)))
 }
 
-fn time_and_offset(arguments: &[Value<'_>]) -> Result<(Timestamp, i64), Failure> {
+fn time_and_offset(arguments: &[Value<'_>]) -> Result<(Timestamp, i64), EvalError> {
     match arguments {
         [Value::Timestamp(time)] => Ok((*time, 0)),
         [Value::Timestamp(time), Value::String(zone)] => {
-            Ok((*time, offset_at(time, zone.as_str())?))
+            Ok((*time, utc_offset_at(time, zone.as_str())?))
         }
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
 /// The seconds east of UTC at a moment in a time zone: its IANA name, or hours and minutes with a
 /// colon between them.
-fn offset_at(time: &Timestamp, zone: &str) -> Result<i64, Failure> {
+fn utc_offset_at(time: &Timestamp, zone: &str) -> Result<i64, EvalError> {
     match zone.split_once(':') {
-        Some((hours, minutes)) => fixed_offset(hours, minutes),
-        None => named_offset(time, zone),
+        Some((whole_hours, whole_minutes)) => fixed_offset(whole_hours, whole_minutes),
+        None => time_zone_offset(time, zone),
     }
 }
 
-/// Neither part has limits, and excesses wrap around as in the peer.
-fn fixed_offset(hours: &str, minutes: &str) -> Result<i64, Failure> {
+/// Neither part has limits, and overflow wraps around, as in cel-go.
+fn fixed_offset(hours: &str, minutes: &str) -> Result<i64, EvalError> {
     const NANOS_PER_MINUTE: i64 = 60_000_000_000;
     let west = hours.starts_with('-');
-    let hours = offset_part(hours)?.wrapping_mul(60);
-    let minutes = offset_part(minutes)?;
+    let hours = parse_offset_part(hours)?.wrapping_mul(60);
+    let minutes = parse_offset_part(minutes)?;
     let offset = if west { hours.wrapping_sub(minutes) } else { hours.wrapping_add(minutes) };
-    Ok(seconds(offset.wrapping_mul(NANOS_PER_MINUTE)))
+    Ok(whole_seconds(offset.wrapping_mul(NANOS_PER_MINUTE)))
 }
 
-fn offset_part(text: &str) -> Result<i64, Failure> {
+fn parse_offset_part(text: &str) -> Result<i64, EvalError> {
     parse_int(text).map_err(|fault| {
         let reason = match fault {
-            NumberFault::Syntax => "invalid syntax",
-            NumberFault::Range => "value out of range",
+            NumberError::Syntax => "invalid syntax",
+            NumberError::Range => "value out of range",
         };
-        Failure::new(format!("strconv.Atoi: parsing {}: {reason}", quote(text)))
+        EvalError::new(format!("strconv.Atoi: parsing {}: {reason}", quote(text)))
     })
 }
 
 /// The zones of the world, in the edition that the program was built with.
 static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
-fn named_offset(time: &Timestamp, zone: &str) -> Result<i64, Failure> {
+fn time_zone_offset(time: &Timestamp, zone: &str) -> Result<i64, EvalError> {
     // An answer must not depend on where the server stands: its own zone counts as UTC, which it
-    // is wherever the peer runs in a container.
+    // is where Kubernetes runs in a container.
     if matches!(zone, "" | "UTC" | "Local") {
         return Ok(0);
     }
     if zone.contains("..") || zone.starts_with(['/', '\\']) {
-        return Err(Failure::new("time: invalid location name"));
+        return Err(EvalError::new("time: invalid location name"));
     }
-    // The database ignores case, and the peer does not.
+    // The database ignores case, but cel-go does not.
     let found = ZONES.get(zone).ok().filter(|found| found.iana_name() == Some(zone));
     let Some(found) = found else {
-        return Err(Failure::new(format!("unknown time zone {zone}")));
+        return Err(EvalError::new(format!("unknown time zone {zone}")));
     };
     // The database ends shortly before the range of timestamps does, and after the last change of
     // any offset.

@@ -4,20 +4,20 @@ use std::collections::HashMap;
 
 use go_compat::Url;
 
-use crate::function::{Cost, Failure, Functions, Outcome, Overload};
-use crate::ty::Type;
+use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Overload};
+use crate::static_type::Type;
 use crate::value::{Map, Opaque, OwnedMap, Value};
 
 /// Declares the library.
-pub(crate) fn declare(functions: &mut Functions) {
+pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let url = || Type::Opaque(Opaque::URL);
     let text = || vec![Type::String];
-    let read = Overload::global("string_to_url", text(), url(), parse);
-    functions.add("url", vec![read.cost(Cost::Scan(0))]);
-    let test = Overload::global("is_url_string", text(), Type::Bool, is_url);
+    let read = Overload::new_global("string_to_url", text(), url(), url_from_text);
+    functions.add("url", vec![read.with_cost(CostFormula::Scan(0))]);
+    let test = Overload::new_global("is_url_string", text(), Type::Bool, is_url);
     functions.add("isURL", vec![test]);
     let mut part = |name, id, result, implementation| {
-        let overload = Overload::member(id, vec![url()], result, implementation);
+        let overload = Overload::new_member(id, vec![url()], result, implementation);
         functions.add(name, vec![overload]);
     };
     part("getScheme", "url_get_scheme", Type::String, scheme);
@@ -29,9 +29,9 @@ pub(crate) fn declare(functions: &mut Functions) {
     part("getQuery", "url_get_query", values_by_key, query);
 }
 
-fn parse<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn url_from_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::String(text)] = arguments else {
-        return Err(Failure::no_such_overload());
+        return Err(EvalError::no_such_overload());
     };
     // The first reading demands an absolute URL but takes a fragment for a part of the path; the
     // second one knows fragments.
@@ -39,43 +39,43 @@ fn parse<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     match url {
         Ok(url) => Ok(Value::opaque(Opaque::Url(url))),
         Err(error) => {
-            Err(Failure::new(format!("URL parse error during conversion from string: {error}")))
+            Err(EvalError::new(format!("URL parse error during conversion from string: {error}")))
         }
     }
 }
 
-fn is_url<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn is_url<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::String(text)] => Ok(Value::Bool(Url::parse_request_uri(text.as_str()).is_ok())),
-        _ => Err(Failure::no_such_overload()),
+        _ => Err(EvalError::no_such_overload()),
     }
 }
 
-fn scheme<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    Ok(Value::owned_string(url_of(arguments)?.scheme()))
+fn scheme<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(Value::owned_string(as_url(arguments)?.scheme()))
 }
 
-fn host<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    Ok(text_of(url_of(arguments)?.host()))
+fn host<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(bytes_to_text(as_url(arguments)?.host()))
 }
 
-fn hostname<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    Ok(text_of(url_of(arguments)?.hostname()))
+fn hostname<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(bytes_to_text(as_url(arguments)?.hostname()))
 }
 
-fn port<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    Ok(Value::owned_string(url_of(arguments)?.port()))
+fn port<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(Value::owned_string(as_url(arguments)?.port()))
 }
 
-fn path<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
-    Ok(Value::owned_string(url_of(arguments)?.escaped_path()))
+fn path<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(Value::owned_string(as_url(arguments)?.escaped_path()))
 }
 
 /// All values of each key, in the order of the URL.
-fn query<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
+fn query<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let mut entries: Vec<(Value<'a>, Vec<Value<'a>>)> = Vec::new();
     let mut position_by_key = HashMap::new();
-    for (key, value) in url_of(arguments)?.query() {
+    for (key, value) in as_url(arguments)?.query() {
         let position = *position_by_key.entry(key.clone()).or_insert_with(|| {
             entries.push((Value::owned_string(key), Vec::new()));
             entries.len() - 1
@@ -91,18 +91,18 @@ fn query<'a>(arguments: &[Value<'a>]) -> Outcome<'a> {
     Ok(Value::Map(Map::owned(map)))
 }
 
-fn url_of<'v>(arguments: &'v [Value<'_>]) -> Result<&'v Url, Failure> {
+fn as_url<'v>(arguments: &'v [Value<'_>]) -> Result<&'v Url, EvalError> {
     if let [Value::Opaque(value)] = arguments
         && let Opaque::Url(url) = &**value
     {
         return Ok(url);
     }
-    Err(Failure::no_such_overload())
+    Err(EvalError::no_such_overload())
 }
 
 /// Bytes as text. What an escape put there and is not UTF-8 becomes U+FFFD, byte by byte, so that
 /// the text has the size that it has in Go.
-fn text_of<'a>(bytes: &[u8]) -> Value<'a> {
+fn bytes_to_text<'a>(bytes: &[u8]) -> Value<'a> {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use crate::library::operators::tests::{assert_outcome, implementation};
 
-    fn url(text: &str) -> Outcome<'_> {
+    fn url(text: &str) -> EvalResult<'_> {
         implementation("url", "string_to_url")(&[Value::string(text)])
     }
 
@@ -151,7 +151,7 @@ mod tests {
         };
         let arguments = [url("/?b=1&a=x+y&b=%32&c&b=%zz").unwrap()];
         let got = implementation("getQuery", "url_")(&arguments).unwrap();
-        let Value::Map(map) = got else { unreachable!("{got:?}") };
+        let Value::Map(map) = got else { panic!("{got:?}") };
         let entries: Vec<_> = map.iter().collect();
         let want = [("b", strings(&["1", "2"])), ("a", strings(&["x y"])), ("c", strings(&[""]))];
         assert_eq!(entries.len(), want.len());

@@ -7,27 +7,33 @@ use crate::ast::Literal;
 use super::token::TokenKind;
 
 /// The value of a literal token and the sign before it, or what is wrong with it.
-pub(super) fn value(kind: TokenKind, negative: bool, text: &str) -> Result<Literal, &'static str> {
+pub(super) fn parse_literal(
+    kind: TokenKind,
+    negative: bool,
+    text: &str,
+) -> Result<Literal, &'static str> {
     match kind {
-        TokenKind::Int => int(negative, text).ok_or("invalid int literal"),
-        TokenKind::Uint => uint(text).ok_or("invalid uint literal"),
-        TokenKind::Float => double(negative, text).ok_or("invalid double literal"),
-        TokenKind::String => string(text).map(|value| Literal::String(Arc::from(value))),
-        TokenKind::Bytes => bytes(text).map(|value| Literal::Bytes(Arc::from(value))),
+        TokenKind::Int => parse_int_literal(negative, text).ok_or("invalid int literal"),
+        TokenKind::Uint => parse_uint_literal(text).ok_or("invalid uint literal"),
+        TokenKind::Float => parse_double_literal(negative, text).ok_or("invalid double literal"),
+        TokenKind::String => {
+            parse_string_literal(text).map(|value| Literal::String(Arc::from(value)))
+        }
+        TokenKind::Bytes => parse_bytes_literal(text).map(|value| Literal::Bytes(Arc::from(value))),
         TokenKind::True => Ok(Literal::Bool(true)),
         TokenKind::False => Ok(Literal::Bool(false)),
         _ => Ok(Literal::Null),
     }
 }
 
-fn int(negative: bool, text: &str) -> Option<Literal> {
+fn parse_int_literal(negative: bool, text: &str) -> Option<Literal> {
     let (digits, radix) = digits_and_radix(text);
     let magnitude = i128::from_str_radix(digits, radix).ok()?;
     let value = if negative { -magnitude } else { magnitude };
     i64::try_from(value).ok().map(Literal::Int)
 }
 
-fn uint(text: &str) -> Option<Literal> {
+fn parse_uint_literal(text: &str) -> Option<Literal> {
     let (digits, radix) = digits_and_radix(text.trim_end_matches(['u', 'U']));
     u64::from_str_radix(digits, radix).ok().map(Literal::Uint)
 }
@@ -40,7 +46,7 @@ fn digits_and_radix(text: &str) -> (&str, u32) {
 }
 
 /// Too large a number is refused, too small a one is zero.
-fn double(negative: bool, text: &str) -> Option<Literal> {
+fn parse_double_literal(negative: bool, text: &str) -> Option<Literal> {
     let magnitude: f64 = text.parse().ok()?;
     if magnitude.is_infinite() {
         return None;
@@ -48,15 +54,15 @@ fn double(negative: bool, text: &str) -> Option<Literal> {
     Some(Literal::Double(if negative { -magnitude } else { magnitude }))
 }
 
-/// What an escape sequence or a character stands for.
-enum Piece {
+/// A character or byte of a string literal, after unescaping.
+enum LiteralChar {
     /// `\u0041` and plain characters.
     Char(char),
     /// `\x41` and `\101`: a code point in a string, a byte in bytes.
     Byte(u8),
 }
 
-fn string(text: &str) -> Result<String, &'static str> {
+fn parse_string_literal(text: &str) -> Result<String, &'static str> {
     let (body, raw) = unquote(text);
     let body = normalize_line_ends(body);
     if raw || !body.contains('\\') {
@@ -64,16 +70,16 @@ fn string(text: &str) -> Result<String, &'static str> {
     }
     let mut value = String::with_capacity(body.len());
     let mut rest = body.chars();
-    while let Some(piece) = next_piece(&mut rest)? {
+    while let Some(piece) = next_literal_char(&mut rest)? {
         match piece {
-            Piece::Char(c) => value.push(c),
-            Piece::Byte(byte) => value.push(char::from(byte)),
+            LiteralChar::Char(c) => value.push(c),
+            LiteralChar::Byte(byte) => value.push(char::from(byte)),
         }
     }
     Ok(value)
 }
 
-fn bytes(text: &str) -> Result<Vec<u8>, &'static str> {
+fn parse_bytes_literal(text: &str) -> Result<Vec<u8>, &'static str> {
     let (body, raw) = unquote(text.trim_start_matches(['b', 'B']));
     let body = normalize_line_ends(body);
     if raw || !body.contains('\\') {
@@ -87,11 +93,11 @@ fn bytes(text: &str) -> Result<Vec<u8>, &'static str> {
         if rest.as_str().starts_with("\\u") || rest.as_str().starts_with("\\U") {
             return Err("unable to unescape string");
         }
-        match next_piece(&mut rest)? {
-            Some(Piece::Char(c)) => {
+        match next_literal_char(&mut rest)? {
+            Some(LiteralChar::Char(c)) => {
                 value.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
             }
-            Some(Piece::Byte(byte)) => value.push(byte),
+            Some(LiteralChar::Byte(byte)) => value.push(byte),
             None => return Ok(value),
         }
     }
@@ -115,34 +121,34 @@ fn normalize_line_ends(text: &str) -> String {
 }
 
 /// The next character or escape sequence. The lexer has seen to it that sequences are complete.
-fn next_piece(rest: &mut std::str::Chars<'_>) -> Result<Option<Piece>, &'static str> {
+fn next_literal_char(rest: &mut std::str::Chars<'_>) -> Result<Option<LiteralChar>, &'static str> {
     let c = match rest.next() {
         None => return Ok(None),
         Some('\\') => rest.next().unwrap_or('\\'),
-        Some(c) => return Ok(Some(Piece::Char(c))),
+        Some(c) => return Ok(Some(LiteralChar::Char(c))),
     };
     let piece = match c {
-        'a' => Piece::Char('\x07'),
-        'b' => Piece::Char('\x08'),
-        'f' => Piece::Char('\x0c'),
-        'n' => Piece::Char('\n'),
-        'r' => Piece::Char('\r'),
-        't' => Piece::Char('\t'),
-        'v' => Piece::Char('\x0b'),
-        'x' | 'X' => Piece::Byte(number(rest, 2, 16, 0) as u8),
-        '0'..='3' => Piece::Byte(number(rest, 2, 8, c.to_digit(8).unwrap_or(0)) as u8),
-        'u' => code_point(number(rest, 4, 16, 0))?,
-        'U' => code_point(number(rest, 8, 16, 0))?,
-        other => Piece::Char(other),
+        'a' => LiteralChar::Char('\x07'),
+        'b' => LiteralChar::Char('\x08'),
+        'f' => LiteralChar::Char('\x0c'),
+        'n' => LiteralChar::Char('\n'),
+        'r' => LiteralChar::Char('\r'),
+        't' => LiteralChar::Char('\t'),
+        'v' => LiteralChar::Char('\x0b'),
+        'x' | 'X' => LiteralChar::Byte(read_digits(rest, 2, 16, 0) as u8),
+        '0'..='3' => LiteralChar::Byte(read_digits(rest, 2, 8, c.to_digit(8).unwrap_or(0)) as u8),
+        'u' => to_literal_char(read_digits(rest, 4, 16, 0))?,
+        'U' => to_literal_char(read_digits(rest, 8, 16, 0))?,
+        other => LiteralChar::Char(other),
     };
     Ok(Some(piece))
 }
 
-fn number(rest: &mut std::str::Chars<'_>, n_digits: usize, radix: u32, first: u32) -> u32 {
+fn read_digits(rest: &mut std::str::Chars<'_>, n_digits: usize, radix: u32, first: u32) -> u32 {
     let digits = rest.take(n_digits).filter_map(|c| c.to_digit(radix));
     digits.fold(first, |value, digit| value.wrapping_mul(radix) + digit)
 }
 
-fn code_point(value: u32) -> Result<Piece, &'static str> {
-    char::from_u32(value).map(Piece::Char).ok_or("invalid unicode code point")
+fn to_literal_char(value: u32) -> Result<LiteralChar, &'static str> {
+    char::from_u32(value).map(LiteralChar::Char).ok_or("invalid unicode code point")
 }

@@ -1,22 +1,22 @@
-//! From text to tree: lexer, parser, macros.
+//! Parsing: lexer, grammar and macro expansion.
 //!
-//! The text goes through three steps: [`lex`] finds tokens, [`grammar`] finds the structure and
-//! gets over errors ([`recover`]), and [`build`] makes the tree, with [`macros`] expanded. Errors
+//! The text goes through three steps: [`lexer`] finds tokens, [`grammar`] finds the structure and
+//! gets over errors ([`error_recovery`]), and [`ast_builder`] makes the tree, with [`macros`] expanded. Errors
 //! of all steps are reported together, in the words of cel-go and as many of them.
 
 use crate::ast::Ast;
-use crate::budget::Budget;
-use crate::issue::Issues;
+use crate::compile_budget::CompileBudget;
+use crate::issues::Issues;
 
-mod build;
+mod ast_builder;
+mod error_recovery;
 mod grammar;
-mod lex;
+mod lexer;
 mod literal;
 mod macros;
-mod nodes;
-mod recover;
-mod report;
-mod syntax;
+mod node_arena;
+mod parse_issues;
+mod syntax_tree;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -44,29 +44,30 @@ const NODES_MAX: usize = 200_000;
 /// The most syntax errors that are reported before the text is given up. cel-go's limit.
 const SYNTAX_ERRORS_MAX: usize = 100;
 
-/// How often the parser tries to go on after an error. cel-go's limit.
+/// The most recoveries of the parser after errors. cel-go's limit.
 const RECOVERIES_MAX: usize = 30;
 
 /// The most tokens that are skipped to go on after one error. cel-go's limit.
 const RECOVERY_TOKENS_MAX: usize = 256;
 
 /// Parses an expression. The macros are all those that Kubernetes enables.
-pub(crate) fn parse(source: &str, budget: &mut Budget) -> Result<Ast, Issues> {
+pub(crate) fn parse(source: &str, budget: &mut CompileBudget) -> Result<Ast, Issues> {
     let n_code_points = source.chars().count();
     if n_code_points > SOURCE_CODE_POINTS_MAX {
-        let mut reports = report::Reports::default();
-        reports.limit(format!(
+        let mut issues = parse_issues::ParseIssues::default();
+        issues.report_limit(format!(
             "expression code point size exceeds limit: size: {n_code_points}, \
              limit {SOURCE_CODE_POINTS_MAX}"
         ));
         // The text is too long to be kept, and the message points at no part of it.
-        return Err(reports.into_issues(""));
+        return Err(issues.into_issues(""));
     }
-    let (parsed, mut reports) = grammar::parse(source);
-    let ast = parsed
-        .and_then(|(tree, root)| build::build(source, &tree, root, &mut reports, budget).ok());
+    let (parsed, mut issues) = grammar::parse_syntax(source);
+    let ast = parsed.and_then(|(tree, root)| {
+        ast_builder::build_ast(source, &tree, root, &mut issues, budget).ok()
+    });
     match ast {
-        Some(ast) if reports.is_empty() => Ok(ast),
-        _ => Err(reports.into_issues(source)),
+        Some(ast) if issues.is_empty() => Ok(ast),
+        _ => Err(issues.into_issues(source)),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a token is.
+/// The kinds of tokens.
 ///
 /// The order is that of the grammar that cel-go generates its parser from: error messages list
 /// the tokens that would have been right in this order.
@@ -88,7 +88,7 @@ const KINDS: [TokenKind; 36] = [
 ];
 
 impl TokenKind {
-    /// How messages name the token.
+    /// The name of the token in error messages.
     fn name(self) -> &'static str {
         match self {
             Self::Eof => "<EOF>",
@@ -145,7 +145,7 @@ pub(super) struct Token {
 
 impl Token {
     /// The text as written. `source` is the text the token was read from.
-    pub(super) fn text<'s>(&self, source: &'s str) -> &'s str {
+    pub(super) fn source_text<'s>(&self, source: &'s str) -> &'s str {
         source.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
 }
@@ -160,7 +160,7 @@ impl TokenSet {
     /// Not a token: the rule may end here, and what follows is for its caller to say.
     pub(super) const RULE_END: Self = Self(1 << 63);
 
-    pub(super) const fn of(kinds: &[TokenKind]) -> Self {
+    pub(super) const fn from_kinds(kinds: &[TokenKind]) -> Self {
         let mut bits = 0;
         let mut n = 0;
         while n < kinds.len() {

@@ -1,55 +1,57 @@
-//! From a checked tree to the compiled form.
+//! Compiles a checked AST to the intermediate representation.
 //!
 //! Constant lists, maps and conversions are folded; a conversion that fails makes the whole
 //! expression unusable, as it does in Kubernetes.
 
-mod fold;
+mod plan_comprehension;
 
 use std::sync::Arc;
 
-use crate::ast::{Ast, Kind, Literal, MapEntry, NodeId, StructField};
-use crate::budget::Budget;
-use crate::check::{Checked, Reference};
+use crate::ast::{Ast, ExprKind, Literal, MapEntry, NodeId, StructField};
+use crate::check::{CheckedAst, ResolvedReference};
+use crate::compile_budget::CompileBudget;
 use crate::environment::Environment;
-use crate::function::{Failure, Function, Overload};
+use crate::fast_path::with_fast_path;
+use crate::function::{EvalError, Function, Overload};
 use crate::ir::{
-    Attr, Call, Conditional, ConstantSet, Dispatch, Entry, Expr, Key, MessageExpr, Qualifier,
-    RegexCall, RegexKind, Root, Target,
+    Attribute, AttributeRoot, CallExpr, CompiledExpr, ConditionalExpr, ConstantSet, MapEntryExpr,
+    MessageExpr, OverloadDispatch, Qualifier, QualifierKey, RegexCall, RegexFunction,
+    ResolvedOverload,
 };
-use crate::message::Message;
-use crate::quick::quick;
-use crate::ty::Type;
+use crate::program::ProgramError;
+use crate::static_type::Type;
 use crate::value::{Bytes, Map, OwnedMap, Str, Value};
+use crate::well_known_message::WellKnownMessage;
 
 /// Lists of text up to this length are searched, longer ones are hashed.
 const FEW_STRINGS_MAX: usize = 8;
 
 /// A compiled expression and the number of local variables it needs.
 pub(crate) struct Plan {
-    pub(crate) expr: Expr,
-    pub(crate) slots: usize,
+    pub(crate) expr: CompiledExpr,
+    pub(crate) n_slots: usize,
 }
 
-/// Compiles a checked tree from a node on that names no variable of a macro around it. The error is
-/// why no program can be made of it.
-pub(crate) fn plan(
-    checked: &Checked,
+/// Compiles the subtree of a node that refers to no variable of an enclosing macro. The error is the
+/// message about a constant that can not be folded.
+pub(crate) fn plan_expression(
+    checked: &CheckedAst,
     id: NodeId,
     env: &Environment,
-    budget: &mut Budget,
-) -> Result<Plan, String> {
-    let mut planner = Planner { checked, env, locals: Vec::new(), slots: 0, budget };
-    let expr = planner.expr(id)?;
-    Ok(Plan { expr, slots: planner.slots })
+    budget: &mut CompileBudget,
+) -> Result<Plan, ProgramError> {
+    let mut planner = Planner { checked, env, local_slots: Vec::new(), n_slots: 0, budget };
+    let expr = planner.plan_node(id)?;
+    Ok(Plan { expr, n_slots: planner.n_slots })
 }
 
 struct Planner<'c> {
-    checked: &'c Checked,
+    checked: &'c CheckedAst,
     env: &'c Environment,
     /// Local variables in scope and their slots, innermost last.
-    locals: Vec<(Arc<str>, usize)>,
-    slots: usize,
-    budget: &'c mut Budget,
+    local_slots: Vec<(Arc<str>, usize)>,
+    n_slots: usize,
+    budget: &'c mut CompileBudget,
 }
 
 impl<'c> Planner<'c> {
@@ -57,316 +59,365 @@ impl<'c> Planner<'c> {
         &self.checked.ast
     }
 
-    fn expr(&mut self, id: NodeId) -> Result<Expr, String> {
+    fn plan_node(&mut self, id: NodeId) -> Result<CompiledExpr, ProgramError> {
         match self.ast().kind(id) {
-            Kind::Literal(literal) => Ok(Expr::Const(literal_value(literal))),
-            Kind::Ident(_) => self.reference(id),
-            Kind::Select { operand, field, test_only } => {
-                if self.checked.reference(id).is_some() {
-                    return self.reference(id);
+            ExprKind::Literal(literal) => Ok(CompiledExpr::Const(literal_value(literal))),
+            ExprKind::Ident(_) => self.plan_reference(id),
+            ExprKind::Select { operand, field, test_only } => {
+                if self.checked.reference_of_node(id).is_some() {
+                    return self.plan_reference(id);
                 }
-                self.select(*operand, field, *test_only)
+                self.plan_select(*operand, field, *test_only)
             }
-            Kind::Call { target, function, args } => self.call(id, *target, function, args),
-            Kind::List { elements, optional } => self.list(elements, optional),
-            Kind::Map { entries } => self.map(entries),
-            Kind::Struct { name, fields } => self.message(name, fields),
-            Kind::Comprehension(comprehension) => self.comprehension(comprehension),
+            ExprKind::Call { target, function, args } => {
+                self.plan_call(id, *target, function, args)
+            }
+            ExprKind::List { elements, optional } => self.plan_list(elements, optional),
+            ExprKind::Map { entries } => self.plan_map(entries),
+            ExprKind::Struct { name, fields } => self.plan_message(name, fields),
+            ExprKind::Comprehension(comprehension) => self.plan_comprehension(comprehension),
         }
     }
 
-    fn reference(&self, id: NodeId) -> Result<Expr, String> {
-        // A variable that holds a type is taken for the name of one.
-        if let (Some(Reference::Local(name)), Type::Type(_)) =
-            (self.checked.reference(id), self.checked.ty(id))
+    fn plan_reference(&self, id: NodeId) -> Result<CompiledExpr, ProgramError> {
+        // A variable whose type is `type` is treated as a type name.
+        if let (Some(ResolvedReference::Local(name)), Type::Type(_)) =
+            (self.checked.reference_of_node(id), self.checked.type_of_node(id))
         {
-            return Err(format!("reference to undefined type: {name}"));
+            return Err(format!("reference to undefined type: {name}").into());
         }
-        let root = match self.checked.reference(id) {
-            Some(Reference::Variable(index)) => Root::Variable(*index),
-            Some(Reference::Local(name)) => {
-                let slot = self.locals.iter().rev().find(|(local, _)| local == name);
-                Root::Slot(slot.ok_or_else(|| format!("no such attribute(s): {name}"))?.1)
+        let root = match self.checked.reference_of_node(id) {
+            Some(ResolvedReference::Variable(index)) => AttributeRoot::Variable(*index),
+            Some(ResolvedReference::Local(name)) => {
+                let slot = self.local_slots.iter().rev().find(|(local, _)| local == name);
+                AttributeRoot::Slot(slot.ok_or_else(|| format!("no such attribute(s): {name}"))?.1)
             }
-            Some(Reference::Type(name)) => {
-                let value = self.env.type_value(name);
+            Some(ResolvedReference::Type(name)) => {
+                let value = self.env.find_type_value(name);
                 let value = value.ok_or_else(|| format!("reference to undefined type: {name}"))?;
-                return Ok(Expr::Const(Value::Type(value)));
+                return Ok(CompiledExpr::Const(Value::Type(value)));
             }
-            Some(Reference::Constant(value)) => return Ok(Expr::Const(Value::Int(*value))),
-            Some(Reference::Function { .. }) | None => return Err("unresolved name".to_owned()),
+            Some(ResolvedReference::Constant(value)) => {
+                return Ok(CompiledExpr::Const(Value::Int(*value)));
+            }
+            Some(ResolvedReference::Function { .. }) | None => {
+                return Err("unresolved name".into());
+            }
         };
-        Ok(Expr::Attr(Attr { root, qualifiers: Vec::new() }))
+        Ok(CompiledExpr::Attr(Attribute { root, qualifiers: Vec::new() }))
     }
 
-    fn select(&mut self, operand: NodeId, field: &Arc<str>, test: bool) -> Result<Expr, String> {
-        let base = self.expr(operand)?;
-        let key = self.field_key(operand, field);
-        let attr = qualified(base, Qualifier { key, optional: false });
-        Ok(if test { quick(Expr::Has(attr)) } else { Expr::Attr(attr) })
+    fn plan_select(
+        &mut self,
+        operand: NodeId,
+        field: &Arc<str>,
+        test: bool,
+    ) -> Result<CompiledExpr, ProgramError> {
+        let base = self.plan_node(operand)?;
+        let key = self.field_qualifier_key(operand, field);
+        let attr = with_qualifier(base, Qualifier { key, optional: false });
+        Ok(if test { with_fast_path(CompiledExpr::Has(attr)) } else { CompiledExpr::Attr(attr) })
     }
 
-    /// A field by number when the record's type is known, else by name.
-    fn field_key(&self, operand: NodeId, field: &Arc<str>) -> Key {
-        let ty = match self.checked.ty(operand) {
+    /// A field by index if the record type is known, otherwise by name.
+    fn field_qualifier_key(&self, operand: NodeId, field: &Arc<str>) -> QualifierKey {
+        let ty = match self.checked.type_of_node(operand) {
             Type::Optional(inner) => inner,
             other => other,
         };
         if let Type::Object(object) = ty
             && let Some((index, _)) = object.field(field)
         {
-            return Key::Field { index, name: Arc::clone(field) };
+            return QualifierKey::Field { index, name: Arc::clone(field) };
         }
-        Key::Name(Arc::clone(field))
+        QualifierKey::Name(Arc::clone(field))
     }
 
-    fn call(
+    fn plan_call(
         &mut self,
         id: NodeId,
         target: Option<NodeId>,
         function: &str,
         args: &[NodeId],
-    ) -> Result<Expr, String> {
+    ) -> Result<CompiledExpr, ProgramError> {
         if function == "_?._" {
-            return self.optional_select(args);
+            return self.plan_optional_select(args);
         }
-        let Some(Reference::Function { name, overloads, namespaced }) = self.checked.reference(id)
+        let Some(ResolvedReference::Function { name, overloads, namespaced }) =
+            self.checked.reference_of_node(id)
         else {
-            return Err(format!("no such overload: {function}"));
+            return Err(format!("no such overload: {function}").into());
         };
         let target = if *namespaced { None } else { target };
         match *name {
-            "_&&_" | "_||_" => return self.logic(name, args),
-            "_?_:_" => return self.conditional(args),
-            "_[_]" | "_[?_]" => return self.index(args, *name == "_[?_]"),
+            "_&&_" | "_||_" => return self.plan_logical_operator(name, args),
+            "_?_:_" => return self.plan_conditional(args),
+            "_[_]" | "_[?_]" => return self.plan_index(args, *name == "_[?_]"),
             _ => {}
         }
         let ids: Vec<NodeId> = target.iter().chain(args).copied().collect();
-        let args = ids.iter().map(|&arg| self.expr(arg)).collect::<Result<Vec<_>, _>>()?;
-        match (*name, <[Expr; 2]>::try_from(args)) {
+        let args = ids.iter().map(|&arg| self.plan_node(arg)).collect::<Result<Vec<_>, _>>()?;
+        match (*name, <[CompiledExpr; 2]>::try_from(args)) {
             ("_==_", Ok(sides)) => {
-                Ok(quick(Expr::Equal { sides: Box::new(sides), negated: false }))
+                Ok(with_fast_path(CompiledExpr::Equal { sides: Box::new(sides), negated: false }))
             }
-            ("_!=_", Ok(sides)) => Ok(quick(Expr::Equal { sides: Box::new(sides), negated: true })),
-            ("or", Ok(sides)) => Ok(Expr::OptionalOr { sides: Box::new(sides), unwrap: false }),
-            ("orValue", Ok(sides)) => Ok(Expr::OptionalOr { sides: Box::new(sides), unwrap: true }),
-            (name, Ok(sides)) => self.function(name, overloads, &ids, sides.into()),
+            ("_!=_", Ok(sides)) => {
+                Ok(with_fast_path(CompiledExpr::Equal { sides: Box::new(sides), negated: true }))
+            }
+            ("or", Ok(sides)) => {
+                Ok(CompiledExpr::OptionalOr { sides: Box::new(sides), unwrap: false })
+            }
+            ("orValue", Ok(sides)) => {
+                Ok(CompiledExpr::OptionalOr { sides: Box::new(sides), unwrap: true })
+            }
+            (name, Ok(sides)) => self.plan_function_call(name, overloads, &ids, sides.into()),
             ("!_", Err(args)) => match args.into_iter().next() {
-                Some(arg) => Ok(quick(Expr::Not(Box::new(arg)))),
-                None => Err("no such overload: !_()".to_owned()),
+                Some(arg) => Ok(with_fast_path(CompiledExpr::Not(Box::new(arg)))),
+                None => Err("no such overload: !_()".into()),
             },
-            (name, Err(args)) => self.function(name, overloads, &ids, args),
+            (name, Err(args)) => self.plan_function_call(name, overloads, &ids, args),
         }
     }
 
     /// Flattens nested `&&` or `||`: the order of evaluation and what is absorbed stay the same.
-    fn logic(&mut self, name: &str, args: &[NodeId]) -> Result<Expr, String> {
+    fn plan_logical_operator(
+        &mut self,
+        name: &str,
+        args: &[NodeId],
+    ) -> Result<CompiledExpr, ProgramError> {
         let mut terms = Vec::new();
         for &arg in args {
             let nested = matches!(
                 self.ast().kind(arg),
-                Kind::Call { target: None, function, .. } if **function == *name
+                ExprKind::Call { target: None, function, .. } if **function == *name
             );
-            match self.expr(arg)? {
-                Expr::And(inner) | Expr::Or(inner) if nested => terms.extend(inner),
-                Expr::Quick(quick) if nested => match quick.general {
-                    Expr::And(inner) | Expr::Or(inner) => terms.extend(inner),
+            match self.plan_node(arg)? {
+                CompiledExpr::And(inner) | CompiledExpr::Or(inner) if nested => terms.extend(inner),
+                CompiledExpr::Quick(quick) if nested => match quick.general_form {
+                    CompiledExpr::And(inner) | CompiledExpr::Or(inner) => terms.extend(inner),
                     other => terms.push(other),
                 },
                 other => terms.push(other),
             }
         }
         let terms = terms.into_boxed_slice();
-        Ok(quick(if name == "_&&_" { Expr::And(terms) } else { Expr::Or(terms) }))
+        Ok(with_fast_path(if name == "_&&_" {
+            CompiledExpr::And(terms)
+        } else {
+            CompiledExpr::Or(terms)
+        }))
     }
 
-    fn conditional(&mut self, args: &[NodeId]) -> Result<Expr, String> {
+    fn plan_conditional(&mut self, args: &[NodeId]) -> Result<CompiledExpr, ProgramError> {
         let [condition, then, otherwise] = args else {
-            return Err("no such overload: _?_:_".to_owned());
+            return Err("no such overload: _?_:_".into());
         };
-        let conditional = Conditional {
-            condition: self.expr(*condition)?,
-            then: into_attr(self.expr(*then)?),
-            otherwise: into_attr(self.expr(*otherwise)?),
+        let conditional = ConditionalExpr {
+            condition: self.plan_node(*condition)?,
+            then: into_attribute(self.plan_node(*then)?),
+            otherwise: into_attribute(self.plan_node(*otherwise)?),
         };
-        let root = Root::Conditional(Arc::new(conditional));
-        Ok(Expr::Attr(Attr { root, qualifiers: Vec::new() }))
+        let root = AttributeRoot::Conditional(Arc::new(conditional));
+        Ok(CompiledExpr::Attr(Attribute { root, qualifiers: Vec::new() }))
     }
 
-    fn index(&mut self, args: &[NodeId], optional: bool) -> Result<Expr, String> {
-        let [operand, index] = args else { return Err("no such overload: _[_]".to_owned()) };
-        let base = self.expr(*operand)?;
-        let key = match self.expr(*index)? {
-            Expr::Const(value @ (Value::Bool(_) | Value::Int(_) | Value::Uint(_))) => {
-                Key::Const(value)
+    fn plan_index(
+        &mut self,
+        args: &[NodeId],
+        optional: bool,
+    ) -> Result<CompiledExpr, ProgramError> {
+        let [operand, index] = args else { return Err("no such overload: _[_]".into()) };
+        let base = self.plan_node(*operand)?;
+        let key = match self.plan_node(*index)? {
+            CompiledExpr::Const(value @ (Value::Bool(_) | Value::Int(_) | Value::Uint(_))) => {
+                QualifierKey::Const(value)
             }
-            Expr::Const(Value::Double(value)) => Key::Const(Value::Double(value)),
-            Expr::Const(Value::String(text)) => Key::Name(text.as_str().into()),
-            Expr::Const(other) => {
-                return Err(format!("invalid qualifier type: {}", other.go_type_name()));
+            CompiledExpr::Const(Value::Double(value)) => QualifierKey::Const(Value::Double(value)),
+            CompiledExpr::Const(Value::String(text)) => QualifierKey::Name(text.as_str().into()),
+            CompiledExpr::Const(other) => {
+                return Err(format!("invalid qualifier type: {}", other.go_type_name()).into());
             }
-            other => Key::Computed(Arc::new(into_attr(other))),
+            other => QualifierKey::Computed(Arc::new(into_attribute(other))),
         };
-        Ok(Expr::Attr(qualified(base, Qualifier { key, optional })))
+        Ok(CompiledExpr::Attr(with_qualifier(base, Qualifier { key, optional })))
     }
 
-    fn optional_select(&mut self, args: &[NodeId]) -> Result<Expr, String> {
-        let [operand, field] = args else { return Err("no such overload: _?._".to_owned()) };
-        let Kind::Literal(Literal::String(name)) = self.ast().kind(*field) else {
-            return Err("no such overload: _?._".to_owned());
+    fn plan_optional_select(&mut self, args: &[NodeId]) -> Result<CompiledExpr, ProgramError> {
+        let [operand, field] = args else { return Err("no such overload: _?._".into()) };
+        let ExprKind::Literal(Literal::String(name)) = self.ast().kind(*field) else {
+            return Err("no such overload: _?._".into());
         };
-        let base = self.expr(*operand)?;
-        let key = self.field_key(*operand, name);
-        Ok(Expr::Attr(qualified(base, Qualifier { key, optional: true })))
+        let base = self.plan_node(*operand)?;
+        let key = self.field_qualifier_key(*operand, name);
+        Ok(CompiledExpr::Attr(with_qualifier(base, Qualifier { key, optional: true })))
     }
 
-    fn function(
+    fn plan_function_call(
         &mut self,
         name: &'static str,
         overloads: &[usize],
         ids: &[NodeId],
-        args: Vec<Expr>,
-    ) -> Result<Expr, String> {
+        args: Vec<CompiledExpr>,
+    ) -> Result<CompiledExpr, ProgramError> {
         let env = self.env;
         let function =
             env.functions().get(name).ok_or_else(|| format!("no such overload: {name}"))?;
-        let args = match self.specialized(name, overloads.len() == 1, args)? {
-            Ok(expr) => return Ok(quick(expr)),
+        let args = match self.specialize_call(name, overloads.len() == 1, args)? {
+            Ok(expr) => return Ok(with_fast_path(expr)),
             Err(args) => args,
         };
-        let call =
-            Call { name, dispatch: self.dispatch(function, overloads, ids), args: args.into() };
-        if !is_conversion(name) || call.args.len() != 1 || !matches!(call.args[0], Expr::Const(_)) {
-            return Ok(quick(Expr::Call(Box::new(call))));
+        let call = CallExpr {
+            name,
+            dispatch: self.choose_dispatch(function, overloads, ids),
+            args: args.into(),
+        };
+        if !is_conversion_function(name)
+            || call.args.len() != 1
+            || !matches!(call.args[0], CompiledExpr::Const(_))
+        {
+            return Ok(with_fast_path(CompiledExpr::Call(Box::new(call))));
         }
-        let folded = fold_constant(&call)?;
-        Ok(Expr::Const(folded))
+        let folded = fold_constant_call(&call)?;
+        Ok(CompiledExpr::Const(folded))
     }
 
-    /// Forms of a call that evaluate faster, or more lazily, than the call. Hands the arguments
-    /// back when there is none.
-    fn specialized(
+    /// Replaces a call by an equivalent expression that evaluates faster or lazily. Returns the
+    /// arguments if there is none.
+    fn specialize_call(
         &mut self,
         name: &str,
         resolved: bool,
-        args: Vec<Expr>,
-    ) -> Result<Result<Expr, Vec<Expr>>, String> {
+        args: Vec<CompiledExpr>,
+    ) -> Result<Result<CompiledExpr, Vec<CompiledExpr>>, ProgramError> {
         match name {
-            "@in" if resolved => Ok(membership(args)),
-            "_+_" => Ok(self.append(args)),
-            "cel.@mapInsert" => Ok(self.insert(args)),
-            "matches" => constant_regex(RegexKind::Matches, args, self.budget),
-            "find" => constant_regex(RegexKind::Find, args, self.budget),
-            "findAll" => constant_regex(RegexKind::FindAll, args, self.budget),
+            "@in" if resolved => Ok(specialize_membership(args)),
+            "_+_" => Ok(self.specialize_append(args)),
+            "cel.@mapInsert" => Ok(self.specialize_map_insert(args)),
+            "matches" => specialize_regex(RegexFunction::Matches, args, self.budget),
+            "find" => specialize_regex(RegexFunction::Find, args, self.budget),
+            "findAll" => specialize_regex(RegexFunction::FindAll, args, self.budget),
             _ => Ok(Err(args)),
         }
     }
 
-    fn dispatch(&self, function: &Function, overloads: &[usize], ids: &[NodeId]) -> Dispatch {
+    fn choose_dispatch(
+        &self,
+        function: &Function,
+        overloads: &[usize],
+        ids: &[NodeId],
+    ) -> OverloadDispatch {
         if let [only] = overloads
             && let Some(overload) = function.overloads.get(*only)
         {
-            let guarded = self.checked.is_loose
-                || ids
-                    .iter()
-                    .zip(&overload.params)
-                    .any(|(&id, param)| !is_certain(self.checked.ty(id), param));
-            return Dispatch::One { target: target_of(overload), guarded };
+            let guarded = self.checked.has_unsound_types
+                || ids.iter().zip(&overload.params).any(|(&id, param)| {
+                    !type_guarantees_match(self.checked.type_of_node(id), param)
+                });
+            return OverloadDispatch::One { target: to_resolved_overload(overload), guarded };
         }
         let candidates = function.overloads.iter().filter(|o| o.params.len() == ids.len());
-        Dispatch::Many(candidates.map(target_of).collect())
+        OverloadDispatch::Many(candidates.map(to_resolved_overload).collect())
     }
 
-    fn list(&mut self, elements: &[NodeId], optional: &[usize]) -> Result<Expr, String> {
-        let elements = elements.iter().map(|&e| self.expr(e)).collect::<Result<Vec<_>, _>>()?;
+    fn plan_list(
+        &mut self,
+        elements: &[NodeId],
+        optional: &[usize],
+    ) -> Result<CompiledExpr, ProgramError> {
+        let elements =
+            elements.iter().map(|&e| self.plan_node(e)).collect::<Result<Vec<_>, _>>()?;
         if optional.is_empty() {
-            if let Some(constants) = all_constant(&elements) {
-                return Ok(Expr::Const(Value::list(constants)));
+            if let Some(constants) = constant_elements(&elements) {
+                return Ok(CompiledExpr::Const(Value::list(constants)));
             }
-            return Ok(Expr::List { elements: elements.into(), optional: Box::default() });
+            return Ok(CompiledExpr::List { elements: elements.into(), optional: Box::default() });
         }
         let optional = (0..elements.len()).map(|index| optional.contains(&index)).collect();
-        Ok(Expr::List { elements: elements.into(), optional })
+        Ok(CompiledExpr::List { elements: elements.into(), optional })
     }
 
-    fn map(&mut self, entries: &[MapEntry]) -> Result<Expr, String> {
+    fn plan_map(&mut self, entries: &[MapEntry]) -> Result<CompiledExpr, ProgramError> {
         let mut planned = Vec::with_capacity(entries.len());
         for entry in entries {
-            planned.push(Entry {
-                key: self.expr(entry.key)?,
-                value: self.expr(entry.value)?,
+            planned.push(MapEntryExpr {
+                key: self.plan_node(entry.key)?,
+                value: self.plan_node(entry.value)?,
                 optional: entry.optional,
             });
         }
         Ok(match constant_map(&planned) {
-            Some(map) => Expr::Const(map),
-            None => Expr::Map(planned.into()),
+            Some(map) => CompiledExpr::Const(map),
+            None => CompiledExpr::Map(planned.into()),
         })
     }
 
-    fn message(&mut self, name: &Arc<str>, fields: &[StructField]) -> Result<Expr, String> {
+    fn plan_message(
+        &mut self,
+        name: &Arc<str>,
+        fields: &[StructField],
+    ) -> Result<CompiledExpr, ProgramError> {
         let full: Arc<str> = name.strip_prefix('.').unwrap_or(name).into();
         let fields = fields
             .iter()
-            .map(|f| Ok((Arc::clone(&f.name), self.expr(f.value)?, f.optional)))
-            .collect::<Result<_, String>>()?;
-        let message = Message::by_name(&full);
-        Ok(Expr::Message(Box::new(MessageExpr { message, name: full, fields })))
+            .map(|f| Ok((Arc::clone(&f.name), self.plan_node(f.value)?, f.optional)))
+            .collect::<Result<_, ProgramError>>()?;
+        let message = WellKnownMessage::find_by_name(&full);
+        Ok(CompiledExpr::Message(Box::new(MessageExpr { message, name: full, fields })))
     }
 }
 
-fn target_of(overload: &Overload) -> Target {
-    Target {
+fn to_resolved_overload(overload: &Overload) -> ResolvedOverload {
+    ResolvedOverload {
         params: overload.params.clone().into(),
         cost: overload.cost,
         implementation: overload.implementation,
-        metered: overload.metered,
+        metered_implementation: overload.metered_implementation,
     }
 }
 
-/// Extends a path by one step. Steps after a conditional go to both of its branches.
-fn qualified(base: Expr, qualifier: Qualifier) -> Attr {
-    let mut attr = into_attr(base);
-    push(&mut attr, qualifier);
+/// Appends a qualifier to an attribute. For a conditional it is appended to both branches.
+fn with_qualifier(base: CompiledExpr, qualifier: Qualifier) -> Attribute {
+    let mut attr = into_attribute(base);
+    push_qualifier(&mut attr, qualifier);
     attr
 }
 
-fn push(attr: &mut Attr, qualifier: Qualifier) {
+fn push_qualifier(attr: &mut Attribute, qualifier: Qualifier) {
     match &mut attr.root {
-        Root::Conditional(conditional) => {
-            // The tree has just been made and nothing else holds it.
+        AttributeRoot::Conditional(conditional) => {
+            // The conditional was just created, so there is no other reference.
             if let Some(conditional) = Arc::get_mut(conditional) {
-                push(&mut conditional.then, qualifier.clone());
-                push(&mut conditional.otherwise, qualifier);
+                push_qualifier(&mut conditional.then, qualifier.clone());
+                push_qualifier(&mut conditional.otherwise, qualifier);
             }
         }
         _ => attr.qualifiers.push(qualifier),
     }
 }
 
-fn into_attr(expr: Expr) -> Attr {
+fn into_attribute(expr: CompiledExpr) -> Attribute {
     match expr {
-        Expr::Attr(attr) => attr,
-        other => Attr { root: Root::Value(Arc::new(other)), qualifiers: Vec::new() },
+        CompiledExpr::Attr(attr) => attr,
+        other => Attribute { root: AttributeRoot::Value(Arc::new(other)), qualifiers: Vec::new() },
     }
 }
 
-fn all_constant(elements: &[Expr]) -> Option<Vec<Value<'static>>> {
+fn constant_elements(elements: &[CompiledExpr]) -> Option<Vec<Value<'static>>> {
     elements
         .iter()
         .map(|element| match element {
-            Expr::Const(value) => Some(value.clone()),
+            CompiledExpr::Const(value) => Some(value.clone()),
             _ => None,
         })
         .collect()
 }
 
 /// The value of a map literal made of constants only.
-fn constant_map(entries: &[Entry]) -> Option<Value<'static>> {
+fn constant_map(entries: &[MapEntryExpr]) -> Option<Value<'static>> {
     let mut map = OwnedMap::new();
     for entry in entries {
         match (&entry.key, &entry.value) {
-            (Expr::Const(key), Expr::Const(value)) if !entry.optional => {
+            (CompiledExpr::Const(key), CompiledExpr::Const(value)) if !entry.optional => {
                 map.set(key.clone(), value.clone());
             }
             _ => return None,
@@ -375,17 +426,18 @@ fn constant_map(entries: &[Entry]) -> Option<Value<'static>> {
     Some(Value::Map(Map::owned(map)))
 }
 
-fn fold_constant(call: &Call) -> Result<Value<'static>, String> {
-    let Some(Expr::Const(argument)) = call.args.first() else {
-        return Err("no constant".to_owned());
+fn fold_constant_call(call: &CallExpr) -> Result<Value<'static>, ProgramError> {
+    let Some(CompiledExpr::Const(argument)) = call.args.first() else {
+        return Err("no constant".into());
     };
-    call.run(std::slice::from_ref(argument)).map_err(|failure: Failure| failure.to_string())
+    call.call_with_constants(std::slice::from_ref(argument))
+        .map_err(|failure: EvalError| failure.to_string().into())
 }
 
-fn membership(args: Vec<Expr>) -> Result<Expr, Vec<Expr>> {
-    let [_, Expr::Const(Value::List(list))] = &args[..] else { return Err(args) };
+fn specialize_membership(args: Vec<CompiledExpr>) -> Result<CompiledExpr, Vec<CompiledExpr>> {
+    let [_, CompiledExpr::Const(Value::List(list))] = &args[..] else { return Err(args) };
     if list.is_empty() {
-        return Ok(Expr::Const(Value::Bool(false)));
+        return Ok(CompiledExpr::Const(Value::Bool(false)));
     }
     let values: Vec<Value<'static>> = list.iter().collect();
     let scalar = |value: &Value<'_>| {
@@ -410,21 +462,21 @@ fn membership(args: Vec<Expr>) -> Result<Expr, Vec<Expr>> {
         None => ConstantSet::Values(values.into()),
     };
     match args.into_iter().next() {
-        Some(item) => Ok(Expr::Member { item: Box::new(item), set }),
+        Some(item) => Ok(CompiledExpr::Member { item: Box::new(item), set }),
         None => Err(Vec::new()),
     }
 }
 
-fn constant_regex(
-    kind: RegexKind,
-    args: Vec<Expr>,
-    budget: &mut Budget,
-) -> Result<Result<Expr, Vec<Expr>>, String> {
+fn specialize_regex(
+    kind: RegexFunction,
+    args: Vec<CompiledExpr>,
+    budget: &mut CompileBudget,
+) -> Result<Result<CompiledExpr, Vec<CompiledExpr>>, ProgramError> {
     let pattern: Arc<str> = match args.get(1) {
-        Some(Expr::Const(Value::String(text))) => text.as_str().into(),
+        Some(CompiledExpr::Const(Value::String(text))) => text.as_str().into(),
         _ => return Ok(Err(args)),
     };
-    let compiled = budget.pattern(&pattern).map_err(|error| error.to_string())?;
+    let compiled = budget.compile_pattern(&pattern).map_err(|error| error.to_string())?;
     let mut args = args.into_iter();
     let (Some(text), limit) = (args.next(), args.nth(1)) else { return Ok(Err(Vec::new())) };
     let call = RegexCall {
@@ -432,13 +484,13 @@ fn constant_regex(
         pattern: compiled,
         pattern_size: pattern.chars().count() as u64,
         text,
-        limit,
+        match_limit: limit,
     };
-    Ok(Ok(Expr::Regex(Box::new(call))))
+    Ok(Ok(CompiledExpr::Regex(Box::new(call))))
 }
 
-/// Functions that convert to a type; they are folded when their argument is constant.
-fn is_conversion(name: &str) -> bool {
+/// Whether the function is a type conversion, which is folded if its argument is constant.
+fn is_conversion_function(name: &str) -> bool {
     matches!(
         name,
         "bool"
@@ -455,14 +507,16 @@ fn is_conversion(name: &str) -> bool {
 }
 
 /// Whether a value of this static type always matches the parameter at run time.
-fn is_certain(ty: &Type, param: &Type) -> bool {
+fn type_guarantees_match(ty: &Type, param: &Type) -> bool {
     match (ty, param) {
         (_, Type::Dyn | Type::Param(_)) => true,
-        // Null goes where a message is wanted, and wrappers may hold null.
+        // Null matches message parameters, and wrappers may hold null.
         (Type::Dyn | Type::Error | Type::Null | Type::Wrapper(_), _) => false,
-        (Type::List(a), Type::List(b)) => is_certain(a, b),
-        (Type::Map(k1, v1), Type::Map(k2, v2)) => is_certain(k1, k2) && is_certain(v1, v2),
-        (Type::Optional(a), Type::Optional(b)) => is_certain(a, b),
+        (Type::List(a), Type::List(b)) => type_guarantees_match(a, b),
+        (Type::Map(k1, v1), Type::Map(k2, v2)) => {
+            type_guarantees_match(k1, k2) && type_guarantees_match(v1, v2)
+        }
+        (Type::Optional(a), Type::Optional(b)) => type_guarantees_match(a, b),
         (Type::Type(_), Type::Type(_)) => true,
         _ => ty == param,
     }

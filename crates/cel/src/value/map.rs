@@ -11,7 +11,7 @@ use super::{Cidr, List, Opaque, Str, TypeName, Value};
 /// A record that the host lends: fields by number, absent ones left out.
 ///
 /// The expression language sees it as a map with string keys.
-pub trait Record: fmt::Debug + Sync {
+pub trait RecordSource: fmt::Debug + Sync {
     /// The names of all fields, present or not, in the order of the record's
     /// [`ObjectType`](crate::ObjectType).
     fn field_names(&self) -> &'static [&'static str];
@@ -20,13 +20,13 @@ pub trait Record: fmt::Debug + Sync {
 
     /// Whether the field is present.
     #[inline]
-    fn has(&self, index: usize) -> bool {
+    fn has_field(&self, index: usize) -> bool {
         self.field(index).is_some()
     }
 
     /// The field as text, if that is what it is.
     #[inline]
-    fn text(&self, index: usize) -> Option<&str> {
+    fn text_field(&self, index: usize) -> Option<&str> {
         match self.field(index) {
             Some(Value::String(Str::Borrowed(text))) => Some(text),
             _ => None,
@@ -35,7 +35,7 @@ pub trait Record: fmt::Debug + Sync {
 
     /// The field as a list of texts, if that is what it is.
     #[inline]
-    fn texts(&self, index: usize) -> Option<&[String]> {
+    fn string_list_field(&self, index: usize) -> Option<&[String]> {
         match self.field(index) {
             Some(Value::List(List::Strings(texts))) => Some(texts),
             _ => None,
@@ -44,7 +44,7 @@ pub trait Record: fmt::Debug + Sync {
 
     /// The field as a record, if that is what it is.
     #[inline]
-    fn record(&self, index: usize) -> Option<&dyn Record> {
+    fn record_field(&self, index: usize) -> Option<&dyn RecordSource> {
         match self.field(index) {
             Some(Value::Map(Map::Record(record))) => Some(record),
             _ => None,
@@ -70,7 +70,7 @@ pub trait MapSource: fmt::Debug + Sync {
 #[derive(Debug, Clone)]
 pub enum Map<'a> {
     /// A record of the host.
-    Record(&'a dyn Record),
+    Record(&'a dyn RecordSource),
     /// A map of the host.
     Source(&'a dyn MapSource),
     /// A map made during the evaluation, or a constant.
@@ -84,14 +84,14 @@ const SEARCHED_MAX: usize = 16;
 #[derive(Debug, Clone, Default)]
 pub struct OwnedMap<'a> {
     entries: Vec<(Value<'a>, Value<'a>)>,
-    index: HashMap<Key<'a>, usize>,
+    index: HashMap<MapKey<'a>, usize>,
     /// The greatest depth that an entry has had.
     depth: u32,
 }
 
 /// A key: `1`, `1u` and `1.0` are the same one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Key<'a> {
+enum MapKey<'a> {
     Null,
     Bool(bool),
     Int(i64),
@@ -124,14 +124,14 @@ impl Hash for KeyText<'_> {
     }
 }
 
-impl<'a> Key<'a> {
+impl<'a> MapKey<'a> {
     /// The key that a value looks up; `None` when no key can equal it.
-    fn of(value: &Value<'a>) -> Option<Self> {
+    fn from_value(value: &Value<'a>) -> Option<Self> {
         match value {
             Value::Bool(b) => Some(Self::Bool(*b)),
             Value::Int(i) => Some(Self::Int(*i)),
             Value::Uint(u) => Some(i64::try_from(*u).map_or(Self::Uint(*u), Self::Int)),
-            Value::Double(d) => Self::of_double(*d),
+            Value::Double(d) => Self::from_double(*d),
             Value::String(text) => Some(Self::String(KeyText(text.clone()))),
             Value::Null => Some(Self::Null),
             Value::Duration(nanos) => Some(Self::Duration(*nanos)),
@@ -140,7 +140,7 @@ impl<'a> Key<'a> {
             Value::Opaque(opaque) => match &**opaque {
                 Opaque::Ip(ip) => Some(Self::Ip(*ip)),
                 Opaque::Cidr(cidr) => Some(Self::Cidr(*cidr)),
-                // The peer looks for these by their address, so that none equals another, or fails.
+                // cel-go compares these keys by address, so that no two are equal, or fails.
                 Opaque::Authorization(_)
                 | Opaque::Format(_)
                 | Opaque::Quantity(_)
@@ -151,7 +151,7 @@ impl<'a> Key<'a> {
         }
     }
 
-    fn of_double(d: f64) -> Option<Self> {
+    fn from_double(d: f64) -> Option<Self> {
         if d.is_nan() {
             return None;
         }
@@ -178,7 +178,7 @@ impl<'a> OwnedMap<'a> {
     /// Adds an entry. Returns false, and changes nothing, when the key is there already or can not
     /// be a key.
     pub fn insert(&mut self, key: Value<'a>, value: Value<'a>) -> bool {
-        let Some(k) = Key::of(&key) else { return false };
+        let Some(k) = MapKey::from_value(&key) else { return false };
         if self.index.contains_key(&k) {
             return false;
         }
@@ -190,7 +190,7 @@ impl<'a> OwnedMap<'a> {
     /// Adds an entry, or replaces the value of the one that has this key. An entry whose key can
     /// not be looked up is only counted and walked over.
     pub fn set(&mut self, key: Value<'a>, value: Value<'a>) {
-        let Some(k) = Key::of(&key) else {
+        let Some(k) = MapKey::from_value(&key) else {
             self.push(key, value);
             return;
         };
@@ -217,7 +217,9 @@ impl<'a> OwnedMap<'a> {
 
     /// Removes an entry, if there is one.
     pub fn remove(&mut self, key: &Value<'a>) {
-        let Some(position) = Key::of(key).and_then(|k| self.index.remove(&k)) else { return };
+        let Some(position) = MapKey::from_value(key).and_then(|k| self.index.remove(&k)) else {
+            return;
+        };
         self.entries.remove(position);
         for later in self.index.values_mut().filter(|p| **p > position) {
             *later -= 1;
@@ -226,7 +228,7 @@ impl<'a> OwnedMap<'a> {
 
     /// The value at `key`.
     pub fn get(&self, key: &Value<'a>) -> Option<Value<'a>> {
-        let position = *self.index.get(&Key::of(key)?)?;
+        let position = *self.index.get(&MapKey::from_value(key)?)?;
         self.entries.get(position).map(|(_, value)| value.clone())
     }
 
@@ -239,7 +241,7 @@ impl<'a> OwnedMap<'a> {
             let (_, value) = self.entries.iter().find(|(k, _)| is_key(k))?;
             return Some(value.clone());
         }
-        let position = *self.index.get(&Key::String(KeyText(Str::Owned(key.into()))))?;
+        let position = *self.index.get(&MapKey::String(KeyText(Str::Owned(key.into()))))?;
         self.entries.get(position).map(|(_, value)| value.clone())
     }
 
@@ -275,7 +277,7 @@ impl<'a> Map<'a> {
     pub fn get_str(&self, key: &str) -> Option<Value<'a>> {
         match self {
             Self::Record(record) => {
-                let record: &'a dyn Record = *record;
+                let record: &'a dyn RecordSource = *record;
                 let index = record.field_names().iter().position(|name| *name == key)?;
                 record.field(index)
             }
@@ -300,7 +302,7 @@ impl<'a> Map<'a> {
     pub fn iter(&self) -> Box<dyn Iterator<Item = (Value<'a>, Value<'a>)> + '_> {
         match self {
             Self::Record(record) => {
-                let record: &'a dyn Record = *record;
+                let record: &'a dyn RecordSource = *record;
                 let fields = record.field_names().iter().enumerate();
                 Box::new(fields.filter_map(move |(index, name)| {
                     Some((Value::string(name), record.field(index)?))

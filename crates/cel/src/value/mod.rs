@@ -1,20 +1,20 @@
 //! Values at run time. They borrow the host's data and the program's constants wherever possible.
 
-mod compare;
+mod comparison;
+mod display;
 mod list;
 mod map;
 mod opaque;
-mod show;
-mod text;
+mod str_and_bytes;
 mod timestamp;
 
 use std::sync::Arc;
 
-pub(crate) use compare::Equality;
+pub(crate) use comparison::Equality;
 pub use list::{List, ListSource, OwnedList};
-pub use map::{Map, MapSource, OwnedMap, Record};
-pub use opaque::{Authorization, Authorizer, Cidr, NamedFormat, Opaque, Quantity, Semver};
-pub use text::{Bytes, Str};
+pub use map::{Map, MapSource, OwnedMap, RecordSource};
+pub use opaque::{AuthorizationValue, Authorizer, Cidr, NamedFormat, Opaque, Quantity, Semver};
+pub use str_and_bytes::{Bytes, Str};
 pub(crate) use timestamp::WallTime;
 pub use timestamp::{Timestamp, TimestampError};
 
@@ -106,7 +106,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// How deep lists, maps and optional values made during the evaluation are nested in each
+    /// The nesting depth of lists, maps and optional values that the evaluation created within each
     /// other; 0 for everything else.
     pub fn depth(&self) -> u32 {
         match self {

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 
 use go_compat::Url;
 
-pub use authorization::{Authorization, Authorizer};
+pub use authorization::{AuthorizationValue, Authorizer};
 pub use cidr::Cidr;
 pub use named_format::NamedFormat;
 pub use quantity::Quantity;
@@ -21,7 +21,7 @@ pub use semver::Semver;
 #[derive(Debug, Clone)]
 pub enum Opaque {
     /// An authorizer, a question for it, or its answer.
-    Authorization(Authorization),
+    Authorization(AuthorizationValue),
     /// A network: an address and the length of its prefix.
     Cidr(Cidr),
     /// One of the named string formats.
@@ -63,11 +63,11 @@ impl Opaque {
         }
     }
 
-    /// What cost counts as the size, if the type has one: the octets of an address, or of as much
+    /// The size that the cost counts, if the type has one: the bytes of an address, or of as much
     /// of it as the prefix covers. The function `size()` does not take these values.
     pub fn size(&self) -> Option<u64> {
         match self {
-            Self::Cidr(cidr) => Some(u64::from(cidr.bits()).div_ceil(8)),
+            Self::Cidr(cidr) => Some(u64::from(cidr.prefix_bits()).div_ceil(8)),
             Self::Ip(IpAddr::V4(_)) => Some(4),
             Self::Ip(IpAddr::V6(_)) => Some(16),
             Self::Authorization(_)
@@ -97,7 +97,7 @@ impl Opaque {
             (Self::Cidr(a), Self::Cidr(b)) => Some(a == b),
             (Self::Format(a), Self::Format(b)) => Some(a == b),
             (Self::Ip(a), Self::Ip(b)) => Some(a == b),
-            (Self::Quantity(_), Self::Quantity(b)) if b.is_computed() => None,
+            (Self::Quantity(_), Self::Quantity(b)) if b.is_arithmetic_result() => None,
             (Self::Quantity(a), Self::Quantity(b)) => Some(a.compare(b).is_eq()),
             (Self::Semver(a), Self::Semver(b)) => Some(a == b),
             (Self::Url(a), Self::Url(b)) => Some(a == b || a.to_string() == b.to_string()),

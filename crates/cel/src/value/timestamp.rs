@@ -5,7 +5,7 @@ mod rfc3339;
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
-use crate::function::Failure;
+use crate::function::EvalError;
 pub use rfc3339::TimestampError;
 
 /// A point in time, to the nanosecond.
@@ -53,19 +53,19 @@ impl Timestamp {
 
     /// The moment that many seconds after the start of 1970 in UTC, if it is in range.
     pub fn from_unix(seconds: i64) -> Option<Self> {
-        Self { seconds, nanos: 0, offset: 0 }.in_range()
+        Self { seconds, nanos: 0, offset: 0 }.check_timestamp_range()
     }
 
     /// The moment that many seconds and nanoseconds after the start of 1970 in UTC, in range or
     /// not; `None` when the seconds can not be counted.
-    pub fn from_parts(seconds: i64, nanos: i32) -> Option<Self> {
+    pub fn from_unix_parts(seconds: i64, nanos: i32) -> Option<Self> {
         let nanos = i64::from(nanos);
         let seconds = seconds.checked_add(nanos.div_euclid(NANOS_PER_SECOND))?;
         let nanos = u32::try_from(nanos.rem_euclid(NANOS_PER_SECOND)).ok()?;
         Some(Self { seconds, nanos, offset: 0 })
     }
 
-    fn in_range(self) -> Option<Self> {
+    fn check_timestamp_range(self) -> Option<Self> {
         (Self::SECONDS_MIN..=Self::SECONDS_MAX).contains(&self.seconds).then_some(self)
     }
 
@@ -86,22 +86,22 @@ impl Timestamp {
     }
 
     /// The moment that many nanoseconds later, or earlier if negative.
-    pub(crate) fn checked_add(self, nanos: i64) -> Result<Self, Failure> {
+    pub(crate) fn checked_add(self, nanos: i64) -> Result<Self, EvalError> {
         let nanos = i128::from(self.nanos) + i128::from(nanos);
         let seconds = i128::from(self.seconds) + nanos.div_euclid(NANOS_PER_SECOND.into());
         let nanos = nanos.rem_euclid(NANOS_PER_SECOND.into());
         let (Ok(seconds), Ok(nanos)) = (i64::try_from(seconds), u32::try_from(nanos)) else {
-            return Err(Failure::new("integer overflow"));
+            return Err(EvalError::new("integer overflow"));
         };
         let sum = Self { seconds, nanos, offset: self.offset };
-        sum.in_range().ok_or_else(|| Failure::new("timestamp overflow"))
+        sum.check_timestamp_range().ok_or_else(|| EvalError::new("timestamp overflow"))
     }
 
     /// The nanoseconds from `earlier` to this moment, if they can be counted.
     ///
     /// As in cel-go the whole seconds must be countable by themselves, so a span within a second
     /// of the limit may fail though its sum would fit.
-    pub(crate) fn since(&self, earlier: &Self) -> Option<i64> {
+    pub(crate) fn nanos_since(&self, earlier: &Self) -> Option<i64> {
         self.seconds
             .checked_sub(earlier.seconds)?
             .checked_mul(NANOS_PER_SECOND)?
@@ -110,7 +110,7 @@ impl Timestamp {
 
     /// Calendar and clock at a place that is `offset` seconds east of UTC.
     pub(crate) fn wall_time(&self, offset: i64) -> WallTime {
-        WallTime::from_seconds(self.seconds.saturating_add(offset))
+        WallTime::from_wall_seconds(self.seconds.saturating_add(offset))
     }
 }
 
@@ -148,7 +148,7 @@ const DAYS_FROM_MARCH_0: i64 = 719_468;
 
 impl WallTime {
     /// From seconds since 1970-01-01T00:00:00 on the wall.
-    fn from_seconds(seconds: i64) -> Self {
+    fn from_wall_seconds(seconds: i64) -> Self {
         let days = seconds.div_euclid(SECONDS_PER_DAY);
         let within_day = seconds.rem_euclid(SECONDS_PER_DAY);
 

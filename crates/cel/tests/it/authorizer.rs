@@ -4,8 +4,9 @@
 //! those of Kubernetes; only what an expression would ask beyond its cost limit is not asked here.
 
 use cel::{
-    Authorization, Authorizer, COST_LIMIT, CheckTarget, Decision, Decisions, Environment, Failure,
-    Map, ObjectType, OwnedMap, Question, ResourceTarget, ServiceAccount, Type, Value,
+    AuthorizationValue, Authorizer, AuthorizerCheck, AuthorizerDecision, COST_LIMIT, CheckTarget,
+    Environment, EvalError, KnownDecisions, Map, ObjectType, OwnedMap, ResourceTarget,
+    ServiceAccount, Type, Value,
 };
 use serde_json::{Value as Json, json};
 
@@ -25,8 +26,8 @@ fn declarations() -> Vec<(&'static str, Type)> {
         ("oldObject", Type::Dyn),
         ("namespaceObject", object("kubernetes.Namespace", vec![("metadata", metadata)])),
         ("request", object("kubernetes.AdmissionRequest", request)),
-        ("authorizer", Type::Opaque(Authorization::AUTHORIZER)),
-        ("authorizer.requestResource", Type::Opaque(Authorization::RESOURCE_CHECK)),
+        ("authorizer", Type::Opaque(AuthorizationValue::AUTHORIZER)),
+        ("authorizer.requestResource", Type::Opaque(AuthorizationValue::RESOURCE_CHECK)),
     ]
 }
 
@@ -45,7 +46,7 @@ fn value(json: &Json) -> Value<'static> {
 }
 
 /// What the expressions are about: ana creates a scale of the deployment web in the namespace shop.
-fn variables(decisions: &Decisions) -> [Value<'static>; 6] {
+fn variables(decisions: &KnownDecisions) -> [Value<'static>; 6] {
     let object = json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
         "metadata": {"name": "web", "namespace": "shop"},
@@ -68,7 +69,7 @@ fn variables(decisions: &Decisions) -> [Value<'static>; 6] {
 }
 
 /// The verb says how it is decided.
-fn decide(question: &Question) -> Decision {
+fn decide(question: &AuthorizerCheck) -> AuthorizerDecision {
     let verb = &*question.verb;
     let error = verb.starts_with("err").then(|| format!("broken: {verb}").into());
     let (is_allowed, reason) = if verb.ends_with("deny") {
@@ -78,12 +79,12 @@ fn decide(question: &Question) -> Decision {
     } else {
         (true, format!("allowed {verb}").into())
     };
-    Decision { is_allowed, reason, error }
+    AuthorizerDecision { is_allowed, reason, error }
 }
 
 /// A question as lines show it.
-fn shown(question: &Question) -> Json {
-    let user = question.account.as_ref().map(|ServiceAccount { namespace, name }| {
+fn shown(question: &AuthorizerCheck) -> Json {
+    let user = question.service_account.as_ref().map(|ServiceAccount { namespace, name }| {
         format!("system:serviceaccount:{namespace}:{name}")
     });
     let members = match &question.target {
@@ -132,13 +133,13 @@ fn answer(expr: &str, environment: &Environment) -> Json {
         }
     };
     let mut line = json!({"expr": expr, "type": checked.output_type().runtime_name()});
-    let program = checked.program().unwrap();
-    let (mut decisions, mut asked) = (Decisions::default(), Vec::new());
+    let program = checked.into_program().unwrap();
+    let (mut decisions, mut asked) = (KnownDecisions::default(), Vec::new());
     loop {
         let variables = variables(&decisions);
         let evaluation = program.evaluate(&variables, COST_LIMIT);
         match evaluation.result {
-            Err(Failure::Wanted(question)) => {
+            Err(EvalError::NeedsDecision(question)) => {
                 asked.push(shown(&question));
                 let decision = decide(&question);
                 decisions.insert(*question, decision);
@@ -191,7 +192,7 @@ fn answers_are_those_of_kubernetes() {
 
 #[test]
 fn new_expressions_may_use_what_they_may_in_kubernetes() {
-    let environment = Environment::kubernetes_established(declarations());
+    let environment = Environment::kubernetes_new_expressions(declarations());
     let mut n_refused = 0;
     for line in lines() {
         let expr = line["expr"].as_str().unwrap();

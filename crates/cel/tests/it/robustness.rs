@@ -15,7 +15,7 @@ mod world;
 
 use std::sync::LazyLock;
 
-use cel::{COST_LIMIT, Decisions, Environment, Failure, Value};
+use cel::{COST_LIMIT, Environment, EvalError, KnownDecisions, Value};
 
 use world::{Request, answer_all};
 
@@ -33,10 +33,10 @@ enum Answer {
 }
 
 impl Answer {
-    fn of(result: &Result<Value<'_>, Failure>) -> Self {
+    fn of(result: &Result<Value<'_>, EvalError>) -> Self {
         match result {
             Ok(value) => Self::Value(format!("{}: {value}", value.type_name())),
-            Err(Failure::CostLimit) => Self::CostLimit,
+            Err(EvalError::CostLimit) => Self::CostLimit,
             Err(error) => Self::Error(error.to_string()),
         }
     }
@@ -57,7 +57,7 @@ fn answer_within(source: &str, cost_limit: u64) -> (Answer, u64) {
         Err(error) => return (Answer::Refused(error.to_string()), 0),
     };
     let request = Request::sample();
-    let mut decisions = Decisions::default();
+    let mut decisions = KnownDecisions::default();
     answer_all(&program, &request, &mut decisions, cost_limit);
     let variables = request.variables(&decisions);
     let evaluation = program.evaluate(&variables, cost_limit);

@@ -1,10 +1,10 @@
 //! What is wrong with one configuration.
 
 use admission::{ConfigurationKind, Warning};
-use api::Diagnostic;
-use api::manifest::Kept;
 use api_object::Tree;
-use field_errors::{FieldErrors, Kind, dns1123_subdomain_faults};
+use document::Diagnostic;
+use field_errors::{FieldErrorKind, FieldErrors, dns1123_subdomain_faults};
+use manifests::WholeObject;
 use serde_json::Value;
 
 /// The most values of a wrong type that are told of one configuration.
@@ -23,7 +23,7 @@ pub(crate) enum Rules {
 #[derive(Debug)]
 pub(crate) struct Examined {
     /// As it was written.
-    pub(crate) kept: Kept,
+    pub(crate) kept: WholeObject,
     pub(crate) kind: ConfigurationKind,
     /// As a server has it: with defaults.
     pub(crate) tree: Tree,
@@ -39,15 +39,15 @@ pub(crate) struct Examined {
 ///
 /// # Errors
 /// Everything that is wrong, in the order of the file.
-pub(crate) fn examine(kept: Kept, rules: Rules) -> Result<Examined, Vec<Diagnostic>> {
-    let Some(kind) = ConfigurationKind::of(kept.api_version(), kept.kind_name()) else {
+pub(crate) fn examine(kept: WholeObject, rules: Rules) -> Result<Examined, Vec<Diagnostic>> {
+    let Some(kind) = ConfigurationKind::from_type_meta(kept.api_version(), kept.kind_name()) else {
         let message = "this is no configuration of admission".to_owned();
-        return Err(vec![kept.wrong_type("kind", message)]);
+        return Err(vec![kept.wrong_type_diagnostic("kind", message)]);
     };
-    let mut faults = kept.metadata_faults();
+    let mut faults = kept.metadata_diagnostics();
     for path in admission::unknown_fields(kind, &kept.value) {
         let (parent, _) = path.rsplit_once('.').unwrap_or_default();
-        faults.push(kept.unknown_field(&path, &admission::known_fields(kind, parent)));
+        faults.push(kept.unknown_field_diagnostic(&path, &admission::known_fields(kind, parent)));
     }
     let tree = match prepared(kind, &kept) {
         Ok(tree) => tree,
@@ -62,10 +62,11 @@ pub(crate) fn examine(kept: Kept, rules: Rules) -> Result<Examined, Vec<Diagnost
         let old = is_stored.then_some(&tree);
         let errors = errors(kind, &tree, old);
         if errors.is_empty() {
-            let mut warnings = admission::warnings(kind, &tree, old);
+            let mut warnings = admission::configuration_warnings(kind, &tree, old);
             // The server that will store it may refuse loopback addresses, too.
-            let addresses = https_client::AddressPolicy::default();
-            warnings.extend(admission::address_warnings(kind, &tree, addresses));
+            let policy = https_client::AddressPolicy::default();
+            let refusal = |address| policy.check(address).err().map(|refused| refused.to_string());
+            warnings.extend(admission::refused_address_warnings(kind, &tree, &refusal));
             return Ok(Examined { kept, kind, tree, warnings });
         }
         faults = errors.iter().map(|error| located(&kept, error.clone())).collect();
@@ -75,7 +76,7 @@ pub(crate) fn examine(kept: Kept, rules: Rules) -> Result<Examined, Vec<Diagnost
 }
 
 /// The configuration with its defaults, or each value that is of a wrong type.
-fn prepared(kind: ConfigurationKind, kept: &Kept) -> Result<Tree, Vec<Diagnostic>> {
+fn prepared(kind: ConfigurationKind, kept: &WholeObject) -> Result<Tree, Vec<Diagnostic>> {
     let mut faults = Vec::new();
     let mut written = Value::Object(kept.value.clone());
     while faults.len() < TYPE_FAULTS_MAX {
@@ -89,7 +90,7 @@ fn prepared(kind: ConfigurationKind, kept: &Kept) -> Result<Tree, Vec<Diagnostic
             api_object::metadata_mut(&mut tree).shift_remove("namespace");
             return if faults.is_empty() { Ok(tree) } else { Err(faults) };
         };
-        faults.push(kept.wrong_type(&wrong.path, wrong.to_string()));
+        faults.push(kept.wrong_type_diagnostic(&wrong.path, wrong.to_string()));
         // What was told is taken away, so that the next one is found.
         match written.pointer_mut(&pointer(&wrong.path)) {
             Some(value) => *value = Value::Null,
@@ -116,11 +117,12 @@ fn errors(kind: ConfigurationKind, tree: &Tree, old: Option<&Tree>) -> FieldErro
     errors
 }
 
-fn located(kept: &Kept, error: field_errors::FieldError) -> Diagnostic {
-    let is_name = error.path == "metadata.name" && error.kind == Kind::Required;
+fn located(kept: &WholeObject, error: field_errors::FieldError) -> Diagnostic {
+    let is_name = error.path == "metadata.name" && error.kind == FieldErrorKind::Required;
     let is_generated = api_object::metadata(&kept.value).contains_key("generateName");
-    let is_registration = error.kind == Kind::Forbidden && error.path.ends_with(".failurePolicy");
-    let mut fault = kept.fault(error);
+    let is_registration =
+        error.kind == FieldErrorKind::Forbidden && error.path.ends_with(".failurePolicy");
+    let mut fault = kept.field_diagnostic(error);
     if is_name && is_generated {
         fault.hint = Some("nothing completes `generateName` in a file: set `name`".to_owned());
     }

@@ -1,13 +1,13 @@
 //! Which objects of a manifest configure admission.
 
 use admission::ConfigurationKind;
-use api::manifest::Keep;
+use manifests::KindHandling;
 
 /// Keeps objects of the four kinds. What looks like one of them and is none is refused: to pass it
 /// over would lose a hook silently.
-pub(crate) fn keeps(api_version: &str, kind: &str) -> Keep {
-    if ConfigurationKind::of(api_version, kind).is_some() {
-        return Keep::Whole;
+pub(crate) fn keeps(api_version: &str, kind: &str) -> KindHandling {
+    if ConfigurationKind::from_type_meta(api_version, kind).is_some() {
+        return KindHandling::KeepWhole;
     }
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let is_own_group = group == ConfigurationKind::GROUP;
@@ -18,14 +18,18 @@ pub(crate) fn keeps(api_version: &str, kind: &str) -> Keep {
             group => is_own_group || is_near(group, ConfigurationKind::GROUP),
         };
         let hint = format!("use `{}/{}`", ConfigurationKind::GROUP, known.version());
-        return if is_meant { Keep::Mistaken { field: "apiVersion", hint } } else { Keep::No };
+        return if is_meant {
+            KindHandling::Refuse { field: "apiVersion", hint }
+        } else {
+            KindHandling::Standard
+        };
     }
     let nearest = field_errors::nearest(kind, ConfigurationKind::ALL.map(ConfigurationKind::name));
     match nearest {
         Some(nearest) if is_own_group => {
-            Keep::Mistaken { field: "kind", hint: format!("did you mean `{nearest}`?") }
+            KindHandling::Refuse { field: "kind", hint: format!("did you mean `{nearest}`?") }
         }
-        Some(_) | None => Keep::No,
+        Some(_) | None => KindHandling::Standard,
     }
 }
 
@@ -41,9 +45,9 @@ mod tests {
     fn what_is_nearly_a_configuration_is_not_passed_over() {
         let own = "admissionregistration.k8s.io";
         let of = |api_version: &str, kind: &str| match keeps(api_version, kind) {
-            Keep::No => "no".to_owned(),
-            Keep::Whole => "whole".to_owned(),
-            Keep::Mistaken { field, hint } => format!("{field}: {hint}"),
+            KindHandling::Standard => "no".to_owned(),
+            KindHandling::KeepWhole => "whole".to_owned(),
+            KindHandling::Refuse { field, hint } => format!("{field}: {hint}"),
         };
         let v1 = format!("{own}/v1");
         for (api_version, kind, want) in [

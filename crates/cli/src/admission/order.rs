@@ -1,8 +1,8 @@
 //! The order of all initializers that are given together.
 
 use admission::{ConfigurationKind, Warning};
-use api::Diagnostic;
 use api_object::Tree;
+use document::Diagnostic;
 use field_errors::FieldError;
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use super::examine::Examined;
 /// The most circles that are told. Whoever has more mends the first ones first.
 const CIRCLES_MAX: usize = 100;
 
-const LIST: &str = ConfigurationKind::Initializer.list();
+const LIST: &str = ConfigurationKind::Initializer.list_member();
 
 /// What is found about the order.
 #[derive(Debug, Default)]
@@ -27,17 +27,17 @@ pub(crate) struct Order {
 pub(crate) fn order(configurations: &[Examined]) -> Order {
     let mut entries = entries(configurations);
     let mut order = Order::default();
-    for warning in admission::ordering_warnings(&together(&entries), &[]) {
+    for warning in admission::initializer_ordering_warnings(&together(&entries), &[]) {
         if let Some((own, path)) = own_place(&entries, &warning.path) {
             order.warnings.push((own, Warning { path, ..warning }));
         }
     }
     while order.errors.len() < CIRCLES_MAX {
-        let errors = admission::ordering_errors(&together(&entries), &[]);
+        let errors = admission::initializer_ordering_errors(&together(&entries), &[]);
         let Some(error) = errors.iter().next() else { break };
         let Some((own, path)) = own_place(&entries, &error.path) else { break };
         if let Some(examined) = configurations.get(own) {
-            order.errors.push(examined.kept.fault(FieldError { path, ..error.clone() }));
+            order.errors.push(examined.kept.field_diagnostic(FieldError { path, ..error.clone() }));
         }
         // Without it the next circle is found.
         match index_of(&error.path) {

@@ -1,37 +1,36 @@
-//! The flags of kube-apiserver that say which authorizers decide.
+//! The flags of kube-apiserver that select the authorizers.
 
 use std::path::PathBuf;
 
-use authz_reload::{AuthorizationOptions, DEFAULT_MODES, Plan, plan};
+use authz_reload::{AuthorizationOptions, AuthorizationPlan, DEFAULT_MODES, plan_from_flags};
 
 use super::feature_gates::FeatureGates;
 
-/// Which authorizers decide. These flags are those of kube-apiserver.
+/// The flags of kube-apiserver that select the authorizers.
 ///
 /// A flag that was not given is `None` even if it has a default: some rules tell the two apart.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct AuthorizationFlags {
-    /// AuthorizationConfiguration file: which authorizers are asked, in which order
+    /// AuthorizationConfiguration file with the authorizers in order
     ///
-    /// Excludes --authorization-mode and the flags about webhooks that follow it.
+    /// Excludes --authorization-mode and the --authorization-webhook-* flags of that mode.
     #[arg(long, value_name = "FILE")]
     pub(crate) authorization_config: Option<PathBuf>,
 
     /// Authorizers in order: ABAC, AlwaysAllow, AlwaysDeny, Node, RBAC, Webhook
     ///
-    /// The default is Node,RBAC, as it is for the server of this project; kube-apiserver without
-    /// this flag allows everything.
+    /// The default is Node,RBAC. kube-apiserver without this flag allows everything.
     #[arg(long, value_name = "MODE,...", value_delimiter = ',')]
     pub(crate) authorization_mode: Option<Vec<String>>,
 
-    /// Policies of mode ABAC, one JSON object a line
+    /// ABAC policy file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     pub(crate) authorization_policy_file: Option<PathBuf>,
 
-    /// How the webhook of mode Webhook is reached: a kubeconfig file, or a file of hooks
+    /// Kubeconfig or ExternalAuthorizationHookConfiguration file for mode Webhook
     ///
-    /// With a kubeconfig the webhook is named `default`; a file of hooks
-    /// (ExternalAuthorizationHookConfiguration) names each of its own.
+    /// With a kubeconfig the webhook is named `default`; an ExternalAuthorizationHookConfiguration
+    /// names each of its hooks.
     #[arg(long, value_name = "FILE")]
     pub(crate) authorization_webhook_config_file: Option<PathBuf>,
 
@@ -39,17 +38,17 @@ pub(crate) struct AuthorizationFlags {
     #[arg(long, value_name = "VERSION")]
     pub(crate) authorization_webhook_version: Option<String>,
 
-    /// How long allowing answers of mode Webhook are kept; 0 keeps none [default: 5m0s]
+    /// Time to cache allow decisions of mode Webhook; 0 disables the cache [default: 5m0s]
     #[arg(long, value_name = "DURATION", value_parser = nanoseconds, allow_hyphen_values = true)]
     pub(crate) authorization_webhook_cache_authorized_ttl: Option<i64>,
 
-    /// How long other answers of mode Webhook are kept; 0 keeps none [default: 30s]
+    /// Time to cache other decisions of mode Webhook; 0 disables the cache [default: 30s]
     #[arg(long, value_name = "DURATION", value_parser = nanoseconds, allow_hyphen_values = true)]
     pub(crate) authorization_webhook_cache_unauthorized_ttl: Option<i64>,
 
-    /// Feature gates; the one there is, is StructuredAuthorizationConfiguration [default: true]
+    /// Feature gates. Only StructuredAuthorizationConfiguration exists [default: true]
     ///
-    /// Without it, --authorization-config is refused, as it was before Kubernetes 1.30.
+    /// If it is false the program refuses --authorization-config, as Kubernetes did before 1.30.
     #[arg(long, value_name = "NAME=BOOL,...")]
     pub(crate) feature_gates: Vec<FeatureGates>,
 }
@@ -79,8 +78,8 @@ impl AuthorizationFlags {
     ///
     /// # Errors
     /// Every rule that they break, in the words of kube-apiserver.
-    pub(crate) fn plan(&self) -> Result<Plan, Vec<String>> {
-        plan(&self.options(), DEFAULT_MODES)
+    pub(crate) fn plan(&self) -> Result<AuthorizationPlan, Vec<String>> {
+        plan_from_flags(&self.options(), DEFAULT_MODES)
     }
 }
 
@@ -108,8 +107,8 @@ mod tests {
     /// What the plan of these flags is: the file, or the modes, or the faults.
     fn planned(args: &[&str]) -> String {
         match flags(args).plan() {
-            Ok(Plan::File(file)) => file.path.display().to_string(),
-            Ok(Plan::Modes(modes)) => {
+            Ok(AuthorizationPlan::File(file)) => file.path.display().to_string(),
+            Ok(AuthorizationPlan::Modes(modes)) => {
                 modes.modes.iter().map(|mode| mode.name()).collect::<Vec<_>>().join(",")
             }
             Err(faults) => faults.join("; "),

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use api::authorization::ReadError;
-use api::{DOCUMENT_BYTES_MAX, Source, hooks};
-use authz_reload::Modes;
+use authz_reload::AuthorizationModes;
+use config::authorization_hooks;
+use document::{DOCUMENT_BYTES_MAX, ReadError, Source};
 
 use crate::files::read_up_to;
 use crate::offline::Trouble;
@@ -14,7 +14,10 @@ use crate::offline::Trouble;
 ///
 /// # Errors
 /// It is a file of hooks, and it is wrong.
-pub(crate) fn hook_names(modes: &Modes, directory: &Path) -> Result<HookNames, Trouble> {
+pub(crate) fn hook_names(
+    modes: &AuthorizationModes,
+    directory: &Path,
+) -> Result<HookNames, Trouble> {
     let Some(flags) = &modes.webhook else { return Ok(HookNames::Flag) };
     let path = flags.absolute_config_file(directory);
     let bytes = match read_up_to(&path, DOCUMENT_BYTES_MAX) {
@@ -23,10 +26,10 @@ pub(crate) fn hook_names(modes: &Modes, directory: &Path) -> Result<HookNames, T
     };
     let name = flags.config_file.to_string_lossy();
     let source = Source { name: &name, bytes: &bytes };
-    if !hooks::is_hook_configuration(&source) {
+    if !authorization_hooks::is_hook_configuration(&source) {
         return Ok(HookNames::Flag);
     }
-    match hooks::load(&source).outcome {
+    match authorization_hooks::load(&source).outcome {
         Ok(hooks) => Ok(HookNames::File(hooks.into_iter().map(|hook| hook.name).collect())),
         Err(error) => Err(Trouble::faulty(&source, error.diagnostics().to_vec())),
     }

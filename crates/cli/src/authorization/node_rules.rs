@@ -32,7 +32,7 @@ mod tests {
 
     #[test]
     fn the_rules_of_nodes_are_those_of_their_role() {
-        let rules = node_rules(&api::rbac::bootstrap_policy().unwrap());
+        let rules = node_rules(&manifests::rbac::bootstrap_policy().unwrap());
         assert!(rules.resource_rules.len() > 20);
         assert!(rules.resource_rules.iter().all(|rule| !rule.resources.is_empty()));
     }

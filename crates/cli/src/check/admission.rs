@@ -1,8 +1,8 @@
 //! Configurations of dynamic admission, each by itself and all together.
 
 use admission::Warning;
-use api::Diagnostic;
-use api::manifest::{self, ERRORS_MAX, Kept, WARNINGS_MAX};
+use document::Diagnostic;
+use manifests::{ERRORS_MAX, WARNINGS_MAX, WholeObject};
 
 use super::finding::{Finding, ReadFile};
 use super::rule::Rule;
@@ -17,7 +17,7 @@ pub(super) struct Configurations {
 impl Configurations {
     /// Checks the configurations of a file, adds what is found to it, and remembers those that are
     /// in order.
-    pub(super) fn check(&mut self, kept: Vec<Kept>, file: &mut ReadFile) {
+    pub(super) fn check(&mut self, kept: Vec<WholeObject>, file: &mut ReadFile) {
         let n_before = file.errors.len();
         for kept in kept {
             match examine(kept, Rules::Creation) {
@@ -41,8 +41,8 @@ impl Configurations {
 
     /// The configurations that occur a second time.
     pub(super) fn duplicates(&self) -> Vec<Diagnostic> {
-        let kept: Vec<&Kept> = self.valid.iter().map(|examined| &examined.kept).collect();
-        manifest::duplicates_kept(&kept)
+        let kept: Vec<&WholeObject> = self.valid.iter().map(|examined| &examined.kept).collect();
+        manifests::duplicate_whole_objects(&kept)
     }
 }
 
@@ -59,12 +59,12 @@ pub(super) fn check_order(
     (found.errors, warnings)
 }
 
-fn finding(kept: &Kept, warning: &Warning) -> Finding {
+fn finding(kept: &WholeObject, warning: &Warning) -> Finding {
     Finding {
         rule: Rule::of_admission(warning.cause),
-        field: kept.field(&warning.path),
+        field: kept.path_in_file(&warning.path),
         message: warning.message.clone(),
-        place: kept.place_of(&warning.path),
+        place: kept.place_of_field(&warning.path),
         hint: None,
         issues: Vec::new(),
     }

@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use api::authorization::ReadError;
-use api::{Diagnostic, Fault, Place, Source, Warning};
-use https_client::{Client, Limits, Unobserved};
+use document::{Diagnostic, Fault, Place, ReadError, Source, Warning};
+use https_client::{Client, Limits, NoCertificateObserver};
 use kubeconfig::{Connection, LoadError, Loaded};
 
 use super::finding::{Checked, Finding, Outcome, ReadFile, Summary};
@@ -26,7 +25,8 @@ pub(super) fn check_named(path: &Path) -> Option<Checked> {
     };
     let source = Source { name: &name, bytes: &bytes };
     let loaded = kubeconfig::parse(&source, path, &kubeconfig::read_file);
-    let loaded = loaded.and_then(|loaded| loaded.into_one().map(Box::new).map(Loaded::Kubeconfig));
+    let loaded = loaded
+        .and_then(|loaded| loaded.into_single_connection().map(Box::new).map(Loaded::Kubeconfig));
     let file = read_file(&source, loaded);
     let text = source.text().into_owned();
     let outcome = Outcome::Read(Box::new(ReadFile { text, ..file }));
@@ -65,7 +65,7 @@ fn read_file(source: &Source<'_>, loaded: Result<Loaded, LoadError>) -> ReadFile
     let mut errors = Vec::new();
     for Connection { target, warnings: more, .. } in connections {
         warnings.extend(more);
-        let client = Client::new(target, None, Limits::default(), Arc::new(Unobserved));
+        let client = Client::new(target, None, Limits::default(), Arc::new(NoCertificateObserver));
         errors.extend(client.err().map(|error| whole_file(source, &error.to_string())));
     }
     // Each hook repeats what is odd about the whole file.

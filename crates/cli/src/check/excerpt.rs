@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use api::Place;
+use document::Place;
 
 /// The most bytes of an excerpt. The renderer cuts lines to the width of a page; this bounds its
 /// work on a line of a megabyte.

@@ -1,6 +1,6 @@
 //! What is found, in the form that all outputs share.
 
-use api::{Diagnostic, Fault, Note, Place, Warning};
+use document::{Diagnostic, Fault, Note, Place, Warning};
 
 use super::rule::Rule;
 
@@ -48,7 +48,7 @@ pub(super) enum Summary {
         /// How many objects there are of each kind that has any.
         kinds: Vec<(String, usize)>,
         /// How many objects were passed over.
-        n_others: usize,
+        n_other_objects: usize,
     },
     AbacPolicy {
         n_policies: usize,

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::ops::Range;
 
 use annotate_snippets::{Annotation, AnnotationKind, Level, Origin, Renderer, Snippet};
-use api::{Diagnostic, Note};
+use document::{Diagnostic, Note};
 
 use super::excerpt::{Excerpt, excerpt, lines, printable};
 use super::finding::{Checked, Finding, Outcome, ReadFile, Summary};
@@ -184,13 +184,13 @@ fn describe(summary: &Summary) -> String {
                 (summary.kind_name(), count(authorizers.len(), "authorizer"));
             format!(" ({kind}{version}: {n_authorizers}: {}{rest})", named.join(", "))
         }
-        Summary::Manifest { kinds, n_others } => {
+        Summary::Manifest { kinds, n_other_objects } => {
             let mut parts: Vec<_> = kinds.iter().map(|(kind, n)| count(*n, kind)).collect();
             if parts.is_empty() {
                 parts.push("nothing that is checked".to_owned());
             }
-            if *n_others > 0 {
-                parts.push(count(*n_others, "other object"));
+            if *n_other_objects > 0 {
+                parts.push(count(*n_other_objects, "other object"));
             }
             format!(": {}", parts.join(", "))
         }

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use api::authorization::ReadError;
-use api::{DOCUMENT_BYTES_MAX, FileKind, Source};
+use config::FileKind;
+use document::{DOCUMENT_BYTES_MAX, ReadError, Source};
 
 use crate::files;
 
@@ -99,7 +99,7 @@ impl Input {
 fn read_content(reader: &mut dyn Read, kind: Option<FileKind>) -> io::Result<Content> {
     let mut bytes = Vec::new();
     read_up_to(reader, &mut bytes, DOCUMENT_BYTES_MAX + 1)?;
-    let kind = kind.or_else(|| FileKind::recognise(&Source { name: "", bytes: &bytes }));
+    let kind = kind.or_else(|| FileKind::detect(&Source { name: "", bytes: &bytes }));
     let bytes_max = kind.map_or(DOCUMENT_BYTES_MAX, FileKind::bytes_max);
     read_up_to(reader, &mut bytes, bytes_max + 1)?;
     Ok(Content { bytes, kind })

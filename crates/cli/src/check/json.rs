@@ -21,7 +21,7 @@
 
 use std::io::{self, Write};
 
-use api::{Note, Place};
+use document::{Note, Place};
 use serde_json::{Map, Value, json};
 
 use super::finding::{Checked, Finding, Outcome, ReadFile, Summary};

@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read;
 use std::path::PathBuf;
 
-use api::authorization::{self, LoadError, LoadOptions};
-use api::manifest::{self, Found, Kept};
-use api::{Diagnostic, FileKind, Source, abac, hooks, kubeconfig};
 use authz_chain::{Authorizer, Configuration};
 use authz_webhook::Connection;
+use config::FileKind;
+use config::authorization_config::{self, LoadError, LoadOptions};
+use config::authorization_hooks;
+use document::{Diagnostic, Source};
+use manifests::abac;
+use manifests::{ManifestObject, WholeObject};
 
 use super::admission::{Configurations, check_order};
 use super::connection;
@@ -54,7 +57,7 @@ pub(super) fn check(inputs: &[Input], stdin: &mut dyn Read, options: &Options<'_
 /// What files have that has to be looked at after them.
 #[derive(Default)]
 struct Gathered {
-    objects: Vec<Found>,
+    objects: Vec<ManifestObject>,
     configurations: Configurations,
     /// The files that say how webhooks are reached.
     connection_files: BTreeSet<PathBuf>,
@@ -103,7 +106,7 @@ fn check_configuration(
     options: &LoadOptions<'_>,
     named: &mut BTreeSet<PathBuf>,
 ) -> ReadFile {
-    let loaded = authorization::load(source, options);
+    let loaded = authorization_config::load(source, options);
     let warnings = loaded.warnings.into_iter().map(Finding::from).collect();
     match loaded.outcome {
         Ok(configuration) => {
@@ -197,7 +200,7 @@ fn check_policies(source: &Source<'_>) -> ReadFile {
 }
 
 fn check_hooks(source: &Source<'_>) -> ReadFile {
-    let loaded = hooks::load(source);
+    let loaded = authorization_hooks::load(source);
     let warnings = loaded.warnings.into_iter().map(Finding::from).collect();
     match loaded.outcome {
         Ok(hooks) => {
@@ -221,7 +224,7 @@ fn check_kubeconfig(source: &Source<'_>) -> ReadFile {
             ..ReadFile::default()
         },
         Err(error) => {
-            let refusal = Some(error.cause);
+            let refusal = Some(error.kubernetes_message);
             let errors = error.diagnostics.into_iter().map(Finding::from).collect();
             ReadFile { refusal, errors, ..ReadFile::default() }
         }
@@ -229,10 +232,10 @@ fn check_kubeconfig(source: &Source<'_>) -> ReadFile {
 }
 
 fn check_manifest(source: &Source<'_>, gathered: &mut Gathered) -> ReadFile {
-    let read = manifest::read_keeping(source, &crate::admission::keeps);
+    let read = manifests::read_and_keep_kinds(source, &crate::admission::keeps);
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let kinds = read.objects.iter().map(|found| found.object.kind_name());
-    for kind in kinds.chain(read.kept.iter().map(Kept::kind_name)) {
+    for kind in kinds.chain(read.whole_objects.iter().map(WholeObject::kind_name)) {
         *counts.entry(kind.to_owned()).or_default() += 1;
     }
     gathered.objects.extend(read.objects);
@@ -242,10 +245,10 @@ fn check_manifest(source: &Source<'_>, gathered: &mut Gathered) -> ReadFile {
         n_warnings_dropped: read.n_warnings_dropped,
         ..ReadFile::default()
     };
-    gathered.configurations.check(read.kept, &mut file);
+    gathered.configurations.check(read.whole_objects, &mut file);
     if file.errors.is_empty() {
-        let (kinds, n_others) = (counts.into_iter().collect(), read.n_others);
-        file.summary = Some(Summary::Manifest { kinds, n_others });
+        let (kinds, n_other_objects) = (counts.into_iter().collect(), read.n_other_objects);
+        file.summary = Some(Summary::Manifest { kinds, n_other_objects });
     }
     file
 }
@@ -265,7 +268,7 @@ fn check_together(checked: &mut [Checked], gathered: &Gathered, has_bootstrap_po
     }
     let Gathered { objects, configurations, .. } = gathered;
     let (circles, unknown) = check_order(configurations);
-    let mut faults = manifest::duplicates(objects);
+    let mut faults = manifests::duplicate_objects(objects);
     faults.extend(configurations.duplicates());
     faults.extend(circles);
     for fault in faults {
@@ -276,7 +279,7 @@ fn check_together(checked: &mut [Checked], gathered: &Gathered, has_bootstrap_po
     if !is_clean {
         return;
     }
-    for warning in manifest::lint(objects, has_bootstrap_policy) {
+    for warning in manifests::lint(objects, has_bootstrap_policy) {
         if let Some(file) = files.get_mut(warning.file.as_str()) {
             file.warnings.push(warning.into());
         }

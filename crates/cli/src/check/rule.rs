@@ -1,8 +1,8 @@
 //! The classes of findings: stable names for programs, descriptions for people.
 
 use admission::WarningCause;
-use api::{Fault, WarningCode};
-use field_errors::Kind;
+use document::{Fault, WarningCode};
+use field_errors::FieldErrorKind;
 
 /// A class of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,19 +208,27 @@ fn describe_warning(code: WarningCode) -> (&'static str, &'static str) {
     }
 }
 
-fn describe(kind: Kind) -> (&'static str, &'static str) {
+fn describe(kind: FieldErrorKind) -> (&'static str, &'static str) {
     match kind {
-        Kind::Required => ("A value is missing.", "Set the field."),
-        Kind::Invalid => ("A value is malformed.", "Change the value as the message says."),
-        Kind::NotSupported => {
+        FieldErrorKind::Required => ("A value is missing.", "Set the field."),
+        FieldErrorKind::Invalid => {
+            ("A value is malformed.", "Change the value as the message says.")
+        }
+        FieldErrorKind::NotSupported => {
             ("A value is not one of those that are supported.", "Use one of the supported values.")
         }
-        Kind::Duplicate => ("A value that must be unique occurs twice.", "Change one of the two."),
-        Kind::TooMany => ("A list has too many items.", "Remove items."),
-        Kind::TooLong => ("A text is too long.", "Shorten it."),
-        Kind::Forbidden => ("A value is not allowed here.", "Remove it."),
-        Kind::NotFound => ("A value names something that does not exist.", "Correct the name."),
-        Kind::TypeInvalid => ("A value has the wrong type.", "Use a value of the right type."),
-        Kind::Internal => ("The check itself failed.", "Please report this as a bug."),
+        FieldErrorKind::Duplicate => {
+            ("A value that must be unique occurs twice.", "Change one of the two.")
+        }
+        FieldErrorKind::TooMany => ("A list has too many items.", "Remove items."),
+        FieldErrorKind::TooLong => ("A text is too long.", "Shorten it."),
+        FieldErrorKind::Forbidden => ("A value is not allowed here.", "Remove it."),
+        FieldErrorKind::NotFound => {
+            ("A value names something that does not exist.", "Correct the name.")
+        }
+        FieldErrorKind::TypeInvalid => {
+            ("A value has the wrong type.", "Use a value of the right type.")
+        }
+        FieldErrorKind::Internal => ("The check itself failed.", "Please report this as a bug."),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use api::Place;
+use document::Place;
 use serde_json::{Value, json};
 
 use super::finding::{Checked, Finding, Outcome, ReadFile};

@@ -1,6 +1,6 @@
 //! All outputs on all sorts of input: none fails, and each stays within its limits.
 
-use api::authorization::{LoadOptions, assume_regular};
+use config::authorization_config::{LoadOptions, assume_regular_file};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ const CONFIGURATIONS: &str = include_str!("../../testdata/admission/faulty.yaml"
 
 fn check_bytes(bytes: &[u8]) -> Checked {
     let options = Options {
-        configuration: LoadOptions { probe: &assume_regular, ..LoadOptions::default() },
+        configuration: LoadOptions { stat_file: &assume_regular_file, ..LoadOptions::default() },
         has_named_files: false,
         kind: None,
         has_bootstrap_policy: true,

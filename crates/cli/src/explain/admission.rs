@@ -14,9 +14,9 @@ mod write;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use ::admission::{Decisions, Operation};
-use api::manifest::Kept;
+use ::admission::{AuthorizerDecisions, Operation};
 use clap::ValueEnum;
+use manifests::WholeObject;
 
 use self::cluster::Cluster;
 use self::consider::consider_all;
@@ -143,7 +143,7 @@ fn explain<'a>(
     write: &'a Write<'a>,
     waiting: Waiting<'a>,
 ) -> Verdict<'a> {
-    let mut decisions = Decisions::default();
+    let mut decisions = AuthorizerDecisions::default();
     // Whom the object waits for is decided before any hook is asked.
     let hooks = match &waiting {
         Waiting::Refused(_) => Vec::new(),
@@ -155,7 +155,7 @@ fn explain<'a>(
 }
 
 /// The objects to be written, each with its stored state in an update.
-type Objects = Vec<(Kept, Option<Kept>)>;
+type Objects = Vec<(WholeObject, Option<WholeObject>)>;
 
 fn load(args: &Args, stdin: &mut dyn Read) -> Result<(Cluster, How, Objects), Unusable> {
     let how = how(args)?;
@@ -227,8 +227,11 @@ fn usage(message: &str) -> Unusable {
 }
 
 /// An object with its stored state. A namespace that one of the two does not say is no difference.
-fn with_old(new: Kept, all: &[Kept]) -> Result<(Kept, Option<Kept>), Unusable> {
-    let is_old = |old: &&Kept| {
+fn with_old(
+    new: WholeObject,
+    all: &[WholeObject],
+) -> Result<(WholeObject, Option<WholeObject>), Unusable> {
+    let is_old = |old: &&WholeObject| {
         let is_same_namespace =
             [new.namespace(), old.namespace()].contains(&"") || new.namespace() == old.namespace();
         (new.kind_name(), new.name()) == (old.kind_name(), old.name()) && is_same_namespace
@@ -243,7 +246,7 @@ fn with_old(new: Kept, all: &[Kept]) -> Result<(Kept, Option<Kept>), Unusable> {
     }
 }
 
-fn placed(kept: &Kept, message: &str) -> Trouble {
+fn placed(kept: &WholeObject, message: &str) -> Trouble {
     let place = kept.place();
     let (file, line, column) = (&kept.file, place.line, place.column);
     Trouble::Unreadable(format!("{file}:{line}:{column}: {message}"))

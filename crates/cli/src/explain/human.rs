@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use access_reviews::review::{Question, QuestionTarget};
 use access_reviews::{TraceNode, trace_tree};
-use api::review::{Question, QuestionTarget};
 
 use super::Explanation;
 use super::paint::{Mark, Paint};
@@ -161,7 +161,7 @@ mod tests {
                 "ana get /healthz",
             ),
         ] {
-            assert_eq!(describe(&api::review::read_line("", 1, line).unwrap()), want);
+            assert_eq!(describe(&access_reviews::review::read_line("", 1, line).unwrap()), want);
         }
     }
 }

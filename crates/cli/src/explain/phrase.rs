@@ -4,7 +4,7 @@
 //! others are shown with their particulars, as they are.
 
 use access_reviews::TraceNode;
-use api::review::{Question, QuestionTarget};
+use access_reviews::review::{Question, QuestionTarget};
 use authz::{Event, Value};
 
 use super::paint::Mark;

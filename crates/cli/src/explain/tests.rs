@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use api::rbac::{Object, decode};
-use api::{Source, abac};
 use authz::{User, Verdict};
 use authz_chain::{AuthorizerName, Chain, Member};
 use authz_rbac::Snapshot;
+use document::Source;
+use manifests::abac;
+use manifests::rbac::{Object, decode};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -138,7 +139,7 @@ fn question() -> impl Strategy<Value = Question<'static>> {
             target["verb"] = verb.into();
             let groups = if groups.is_empty() { vec!["other"] } else { groups };
             let spec = json!({"user": user, "groups": groups, (kind): target});
-            api::review::read_line("", 1, &spec.to_string()).unwrap().into_owned()
+            access_reviews::review::read_line("", 1, &spec.to_string()).unwrap().into_owned()
         },
     )
 }
@@ -189,7 +190,7 @@ fn unknown_events_are_shown_as_they_are() {
             &'a self,
             _: &'a authz::Attributes<'a>,
             mut recorder: Recorder<'a>,
-        ) -> authz::Answer<'a> {
+        ) -> authz::DecisionFuture<'a> {
             let event = || {
                 authz::Event::new("moon")
                     .with("phase", "full")
@@ -205,7 +206,7 @@ fn unknown_events_are_shown_as_they_are() {
     let chain =
         Chain::new(vec![Member::Plugin(name, Arc::new(Talkative)), Member::AlwaysAllow]).unwrap();
     let user = User { name: "ana".to_owned(), ..User::default() };
-    let target = api::review::QuestionTarget::Path("/x".into());
+    let target = access_reviews::review::QuestionTarget::Path("/x".into());
     let question = Question { user, verb: "get".into(), target };
     let mut text = Vec::new();
     let policy = Policy::of(chain);

@@ -1,6 +1,6 @@
 //! The groups that a server puts a user in because of the name.
 
-use api::review::Question;
+use access_reviews::review::Question;
 use authz::{Attributes, Recorder, User, Verdict};
 
 use super::flags::SubjectFlags;

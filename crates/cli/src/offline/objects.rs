@@ -4,9 +4,8 @@ use std::collections::HashSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use api::authorization::ReadError;
-use api::manifest::{self, Found, Keeps, Kept, MANIFEST_BYTES_MAX};
-use api::{Diagnostic, Source};
+use document::{Diagnostic, ReadError, Source};
+use manifests::{KindHandler, MANIFEST_BYTES_MAX, ManifestObject, WholeObject};
 
 use super::show::Trouble;
 use crate::files;
@@ -22,25 +21,25 @@ const ALL_BYTES_MAX: usize = 1 << 30;
 #[derive(Debug, Default)]
 pub(crate) struct Objects {
     /// What authorizers learn from.
-    pub(crate) found: Vec<Found>,
+    pub(crate) found: Vec<ManifestObject>,
     /// What the command wants besides.
-    pub(crate) kept: Vec<Kept>,
+    pub(crate) kept: Vec<WholeObject>,
 }
 
 /// Which further objects a command wants, and what is wrong with one of them.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted<'w> {
-    pub(crate) keeps: Keeps<'w>,
-    pub(crate) faults: &'w dyn Fn(&Kept) -> Vec<Diagnostic>,
+    pub(crate) keeps: KindHandler<'w>,
+    pub(crate) faults: &'w dyn Fn(&WholeObject) -> Vec<Diagnostic>,
 }
 
 impl Wanted<'_> {
     /// None.
     pub(crate) const NOTHING: Self =
-        Self { keeps: &|_, _| manifest::Keep::No, faults: &|_| Vec::new() };
+        Self { keeps: &|_, _| manifests::KindHandling::Standard, faults: &|_| Vec::new() };
     /// All, as they are.
     pub(crate) const EVERYTHING: Self =
-        Self { keeps: &|_, _| manifest::Keep::Whole, faults: &|_| Vec::new() };
+        Self { keeps: &|_, _| manifests::KindHandling::KeepWhole, faults: &|_| Vec::new() };
 }
 
 /// Reads all objects below the paths.
@@ -70,20 +69,21 @@ pub(crate) fn read(
     }
     let mut objects = Objects::default();
     for (name, bytes) in &sources {
-        let read = manifest::read_keeping(&Source { name, bytes }, wanted.keeps);
+        let read = manifests::read_and_keep_kinds(&Source { name, bytes }, wanted.keeps);
         let mut errors = read.errors;
-        let more: Vec<Diagnostic> = read.kept.iter().flat_map(wanted.faults).collect();
+        let more: Vec<Diagnostic> = read.whole_objects.iter().flat_map(wanted.faults).collect();
         if !more.is_empty() {
             errors.extend(more);
             errors.sort_by_key(|error| error.place);
         }
         troubles.extend(trouble(name, bytes, errors));
         objects.found.extend(read.objects);
-        objects.kept.extend(read.kept);
+        objects.kept.extend(read.whole_objects);
     }
     if troubles.is_empty() {
-        let mut repeated = manifest::duplicates(&objects.found);
-        repeated.extend(manifest::duplicates_kept(&objects.kept.iter().collect::<Vec<_>>()));
+        let mut repeated = manifests::duplicate_objects(&objects.found);
+        repeated
+            .extend(manifests::duplicate_whole_objects(&objects.kept.iter().collect::<Vec<_>>()));
         for (name, bytes) in &sources {
             let (here, elsewhere) = repeated.into_iter().partition(|fault| fault.file == *name);
             repeated = elsewhere;

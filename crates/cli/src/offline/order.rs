@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use api::authorization::{LoadOptions, ReadError, assume_regular, stat};
-use api::{Source, abac, authorization};
 use authz_chain::{Authorizer, Configuration};
-use authz_reload::{Modes, Plan};
+use authz_reload::{AuthorizationModes, AuthorizationPlan};
+use config::authorization_config;
+use config::authorization_config::{LoadOptions, assume_regular_file};
+use document::{ReadError, Source};
+use manifests::abac;
 
 use super::show::{Trouble, Unusable};
 use crate::authorization::{AuthorizationFlags, HookNames, hook_names};
@@ -17,7 +19,7 @@ use crate::files::read_up_to;
 pub(super) struct Order {
     pub(super) authorizers: Vec<Authorizer>,
     /// Empty without an authorizer of type ABAC.
-    pub(super) abac: abac::Loaded,
+    pub(super) abac: abac::LoadedPolicies,
 }
 
 /// Whether the files have to be here that say how webhooks are reached.
@@ -36,13 +38,15 @@ impl Order {
     /// Everything that is wrong in any file.
     pub(super) fn load(
         flags: &AuthorizationFlags,
-        plan: &Plan,
+        plan: &AuthorizationPlan,
         files: ConnectionFiles,
         directory: &Path,
     ) -> Result<Self, Unusable> {
         let configuration = match plan {
-            Plan::File(file) => configuration(&file.path, files).map_err(Unusable::one),
-            Plan::Modes(modes) => translated(modes, files, directory),
+            AuthorizationPlan::File(file) => {
+                configuration(&file.path, files).map_err(Unusable::one)
+            }
+            AuthorizationPlan::Modes(modes) => translated(modes, files, directory),
         };
         let (authorizers, mut troubles) = match configuration {
             Ok(configuration) => (configuration.authorizers().to_vec(), Vec::new()),
@@ -55,7 +59,7 @@ impl Order {
             Ok(abac) => abac.unwrap_or_default(),
             Err(trouble) => {
                 troubles.push(trouble);
-                abac::Loaded::default()
+                abac::LoadedPolicies::default()
             }
         };
         match troubles.is_empty() {
@@ -67,15 +71,15 @@ impl Order {
 
 fn configuration(path: &Path, files: ConnectionFiles) -> Result<Configuration, Trouble> {
     let bytes =
-        authorization::read(path).map_err(|error| Trouble::Unreadable(error.to_string()))?;
+        document::read_file(path).map_err(|error| Trouble::Unreadable(error.to_string()))?;
     let name = path.to_string_lossy();
     let source = Source { name: &name, bytes: &bytes };
-    let probe = match files {
-        ConnectionFiles::Needed => &stat,
-        ConnectionFiles::Elsewhere => &assume_regular as &dyn Fn(&Path) -> _,
+    let stat_file = match files {
+        ConnectionFiles::Needed => &authorization_config::stat_file,
+        ConnectionFiles::Elsewhere => &assume_regular_file as &dyn Fn(&Path) -> _,
     };
-    let options = LoadOptions { probe, ..LoadOptions::default() };
-    let loaded = authorization::load(&source, &options);
+    let options = LoadOptions { stat_file, ..LoadOptions::default() };
+    let loaded = authorization_config::load(&source, &options);
     loaded.outcome.map_err(|error| {
         let mut diagnostics = error.diagnostics().to_vec();
         for diagnostic in &mut diagnostics {
@@ -90,7 +94,7 @@ fn configuration(path: &Path, files: ConnectionFiles) -> Result<Configuration, T
 
 /// The configuration that flags mean.
 fn translated(
-    modes: &Modes,
+    modes: &AuthorizationModes,
     files: ConnectionFiles,
     directory: &Path,
 ) -> Result<Configuration, Unusable> {
@@ -99,12 +103,12 @@ fn translated(
         (HookNames::Unreadable(error), ConnectionFiles::Needed) => Err(Unusable::broken(error)),
         (HookNames::Unreadable(_), ConnectionFiles::Elsewhere)
         | (HookNames::Flag | HookNames::File(_), _) => modes
-            .configuration(directory, names.of_file())
+            .to_configuration(directory, names.of_file())
             .map_err(|error| Unusable::Usage(vec![error.to_string()])),
     }
 }
 
-fn policies(path: Option<&PathBuf>) -> Result<abac::Loaded, Trouble> {
+fn policies(path: Option<&PathBuf>) -> Result<abac::LoadedPolicies, Trouble> {
     let Some(path) = path else {
         let message = "authorizer ABAC needs --authorization-policy-file".to_owned();
         return Err(Trouble::Unreadable(message));

@@ -4,12 +4,13 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use api::manifest::{Found, Kept, Object};
-use api::{abac, rbac};
 use authz::{Attributes, Recorder};
-use authz_chain::{Authorizer, Chain, Member, Outcome, Webhook};
+use authz_chain::{Authorizer, Chain, ChainDecision, Member, Webhook};
 use authz_rbac::{Extras, Snapshot};
-use authz_reload::Plan;
+use authz_reload::AuthorizationPlan;
+use manifests::abac;
+use manifests::rbac;
+use manifests::{ManifestObject, Object, WholeObject};
 use tokio::runtime::{self, Runtime};
 
 use super::called;
@@ -61,7 +62,7 @@ impl Policy {
         webhooks: Webhooks,
         stdin: &mut dyn Read,
         wanted: Wanted<'_>,
-    ) -> Result<(Self, Vec<Kept>), Unusable> {
+    ) -> Result<(Self, Vec<WholeObject>), Unusable> {
         if flags.objects.iter().filter(|path| *path == Path::new("-")).count() > 1 {
             let message = "`-` is given twice, but standard input can be read once".to_owned();
             return Err(Unusable::Usage(vec![message]));
@@ -104,7 +105,11 @@ impl Policy {
     }
 
     /// What the chain answers, however long that takes.
-    pub(crate) fn ask(&self, attributes: &Attributes<'_>, recorder: Recorder<'_>) -> Outcome<'_> {
+    pub(crate) fn ask(
+        &self,
+        attributes: &Attributes<'_>,
+        recorder: Recorder<'_>,
+    ) -> ChainDecision<'_> {
         self.runtime.block_on(self.chain.authorize(attributes, recorder))
     }
 
@@ -135,8 +140,8 @@ fn chain(
     flags: &PolicyFlags,
     webhooks: Webhooks,
     order: Order,
-    objects: Vec<Found>,
-    plan: &Plan,
+    objects: Vec<ManifestObject>,
+    plan: &AuthorizationPlan,
     directory: &Path,
 ) -> Result<Chain, Unusable> {
     let Order { authorizers, abac } = order;
@@ -172,8 +177,8 @@ struct BuiltIn {
 
 fn built_in(
     flags: &PolicyFlags,
-    loaded: abac::Loaded,
-    objects: Vec<Found>,
+    loaded: abac::LoadedPolicies,
+    objects: Vec<ManifestObject>,
 ) -> Result<BuiltIn, Unusable> {
     let defaults = rbac::bootstrap_policy().map_err(Unusable::broken)?;
     let mut node = authz_node::Policy {
@@ -181,7 +186,7 @@ fn built_in(
         ..authz_node::Policy::default()
     };
     let mut snapshot = Snapshot::default();
-    for Found { object, .. } in objects {
+    for ManifestObject { object, .. } in objects {
         match object {
             Object::Rbac(rbac::Object::Role(role)) => snapshot.put_role(role),
             Object::Rbac(rbac::Object::Binding(binding)) => snapshot.put_binding(binding),

@@ -4,9 +4,8 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use api::authorization::ReadError;
-use api::review::{self, LINE_BYTES_MAX, Question, QuestionTarget, ResourceQuestion};
-use api::{Diagnostic, Place};
+use access_reviews::review::{self, LINE_BYTES_MAX, Question, QuestionTarget, ResourceQuestion};
+use document::{Diagnostic, Place, ReadError};
 
 use super::flags::{CallFlags, PolicyFlags, QuestionFlags, ResourceText, SubjectFlags};
 use super::implied;

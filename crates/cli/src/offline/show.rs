@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-use api::{Diagnostic, Source};
 use authz_reload::{BuildCause, BuildError, StartError};
+use document::{Diagnostic, Source};
 use kubeconfig::LoadError;
 
 use crate::check;

@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use admission::{InitializerOptions, PENDING_MAX, WAITING_MAX, WAITING_PER_USER_MAX, WaitingMax};
+use admission::{
+    InitializerOptions, PENDING_INITIALIZERS_MAX, WAITING_OBJECTS_MAX,
+    WAITING_OBJECTS_PER_USER_MAX, WaitingObjectsMax,
+};
 use admission_hooks::{Access, AccessTable, CALLS_IN_FLIGHT_MAX, RESPONSE_BYTES_MAX};
 use kubeconfig::{UserAccess, Users};
 use server::{AdmissionOptions, GetMode, Level, Log, SyncMode, SyncOptions};
@@ -20,26 +23,26 @@ const PENDING_CEILING: u64 = 1000;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Dynamic admission")]
 pub(crate) struct AdmissionFlags {
-    /// How the server makes sure that it admits by a configuration of hooks and initializers that is
-    /// new enough
+    /// How the server ensures that its configuration of hooks and initializers is current
     #[arg(long, value_name = "MODE", value_enum, default_value = "barrier")]
     admission_sync_mode: SyncModeArgument,
 
-    /// How often the store is asked for the configuration: in mode `poll` always, otherwise when no
-    /// request asks
+    /// Interval at which the server reads the configuration revision from the store: in mode `poll`
+    /// always, in mode `barrier` only while no request reads it
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = positive)]
     admission_sync_poll_interval: Duration,
 
-    /// How long ago the store must have confirmed the configuration; what can not be admitted by one
-    /// that is newer is refused (500, LoadingConfiguration)
+    /// Maximum age of the last confirmation of the configuration. If it is older, the server
+    /// refuses writes (500, LoadingConfiguration)
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = positive)]
     admission_sync_max_staleness: Duration,
 
-    /// How long a write waits after a start for the first configuration, before it is refused
+    /// Maximum time that a write waits for the first configuration after a start
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration)]
     admission_sync_bootstrap_wait: Duration,
 
-    /// Whether new objects wait for initializers; if not, `metadata.initializers` is dropped
+    /// Make new objects wait for their initializers; if false the server drops
+    /// `metadata.initializers`
     #[arg(
         long,
         value_name = "BOOL",
@@ -51,78 +54,77 @@ pub(crate) struct AdmissionFlags {
     )]
     admission_initializers_enabled: bool,
 
-    /// How long an initializer may take once it can act. After that it is removed from the object, or
-    /// the creator gets an error if its failurePolicy is Fail
+    /// Timeout of each initializer, from the moment it may act. Then the server removes an
+    /// initializer with failurePolicy Ignore, or fails the create for one with Fail
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = positive)]
     admission_initializers_step_timeout: Duration,
 
-    /// After this time nobody waits for an object any more, and who reads it repairs it: it is more
-    /// than all initializers of an object may take together
+    /// Age after which the next read repairs an object with pending initializers. Must exceed the
+    /// sum of the step timeouts of all its initializers
     #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = positive)]
     admission_initializers_global_timeout: Duration,
 
-    /// By how much the clocks of servers that share a store may differ; readers wait that much longer
-    /// before they repair an object [default: 30s with etcd, 0s with the embedded store]
+    /// Maximum clock difference between servers that share a store; reads repair an object that
+    /// much later [default: 30s with etcd, 0s with the embedded store]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     admission_initializers_clock_drift: Option<Duration>,
 
-    /// How many initializers an object may wait for: 1 to 1000
+    /// Maximum number of initializers of one object: 1 to 1000
     #[arg(
         long,
         value_name = "N",
-        default_value_t = PENDING_MAX as u64,
+        default_value_t = PENDING_INITIALIZERS_MAX as u64,
         value_parser = clap::value_parser!(u64).range(1..=PENDING_CEILING)
     )]
     admission_initializers_max_pending: u64,
 
-    /// How many objects may wait for initializers at one time; a request for one more is refused (429)
+    /// Maximum number of objects that wait for initializers at a time; further creates get 429
     #[arg(
         long,
         value_name = "N",
-        default_value_t = WAITING_MAX.n_objects as u64,
+        default_value_t = WAITING_OBJECTS_MAX.n_objects as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     admission_initializers_max_waiting_objects: u64,
 
-    /// The bytes that objects that wait for initializers may have together; a request for more is
-    /// refused (429)
+    /// Maximum total size in bytes of the objects that wait for initializers; further creates get
+    /// 429
     #[arg(
         long,
         value_name = "BYTES",
-        default_value_t = WAITING_MAX.bytes as u64,
+        default_value_t = WAITING_OBJECTS_MAX.bytes as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     admission_initializers_max_waiting_bytes: u64,
 
-    /// How many of the objects that wait for initializers one user may have created
+    /// Maximum number of waiting objects that one user created
     #[arg(
         long,
         value_name = "N",
-        default_value_t = WAITING_PER_USER_MAX.n_objects as u64,
+        default_value_t = WAITING_OBJECTS_PER_USER_MAX.n_objects as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     admission_initializers_max_waiting_objects_per_user: u64,
 
-    /// The bytes that the objects of one user that wait for initializers may have together
+    /// Maximum total size in bytes of the waiting objects that one user created
     #[arg(
         long,
         value_name = "BYTES",
-        default_value_t = WAITING_PER_USER_MAX.bytes as u64,
+        default_value_t = WAITING_OBJECTS_PER_USER_MAX.bytes as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     admission_initializers_max_waiting_bytes_per_user: u64,
 
-    /// The answer to a user who gets an object by its name while it waits for initializers
+    /// Answer to GET for an object whose initializers are pending
     #[arg(long, value_name = "MODE", value_enum, default_value = "object")]
     admission_initializers_get_mode: GetModeArgument,
 
-    /// The longest that a call of an admission webhook may take, whatever its timeoutSeconds: up to
-    /// 30s
+    /// Maximum duration of one admission webhook call, whatever its timeoutSeconds; at most 30s
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = call_time)]
     admission_webhook_client_timeout: Duration,
 
-    /// The most calls of each admission webhook that are in flight; one user has at most half of them,
-    /// and a request that needs one more is refused (429)
+    /// Maximum concurrent calls to each admission webhook, at most half of them for one user;
+    /// further requests get 429
     #[arg(
         long,
         value_name = "N",
@@ -131,8 +133,8 @@ pub(crate) struct AdmissionFlags {
     )]
     admission_webhook_max_in_flight: u64,
 
-    /// The longest answer of an admission webhook in bytes; a longer one is a failure of the call. It
-    /// may always be twice as long as the review that it answers
+    /// Maximum size in bytes of an admission webhook answer; a longer one counts as a failed call.
+    /// An answer may always be twice as long as its review
     #[arg(
         long,
         value_name = "BYTES",
@@ -141,17 +143,19 @@ pub(crate) struct AdmissionFlags {
     )]
     admission_webhook_max_response_bytes: u64,
 
-    /// Who the server is to admission webhooks: a kubeconfig file whose users are named after them
+    /// Kubeconfig with the credentials that the server presents to admission webhooks; each user
+    /// entry is named after the webhook host that it is for
     ///
-    /// A user is that for `HOST:PORT` or for `HOST` (port 443), where the first labels of HOST may be
-    /// `*`: h.example.com:8443, *.example.com. The most specific name counts, then the user `*`, then
-    /// that of the current context; without any the server shows nothing. A service is
-    /// NAME.NAMESPACE.svc. Tokens, token files, client certificates and passwords are understood.
+    /// The name of a user entry is `HOST:PORT`, or `HOST` for port 443; the first labels of HOST
+    /// may be `*`: h.example.com:8443, *.example.com. A Service is NAME.NAMESPACE.svc. The server
+    /// uses the most specific entry, then the user `*`, then the user of the current context,
+    /// otherwise no credentials. Entries may hold tokens, token files, client certificates and
+    /// passwords.
     #[arg(long, value_name = "FILE")]
     admission_webhook_kubeconfig: Option<PathBuf>,
 
-    /// The longest that the write of one object may take with all its webhooks, whatever the client
-    /// allows; --request-timeout holds, too
+    /// Maximum duration of the write of one object including all its webhooks, whatever timeout the
+    /// client asks for; --request-timeout also applies
     #[arg(long, value_name = "DURATION", default_value = "34s", value_parser = positive)]
     pub(super) write_timeout_ceiling: Duration,
 }
@@ -165,18 +169,18 @@ const CALL_TIME_CEILING: Duration = admission_hooks::CALL_TIME_MAX;
 /// How the configuration is kept new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum SyncModeArgument {
-    /// Each write makes sure: what was acknowledged before it holds for it, at any server
+    /// Each write is admitted by every configuration acknowledged before it, at any server
     Barrier,
-    /// It is read at intervals, and writes rely on the last time
+    /// The server reads the configuration at intervals; a change takes effect after the next read
     Poll,
 }
 
-/// What who reads an object that waits for initializers gets to see.
+/// The answer to GET for an object with pending initializers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum GetModeArgument {
     /// The object
     Object,
-    /// 202 and a Status that says that there will be one
+    /// 202 with a Status
     Accepted,
 }
 
@@ -229,11 +233,11 @@ impl AdmissionFlags {
                 global_timeout: self.admission_initializers_global_timeout,
                 clock_drift: self.admission_initializers_clock_drift.unwrap_or(drift),
                 pending_max: bounded(self.admission_initializers_max_pending),
-                waiting_max: WaitingMax {
+                waiting_max: WaitingObjectsMax {
                     n_objects: bounded(self.admission_initializers_max_waiting_objects),
                     bytes: bounded(self.admission_initializers_max_waiting_bytes),
                 },
-                waiting_per_user_max: WaitingMax {
+                waiting_per_user_max: WaitingObjectsMax {
                     n_objects: bounded(self.admission_initializers_max_waiting_objects_per_user),
                     bytes: bounded(self.admission_initializers_max_waiting_bytes_per_user),
                 },
@@ -243,7 +247,7 @@ impl AdmissionFlags {
                 GetModeArgument::Object => GetMode::Object,
                 GetModeArgument::Accepted => GetMode::Accepted,
             },
-            access,
+            hook_credentials: access,
             response_bytes_max: bounded(self.admission_webhook_max_response_bytes),
             calls_in_flight_max: bounded(self.admission_webhook_max_in_flight),
             call_time_max: self.admission_webhook_client_timeout,
@@ -274,8 +278,8 @@ impl AdmissionFlags {
         let step = self.admission_initializers_step_timeout;
         let n_steps = u32::try_from(self.admission_initializers_max_pending).unwrap_or(u32::MAX);
         if step.saturating_mul(n_steps) > self.admission_initializers_global_timeout {
-            let why = "who reads an object that waits for many initializers may repair it while \
-                       another server still waits for them";
+            let why = "a read may repair an object with many pending initializers while another \
+                       server still waits for them";
             log.warn(
                 "--admission-initializers-global-timeout is shorter than all steps together",
                 &[("why", &why)],
@@ -404,8 +408,8 @@ mod tests {
             global_timeout: second(60),
             clock_drift: second(4),
             pending_max: 9,
-            waiting_max: WaitingMax { n_objects: 8, bytes: 7000 },
-            waiting_per_user_max: WaitingMax { n_objects: 6, bytes: 5000 },
+            waiting_max: WaitingObjectsMax { n_objects: 8, bytes: 7000 },
+            waiting_per_user_max: WaitingObjectsMax { n_objects: 6, bytes: 5000 },
             ..InitializerOptions::default()
         };
         assert_eq!(found.initializers, initializers);

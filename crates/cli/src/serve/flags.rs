@@ -4,17 +4,17 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use authz_webhook::Guards;
+use authz_webhook::WebhookLimits;
 use https_client::AddressPolicy;
-use server::ServiceRange;
+use server::ServiceIpRange;
 
 use super::admission::AdmissionFlags;
 use crate::authorization::AuthorizationFlags;
 
-/// Serves the API: `kubectl` and other clients of Kubernetes work with it
+/// Run the API server for `kubectl` and other Kubernetes clients
 ///
-/// Without flags it keeps its data in ./portcullis-data, makes certificates and a kubeconfig for an
-/// administrator there, and listens on 127.0.0.1:6443.
+/// Without flags the server keeps its data in ./portcullis-data, creates certificates and an
+/// administrator's kubeconfig there, and listens on 127.0.0.1:6443.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   portcullis serve
@@ -23,8 +23,8 @@ use crate::authorization::AuthorizationFlags;
   portcullis serve --authorization-config authorization.yaml --token-auth-file tokens.csv
   portcullis serve --authorization-mode Webhook,RBAC --authorization-webhook-config-file guard.yaml
 
-SIGTERM or SIGINT stops it: watches end, requests that are under way get their answers. A second
-signal ends it at once; nothing that was acknowledged is lost.")]
+SIGTERM or SIGINT stops the server gracefully: it ends watches and answers requests in progress. A
+second signal stops it at once; acknowledged writes are never lost.")]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) listen: ListenFlags,
@@ -48,29 +48,30 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Listening")]
 pub(crate) struct ListenFlags {
-    /// Address to listen on
+    /// IP address to listen on
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
     pub(crate) bind_address: IpAddr,
 
-    /// Port to listen on; 0 takes a free one
+    /// Port to listen on; 0 picks a free port
     #[arg(long, value_name = "PORT", default_value_t = 6443)]
     pub(crate) secure_port: u16,
 
-    /// Address under which clients find the server; the one it listens on if not given
+    /// IP address that the server announces to clients; defaults to --bind-address
     #[arg(long, value_name = "IP")]
     pub(crate) advertise_address: Option<IpAddr>,
 
-    /// Certificate of the server, PEM; generated if not given
+    /// Serving certificate (PEM); generated if not given
     #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
     pub(crate) tls_cert_file: Option<PathBuf>,
 
-    /// Key of that certificate, PEM
+    /// Private key of --tls-cert-file (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     pub(crate) tls_private_key_file: Option<PathBuf>,
 
-    /// Network from which services get their addresses: 10.96.0.0/16. Without it they get none
+    /// CIDR from which Services get their cluster IPs, such as 10.96.0.0/16. Without it Services
+    /// get no cluster IP
     #[arg(long, value_name = "CIDR")]
-    pub(crate) service_cluster_ip_range: Option<ServiceRange>,
+    pub(crate) service_cluster_ip_range: Option<ServiceIpRange>,
 
     /// Kubernetes version that /version reports: MAJOR.MINOR
     #[arg(long, value_name = "VERSION", default_value = "1.34", value_parser = version)]
@@ -81,55 +82,57 @@ pub(crate) struct ListenFlags {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Store")]
 pub(crate) struct StoreFlags {
-    /// Directory of certificates, keys and the embedded store; made if it does not exist
+    /// Directory for certificates, keys and the embedded store; created if missing
     #[arg(long, value_name = "DIR", default_value = "./portcullis-data")]
     pub(crate) data_dir: PathBuf,
 
-    /// Store to use; etcd if --etcd-servers is given
+    /// Storage backend; defaults to etcd if --etcd-servers is given, otherwise to embedded
     #[arg(long, value_enum)]
     pub(crate) store: Option<StoreKind>,
 
-    /// When writes are made durable: `always`, or `interval:MILLISECONDS`, which may lose the last
-    /// ones when the machine crashes
+    /// When the embedded store syncs writes to disk: `always`, or `interval:MILLISECONDS`, which
+    /// may lose the last writes if the machine crashes
     #[arg(long, value_name = "MODE", default_value = "always")]
     pub(crate) store_sync: store_embedded::SyncMode,
 
-    /// The most that the objects in the embedded store may take up, as a number of bytes or with Ki, Mi or
-    /// Gi. Beyond it writes that add are refused with 507 until objects are deleted
+    /// Maximum size of all objects in the embedded store, in bytes or with Ki, Mi or Gi; at least
+    /// 16Mi. When it is reached, creates and growing updates get 507 until objects are deleted
     #[arg(long, value_name = "BYTES", default_value = "2Gi", value_parser = budget)]
     pub(crate) store_quota_bytes: u64,
 
-    /// The most that changes take up that the embedded store keeps for watches, beside the limits of five
-    /// minutes and of a million. A namespace that fills it is answered 429
+    /// Maximum size of the change history that the embedded store keeps for watches; at least 16Mi.
+    /// History is also dropped after 5 minutes or 1,000,000 revisions. A namespace that holds more
+    /// than a quarter of a nearly full history gets 429
     #[arg(long, value_name = "BYTES", default_value = "1Gi", value_parser = budget)]
     pub(crate) store_history_bytes: u64,
 
-    /// The free space of the disk, beside that for a snapshot, below which the embedded store refuses
-    /// writes that add; 0 does not look
+    /// Free disk space, beyond the size of one snapshot, below which creates and growing updates
+    /// get 507; 0 disables the check
     #[arg(long, value_name = "BYTES", default_value = "256Mi", value_parser = bytes)]
     pub(crate) store_disk_free_bytes: u64,
 
-    /// Addresses of the members of an etcd cluster: http://HOST:PORT or https://HOST:PORT
+    /// Client URLs of the etcd members: http://HOST:PORT or https://HOST:PORT
     #[arg(long, value_name = "URL,...", value_delimiter = ',')]
     pub(crate) etcd_servers: Vec<String>,
 
-    /// What all keys begin with
+    /// Prefix of all keys, in both storage backends
     #[arg(long, value_name = "PREFIX", default_value = "/registry", value_parser = prefix)]
     pub(crate) etcd_prefix: String,
 
-    /// Authorities of the members of etcd, PEM
+    /// CA bundle (PEM) that verifies etcd's serving certificates
     #[arg(long, value_name = "FILE")]
     pub(crate) etcd_cafile: Option<PathBuf>,
 
-    /// Client certificate for etcd, PEM
+    /// Client certificate for etcd (PEM)
     #[arg(long, value_name = "FILE", requires = "etcd_keyfile")]
     pub(crate) etcd_certfile: Option<PathBuf>,
 
-    /// Key of that certificate, PEM
+    /// Private key of --etcd-certfile (PEM)
     #[arg(long, value_name = "FILE", requires = "etcd_certfile")]
     pub(crate) etcd_keyfile: Option<PathBuf>,
 
-    /// How often old revisions in etcd are forgotten; 0 leaves that to others
+    /// Interval at which the server compacts old revisions in etcd; 0 disables compaction by this
+    /// server
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration)]
     pub(crate) etcd_compaction_interval: Duration,
 }
@@ -147,15 +150,15 @@ pub(crate) enum StoreKind {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Authentication")]
 pub(crate) struct AuthenticationFlags {
-    /// Authorities of client certificates, PEM; the generated one if not given
+    /// CA bundle (PEM) that verifies client certificates; generated if not given
     #[arg(long, value_name = "FILE")]
     pub(crate) client_ca_file: Option<PathBuf>,
 
-    /// Static tokens: CSV of token, user, uid and optionally "group,..."
+    /// Static tokens: CSV lines of token, user, uid and optionally "group,..."
     #[arg(long, value_name = "FILE")]
     pub(crate) token_auth_file: Option<PathBuf>,
 
-    /// Whether requests without credentials are those of system:anonymous
+    /// Treat requests without credentials as user system:anonymous; if false they get 401
     #[arg(
         long,
         value_name = "BOOL",
@@ -167,28 +170,28 @@ pub(crate) struct AuthenticationFlags {
     )]
     pub(crate) anonymous_auth: bool,
 
-    /// Who issues tokens of service accounts; may be repeated, the first one issues
+    /// Issuer of service account tokens. May be repeated: the first signs new tokens, all are
+    /// accepted
     #[arg(long, value_name = "URL", default_value = "https://kubernetes.default.svc")]
     pub(crate) service_account_issuer: Vec<String>,
 
-    /// Key that signs tokens of service accounts, PEM; generated if not given
+    /// Private key that signs service account tokens (PEM); generated if not given
     #[arg(long, value_name = "FILE")]
     pub(crate) service_account_signing_key_file: Option<PathBuf>,
 
-    /// Keys that verify tokens of service accounts, PEM; may be repeated. The one that signs if not
-    /// given
+    /// Keys that verify service account tokens (PEM); may be repeated. Defaults to the signing key
     #[arg(long, value_name = "FILE")]
     pub(crate) service_account_key_file: Vec<PathBuf>,
 
-    /// Names of the server in tokens; the issuers if not given
+    /// Audiences that the server accepts in tokens; defaults to the issuers
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(crate) api_audiences: Vec<String>,
 
-    /// Authorities of proxies that name users in headers, PEM
+    /// CA bundle (PEM) that front-proxy client certificates must chain to
     #[arg(long, value_name = "FILE")]
     pub(crate) requestheader_client_ca_file: Option<PathBuf>,
 
-    /// Common names that certificates of such proxies may have; any if not given
+    /// Common names that front-proxy client certificates may have; any if not given
     #[arg(
         long,
         value_name = "NAME,...",
@@ -197,15 +200,15 @@ pub(crate) struct AuthenticationFlags {
     )]
     pub(crate) requestheader_allowed_names: Vec<String>,
 
-    /// Headers that name the user
+    /// Headers from which a front proxy passes the user name
     #[arg(long, value_name = "HEADER,...", value_delimiter = ',', default_value = "X-Remote-User")]
     pub(crate) requestheader_username_headers: Vec<String>,
 
-    /// Headers that name the uid of the user
+    /// Headers from which a front proxy passes the user's uid
     #[arg(long, value_name = "HEADER,...", value_delimiter = ',', default_value = "X-Remote-Uid")]
     pub(crate) requestheader_uid_headers: Vec<String>,
 
-    /// Headers that name groups of the user
+    /// Headers from which a front proxy passes the user's groups
     #[arg(
         long,
         value_name = "HEADER,...",
@@ -214,7 +217,7 @@ pub(crate) struct AuthenticationFlags {
     )]
     pub(crate) requestheader_group_headers: Vec<String>,
 
-    /// Beginnings of headers that tell more about the user
+    /// Prefixes of the headers from which a front proxy passes the user's extra attributes
     #[arg(
         long,
         value_name = "PREFIX,...",
@@ -229,8 +232,8 @@ pub(crate) struct AuthenticationFlags {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Authorization")]
 pub(crate) struct ChainFlags {
-    /// Whether webhooks that are new or changed must be reachable before a changed
-    /// --authorization-config takes effect
+    /// Require that new or changed webhooks are reachable before a changed --authorization-config
+    /// takes effect
     #[arg(
         long,
         value_name = "BOOL",
@@ -242,21 +245,22 @@ pub(crate) struct ChainFlags {
     )]
     pub(crate) authorization_config_reload_health_check: bool,
 
-    /// Calls of one authorization webhook at one time, of which one user has at most half; a request that
-    /// would need one more is answered 429, whatever the failure policy is. 0 does not limit
-    #[arg(long, value_name = "N", default_value_t = Guards::default().in_flight_max)]
+    /// Maximum concurrent calls to one authorization webhook, at most half of them for one user;
+    /// further requests get 429 whatever the failure policy. 0 means no limit
+    #[arg(long, value_name = "N", default_value_t = WebhookLimits::default().in_flight_max)]
     pub(crate) authorization_webhook_max_in_flight: usize,
 
-    /// How long connecting to a webhook may take, of either kind: name, proxy, TCP and TLS
+    /// Timeout for connecting to an authorization or admission webhook, including name resolution,
+    /// proxy, TCP and TLS
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration)]
     pub(crate) webhook_connect_timeout: Duration,
 
-    /// Whether admission webhooks, and authorization webhooks that are services, may be at loopback
-    /// addresses though the server listens on others
+    /// Allow admission webhooks, and authorization webhooks that are Services, at loopback
+    /// addresses although the server listens on other addresses
     ///
-    /// Those who may write webhook configurations or endpoints then reach whatever listens on the loopback
-    /// addresses of this host, such as etcd. A server that listens on a loopback address permits them
-    /// always. Link-local addresses and those of metadata services are refused always.
+    /// Users who may write webhook configurations or EndpointSlices can then reach every service on
+    /// the loopback addresses of this host, such as etcd. A server that listens on a loopback
+    /// address always allows them. Link-local addresses and metadata services are always refused.
     #[arg(
         long,
         value_name = "BOOL",
@@ -268,12 +272,12 @@ pub(crate) struct ChainFlags {
     )]
     webhook_allow_loopback: bool,
 
-    /// Memory for the answers of one webhook that are kept, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = Guards::default().cache_bytes_max)]
+    /// Maximum size of the decision cache of one authorization webhook, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = WebhookLimits::default().cache_bytes_max)]
     pub(crate) authorization_webhook_cache_max_bytes: usize,
 
-    /// Whether a webhook that is a service is called at one of its ready endpoints; if not, at the
-    /// cluster IP, which something has to forward
+    /// Call a webhook that is a Service at one of its ready endpoints; if false, at its cluster IP,
+    /// which then needs a service proxy
     #[arg(
         long,
         value_name = "BOOL",
@@ -299,32 +303,33 @@ impl ChainFlags {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Requests")]
 pub(crate) struct RequestFlags {
-    /// How long a request may take that is no watch
+    /// Timeout of a request other than a watch
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
     pub(crate) request_timeout: Duration,
 
-    /// How many seconds a watch lasts at least; it ends after that and twice that
+    /// Minimum duration of a watch, in seconds. The server ends a watch after a random time between
+    /// this value and twice this value
     #[arg(long, value_name = "SECONDS", default_value_t = 1800)]
     pub(crate) min_request_timeout: u64,
 
-    /// Requests that only read, at one time; 0 does not limit
+    /// Maximum concurrent read-only requests; 0 means no limit
     #[arg(long, value_name = "N", default_value_t = 400)]
     pub(crate) max_requests_inflight: usize,
 
-    /// Requests that change something, at one time; 0 does not limit
+    /// Maximum concurrent mutating requests; 0 means no limit
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) max_mutating_requests_inflight: usize,
 
-    /// Watches at one time, half of them for one user; those of system:masters do not count; 0 does
-    /// not limit
+    /// Maximum concurrent watches, at most half of them for one user; further watches get 429.
+    /// Watches of system:masters do not count. 0 means no limit
     #[arg(long, value_name = "N", default_value_t = 90_000)]
     pub(crate) max_watches: usize,
 
-    /// How long Events are kept
+    /// Time after which Events are deleted
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = duration)]
     pub(crate) event_ttl: Duration,
 
-    /// Whether dependents of deleted objects are deleted
+    /// Delete the dependents of deleted objects
     #[arg(
         long,
         value_name = "BOOL",
@@ -336,11 +341,12 @@ pub(crate) struct RequestFlags {
     )]
     pub(crate) enable_garbage_collector: bool,
 
-    /// How many objects of a collection are deleted at one time
+    /// Number of objects that a deletecollection request deletes concurrently
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) delete_collection_workers: usize,
 
-    /// Whether pods on nodes get time to end when they are deleted; somebody must delete them again
+    /// Give pods that are assigned to a node a grace period when they are deleted; a kubelet must
+    /// then delete them finally
     #[arg(
         long,
         value_name = "BOOL",
@@ -352,9 +358,9 @@ pub(crate) struct RequestFlags {
     )]
     pub(crate) pod_graceful_deletion: bool,
 
-    /// Refuse (422) to create or change what this server stores but does not enforce: admission policies
-    /// and their bindings, resource quotas, limit ranges, and Pod Security labels of namespaces. Without it
-    /// a warning says so
+    /// Refuse (422) to create or change objects that this server stores but does not enforce:
+    /// admission policies and their bindings, resource quotas, limit ranges, and Pod Security
+    /// labels of namespaces. If false the server answers with a warning
     #[arg(
         long,
         value_name = "BOOL",
@@ -366,19 +372,19 @@ pub(crate) struct RequestFlags {
     )]
     pub(crate) refuse_unenforced: bool,
 
-    /// How long to serve on after readiness is denied, when stopping
+    /// Time to keep serving after /readyz fails, when the server stops
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration)]
     pub(crate) shutdown_delay_duration: Duration,
 
-    /// Within what time watches are ended when stopping; 0 ends 200 a second
+    /// Time over which the server ends open watches when it stops; 0 ends 200 a second
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration)]
     pub(crate) shutdown_watch_termination_grace_period: Duration,
 
-    /// Form of the log
+    /// Format of the log
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) logging_format: LoggingFormat,
 
-    /// How much is logged: 0 warnings, 1 also when it starts and stops, 2 also requests, 4 everything
+    /// Log verbosity: 0 warnings, 1 also start and stop, 2 also requests, 4 everything
     #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value_t = 2)]
     pub(crate) verbosity: u8,
 }
@@ -386,9 +392,9 @@ pub(crate) struct RequestFlags {
 /// Form of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum LoggingFormat {
-    /// Lines for people
+    /// Human-readable lines
     Text,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
 }
 
@@ -396,23 +402,23 @@ pub(crate) enum LoggingFormat {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Audit")]
 pub(crate) struct AuditFlags {
-    /// Policy that says what is recorded (audit.k8s.io/v1); without it nothing is
+    /// Audit policy (audit.k8s.io/v1); without it the server records nothing
     #[arg(long, value_name = "FILE")]
     pub(crate) audit_policy_file: Option<PathBuf>,
 
-    /// File for audit events, one JSON object a line; `-` is standard output
+    /// File for audit events, one JSON object per line; `-` is standard output
     #[arg(long, value_name = "FILE", requires = "audit_policy_file")]
     pub(crate) audit_log_path: Option<PathBuf>,
 
-    /// Megabytes after which a new file is begun
+    /// Size in megabytes at which the audit log is rotated
     #[arg(long, value_name = "MB", default_value_t = 100)]
     pub(crate) audit_log_maxsize: u64,
 
-    /// Days after which old files are deleted; 0 keeps them
+    /// Days after which rotated audit logs are deleted; 0 keeps them
     #[arg(long, value_name = "DAYS", default_value_t = 0)]
     pub(crate) audit_log_maxage: u64,
 
-    /// How many old files are kept; 0 keeps all
+    /// Number of rotated audit logs to keep; 0 keeps all
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) audit_log_maxbackup: usize,
 }

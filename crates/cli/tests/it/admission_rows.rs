@@ -99,7 +99,7 @@ fn read(case: &Map<String, Value>, bundle: &str) -> Case {
 /// The rows of the file, and this one: more conditions than there may be.
 fn cases() -> Vec<Case> {
     let bytes = std::fs::read(format!("{TESTDATA}/admission/rows.yaml")).unwrap();
-    let file = api::yaml_tree(&bytes).unwrap().value;
+    let file = document::yaml_to_json(&bytes).unwrap().value;
     let bundle = base64(fake_http::Authority::new("hooks").unwrap().pem().as_bytes());
     let read = |case: &Value| read(case.as_object().unwrap(), &bundle);
     let mut cases: Vec<Case> = file["cases"].as_array().unwrap().iter().map(read).collect();

@@ -8,7 +8,7 @@ const PAGES: &[&str] = &[
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md"),
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/check.md"),
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/offline.md"),
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/serve.md"),
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/serve-flags.md"),
 ];
 
 /// Begins a block of a command and its output, which ends with [`END`].

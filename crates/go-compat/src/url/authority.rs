@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::escape::{UrlPart, url_escape, url_unescape};
-use super::parse::Fault;
+use super::percent_escape::{UrlPart, url_escape, url_unescape};
+use super::url_parser::UrlFault;
 use crate::ip::parse_ip;
 
 /// The user and the optional password of a URL, decoded.
@@ -27,7 +27,10 @@ impl fmt::Display for UserInfo {
 }
 
 /// Reads what stands between `//` and the path.
-pub(super) fn parse(scheme: &str, text: &str) -> Result<(Option<UserInfo>, Vec<u8>), Fault> {
+pub(super) fn parse_authority(
+    scheme: &str,
+    text: &str,
+) -> Result<(Option<UserInfo>, Vec<u8>), UrlFault> {
     match text.rsplit_once('@') {
         None => Ok((None, parse_host(scheme, text)?)),
         Some((user, host)) => {
@@ -37,9 +40,9 @@ pub(super) fn parse(scheme: &str, text: &str) -> Result<(Option<UserInfo>, Vec<u
     }
 }
 
-fn parse_user(text: &str) -> Result<UserInfo, Fault> {
+fn parse_user(text: &str) -> Result<UserInfo, UrlFault> {
     if !text.bytes().all(is_user_byte) {
-        return Err(Fault::UserInfo);
+        return Err(UrlFault::UserInfo);
     }
     let decode = |text| url_unescape(text, UrlPart::UserInfo).map(std::borrow::Cow::into_owned);
     let (name, password) = match text.split_once(':') {
@@ -53,10 +56,10 @@ fn is_user_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&byte)
 }
 
-fn parse_host(scheme: &str, text: &str) -> Result<Vec<u8>, Fault> {
+fn parse_host(scheme: &str, text: &str) -> Result<Vec<u8>, UrlFault> {
     match text.rfind('[') {
         Some(0) => parse_bracketed_host(text),
-        Some(_) => Err(Fault::IpLiteral),
+        Some(_) => Err(UrlFault::IpLiteral),
         None => {
             // Lists of hosts with ports occur in the URLs of databases, so that only the last
             // colon counts, except where the scheme is one whose hosts have no colon.
@@ -71,8 +74,8 @@ fn parse_host(scheme: &str, text: &str) -> Result<Vec<u8>, Fault> {
 }
 
 /// Reads an IPv6 address in brackets with an optional port: `[fe80::1%25eth0]:80`.
-fn parse_bracketed_host(text: &str) -> Result<Vec<u8>, Fault> {
-    let close = text.rfind(']').ok_or(Fault::MissingBracket)?;
+fn parse_bracketed_host(text: &str) -> Result<Vec<u8>, UrlFault> {
+    let close = text.rfind(']').ok_or(UrlFault::MissingBracket)?;
     let port = &text[close + 1..];
     check_port(port)?;
     let name = &text[1..close];
@@ -80,20 +83,20 @@ fn parse_bracketed_host(text: &str) -> Result<Vec<u8>, Fault> {
     let mut host = vec![b'['];
     host.extend_from_slice(&url_unescape(address, UrlPart::Host)?);
     host.extend_from_slice(&url_unescape(zone, UrlPart::Zone)?);
-    let ip = parse_ip(&host[1..]).map_err(Fault::Host)?;
+    let ip = parse_ip(&host[1..]).map_err(UrlFault::Host)?;
     if ip.address.is_ipv4() {
-        return Err(Fault::IpLiteral);
+        return Err(UrlFault::IpLiteral);
     }
     host.push(b']');
     host.extend_from_slice(port.as_bytes());
     Ok(host)
 }
 
-fn check_port(colon_port: &str) -> Result<(), Fault> {
+fn check_port(colon_port: &str) -> Result<(), UrlFault> {
     if is_optional_port(colon_port.as_bytes()) {
         Ok(())
     } else {
-        Err(Fault::Port(colon_port.to_owned()))
+        Err(UrlFault::Port(colon_port.to_owned()))
     }
 }
 

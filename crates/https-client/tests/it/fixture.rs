@@ -7,14 +7,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fake_http::{Authority, Leaf, Peer, ServerTls};
-use https_client::{Client, Fault, Limits, Observe, Place, Reply, Roots, Scheme, Target, Trust};
+use https_client::{
+    CaBundle, CertificateObserver, Client, Destination, Fault, Limits, Reply, Scheme, Target, Trust,
+};
 
 /// Far more than anything here takes.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 
 /// A target at an address, under the name that certificates for tests bear.
 pub(crate) fn target(scheme: Scheme, address: SocketAddr) -> Target {
-    let place = Place::Url { scheme, host: address.ip().to_string(), port: Some(address.port()) };
+    let place =
+        Destination::Url { scheme, host: address.ip().to_string(), port: Some(address.port()) };
     Target { can_compress: false, ..Target::new(place, "/authorize") }
 }
 
@@ -24,12 +27,13 @@ pub(crate) fn http(address: SocketAddr) -> Target {
 
 /// A target that trusts only an authority.
 pub(crate) fn https(address: SocketAddr, authority_pem: &str) -> Target {
-    let roots = Roots::from_pem(authority_pem.as_bytes()).unwrap();
-    Target { trust: Trust::Roots(roots), ..target(Scheme::Https, address) }
+    let roots = CaBundle::from_pem(authority_pem.as_bytes()).unwrap();
+    Target { trust: Trust::CaBundle(roots), ..target(Scheme::Https, address) }
 }
 
 pub(crate) fn client(target: Target) -> Client {
-    Client::new(target, None, Limits::default(), Arc::new(https_client::Unobserved)).unwrap()
+    Client::new(target, None, Limits::default(), Arc::new(https_client::NoCertificateObserver))
+        .unwrap()
 }
 
 pub(crate) async fn post(client: &Client) -> Result<Reply, Fault> {
@@ -74,7 +78,7 @@ impl Counted {
     }
 }
 
-impl Observe for Counted {
+impl CertificateObserver for Counted {
     fn missing_san(&self) {
         self.n_missing_san.fetch_add(1, Ordering::SeqCst);
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use api::Source;
+use document::Source;
 use kubeconfig::{Loaded, parse};
 use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
 //! Whom to trust: WHK-51, and the client certificate: WHK-52.
 
-use api::WarningCode;
-use https_client::{Material, Roots, Trust};
+use document::WarningCode;
+use https_client::{CaBundle, PemLocation, Trust};
 
 use crate::workplace::{Workplace, base64, config, is_at};
 
@@ -19,7 +19,7 @@ fn user(rest: &str) -> String {
 fn authorities_come_from_a_file_or_from_data() {
     let place = Workplace::new();
     let pem = std::fs::read(place.path("ca.pem")).unwrap();
-    let roots = Trust::Roots(Roots::from_pem(&pem).unwrap());
+    let roots = Trust::CaBundle(CaBundle::from_pem(&pem).unwrap());
     let connection = place.connection(&cluster("certificate-authority: ./ca.pem"));
     assert_eq!(connection.target.trust, roots);
     assert_eq!(place.names(&connection.files), ["config", "ca.pem"]);
@@ -50,7 +50,7 @@ fn authorities_given_twice_or_with_the_insecure_flag() {
         );
     }
     let connection = place.connection(&cluster("insecure-skip-tls-verify: true"));
-    assert_eq!(connection.target.trust, Trust::Anything);
+    assert_eq!(connection.target.trust, Trust::DangerousAcceptAny);
     assert_eq!(connection.warnings[0].code, WarningCode::UnverifiedServer);
 }
 
@@ -81,22 +81,22 @@ fn client_certificates_stay_files_if_they_are() {
     let place = Workplace::new();
     let connection =
         place.connection(&user("client-certificate: client.pem, client-key: client.key"));
-    let identity = connection.target.identity.unwrap();
-    let is_file = |material: &Material, name: &str| match material {
-        Material::File(path) => is_at(path, &place, name),
-        Material::Inline(_) => false,
+    let identity = connection.target.client_certificate.unwrap();
+    let is_file = |material: &PemLocation, name: &str| match material {
+        PemLocation::File(path) => is_at(path, &place, name),
+        PemLocation::Inline(_) => false,
     };
     assert!(is_file(&identity.certificate, "client.pem") && is_file(&identity.key, "client.key"));
     assert_eq!(place.names(&connection.files), ["config", "client.pem", "client.key"]);
 
     let data = base64(place.client.key_pem.as_bytes());
     let mixed = user(&format!("client-certificate: client.pem, client-key-data: {data}"));
-    let identity = place.connection(&mixed).target.identity.unwrap();
+    let identity = place.connection(&mixed).target.client_certificate.unwrap();
     assert!(is_file(&identity.certificate, "client.pem"));
-    assert!(matches!(identity.key, Material::Inline(_)));
+    assert!(matches!(identity.key, PemLocation::Inline(_)));
 
     // A key alone counts for nothing, as in Kubernetes.
-    assert_eq!(place.connection(&user("client-key: missing")).target.identity, None);
+    assert_eq!(place.connection(&user("client-key: missing")).target.client_certificate, None);
 }
 
 #[test]

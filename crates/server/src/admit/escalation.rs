@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use api::rbac::Object;
 use api_object::{GroupResource, Status, Tree};
 use authz_rbac::{
     CHECK_STEPS_MAX, QUICK_CHECK_STEPS_MAX, Refusal, Snapshot, bind_target, escalate_target,
 };
 use field_errors::{FieldErrors, FieldPath};
+use manifests::rbac::Object;
 use store::Store;
 
 use crate::rest::Call;
@@ -50,7 +50,7 @@ impl<S: Store> Call<'_, S> {
         let outcome = match check(QUICK_CHECK_STEPS_MAX) {
             Err(Refusal::TooManySteps) => {
                 let Ok(permit) =
-                    self.server.escalation_checks.acquire(authz::limit_name(&user.name))
+                    self.server.escalation_checks.acquire(authz::user_limit_key(&user.name))
                 else {
                     let why =
                         "too many roles and bindings are being checked, please try again later";
@@ -70,7 +70,8 @@ impl<S: Store> Call<'_, S> {
 
     fn decode_rbac(&self, tree: &Tree) -> Result<Object, Status> {
         let value = serde_json::Value::Object(tree.clone());
-        let manifest = api::rbac::decode(&value).map_err(|e| Status::bad_request(e.to_string()))?;
+        let manifest =
+            manifests::rbac::decode(&value).map_err(|e| Status::bad_request(e.to_string()))?;
         manifest.into_unchecked().map_err(|errors| {
             Status::invalid(&self.resource.group_kind(), api_object::name(tree), &errors)
         })

@@ -68,7 +68,7 @@ impl<S: Store> Call<'_, S> {
             let asked = self.server.stand(self.admission.deadline).await;
             let asked = asked.map_err(|unconfirmed| {
                 if let Some(reason) = unconfirmed.reason() {
-                    self.server.admission_metrics.config_refused(reason);
+                    self.server.admission_metrics.count_config_refusal(reason);
                 }
                 let has_initializers = self.server.initialization.is_enabled;
                 refusal(&unconfirmed, operation, self.resource, has_initializers)
@@ -89,7 +89,7 @@ impl<S: Store> Call<'_, S> {
         let question = self.question(write, standing);
         let attributes = question.attributes(api_object::name(tree));
         let lists = [snapshot.mutating(), snapshot.validating()];
-        if lists.iter().any(|list| !list.matching(&attributes).is_empty()) {
+        if lists.iter().any(|list| !list.match_hooks(&attributes).is_empty()) {
             return true;
         }
         let attributes = Attributes { object: Some(tree), ..attributes };

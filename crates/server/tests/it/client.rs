@@ -16,6 +16,7 @@ use rustls_pki_types::ServerName;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -31,7 +32,7 @@ pub(crate) struct Client {
     token: Option<String>,
 }
 
-/// What the server said.
+/// The response of the server.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) code: u16,
@@ -178,6 +179,59 @@ impl Client {
             http1::handshake(TokioIo::new(stream)).await.expect("HTTP comes about");
         tokio::spawn(connection);
         Session { sender, client: self.clone() }
+    }
+}
+
+/// A request that the server has authorized, and whose body is still to be sent.
+pub(crate) struct AuthorizedHead {
+    stream: TlsStream<TcpStream>,
+    body: String,
+}
+
+impl Client {
+    /// Sends the head of a request and returns when the server asks for the body. The server reads no body
+    /// before it has authorized the request, so the snapshot by which it is authorized is fixed then.
+    pub(crate) async fn send_head(
+        &self,
+        method: Method,
+        path: &str,
+        body: &Value,
+    ) -> AuthorizedHead {
+        let (body, token) = (body.to_string(), self.token.as_deref().unwrap_or_default());
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\nexpect: 100-continue\r\n\
+             connection: close\r\n\r\n",
+            self.address,
+            body.len()
+        );
+        let mut stream = self.connect("http/1.1").await;
+        stream.write_all(head.as_bytes()).await.expect("a connection");
+        let mut interim = Vec::new();
+        while !interim.ends_with(b"\r\n\r\n") {
+            let byte = tokio::time::timeout(PATIENCE, stream.read_u8()).await;
+            interim.push(byte.expect("an answer in time").expect("an answer"));
+        }
+        let interim = String::from_utf8_lossy(&interim);
+        assert!(interim.starts_with("HTTP/1.1 100 "), "{method} {path}: {interim}");
+        AuthorizedHead { stream, body }
+    }
+}
+
+impl AuthorizedHead {
+    /// Sends the body and reads the answer, without its headers.
+    pub(crate) async fn send_body(self) -> Answer {
+        let Self { mut stream, body } = self;
+        stream.write_all(body.as_bytes()).await.expect("a connection");
+        let mut text = Vec::new();
+        let read = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut text)).await;
+        read.expect("an answer in time").expect("a whole answer");
+        let end = text.windows(4).position(|bytes| bytes == b"\r\n\r\n").expect("a head") + 4;
+        let head = String::from_utf8_lossy(&text[..end]).into_owned();
+        assert!(!head.contains("chunked"), "{head}");
+        let code = head.split(' ').nth(1).and_then(|code| code.parse().ok()).expect("a code");
+        let bytes = Bytes::copy_from_slice(&text[end..]);
+        Answer { code, headers: HeaderMap::new(), bytes }
     }
 }
 

@@ -1,8 +1,8 @@
 //! `abac`: a policy file is loaded, requests are decided and rules are listed.
 
-use api::Source;
-use api::abac::{LoadError, LoadOptions, Loaded, load};
 use authz::{Recorder, Rules};
+use document::Source;
+use manifests::abac::{LoadError, LoadOptions, LoadedPolicies, load};
 use serde_json::{Value, json};
 
 use super::Answer;
@@ -92,13 +92,13 @@ fn before_cause(policy: &str, line: Option<u64>) -> String {
     }
 }
 
-fn decide(loaded: &Loaded, check: &Value) -> Result<Value, String> {
+fn decide(loaded: &LoadedPolicies, check: &Value) -> Result<Value, String> {
     let question = Question::read(&check["attributes"])?;
     let decision = loaded.policies.authorize(&question.attributes(), Recorder::off());
     Ok(json!({ "decision": decision.verdict.name(), "reason": decision.reason.to_string() }))
 }
 
-fn list_rules(loaded: &Loaded, asked: &Value) -> Result<Value, String> {
+fn list_rules(loaded: &LoadedPolicies, asked: &Value) -> Result<Value, String> {
     let user = question::user(&asked["user"])?.ok_or("`rules` are asked for nobody")?;
     let namespace = asked["namespace"].as_str().unwrap_or_default();
     let Rules { resource_rules, non_resource_rules, is_incomplete, error } =

@@ -5,9 +5,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use api::Source;
-use api::authorization::{self, LoadError, LoadOptions, Loaded, Role};
-use api::{Diagnostic, Fault};
+use config::authorization_config::{self, LoadError, LoadOptions, Loaded, ServerRole};
+use document::{Diagnostic, Fault, Source};
 use serde_json::{Value, json};
 
 use super::faults::fault;
@@ -50,8 +49,8 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
 /// Kubernetes' validation lets it pass and the process fails later.
 pub(super) fn load(text: &str) -> Loaded {
     let source = Source { name: "config", bytes: text.as_bytes() };
-    let options = LoadOptions { role: Role::Delegated, ..LoadOptions::default() };
-    authorization::load(&source, &options)
+    let options = LoadOptions { role: ServerRole::Delegated, ..LoadOptions::default() };
+    authorization_config::load(&source, &options)
 }
 
 fn result(loaded: &Loaded) -> Value {
@@ -59,7 +58,7 @@ fn result(loaded: &Loaded) -> Value {
         Ok(configuration) => {
             return json!({
                 "result": "valid",
-                "effective": authorization::effective(configuration),
+                "effective": authorization_config::configuration_to_json(configuration),
             });
         }
         Err(error) => error,
@@ -142,7 +141,7 @@ mod tests {
 
     fn vector(files: Value) -> Vector {
         let body = json!({"text": "", "files": files, "expect": {}});
-        let Value::Object(body) = body else { unreachable!() };
+        let Value::Object(body) = body else { panic!("the body is an object") };
         Vector { id: "v".to_owned(), feature: "f".to_owned(), body }
     }
 

@@ -5,11 +5,11 @@ use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use api::rbac::{Object, decode};
 use authn::{Impersonator, strip_impersonation};
 use authz::{Attributes, Authorizer, Recorder, RequestInfo};
 use authz_rbac::Snapshot;
 use http::HeaderMap;
+use manifests::rbac::{Object, decode};
 use serde_json::{Value, json};
 
 use super::Answer;
@@ -76,7 +76,7 @@ impl Authorizer for Granted {
         &'a self,
         attributes: &'a Attributes<'a>,
         recorder: Recorder<'a>,
-    ) -> authz::Answer<'a> {
+    ) -> authz::DecisionFuture<'a> {
         let decision = self.snapshot.authorize(attributes, recorder);
         let mut check = json!({
             "verb": attributes.verb,

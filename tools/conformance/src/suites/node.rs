@@ -53,7 +53,8 @@ type Seen = Vec<((Value, Value, Value), Object)>;
 
 fn apply(policy: &mut Policy, seen: &mut Seen, event: &Value) -> Result<(), String> {
     let raw = &event["object"];
-    let object = api::node_object(raw).ok_or("an event is about an object of another kind")?;
+    let object =
+        manifests::parse_node_object(raw).ok_or("an event is about an object of another kind")?;
     let metadata = &raw["metadata"];
     let identity = (raw["kind"].clone(), metadata["namespace"].clone(), metadata["name"].clone());
     let known = seen.iter().position(|(own, _)| *own == identity);

@@ -4,9 +4,9 @@
 //! know. So whichever acceptable reason is ours counts as the recorded one, and lists whose order
 //! is that of the visit are compared as sorted lists.
 
-use api::rbac::{Object, bootstrap_policy, decode, encode_subject};
 use authz::{Recorder, Rules};
 use authz_rbac::{Extras, Snapshot, bootstrap};
+use manifests::rbac::{Object, bootstrap_policy, decode, encode_subject};
 use serde_json::{Value, json};
 
 use super::Answer;

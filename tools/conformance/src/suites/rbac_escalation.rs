@@ -1,7 +1,7 @@
 //! `rbac-escalation`: may somebody who holds some rules grant others?
 
-use api::rbac::{decode_rules, encode_rule};
 use authz_rbac::{CHECK_STEPS_MAX, HeldRules, Refusal, confirm_held};
+use manifests::rbac::{decode_rules, encode_rule};
 use serde_json::{Value, json};
 
 use super::Answer;

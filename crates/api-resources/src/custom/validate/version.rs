@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use field_errors::{BadValue, FieldErrors, FieldPath};
+use field_errors::{BadValue, FieldErrors, FieldPath, dns1035_label_faults};
 use serde_json::Value;
 
-use super::names::label_faults;
 use crate::tree::{at, flag, items, text};
 
 const COLUMN_TYPES: &str = "must be one of boolean,date,integer,number,string";
@@ -35,7 +34,7 @@ pub(super) fn validate_versions(spec: &Value, errors: &mut FieldErrors) {
 
 fn validate_version(version: &Value, path: &FieldPath<'_>, errors: &mut FieldErrors) {
     let name = text(version, "name");
-    let faults = label_faults(name);
+    let faults = dns1035_label_faults(name);
     if !faults.is_empty() {
         errors.push(path.child("name").invalid(name, &faults.join(",")));
     }

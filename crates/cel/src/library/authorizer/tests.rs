@@ -1,16 +1,16 @@
 //! The functions themselves; what expressions make of them is in the integration tests.
 
 use super::*;
-use crate::question::Decisions;
+use crate::authorizer_check::KnownDecisions;
 
-fn functions() -> Functions {
-    let mut functions = Functions::default();
+fn functions() -> FunctionRegistry {
+    let mut functions = FunctionRegistry::default();
     declare(&mut functions);
     functions
 }
 
 /// Calls the overload of a function that is for this receiver.
-fn call<'a>(functions: &Functions, name: &str, arguments: &[Value<'a>]) -> Outcome<'a> {
+fn call<'a>(functions: &FunctionRegistry, name: &str, arguments: &[Value<'a>]) -> EvalResult<'a> {
     let receiver = arguments[0].type_name();
     let overloads = &functions.get(name).unwrap().overloads;
     let overload = overloads.iter().find(|overload| overload.params[0].to_string() == receiver);
@@ -33,15 +33,15 @@ fn calls_cost_what_they_cost_in_kubernetes() {
     ] {
         let arguments = [Value::string("no authorizer"), Value::string(text)];
         for overload in &functions.get(name).unwrap().overloads {
-            assert!(overload.member);
-            assert_eq!(overload.cost.of(&arguments, None), want, "{name} {text}");
+            assert!(overload.is_member);
+            assert_eq!(overload.cost.cost_of_call(&arguments, None), want, "{name} {text}");
         }
     }
 }
 
 #[test]
 fn every_function_refuses_what_it_is_not_for() {
-    let refusal = Failure::no_such_overload();
+    let refusal = EvalError::no_such_overload();
     for (name, function) in functions().iter() {
         for overload in &function.overloads {
             let arguments = vec![Value::Null; overload.params.len()];
@@ -49,7 +49,7 @@ fn every_function_refuses_what_it_is_not_for() {
             assert_eq!(outcome.unwrap_err(), refusal, "{name} of null");
             // A receiver of another type of this library.
             let other = match overload.params[0] {
-                AUTHORIZER => Authorization::Decision(Decision::default()).into(),
+                AUTHORIZER => AuthorizationValue::Decision(AuthorizerDecision::default()).into(),
                 _ => authorizer(),
             };
             let mut arguments = vec![Value::string("x"); overload.params.len()];
@@ -99,7 +99,7 @@ fn names_of_service_accounts_are_looked_at_before_their_namespaces() {
 #[test]
 fn a_check_wants_what_has_not_been_answered() {
     let functions = functions();
-    let ask = |decisions: &Decisions| {
+    let ask = |decisions: &KnownDecisions| {
         let check = Authorizer::new(decisions.clone()).resource_check(ResourceTarget {
             resource: "pods".into(),
             ..ResourceTarget::default()
@@ -107,15 +107,20 @@ fn a_check_wants_what_has_not_been_answered() {
         let check = call(&functions, "name", &[check, Value::string("web")])?;
         call(&functions, "check", &[check, Value::string("get")])
     };
-    let mut decisions = Decisions::default();
-    let Err(Failure::Wanted(question)) = ask(&decisions) else { panic!("nobody answered") };
+    let mut decisions = KnownDecisions::default();
+    let Err(EvalError::NeedsDecision(question)) = ask(&decisions) else {
+        panic!("nobody answered")
+    };
     let target =
         ResourceTarget { resource: "pods".into(), name: "web".into(), ..ResourceTarget::default() };
     let target = CheckTarget::Resource(Box::new(target));
-    assert_eq!(*question, Question { account: None, verb: "get".into(), target });
+    assert_eq!(*question, AuthorizerCheck { service_account: None, verb: "get".into(), target });
 
     let error = Some("down".into());
-    decisions.insert(*question, Decision { is_allowed: false, reason: "because".into(), error });
+    decisions.insert(
+        *question,
+        AuthorizerDecision { is_allowed: false, reason: "because".into(), error },
+    );
     let decision = ask(&decisions).unwrap();
     for (name, want) in [
         ("allowed", Value::Bool(false)),
@@ -131,7 +136,7 @@ fn a_check_wants_what_has_not_been_answered() {
 #[test]
 fn a_decision_without_an_error_has_an_empty_one() {
     let functions = functions();
-    let decision = Value::from(Authorization::Decision(Decision::default()));
+    let decision = Value::from(AuthorizationValue::Decision(AuthorizerDecision::default()));
     let found = call(&functions, "error", std::slice::from_ref(&decision)).unwrap();
     assert!(found.equals(&Value::string("")));
     assert!(call(&functions, "errored", &[decision]).unwrap().equals(&Value::Bool(false)));

@@ -5,42 +5,42 @@
 
 /// Up to this length, insertion sort is used.
 const INSERTION_MAX: usize = 12;
-/// From this length on, the pivot is a median of medians, and nearly sorted parts are mended.
+/// From this length on, the pivot is a median of medians, and nearly sorted parts are repaired.
 const NINTHER_MIN: usize = 50;
 /// The number of swaps while choosing a pivot that tells a descending part.
 const DESCENDING_SWAPS: usize = 12;
-/// How many misplaced neighbours are mended before a part counts as unsorted.
+/// The most out-of-order pairs that are swapped before a part counts as unsorted.
 const MENDED_MAX: usize = 5;
 
 /// The positions `0..length` in ascending order of what `less` compares.
-pub(super) fn order(length: usize, less: &dyn Fn(usize, usize) -> bool) -> Vec<usize> {
-    let mut sorter = Sorter { order: (0..length).collect(), less };
+pub(super) fn sorted_positions(length: usize, less: &dyn Fn(usize, usize) -> bool) -> Vec<usize> {
+    let mut sorter = PdqSorter { positions: (0..length).collect(), less };
     let bad_choices = usize::BITS - length.leading_zeros();
     sorter.sort(0, length, bad_choices);
-    sorter.order
+    sorter.positions
 }
 
-/// What the choice of a pivot revealed.
+/// What the choice of a pivot shows about the order of the part.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Hint {
+enum PivotHint {
     Unknown,
     Ascending,
     Descending,
 }
 
 /// INVARIANT: all methods are called with positions inside `order`.
-struct Sorter<'l> {
-    order: Vec<usize>,
+struct PdqSorter<'l> {
+    positions: Vec<usize>,
     less: &'l dyn Fn(usize, usize) -> bool,
 }
 
-impl Sorter<'_> {
+impl PdqSorter<'_> {
     fn less(&self, a: usize, b: usize) -> bool {
-        (self.less)(self.order[a], self.order[b])
+        (self.less)(self.positions[a], self.positions[b])
     }
 
     fn swap(&mut self, a: usize, b: usize) {
-        self.order.swap(a, b);
+        self.positions.swap(a, b);
     }
 
     /// Sorts the part from `start` to before `end`. After too many bad pivots, heap sort takes over.
@@ -60,12 +60,16 @@ impl Sorter<'_> {
                 bad_choices -= 1;
             }
             let (mut pivot, mut hint) = self.choose_pivot(start, end);
-            if hint == Hint::Descending {
-                self.order[start..end].reverse();
+            if hint == PivotHint::Descending {
+                self.positions[start..end].reverse();
                 pivot = (end - 1) - (pivot - start);
-                hint = Hint::Ascending;
+                hint = PivotHint::Ascending;
             }
-            if was_balanced && was_partitioned && hint == Hint::Ascending && self.mend(start, end) {
+            if was_balanced
+                && was_partitioned
+                && hint == PivotHint::Ascending
+                && self.repair_nearly_sorted(start, end)
+            {
                 return;
             }
             // Nothing here is less than what is left of it: set aside what equals the pivot.
@@ -171,7 +175,7 @@ impl Sorter<'_> {
     }
 
     /// Sorts a part of which only a few elements are misplaced; false if there are more.
-    fn mend(&mut self, start: usize, end: usize) -> bool {
+    fn repair_nearly_sorted(&mut self, start: usize, end: usize) -> bool {
         let mut i = start + 1;
         for _ in 0..MENDED_MAX {
             while i < end && !self.less(i, i - 1) {
@@ -220,28 +224,28 @@ impl Sorter<'_> {
         }
     }
 
-    fn choose_pivot(&self, start: usize, end: usize) -> (usize, Hint) {
+    fn choose_pivot(&self, start: usize, end: usize) -> (usize, PivotHint) {
         let length = end - start;
         let quarter = length / 4;
         let (mut i, mut j, mut k) = (start + quarter, start + quarter * 2, start + quarter * 3);
         let mut swaps = 0;
         if length >= 8 {
             if length >= NINTHER_MIN {
-                i = self.median([i - 1, i, i + 1], &mut swaps);
-                j = self.median([j - 1, j, j + 1], &mut swaps);
-                k = self.median([k - 1, k, k + 1], &mut swaps);
+                i = self.median_of_three([i - 1, i, i + 1], &mut swaps);
+                j = self.median_of_three([j - 1, j, j + 1], &mut swaps);
+                k = self.median_of_three([k - 1, k, k + 1], &mut swaps);
             }
-            j = self.median([i, j, k], &mut swaps);
+            j = self.median_of_three([i, j, k], &mut swaps);
         }
         let hint = match swaps {
-            0 => Hint::Ascending,
-            DESCENDING_SWAPS => Hint::Descending,
-            _ => Hint::Unknown,
+            0 => PivotHint::Ascending,
+            DESCENDING_SWAPS => PivotHint::Descending,
+            _ => PivotHint::Unknown,
         };
         (j, hint)
     }
 
-    fn median(&self, [mut a, mut b, mut c]: [usize; 3], swaps: &mut usize) -> usize {
+    fn median_of_three(&self, [mut a, mut b, mut c]: [usize; 3], swaps: &mut usize) -> usize {
         let mut put_in_order = |a: &mut usize, b: &mut usize| {
             if self.less(*b, *a) {
                 *swaps += 1;
@@ -257,11 +261,11 @@ impl Sorter<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::order;
+    use super::sorted_positions;
 
     /// Sorts numbers by a part of them, so that there are equal keys.
     fn sorted_by_key(numbers: &[u64], modulus: u64) -> Vec<usize> {
-        order(numbers.len(), &|a, b| numbers[a] % modulus < numbers[b] % modulus)
+        sorted_positions(numbers.len(), &|a, b| numbers[a] % modulus < numbers[b] % modulus)
     }
 
     #[test]

@@ -75,7 +75,7 @@ fn flattening_shared_lists_has_a_limit() {
     let flatten = implementation("flatten", "");
     assert!(flatten(&[level.clone(), int(6)]).is_ok());
     let twice = list(vec![level, int(1)]);
-    assert_eq!(flatten(&[twice, int(7)]).unwrap_err(), Failure::CostLimit);
+    assert_eq!(flatten(&[twice, int(7)]).unwrap_err(), EvalError::CostLimit);
 }
 
 #[test]
@@ -157,8 +157,8 @@ const GO_ORDER: [i64; 20] = [10, 18, 2, 16, 4, 0, 6, 14, 8, 12, 5, 11, 9, 13, 7,
 #[test]
 fn cost_grows_with_the_result_or_with_the_pairs() {
     let texts = list(vec![Value::string("a"), Value::string("b"), Value::string("c")]);
-    assert_eq!(Cost::NewList.of(&[], Some(&ints(&[1, 2]))), 13);
-    assert_eq!(Cost::NewList.of(&[], None), 12);
+    assert_eq!(CostFormula::NewList.cost_of_call(&[], Some(&ints(&[1, 2]))), 13);
+    assert_eq!(CostFormula::NewList.cost_of_call(&[], None), 12);
     assert_eq!(cost_of_flatten(&[ints(&[1, 2])]), 13);
     assert_eq!(cost_of_flatten(&[ints(&[1, 2]), int(5)]), 21);
     assert_eq!(cost_of_flatten(&[ints(&[1, 2]), int(0)]), 11);

@@ -5,13 +5,13 @@ use crate::value::Timestamp;
 #[track_caller]
 pub(in crate::library) fn assert_outcome<'a>(
     arguments: &[Value<'a>],
-    actual: &Outcome<'a>,
+    actual: &EvalResult<'a>,
     expected: &Result<Value<'a>, &str>,
 ) {
     let agree = match (actual, expected) {
         (Ok(Value::Double(a)), Ok(Value::Double(b))) => a.to_bits() == b.to_bits(),
         (Ok(a), Ok(b)) => a.type_name() == b.type_name() && a.equals(b),
-        (Err(Failure::Error(a)), Err(b)) => **a == **b,
+        (Err(EvalError::Error(a)), Err(b)) => **a == **b,
         _ => false,
     };
     assert!(agree, "{arguments:?}: {actual:?}, expected {expected:?}");
@@ -19,8 +19,9 @@ pub(in crate::library) fn assert_outcome<'a>(
 
 /// The implementation behind an operator or a function; the same for all of its overloads, or for
 /// those that begin with `id`.
-pub(in crate::library) fn implementation(name: &str, id: &str) -> Implementation {
-    let functions = crate::library::kubernetes(crate::library::Extent::All);
+pub(in crate::library) fn implementation(name: &str, id: &str) -> FunctionImpl {
+    let functions =
+        crate::library::kubernetes_functions(crate::library::LibrarySet::StoredExpressions);
     let function = functions.get(name).unwrap();
     function.overloads.iter().find(|overload| overload.id.starts_with(id)).unwrap().implementation
 }
@@ -111,7 +112,8 @@ fn logic_decides_when_one_side_is_enough() {
 /// The checker tries overloads in this order, and prints by it.
 #[test]
 fn overloads_keep_their_order() {
-    let functions = crate::library::kubernetes(crate::library::Extent::All);
+    let functions =
+        crate::library::kubernetes_functions(crate::library::LibrarySet::StoredExpressions);
     let ids = |name: &str| -> Vec<&str> {
         functions.get(name).unwrap().overloads.iter().map(|overload| overload.id).collect()
     };

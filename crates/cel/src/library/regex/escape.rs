@@ -1,19 +1,19 @@
 //! Escape sequences that stand for one character.
 
-use super::syntax::SyntaxError;
+use super::translate::RegexSyntaxError;
 
 /// Reads an escape sequence that stands for one character, which may be a surrogate.
-pub(super) fn escape(rest: &str) -> Result<(u32, &str), SyntaxError> {
+pub(super) fn read_escape(rest: &str) -> Result<(u32, &str), RegexSyntaxError> {
     let mut chars = rest.chars();
     chars.next();
     let Some(c) = chars.next() else {
-        return Err(SyntaxError::new("trailing backslash at end of expression", ""));
+        return Err(RegexSyntaxError::new("trailing backslash at end of expression", ""));
     };
     let next_is_octal = chars.as_str().starts_with(|c: char| c.is_digit(8));
     let code = match c {
-        '0' => Some(octal(0, &mut chars)),
-        '1'..='7' if next_is_octal => Some(octal(u32::from(c) - u32::from('0'), &mut chars)),
-        'x' => hexadecimal(&mut chars),
+        '0' => Some(read_octal(0, &mut chars)),
+        '1'..='7' if next_is_octal => Some(read_octal(u32::from(c) - u32::from('0'), &mut chars)),
+        'x' => read_hexadecimal(&mut chars),
         'a' => Some(0x07),
         'f' => Some(0x0C),
         'n' => Some(0x0A),
@@ -25,12 +25,15 @@ pub(super) fn escape(rest: &str) -> Result<(u32, &str), SyntaxError> {
     };
     match code {
         Some(code) => Ok((code, chars.as_str())),
-        None => Err(SyntaxError::new("invalid escape sequence", between(rest, chars.as_str()))),
+        None => Err(RegexSyntaxError::new(
+            "invalid escape sequence",
+            text_between(rest, chars.as_str()),
+        )),
     }
 }
 
 /// Up to two more octal digits.
-fn octal(first: u32, chars: &mut std::str::Chars<'_>) -> u32 {
+fn read_octal(first: u32, chars: &mut std::str::Chars<'_>) -> u32 {
     let mut code = first;
     for _ in 0..2 {
         let Some(digit) = chars.clone().next().and_then(|c| c.to_digit(8)) else { break };
@@ -40,9 +43,9 @@ fn octal(first: u32, chars: &mut std::str::Chars<'_>) -> u32 {
     code
 }
 
-/// Two hexadecimal digits, or any number of them in braces. The characters that were looked at
+/// Two hexadecimal digits, or any number of them in braces. The characters that were read
 /// are consumed, since they are part of the message when they do not fit.
-fn hexadecimal(chars: &mut std::str::Chars<'_>) -> Option<u32> {
+fn read_hexadecimal(chars: &mut std::str::Chars<'_>) -> Option<u32> {
     let first = chars.next()?;
     if first != '{' {
         let second = chars.next()?;
@@ -63,6 +66,6 @@ fn hexadecimal(chars: &mut std::str::Chars<'_>) -> Option<u32> {
 }
 
 /// The text from the beginning of `start` to the beginning of `end`, which is a suffix of it.
-pub(super) fn between<'p>(start: &'p str, end: &str) -> &'p str {
+pub(super) fn text_between<'p>(start: &'p str, end: &str) -> &'p str {
     start.get(..start.len().saturating_sub(end.len())).unwrap_or(start)
 }

@@ -5,9 +5,9 @@ use std::ops::Range;
 use regex_automata::meta;
 use regex_automata::util::syntax as engine_syntax;
 
-use super::super::strings::{SLICE_STEPS, slice};
-use super::syntax::{self, SyntaxError};
-use crate::function::{Failure, Outcome, Work};
+use super::super::strings::{SLICE_STEPS, slice_text};
+use super::translate::{self, RegexSyntaxError};
+use crate::function::{EvalError, EvalResult, StepBudget};
 use crate::value::{Str, Value};
 
 /// The sizes that a compiled expression is tried in, from small to large, so that small ones are
@@ -15,115 +15,128 @@ use crate::value::{Str, Value};
 /// pattern that is made at run time is compiled for each call and costs by its length alone, so
 /// this also bounds the time of a call. Go allows more for expressions that repeat large Unicode
 /// classes, such as `\pL{500}`; all others reach its own limits first.
-const SIZES: [Size; 4] = [
-    Size { program_bytes_max: 8 << 10, steps: 1_000, cache_bytes_max: 64 << 10 },
-    Size { program_bytes_max: 64 << 10, steps: 5_000, cache_bytes_max: 256 << 10 },
-    Size { program_bytes_max: 1 << 20, steps: 80_000, cache_bytes_max: 1 << 20 },
-    Size { program_bytes_max: 10 << 20, steps: 800_000, cache_bytes_max: 2 << 20 },
+const SIZES: [PatternSize; 4] = [
+    PatternSize { program_bytes_max: 8 << 10, compile_steps: 1_000, cache_bytes_max: 64 << 10 },
+    PatternSize { program_bytes_max: 64 << 10, compile_steps: 5_000, cache_bytes_max: 256 << 10 },
+    PatternSize { program_bytes_max: 1 << 20, compile_steps: 80_000, cache_bytes_max: 1 << 20 },
+    PatternSize { program_bytes_max: 10 << 20, compile_steps: 800_000, cache_bytes_max: 2 << 20 },
 ];
 
 /// One size of compiled expressions.
-struct Size {
-    /// How much memory the program may take that runs in one direction.
+struct PatternSize {
+    /// The most memory of the program for one search direction.
     program_bytes_max: usize,
-    /// How much work it is to make one.
-    steps: usize,
-    /// How much memory each of two automata may take that a thread builds while it searches. They
+    /// The steps that are charged for compiling a pattern of this size.
+    compile_steps: usize,
+    /// The most memory of each of the two lazy automata that a thread builds while it searches. They
     /// start over when it is used up, and searches go on without them if that happens often.
     cache_bytes_max: usize,
 }
 
-/// How much work one octet of an expression is, whatever comes of it.
+/// The steps that are charged for each byte of a pattern.
 const STEPS_PER_OCTET: usize = 2;
 
 /// The most work that reading an expression may be, before anything is compiled. It also bounds
 /// the memory that this takes, some 10 octets for each step.
 const READING_STEPS_MAX: usize = 2_000_000;
 
-/// What a compiled expression takes beside its programs.
+/// The memory of a compiled pattern beside its programs.
 const OVERHEAD_BYTES: usize = 6 << 10;
 
 /// A compiled regular expression; a copy shares everything with the original.
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern {
-    regex: meta::Regex,
+    compiled_regex: meta::Regex,
     /// Whether a search may look at text that is then not part of the match, without a bound.
-    looks_ahead: bool,
+    has_unbounded_lookahead: bool,
 }
 
 impl Pattern {
     /// Compiles an expression. The outer error means that too much work was done already, the inner
     /// one is Go's message about the expression.
-    pub(super) fn compile(source: &str, work: &mut Work) -> Result<Result<Self, String>, Failure> {
-        Self::compile_within(source, work, usize::MAX)
+    pub(super) fn compile(
+        source: &str,
+        step_budget: &mut StepBudget,
+    ) -> Result<Result<Self, String>, EvalError> {
+        Self::compile_within(source, step_budget, usize::MAX)
     }
 
     /// As [`compile`](Self::compile), but gives up when it is clear that the pattern will take more
     /// memory than there is.
     pub(super) fn compile_within(
         source: &str,
-        work: &mut Work,
+        step_budget: &mut StepBudget,
         bytes_left: usize,
-    ) -> Result<Result<Self, String>, Failure> {
-        work.spend(source.len().saturating_mul(STEPS_PER_OCTET))?;
-        let translated = match syntax::translate(source) {
+    ) -> Result<Result<Self, String>, EvalError> {
+        step_budget.spend_steps(source.len().saturating_mul(STEPS_PER_OCTET))?;
+        let translated = match translate::translate(source) {
             Ok(translated) => translated,
             Err(error) => return Ok(Err(error.to_string())),
         };
         let octets = translated.text.len().saturating_mul(STEPS_PER_OCTET);
-        let reading = translated.steps.saturating_add(octets);
+        let reading = translated.class_steps.saturating_add(octets);
         if reading > READING_STEPS_MAX {
-            return Ok(Err(SyntaxError::too_large(source).to_string()));
+            return Ok(Err(RegexSyntaxError::expression_too_large(source).to_string()));
         }
-        work.spend(reading)?;
-        let config = engine_syntax::Config::new().nest_limit(syntax::NESTING_MAX);
+        step_budget.spend_steps(reading)?;
+        let config = engine_syntax::Config::new().nest_limit(translate::NESTING_MAX);
         let Ok(tree) = engine_syntax::parse_with(&translated.text, &config) else {
-            return Ok(Err(SyntaxError::too_deep(source).to_string()));
+            return Ok(Err(RegexSyntaxError::expression_too_deep(source).to_string()));
         };
         for size in SIZES {
-            work.spend(size.steps)?;
+            step_budget.spend_steps(size.compile_steps)?;
             let config = meta::Config::new()
                 .nfa_size_limit(Some(size.program_bytes_max))
                 .hybrid_cache_capacity(size.cache_bytes_max);
             if let Ok(regex) = meta::Builder::new().configure(config).build_from_hir(&tree) {
-                return Ok(Ok(Self { regex, looks_ahead: translated.looks_ahead() }));
+                return Ok(Ok(Self {
+                    compiled_regex: regex,
+                    has_unbounded_lookahead: translated.has_unbounded_lookahead(),
+                }));
             }
             if size.program_bytes_max > bytes_left {
-                return Err(Failure::CostLimit);
+                return Err(EvalError::CostLimit);
             }
         }
-        Ok(Err(SyntaxError::too_large(source).to_string()))
+        Ok(Err(RegexSyntaxError::expression_too_large(source).to_string()))
     }
 
-    /// How much memory the pattern takes as long as nobody searches with it.
-    pub(super) fn n_bytes(&self) -> usize {
-        self.regex.memory_usage().saturating_add(OVERHEAD_BYTES)
+    /// The memory of the pattern without the caches of its searches.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.compiled_regex.memory_usage().saturating_add(OVERHEAD_BYTES)
     }
 
     /// Whether the expression matches somewhere in the text.
     pub(crate) fn is_match(&self, text: &str) -> bool {
-        self.regex.is_match(text)
+        self.compiled_regex.is_match(text)
     }
 
     /// The first match, or the empty text.
     pub(crate) fn find<'a>(&self, text: &Str<'a>) -> Value<'a> {
-        let found = self.regex.find(text.as_str());
-        slice(text, found.map_or(0..0, |found| found.range()))
+        let found = self.compiled_regex.find(text.as_str());
+        slice_text(text, found.map_or(0..0, |found| found.range()))
     }
 
     /// The matches from left to right, at most `limit` of them unless it is negative.
     ///
-    /// Each match may have looked at all of the text that follows it, so the time is not linear.
-    pub(crate) fn find_all<'a>(&self, text: &Str<'a>, limit: i64, work: &mut Work) -> Outcome<'a> {
+    /// Each match may scan all of the text that follows it, so the time is not linear.
+    pub(crate) fn find_all<'a>(
+        &self,
+        text: &Str<'a>,
+        limit: i64,
+        step_budget: &mut StepBudget,
+    ) -> EvalResult<'a> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut found: Vec<Range<usize>> = Vec::new();
-        for range in self.regex.find_iter(text.as_str()).take(limit).map(|found| found.range()) {
-            work.spend(SLICE_STEPS)?;
-            if self.looks_ahead {
-                work.spend_on_text(text.as_str().len().saturating_sub(range.end))?;
+        for range in
+            self.compiled_regex.find_iter(text.as_str()).take(limit).map(|found| found.range())
+        {
+            step_budget.spend_steps(SLICE_STEPS)?;
+            if self.has_unbounded_lookahead {
+                step_budget.spend_for_text(text.as_str().len().saturating_sub(range.end))?;
             }
             found.push(range);
         }
-        Ok(Value::list(found.into_iter().map(|range| slice(text, range)).collect()))
+        Ok(Value::list(found.into_iter().map(|range| slice_text(text, range)).collect()))
     }
 }

@@ -4,14 +4,14 @@ use crate::value::{Str, Value};
 
 /// Compiles an expression by itself; the error is Go's message about it.
 fn compile_alone(source: &str) -> Result<Pattern, String> {
-    Patterns::default().compile(source).map_err(|error| error.to_string())
+    PatternCache::default().compile(source).map_err(|error| error.to_string())
 }
 
 /// The matches of a Go expression in a text.
 #[track_caller]
 fn matches_of(pattern: &str, text: &'static str) -> Vec<String> {
     let pattern = compile_alone(pattern).unwrap();
-    match pattern.find_all(&Str::Borrowed(text), -1, &mut Work::default()).unwrap() {
+    match pattern.find_all(&Str::Borrowed(text), -1, &mut StepBudget::default()).unwrap() {
         Value::List(list) => list
             .iter()
             .map(|item| match item {
@@ -114,27 +114,27 @@ fn refuses_what_go_refuses_in_its_words() {
 #[test]
 fn expressions_have_a_height_and_a_size() {
     let nested = |levels: usize| "(".repeat(levels) + "a" + &")".repeat(levels);
-    assert!(compile_alone(&nested(syntax::HEIGHT_MAX - 1)).is_ok());
-    let too_deep = nested(syntax::HEIGHT_MAX);
+    assert!(compile_alone(&nested(translate::HEIGHT_MAX - 1)).is_ok());
+    let expression_too_deep = nested(translate::HEIGHT_MAX);
     assert_eq!(
-        compile_alone(&too_deep).map(|_| ()),
-        Err(format!("error parsing regexp: expression nests too deeply: `{too_deep}`"))
+        compile_alone(&expression_too_deep).map(|_| ()),
+        Err(format!("error parsing regexp: expression nests too deeply: `{expression_too_deep}`"))
     );
     // The height is bounded so that compiling fits into any stack; alternation, concatenation, a
     // group and a repetition make four levels here.
-    let levels = (syntax::HEIGHT_MAX - 1) / 4;
+    let levels = (translate::HEIGHT_MAX - 1) / 4;
     let deep = "(a|b".repeat(levels) + &"c)*".repeat(levels);
     assert!(compile_alone(&deep).unwrap().is_match("abc"));
     // Groups that do not capture are no level of their own, but can not be open without end.
     let grouped = |groups: usize| "(?:".repeat(groups) + "a" + &")".repeat(groups);
-    assert!(compile_alone(&grouped(syntax::OPEN_GROUPS_MAX)).is_ok());
-    assert!(compile_alone(&grouped(syntax::OPEN_GROUPS_MAX + 1)).is_err());
+    assert!(compile_alone(&grouped(translate::OPEN_GROUPS_MAX)).is_ok());
+    assert!(compile_alone(&grouped(translate::OPEN_GROUPS_MAX + 1)).is_err());
 
     assert!(compile_alone(r".{1000}.{1000}").is_ok());
-    for too_large in [r"\pL{1000}", "((ab){1000}c{1000}){1000}"] {
+    for expression_too_large in [r"\pL{1000}", "((ab){1000}c{1000}){1000}"] {
         assert_eq!(
-            compile_alone(too_large).map(|_| ()),
-            Err(format!("error parsing regexp: expression too large: `{too_large}`"))
+            compile_alone(expression_too_large).map(|_| ()),
+            Err(format!("error parsing regexp: expression too large: `{expression_too_large}`"))
         );
     }
 }

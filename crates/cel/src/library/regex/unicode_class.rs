@@ -1,6 +1,6 @@
 //! The Unicode categories and scripts that Go's regular expressions know by name.
 
-/// Names of categories, short and long, in the form of [`canonical`], and the category.
+/// Names of categories, short and long, in the form of [`canonical_class_name`], and the category.
 const CATEGORIES: &[(&str, &str)] = &[
     ("C", "C"),
     ("Cc", "Cc"),
@@ -103,14 +103,14 @@ const SCRIPTS: &[&str] = &[
 ];
 
 /// The class of a name, as items between brackets; `None` for a name that Go does not know.
-pub(super) fn items(name: &str) -> Option<String> {
-    let name = canonical(name);
+pub(super) fn find_class_items(name: &str) -> Option<String> {
+    let name = canonical_class_name(name);
     match name.as_str() {
         "Any" => return Some(r"\x{0}-\x{10FFFF}".to_owned()),
         "Ascii" => return Some(r"\x00-\x7F".to_owned()),
         "Assigned" => return Some(r"\P{gc=Cn}".to_owned()),
         // No text holds a surrogate.
-        "Cs" | "Surrogate" => return Some(super::syntax::NOTHING.to_owned()),
+        "Cs" | "Surrogate" => return Some(super::translate::NOTHING.to_owned()),
         _ => {}
     }
     if let Some((_, category)) = CATEGORIES.iter().find(|(known, _)| *known == name) {
@@ -120,7 +120,7 @@ pub(super) fn items(name: &str) -> Option<String> {
 }
 
 /// A capital, then small letters, without what separates words.
-fn canonical(name: &str) -> String {
+fn canonical_class_name(name: &str) -> String {
     let letters = name.chars().filter(|c| !matches!(c, '_' | '-' | ' '));
     let mut canonical = String::with_capacity(name.len());
     for (index, c) in letters.enumerate() {

@@ -1,4 +1,4 @@
-use super::validate::Fault;
+use super::literal_validation::FormatFault;
 use super::*;
 use crate::library::strings::TEXT_BYTES_MAX;
 use crate::value::{Bytes, OwnedMap, TypeName};
@@ -17,7 +17,7 @@ fn check(text: &'static str, value: Value<'static>, expected: &str) {
 }
 
 #[track_caller]
-fn refuse(text: &'static str, values: Vec<Value<'static>>, expected: &str) {
+fn operand_error(text: &'static str, values: Vec<Value<'static>>, expected: &str) {
     assert_eq!(run(text, values), Err(expected.to_owned()), "{text}");
 }
 
@@ -138,18 +138,18 @@ fn values_that_do_not_fit_are_refused() {
     let one = |value| vec![value];
     let e = "error during formatting: ";
     let only_integers = "decimal clause can only be used on integers, was given double";
-    refuse("%d", one(double(1.0)), &format!("{e}{only_integers}"));
+    operand_error("%d", one(double(1.0)), &format!("{e}{only_integers}"));
     let only_doubles = "fixed-point clause can only be used on doubles, was given string";
-    refuse("%f", one(Value::string("1.0")), &format!("{e}{only_doubles}"));
+    operand_error("%f", one(Value::string("1.0")), &format!("{e}{only_doubles}"));
     let only_printable = "string clause can only be used on strings, bools, bytes, ints, doubles, \
                           maps, lists, types, durations, and timestamps, was given optional_type";
-    refuse("%s", one(optional()), &format!("{e}{only_printable}"));
+    operand_error("%s", one(optional()), &format!("{e}{only_printable}"));
     let inner = "no formatting function for optional_type";
-    refuse("%s", one(Value::list(vec![optional()])), &format!("{e}{inner}"));
+    operand_error("%s", one(Value::list(vec![optional()])), &format!("{e}{inner}"));
     let bytes = Value::Bytes(Bytes::Borrowed(b"\xff"));
     let not_text = "could not convert argument \
                     \"invalid UTF-8 in bytes, cannot convert to string\" to string";
-    refuse("%s", one(bytes), &format!("{e}{not_text}"));
+    operand_error("%s", one(bytes), &format!("{e}{not_text}"));
 }
 
 #[test]
@@ -157,16 +157,16 @@ fn broken_formats_are_refused() {
     let one = || vec![Value::Int(1)];
     let c = "could not parse formatting clause: ";
     let p = "error while parsing precision: ";
-    refuse("%s %s", one(), "index 1 out of range");
-    refuse("%", vec![], "index 0 out of range");
-    refuse("%", one(), "unexpected end of string");
-    refuse("%q", one(), &format!("{c}unrecognized formatting clause \"q\""));
-    refuse("%é", one(), &format!("{c}unrecognized formatting clause \"Ã\""));
-    refuse("%.3", one(), &format!("{c}{p}could not find end of precision specifier"));
+    operand_error("%s %s", one(), "index 1 out of range");
+    operand_error("%", vec![], "index 0 out of range");
+    operand_error("%", one(), "unexpected end of string");
+    operand_error("%q", one(), &format!("{c}unrecognized formatting clause \"q\""));
+    operand_error("%é", one(), &format!("{c}unrecognized formatting clause \"Ã\""));
+    operand_error("%.3", one(), &format!("{c}{p}could not find end of precision specifier"));
     let atoi = "error while converting precision to integer: strconv.Atoi: parsing";
-    refuse("%.s", one(), &format!("{c}{p}{atoi} \"\": invalid syntax"));
+    operand_error("%.s", one(), &format!("{c}{p}{atoi} \"\": invalid syntax"));
     let huge = "9223372036854775808";
-    refuse(
+    operand_error(
         "%.9223372036854775808f",
         one(),
         &format!("{c}{p}{atoi} \"{huge}\": value out of range"),
@@ -181,12 +181,12 @@ fn the_result_has_a_limit() {
         level = Value::list(vec![level.clone(), level]);
     }
     let outcome = format(&[Value::string("%s"), Value::list(vec![level])]);
-    assert_eq!(outcome.unwrap_err(), Failure::CostLimit);
+    assert_eq!(outcome.unwrap_err(), EvalError::CostLimit);
     let long = Value::owned_string("x".repeat(TEXT_BYTES_MAX));
     let fits = format(&[Value::string("%s"), Value::list(vec![long.clone()])]);
     assert!(fits.is_ok());
     let outcome = format(&[Value::string("%s!"), Value::list(vec![long])]);
-    assert_eq!(outcome.unwrap_err(), Failure::CostLimit);
+    assert_eq!(outcome.unwrap_err(), EvalError::CostLimit);
 }
 
 #[test]
@@ -250,10 +250,15 @@ fn literal_calls_are_checked_before_they_run() {
         ),
     ];
     for (format, types, expected) in cases {
-        let expected = expected.map(|(at, message)| Fault { at, message: message.to_owned() });
+        let expected = expected
+            .map(|(at, message)| FormatFault { blamed_node: at, message: message.to_owned() });
         let list: Vec<usize> = (0..types.len()).collect();
         assert_eq!(
-            validate(format, &list, Look { ty: &|n| types[n], parts: &|_| Vec::new() }),
+            validate(
+                format,
+                &list,
+                ListInspector { type_of: &|n| types[n], parts_of: &|_| Vec::new() }
+            ),
             expected,
             "{format}"
         );
@@ -264,8 +269,8 @@ fn literal_calls_are_checked_before_they_run() {
 fn parts_of_literals_are_blamed_by_text_clauses_only() {
     let types = [Type::list(Type::Dyn), Type::Int, Type::optional(Type::Int)];
     let parts = |n| if n == 0 { vec![1, 2] } else { Vec::new() };
-    let look = Look { ty: &|n: usize| &types[n], parts: &parts };
-    assert_eq!(validate("%s", &[0], look).map(|fault| fault.at), Some(Some(2)));
-    assert_eq!(validate("%d", &[0], look).map(|fault| fault.at), Some(Some(0)));
+    let look = ListInspector { type_of: &|n: usize| &types[n], parts_of: &parts };
+    assert_eq!(validate("%s", &[0], look).map(|fault| fault.blamed_node), Some(Some(2)));
+    assert_eq!(validate("%d", &[0], look).map(|fault| fault.blamed_node), Some(Some(0)));
     assert_eq!(validate("%s", &[1], look), None);
 }

@@ -203,7 +203,7 @@ fn built_text_has_a_limit() {
     let long = || Value::String(Str::Owned(Arc::clone(&long)));
     assert!(implementation("join", "")(&[Value::list(vec![long(), long()])]).is_ok());
     let join = implementation("join", "")(&[Value::list(vec![long(), long(), text("y")])]);
-    assert_eq!(join.unwrap_err(), Failure::CostLimit);
+    assert_eq!(join.unwrap_err(), EvalError::CostLimit);
     let replace = implementation("replace", "")(&[text("abab"), text("a"), long()]);
-    assert_eq!(replace.unwrap_err(), Failure::CostLimit);
+    assert_eq!(replace.unwrap_err(), EvalError::CostLimit);
 }

@@ -9,100 +9,104 @@
 //! look for other errors in it.
 
 use super::RECURSION_MAX;
-use super::recover::{Fault, Input, Site};
-use super::report::{Abort, Reports};
-use super::syntax::{Syntax, SyntaxId, SyntaxTree};
+use super::error_recovery::{GrammarSite, ParseFault, ParserInput};
+use super::parse_issues::{ParseAborted, ParseIssues};
+use super::syntax_tree::{SyntaxId, SyntaxNode, SyntaxTree};
 use super::token::{Token, TokenKind as T, TokenSet};
 use crate::ast::Span;
 
-mod aggregate;
-mod member;
-mod operators;
-mod primary;
-mod sets;
+mod binary_operators;
+mod collection_literals;
+mod member_expression;
+mod primary_expression;
+mod token_sets;
 
-use sets::{AFTER_CONDITION, COLON, EXPRESSION};
+use token_sets::{AFTER_CONDITION, COLON, EXPRESSION};
 
 /// Parses a whole text. Without a tree, the text was given up.
-pub(super) fn parse(source: &str) -> (Option<(SyntaxTree, SyntaxId)>, Reports) {
-    let input = Input::new(source);
-    let mut parser = Parser { input, tree: SyntaxTree::new(), depth: Depth::default() };
-    let root = parser.start();
-    let Parser { input, tree, .. } = parser;
-    (root.ok().map(|root| (tree, root)), input.reports)
+pub(super) fn parse_syntax(source: &str) -> (Option<(SyntaxTree, SyntaxId)>, ParseIssues) {
+    let input = ParserInput::new(source);
+    let mut parser = Parser { input, syntax_tree: SyntaxTree::new(), depth: RuleDepths::default() };
+    let root = parser.parse_start();
+    let Parser { input, syntax_tree: tree, .. } = parser;
+    (root.ok().map(|root| (tree, root)), input.issues)
 }
 
 struct Parser<'s> {
-    input: Input<'s>,
-    tree: SyntaxTree,
-    depth: Depth,
+    input: ParserInput<'s>,
+    syntax_tree: SyntaxTree,
+    depth: RuleDepths,
 }
 
-/// How many calls of a rule are inside each other. The limit is on each rule alone; the rules not
+/// The nesting depth of grammar rules. The limit applies to each rule separately; the rules not
 /// counted here are never deeper than these.
 #[derive(Default)]
-struct Depth {
-    expression: u32,
-    relation: u32,
-    arithmetic: u32,
+struct RuleDepths {
+    expression_depth: u32,
+    relation_depth: u32,
+    arithmetic_depth: u32,
 }
 
 impl Parser<'_> {
     /// `expr EOF`.
-    fn start(&mut self) -> Result<SyntaxId, Abort> {
-        let root = self.expression(TokenSet::of(&[T::Eof]))?;
-        let end = self.input.expect(Site::End, T::Eof, TokenSet::EMPTY);
-        self.input.absorb(end.map(|_| ()))?;
+    fn parse_start(&mut self) -> Result<SyntaxId, ParseAborted> {
+        let root = self.parse_expression(TokenSet::from_kinds(&[T::Eof]))?;
+        let end = self.input.expect_token(GrammarSite::End, T::Eof, TokenSet::EMPTY);
+        self.input.finish_rule(end.map(|_| ()))?;
         Ok(root)
     }
 
     /// `conditionalOr ('?' conditionalOr ':' expr)?`.
-    fn expression(&mut self, follow: TokenSet) -> Result<SyntaxId, Abort> {
-        let start = self.input.token()?.start;
-        self.depth.expression += 1;
-        self.check_depth()?;
-        self.input.enter(follow);
-        let mut result = self.operators(AFTER_CONDITION)?;
-        if let Some(question) = self.input.take_if(T::Question)? {
-            result = self.conditional(start, question, result)?;
+    fn parse_expression(&mut self, follow_sets: TokenSet) -> Result<SyntaxId, ParseAborted> {
+        let start = self.input.current_token()?.start;
+        self.depth.expression_depth += 1;
+        self.check_rule_depth()?;
+        self.input.enter_rule(follow_sets);
+        let mut result = self.parse_binary_operators(AFTER_CONDITION)?;
+        if let Some(question) = self.input.take_token_if(T::Question)? {
+            result = self.parse_conditional(start, question, result)?;
         }
-        self.input.leave();
-        self.depth.expression -= 1;
+        self.input.leave_rule();
+        self.depth.expression_depth -= 1;
         Ok(result)
     }
 
-    fn conditional(
+    fn parse_conditional(
         &mut self,
         start: u32,
         question: Token,
         condition: SyntaxId,
-    ) -> Result<SyntaxId, Abort> {
-        let then = self.operators(COLON)?;
+    ) -> Result<SyntaxId, ParseAborted> {
+        let then = self.parse_binary_operators(COLON)?;
         let mut otherwise = SyntaxId::MISSING;
-        let colon = self.input.expect(Site::ConditionalColon, T::Colon, EXPRESSION);
+        let colon = self.input.expect_token(GrammarSite::ConditionalColon, T::Colon, EXPRESSION);
         if colon.is_ok() {
-            otherwise = self.expression(TokenSet::RULE_END)?;
+            otherwise = self.parse_expression(TokenSet::RULE_END)?;
         }
-        self.input.absorb(colon.map(|_| ()))?;
+        self.input.finish_rule(colon.map(|_| ()))?;
         let question = question.offset;
-        Ok(self.push(start, Syntax::Conditional { question, condition, then, otherwise }))
+        Ok(self.push(start, SyntaxNode::Conditional { question, condition, then, otherwise }))
     }
 
     /// Adds a node that was read from `start` to the end of the last token that was taken.
-    fn push(&mut self, start: u32, node: Syntax) -> SyntaxId {
-        self.tree.push(node, Span { start, end: self.input.end() })
+    fn push(&mut self, start: u32, node: SyntaxNode) -> SyntaxId {
+        self.syntax_tree.push(node, Span { start, end: self.input.last_token_end() })
     }
 
-    fn check_depth(&mut self) -> Result<(), Abort> {
-        let Depth { expression, relation, arithmetic } = self.depth;
+    fn check_rule_depth(&mut self) -> Result<(), ParseAborted> {
+        let RuleDepths {
+            expression_depth: expression,
+            relation_depth: relation,
+            arithmetic_depth: arithmetic,
+        } = self.depth;
         if expression.max(relation).max(arithmetic) > RECURSION_MAX {
             let message = format!("expression recursion limit exceeded: {RECURSION_MAX}");
-            return Err(self.input.reports.limit(message));
+            return Err(self.input.issues.report_limit(message));
         }
         Ok(())
     }
 }
 
-fn no_viable_alternative(site: Site, first: Token, last: Token) -> Fault {
-    Fault::NoViableAlternative { site, first, last }
+fn no_viable_alternative_fault(site: GrammarSite, first: Token, last: Token) -> ParseFault {
+    ParseFault::NoViableAlternative { site, first, last }
 }

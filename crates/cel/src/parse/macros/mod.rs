@@ -1,4 +1,4 @@
-//! Calls that are not calls: each becomes what it stands for while the tree is built.
+//! Macro expansion: macro calls are replaced while the AST is built.
 //!
 //! The expansions are those of cel-go, node by node, since cost and type errors depend on them.
 //! All nodes that a macro adds are placed at the opening parenthesis of its call. A name with
@@ -6,17 +6,17 @@
 
 use std::sync::Arc;
 
-use crate::ast::{Kind, Literal, NodeId};
+use crate::ast::{ExprKind, Literal, NodeId};
 
-use super::build::Builder;
-use super::report::Abort;
+use super::ast_builder::AstBuilder;
+use super::parse_issues::ParseAborted;
 
-mod bind;
-mod copy;
-mod fold;
+mod binding_macros;
+mod comprehension_macros;
+mod copy_nodes;
 
-/// What became of a call.
-pub(super) enum Expansion {
+/// The result of a macro expansion.
+pub(super) enum MacroExpansion {
     Expanded(NodeId),
     /// An ordinary call.
     NoMacro,
@@ -28,122 +28,130 @@ pub(super) enum Expansion {
     },
 }
 
-/// Why there is no expansion.
-enum Refusal {
-    Abort(Abort),
+/// Why a macro call can not be expanded.
+enum ExpansionError {
+    Abort(ParseAborted),
     Misuse { node: NodeId, message: String },
 }
 
-impl From<Abort> for Refusal {
-    fn from(abort: Abort) -> Self {
+impl From<ParseAborted> for ExpansionError {
+    fn from(abort: ParseAborted) -> Self {
         Self::Abort(abort)
     }
 }
 
-fn misuse(node: NodeId, message: &str) -> Refusal {
-    Refusal::Misuse { node, message: message.to_owned() }
+fn misuse_error(node: NodeId, message: &str) -> ExpansionError {
+    ExpansionError::Misuse { node, message: message.to_owned() }
 }
 
 /// Expands a call if it is one of a macro. `open` is the offset of its opening parenthesis.
-pub(super) fn expand(
-    builder: &mut Builder<'_>,
-    open: u32,
+pub(super) fn expand_macro(
+    builder: &mut AstBuilder<'_>,
+    open_offset: u32,
     target: Option<NodeId>,
     function: &str,
     args: &[NodeId],
-) -> Result<Expansion, Abort> {
-    let mut at = Expander { builder, open };
+) -> Result<MacroExpansion, ParseAborted> {
+    let mut at = MacroExpander { builder, open_offset };
     let expanded = match (target, function, args) {
-        (None, "has", &[argument]) => at.has(argument),
+        (None, "has", &[argument]) => at.expand_has(argument),
         (Some(range), "all" | "exists" | "exists_one", &[variable, test]) => {
-            at.quantifier(function, range, &[variable], test)
+            at.expand_quantifier(function, range, &[variable], test)
         }
         (Some(range), "all" | "exists" | "exists_one" | "existsOne", &[first, second, test]) => {
-            at.quantifier(function, range, &[first, second], test)
+            at.expand_quantifier(function, range, &[first, second], test)
         }
-        (Some(range), "map", &[variable, transform]) => at.map(range, variable, None, transform),
+        (Some(range), "map", &[variable, transform]) => {
+            at.expand_map(range, variable, None, transform)
+        }
         (Some(range), "map", &[variable, filter, transform]) => {
-            at.map(range, variable, Some(filter), transform)
+            at.expand_map(range, variable, Some(filter), transform)
         }
-        (Some(range), "filter", &[variable, test]) => at.filter(range, variable, test),
+        (Some(range), "filter", &[variable, test]) => at.expand_filter(range, variable, test),
         (
             Some(range),
             "transformList" | "transformMap" | "transformMapEntry",
             &[first, second, ref rest @ .., transform],
         ) if rest.len() < 2 => {
-            at.transform(function, range, &[first, second], rest.first().copied(), transform)
+            at.expand_transform(function, range, &[first, second], rest.first().copied(), transform)
         }
-        (Some(target), "optMap", &[variable, value]) => at.opt_map(target, variable, value),
+        (Some(target), "optMap", &[variable, value]) => at.expand_opt_map(target, variable, value),
         (Some(target), "optFlatMap", &[variable, value]) => {
-            at.opt_flat_map(target, variable, value)
+            at.expand_opt_flat_map(target, variable, value)
         }
-        (Some(target), "sortBy", &[variable, key]) => at.sort_by(target, variable, key),
-        _ => return Ok(Expansion::NoMacro),
+        (Some(target), "sortBy", &[variable, key]) => at.expand_sort_by(target, variable, key),
+        _ => return Ok(MacroExpansion::NoMacro),
     };
     match expanded {
-        Ok(node) => Ok(Expansion::Expanded(node)),
-        Err(Refusal::Abort(abort)) => Err(abort),
-        Err(Refusal::Misuse { node, message }) => Ok(Expansion::Misused { node, message }),
+        Ok(node) => Ok(MacroExpansion::Expanded(node)),
+        Err(ExpansionError::Abort(abort)) => Err(abort),
+        Err(ExpansionError::Misuse { node, message }) => {
+            Ok(MacroExpansion::Misused { node, message })
+        }
     }
 }
 
 /// Adds the nodes of one expansion.
-struct Expander<'a, 'b> {
-    builder: &'a mut Builder<'b>,
-    open: u32,
+struct MacroExpander<'a, 'b> {
+    builder: &'a mut AstBuilder<'b>,
+    open_offset: u32,
 }
 
-impl Expander<'_, '_> {
+impl MacroExpander<'_, '_> {
     /// `has(a.b)`: whether `a` has a field `b`.
-    fn has(&mut self, argument: NodeId) -> Result<NodeId, Refusal> {
-        match self.kind(argument) {
-            Some(Kind::Select { operand, field, .. }) => {
+    fn expand_has(&mut self, argument: NodeId) -> Result<NodeId, ExpansionError> {
+        match self.node_kind(argument) {
+            Some(ExprKind::Select { operand, field, .. }) => {
                 let (operand, field) = (*operand, Arc::clone(field));
-                Ok(self.push(Kind::Select { operand, field, test_only: true })?)
+                Ok(self.push(ExprKind::Select { operand, field, test_only: true })?)
             }
-            _ => Err(misuse(argument, "invalid argument to has() macro")),
+            _ => Err(misuse_error(argument, "invalid argument to has() macro")),
         }
     }
 
-    fn kind(&self, node: NodeId) -> Option<&Kind> {
-        self.builder.node(node).map(|node| &node.kind)
+    fn node_kind(&self, node: NodeId) -> Option<&ExprKind> {
+        self.builder.find_node(node).map(|node| &node.kind)
     }
 
     /// The name, if the node is nothing but one.
-    fn name_of(&self, node: NodeId) -> Option<Arc<str>> {
-        match self.kind(node) {
-            Some(Kind::Ident(name)) => Some(Arc::clone(name)),
+    fn ident_name(&self, node: NodeId) -> Option<Arc<str>> {
+        match self.node_kind(node) {
+            Some(ExprKind::Ident(name)) => Some(Arc::clone(name)),
             _ => None,
         }
     }
 
-    fn push(&mut self, kind: Kind) -> Result<NodeId, Abort> {
-        self.builder.push(self.open, kind)
+    fn push(&mut self, kind: ExprKind) -> Result<NodeId, ParseAborted> {
+        self.builder.push(self.open_offset, kind)
     }
 
-    fn literal(&mut self, literal: Literal) -> Result<NodeId, Abort> {
-        self.push(Kind::Literal(literal))
+    fn push_literal(&mut self, literal: Literal) -> Result<NodeId, ParseAborted> {
+        self.push(ExprKind::Literal(literal))
     }
 
-    fn ident(&mut self, name: &str) -> Result<NodeId, Abort> {
-        self.push(Kind::Ident(Arc::from(name)))
+    fn push_ident(&mut self, name: &str) -> Result<NodeId, ParseAborted> {
+        self.push(ExprKind::Ident(Arc::from(name)))
     }
 
-    fn list(&mut self, elements: Vec<NodeId>) -> Result<NodeId, Abort> {
-        self.push(Kind::List { elements, optional: Vec::new() })
+    fn push_list(&mut self, elements: Vec<NodeId>) -> Result<NodeId, ParseAborted> {
+        self.push(ExprKind::List { elements, optional: Vec::new() })
     }
 
-    fn call(&mut self, function: &str, args: Vec<NodeId>) -> Result<NodeId, Abort> {
-        self.builder.call(self.open, function, args)
+    fn push_global_call(
+        &mut self,
+        function: &str,
+        args: Vec<NodeId>,
+    ) -> Result<NodeId, ParseAborted> {
+        self.builder.push_call(self.open_offset, function, args)
     }
 
-    fn member_call(
+    fn push_member_call(
         &mut self,
         target: NodeId,
         function: &str,
         args: Vec<NodeId>,
-    ) -> Result<NodeId, Abort> {
+    ) -> Result<NodeId, ParseAborted> {
         let function = Arc::from(function);
-        self.push(Kind::Call { target: Some(target), function, args })
+        self.push(ExprKind::Call { target: Some(target), function, args })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::ast::{Ast, Kind, Literal, NodeId};
+use crate::ast::{Ast, ExprKind, Literal, NodeId};
 
 /// The tree below the root, with the offset of each node after an `@`.
 pub(super) fn dump(ast: &Ast) -> String {
@@ -13,24 +13,24 @@ pub(super) fn dump(ast: &Ast) -> String {
 
 fn dump_node(ast: &Ast, id: NodeId, out: &mut String) {
     match ast.kind(id) {
-        Kind::Literal(literal) => out.push_str(&literal_text(literal)),
-        Kind::Ident(name) => out.push_str(name),
-        Kind::Select { operand, field, test_only } => {
+        ExprKind::Literal(literal) => out.push_str(&literal_text(literal)),
+        ExprKind::Ident(name) => out.push_str(name),
+        ExprKind::Select { operand, field, test_only } => {
             out.push_str(if *test_only { "(has " } else { "(select " });
             dump_node(ast, *operand, out);
             write!(out, " {field})").unwrap();
         }
-        Kind::Call { target: None, function, args } => {
+        ExprKind::Call { target: None, function, args } => {
             write!(out, "(call {function}").unwrap();
             dump_all(ast, args, out);
         }
-        Kind::Call { target: Some(target), function, args } => {
+        ExprKind::Call { target: Some(target), function, args } => {
             out.push_str("(method ");
             dump_node(ast, *target, out);
             write!(out, " {function}").unwrap();
             dump_all(ast, args, out);
         }
-        Kind::List { elements, optional } => {
+        ExprKind::List { elements, optional } => {
             out.push_str("(list");
             for (n, element) in elements.iter().enumerate() {
                 out.push_str(if optional.contains(&n) { " ?" } else { " " });
@@ -38,7 +38,7 @@ fn dump_node(ast: &Ast, id: NodeId, out: &mut String) {
             }
             out.push(')');
         }
-        Kind::Map { entries } => {
+        ExprKind::Map { entries } => {
             out.push_str("(map");
             for entry in entries {
                 let mark = if entry.optional { "?" } else { "" };
@@ -47,7 +47,7 @@ fn dump_node(ast: &Ast, id: NodeId, out: &mut String) {
             }
             out.push(')');
         }
-        Kind::Struct { name, fields } => {
+        ExprKind::Struct { name, fields } => {
             write!(out, "(struct {name}").unwrap();
             for field in fields {
                 let mark = if field.optional { "?" } else { "" };
@@ -56,7 +56,7 @@ fn dump_node(ast: &Ast, id: NodeId, out: &mut String) {
             }
             out.push(')');
         }
-        Kind::Comprehension(fold) => {
+        ExprKind::Comprehension(fold) => {
             write!(out, "(fold {}", fold.iter_var).unwrap();
             if let Some(name) = &fold.iter_var2 {
                 write!(out, ",{name}").unwrap();

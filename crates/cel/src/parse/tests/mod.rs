@@ -1,8 +1,8 @@
 //! Cases with the answers of cel-go, limits, and properties of arbitrary texts.
 
 use crate::ast::Ast;
-use crate::budget::Budget;
-use crate::issue::Issues;
+use crate::compile_budget::CompileBudget;
+use crate::issues::Issues;
 
 mod dump;
 mod limits;
@@ -10,7 +10,7 @@ mod properties;
 
 /// Parses a text by itself.
 fn parse(source: &str) -> Result<Ast, Issues> {
-    super::parse(source, &mut Budget::default())
+    super::parse(source, &mut CompileBudget::default())
 }
 
 /// The tree as text, or the issues as text.

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::super::DEPTH_MAX;
 use super::{answer, parse};
-use crate::ast::{Ast, Kind, NodeId};
+use crate::ast::{Ast, ExprKind, NodeId};
 
 /// Pieces of which texts are made that are almost expressions.
 const PIECES: &[&str] = &[
@@ -105,15 +105,15 @@ fn check(source: &str) -> Result<(), TestCaseError> {
 
 fn height(ast: &Ast, id: NodeId) -> u32 {
     let children = match ast.kind(id) {
-        Kind::Literal(_) | Kind::Ident(_) => Vec::new(),
-        Kind::Select { operand, .. } => vec![*operand],
-        Kind::Call { target, args, .. } => target.iter().chain(args).copied().collect(),
-        Kind::List { elements, .. } => elements.clone(),
-        Kind::Map { entries } => {
+        ExprKind::Literal(_) | ExprKind::Ident(_) => Vec::new(),
+        ExprKind::Select { operand, .. } => vec![*operand],
+        ExprKind::Call { target, args, .. } => target.iter().chain(args).copied().collect(),
+        ExprKind::List { elements, .. } => elements.clone(),
+        ExprKind::Map { entries } => {
             entries.iter().flat_map(|entry| [entry.key, entry.value]).collect()
         }
-        Kind::Struct { fields, .. } => fields.iter().map(|field| field.value).collect(),
-        Kind::Comprehension(fold) => {
+        ExprKind::Struct { fields, .. } => fields.iter().map(|field| field.value).collect(),
+        ExprKind::Comprehension(fold) => {
             vec![fold.iter_range, fold.accu_init, fold.loop_condition, fold.loop_step, fold.result]
         }
     };

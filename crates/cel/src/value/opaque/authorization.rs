@@ -1,60 +1,60 @@
-//! An authorizer and what expressions make of it, step by step: a check, and a decision.
+//! The values of the authorizer library: authorizer, checks and decision.
 
 use std::sync::Arc;
 
 use super::Opaque;
-use crate::question::{Decision, Decisions, ResourceTarget, ServiceAccount};
+use crate::authorizer_check::{AuthorizerDecision, KnownDecisions, ResourceTarget, ServiceAccount};
 use crate::value::Value;
 
 /// A value of the library of authorization checks.
 #[derive(Debug, Clone)]
-pub enum Authorization {
-    /// Whom to ask, and about whom.
+pub enum AuthorizationValue {
+    /// The authorizer, for the user of the request or for a service account.
     Authorizer(Authorizer),
-    /// A path to ask about.
+    /// A check of a non-resource path.
     Path(Authorizer, Arc<str>),
-    /// An API group, of which a resource is still to be named.
+    /// A check of an API group that does not yet name a resource.
     Group(Authorizer, Arc<str>),
-    /// A resource to ask about.
+    /// A check of a resource.
     Resource(Authorizer, Box<ResourceTarget>),
-    /// The answer.
-    Decision(Decision),
+    /// The decision of a check.
+    Decision(AuthorizerDecision),
 }
 
-/// Somebody to ask: the answers that are known, and in whose name.
+/// The `authorizer` variable: the known decisions, and the service account to check if any.
 #[derive(Debug, Clone, Default)]
 pub struct Authorizer {
-    pub(crate) decisions: Decisions,
-    pub(crate) account: Option<ServiceAccount>,
+    pub(crate) decisions: KnownDecisions,
+    pub(crate) service_account: Option<ServiceAccount>,
 }
 
 impl Authorizer {
-    /// An authorizer that has given these answers to the user whom the host knows.
-    pub fn new(decisions: Decisions) -> Self {
-        Self { decisions, account: None }
+    /// An authorizer for the user of the request, with the decisions that are already known.
+    pub fn new(decisions: KnownDecisions) -> Self {
+        Self { decisions, service_account: None }
     }
 
-    /// The authorizer as a value, of the type [`Authorization::AUTHORIZER`].
+    /// The authorizer as a value, of the type [`AuthorizationValue::AUTHORIZER`].
     pub fn value(self) -> Value<'static> {
-        Value::from(Authorization::Authorizer(self))
+        Value::from(AuthorizationValue::Authorizer(self))
     }
 
-    /// A check about a resource as a value, of the type [`Authorization::RESOURCE_CHECK`].
+    /// A check about a resource as a value, of the type [`AuthorizationValue::RESOURCE_CHECK`].
     pub fn resource_check(self, target: ResourceTarget) -> Value<'static> {
-        Value::from(Authorization::Resource(self, Box::new(target)))
+        Value::from(AuthorizationValue::Resource(self, Box::new(target)))
     }
 }
 
-impl Authorization {
-    /// The name of the type of [`Authorization::Authorizer`].
+impl AuthorizationValue {
+    /// The name of the type of [`AuthorizationValue::Authorizer`].
     pub const AUTHORIZER: &'static str = "kubernetes.authorization.Authorizer";
-    /// The name of the type of [`Authorization::Path`].
+    /// The name of the type of [`AuthorizationValue::Path`].
     pub const PATH_CHECK: &'static str = "kubernetes.authorization.PathCheck";
-    /// The name of the type of [`Authorization::Group`].
+    /// The name of the type of [`AuthorizationValue::Group`].
     pub const GROUP_CHECK: &'static str = "kubernetes.authorization.GroupCheck";
-    /// The name of the type of [`Authorization::Resource`].
+    /// The name of the type of [`AuthorizationValue::Resource`].
     pub const RESOURCE_CHECK: &'static str = "kubernetes.authorization.ResourceCheck";
-    /// The name of the type of [`Authorization::Decision`].
+    /// The name of the type of [`AuthorizationValue::Decision`].
     pub const DECISION: &'static str = "kubernetes.authorization.Decision";
 
     /// The name of the type.
@@ -68,7 +68,7 @@ impl Authorization {
         }
     }
 
-    /// What the peer calls the type inside its own program.
+    /// The Go type that Kubernetes uses for the value; error messages show it.
     pub(crate) fn go_type_name(&self) -> &'static str {
         match self {
             Self::Authorizer(_) => "library.authorizerVal",
@@ -85,15 +85,15 @@ impl Authorization {
             Self::Authorizer(_) => 0,
             Self::Path(_, text) | Self::Group(_, text) => text.len(),
             Self::Resource(_, target) => target.text_len(),
-            Self::Decision(Decision { reason, error, .. }) => {
+            Self::Decision(AuthorizerDecision { reason, error, .. }) => {
                 reason.len() + error.as_ref().map_or(0, |error| error.len())
             }
         }
     }
 }
 
-impl From<Authorization> for Value<'_> {
-    fn from(authorization: Authorization) -> Self {
+impl From<AuthorizationValue> for Value<'_> {
+    fn from(authorization: AuthorizationValue) -> Self {
         Self::opaque(Opaque::Authorization(authorization))
     }
 }

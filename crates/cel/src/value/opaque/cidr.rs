@@ -11,7 +11,7 @@ use go_compat::quote;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cidr {
     address: IpAddr,
-    bits: u8,
+    prefix_bits: u8,
 }
 
 impl Cidr {
@@ -20,7 +20,7 @@ impl Cidr {
     /// # Errors
     /// Kubernetes' message, for all else and for IPv4 addresses mapped into IPv6.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let cidr = parse_prefix(text).map_err(|fault| {
+        let cidr = parse_cidr_prefix(text).map_err(|fault| {
             let text = quote(text);
             format!(
                 "network address parse error during conversion from string: \
@@ -41,63 +41,69 @@ impl Cidr {
     }
 
     /// The length of the prefix.
-    pub fn bits(&self) -> u8 {
-        self.bits
+    pub fn prefix_bits(&self) -> u8 {
+        self.prefix_bits
     }
 
     /// The same network with all bits past the prefix cleared.
     pub fn masked(&self) -> Self {
-        Self { address: mask(self.address, self.bits), bits: self.bits }
+        Self {
+            address: mask_address(self.address, self.prefix_bits),
+            prefix_bits: self.prefix_bits,
+        }
     }
 
     /// Whether the address is of this network. The two address families have none in common.
     pub fn contains(&self, address: IpAddr) -> bool {
         address.is_ipv4() == self.address.is_ipv4()
-            && mask(address, self.bits) == mask(self.address, self.bits)
+            && mask_address(address, self.prefix_bits)
+                == mask_address(self.address, self.prefix_bits)
     }
 
     /// Whether all addresses of the other network are of this one.
     pub fn contains_cidr(&self, other: &Self) -> bool {
-        self.bits <= other.bits && self.contains(other.address)
+        self.prefix_bits <= other.prefix_bits && self.contains(other.address)
     }
 }
 
 /// `address/bits`, in Go's form.
 impl fmt::Display for Cidr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.address, self.bits)
+        write!(f, "{}/{}", self.address, self.prefix_bits)
     }
 }
 
-fn parse_prefix(text: &str) -> Result<Cidr, String> {
+fn parse_cidr_prefix(text: &str) -> Result<Cidr, String> {
     let (address, bits) = text.rsplit_once('/').ok_or("no '/'")?;
     let ip = go_compat::parse_ip(address.as_bytes()).map_err(|error| error.to_string())?;
-    if !ip.zone.is_empty() {
+    if !ip.ipv6_zone.is_empty() {
         return Err("IPv6 zones cannot be present in a prefix".to_owned());
     }
-    let bits = parse_bits(bits).ok_or_else(|| format!("bad bits after slash: {}", quote(bits)))?;
+    let bits =
+        parse_prefix_bits(bits).ok_or_else(|| format!("bad bits after slash: {}", quote(bits)))?;
     let bits_max = if ip.address.is_ipv4() { 32 } else { 128 };
     match u8::try_from(bits) {
-        Ok(bits) if bits <= bits_max => Ok(Cidr { address: ip.address, bits }),
+        Ok(bits) if bits <= bits_max => Ok(Cidr { address: ip.address, prefix_bits: bits }),
         Ok(_) | Err(_) => Err("prefix length out of range".to_owned()),
     }
 }
 
 /// A decimal number of 63 bits without sign or leading zeros.
-fn parse_bits(text: &str) -> Option<i64> {
+fn parse_prefix_bits(text: &str) -> Option<i64> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
     let leads_with_zero = text.len() > 1 && text.starts_with('0');
     if is_plain && !leads_with_zero { text.parse().ok() } else { None }
 }
 
-fn mask(address: IpAddr, bits: u8) -> IpAddr {
+fn mask_address(address: IpAddr, prefix_bits: u8) -> IpAddr {
     match address {
         IpAddr::V4(v4) => {
-            let mask = u32::MAX.checked_shl(32_u32.saturating_sub(bits.into())).unwrap_or(0);
+            let mask = u32::MAX.checked_shl(32_u32.saturating_sub(prefix_bits.into())).unwrap_or(0);
             Ipv4Addr::from_bits(v4.to_bits() & mask).into()
         }
         IpAddr::V6(v6) => {
-            let mask = u128::MAX.checked_shl(128_u32.saturating_sub(bits.into())).unwrap_or(0);
+            let mask =
+                u128::MAX.checked_shl(128_u32.saturating_sub(prefix_bits.into())).unwrap_or(0);
             Ipv6Addr::from_bits(v6.to_bits() & mask).into()
         }
     }

@@ -18,21 +18,21 @@ pub(super) struct Decimal {
     /// The most significant digit comes first.
     digits: Vec<u8>,
     exponent: i64,
-    /// How many decimal places the number is written with. Its value does not depend on them, but
+    /// The decimal places that the number is written with. The value does not depend on them, but
     /// the conversion to floating point does, as it rounds twice.
-    places: i64,
+    decimal_places: i64,
 }
 
 impl Decimal {
     /// The number with these digits, the last `places` of them behind the decimal point. Negative
     /// places stand for zeros before the point.
-    pub(super) fn new(is_negative: bool, digits: Vec<u8>, places: i64) -> Self {
-        Self { is_negative, digits, exponent: -places, places }.trimmed()
+    pub(super) fn new(is_negative: bool, digits: Vec<u8>, decimal_places: i64) -> Self {
+        Self { is_negative, digits, exponent: -decimal_places, decimal_places }.normalize()
     }
 
     /// `value` × 10^`scale`
-    pub(super) fn of_int(value: i64, scale: i32) -> Self {
-        Self::new(value < 0, digits_of(value.unsigned_abs().into()), -i64::from(scale))
+    pub(super) fn from_int(value: i64, scale: i32) -> Self {
+        Self::new(value < 0, decimal_digits(value.unsigned_abs().into()), -i64::from(scale))
     }
 
     /// The sign: -1, 0 or 1.
@@ -45,37 +45,37 @@ impl Decimal {
     }
 
     /// The number with the other sign.
-    pub(super) fn negated(mut self) -> Self {
+    pub(super) fn negate(mut self) -> Self {
         self.is_negative = !self.is_negative && !self.is_zero();
         self
     }
 
     /// The number times 2^`power`. The power is at most 60, so no product overflows.
-    pub(super) fn shifted_left(mut self, power: u32) -> Self {
+    pub(super) fn shift_left(mut self, power: u32) -> Self {
         let mut carry = 0;
         for digit in self.digits.iter_mut().rev() {
             let product = (u128::from(*digit) << power) + carry;
             *digit = (product % 10) as u8;
             carry = product / 10;
         }
-        self.digits.splice(..0, digits_of(carry));
-        self.trimmed()
+        self.digits.splice(..0, decimal_digits(carry));
+        self.normalize()
     }
 
     /// The number rounded away from zero to `places` decimal places, and written with so many.
     /// Zero stays as it is written.
-    pub(super) fn rounded_up(mut self, places: i64) -> Self {
+    pub(super) fn round_up_to_places(mut self, decimal_places: i64) -> Self {
         if self.is_zero() {
             return self;
         }
-        self.places = places;
-        let n_dropped = usize::try_from(-places - self.exponent).unwrap_or(0);
+        self.decimal_places = decimal_places;
+        let n_dropped = usize::try_from(-decimal_places - self.exponent).unwrap_or(0);
         if n_dropped == 0 {
             return self;
         }
         // The last digit is not 0: what is dropped is not nothing, and counts as a whole unit.
         self.digits.truncate(self.digits.len().saturating_sub(n_dropped));
-        self.exponent = -places;
+        self.exponent = -decimal_places;
         while self.digits.pop_if(|digit| *digit == 9).is_some() {
             self.exponent += 1;
         }
@@ -88,10 +88,10 @@ impl Decimal {
 
     /// The sum, or `None` if it has more than [`SUM_DIGITS_MAX`] digits.
     pub(super) fn plus(&self, other: &Self) -> Option<Self> {
-        let places = self.places.max(other.places);
+        let places = self.decimal_places.max(other.decimal_places);
         if self.is_zero() || other.is_zero() {
             let sum = if self.is_zero() { other } else { self };
-            return Some(Self { places, ..sum.clone() });
+            return Some(Self { decimal_places: places, ..sum.clone() });
         }
         let low = self.exponent.min(other.exponent);
         let high = self.magnitude().max(other.magnitude());
@@ -110,8 +110,9 @@ impl Decimal {
             carry = digit.div_euclid(10);
         }
         digits.reverse();
-        let sum = Self { is_negative: large.is_negative, digits, exponent: low, places };
-        Some(sum.trimmed())
+        let sum =
+            Self { is_negative: large.is_negative, digits, exponent: low, decimal_places: places };
+        Some(sum.normalize())
     }
 
     /// The order of two numbers, however far apart they are.
@@ -126,13 +127,13 @@ impl Decimal {
     /// number, and the places of the point.
     pub(super) fn to_float_and_places(&self) -> (f64, i64) {
         if self.is_zero() {
-            return (0.0, self.places);
+            return (0.0, self.decimal_places);
         }
         let digits: String = self.digits.iter().map(|digit| char::from(b'0' + digit)).collect();
-        let text = format!("{digits}e{}", self.exponent + self.places);
+        let text = format!("{digits}e{}", self.exponent + self.decimal_places);
         // The text always is a number.
         let absolute = text.parse().unwrap_or(f64::NAN);
-        (if self.is_negative { -absolute } else { absolute }, self.places)
+        (if self.is_negative { -absolute } else { absolute }, self.decimal_places)
     }
 
     fn is_zero(&self) -> bool {
@@ -156,7 +157,7 @@ impl Decimal {
     }
 
     /// Restores the invariant after the digits were set.
-    fn trimmed(mut self) -> Self {
+    fn normalize(mut self) -> Self {
         while self.digits.pop_if(|digit| *digit == 0).is_some() {
             self.exponent += 1;
         }
@@ -170,7 +171,7 @@ impl Decimal {
     }
 }
 
-fn digits_of(value: u128) -> Vec<u8> {
+fn decimal_digits(value: u128) -> Vec<u8> {
     value.to_string().bytes().map(|byte| byte - b'0').collect()
 }
 
@@ -185,7 +186,7 @@ mod tests {
         let scales = -6_i32..=6;
         prop_oneof![-99_i64..=99, -999_999_i64..=999_999].prop_flat_map(move |value| {
             scales.clone().prop_map(move |scale| {
-                let number = Decimal::of_int(value, scale);
+                let number = Decimal::from_int(value, scale);
                 (number, i128::from(value) * 10_i128.pow((6 + scale) as u32))
             })
         })
@@ -213,13 +214,13 @@ mod tests {
             let sum = a.plus(&b).unwrap();
             check_invariant(&sum);
             prop_assert_eq!(in_millionths(&sum), x + y);
-            let difference = a.plus(&b.clone().negated()).unwrap();
+            let difference = a.plus(&b.clone().negate()).unwrap();
             check_invariant(&difference);
             prop_assert_eq!(in_millionths(&difference), x - y);
-            let shifted = a.clone().shifted_left(power);
+            let shifted = a.clone().shift_left(power);
             check_invariant(&shifted);
             prop_assert_eq!(in_millionths(&shifted), x << power);
-            let rounded = a.rounded_up(2);
+            let rounded = a.round_up_to_places(2);
             check_invariant(&rounded);
             let unit = 10_i128.pow(4);
             prop_assert_eq!(in_millionths(&rounded), (x.abs() + unit - 1) / unit * unit * x.signum());
@@ -228,27 +229,27 @@ mod tests {
 
     #[test]
     fn the_smallest_number_rounds_up_to_a_unit() {
-        let tiny = Decimal::of_int(-1, -2_000_000_000).rounded_up(9);
-        assert!(tiny.cmp(&Decimal::of_int(-1, -9)).is_eq());
-        let nines = Decimal::of_int(9_999, -10).rounded_up(9);
-        assert!(nines.cmp(&Decimal::of_int(1, -6)).is_eq());
+        let tiny = Decimal::from_int(-1, -2_000_000_000).round_up_to_places(9);
+        assert!(tiny.cmp(&Decimal::from_int(-1, -9)).is_eq());
+        let nines = Decimal::from_int(9_999, -10).round_up_to_places(9);
+        assert!(nines.cmp(&Decimal::from_int(1, -6)).is_eq());
     }
 
     #[test]
     fn exponents_are_compared_but_not_written_out() {
-        let huge = Decimal::of_int(1, 2_000_000_000);
-        let one = Decimal::of_int(1, 0);
+        let huge = Decimal::from_int(1, 2_000_000_000);
+        let one = Decimal::from_int(1, 0);
         assert!(huge.cmp(&one).is_gt());
-        assert!(huge.clone().negated().cmp(&one).is_lt());
+        assert!(huge.clone().negate().cmp(&one).is_lt());
         assert!(huge.plus(&one).is_none());
     }
 
     #[test]
     fn a_sum_has_as_many_digits_as_allowed_and_no_more() {
-        let one = Decimal::of_int(1, 0);
+        let one = Decimal::from_int(1, 0);
         let scale_max = i32::try_from(SUM_DIGITS_MAX).unwrap() - 1;
-        let sum = Decimal::of_int(1, scale_max).plus(&one).unwrap();
+        let sum = Decimal::from_int(1, scale_max).plus(&one).unwrap();
         assert_eq!(sum.digits.len() as i64, SUM_DIGITS_MAX);
-        assert!(Decimal::of_int(1, scale_max + 1).plus(&one).is_none());
+        assert!(Decimal::from_int(1, scale_max + 1).plus(&one).is_none());
     }
 }

@@ -7,7 +7,7 @@ use super::decimal::Decimal;
 /// The message for a text of the wrong shape.
 const FORMAT_WRONG: &str = "quantities must match the regular expression \
                             '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-/// The message for a text without digits, where those are looked at.
+/// The message for a text whose numeric part has no digits.
 const NUMBER_WRONG: &str = "unable to parse numeric part of quantity";
 /// The message for an unknown suffix.
 const SUFFIX_WRONG: &str = "unable to parse quantity's suffix";
@@ -26,16 +26,16 @@ const DECIMAL_PLACES_MAX: u8 = 9;
 /// to the letter.
 #[derive(Debug, Clone)]
 pub struct Quantity {
-    amount: Amount,
+    amount: QuantityAmount,
     /// Arithmetic made this value. Kubernetes' `==` does not take such a value on its right.
-    is_computed: bool,
+    is_arithmetic_result: bool,
 }
 
 #[derive(Debug, Clone)]
-enum Amount {
+enum QuantityAmount {
     /// `value` × 10^`scale`
     Int { value: i64, scale: i32 },
-    /// What does not fit, and what was written with a fraction of a binary unit.
+    /// Amounts that do not fit into `Int`, and fractions of binary units.
     Decimal(Decimal),
 }
 
@@ -46,37 +46,37 @@ impl Quantity {
     /// Kubernetes' message, for what its scanner does not take. It takes more than the regular
     /// expression of that message does: a sign or a suffix alone is zero.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
-        let parts = Parts::of(text)?;
-        let suffix = Suffix::parse(parts.suffix).ok_or(SUFFIX_WRONG)?;
-        let amount = match int_amount(&parts, suffix) {
+        let parts = QuantityParts::parse(text)?;
+        let suffix = QuantitySuffix::parse(parts.suffix).ok_or(SUFFIX_WRONG)?;
+        let amount = match parse_int_amount(&parts, suffix) {
             Some(amount) => amount,
-            None => Amount::Decimal(decimal_amount(&parts, suffix)?),
+            None => QuantityAmount::Decimal(parse_decimal_amount(&parts, suffix)?),
         };
-        Ok(Self { amount, is_computed: false })
+        Ok(Self { amount, is_arithmetic_result: false })
     }
 
     /// A whole amount.
-    pub fn of_int(value: i64) -> Self {
-        Self { amount: Amount::Int { value, scale: 0 }, is_computed: false }
+    pub fn from_int(value: i64) -> Self {
+        Self { amount: QuantityAmount::Int { value, scale: 0 }, is_arithmetic_result: false }
     }
 
     /// Whether [`Quantity::add`] or [`Quantity::sub`] made the value.
-    pub fn is_computed(&self) -> bool {
-        self.is_computed
+    pub fn is_arithmetic_result(&self) -> bool {
+        self.is_arithmetic_result
     }
 
     /// The sign: -1, 0 or 1.
     pub fn signum(&self) -> i64 {
         match &self.amount {
-            Amount::Int { value, .. } => value.signum(),
-            Amount::Decimal(number) => number.signum(),
+            QuantityAmount::Int { value, .. } => value.signum(),
+            QuantityAmount::Decimal(number) => number.signum(),
         }
     }
 
     /// The order by value. Unlike in Kubernetes, where a short form that is compared with a long one
     /// turns into a long one itself and is no integer any more, comparison changes nothing.
     pub fn compare(&self, other: &Self) -> Ordering {
-        match (self.amount.short(), other.amount.short()) {
+        match (self.amount.as_int_and_scale(), other.amount.as_int_and_scale()) {
             (Some((a, m)), Some((b, n))) if m == n => a.cmp(&b),
             _ => self.amount.to_decimal().cmp(&other.amount.to_decimal()),
         }
@@ -87,9 +87,9 @@ impl Quantity {
     /// # Errors
     /// The sum has more than 1000 digits.
     pub fn add(&self, other: &Self) -> Result<Self, &'static str> {
-        let short = self.amount.short().zip(other.amount.short());
+        let short = self.amount.as_int_and_scale().zip(other.amount.as_int_and_scale());
         match short.and_then(|(a, b)| sum_of_ints(a, b)) {
-            Some(amount) => Ok(Self { amount, is_computed: true }),
+            Some(amount) => Ok(Self { amount, is_arithmetic_result: true }),
             None => self.add_decimal(&other.amount.to_decimal()),
         }
     }
@@ -99,35 +99,35 @@ impl Quantity {
     /// # Errors
     /// The difference has more than 1000 digits.
     pub fn sub(&self, other: &Self) -> Result<Self, &'static str> {
-        let short = self.amount.short().zip(other.amount.short());
+        let short = self.amount.as_int_and_scale().zip(other.amount.as_int_and_scale());
         // As in Kubernetes, the smallest of all integers is its own negation here.
         match short.and_then(|(a, (value, scale))| sum_of_ints(a, (value.wrapping_neg(), scale))) {
-            Some(amount) => Ok(Self { amount, is_computed: true }),
-            None => self.add_decimal(&other.amount.to_decimal().negated()),
+            Some(amount) => Ok(Self { amount, is_arithmetic_result: true }),
+            None => self.add_decimal(&other.amount.to_decimal().negate()),
         }
     }
 
     fn add_decimal(&self, other: &Decimal) -> Result<Self, &'static str> {
         let sum = self.amount.to_decimal().plus(other).ok_or(SUM_TOO_LONG)?;
-        Ok(Self { amount: Amount::Decimal(sum), is_computed: true })
+        Ok(Self { amount: QuantityAmount::Decimal(sum), is_arithmetic_result: true })
     }
 
     /// The amount as an integer, if its form is one: `1.0` is not.
     pub fn as_int(&self) -> Option<i64> {
         match self.amount {
-            Amount::Int { value, scale } => {
-                u32::try_from(scale).ok().and_then(|n| scaled(value, n))
+            QuantityAmount::Int { value, scale } => {
+                u32::try_from(scale).ok().and_then(|n| scale_int(value, n))
             }
-            Amount::Decimal(_) => None,
+            QuantityAmount::Decimal(_) => None,
         }
     }
 
     /// About the amount, rounded as Kubernetes does: first the digits, then their product with the
     /// power of ten. Past the range it is infinite, or not a number for a zero with a large exponent.
-    pub fn approximate(&self) -> f64 {
+    pub fn to_approximate_float(&self) -> f64 {
         let (number, exponent) = match &self.amount {
-            Amount::Int { value, scale } => (*value as f64, i64::from(*scale)),
-            Amount::Decimal(number) => {
+            QuantityAmount::Int { value, scale } => (*value as f64, i64::from(*scale)),
+            QuantityAmount::Decimal(number) => {
                 let (number, places) = number.to_float_and_places();
                 (number, -places)
             }
@@ -136,9 +136,9 @@ impl Quantity {
     }
 }
 
-impl Amount {
+impl QuantityAmount {
     /// Value and scale of the short form.
-    fn short(&self) -> Option<(i64, i32)> {
+    fn as_int_and_scale(&self) -> Option<(i64, i32)> {
         match *self {
             Self::Int { value, scale } => Some((value, scale)),
             Self::Decimal(_) => None,
@@ -147,27 +147,27 @@ impl Amount {
 
     fn to_decimal(&self) -> Decimal {
         match self {
-            Self::Int { value, scale } => Decimal::of_int(*value, *scale),
+            Self::Int { value, scale } => Decimal::from_int(*value, *scale),
             Self::Decimal(number) => number.clone(),
         }
     }
 }
 
 /// The sum at the smaller of the two scales, if it fits.
-fn sum_of_ints((a, m): (i64, i32), (b, n): (i64, i32)) -> Option<Amount> {
+fn sum_of_ints((a, m): (i64, i32), (b, n): (i64, i32)) -> Option<QuantityAmount> {
     if b == 0 {
-        return Some(Amount::Int { value: a, scale: m });
+        return Some(QuantityAmount::Int { value: a, scale: m });
     }
     if a == 0 {
-        return Some(Amount::Int { value: b, scale: n });
+        return Some(QuantityAmount::Int { value: b, scale: n });
     }
     let scale = m.min(n);
-    let value = scaled(a, m.abs_diff(scale))?.checked_add(scaled(b, n.abs_diff(scale))?)?;
-    Some(Amount::Int { value, scale })
+    let value = scale_int(a, m.abs_diff(scale))?.checked_add(scale_int(b, n.abs_diff(scale))?)?;
+    Some(QuantityAmount::Int { value, scale })
 }
 
 /// `value` × 10^`scale`, if it fits.
-fn scaled(value: i64, scale: u32) -> Option<i64> {
+fn scale_int(value: i64, scale: u32) -> Option<i64> {
     if value == 0 {
         return Some(0);
     }
@@ -175,64 +175,64 @@ fn scaled(value: i64, scale: u32) -> Option<i64> {
 }
 
 /// The parts of the text of an amount. Leading zeros are left out.
-struct Parts<'t> {
+struct QuantityParts<'t> {
     is_negative: bool,
-    whole: &'t str,
-    fraction: &'t str,
+    whole_digits: &'t str,
+    fraction_digits: &'t str,
     suffix: &'t str,
     has_digits: bool,
 }
 
-impl<'t> Parts<'t> {
-    fn of(text: &'t str) -> Result<Self, &'static str> {
+impl<'t> QuantityParts<'t> {
+    fn parse(text: &'t str) -> Result<Self, &'static str> {
         if text.is_empty() {
             return Err(FORMAT_WRONG);
         }
         let is_negative = text.starts_with('-');
         let number = text.strip_prefix(['+', '-']).unwrap_or(text);
-        let (digits, rest) = split_at_end_of(number, |byte| byte.is_ascii_digit());
+        let (digits, rest) = split_leading_bytes(number, |byte| byte.is_ascii_digit());
         let (fraction, suffix) = match rest.strip_prefix('.') {
-            Some(rest) => split_at_end_of(rest, |byte| byte.is_ascii_digit()),
+            Some(rest) => split_leading_bytes(rest, |byte| byte.is_ascii_digit()),
             None => ("", rest),
         };
-        let (_letters, rest) = split_at_end_of(suffix, |byte| b"eEinumkKMGTP".contains(&byte));
+        let (_letters, rest) = split_leading_bytes(suffix, |byte| b"eEinumkKMGTP".contains(&byte));
         let rest = rest.strip_prefix(['+', '-']).unwrap_or(rest);
         if !rest.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(FORMAT_WRONG);
         }
         Ok(Self {
             is_negative,
-            whole: digits.trim_start_matches('0'),
-            fraction,
+            whole_digits: digits.trim_start_matches('0'),
+            fraction_digits: fraction,
             suffix,
             has_digits: !digits.is_empty() || !fraction.is_empty(),
         })
     }
 
     fn digits(&self) -> impl Iterator<Item = u8> {
-        self.whole.bytes().chain(self.fraction.bytes()).map(|byte| byte - b'0')
+        self.whole_digits.bytes().chain(self.fraction_digits.bytes()).map(|byte| byte - b'0')
     }
 
     /// The digits of the whole part, of which there is at least one, and of the fraction.
     fn digit_count(&self) -> usize {
-        self.whole.len().max(1) + self.fraction.len()
+        self.whole_digits.len().max(1) + self.fraction_digits.len()
     }
 }
 
-fn split_at_end_of(text: &str, belongs: fn(u8) -> bool) -> (&str, &str) {
+fn split_leading_bytes(text: &str, belongs: fn(u8) -> bool) -> (&str, &str) {
     let end = text.bytes().position(|byte| !belongs(byte)).unwrap_or(text.len());
     text.split_at_checked(end).unwrap_or((text, ""))
 }
 
-/// What the number of an amount is multiplied with.
+/// The multiplier that the suffix of an amount denotes.
 #[derive(Clone, Copy)]
-enum Suffix {
+enum QuantitySuffix {
     PowerOfTen(i32),
     /// From 10 to 60.
     PowerOfTwo(u32),
 }
 
-impl Suffix {
+impl QuantitySuffix {
     fn parse(text: &str) -> Option<Self> {
         let suffix = match text {
             "n" => Self::PowerOfTen(-9),
@@ -262,49 +262,52 @@ impl Suffix {
 }
 
 /// The amount in its short form, for texts that Kubernetes gives it to.
-fn int_amount(parts: &Parts<'_>, suffix: Suffix) -> Option<Amount> {
+fn parse_int_amount(parts: &QuantityParts<'_>, suffix: QuantitySuffix) -> Option<QuantityAmount> {
     let n_digits = parts.digit_count();
     let (factor, scale) = match suffix {
-        Suffix::PowerOfTen(exponent) if n_digits <= INT_DIGITS_MAX => {
-            (1, exponent.checked_sub(parts.fraction.len() as i32)?)
+        QuantitySuffix::PowerOfTen(exponent) if n_digits <= INT_DIGITS_MAX => {
+            (1, exponent.checked_sub(parts.fraction_digits.len() as i32)?)
         }
         // A power of two takes about three digits per ten bits, and so Pi and Ei take too many.
-        Suffix::PowerOfTwo(power)
-            if parts.fraction.is_empty() && n_digits + power as usize * 3 / 10 <= 14 =>
+        QuantitySuffix::PowerOfTwo(power)
+            if parts.fraction_digits.is_empty() && n_digits + power as usize * 3 / 10 <= 14 =>
         {
             (1_i64 << power, 0)
         }
-        Suffix::PowerOfTen(_) | Suffix::PowerOfTwo(_) => return None,
+        QuantitySuffix::PowerOfTen(_) | QuantitySuffix::PowerOfTwo(_) => return None,
     };
     if scale < -i32::from(DECIMAL_PLACES_MAX) {
         return None;
     }
     let digits = parts.digits().fold(0, |value, digit| value * 10 + i64::from(digit));
     let value = digits.checked_mul(factor)?;
-    Some(Amount::Int { value: if parts.is_negative { -value } else { value }, scale })
+    Some(QuantityAmount::Int { value: if parts.is_negative { -value } else { value }, scale })
 }
 
 /// The amount in its long form: rounded up to nine decimal places, and binary amounts capped at the
 /// largest integer.
-fn decimal_amount(parts: &Parts<'_>, suffix: Suffix) -> Result<Decimal, &'static str> {
+fn parse_decimal_amount(
+    parts: &QuantityParts<'_>,
+    suffix: QuantitySuffix,
+) -> Result<Decimal, &'static str> {
     if !parts.has_digits {
         return Err(NUMBER_WRONG);
     }
     let digits = parts.digits().collect();
-    let places = parts.fraction.len() as i64;
+    let places = parts.fraction_digits.len() as i64;
     let places_max = i64::from(DECIMAL_PLACES_MAX);
     let absolute = match suffix {
-        Suffix::PowerOfTen(exponent) => {
-            Decimal::new(false, digits, places - i64::from(exponent)).rounded_up(places_max)
+        QuantitySuffix::PowerOfTen(exponent) => {
+            Decimal::new(false, digits, places - i64::from(exponent)).round_up_to_places(places_max)
         }
-        Suffix::PowerOfTwo(power) => {
-            let number = Decimal::new(false, digits, places).shifted_left(power);
-            let number = number.rounded_up(places_max);
-            let largest = Decimal::of_int(i64::MAX, 0);
+        QuantitySuffix::PowerOfTwo(power) => {
+            let number = Decimal::new(false, digits, places).shift_left(power);
+            let number = number.round_up_to_places(places_max);
+            let largest = Decimal::from_int(i64::MAX, 0);
             if number.cmp(&largest).is_gt() { largest } else { number }
         }
     };
-    Ok(if parts.is_negative { absolute.negated() } else { absolute })
+    Ok(if parts.is_negative { absolute.negate() } else { absolute })
 }
 
 /// 10^`exponent` as Go's tables make it: the product or quotient of two powers, each rounded.

@@ -11,12 +11,12 @@ pub struct Semver {
     major: u64,
     minor: u64,
     patch: u64,
-    pre_release: Vec<Identifier>,
+    pre_release: Vec<PreReleaseIdentifier>,
 }
 
 /// One part of a pre-release. Numbers come before texts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Identifier {
+enum PreReleaseIdentifier {
     Number(u64),
     Text(Box<str>),
 }
@@ -35,18 +35,18 @@ impl Semver {
         else {
             return Err("No Major.Minor.Patch elements found".to_owned());
         };
-        let (rest, build) = split_off(rest, '+');
-        let (patch, pre_release) = split_off(rest, '-');
+        let (rest, build) = split_at_separator(rest, '+');
+        let (patch, pre_release) = split_at_separator(rest, '-');
         let version = Self {
-            major: parse_part("major", "Major", major)?,
-            minor: parse_part("minor", "Minor", minor)?,
-            patch: parse_part("patch", "Patch", patch)?,
+            major: parse_version_number("major", "Major", major)?,
+            minor: parse_version_number("minor", "Minor", minor)?,
+            patch: parse_version_number("patch", "Patch", patch)?,
             pre_release: match pre_release {
                 Some(text) => text.split('.').map(parse_identifier).collect::<Result<_, _>>()?,
                 None => Vec::new(),
             },
         };
-        build.map_or(Ok(()), |build| build.split('.').try_for_each(check_build))?;
+        build.map_or(Ok(()), |build| build.split('.').try_for_each(check_build_metadata))?;
         Ok(version)
     }
 
@@ -108,7 +108,7 @@ impl PartialOrd for Semver {
     }
 }
 
-fn split_off(text: &str, separator: char) -> (&str, Option<&str>) {
+fn split_at_separator(text: &str, separator: char) -> (&str, Option<&str>) {
     match text.split_once(separator) {
         Some((head, tail)) => (head, Some(tail)),
         None => (text, None),
@@ -116,7 +116,7 @@ fn split_off(text: &str, separator: char) -> (&str, Option<&str>) {
 }
 
 /// Reads one of the three numbers; `name` and `capital` are its name in messages.
-fn parse_part(name: &str, capital: &str, text: &str) -> Result<u64, String> {
+fn parse_version_number(name: &str, capital: &str, text: &str) -> Result<u64, String> {
     if !is_numeric(text) {
         return Err(format!("Invalid character(s) found in {name} number {}", quote(text)));
     }
@@ -126,22 +126,22 @@ fn parse_part(name: &str, capital: &str, text: &str) -> Result<u64, String> {
     parse_number(text)
 }
 
-fn parse_identifier(text: &str) -> Result<Identifier, String> {
+fn parse_identifier(text: &str) -> Result<PreReleaseIdentifier, String> {
     if text.is_empty() {
         Err("Prerelease is empty".to_owned())
     } else if is_numeric(text) && has_leading_zeros(text) {
         let text = quote(text);
         Err(format!("Numeric PreRelease version must not contain leading zeroes {text}"))
     } else if is_numeric(text) {
-        parse_number(text).map(Identifier::Number)
+        parse_number(text).map(PreReleaseIdentifier::Number)
     } else if is_alphanumeric(text) {
-        Ok(Identifier::Text(text.into()))
+        Ok(PreReleaseIdentifier::Text(text.into()))
     } else {
         Err(format!("Invalid character(s) found in prerelease {}", quote(text)))
     }
 }
 
-fn check_build(text: &str) -> Result<(), String> {
+fn check_build_metadata(text: &str) -> Result<(), String> {
     if text.is_empty() {
         Err("Build meta data is empty".to_owned())
     } else if is_alphanumeric(text) {

@@ -34,31 +34,32 @@ impl FromStr for Timestamp {
     type Err = TimestampError;
 
     fn from_str(text: &str) -> Result<Self, TimestampError> {
-        let mut rest = Cursor(text.as_bytes());
-        let (seconds, nanos, offset) = rest.timestamp().ok_or(TimestampError::Malformed)?;
-        Self { seconds, nanos, offset }.in_range().ok_or(TimestampError::OutOfRange)
+        let mut rest = TimestampCursor(text.as_bytes());
+        let (seconds, nanos, offset) = rest.read_timestamp().ok_or(TimestampError::Malformed)?;
+        Self { seconds, nanos, offset }.check_timestamp_range().ok_or(TimestampError::OutOfRange)
     }
 }
 
-/// What is left to read. Each method takes its part off the front, or returns `None`.
-struct Cursor<'t>(&'t [u8]);
+/// The unread rest of a timestamp. Each method consumes a prefix, or returns `None`.
+struct TimestampCursor<'t>(&'t [u8]);
 
-impl Cursor<'_> {
+impl TimestampCursor<'_> {
     /// The whole text: seconds since 1970, nanoseconds, and the offset in seconds.
-    fn timestamp(&mut self) -> Option<(i64, u32, i32)> {
-        let year = self.two_digits()? * 100 + self.two_digits()?;
-        self.literal(b'-')?;
-        let month = self.two_digits().filter(|month| (1..=12).contains(month))?;
-        self.literal(b'-')?;
-        let day = self.two_digits().filter(|day| (1..=days_in(month, year)).contains(day))?;
-        self.literal(b'T')?;
-        let hour = self.hour().filter(|hour| *hour < 24)?;
-        self.literal(b':')?;
-        let minute = self.two_digits().filter(|minute| *minute < 60)?;
-        self.literal(b':')?;
-        let second = self.two_digits().filter(|second| *second < 60)?;
-        let nanos = self.fraction();
-        let offset = self.offset()?;
+    fn read_timestamp(&mut self) -> Option<(i64, u32, i32)> {
+        let year = self.read_two_digits()? * 100 + self.read_two_digits()?;
+        self.read_byte(b'-')?;
+        let month = self.read_two_digits().filter(|month| (1..=12).contains(month))?;
+        self.read_byte(b'-')?;
+        let day =
+            self.read_two_digits().filter(|day| (1..=days_in_month(month, year)).contains(day))?;
+        self.read_byte(b'T')?;
+        let hour = self.read_hour().filter(|hour| *hour < 24)?;
+        self.read_byte(b':')?;
+        let minute = self.read_two_digits().filter(|minute| *minute < 60)?;
+        self.read_byte(b':')?;
+        let second = self.read_two_digits().filter(|second| *second < 60)?;
+        let nanos = self.read_fraction();
+        let offset = self.read_offset()?;
         if !self.0.is_empty() {
             return None;
         }
@@ -70,13 +71,13 @@ impl Cursor<'_> {
         Some((seconds, nanos, offset))
     }
 
-    fn literal(&mut self, expected: u8) -> Option<()> {
+    fn read_byte(&mut self, expected: u8) -> Option<()> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;
         (*first == expected).then_some(())
     }
 
-    fn digit(&mut self) -> Option<i64> {
+    fn read_digit(&mut self) -> Option<i64> {
         let (first, rest) = self.0.split_first()?;
         if !first.is_ascii_digit() {
             return None;
@@ -85,18 +86,18 @@ impl Cursor<'_> {
         Some(i64::from(first - b'0'))
     }
 
-    fn two_digits(&mut self) -> Option<i64> {
-        Some(self.digit()? * 10 + self.digit()?)
+    fn read_two_digits(&mut self) -> Option<i64> {
+        Some(self.read_digit()? * 10 + self.read_digit()?)
     }
 
     /// One digit or two.
-    fn hour(&mut self) -> Option<i64> {
-        let first = self.digit()?;
-        Some(self.digit().map_or(first, |second| first * 10 + second))
+    fn read_hour(&mut self) -> Option<i64> {
+        let first = self.read_digit()?;
+        Some(self.read_digit().map_or(first, |second| first * 10 + second))
     }
 
     /// The fraction of a second in nanoseconds, 0 if there is none.
-    fn fraction(&mut self) -> u32 {
+    fn read_fraction(&mut self) -> u32 {
         if !matches!(self.0, [b'.' | b',', digit, ..] if digit.is_ascii_digit()) {
             return 0;
         }
@@ -112,7 +113,7 @@ impl Cursor<'_> {
     }
 
     /// `Z`, or hours and minutes east or west of UTC.
-    fn offset(&mut self) -> Option<i32> {
+    fn read_offset(&mut self) -> Option<i32> {
         let (sign, rest) = self.0.split_first()?;
         self.0 = rest;
         let sign = match sign {
@@ -122,14 +123,14 @@ impl Cursor<'_> {
             _ => return None,
         };
         // Some people do write offsets of 24 hours or 60 minutes.
-        let hours = self.two_digits().filter(|hours| *hours <= 24)?;
-        self.literal(b':')?;
-        let minutes = self.two_digits().filter(|minutes| *minutes <= 60)?;
+        let hours = self.read_two_digits().filter(|hours| *hours <= 24)?;
+        self.read_byte(b':')?;
+        let minutes = self.read_two_digits().filter(|minutes| *minutes <= 60)?;
         i32::try_from(sign * (hours * 60 + minutes) * 60).ok()
     }
 }
 
-fn days_in(month: i64, year: i64) -> i64 {
+fn days_in_month(month: i64, year: i64) -> i64 {
     match month {
         2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
         2 => 28,

@@ -81,7 +81,8 @@ fn the_range_is_that_of_utc() {
 
 #[test]
 fn parts_are_brought_into_order() {
-    let shown = |seconds, nanos| Timestamp::from_parts(seconds, nanos).map(|time| time.to_string());
+    let shown =
+        |seconds, nanos| Timestamp::from_unix_parts(seconds, nanos).map(|time| time.to_string());
     assert_eq!(shown(1, -1).as_deref(), Some("1970-01-01T00:00:00.999999999Z"));
     assert_eq!(shown(1, 2_000_000_000).as_deref(), Some("1970-01-01T00:00:03Z"));
     assert_eq!(shown(999_999_999_999, 0).as_deref(), Some("33658-09-27T01:46:39Z"));
@@ -93,9 +94,9 @@ fn parts_are_brought_into_order() {
 
 #[test]
 fn the_calendar_has_no_gaps() {
-    let mut yesterday = WallTime::from_seconds(-800 * 366 * SECONDS_PER_DAY);
+    let mut yesterday = WallTime::from_wall_seconds(-800 * 366 * SECONDS_PER_DAY);
     for day in (-800 * 366 + 1)..(400 * 366) {
-        let today = WallTime::from_seconds(day * SECONDS_PER_DAY);
+        let today = WallTime::from_wall_seconds(day * SECONDS_PER_DAY);
         let next = (yesterday.year, yesterday.month, yesterday.day + 1);
         let new_month = (yesterday.year, yesterday.month + 1, 1);
         let new_year = (yesterday.year + 1, 1, 1);
@@ -126,7 +127,7 @@ proptest! {
         let time = Timestamp::from_unix(seconds).unwrap();
         let sum = time.checked_add(nanos).unwrap();
         let apart = nanos.div_euclid(NANOS_PER_SECOND).checked_mul(NANOS_PER_SECOND);
-        prop_assert_eq!(sum.since(&time), apart.map(|_| nanos));
+        prop_assert_eq!(sum.nanos_since(&time), apart.map(|_| nanos));
     }
 
     #[test]
@@ -136,7 +137,7 @@ proptest! {
 
     #[test]
     fn no_moment_is_a_panic(seconds: i64, nanos: i32, offset: i64, span: i64) {
-        if let Some(time) = Timestamp::from_parts(seconds, nanos) {
+        if let Some(time) = Timestamp::from_unix_parts(seconds, nanos) {
             let _ = (time.to_string(), time.wall_time(offset), time.checked_add(span));
         }
     }

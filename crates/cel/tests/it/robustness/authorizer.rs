@@ -1,8 +1,8 @@
 //! Expressions that ask the authorizer: it does not matter when an answer becomes known.
 
 use cel::{
-    CHECK_COST, COST_LIMIT, CheckTarget, Decisions, Evaluation, Failure, Program, Question,
-    ResourceTarget, ServiceAccount,
+    AuthorizerCheck, CHECK_COST, COST_LIMIT, CheckTarget, EvalError, Evaluation, KnownDecisions,
+    Program, ResourceTarget, ServiceAccount,
 };
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ use super::world::{Request, answer_all, decide};
 use super::{Answer, ENVIRONMENT, answer, answer_within};
 
 /// Everything that random expressions ask.
-fn questions() -> [Question; 4] {
+fn questions() -> [AuthorizerCheck; 4] {
     let path = || CheckTarget::Path("/a".into());
     let pods = |name: &str| {
         let (resource, name) = ("pods".into(), name.into());
@@ -22,18 +22,18 @@ fn questions() -> [Question; 4] {
         }))
     };
     let account = ServiceAccount { namespace: "c".into(), name: "d".into() };
-    let get = |target| Question { account: None, verb: "get".into(), target };
+    let get = |target| AuthorizerCheck { service_account: None, verb: "get".into(), target };
     [
         get(path()),
-        Question { verb: "list".into(), ..get(pods("")) },
+        AuthorizerCheck { verb: "list".into(), ..get(pods("")) },
         get(pods("b")),
-        Question { account: Some(account), ..get(path()) },
+        AuthorizerCheck { service_account: Some(account), ..get(path()) },
     ]
 }
 
 /// The decisions of which a bit is set.
-fn decisions(known: u8) -> Decisions {
-    let mut decisions = Decisions::default();
+fn decisions(known: u8) -> KnownDecisions {
+    let mut decisions = KnownDecisions::default();
     for (bit, question) in questions().into_iter().enumerate() {
         if known >> bit & 1 == 1 {
             let decision = decide(&question);
@@ -72,7 +72,7 @@ proptest! {
         let source = Choices::new(&choices).expression_with_checks(letter);
         if let Ok(program) = ENVIRONMENT.compile(&source) {
             let n_answers = answers_agree(&program, known, cost_limit)?;
-            prop_assert!(n_answers == 0 || program.reads(1) || program.reads(2), "{}", source);
+            prop_assert!(n_answers == 0 || program.reads_variable(1) || program.reads_variable(2), "{}", source);
             prop_assert!(n_answers as u64 * CHECK_COST <= cost_limit, "{}", source);
         }
     }
@@ -101,7 +101,7 @@ fn many_random_expressions_ask() {
         let bytes: Vec<u8> = (0..100).map(|n| (seed.wrapping_mul(n * n + 7) >> 3) as u8).collect();
         let source = Choices::new(&bytes).expression_with_checks('b');
         ENVIRONMENT.compile(&source).is_ok_and(|program| {
-            answer_all(&program, &request, &mut Decisions::default(), COST_LIMIT) > 0
+            answer_all(&program, &request, &mut KnownDecisions::default(), COST_LIMIT) > 0
         })
     });
     let n_asking = n_asking.count();
@@ -141,9 +141,9 @@ fn a_question_ends_the_evaluation_wherever_it_stands() {
         let source = around.replace('$', CHECK);
         let program = ENVIRONMENT.compile(&source).unwrap();
         let request = Request::sample();
-        let variables = request.variables(&Decisions::default());
+        let variables = request.variables(&KnownDecisions::default());
         let outcome = program.evaluate(&variables, COST_LIMIT).result;
-        let Err(Failure::Wanted(question)) = outcome else { panic!("{source}") };
+        let Err(EvalError::NeedsDecision(question)) = outcome else { panic!("{source}") };
         assert_eq!(*question, questions()[0], "{source}");
     }
 }

@@ -1,16 +1,16 @@
 //! What expressions take that are compiled together, and what a short text can take.
 
-use cel::Budget;
+use cel::CompileBudget;
 
 use super::{Answer, ENVIRONMENT, answer};
 
 /// The complaint about an expression that finds no room, if it finds none.
-fn refusal(source: &str, budget: &mut Budget) -> Option<String> {
-    let checked = match ENVIRONMENT.check_within(source, budget) {
+fn refusal(source: &str, budget: &mut CompileBudget) -> Option<String> {
+    let checked = match ENVIRONMENT.check_within_budget(source, budget) {
         Ok(checked) => checked,
         Err(issues) => return issues.iter().next().map(|issue| issue.message.clone()),
     };
-    checked.program().err()
+    checked.into_program().err().map(|error| error.to_string())
 }
 
 const NO_ROOM_FOR_PATTERN: &str = "this pattern and those before it take too much memory together";
@@ -19,7 +19,7 @@ const NO_ROOM_FOR_PATTERN: &str = "this pattern and those before it take too muc
 #[test]
 fn patterns_of_several_expressions_are_bounded_together() {
     let matches = |n: usize| format!("request.user.matches('\\\\pL{{{n}}}')");
-    let mut budget = Budget::default();
+    let mut budget = CompileBudget::default();
     for _ in 0..100 {
         assert_eq!(refusal(&matches(150), &mut budget), None, "the same one again");
     }
@@ -37,7 +37,7 @@ fn patterns_of_several_expressions_are_bounded_together() {
 /// Patterns that are wrong or too large are work as well.
 #[test]
 fn patterns_that_are_refused_count() {
-    let mut budget = Budget::default();
+    let mut budget = CompileBudget::default();
     let too_large = |n: usize| format!("request.user.matches('\\\\pL{{1000}}{n}')");
     let complaints: Vec<_> = (0..40).filter_map(|n| refusal(&too_large(n), &mut budget)).collect();
     assert_eq!(complaints.first().map(String::as_str), Some("invalid matches argument"));
@@ -60,7 +60,7 @@ fn patterns_that_are_slow_to_read_are_refused() {
 /// A configuration of ordinary size with many ordinary patterns fits.
 #[test]
 fn thousands_of_ordinary_patterns_fit() {
-    let mut budget = Budget::default();
+    let mut budget = CompileBudget::default();
     for n in 0..64 * 64 {
         let pattern = match n % 16 {
             0 => format!(r"^\\pL+-{n}$"),
@@ -77,7 +77,7 @@ fn thousands_of_ordinary_patterns_fit() {
 /// Macros that copy their operand make large trees of short texts.
 #[test]
 fn nodes_of_several_expressions_are_bounded_together() {
-    let mut budget = Budget::default();
+    let mut budget = CompileBudget::default();
     let copied = |n: usize| format!("optional.of({n}){}.hasValue()", ".optMap(x, x)".repeat(12));
     let refused: Vec<_> = (0..400).filter_map(|n| refusal(&copied(n), &mut budget)).collect();
     let complaint = "this expression and those before it take too much work together";

@@ -1,6 +1,6 @@
 //! The deepest expressions compile, run and are dropped on a small stack; deeper ones are refused.
 
-use cel::{COST_LIMIT, Decisions};
+use cel::{COST_LIMIT, KnownDecisions};
 
 use super::world::Request;
 use super::{Answer, ENVIRONMENT, answer};
@@ -90,8 +90,11 @@ fn explained_as_deep_as_allowed() {
         let request = Request::sample();
         for nest in NESTS {
             let source = nested(nest, nest.n_max);
-            let explanation =
-                ENVIRONMENT.explain(&source, &request.variables(&Decisions::default()), COST_LIMIT);
+            let explanation = ENVIRONMENT.explain(
+                &source,
+                &request.variables(&KnownDecisions::default()),
+                COST_LIMIT,
+            );
             let n_parts = explanation.map_or(0, |explanation| explanation.parts.len());
             assert!(n_parts > 0, "{}{}", nest.open, nest.close);
         }

@@ -1,6 +1,6 @@
 //! An explanation says what the evaluation said, of the whole and of each part.
 
-use cel::{COST_LIMIT, Decisions, Explanation, PartOutcome, SHOWN_BYTES_MAX};
+use cel::{COST_LIMIT, Explanation, KnownDecisions, PartResult, SHOWN_BYTES_MAX};
 use proptest::prelude::*;
 
 use super::expressions::Choices;
@@ -9,21 +9,21 @@ use super::{Answer, ENVIRONMENT, answer};
 
 fn explain(source: &str) -> Option<Explanation> {
     let request = Request::sample();
-    ENVIRONMENT.explain(source, &request.variables(&Decisions::default()), COST_LIMIT).ok()
+    ENVIRONMENT.explain(source, &request.variables(&KnownDecisions::default()), COST_LIMIT).ok()
 }
 
 /// Whether the outcome of a part is that of an evaluation. Long texts are cut, and values are
 /// written in two ways, so only the beginnings of errors and the values of bools are compared.
-fn is_of(outcome: &PartOutcome, answer: &Answer) -> bool {
-    match (outcome, answer) {
-        (PartOutcome::Value(value), Answer::Value(full)) => match full.strip_prefix("bool: ") {
+fn is_of(result: &PartResult, answer: &Answer) -> bool {
+    match (result, answer) {
+        (PartResult::Value(value), Answer::Value(full)) => match full.strip_prefix("bool: ") {
             Some(bool) => value == bool,
             None => true,
         },
-        (PartOutcome::Error(error), Answer::Error(full)) => {
+        (PartResult::Error(error), Answer::Error(full)) => {
             full.starts_with(error.strip_suffix("...").unwrap_or(error))
         }
-        (PartOutcome::Error(error), Answer::CostLimit) => error.contains("cost limit exceeded"),
+        (PartResult::Error(error), Answer::CostLimit) => error.contains("cost limit exceeded"),
         _ => false,
     }
 }
@@ -40,18 +40,18 @@ proptest! {
             prop_assert!(matches!(whole, Answer::Refused(_)), "{source}");
             return Ok(());
         };
-        prop_assert!(is_of(&explanation.parts[0].outcome, &whole), "{source}: {explanation:?}");
+        prop_assert!(is_of(&explanation.parts[0].result, &whole), "{source}: {explanation:?}");
         prop_assert_eq!(explanation.parts[0].depth, 0);
         for part in &explanation.parts[1..] {
             prop_assert!(part.depth > 0);
-            if part.outcome == PartOutcome::Skipped || part.text.len() > SHOWN_BYTES_MAX {
+            if part.result == PartResult::Skipped || part.text.len() > SHOWN_BYTES_MAX {
                 continue;
             }
             // A part stands in the source and means the same by itself, if it is allowed there.
             prop_assert!(source.contains(&part.text), "{source}: {}", part.text);
             let (alone, _) = answer(&part.text);
             let allowed = !matches!(alone, Answer::Refused(_));
-            prop_assert!(!allowed || is_of(&part.outcome, &alone), "{source}: {part:?} {alone:?}");
+            prop_assert!(!allowed || is_of(&part.result, &alone), "{source}: {part:?} {alone:?}");
         }
     }
 
@@ -67,16 +67,16 @@ proptest! {
         let Some(explanation) = explain(&source) else { return Ok(()) };
         let outcome = |n: usize| {
             let part = explanation.parts.iter().filter(|part| part.depth == 1).nth(n);
-            part.map(|part| part.outcome.clone())
+            part.map(|part| part.result.clone())
         };
         // A constant is not shown, and a chain in parentheses is part of the chain around it.
         let (Some(left), Some(right), None) = (outcome(0), outcome(1), outcome(2)) else {
             return Ok(());
         };
-        let decides = PartOutcome::Value((operator == "||").to_string());
-        let is_error = |outcome: &PartOutcome| matches!(outcome, PartOutcome::Error(_));
+        let decides = PartResult::Value((operator == "||").to_string());
+        let is_error = |result: &PartResult| matches!(result, PartResult::Error(_));
         let expected = match (&left, &right) {
-            (left, PartOutcome::Skipped) => {
+            (left, PartResult::Skipped) => {
                 prop_assert_eq!(left, &decides, "{}", source);
                 left.clone()
             }
@@ -84,6 +84,6 @@ proptest! {
             (left, _) if is_error(left) => left.clone(),
             (_, right) => right.clone(),
         };
-        prop_assert_eq!(&explanation.parts[0].outcome, &expected, "{}: {:?}", source, explanation);
+        prop_assert_eq!(&explanation.parts[0].result, &expected, "{}: {:?}", source, explanation);
     }
 }

@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 
 use cel::{
-    Authorization, Authorizer, CHECK_COST, Decision, Decisions, Environment, Failure, List, Map,
-    MapSource, ObjectType, Program, Question, Record, ResourceTarget, Type, Value,
+    AuthorizationValue, Authorizer, AuthorizerCheck, AuthorizerDecision, CHECK_COST, Environment,
+    EvalError, KnownDecisions, List, Map, MapSource, ObjectType, Program, RecordSource,
+    ResourceTarget, Type, Value,
 };
 
 /// The value of the variable `request`.
@@ -47,31 +48,35 @@ pub(crate) fn environment() -> Environment {
     );
     Environment::kubernetes(vec![
         ("request", Type::Object(request)),
-        ("authorizer", Type::Opaque(Authorization::AUTHORIZER)),
-        ("authorizer.requestResource", Type::Opaque(Authorization::RESOURCE_CHECK)),
+        ("authorizer", Type::Opaque(AuthorizationValue::AUTHORIZER)),
+        ("authorizer.requestResource", Type::Opaque(AuthorizationValue::RESOURCE_CHECK)),
     ])
 }
 
 /// What the authorizer answers: every question in its own way, and always the same.
-pub(crate) fn decide(question: &Question) -> Decision {
+pub(crate) fn decide(question: &AuthorizerCheck) -> AuthorizerDecision {
     let text = format!("{question:?}");
     let sum: usize = text.bytes().map(usize::from).sum();
     let error = sum.is_multiple_of(3).then(|| "down".into());
-    Decision { is_allowed: sum.is_multiple_of(2) && error.is_none(), reason: text.into(), error }
+    AuthorizerDecision {
+        is_allowed: sum.is_multiple_of(2) && error.is_none(),
+        reason: text.into(),
+        error,
+    }
 }
 
 /// Evaluates and answers what is wanted until nothing more is; tells how many answers that took.
 pub(crate) fn answer_all(
     program: &Program,
     request: &Request,
-    decisions: &mut Decisions,
+    decisions: &mut KnownDecisions,
     cost_limit: u64,
 ) -> usize {
     let mut n_answers = 0;
     loop {
         let variables = request.variables(decisions);
         let outcome = program.evaluate(&variables, cost_limit).result;
-        let Err(Failure::Wanted(question)) = outcome else { return n_answers };
+        let Err(EvalError::NeedsDecision(question)) = outcome else { return n_answers };
         n_answers += 1;
         assert!(n_answers as u64 * CHECK_COST <= cost_limit, "too many questions");
         let decision = decide(&question);
@@ -92,7 +97,7 @@ impl Request {
     }
 
     /// The variables of an evaluation that knows these decisions.
-    pub(crate) fn variables(&self, decisions: &Decisions) -> [Value<'_>; 3] {
+    pub(crate) fn variables(&self, decisions: &KnownDecisions) -> [Value<'_>; 3] {
         let authorizer = Authorizer::new(decisions.clone());
         let resource = ResourceTarget { resource: "pods".into(), ..ResourceTarget::default() };
         let check = authorizer.clone().resource_check(resource);
@@ -100,7 +105,7 @@ impl Request {
     }
 }
 
-impl Record for Request {
+impl RecordSource for Request {
     fn field_names(&self) -> &'static [&'static str] {
         &["user", "groups", "extra", "resourceAttributes"]
     }
@@ -116,7 +121,7 @@ impl Record for Request {
     }
 }
 
-impl Record for Attributes {
+impl RecordSource for Attributes {
     fn field_names(&self) -> &'static [&'static str] {
         &["verb", "name"]
     }

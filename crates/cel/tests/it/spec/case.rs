@@ -88,9 +88,9 @@ impl Case {
         if self.check_only {
             return Answer::Type { ty };
         }
-        let program = match checked.program() {
+        let program = match checked.into_program() {
             Ok(program) => program,
-            Err(error) => return Answer::Program { ty, error },
+            Err(error) => return Answer::Program { ty, error: error.to_string() },
         };
         let values: Vec<Value<'_>> = self.variables.iter().map(|v| v.value.clone()).collect();
         let evaluation = program.evaluate(&values, COST_LIMIT);

@@ -5,11 +5,11 @@ use std::io::Read;
 use std::sync::Arc;
 
 use admission::{Configuration, ConfigurationKind, Snapshot};
-use api::Diagnostic;
-use api::manifest::{Keep, Kept};
 use api_object::Tree;
 use api_resources::{Definition, Registry};
+use document::Diagnostic;
 use jiff::Timestamp;
+use manifests::{KindHandling, WholeObject};
 
 use crate::admission::{Rules, examine, keeps};
 use crate::offline::{CallFlags, Policy, PolicyFlags, Unusable, Wanted, Webhooks};
@@ -73,24 +73,24 @@ impl Cluster {
 }
 
 /// Configurations of admission, and what they look at besides the object.
-fn wants(api_version: &str, kind: &str) -> Keep {
+fn wants(api_version: &str, kind: &str) -> KindHandling {
     match (api_version, kind) {
-        NAMESPACE | DEFINITION => Keep::Whole,
+        NAMESPACE | DEFINITION => KindHandling::KeepWhole,
         (api_version, kind) => keeps(api_version, kind),
     }
 }
 
 /// Configurations are held against the rules for what a server has: they may have been raised to
 /// `Fail` long ago.
-fn faults(kept: &Kept) -> Vec<Diagnostic> {
-    match ConfigurationKind::of(kept.api_version(), kept.kind_name()) {
+fn faults(kept: &WholeObject) -> Vec<Diagnostic> {
+    match ConfigurationKind::from_type_meta(kept.api_version(), kept.kind_name()) {
         Some(_) => examine(kept.clone(), Rules::Stored).err().unwrap_or_default(),
         None => Vec::new(),
     }
 }
 
 /// The resources of a server that has these definitions and serves what they define.
-fn registry(definitions: &[Kept]) -> Result<Registry, Unusable> {
+fn registry(definitions: &[WholeObject]) -> Result<Registry, Unusable> {
     let built_in = Registry::built_in();
     let mut trees: Vec<Tree> = Vec::new();
     for kept in definitions {
@@ -110,12 +110,12 @@ fn registry(definitions: &[Kept]) -> Result<Registry, Unusable> {
     }
 }
 
-fn namespace(kept: &Kept, registry: &Registry) -> Result<(String, Tree), Unusable> {
+fn namespace(kept: &WholeObject, registry: &Registry) -> Result<(String, Tree), Unusable> {
     Ok((kept.name().to_owned(), settled(kept, registry)?))
 }
 
 /// An object of the cluster as a server would have stored it.
-fn settled(kept: &Kept, registry: &Registry) -> Result<Tree, Unusable> {
+fn settled(kept: &WholeObject, registry: &Registry) -> Result<Tree, Unusable> {
     let place = kept.place();
     let wrong = |why: &str| {
         let (file, line, column) = (&kept.file, place.line, place.column);

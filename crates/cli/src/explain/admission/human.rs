@@ -4,7 +4,7 @@ use std::io;
 
 use admission::{Endpoint, Exemption, ExplainedCondition, Hook, Operation, ReinvocationPolicy};
 use admission_hooks::Phase;
-use cel::{Part, PartOutcome};
+use cel::{ExplainedPart, PartResult};
 
 use super::super::paint::{Mark, Paint};
 use super::consider::{Considered, Fate, Reason};
@@ -160,7 +160,11 @@ fn awaited(awaited: &Awaited<'_>) -> Branch {
     let name = &awaited.entry.name;
     let known = match awaited.initializer {
         Some(own) => {
-            format!("{}, failurePolicy {}", own.configuration, failure_policy(own.failure_policy))
+            format!(
+                "{}, failurePolicy {}",
+                own.configuration_name,
+                failure_policy(own.failure_policy)
+            )
         }
         None => "no configuration has it".to_owned(),
     };
@@ -186,7 +190,7 @@ fn hook(considered: &Considered<'_>) -> Branch {
         Fate::NotReached => (Mark::NotAsked, "not asked, for the request is refused".to_owned()),
         Fate::Open(why) => (Mark::Open, format!("unknown: {why}")),
     };
-    let text = format!("{} ({}): {words}", hook.name, hook.configuration);
+    let text = format!("{} ({}): {words}", hook.name, hook.configuration_name);
     let mut below = Vec::new();
     match fate {
         Fate::Called => {
@@ -224,11 +228,11 @@ fn call(considered: &Considered<'_>) -> Vec<String> {
 }
 
 fn place(hook: &Hook) -> String {
-    let path = match hook.client.path.as_str() {
+    let path = match hook.client_config.path.as_str() {
         "" => "/",
         path => path,
     };
-    match &hook.client.endpoint {
+    match &hook.client_config.endpoint {
         Endpoint::Url { host, port } => {
             let port = port.map(|port| format!(":{port}")).unwrap_or_default();
             let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
@@ -238,7 +242,7 @@ fn place(hook: &Hook) -> String {
             let port = port.map_or("its port".to_owned(), |port| format!("port {port}"));
             format!("service {namespace}/{name}, {port}, path {path}")
         }
-        Endpoint::Nowhere => "nowhere".to_owned(),
+        Endpoint::Invalid => "nowhere".to_owned(),
     }
 }
 
@@ -278,8 +282,8 @@ fn condition(condition: &ExplainedCondition<'_>) -> Branch {
                 None => (String::new(), &[][..]),
             };
             let mut below = nested(parts);
-            if explanation.n_left_out > 0 {
-                let text = format!("{} more parts", explanation.n_left_out);
+            if explanation.n_omitted_parts > 0 {
+                let text = format!("{} more parts", explanation.n_omitted_parts);
                 below.push(Branch::new(Mark::None, text));
             }
             Branch::new(Mark::None, format!("{name}: {expression} {whole}")).with(below)
@@ -291,17 +295,17 @@ fn condition(condition: &ExplainedCondition<'_>) -> Branch {
 const OPAQUE: &str = "kubernetes.authorization.";
 
 /// Parts of an expression, each with those inside of it below.
-fn nested(mut parts: &[Part]) -> Vec<Branch> {
+fn nested(mut parts: &[ExplainedPart]) -> Vec<Branch> {
     let mut branches = Vec::new();
     while let Some((part, rest)) = parts.split_first() {
         let n_inside = rest.iter().take_while(|inner| inner.depth > part.depth).count();
         let (inside, after) = rest.split_at(n_inside);
-        match &part.outcome {
+        match &part.result {
             // Whoever asks the authorizer passes through values that have nothing to show.
-            PartOutcome::Value(value) if value.starts_with(OPAQUE) => {
+            PartResult::Value(value) if value.starts_with(OPAQUE) => {
                 branches.extend(nested(inside));
             }
-            PartOutcome::Value(_) | PartOutcome::Error(_) | PartOutcome::Skipped => {
+            PartResult::Value(_) | PartResult::Error(_) | PartResult::Skipped => {
                 let text = format!("{} {}", part.text, gave(part));
                 branches.push(Branch::new(Mark::None, text).with(nested(inside)));
             }
@@ -311,11 +315,11 @@ fn nested(mut parts: &[Part]) -> Vec<Branch> {
     branches
 }
 
-fn gave(part: &Part) -> String {
-    match &part.outcome {
-        PartOutcome::Value(value) => format!("is {value}"),
-        PartOutcome::Error(error) => format!("fails: {error}"),
-        PartOutcome::Skipped => "is not looked at".to_owned(),
+fn gave(part: &ExplainedPart) -> String {
+    match &part.result {
+        PartResult::Value(value) => format!("is {value}"),
+        PartResult::Error(error) => format!("fails: {error}"),
+        PartResult::Skipped => "is not looked at".to_owned(),
     }
 }
 

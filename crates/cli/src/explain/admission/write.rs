@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use admission::{Attributes, Equivalent, GroupVersionKind, Initializers, Operation, Pending};
-use api::manifest::Kept;
+use admission::{
+    Attributes, EquivalentResource, GroupVersionKind, Initializers, Operation, PendingInitializer,
+};
 use api_object::{Status, Tree};
 use api_resources::{Registry, Resource, equivalents, group_version_resource, written_kind};
 use authz::User;
+use manifests::WholeObject;
 use serde_json::{Value, json};
 
 use super::resource::{connection_kind, find_resource};
@@ -43,7 +45,7 @@ pub(super) struct Write<'a> {
     object: Option<Tree>,
     old_object: Option<Tree>,
     options: Option<Tree>,
-    equivalents: Vec<Equivalent<'a>>,
+    equivalents: Vec<EquivalentResource<'a>>,
     /// What a server answers that does not even take the object.
     pub(super) refusal: Option<Status>,
 }
@@ -79,8 +81,8 @@ impl<'a> Write<'a> {
     pub(super) fn new(
         registry: &'a Registry,
         how: &'a How,
-        new: &Kept,
-        old: Option<&Kept>,
+        new: &WholeObject,
+        old: Option<&WholeObject>,
     ) -> Result<Self, String> {
         let (group, version) = new.api_version().split_once('/').unwrap_or(("", new.api_version()));
         let written = GroupVersionKind { group, version, kind: new.kind_name() };
@@ -94,7 +96,7 @@ impl<'a> Write<'a> {
         };
         let kind = Kind::of(&kind(resource, how, &written));
         let mut refusal = None;
-        let mut settled = |kept: &Kept, stored: Option<&Tree>| {
+        let mut settled = |kept: &WholeObject, stored: Option<&Tree>| {
             let tree = kept.value.clone();
             let settled = settle(resource, how.operation, subresource, namespace, tree, stored);
             settled.map_err(|status| refusal.get_or_insert(status)).ok()
@@ -126,9 +128,9 @@ impl<'a> Write<'a> {
     }
 
     /// Lets the object say whom it waits for, as hooks are told it.
-    pub(super) fn assign(&mut self, pending: Vec<Pending>) {
+    pub(super) fn assign(&mut self, pending: Vec<PendingInitializer>) {
         if let Some(object) = &mut self.object {
-            Initializers { pending, result: None }.write(object);
+            Initializers { pending, result: None }.write_to(object);
         }
     }
 

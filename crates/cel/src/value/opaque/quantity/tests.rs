@@ -1,7 +1,7 @@
 use super::*;
 
 fn quantity(text: &str) -> Quantity {
-    Quantity::parse(text).unwrap_or_else(|error| unreachable!("{text}: {error}"))
+    Quantity::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
 #[test]
@@ -151,10 +151,10 @@ fn arithmetic_is_exact_and_keeps_the_short_form_while_it_fits() {
 
 #[test]
 fn the_smallest_integer_is_its_own_negation_where_the_short_form_fits() {
-    let smallest = Quantity::of_int(i64::MIN);
+    let smallest = Quantity::from_int(i64::MIN);
     assert_eq!(quantity("1").sub(&smallest).unwrap().as_int(), Some(i64::MIN + 1));
     let exact = quantity("-1").sub(&smallest).unwrap();
-    assert!(exact.compare(&Quantity::of_int(i64::MAX)).is_eq());
+    assert!(exact.compare(&Quantity::from_int(i64::MAX)).is_eq());
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn floating_point_rounds_digits_and_power_apart() {
         ("9Ei", 9_223_372_036_854_775_807.0),
         ("1e-9", 1e-9),
     ] {
-        assert_eq!(quantity(text).approximate(), want, "{text}");
+        assert_eq!(quantity(text).to_approximate_float(), want, "{text}");
     }
-    assert!(quantity("0e400").approximate().is_nan());
+    assert!(quantity("0e400").to_approximate_float().is_nan());
 }

@@ -1,0 +1,111 @@
+//! The question that a review asks.
+
+use std::borrow::Cow;
+
+use authz::{
+    Attributes, EvaluationErrors, FieldRequirement, LabelRequirement, Resource, Selector, Target,
+    User,
+};
+
+/// Owns or borrows the values that [`Attributes`] refer to. As far as possible it borrows from the
+/// line that it was read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question<'a> {
+    /// The user of the question, with exactly the groups that the review lists.
+    pub user: User,
+    /// The verb of the request.
+    pub verb: Cow<'a, str>,
+    /// The target of the verb.
+    pub target: QuestionTarget<'a>,
+}
+
+/// A question is about a resource or about a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one question is asked at a time, and most are large"
+)]
+pub enum QuestionTarget<'a> {
+    /// A resource request.
+    Resource(ResourceQuestion<'a>),
+    /// A non-resource path.
+    Path(Cow<'a, str>),
+}
+
+/// The resource that a question is about. Parts that are not named are empty.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ResourceQuestion<'a> {
+    /// The API group; empty for the core group.
+    pub api_group: Cow<'a, str>,
+    /// The version; `*` if none is named.
+    pub api_version: Cow<'a, str>,
+    /// The namespace; empty for the cluster and for all namespaces together.
+    pub namespace: Cow<'a, str>,
+    /// The resource name.
+    pub resource: Cow<'a, str>,
+    /// The subresource name.
+    pub subresource: Cow<'a, str>,
+    /// The name of the object.
+    pub name: Cow<'a, str>,
+    /// The parsed part of the field selector.
+    pub field_selector: Option<Selector<FieldRequirement>>,
+    /// The parsed part of the label selector.
+    pub label_selector: Option<Selector<LabelRequirement>>,
+}
+
+impl Question<'_> {
+    /// The question in the form that authorizers take.
+    pub fn attributes(&self) -> Attributes<'_> {
+        let target = match &self.target {
+            QuestionTarget::Resource(resource) => Target::Resource(Resource {
+                path: "",
+                api_group: &resource.api_group,
+                api_version: &resource.api_version,
+                namespace: &resource.namespace,
+                resource: &resource.resource,
+                subresource: &resource.subresource,
+                name: &resource.name,
+                field_selector: resource.field_selector.as_ref(),
+                label_selector: resource.label_selector.as_ref(),
+            }),
+            QuestionTarget::Path(path) => Target::Path(path),
+        };
+        Attributes { user: Some(&self.user), verb: &self.verb, target }
+    }
+
+    /// The same question, borrowed from nothing.
+    pub fn into_owned(self) -> Question<'static> {
+        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        let target = match self.target {
+            QuestionTarget::Path(path) => QuestionTarget::Path(owned(path)),
+            QuestionTarget::Resource(resource) => QuestionTarget::Resource(ResourceQuestion {
+                api_group: owned(resource.api_group),
+                api_version: owned(resource.api_version),
+                namespace: owned(resource.namespace),
+                resource: owned(resource.resource),
+                subresource: owned(resource.subresource),
+                name: owned(resource.name),
+                field_selector: resource.field_selector,
+                label_selector: resource.label_selector,
+            }),
+        };
+        Question { user: self.user, verb: owned(self.verb), target }
+    }
+
+    /// The `evaluationError` of the response: errors of the decision, then ignored parts of the
+    /// selectors. `None` if there is neither.
+    pub fn evaluation_error(&self, failure: Option<&EvaluationErrors>) -> Option<String> {
+        let mut parts: Vec<String> = failure.map(ToString::to_string).into_iter().collect();
+        if let QuestionTarget::Resource(resource) = &self.target {
+            parts.extend(ignored("fieldSelector", resource.field_selector.as_ref()));
+            parts.extend(ignored("labelSelector", resource.label_selector.as_ref()));
+        }
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+}
+
+fn ignored<R>(name: &str, selector: Option<&Selector<R>>) -> Option<String> {
+    let selector = selector.filter(|selector| selector.error.is_some())?;
+    let how = if selector.requirements.is_empty() { "ignored" } else { "partially ignored" };
+    Some(format!("spec.resourceAttributes.{name} {how} due to parse error"))
+}

@@ -1,0 +1,147 @@
+//! From one line of text to a question.
+
+use document::{
+    DecodeProblem, Diagnostic, Entry, Fault, LineIndex, Node, Span, SpannedFault, Value, json,
+};
+use field_errors::FieldError;
+
+use super::plain_review;
+use super::positioned_review::{Decoded, Form, decode};
+use super::question::Question;
+
+/// The longest line that is read, in bytes: as much as a server reads of one request, at least.
+pub const LINE_BYTES_MAX: usize = 1 << 20;
+
+/// The versions in which the group of reviews is served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// The current version.
+    V1,
+    /// The one before, in which the list of groups is called `group`.
+    V1beta1,
+}
+
+/// Reads a line that holds a spec, or a whole review of version v1 or v1beta1.
+///
+/// Unlike a server, which ignores unknown fields, this function refuses them: a review with a
+/// misspelled namespace would ask another question.
+///
+/// # Errors
+/// Every fault, with `file` and the number of the line, in Kubernetes' words where it has any.
+///
+/// ```
+/// let line = r#"{"user": "ana", "nonResourceAttributes": {"path": "/healthz", "verb": "get"}}"#;
+/// let question = access_reviews::review::read_line("questions", 1, line).unwrap();
+/// assert_eq!(question.attributes().path(), "/healthz");
+///
+/// let faults = access_reviews::review::read_line("questions", 7, r#"{"usr": "ana"}"#).unwrap_err();
+/// assert_eq!(faults[0].fault.to_string(), "unknown field \"usr\"");
+/// assert_eq!((faults[0].place.line, faults[0].place.column), (7, 2));
+/// ```
+pub fn read_line<'t>(
+    file: &str,
+    line: usize,
+    text: &'t str,
+) -> Result<Question<'t>, Vec<Diagnostic>> {
+    match read_plain_line(text) {
+        Some(question) => Ok(question),
+        None => read_with_positions(text).map_err(|findings| {
+            let lines = LineIndex::new(text);
+            let findings =
+                findings.into_iter().map(|finding| finding.into_diagnostic(file, &lines));
+            findings.map(|finding| diagnostic_on_line(finding, line)).collect()
+        }),
+    }
+}
+
+fn diagnostic_on_line(mut diagnostic: Diagnostic, line: usize) -> Diagnostic {
+    diagnostic.place.line = diagnostic.place.line.saturating_add(line).saturating_sub(1);
+    diagnostic
+}
+
+/// The question, if the line is written plainly and nothing is wrong with it.
+pub(super) fn read_plain_line(text: &str) -> Option<Question<'_>> {
+    if text.len() > LINE_BYTES_MAX {
+        return None;
+    }
+    if let Some(spec) = plain_review::parse_json_object::<plain_review::Spec<'_>>(text.as_bytes()) {
+        let has_two_lists = spec.groups.is_some() && spec.group.is_some();
+        return if has_two_lists { None } else { spec.question().ok() };
+    }
+    let (_, spec) = parse_plain_review(text.as_bytes())?;
+    spec.question().ok()
+}
+
+/// Parses the spec of a whole review, if the review is written plainly: without escapes, `null`,
+/// repeated or unknown fields, and with empty metadata. Otherwise it returns `None`, and the caller
+/// uses a slower reader that reports faults.
+///
+/// ```
+/// let review = br#"{"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+///     "spec": {"user": "ana", "nonResourceAttributes": {"path": "/healthz", "verb": "get"}}}"#;
+/// let (version, spec) = access_reviews::review::parse_plain_review(review).unwrap();
+/// assert_eq!((version, spec.user), (access_reviews::review::Version::V1, "ana"));
+/// ```
+pub fn parse_plain_review(text: &[u8]) -> Option<(Version, plain_review::Spec<'_>)> {
+    let review: plain_review::Review<'_> = plain_review::parse_json_object(text)?;
+    let (version, other_list) = match review.api_version {
+        plain_review::V1 => (Version::V1, &review.spec.group),
+        plain_review::V1BETA1 => (Version::V1beta1, &review.spec.groups),
+        _ => return None,
+    };
+    if review.kind != plain_review::KIND || other_list.is_some() {
+        return None;
+    }
+    Some((version, review.spec))
+}
+
+pub(super) fn read_with_positions(text: &str) -> Result<Question<'static>, Vec<SpannedFault>> {
+    if text.len() > LINE_BYTES_MAX {
+        let message = format!("the line is longer than {LINE_BYTES_MAX} bytes");
+        return Err(vec![whole_line(message, Span::default())]);
+    }
+    let root =
+        json::parse_json(text).map_err(|error| vec![whole_line(error.message, error.span)])?;
+    let Decoded { form, spec, problems } = decode(text, &root);
+    if !problems.is_empty() {
+        return Err(problems.into_iter().map(SpannedFault::from).collect());
+    }
+    spec.question().map(Question::into_owned).map_err(|errors| {
+        let locate = |error: FieldError| {
+            let span = place_of(&root, form, &error.path);
+            SpannedFault { fault: Fault::Field(error), span, hint: None, notes: Vec::new() }
+        };
+        errors.into_iter().map(locate).collect()
+    })
+}
+
+fn whole_line(message: String, span: Span) -> SpannedFault {
+    SpannedFault::from(DecodeProblem { path: String::new(), message, span, hint: None })
+}
+
+/// The span of a field, or of its nearest ancestor that exists.
+fn place_of(root: &Node, form: Form, path: &str) -> Span {
+    let path = match form {
+        Form::Bare => path.strip_prefix("spec").unwrap_or(path).trim_start_matches('.'),
+        Form::V1 | Form::V1beta1 => path,
+    };
+    let mut node = root;
+    for step in path.split(['.', '[']).filter(|step| !step.is_empty()) {
+        let next = match &node.value {
+            Value::Object(entries) => entries.iter().find(|entry| entry.key == step).map(value),
+            Value::List(items) => {
+                step.trim_end_matches(']').parse().ok().and_then(|idx: usize| items.get(idx))
+            }
+            _ => None,
+        };
+        match next {
+            Some(next) => node = next,
+            None => break,
+        }
+    }
+    node.span
+}
+
+fn value(entry: &Entry) -> &Node {
+    &entry.value
+}

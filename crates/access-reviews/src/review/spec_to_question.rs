@@ -1,0 +1,250 @@
+//! From the wire to a question; validating a spec is converting it.
+
+use authz::{
+    FieldOperator, FieldRequirement, LabelOperator, LabelRequirement, Selector, SelectorError,
+    User, parse_field_selector, parse_label_selector,
+};
+use field_errors::{BadValue, FieldErrors, FieldPath, label_key_faults, label_value_faults};
+
+use super::plain_review::{
+    NonResourceAttributes, Requirement, ResourceAttributes, SelectorAttributes, Spec,
+};
+use super::question::{Question, QuestionTarget, ResourceQuestion};
+
+const IN: &str = "In";
+const NOT_IN: &str = "NotIn";
+const EXISTS: &str = "Exists";
+const DOES_NOT_EXIST: &str = "DoesNotExist";
+
+impl<'a> Spec<'a> {
+    /// Converts the spec to a question about the user that it names.
+    ///
+    /// Unknown operators and texts that are no selectors are accepted: newer clients send them, and
+    /// ignoring a requirement only widens the question. The response reports them.
+    ///
+    /// # Errors
+    /// All faults, in Kubernetes' order and words.
+    pub fn question(&self) -> Result<Question<'a>, FieldErrors> {
+        let mut errors = self.target_faults();
+        if self.user.is_empty() && self.groups().is_empty() {
+            let detail = "at least one of user or group must be specified";
+            errors.push(at().child("user").invalid("", detail));
+        }
+        self.finish(errors, user)
+    }
+
+    /// Converts the spec to a question about a known user; the user fields of the spec are ignored.
+    ///
+    /// # Errors
+    /// As for [`question`](Self::question).
+    pub fn question_for_user(&self, user: &User) -> Result<Question<'a>, FieldErrors> {
+        self.finish(self.target_faults(), |_| user.clone())
+    }
+
+    /// The groups, by whichever name the version of the review gives the list.
+    pub fn groups(&self) -> &[&'a str] {
+        self.groups.as_ref().or(self.group.as_ref()).map_or(&[], Vec::as_slice)
+    }
+
+    fn target_faults(&self) -> FieldErrors {
+        let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+        match (&self.resource_attributes, &self.non_resource_attributes) {
+            (Some(_), Some(path)) => at().invalid(path.bad_value(), detail).into(),
+            (None, None) => at().invalid(BadValue::Json("null".to_owned()), detail).into(),
+            (Some(_), None) | (None, Some(_)) => FieldErrors::new(),
+        }
+    }
+
+    /// Adds the faults of the selectors, and makes the question if there is no fault.
+    fn finish(
+        &self,
+        mut errors: FieldErrors,
+        user: impl FnOnce(&Self) -> User,
+    ) -> Result<Question<'a>, FieldErrors> {
+        if let Some(resource) = &self.resource_attributes {
+            validate_selectors(resource, &at().child("resourceAttributes"), &mut errors);
+        }
+        let target = match (&self.resource_attributes, &self.non_resource_attributes) {
+            (Some(resource), _) if errors.is_empty() => {
+                Some((resource.verb, QuestionTarget::Resource(resource_question(resource))))
+            }
+            (_, Some(path)) => Some((path.verb, QuestionTarget::Path(path.path.into()))),
+            (_, None) => None,
+        };
+        match target {
+            Some((verb, target)) if errors.is_empty() => {
+                Ok(Question { user: user(self), verb: verb.into(), target })
+            }
+            Some(_) | None => Err(errors),
+        }
+    }
+}
+
+impl NonResourceAttributes<'_> {
+    /// The value as Kubernetes' messages show it, which differs from its JSON.
+    pub fn bad_value(&self) -> BadValue {
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        BadValue::Json(format!("{{\"Path\":{},\"Verb\":{}}}", quoted(self.path), quoted(self.verb)))
+    }
+}
+
+fn at() -> FieldPath<'static> {
+    FieldPath::root("spec")
+}
+
+fn user(spec: &Spec<'_>) -> User {
+    let extra = spec.extra.iter().map(|(key, values)| ((*key).to_owned(), owned_texts(values)));
+    User {
+        name: spec.user.to_owned(),
+        uid: spec.uid.to_owned(),
+        groups: owned_texts(spec.groups()),
+        extra: extra.collect(),
+    }
+}
+
+fn owned_texts(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|&text| text.to_owned()).collect()
+}
+
+fn resource_question<'a>(resource: &ResourceAttributes<'a>) -> ResourceQuestion<'a> {
+    let version = if resource.version.is_empty() { "*" } else { resource.version };
+    ResourceQuestion {
+        api_group: resource.group.into(),
+        api_version: version.into(),
+        namespace: resource.namespace.into(),
+        resource: resource.resource.into(),
+        subresource: resource.subresource.into(),
+        name: resource.name.into(),
+        field_selector: resource
+            .field_selector
+            .as_ref()
+            .and_then(|given| selector(given, parse_field_selector, field_requirement)),
+        label_selector: resource
+            .label_selector
+            .as_ref()
+            .and_then(|given| selector(given, parse_label_selector, label_requirement)),
+    }
+}
+
+/// The parsed part of the selector; its error reports the rest.
+fn selector<R>(
+    given: &SelectorAttributes<'_>,
+    parse: fn(&str) -> Result<Vec<R>, SelectorError>,
+    convert: fn(&Requirement<'_>) -> Result<R, String>,
+) -> Option<Selector<R>> {
+    if given.requirements.is_empty() {
+        return Selector::from_parsed(parse(given.raw_selector));
+    }
+    let mut messages = Vec::new();
+    let mut requirements = Vec::with_capacity(given.requirements.len());
+    for requirement in &given.requirements {
+        match convert(requirement) {
+            Ok(requirement) => requirements.push(requirement),
+            Err(message) => messages.push(message),
+        }
+    }
+    let error =
+        (!messages.is_empty()).then(|| SelectorError::new(field_errors::aggregate(&messages)));
+    Some(Selector { requirements, error })
+}
+
+fn field_requirement(given: &Requirement<'_>) -> Result<FieldRequirement, String> {
+    let value = match given.values.as_slice() {
+        [_, _, ..] => return Err("fieldSelectors do not yet support multiple values".to_owned()),
+        [value] => Some(*value),
+        [] => None,
+    };
+    let (operator, value) = match (given.operator, value) {
+        (IN, Some(value)) => (FieldOperator::Equals, value),
+        (NOT_IN, Some(value)) => (FieldOperator::NotEquals, value),
+        (IN, None) => return Err("fieldSelectors in must have one value".to_owned()),
+        (NOT_IN, None) => return Err("fieldSelectors not in must have one value".to_owned()),
+        (operator @ (EXISTS | DOES_NOT_EXIST), _) => {
+            return Err(format!("fieldSelectors do not yet support {operator}"));
+        }
+        (operator, _) => {
+            let operator = go_compat::quote(operator);
+            return Err(format!("{operator} is not a valid field selector operator"));
+        }
+    };
+    Ok(FieldRequirement { field: given.key.to_owned(), operator, value: value.to_owned() })
+}
+
+fn label_requirement(given: &Requirement<'_>) -> Result<LabelRequirement, String> {
+    let operator = match given.operator {
+        IN => LabelOperator::In,
+        NOT_IN => LabelOperator::NotIn,
+        EXISTS => LabelOperator::Exists,
+        DOES_NOT_EXIST => LabelOperator::DoesNotExist,
+        operator => {
+            let operator = go_compat::quote(operator);
+            return Err(format!("{operator} is not a valid label selector operator"));
+        }
+    };
+    Ok(LabelRequirement { key: given.key.to_owned(), operator, values: owned_texts(&given.values) })
+}
+
+fn validate_selectors(
+    resource: &ResourceAttributes<'_>,
+    at: &FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    if let Some(selector) = &resource.field_selector {
+        validate_selector(selector, &at.child("fieldSelector"), errors, |given, at, errors| {
+            if given.key.is_empty() {
+                errors.push(at.child("key").required("must be specified"));
+            }
+            validate_values(given, at, errors);
+        });
+    }
+    if let Some(selector) = &resource.label_selector {
+        validate_selector(selector, &at.child("labelSelector"), errors, |given, at, errors| {
+            validate_values(given, at, errors);
+            for fault in label_key_faults(given.key) {
+                errors.push(at.child("key").invalid(given.key, &fault));
+            }
+            for (idx, value) in given.values.iter().enumerate() {
+                for fault in label_value_faults(value) {
+                    errors.push(at.child("values").index(idx).invalid(*value, &fault));
+                }
+            }
+        });
+    }
+}
+
+fn validate_selector(
+    selector: &SelectorAttributes<'_>,
+    at: &FieldPath<'_>,
+    errors: &mut FieldErrors,
+    validate: fn(&Requirement<'_>, &FieldPath<'_>, &mut FieldErrors),
+) {
+    match (selector.raw_selector.is_empty(), selector.requirements.is_empty()) {
+        (false, false) => {
+            let detail = "may not specified at the same time as requirements";
+            errors.push(at.child("rawSelector").invalid(selector.raw_selector, detail));
+        }
+        (true, true) => {
+            let detail = format!("when {at} is specified, requirements or rawSelector is required");
+            errors.push(at.child("requirements").required(&detail));
+        }
+        (true, false) | (false, true) => {}
+    }
+    let list = at.child("requirements");
+    for (idx, requirement) in selector.requirements.iter().enumerate() {
+        validate(requirement, &list.index(idx), errors);
+    }
+}
+
+fn validate_values(given: &Requirement<'_>, at: &FieldPath<'_>, errors: &mut FieldErrors) {
+    match (given.operator, given.values.is_empty()) {
+        (IN | NOT_IN, true) => {
+            let detail = "must be specified when `operator` is 'In' or 'NotIn'";
+            errors.push(at.child("values").required(detail));
+        }
+        (EXISTS | DOES_NOT_EXIST, false) => {
+            let detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+            errors.push(at.child("values").forbidden(detail));
+        }
+        _ => {}
+    }
+}

@@ -1,9 +1,0 @@
-//! What operators see: families, series, and the files under `docs/monitoring` that use them.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod cost;
-mod everything;
-mod exposed;
-mod exposition;
-mod monitoring;
-mod rows;

@@ -1,0 +1,359 @@
+//! A fast path for tests on borrowed strings, which builds no values.
+//!
+//! Nearly all match conditions compare fields of the request with constants. Such a test keeps its
+//! general form: the fast path applies if every operand is present and is a borrowed string.
+//! Otherwise it returns `None` before any cost is charged, and the general form runs. So errors,
+//! optional values and other rare cases have one implementation only.
+
+use crate::cost;
+use crate::eval::LocalSlot;
+use crate::ir::{
+    Attribute, AttributeRoot, CallExpr, CompiledExpr, ConstantSet, QualifierKey, QuantifierExpr,
+};
+use crate::value::{RecordSource, Str, Value};
+
+/// A string test and the general form of the same expression.
+#[derive(Debug)]
+pub(crate) struct FastPath {
+    test: StringTest,
+    pub(crate) general_form: CompiledExpr,
+}
+
+#[derive(Debug, Clone)]
+enum StringTest {
+    /// `has(path)`
+    Has(RecordPath),
+    /// `left == right`, `left.startsWith(right)` and the other comparisons.
+    Compare { comparison: StringComparison, left: TextOperand, right: TextOperand },
+    /// `item in list`
+    In { item: TextOperand, list: RecordPath },
+    /// `item in [constants]`
+    Member { item: TextOperand, set: ConstantSet },
+    /// `!test`
+    Not(Box<StringTest>),
+    /// `a && b`
+    All(Box<[StringTest]>),
+    /// `a || b`
+    Any(Box<[StringTest]>),
+    /// `list.exists(x, test)`, which stops at true, or `list.all(x, test)`, which stops at false.
+    Loop { list: RecordPath, slot: usize, test: Box<StringTest>, stopping_value: bool },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StringComparison {
+    Equals,
+    NotEquals,
+    StartsWith,
+    EndsWith,
+    Contains,
+}
+
+/// An operand of a string test.
+#[derive(Debug, Clone)]
+enum TextOperand {
+    Const {
+        text: Box<str>,
+        /// The cost of traversing it once.
+        cost: u64,
+    },
+    Field(RecordPath),
+    Slot(usize),
+}
+
+/// A path from a variable through record fields whose types the checker knows.
+#[derive(Debug, Clone)]
+struct RecordPath {
+    variable_index: usize,
+    record_fields: Box<[usize]>,
+    last_field: usize,
+}
+
+/// Adds a fast path to an expression that allows one.
+pub(crate) fn with_fast_path(general_form: CompiledExpr) -> CompiledExpr {
+    match build_test(&general_form) {
+        Some(test) => CompiledExpr::Quick(Box::new(FastPath { test, general_form })),
+        None => general_form,
+    }
+}
+
+/// The most single tests in one fast path. Each operand of `&&` and `||` has a fast path of its own,
+/// so without a limit the memory would grow quadratically.
+const SINGLE_TESTS_MAX: usize = 16;
+
+fn build_test(expr: &CompiledExpr) -> Option<StringTest> {
+    let test = match expr {
+        CompiledExpr::Has(attr) => RecordPath::from_expr(attr).map(StringTest::Has),
+        CompiledExpr::Equal { sides, negated } => {
+            let comparison =
+                if *negated { StringComparison::NotEquals } else { StringComparison::Equals };
+            build_comparison_test(comparison, &sides[0], &sides[1])
+        }
+        CompiledExpr::Member { item, set } => {
+            Some(StringTest::Member { item: TextOperand::from_expr(item)?, set: set.clone() })
+        }
+        CompiledExpr::Call(call) => build_call_test(call),
+        CompiledExpr::Quantifier(quantifier) => build_quantifier_test(quantifier),
+        CompiledExpr::Not(operand) => Some(StringTest::Not(Box::new(build_operand_test(operand)?))),
+        CompiledExpr::And(terms) => {
+            Some(StringTest::All(terms.iter().map(build_operand_test).collect::<Option<_>>()?))
+        }
+        CompiledExpr::Or(terms) => {
+            Some(StringTest::Any(terms.iter().map(build_operand_test).collect::<Option<_>>()?))
+        }
+        _ => None,
+    }?;
+    (test.count_single_tests() <= SINGLE_TESTS_MAX).then_some(test)
+}
+
+/// The test of an operand that has one.
+fn build_operand_test(operand: &CompiledExpr) -> Option<StringTest> {
+    match operand {
+        CompiledExpr::Quick(quick) if !quick.test.contains_loop() => Some(quick.test.clone()),
+        _ => None,
+    }
+}
+
+fn build_call_test(call: &CallExpr) -> Option<StringTest> {
+    let [left, right] = &*call.args else { return None };
+    match call.name {
+        "startsWith" => build_comparison_test(StringComparison::StartsWith, left, right),
+        "endsWith" => build_comparison_test(StringComparison::EndsWith, left, right),
+        "contains" => build_comparison_test(StringComparison::Contains, left, right),
+        "@in" => match right {
+            CompiledExpr::Attr(attr) => Some(StringTest::In {
+                item: TextOperand::from_expr(left)?,
+                list: RecordPath::from_expr(attr)?,
+            }),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn build_quantifier_test(quantifier: &QuantifierExpr) -> Option<StringTest> {
+    let (CompiledExpr::Attr(range), None) = (&quantifier.range, quantifier.second_slot) else {
+        return None;
+    };
+    Some(StringTest::Loop {
+        list: RecordPath::from_expr(range)?,
+        slot: quantifier.slot,
+        test: Box::new(build_operand_test(&quantifier.predicate)?),
+        stopping_value: quantifier.stopping_value,
+    })
+}
+
+fn build_comparison_test(
+    comparison: StringComparison,
+    left: &CompiledExpr,
+    right: &CompiledExpr,
+) -> Option<StringTest> {
+    Some(StringTest::Compare {
+        comparison,
+        left: TextOperand::from_expr(left)?,
+        right: TextOperand::from_expr(right)?,
+    })
+}
+
+impl FastPath {
+    /// The result and its cost, or `None` if the general form must run. `variables` returns the
+    /// records among the variables.
+    #[inline]
+    pub(crate) fn try_evaluate<'a>(
+        &'a self,
+        variables: impl Fn(usize) -> Option<&'a dyn RecordSource>,
+        slots: &[LocalSlot<'a>],
+    ) -> Option<(bool, u64)> {
+        let local = |slot: usize| match slots.get(slot)? {
+            LocalSlot::Known(Ok(Value::String(Str::Borrowed(text)))) => Some(*text),
+            _ => None,
+        };
+        match &self.test {
+            StringTest::Loop { list, slot, test, stopping_value: stops_at } => {
+                let texts = list.find_record(&variables)?.string_list_field(list.last_field)?;
+                let mut cost = 1 + list.n_steps();
+                let condition = if *stops_at { 3 } else { 2 };
+                let mut stopped = false;
+                for text in texts {
+                    cost += condition;
+                    if stopped {
+                        break;
+                    }
+                    let inner = |wanted: usize| {
+                        if wanted == *slot { Some(text.as_str()) } else { local(wanted) }
+                    };
+                    let (outcome, step) = test.try_evaluate(&variables, &inner)?;
+                    cost += 1 + step;
+                    stopped = outcome == *stops_at;
+                }
+                Some((stopped == *stops_at, cost + 1))
+            }
+            test => test.try_evaluate(&variables, &local),
+        }
+    }
+}
+
+impl StringTest {
+    fn count_single_tests(&self) -> usize {
+        match self {
+            Self::Not(test) | Self::Loop { test, .. } => test.count_single_tests(),
+            Self::All(tests) | Self::Any(tests) => tests.iter().map(Self::count_single_tests).sum(),
+            Self::Has(_) | Self::Compare { .. } | Self::In { .. } | Self::Member { .. } => 1,
+        }
+    }
+
+    /// Nested loops have no fast path: they are rare and bind more than one variable.
+    fn contains_loop(&self) -> bool {
+        match self {
+            Self::Loop { .. } => true,
+            Self::Not(test) => test.contains_loop(),
+            Self::All(tests) | Self::Any(tests) => tests.iter().any(Self::contains_loop),
+            Self::Has(_) | Self::Compare { .. } | Self::In { .. } | Self::Member { .. } => false,
+        }
+    }
+
+    /// The result of a test without loops.
+    fn try_evaluate<'a>(
+        &'a self,
+        variables: &impl Fn(usize) -> Option<&'a dyn RecordSource>,
+        local: &impl Fn(usize) -> Option<&'a str>,
+    ) -> Option<(bool, u64)> {
+        match self {
+            Self::Has(path) => {
+                Some((path.find_record(variables)?.has_field(path.last_field), path.n_steps()))
+            }
+            Self::Compare { comparison, left, right } => {
+                let a = left.get(variables, local)?;
+                let b = right.get(variables, local)?;
+                let (outcome, cost) = match comparison {
+                    StringComparison::Equals => (a == b, cost::string_comparison_cost(a, b)),
+                    StringComparison::NotEquals => (a != b, cost::string_comparison_cost(a, b)),
+                    StringComparison::StartsWith => (a.starts_with(b), right.traversal_cost(b)),
+                    StringComparison::EndsWith => (a.ends_with(b), right.traversal_cost(b)),
+                    StringComparison::Contains => (
+                        a.contains(b),
+                        cost::text_traversal_cost(a).saturating_mul(right.traversal_cost(b)),
+                    ),
+                };
+                Some((outcome, cost + left.read_cost() + right.read_cost()))
+            }
+            Self::In { item, list } => {
+                let text = item.get(variables, local)?;
+                let texts = list.find_record(variables)?.string_list_field(list.last_field)?;
+                let found = texts.iter().any(|candidate| candidate == text);
+                Some((found, texts.len() as u64 + item.read_cost() + 1 + list.n_steps()))
+            }
+            Self::Member { item, set } => {
+                let text = item.get(variables, local)?;
+                Some((set.contains_str(text), item.read_cost()))
+            }
+            Self::Not(test) => {
+                let (outcome, cost) = test.try_evaluate(variables, local)?;
+                Some((!outcome, cost + 1))
+            }
+            Self::All(tests) => evaluate_until_decided(tests, false, variables, local),
+            Self::Any(tests) => evaluate_until_decided(tests, true, variables, local),
+            Self::Loop { .. } => None,
+        }
+    }
+}
+
+/// Asks each test until one has the outcome that decides.
+fn evaluate_until_decided<'a>(
+    tests: &'a [StringTest],
+    decides: bool,
+    variables: &impl Fn(usize) -> Option<&'a dyn RecordSource>,
+    local: &impl Fn(usize) -> Option<&'a str>,
+) -> Option<(bool, u64)> {
+    let mut total = 0;
+    for test in tests {
+        let (outcome, cost) = test.try_evaluate(variables, local)?;
+        total += cost;
+        if outcome == decides {
+            return Some((decides, total));
+        }
+    }
+    Some((!decides, total))
+}
+
+impl TextOperand {
+    fn from_expr(expr: &CompiledExpr) -> Option<Self> {
+        match expr {
+            CompiledExpr::Const(Value::String(text)) => {
+                let text = text.as_str();
+                Some(Self::Const { text: text.into(), cost: cost::text_traversal_cost(text) })
+            }
+            CompiledExpr::Attr(attr) => match &attr.root {
+                AttributeRoot::Slot(slot) if attr.qualifiers.is_empty() => Some(Self::Slot(*slot)),
+                _ => RecordPath::from_expr(attr).map(Self::Field),
+            },
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn get<'a>(
+        &'a self,
+        variables: &impl Fn(usize) -> Option<&'a dyn RecordSource>,
+        local: &impl Fn(usize) -> Option<&'a str>,
+    ) -> Option<&'a str> {
+        match self {
+            Self::Const { text, .. } => Some(text),
+            Self::Field(path) => path.find_record(variables)?.text_field(path.last_field),
+            Self::Slot(slot) => local(*slot),
+        }
+    }
+
+    /// The cost of traversing the text once.
+    #[inline]
+    fn traversal_cost(&self, text: &str) -> u64 {
+        match self {
+            Self::Const { cost, .. } => *cost,
+            Self::Field(_) | Self::Slot(_) => cost::text_traversal_cost(text),
+        }
+    }
+
+    #[inline]
+    fn read_cost(&self) -> u64 {
+        match self {
+            Self::Const { .. } => 0,
+            Self::Field(path) => 1 + path.n_steps(),
+            Self::Slot(_) => 1,
+        }
+    }
+}
+
+impl RecordPath {
+    fn from_expr(attr: &Attribute) -> Option<Self> {
+        let AttributeRoot::Variable(variable) = attr.root else { return None };
+        let mut fields = Vec::with_capacity(attr.qualifiers.len());
+        for qualifier in &attr.qualifiers {
+            match &qualifier.key {
+                QualifierKey::Field { index, .. } if !qualifier.optional => fields.push(*index),
+                _ => return None,
+            }
+        }
+        let last = fields.pop()?;
+        Some(Self { variable_index: variable, record_fields: fields.into(), last_field: last })
+    }
+
+    /// The record that has the last field.
+    #[inline]
+    fn find_record<'a>(
+        &self,
+        variables: &impl Fn(usize) -> Option<&'a dyn RecordSource>,
+    ) -> Option<&'a dyn RecordSource> {
+        let mut record = variables(self.variable_index)?;
+        for index in &self.record_fields {
+            record = record.record_field(*index)?;
+        }
+        Some(record)
+    }
+
+    #[inline]
+    fn n_steps(&self) -> u64 {
+        self.record_fields.len() as u64 + 1
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,235 @@
+//! Character classes of Go's regular expressions, rewritten as classes of the `regex` crate.
+
+use super::escape::{read_escape, text_between};
+use super::translate::{NOTHING, RegexSyntaxError};
+use super::unicode_class;
+
+/// A class in the notation of the `regex` crate.
+#[derive(Debug, Default)]
+pub(super) struct CharacterClass {
+    pub(super) text: String,
+    pub(super) class_weight: ClassWeight,
+}
+
+/// The steps for parsing a character class beside those for its length; see
+/// [`StepBudget`](crate::function::StepBudget).
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ClassWeight {
+    pub(super) case_sensitive_steps: usize,
+    /// When upper and lower case are the same, each character of the class is looked up.
+    pub(super) case_folded_steps: usize,
+}
+
+/// A class by name has up to some hundred ranges.
+const NAMED: ClassWeight = ClassWeight { case_sensitive_steps: 400, case_folded_steps: 5_000 };
+
+/// The characters whose case folding is looked up in one step.
+const FOLDED_PER_STEP: usize = 8;
+
+impl CharacterClass {
+    /// Adds items with their weight.
+    fn push(&mut self, items: &CharacterClass) {
+        self.text.push_str(&items.text);
+        self.class_weight.case_sensitive_steps = self
+            .class_weight
+            .case_sensitive_steps
+            .saturating_add(items.class_weight.case_sensitive_steps);
+        self.class_weight.case_folded_steps = self
+            .class_weight
+            .case_folded_steps
+            .saturating_add(items.class_weight.case_folded_steps);
+    }
+}
+
+/// The classes that a letter after a backslash or a name between `[:` and `:]` stands for: all are
+/// ASCII.
+const DIGIT: &str = "0-9";
+const SPACE: &str = r"\t\n\x0C\r ";
+const WORD: &str = "0-9A-Z_a-z";
+
+const POSIX: &[(&str, &str)] = &[
+    ("alnum", "0-9A-Za-z"),
+    ("alpha", "A-Za-z"),
+    ("ascii", r"\x00-\x7F"),
+    ("blank", r"\t "),
+    ("cntrl", r"\x00-\x1F\x7F"),
+    ("digit", DIGIT),
+    ("graph", r"\x21-\x7E"),
+    ("lower", "a-z"),
+    ("print", r"\x20-\x7E"),
+    ("punct", r"\x21-\x2F\x3A-\x40\x5B-\x60\x7B-\x7E"),
+    ("space", r"\t\n\x0B\x0C\r "),
+    ("upper", "A-Z"),
+    ("word", WORD),
+    ("xdigit", "0-9A-Fa-f"),
+];
+
+/// Reads a class in brackets.
+pub(super) fn read_bracketed_class(rest: &str) -> Result<(CharacterClass, &str), RegexSyntaxError> {
+    let inside = rest.strip_prefix('[').unwrap_or(rest);
+    let (negated, mut left) = match inside.strip_prefix('^') {
+        Some(left) => (true, left),
+        None => (false, inside),
+    };
+    let mut items = CharacterClass::default();
+    // A closing bracket is a plain character in the first place.
+    let mut first = true;
+    loop {
+        if let Some(after) = left.strip_prefix(']').filter(|_| !first) {
+            let text = bracket_items(&items.text, negated);
+            return Ok((CharacterClass { text, ..items }, after));
+        }
+        first = false;
+        let found = match read_posix_class(left)? {
+            Some(found) => Some(found),
+            None => read_escaped_class(left)?,
+        };
+        if let Some((item, after)) = found {
+            items.push(&item);
+            left = after;
+            continue;
+        }
+        left = read_class_range(left, rest, &mut items)?;
+    }
+}
+
+/// Reads a letter after a backslash that stands for a class: `\d`, `\pL` and the like. The items
+/// belong in brackets.
+pub(super) fn read_escaped_class(
+    rest: &str,
+) -> Result<Option<(CharacterClass, &str)>, RegexSyntaxError> {
+    let mut chars = rest.chars();
+    if chars.next() != Some('\\') {
+        return Ok(None);
+    }
+    let (items, negated) = match chars.next() {
+        Some('d') => (DIGIT, false),
+        Some('D') => (DIGIT, true),
+        Some('s') => (SPACE, false),
+        Some('S') => (SPACE, true),
+        Some('w') => (WORD, false),
+        Some('W') => (WORD, true),
+        Some(letter @ ('p' | 'P')) => {
+            return read_unicode_class(rest, chars.as_str(), letter == 'P').map(Some);
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some((ascii_class(items, negated), chars.as_str())))
+}
+
+/// Reads a Unicode class. `rest` begins with the backslash, `name` after the letter.
+fn read_unicode_class<'p>(
+    rest: &'p str,
+    name: &'p str,
+    negated: bool,
+) -> Result<(CharacterClass, &'p str), RegexSyntaxError> {
+    let operand_error = |left: &str| {
+        RegexSyntaxError::new("invalid character class range", text_between(rest, left))
+    };
+    let (name, left) = match name.strip_prefix('{') {
+        Some(braced) => braced.split_once('}').ok_or_else(|| operand_error(""))?,
+        None => {
+            let end = name.chars().next().map_or(0, char::len_utf8);
+            name.split_at_checked(end).unwrap_or((name, ""))
+        }
+    };
+    let (name, negated) = match name.strip_prefix('^') {
+        Some(name) => (name, !negated),
+        None => (name, negated),
+    };
+    let items = unicode_class::find_class_items(name).ok_or_else(|| operand_error(left))?;
+    Ok((CharacterClass { text: class_item(&items, negated), class_weight: NAMED }, left))
+}
+
+/// Reads a class by name, such as `[:alpha:]` or `[:^alpha:]`.
+fn read_posix_class(rest: &str) -> Result<Option<(CharacterClass, &str)>, RegexSyntaxError> {
+    let Some((name, left)) = rest.strip_prefix("[:").and_then(|named| named.split_once(":]"))
+    else {
+        return Ok(None);
+    };
+    let (bare, negated) = match name.strip_prefix('^') {
+        Some(bare) => (bare, true),
+        None => (name, false),
+    };
+    match POSIX.iter().find(|(known, _)| *known == bare) {
+        Some((_, items)) => Ok(Some((ascii_class(items, negated), left))),
+        None => {
+            Err(RegexSyntaxError::new("invalid character class range", text_between(rest, left)))
+        }
+    }
+}
+
+/// Reads one character or a range of them; returns what follows.
+fn read_class_range<'p>(
+    rest: &'p str,
+    class: &'p str,
+    items: &mut CharacterClass,
+) -> Result<&'p str, RegexSyntaxError> {
+    let (low, mut left) = read_class_character(rest, class)?;
+    let mut high = low;
+    // A hyphen before the closing bracket is a plain character.
+    if let Some(after) = left.strip_prefix('-')
+        && !after.is_empty()
+        && !after.starts_with(']')
+    {
+        (high, left) = read_class_character(after, class)?;
+    }
+    if high < low {
+        let range = text_between(rest, left);
+        return Err(RegexSyntaxError::new("invalid character class range", range));
+    }
+    // Surrogates are no characters: they match nothing.
+    for (low, high) in [(low, high.min(0xD7FF)), (low.max(0xE000), high)] {
+        if low <= high {
+            let text = format!(r"\x{{{low:X}}}-\x{{{high:X}}}");
+            items.push(&CharacterClass {
+                text,
+                class_weight: ClassWeight {
+                    case_sensitive_steps: 0,
+                    case_folded_steps: range_lookup_steps(low, high),
+                },
+            });
+        }
+    }
+    Ok(left)
+}
+
+fn read_class_character<'p>(
+    rest: &'p str,
+    class: &'p str,
+) -> Result<(u32, &'p str), RegexSyntaxError> {
+    let mut chars = rest.chars();
+    match chars.next() {
+        None => Err(RegexSyntaxError::new("missing closing ]", class)),
+        Some('\\') => read_escape(rest),
+        Some(c) => Ok((u32::from(c), chars.as_str())),
+    }
+}
+
+/// A class of ASCII, or the complement of one.
+fn ascii_class(items: &str, negated: bool) -> CharacterClass {
+    let folded = if negated { range_lookup_steps(0, u32::from(char::MAX)) } else { 0 };
+    CharacterClass {
+        text: class_item(items, negated),
+        class_weight: ClassWeight { case_sensitive_steps: 0, case_folded_steps: folded },
+    }
+}
+
+/// The steps for looking up the case folding of all characters of a range.
+fn range_lookup_steps(low: u32, high: u32) -> usize {
+    usize::try_from(high.saturating_sub(low)).unwrap_or(usize::MAX) / FOLDED_PER_STEP
+}
+
+/// Items for use between brackets, or the complement of them.
+fn class_item(items: &str, negated: bool) -> String {
+    if negated { bracket_items(items, true) } else { items.to_owned() }
+}
+
+fn bracket_items(items: &str, negated: bool) -> String {
+    match (items.is_empty(), negated) {
+        (false, false) => format!("[{items}]"),
+        (false, true) => format!("[^{items}]"),
+        (true, false) => NOTHING.to_owned(),
+        (true, true) => format!("[^{NOTHING}]"),
+    }
+}

@@ -1,0 +1,72 @@
+//! A cache of the constant patterns of expressions that are compiled together.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use super::pattern::Pattern;
+use crate::function::StepBudget;
+
+/// The most memory of all patterns of one cache. A pattern of a few characters can take megabytes,
+/// and a configuration has room for thousands of them; patterns as people write them take some
+/// ten kilobytes.
+const BYTES_MAX: usize = 80 << 20;
+
+/// The most steps for compiling the patterns of one cache, including those that are then found
+/// to be too large: about a second.
+const STEPS_MAX: u64 = 8_000_000;
+
+/// The compiled constant patterns of a group of expressions, by source.
+#[derive(Debug)]
+pub(crate) struct PatternCache {
+    compiled_patterns: HashMap<Box<str>, Result<Pattern, String>>,
+    step_budget: StepBudget,
+    bytes_left: usize,
+}
+
+/// Why a pattern can not be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PatternError {
+    /// The syntax is invalid; with Go's message.
+    Invalid(String),
+    /// The cache has no memory or steps left for it.
+    Exhausted,
+}
+
+impl Default for PatternCache {
+    fn default() -> Self {
+        Self {
+            compiled_patterns: HashMap::new(),
+            step_budget: StepBudget::new(STEPS_MAX),
+            bytes_left: BYTES_MAX,
+        }
+    }
+}
+
+impl PatternCache {
+    /// Compiles a pattern, or returns the cached one. When one finds no room, smaller ones still
+    /// may.
+    pub(crate) fn compile(&mut self, source: &str) -> Result<Pattern, PatternError> {
+        if let Some(outcome) = self.compiled_patterns.get(source) {
+            return outcome.clone().map_err(PatternError::Invalid);
+        }
+        let outcome = Pattern::compile_within(source, &mut self.step_budget, self.bytes_left)
+            .map_err(|_| PatternError::Exhausted)?;
+        if let Ok(pattern) = &outcome {
+            let left = self.bytes_left.checked_sub(pattern.memory_bytes());
+            self.bytes_left = left.ok_or(PatternError::Exhausted)?;
+        }
+        self.compiled_patterns.insert(source.into(), outcome.clone());
+        outcome.map_err(PatternError::Invalid)
+    }
+}
+
+impl fmt::Display for PatternError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid(message) => f.write_str(message),
+            Self::Exhausted => {
+                f.write_str("this pattern and those before it take too much memory together")
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Translated parts of an expression, and how they are put together.
+
+/// A translated part of the expression.
+#[derive(Debug)]
+pub(super) struct RegexPiece {
+    pub(super) text: String,
+    pub(super) kind: PieceKind,
+    /// The height of its tree, as Go counts it.
+    pub(super) height: usize,
+    /// The product of nested counted repetitions.
+    pub(super) n_copies: u64,
+    /// The number of instructions that Go would compile it to.
+    pub(super) size: u64,
+}
+
+/// The outermost operator of a piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PieceKind {
+    Atom,
+    Repetition,
+    Empty,
+    Concatenation,
+    Alternation,
+}
+
+impl RegexPiece {
+    pub(super) fn new_atom(text: impl Into<String>) -> Self {
+        Self { text: text.into(), kind: PieceKind::Atom, height: 1, n_copies: 1, size: 1 }
+    }
+
+    /// The text as something that an operator can follow.
+    pub(super) fn into_grouped_text(self) -> String {
+        match self.kind {
+            PieceKind::Atom => self.text,
+            PieceKind::Repetition
+            | PieceKind::Empty
+            | PieceKind::Concatenation
+            | PieceKind::Alternation => {
+                format!("(?:{})", self.text)
+            }
+        }
+    }
+
+    /// Joins pieces. Pieces of the same kind are spliced in, as Go does, and add no height.
+    pub(super) fn join_pieces(
+        mut pieces: Vec<RegexPiece>,
+        kind: PieceKind,
+        separator: &str,
+    ) -> Self {
+        if pieces.len() == 1
+            && let Some(only) = pieces.pop()
+        {
+            return only;
+        }
+        let mut joined = Self { text: String::new(), kind, height: 1, n_copies: 1, size: 0 };
+        if pieces.is_empty() {
+            joined.kind = PieceKind::Empty;
+            joined.size = 1;
+        }
+        for (index, piece) in pieces.into_iter().enumerate() {
+            let height = piece.height + usize::from(piece.kind != kind);
+            joined.height = joined.height.max(height);
+            joined.n_copies = joined.n_copies.max(piece.n_copies);
+            joined.size = joined.size.saturating_add(piece.size);
+            if index > 0 {
+                joined.text.push_str(separator);
+                joined.size = joined.size.saturating_add(u64::from(kind == PieceKind::Alternation));
+            }
+            if kind == PieceKind::Concatenation && piece.kind == PieceKind::Alternation {
+                joined.text.push_str(&piece.into_grouped_text());
+            } else {
+                joined.text.push_str(&piece.text);
+            }
+        }
+        joined
+    }
+}

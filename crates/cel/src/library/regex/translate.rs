@@ -1,0 +1,437 @@
+//! Go's regular expression syntax, rewritten as syntax of the `regex` crate.
+//!
+//! Both descend from RE2, match in linear time and prefer the leftmost alternative, so only the
+//! notation has to be translated. The output spells everything out: literals are escaped, flags
+//! are applied to each atom, groups do not capture. What differs between the notations:
+//!
+//! | notation                     | Go                          | `regex` crate              |
+//! |------------------------------|-----------------------------|----------------------------|
+//! | `\d` `\w` `\s` `\b` `[[:x:]]`| ASCII                       | Unicode                    |
+//! | `\s`                         | without `\v`                | with `\v`                  |
+//! | `\z`                         | end of the text             | the same                   |
+//! | `\Q...\E`                    | literal text                | an error                   |
+//! | `\C`                         | an error                    | an error                   |
+//! | `\101`                       | octal                       | an error                   |
+//! | `\x{D800}`                   | allowed, matches nothing    | an error                   |
+//! | `\pN`, `\p{^Han}`            | categories and scripts      | many more properties       |
+//! | `a{,5}`, `a{01}`, `{`        | literal text                | a repetition or an error   |
+//! | `a**`, `a{2}{3}`             | an error                    | nested repetitions         |
+//! | `a{1001}`, `(a{100}){11}`    | an error                    | allowed                    |
+//! | `a(?i)*`                     | repeats `a`                 | an error                   |
+//! | `[a[b]`, `[a&&b]`, `[a~~b]`  | plain characters            | set operations             |
+//! | `[[:foo:]]`, `[a-\d]`        | an error                    | other texts, other rules   |
+//! | `(?x)`, `(?u)`, `(?R)`       | an error                    | flags                      |
+//! | `(?P<n>a)(?P<n>b)`           | allowed                     | an error                   |
+
+use std::fmt;
+
+use super::character_class::{self, CharacterClass};
+use super::escape::{read_escape, text_between};
+use super::regex_piece::{PieceKind, RegexPiece};
+use super::repetition::{COPIES_MAX, RepeatOperator, read_counted_repetition};
+
+/// The greatest height of the tree of an expression. Go allows 1000; the `regex` crate walks trees
+/// recursively, and this height fits into the smallest stack that threads have here.
+pub(super) const HEIGHT_MAX: usize = 200;
+
+/// The nesting depth that the `regex` crate counts for a translated expression of [`HEIGHT_MAX`]: for
+/// each level an operator, its group, and the concatenation in it.
+pub(super) const NESTING_MAX: u32 = 3 * HEIGHT_MAX as u32 + 10;
+
+/// The most groups that may be open at once, whether they add height or not: each copies its content
+/// when it is closed.
+pub(super) const OPEN_GROUPS_MAX: usize = 1000;
+
+/// The most instructions of an expression, by Go's estimate.
+const INSTRUCTIONS_MAX: u64 = (128 << 20) / 40;
+
+/// A class that no character is in.
+pub(super) const NOTHING: &str = r"[^\x{0}-\x{10FFFF}]";
+
+/// A syntax error in a regular expression, with Go's message.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct RegexSyntaxError {
+    problem: &'static str,
+    faulty_part: String,
+}
+
+impl RegexSyntaxError {
+    pub(super) fn new(problem: &'static str, faulty_part: &str) -> Self {
+        Self { problem, faulty_part: faulty_part.to_owned() }
+    }
+
+    /// The expression is too large once compiled.
+    pub(super) fn expression_too_large(pattern: &str) -> Self {
+        Self::new("expression too large", pattern)
+    }
+
+    /// The expression is too high.
+    pub(super) fn expression_too_deep(pattern: &str) -> Self {
+        Self::new("expression nests too deeply", pattern)
+    }
+}
+
+impl fmt::Display for RegexSyntaxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error parsing regexp: {}: `{}`", self.problem, self.faulty_part)
+    }
+}
+
+/// An expression in the notation of the `regex` crate.
+#[derive(Debug)]
+pub(super) struct TranslatedRegex {
+    pub(super) text: String,
+    /// The steps for parsing its character classes, beside those for its length.
+    pub(super) class_steps: usize,
+}
+
+impl TranslatedRegex {
+    /// Whether a search may look without a bound at text that is then not part of the match.
+    pub(super) fn has_unbounded_lookahead(&self) -> bool {
+        self.text.contains(['*', '+']) || self.text.contains(",}")
+    }
+}
+
+/// Translates an expression, or refuses it as Go does.
+pub(super) fn translate(pattern: &str) -> Result<TranslatedRegex, RegexSyntaxError> {
+    let mut parser = RegexTranslator {
+        pattern,
+        flags: RegexFlags::default(),
+        outer_groups: Vec::new(),
+        class_steps: 0,
+    };
+    let mut top = OpenGroup::new(RegexFlags::default(), false);
+    parser.translate_pattern(&mut top)?;
+    if !parser.outer_groups.is_empty() {
+        return Err(RegexSyntaxError::new("missing closing )", pattern));
+    }
+    let text = parser.check_piece_limits(top.into_piece())?.text;
+    Ok(TranslatedRegex { text, class_steps: parser.class_steps })
+}
+
+/// The flags that `(?i)` and the like set.
+#[derive(Debug, Clone, Copy, Default)]
+struct RegexFlags {
+    fold_case: bool,
+    multi_line: bool,
+    dot_matches_newline: bool,
+    swap_greed: bool,
+}
+
+/// An open group, or the whole expression.
+#[derive(Debug)]
+struct OpenGroup {
+    alternatives: Vec<RegexPiece>,
+    items: Vec<RegexPiece>,
+    /// The flags that hold again after the group.
+    outer_flags: RegexFlags,
+    is_capturing: bool,
+}
+
+#[derive(Debug)]
+struct RegexTranslator<'p> {
+    pattern: &'p str,
+    flags: RegexFlags,
+    /// The groups around the current one.
+    outer_groups: Vec<OpenGroup>,
+    /// The weight of all classes.
+    class_steps: usize,
+}
+
+impl OpenGroup {
+    fn new(outer_flags: RegexFlags, is_capturing: bool) -> Self {
+        Self { alternatives: Vec::new(), items: Vec::new(), outer_flags, is_capturing }
+    }
+
+    /// Ends the current alternative.
+    fn end_alternative(&mut self) {
+        let items = std::mem::take(&mut self.items);
+        self.alternatives.push(RegexPiece::join_pieces(items, PieceKind::Concatenation, ""));
+    }
+
+    /// The alternatives as one piece.
+    fn into_piece(mut self) -> RegexPiece {
+        self.end_alternative();
+        let piece = RegexPiece::join_pieces(self.alternatives, PieceKind::Alternation, "|");
+        if !self.is_capturing {
+            return piece;
+        }
+        let (height, n_copies) = (piece.height + 1, piece.n_copies);
+        let size = piece.size.saturating_add(2);
+        RegexPiece {
+            text: piece.into_grouped_text(),
+            kind: PieceKind::Atom,
+            height,
+            n_copies,
+            size,
+        }
+    }
+}
+
+impl<'p> RegexTranslator<'p> {
+    /// Reads the expression into `current`, which always is the innermost open group.
+    fn translate_pattern(&mut self, current: &mut OpenGroup) -> Result<(), RegexSyntaxError> {
+        let mut rest = self.pattern;
+        // Where the repetition operator just before `rest` begins.
+        let mut previous: Option<&'p str> = None;
+        while let Some(c) = rest.chars().next() {
+            let after = rest.get(c.len_utf8()..).unwrap_or_default();
+            let mut operator = None;
+            match c {
+                '(' => rest = self.open_group(current, rest)?,
+                ')' => {
+                    self.close_group(current)?;
+                    rest = after;
+                }
+                '|' => {
+                    current.end_alternative();
+                    rest = after;
+                }
+                '[' => {
+                    let (class, left) = character_class::read_bracketed_class(rest)?;
+                    current.items.push(self.translate_class(class));
+                    rest = left;
+                }
+                '*' | '+' | '?' => {
+                    operator = Some(rest);
+                    let symbol = RepeatOperator::Symbol(c);
+                    rest = self.apply_repetition(current, symbol, rest, after, previous)?;
+                }
+                '{' => match read_counted_repetition(rest) {
+                    Some((min, max, left)) => {
+                        operator = Some(rest);
+                        let count = RepeatOperator::from_bounds(min, max).ok_or_else(|| {
+                            RegexSyntaxError::new("invalid repeat count", text_between(rest, left))
+                        })?;
+                        rest = self.apply_repetition(current, count, rest, left, previous)?;
+                    }
+                    None => {
+                        current.items.push(self.translate_literal(u32::from(c)));
+                        rest = after;
+                    }
+                },
+                '\\' => rest = self.translate_backslash(current, rest)?,
+                '^' | '$' | '.' => {
+                    current.items.push(self.translate_symbol(c));
+                    rest = after;
+                }
+                _ => {
+                    current.items.push(self.translate_literal(u32::from(c)));
+                    rest = after;
+                }
+            }
+            previous = operator;
+        }
+        Ok(())
+    }
+
+    fn translate_symbol(&self, c: char) -> RegexPiece {
+        RegexPiece::new_atom(match (c, self.flags) {
+            ('^', RegexFlags { multi_line: true, .. }) => "(?m:^)",
+            ('^', _) => r"\A",
+            ('$', RegexFlags { multi_line: true, .. }) => "(?m:$)",
+            ('$', _) => r"\z",
+            (_, RegexFlags { dot_matches_newline: true, .. }) => "(?s:.)",
+            _ => ".",
+        })
+    }
+
+    fn translate_literal(&self, code: u32) -> RegexPiece {
+        let Some(c) = char::from_u32(code) else { return RegexPiece::new_atom(NOTHING) };
+        let text = if c.is_ascii_alphanumeric() || !c.is_ascii() {
+            c.to_string()
+        } else {
+            format!(r"\x{code:02X}")
+        };
+        let has_case = c.is_ascii_alphabetic() || !c.is_ascii();
+        RegexPiece::new_atom(if self.flags.fold_case && has_case {
+            format!("(?i:{text})")
+        } else {
+            text
+        })
+    }
+
+    fn translate_class(&mut self, class: CharacterClass) -> RegexPiece {
+        let CharacterClass { text, class_weight: weight } = class;
+        if self.flags.fold_case {
+            self.class_steps = self.class_steps.saturating_add(weight.case_folded_steps);
+            RegexPiece::new_atom(format!("(?i:{text})"))
+        } else {
+            self.class_steps = self.class_steps.saturating_add(weight.case_sensitive_steps);
+            RegexPiece::new_atom(text)
+        }
+    }
+
+    /// Reads `(` and what it says about the group; returns what follows.
+    fn open_group(
+        &mut self,
+        current: &mut OpenGroup,
+        rest: &'p str,
+    ) -> Result<&'p str, RegexSyntaxError> {
+        let Some(perl) = rest.strip_prefix("(?") else {
+            self.push_group(current, true)?;
+            return Ok(rest.get(1..).unwrap_or_default());
+        };
+        // A name needs at least one character after the bracket to be read as one.
+        let named = perl.strip_prefix("P<").or_else(|| perl.strip_prefix('<'));
+        if let Some(named) = named.filter(|named| !named.is_empty()) {
+            let Some((name, left)) = named.split_once('>') else {
+                return Err(RegexSyntaxError::new("invalid named capture", rest));
+            };
+            let is_word = |c: char| c == '_' || c.is_ascii_alphanumeric();
+            if name.is_empty() || !name.chars().all(is_word) {
+                return Err(RegexSyntaxError::new(
+                    "invalid named capture",
+                    text_between(rest, left),
+                ));
+            }
+            self.push_group(current, true)?;
+            return Ok(left);
+        }
+        self.read_perl_flags(current, rest, perl)
+    }
+
+    /// Reads flags up to `:`, which opens a group, or `)`, which sets them for the current one.
+    fn read_perl_flags(
+        &mut self,
+        current: &mut OpenGroup,
+        rest: &'p str,
+        perl: &'p str,
+    ) -> Result<&'p str, RegexSyntaxError> {
+        let mut flags = self.flags;
+        let mut value = true;
+        let mut saw_flag = false;
+        let mut chars = perl.chars();
+        while let Some(c) = chars.next() {
+            match c {
+                'i' => flags.fold_case = value,
+                'm' => flags.multi_line = value,
+                's' => flags.dot_matches_newline = value,
+                'U' => flags.swap_greed = value,
+                '-' if value => {
+                    value = false;
+                    saw_flag = false;
+                    continue;
+                }
+                ':' | ')' if value || saw_flag => {
+                    if c == ':' {
+                        self.push_group(current, false)?;
+                    }
+                    self.flags = flags;
+                    return Ok(chars.as_str());
+                }
+                _ => break,
+            }
+            saw_flag = true;
+        }
+        Err(RegexSyntaxError::new(
+            "invalid or unsupported Perl syntax",
+            text_between(rest, chars.as_str()),
+        ))
+    }
+
+    fn push_group(
+        &mut self,
+        current: &mut OpenGroup,
+        is_capturing: bool,
+    ) -> Result<(), RegexSyntaxError> {
+        if self.outer_groups.len() >= OPEN_GROUPS_MAX {
+            return Err(RegexSyntaxError::expression_too_deep(self.pattern));
+        }
+        let inner = OpenGroup::new(self.flags, is_capturing);
+        self.outer_groups.push(std::mem::replace(current, inner));
+        Ok(())
+    }
+
+    fn close_group(&mut self, current: &mut OpenGroup) -> Result<(), RegexSyntaxError> {
+        let Some(parent) = self.outer_groups.pop() else {
+            return Err(RegexSyntaxError::new("unexpected )", self.pattern));
+        };
+        let group = std::mem::replace(current, parent);
+        self.flags = group.outer_flags;
+        current.items.push(self.check_piece_limits(group.into_piece())?);
+        Ok(())
+    }
+
+    /// Replaces the last item by its repetition. `rest` begins with the operator, `after` follows
+    /// it; returns what follows a `?` for the other greed.
+    fn apply_repetition(
+        &self,
+        current: &mut OpenGroup,
+        repeat: RepeatOperator,
+        rest: &'p str,
+        after: &'p str,
+        previous: Option<&'p str>,
+    ) -> Result<&'p str, RegexSyntaxError> {
+        let (after, other_greed) = match after.strip_prefix('?') {
+            Some(left) => (left, true),
+            None => (after, false),
+        };
+        if let Some(previous) = previous {
+            let both = text_between(previous, after);
+            return Err(RegexSyntaxError::new("invalid nested repetition operator", both));
+        }
+        let operator = text_between(rest, after);
+        let Some(item) = current.items.pop() else {
+            return Err(RegexSyntaxError::new("missing argument to repetition operator", operator));
+        };
+        let (height, size) = (item.height + 1, repeat.size(item.size));
+        let n_copies = repeat.multiply_copies(item.n_copies);
+        let lazy = if other_greed != self.flags.swap_greed { "?" } else { "" };
+        let text = format!("{}{repeat}{lazy}", item.into_grouped_text());
+        let piece = RegexPiece { text, kind: PieceKind::Repetition, height, n_copies, size };
+        current.items.push(self.check_piece_limits(piece)?);
+        if n_copies > COPIES_MAX {
+            return Err(RegexSyntaxError::new("invalid repeat count", operator));
+        }
+        Ok(after)
+    }
+
+    /// Reads an escape sequence outside of brackets.
+    fn translate_backslash(
+        &mut self,
+        current: &mut OpenGroup,
+        rest: &'p str,
+    ) -> Result<&'p str, RegexSyntaxError> {
+        let mut chars = rest.chars();
+        chars.next();
+        let assertion = match chars.next() {
+            Some('A') => Some(r"\A"),
+            Some('b') => Some(r"(?-u:\b)"),
+            Some('B') => Some(r"(?-u:\B)"),
+            Some('z') => Some(r"\z"),
+            Some('C') => {
+                return Err(RegexSyntaxError::new("invalid escape sequence", r"\C"));
+            }
+            Some('Q') => {
+                let quoted = chars.as_str();
+                let (quoted, left) = quoted.split_once(r"\E").unwrap_or((quoted, ""));
+                current.items.extend(quoted.chars().map(|c| self.translate_literal(u32::from(c))));
+                return Ok(left);
+            }
+            _ => None,
+        };
+        if let Some(text) = assertion {
+            current.items.push(RegexPiece::new_atom(text));
+            return Ok(chars.as_str());
+        }
+        if let Some((items, left)) = character_class::read_escaped_class(rest)? {
+            let text = format!("[{}]", items.text);
+            current.items.push(self.translate_class(CharacterClass { text, ..items }));
+            return Ok(left);
+        }
+        let (code, left) = read_escape(rest)?;
+        current.items.push(self.translate_literal(code));
+        Ok(left)
+    }
+
+    fn check_piece_limits(&self, piece: RegexPiece) -> Result<RegexPiece, RegexSyntaxError> {
+        if piece.size > INSTRUCTIONS_MAX {
+            return Err(RegexSyntaxError::expression_too_large(self.pattern));
+        }
+        if piece.height > HEIGHT_MAX {
+            return Err(RegexSyntaxError::expression_too_deep(self.pattern));
+        }
+        Ok(piece)
+    }
+}

@@ -1,0 +1,169 @@
+//! The standard functions of text and collections: `size`, `contains`, `startsWith`, `endsWith`,
+//! membership, indexing, and the two functions about types, `type` and `dyn`.
+
+use super::operators::operand_error;
+use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Overload, StepBudget};
+use crate::static_type::Type;
+use crate::value::{List, TypeName, Value};
+
+/// Declares the functions that are not operators; those are declared with the other operators.
+pub(crate) fn declare(functions: &mut FunctionRegistry) {
+    declare_size_overloads(functions);
+    declare_type_functions(functions);
+    let text = || vec![Type::String, Type::String];
+    functions.add(
+        "contains",
+        vec![
+            Overload::new_member("contains_string", text(), Type::Bool, contains)
+                .with_cost(CostFormula::ScanProduct),
+        ],
+    );
+    functions.add(
+        "endsWith",
+        vec![
+            Overload::new_member("ends_with_string", text(), Type::Bool, ends_with)
+                .with_cost(CostFormula::Scan(1)),
+        ],
+    );
+    functions.add(
+        "startsWith",
+        vec![
+            Overload::new_member("starts_with_string", text(), Type::Bool, starts_with)
+                .with_cost(CostFormula::Scan(1)),
+        ],
+    );
+}
+
+fn declare_size_overloads(functions: &mut FunctionRegistry) {
+    let list = || vec![Type::list(Type::param("A"))];
+    let map = || vec![Type::map(Type::param("A"), Type::param("B"))];
+    functions.add(
+        "size",
+        vec![
+            Overload::new_global("size_bytes", vec![Type::Bytes], Type::Int, size),
+            Overload::new_member("bytes_size", vec![Type::Bytes], Type::Int, size),
+            Overload::new_global("size_list", list(), Type::Int, size),
+            Overload::new_member("list_size", list(), Type::Int, size),
+            Overload::new_global("size_map", map(), Type::Int, size),
+            Overload::new_member("map_size", map(), Type::Int, size),
+            Overload::new_global("size_string", vec![Type::String], Type::Int, size),
+            Overload::new_member("string_size", vec![Type::String], Type::Int, size),
+        ],
+    );
+}
+
+fn declare_type_functions(functions: &mut FunctionRegistry) {
+    let a = || Type::param("A");
+    functions.add(
+        "type",
+        vec![Overload::new_global("type", vec![a()], Type::Type(Some(a().into())), type_of)],
+    );
+    functions.add("dyn", vec![Overload::new_global("to_dyn", vec![a()], Type::Dyn, dyn_identity)]);
+}
+
+/// The number of code points, octets, elements or entries.
+///
+/// Opaque values have a size that cost counts, but not this one.
+fn size<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    let size = match arguments {
+        [value @ (Value::String(_) | Value::Bytes(_) | Value::List(_) | Value::Map(_))] => {
+            value.size()
+        }
+        _ => None,
+    };
+    match size.and_then(|size| i64::try_from(size).ok()) {
+        Some(size) => Ok(Value::Int(size)),
+        None => Err(operand_error("size", arguments, |_| false)),
+    }
+}
+
+fn contains<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    test_two_strings(arguments, |text, part| text.contains(part))
+}
+
+fn ends_with<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    test_two_strings(arguments, |text, suffix| text.ends_with(suffix))
+}
+
+fn starts_with<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    test_two_strings(arguments, |text, prefix| text.starts_with(prefix))
+}
+
+fn test_two_strings<'a>(arguments: &[Value<'a>], holds: fn(&str, &str) -> bool) -> EvalResult<'a> {
+    match arguments {
+        [Value::String(text), Value::String(other)] => {
+            Ok(Value::Bool(holds(text.as_str(), other.as_str())))
+        }
+        _ => Err(EvalError::no_such_overload()),
+    }
+}
+
+/// `left in right` without a bound.
+pub(super) fn is_in<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    is_in_metered(arguments, &mut StepBudget::default())
+}
+
+/// `left in right`: whether a list has an equal element, or a map the key.
+pub(super) fn is_in_metered<'a>(
+    arguments: &[Value<'a>],
+    step_budget: &mut StepBudget,
+) -> EvalResult<'a> {
+    match arguments {
+        [Value::String(text), Value::List(List::Strings(items))] => {
+            Ok(Value::Bool(items.iter().any(|item| item == text.as_str())))
+        }
+        [element, Value::List(list)] => {
+            Ok(Value::Bool(step_budget.metered_position(list, element)?.is_some()))
+        }
+        [key, Value::Map(map)] => Ok(Value::Bool(map.get(key).is_some())),
+        _ => Err(EvalError::no_such_overload()),
+    }
+}
+
+/// `container[index]`; what is not a container has no such key.
+pub(super) fn index<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    let no_such_key = |key: &Value<'_>| EvalError::new(format!("no such key: {key}"));
+    match arguments {
+        [Value::List(list), index] => {
+            let position = to_list_position(index)?;
+            let element = usize::try_from(position).ok().and_then(|at| list.get(at));
+            element.ok_or_else(|| EvalError::new(format!("index out of bounds: {position}")))
+        }
+        [Value::Map(map), key] => map.get(key).ok_or_else(|| no_such_key(key)),
+        [_, key] => Err(no_such_key(key)),
+        _ => Err(EvalError::no_such_overload()),
+    }
+}
+
+/// An index of any numeric type, if it is a whole number.
+fn to_list_position(index: &Value<'_>) -> Result<i64, EvalError> {
+    let whole = match index {
+        Value::Int(index) => Some(*index),
+        Value::Uint(index) => i64::try_from(*index).ok(),
+        Value::Double(index) => {
+            super::conversions::double_to_int(*index).filter(|whole| *whole as f64 == *index)
+        }
+        other => {
+            let name = other.type_name();
+            return Err(EvalError::new(format!("unsupported index type '{name}' in list")));
+        }
+    };
+    whole.ok_or_else(|| EvalError::new(format!("unsupported index value {index} in list")))
+}
+
+fn type_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    match arguments {
+        [value] => Ok(Value::Type(TypeName(value.type_name()))),
+        _ => Err(EvalError::no_such_overload()),
+    }
+}
+
+fn dyn_identity<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    match arguments {
+        [value] => Ok(value.clone()),
+        _ => Err(EvalError::no_such_overload()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,142 @@
+//! The clauses of a format: `%s`, `%.3f` and so on.
+
+/// A formatting clause, such as `%s` or `%.3f`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FormatClause {
+    /// `%s`
+    Text,
+    /// `%d`
+    Decimal,
+    /// `%f`, and the number of digits after the point.
+    Fixed(u64),
+    /// `%e`, and a number that should be that of the digits after the point; cel-go passes it on as
+    /// the width of the whole.
+    Scientific(u64),
+    /// `%b`
+    Binary,
+    /// `%x`
+    Hex,
+    /// `%X`
+    UpperHex,
+    /// `%o`
+    Octal,
+}
+
+/// The number of digits when none is given.
+const PRECISION: u64 = 6;
+
+impl FormatClause {
+    /// The message for a value of a type that the clause does not take.
+    pub(super) fn type_error_message(self, type_name: &str) -> String {
+        let takes = match self {
+            Self::Text => {
+                "string clause can only be used on strings, bools, bytes, ints, doubles, maps, \
+                 lists, types, durations, and timestamps"
+            }
+            Self::Decimal => "decimal clause can only be used on integers",
+            Self::Fixed(_) => "fixed-point clause can only be used on doubles",
+            Self::Scientific(_) => "scientific clause can only be used on doubles",
+            Self::Binary => "only integers and bools can be formatted as binary",
+            Self::Hex | Self::UpperHex => {
+                "only integers, byte buffers, and strings can be formatted as hex"
+            }
+            Self::Octal => "octal clause can only be used on integers",
+        };
+        format!("{takes}, was given {type_name}")
+    }
+}
+
+/// Walks through a format.
+#[derive(Debug)]
+pub(super) struct FormatScanner<'f> {
+    unread_format: &'f str,
+}
+
+/// The next part of a format string.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum FormatPart<'f> {
+    /// Text to copy.
+    Text(&'f str),
+    /// A clause, which [`FormatScanner::read_clause`] reads.
+    Clause,
+}
+
+impl<'f> FormatScanner<'f> {
+    pub(super) fn new(format: &'f str) -> Self {
+        Self { unread_format: format }
+    }
+
+    /// The next part, until the end. After a [`FormatPart::Clause`], the clause must be read before the
+    /// next part is asked for.
+    pub(super) fn next_part(&mut self) -> Option<FormatPart<'f>> {
+        let Some(clause) = self.unread_format.strip_prefix('%') else {
+            let end = self.unread_format.find('%').unwrap_or(self.unread_format.len());
+            let (text, rest) = self.unread_format.split_at_checked(end)?;
+            self.unread_format = rest;
+            return if text.is_empty() { None } else { Some(FormatPart::Text(text)) };
+        };
+        self.unread_format = clause;
+        match clause.strip_prefix('%') {
+            Some(rest) => {
+                self.unread_format = rest;
+                Some(FormatPart::Text("%"))
+            }
+            None => Some(FormatPart::Clause),
+        }
+    }
+
+    /// Whether a percent sign was the last character.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.unread_format.is_empty()
+    }
+
+    /// Reads a clause, or tells what is wrong with it.
+    pub(super) fn read_clause(&mut self) -> Result<FormatClause, String> {
+        if self.is_at_end() {
+            return Err("unexpected end of string".to_owned());
+        }
+        self.parse_clause().map_err(|error| format!("could not parse formatting clause: {error}"))
+    }
+
+    fn parse_clause(&mut self) -> Result<FormatClause, String> {
+        let precision = self.read_precision()?.unwrap_or(PRECISION);
+        // The letter is read as a byte, as in cel-go, so other characters are broken in the message.
+        let letter = self.unread_format.as_bytes().first().copied().unwrap_or_default();
+        let clause = match letter {
+            b's' => FormatClause::Text,
+            b'd' => FormatClause::Decimal,
+            b'f' => FormatClause::Fixed(precision),
+            b'e' => FormatClause::Scientific(precision),
+            b'b' => FormatClause::Binary,
+            b'x' => FormatClause::Hex,
+            b'X' => FormatClause::UpperHex,
+            b'o' => FormatClause::Octal,
+            other => {
+                let other = char::from(other);
+                return Err(format!("unrecognized formatting clause \"{other}\""));
+            }
+        };
+        self.unread_format = self.unread_format.get(1..).unwrap_or_default();
+        Ok(clause)
+    }
+
+    /// Reads `.digits`, if there is a point.
+    fn read_precision(&mut self) -> Result<Option<u64>, String> {
+        let Some(rest) = self.unread_format.strip_prefix('.') else { return Ok(None) };
+        let wrong = |why: String| format!("error while parsing precision: {why}");
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit())
+            .ok_or_else(|| wrong("could not find end of precision specifier".to_owned()))?;
+        let (digits, rest) = rest.split_at_checked(end).unwrap_or((rest, ""));
+        self.unread_format = rest;
+        let fault = match digits.parse::<u64>() {
+            Ok(precision) if i64::try_from(precision).is_ok() => return Ok(Some(precision)),
+            _ if digits.is_empty() => "invalid syntax",
+            _ => "value out of range",
+        };
+        Err(wrong(format!(
+            "error while converting precision to integer: \
+             strconv.Atoi: parsing \"{digits}\": {fault}"
+        )))
+    }
+}

@@ -1,0 +1,120 @@
+//! The check of `'literal'.format([elements])` before evaluation.
+
+use super::format_clause::{FormatClause, FormatPart, FormatScanner};
+use super::index_out_of_range_message;
+use crate::static_type::Type;
+
+/// An error in a call of `format` whose format and list are literals.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct FormatFault<N> {
+    /// The element of the list to blame, or a part of it; the call itself if there is none.
+    pub(crate) blamed_node: Option<N>,
+    /// The message of the issue.
+    pub(crate) message: String,
+}
+
+/// Access to the types and parts of the list elements.
+#[derive(Clone, Copy)]
+pub(crate) struct ListInspector<'t, N> {
+    /// The type of an expression.
+    pub(crate) type_of: &'t dyn Fn(N) -> &'t Type,
+    /// The elements of a list literal, the keys and values of a map literal; nothing else has parts.
+    pub(crate) parts_of: &'t dyn Fn(N) -> Vec<N>,
+}
+
+/// Checks a literal format against the elements of a list literal. There is one fault at most,
+/// since the rest of a format can not be understood after a fault.
+pub(crate) fn validate<N: Copy>(
+    format: &str,
+    list: &[N],
+    look: ListInspector<'_, N>,
+) -> Option<FormatFault<N>> {
+    let call = |message: String| Some(FormatFault { blamed_node: None, message });
+    let mut scanner = FormatScanner::new(format);
+    let mut used = 0;
+    while let Some(part) = scanner.next_part() {
+        let FormatPart::Clause = part else { continue };
+        // Here the end of the format is noticed before the lack of elements; at run time it is the
+        // other way around.
+        let element = match list.get(used) {
+            None if !scanner.is_at_end() => return call(index_out_of_range_message(used)),
+            element => element,
+        };
+        let clause = match scanner.read_clause() {
+            Ok(clause) => clause,
+            Err(message) => return call(message),
+        };
+        if let Some(culprit) =
+            element.and_then(|element| find_mismatched_part(clause, *element, look))
+        {
+            let refusal = clause.type_error_message(&bare_type_name((look.type_of)(culprit)));
+            let message = format!("error during formatting: {refusal}");
+            return Some(FormatFault { blamed_node: Some(culprit), message });
+        }
+        used += 1;
+    }
+    if list.len() > used {
+        let given = list.len();
+        return call(format!(
+            "too many arguments supplied to string.format (expected {used}, got {given})"
+        ));
+    }
+    None
+}
+
+/// The expression that a clause does not take: of text clauses, this may be a part of a literal.
+fn find_mismatched_part<N: Copy>(
+    clause: FormatClause,
+    node: N,
+    look: ListInspector<'_, N>,
+) -> Option<N> {
+    if !clause_accepts_type(clause, (look.type_of)(node)) {
+        return Some(node);
+    }
+    if clause != FormatClause::Text {
+        return None;
+    }
+    (look.parts_of)(node).into_iter().find_map(|part| find_mismatched_part(clause, part, look))
+}
+
+/// Whether values of a type may go with a clause. Of text, some go with floating point clauses.
+fn clause_accepts_type(clause: FormatClause, type_of: &Type) -> bool {
+    if let Type::Wrapper(inner) = type_of {
+        return clause_accepts_type(clause, inner);
+    }
+    use Type::{Bool, Bytes, Double, Duration, Dyn, Int, List, Map, Null, String, Timestamp, Uint};
+    match clause {
+        _ if *type_of == Dyn => true,
+        FormatClause::Text => matches!(
+            type_of,
+            Bool | Bytes
+                | Double
+                | Duration
+                | Int
+                | List(_)
+                | Map(..)
+                | Null
+                | String
+                | Timestamp
+                | Type::Type(_)
+                | Uint
+        ),
+        FormatClause::Decimal | FormatClause::Octal => matches!(type_of, Int | Uint),
+        FormatClause::Fixed(_) | FormatClause::Scientific(_) => matches!(type_of, Double | String),
+        FormatClause::Binary => matches!(type_of, Int | Uint | Bool),
+        FormatClause::Hex | FormatClause::UpperHex => {
+            matches!(type_of, Int | Uint | String | Bytes)
+        }
+    }
+}
+
+/// The name of a type without its parameters.
+fn bare_type_name(type_of: &Type) -> String {
+    match type_of {
+        Type::List(_) => "list".to_owned(),
+        Type::Map(..) => "map".to_owned(),
+        Type::Optional(_) => "optional_type".to_owned(),
+        Type::Type(_) => "type".to_owned(),
+        other => other.runtime_name(),
+    }
+}

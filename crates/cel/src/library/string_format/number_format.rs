@@ -1,0 +1,119 @@
+//! Doubles as `%f` and `%e` write them: the way of American English in Go's `x/text`.
+//!
+//! Precisions and widths have limits there that show as results, not as errors. They are kept here,
+//! and bound the length of a number: 255 zeros after the last digit, and 65 535 places in all.
+
+use crate::library::format_double;
+
+/// The output for a clause whose precision is too large for the formatter.
+const UNREADABLE: &str = "%!(NOVERB)";
+
+/// The formatter stops reading a precision when a further digit follows a number above this.
+const READABLE_MAX: u64 = 1_000_000;
+
+/// `%.{precision}f`: digits grouped by thousands.
+pub(super) fn format_fixed(number: f64, precision: u64) -> String {
+    if precision / 10 > READABLE_MAX {
+        return UNREADABLE.to_owned();
+    }
+    if !number.is_finite() {
+        return format_non_finite(number).to_owned();
+    }
+    // The formatter keeps the upper bound in 16 bits and the lower one in 8. A negative upper bound
+    // means that there is none, and then as few digits as name the number are written.
+    let digits_max = precision as u16 as i16;
+    let digits_min = usize::from(precision as u8);
+    let plain = match usize::try_from(digits_max) {
+        Ok(digits_max) => format!("{:.digits_max$}", number.abs()),
+        Err(_) => format_written_out(number.abs()),
+    };
+    let (whole, fraction) = plain.split_once('.').unwrap_or((&plain, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let mut text = String::from(if number < 0.0 { "-" } else { "" });
+    for (index, digit) in whole.char_indices() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if !fraction.is_empty() || digits_min > 0 {
+        text.push('.');
+        text.push_str(fraction);
+        text.extend(std::iter::repeat_n('0', digits_min.saturating_sub(fraction.len())));
+    }
+    text
+}
+
+/// `%{width}e`: seven digits and a raised exponent, on the right of a field.
+pub(super) fn format_scientific(number: f64, width: u64) -> String {
+    if width / 10 > READABLE_MAX {
+        return UNREADABLE.to_owned();
+    }
+    let text = if number.is_finite() {
+        format_raised_exponent(number)
+    } else {
+        format_non_finite(number).to_owned()
+    };
+    // The formatter keeps the width in 16 bits.
+    let padding = usize::from(width as u16).saturating_sub(text.chars().count());
+    " ".repeat(padding) + &text
+}
+
+fn format_raised_exponent(number: f64) -> String {
+    let plain = format!("{:.6e}", number.abs());
+    let (mantissa, exponent) = plain.split_once('e').unwrap_or((&plain, "0"));
+    let (minus, exponent) = match exponent.strip_prefix('-') {
+        Some(exponent) => ("⁻", exponent),
+        None => ("", exponent),
+    };
+    let sign = if number < 0.0 { "-" } else { "" };
+    let exponent: String = format!("{exponent:0>2}").chars().map(superscript).collect();
+    format!("{sign}{mantissa}×10{minus}{exponent}")
+}
+
+fn superscript(digit: char) -> char {
+    match digit {
+        '0' => '⁰',
+        '1' => '¹',
+        '2' => '²',
+        '3' => '³',
+        '4' => '⁴',
+        '5' => '⁵',
+        '6' => '⁶',
+        '7' => '⁷',
+        '8' => '⁸',
+        '9' => '⁹',
+        other => other,
+    }
+}
+
+fn format_non_finite(number: f64) -> &'static str {
+    if number.is_nan() {
+        "NaN"
+    } else if number > 0.0 {
+        "∞"
+    } else {
+        "-∞"
+    }
+}
+
+/// As few digits as name the number, without an exponent.
+pub(super) fn format_written_out(number: f64) -> String {
+    let text = format_double(number);
+    let Some((mantissa, exponent)) = text.split_once('e') else { return text };
+    let (sign, mantissa) = match mantissa.strip_prefix('-') {
+        Some(mantissa) => ("-", mantissa),
+        None => ("", mantissa),
+    };
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let digits = mantissa.replace('.', "");
+    let places = exponent.unsigned_abs() as usize;
+    if exponent < 0 {
+        return format!("{sign}0.{}{digits}", "0".repeat(places.saturating_sub(1)));
+    }
+    match digits.split_at_checked(places + 1) {
+        Some((whole, "")) => format!("{sign}{whole}"),
+        Some((whole, fraction)) => format!("{sign}{whole}.{fraction}"),
+        None => format!("{sign}{digits:0<width$}", width = places + 1),
+    }
+}

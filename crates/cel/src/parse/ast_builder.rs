@@ -1,0 +1,391 @@
+//! Builds the AST from the concrete syntax tree.
+//!
+//! Each node gets the offset that cel-go gives it, since type errors are reported there.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::ast::{Ast, AstNode, ExprKind, Literal, MapEntry, NodeId, StructField};
+use crate::compile_budget::CompileBudget;
+use crate::issues::IssueLocation;
+
+use super::node_arena::{self, NodeArena};
+use super::parse_issues::{ParseAborted, ParseIssues};
+use super::syntax_tree::{
+    FieldName, MessageField, SyntaxElement, SyntaxEntry, SyntaxId, SyntaxNode, SyntaxTree,
+};
+use super::token::{Token, TokenKind};
+use super::{DEPTH_MAX, RECURSION_MAX, literal, macros};
+
+/// Builds the AST. It must not be used if an issue is reported.
+pub(super) fn build_ast(
+    source: &str,
+    syntax_tree: &SyntaxTree,
+    root: SyntaxId,
+    issues: &mut ParseIssues,
+    budget: &mut CompileBudget,
+) -> Result<Ast, ParseAborted> {
+    let nodes = NodeArena::new(budget);
+    let mut builder =
+        AstBuilder { source, syntax_tree, issues, nodes, depth: 0, recursion_depth: 0 };
+    let root = builder.build_node(root)?;
+    Ok(builder.nodes.into_ast(root))
+}
+
+/// The offset of placeholder nodes, which occur only in an AST with issues.
+const NO_OFFSET: u32 = u32::MAX;
+
+/// Words that can not be identifiers.
+const RESERVED: [&str; 17] = [
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "namespace",
+    "package",
+    "return",
+    "var",
+    "void",
+    "while",
+];
+
+pub(super) struct AstBuilder<'s> {
+    source: &'s str,
+    syntax_tree: &'s SyntaxTree,
+    issues: &'s mut ParseIssues,
+    nodes: NodeArena<'s>,
+    /// The depth of the node that is being built.
+    depth: u32,
+    /// The depth that counts against cel-go's limit.
+    recursion_depth: u32,
+}
+
+impl<'s> AstBuilder<'s> {
+    fn build_node(&mut self, id: SyntaxId) -> Result<NodeId, ParseAborted> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(self.issues.report_limit(node_arena::depth_exceeded_message()));
+        }
+        let syntax = self.syntax_tree;
+        let node = match syntax.node(id) {
+            SyntaxNode::Missing => self.push_placeholder(),
+            SyntaxNode::MissingOperand(offset) => {
+                self.push(*offset, ExprKind::Literal(Literal::String(Arc::from("<<error>>"))))
+            }
+            SyntaxNode::Conditional { question, condition, then, otherwise } => self
+                .build_nested_node(|builder| {
+                    let args = builder.build_nodes(&[*condition, *then, *otherwise])?;
+                    builder.push_call(*question, "_?_:_", args)
+                }),
+            SyntaxNode::Logical { function, operands, operators } => {
+                let operands = self.build_nodes(operands)?;
+                self.balance_logical_run(function, &operands, operators)
+            }
+            SyntaxNode::Binary { function, operator, left, right } => {
+                self.build_nested_node(|builder| {
+                    let args = builder.build_nodes(&[*left, *right])?;
+                    builder.push_call(*operator, function, args)
+                })
+            }
+            // An even number of them cancels out.
+            SyntaxNode::Prefix { n_operators, operand, .. } if n_operators % 2 == 0 => {
+                self.build_node(*operand)
+            }
+            SyntaxNode::Prefix { function, first, operand, .. } => {
+                let operand = self.build_node(*operand)?;
+                self.push_call(*first, function, vec![operand])
+            }
+            SyntaxNode::Select { operand, dot, optional, field } => {
+                self.build_nested_node(|builder| {
+                    builder.build_select(*operand, *dot, *optional, *field)
+                })
+            }
+            SyntaxNode::MemberCall { operand, name, open, arguments } => {
+                self.build_nested_node(|builder| {
+                    let target = builder.build_node(*operand)?;
+                    let args = builder.build_nodes(arguments)?;
+                    builder.build_call_or_macro(
+                        *open,
+                        Some(target),
+                        name.source_text(builder.source),
+                        args,
+                    )
+                })
+            }
+            SyntaxNode::Index { operand, open, optional, index } => {
+                self.build_nested_node(|builder| {
+                    let args = builder.build_nodes(&[*operand, *index])?;
+                    builder.push_call(*open, if *optional { "_[?_]" } else { "_[_]" }, args)
+                })
+            }
+            SyntaxNode::Ident { leading_dot, name } => self.build_ident(*leading_dot, *name),
+            SyntaxNode::Call { leading_dot, name, open, arguments } => {
+                self.build_global_call(*leading_dot, *name, *open, arguments)
+            }
+            SyntaxNode::List { open, elements } => self.build_list_literal(*open, elements),
+            SyntaxNode::Map { open, entries } => self.build_map_literal(*open, entries),
+            SyntaxNode::Message { leading_dot, names, open, fields } => {
+                self.build_message_literal(*leading_dot, names, *open, fields)
+            }
+            SyntaxNode::Literal { sign, token } => self.build_literal(*sign, *token),
+        }?;
+        self.depth -= 1;
+        self.nodes.set_span(node, syntax.span(id));
+        Ok(node)
+    }
+
+    fn build_nodes(&mut self, ids: &[SyntaxId]) -> Result<Vec<NodeId>, ParseAborted> {
+        ids.iter().map(|id| self.build_node(*id)).collect()
+    }
+
+    /// Visits a node of a kind that cel-go limits the nesting of.
+    fn build_nested_node(
+        &mut self,
+        visit: impl FnOnce(&mut Self) -> Result<NodeId, ParseAborted>,
+    ) -> Result<NodeId, ParseAborted> {
+        self.recursion_depth += 1;
+        if self.recursion_depth > RECURSION_MAX {
+            return Err(self.issues.report_limit("max recursion depth exceeded".to_owned()));
+        }
+        let node = visit(self)?;
+        self.recursion_depth -= 1;
+        Ok(node)
+    }
+
+    /// Builds a balanced tree from a run of `&&` or `||` operators.
+    fn balance_logical_run(
+        &mut self,
+        function: &str,
+        operands: &[NodeId],
+        operators: &[u32],
+    ) -> Result<NodeId, ParseAborted> {
+        if let [operand] = operands {
+            return Ok(*operand);
+        }
+        let middle = operators.len() / 2;
+        let Some(offset) = operators.get(middle) else {
+            return self.push_placeholder();
+        };
+        let (left_operands, right_operands) = operands.split_at(middle + 1);
+        let left =
+            self.balance_logical_run(function, left_operands, operators.split_at(middle).0)?;
+        let right =
+            self.balance_logical_run(function, right_operands, operators.split_at(middle + 1).1)?;
+        self.push_call(*offset, function, vec![left, right])
+    }
+
+    fn build_select(
+        &mut self,
+        operand: SyntaxId,
+        dot: u32,
+        optional: bool,
+        field: FieldName,
+    ) -> Result<NodeId, ParseAborted> {
+        let operand = self.build_node(operand)?;
+        let name = self.field_name(field).unwrap_or_else(|message| {
+            self.issues.report_misuse(IssueLocation::Offset(field.offset), message);
+            Arc::default()
+        });
+        if optional {
+            let name = self.push(field.offset, ExprKind::Literal(Literal::String(name)))?;
+            self.push_call(dot, "_?._", vec![operand, name])
+        } else {
+            self.push(dot, ExprKind::Select { operand, field: name, test_only: false })
+        }
+    }
+
+    fn field_name(&self, field: FieldName) -> Result<Arc<str>, String> {
+        let Some(token) = field.name else {
+            return Err("unsupported ident kind".to_owned());
+        };
+        let text = token.source_text(self.source);
+        Ok(Arc::from(match token.kind {
+            TokenKind::EscapedIdentifier => text.trim_matches('`'),
+            _ => text,
+        }))
+    }
+
+    fn build_ident(
+        &mut self,
+        leading_dot: Option<u32>,
+        name: Token,
+    ) -> Result<NodeId, ParseAborted> {
+        match self.check_not_reserved(leading_dot, name) {
+            Some(ident) => self.push(name.offset, ExprKind::Ident(Arc::from(ident))),
+            None => {
+                self.push_placeholder_at(IssueLocation::Offset(leading_dot.unwrap_or(name.offset)))
+            }
+        }
+    }
+
+    fn build_global_call(
+        &mut self,
+        leading_dot: Option<u32>,
+        name: Token,
+        open: u32,
+        arguments: &[SyntaxId],
+    ) -> Result<NodeId, ParseAborted> {
+        match self.check_not_reserved(leading_dot, name) {
+            Some(function) => {
+                let args = self.build_nodes(arguments)?;
+                self.build_call_or_macro(open, None, &function, args)
+            }
+            None => {
+                self.push_placeholder_at(IssueLocation::Offset(leading_dot.unwrap_or(name.offset)))
+            }
+        }
+    }
+
+    /// A name with its leading dot, unless it is a reserved word, which is reported.
+    fn check_not_reserved(
+        &mut self,
+        leading_dot: Option<u32>,
+        name: Token,
+    ) -> Option<Cow<'s, str>> {
+        let text = name.source_text(self.source);
+        if RESERVED.contains(&text) {
+            let place = IssueLocation::Offset(leading_dot.unwrap_or(name.offset));
+            self.issues.report_misuse(place, format!("reserved identifier: {text}"));
+            return None;
+        }
+        match leading_dot {
+            Some(_) => Some(Cow::Owned(format!(".{text}"))),
+            None => Some(Cow::Borrowed(text)),
+        }
+    }
+
+    fn build_call_or_macro(
+        &mut self,
+        open: u32,
+        target: Option<NodeId>,
+        function: &str,
+        args: Vec<NodeId>,
+    ) -> Result<NodeId, ParseAborted> {
+        match macros::expand_macro(self, open, target, function, &args)? {
+            macros::MacroExpansion::Expanded(node) => Ok(node),
+            macros::MacroExpansion::NoMacro => {
+                self.push(open, ExprKind::Call { target, function: Arc::from(function), args })
+            }
+            macros::MacroExpansion::Misused { node, message } => {
+                let place = self.location_of(node);
+                self.issues.report_misuse(place, message);
+                self.push_placeholder_at(place)
+            }
+        }
+    }
+
+    fn build_list_literal(
+        &mut self,
+        open: u32,
+        elements: &[SyntaxElement],
+    ) -> Result<NodeId, ParseAborted> {
+        let optional = elements.iter().enumerate().filter(|(_, element)| element.optional);
+        let optional = optional.map(|(index, _)| index).collect();
+        let elements: Result<_, _> =
+            elements.iter().map(|element| self.build_node(element.value)).collect();
+        self.push(open, ExprKind::List { elements: elements?, optional })
+    }
+
+    fn build_map_literal(
+        &mut self,
+        open: u32,
+        entries: &[SyntaxEntry<SyntaxElement>],
+    ) -> Result<NodeId, ParseAborted> {
+        let mut built = Vec::with_capacity(entries.len());
+        for SyntaxEntry { key, colon_offset: colon, value } in entries {
+            let optional = key.optional;
+            let key = self.build_node(key.value)?;
+            let value = self.build_node(*value)?;
+            built.push(MapEntry { key, value, optional, offset: *colon });
+        }
+        self.push(open, ExprKind::Map { entries: built })
+    }
+
+    fn build_message_literal(
+        &mut self,
+        leading_dot: bool,
+        names: &[Token],
+        open: u32,
+        fields: &[SyntaxEntry<MessageField>],
+    ) -> Result<NodeId, ParseAborted> {
+        let mut name = String::new();
+        for (n, part) in names.iter().enumerate() {
+            if leading_dot || n > 0 {
+                name.push('.');
+            }
+            name.push_str(part.source_text(self.source));
+        }
+        let mut built = Vec::with_capacity(fields.len());
+        for SyntaxEntry { key, colon_offset: colon, value } in fields {
+            let missing = FieldName { offset: key.fields_start, name: None };
+            match self.field_name(key.name.unwrap_or(missing)) {
+                Ok(name) => {
+                    let value = self.build_node(*value)?;
+                    let optional = key.optional;
+                    built.push(StructField { name, value, optional, offset: *colon });
+                }
+                Err(message) => {
+                    self.issues.report_misuse(IssueLocation::Offset(key.fields_start), message);
+                }
+            }
+        }
+        self.push(open, ExprKind::Struct { name: Arc::from(name), fields: built })
+    }
+
+    fn build_literal(&mut self, sign: Option<Token>, token: Token) -> Result<NodeId, ParseAborted> {
+        let offset = sign.map_or(token.offset, |sign| sign.offset);
+        match literal::parse_literal(token.kind, sign.is_some(), token.source_text(self.source)) {
+            Ok(value) => self.push(offset, ExprKind::Literal(value)),
+            Err(message) => {
+                self.issues.report_misuse(IssueLocation::Offset(offset), message.to_owned());
+                self.push_placeholder_at(IssueLocation::Offset(offset))
+            }
+        }
+    }
+
+    /// Adds a placeholder for a missing or invalid node; the issue is already reported.
+    fn push_placeholder(&mut self) -> Result<NodeId, ParseAborted> {
+        self.push_placeholder_at(IssueLocation::Nothing)
+    }
+
+    fn push_placeholder_at(&mut self, place: IssueLocation) -> Result<NodeId, ParseAborted> {
+        let offset = match place {
+            IssueLocation::Offset(offset) => offset,
+            IssueLocation::Nothing | IssueLocation::Whole => NO_OFFSET,
+        };
+        self.push(offset, ExprKind::Literal(Literal::Null))
+    }
+
+    fn location_of(&self, node: NodeId) -> IssueLocation {
+        match self.find_node(node) {
+            Some(AstNode { offset: NO_OFFSET, .. }) | None => IssueLocation::Nothing,
+            Some(AstNode { offset, .. }) => IssueLocation::Offset(*offset),
+        }
+    }
+
+    pub(super) fn find_node(&self, id: NodeId) -> Option<&AstNode> {
+        self.nodes.get(id)
+    }
+
+    pub(super) fn push_call(
+        &mut self,
+        offset: u32,
+        function: &str,
+        args: Vec<NodeId>,
+    ) -> Result<NodeId, ParseAborted> {
+        self.push(offset, ExprKind::Call { target: None, function: Arc::from(function), args })
+    }
+
+    /// Adds a node whose children are there already.
+    pub(super) fn push(&mut self, offset: u32, kind: ExprKind) -> Result<NodeId, ParseAborted> {
+        let pushed = self.nodes.push(AstNode { kind, offset, span: None });
+        pushed.map_err(|message| self.issues.report_limit(message))
+    }
+}

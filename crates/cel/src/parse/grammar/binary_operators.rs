@@ -1,0 +1,268 @@
+//! Binary operators and prefixes.
+
+use super::token_sets::{AFTER_OPERAND, EXPRESSION, PRIMARY};
+use super::{Parser, no_viable_alternative_fault};
+use crate::parse::error_recovery::{GrammarSite, ParseFault};
+use crate::parse::parse_issues::ParseAborted;
+use crate::parse::syntax_tree::{SyntaxId, SyntaxNode};
+use crate::parse::token::{Token, TokenKind as T, TokenSet};
+
+impl Parser<'_> {
+    /// `conditionalOr`, `conditionalAnd`, `relation` and `calc`: operands and binary operators.
+    ///
+    /// While an operand is read, each level of precedence has at most one operator that waits for
+    /// it. Those that bind at least as tightly as the operator after the operand get it; then that
+    /// operator waits.
+    pub(super) fn parse_binary_operators(
+        &mut self,
+        follow_sets: TokenSet,
+    ) -> Result<SyntaxId, ParseAborted> {
+        self.input.enter_rule(follow_sets);
+        self.input.enter_rule(AFTER_OPERAND);
+        let mut factor: Option<PendingOperator> = None;
+        let mut term: Option<PendingOperator> = None;
+        let mut relation_depth: Option<PendingOperator> = None;
+        let mut and = LogicalRun::new("_&&_");
+        let mut or = LogicalRun::new("_||_");
+        let result = loop {
+            let start = self.input.current_token()?.start;
+            let n_relations = 1 + u32::from(relation_depth.is_some());
+            let n_arithmetics = 1 + u32::from(term.is_some()) + u32::from(factor.is_some());
+            let operand = self.parse_operand(n_relations, n_arithmetics)?;
+
+            let next = self.input.current_token()?;
+            let operand =
+                self.combine_operands(factor.take(), ParsedOperand { start, node: operand });
+            if let Some(function) = factor_operator_function(next.kind) {
+                factor = Some(self.make_pending_operator(function, operand)?);
+                continue;
+            }
+            let operand = self.combine_operands(term.take(), operand);
+            if let Some(function) = term_operator_function(next.kind) {
+                term = Some(self.make_pending_operator(function, operand)?);
+                continue;
+            }
+            let operand = self.combine_operands(relation_depth.take(), operand);
+            if let Some(function) = relation_operator_function(next.kind) {
+                relation_depth = Some(self.make_pending_operator(function, operand)?);
+                continue;
+            }
+            if next.kind == T::LogicalAnd {
+                and.push(operand, self.input.take_token()?.offset);
+                continue;
+            }
+            let operand = self.finish_logical_run(&mut and, operand);
+            if next.kind == T::LogicalOr {
+                or.push(operand, self.input.take_token()?.offset);
+                continue;
+            }
+            break self.finish_logical_run(&mut or, operand).node;
+        };
+        self.input.leave_rule();
+        self.input.leave_rule();
+        Ok(result)
+    }
+
+    /// One operand, with the calls of `relation` and `calc` counted that lead to it.
+    fn parse_operand(
+        &mut self,
+        n_relations: u32,
+        n_arithmetics: u32,
+    ) -> Result<SyntaxId, ParseAborted> {
+        self.input.current_token()?;
+        self.depth.relation_depth += n_relations;
+        self.depth.arithmetic_depth += n_arithmetics;
+        self.check_rule_depth()?;
+        let operand = self.parse_unary()?;
+        self.depth.relation_depth -= n_relations;
+        self.depth.arithmetic_depth -= n_arithmetics;
+        Ok(operand)
+    }
+
+    fn make_pending_operator(
+        &mut self,
+        function: &'static str,
+        left_operand: ParsedOperand,
+    ) -> Result<PendingOperator, ParseAborted> {
+        let operator = self.input.take_token()?.offset;
+        Ok(PendingOperator { function, operator, left_operand })
+    }
+
+    fn combine_operands(
+        &mut self,
+        waiting: Option<PendingOperator>,
+        right: ParsedOperand,
+    ) -> ParsedOperand {
+        let Some(PendingOperator {
+            function,
+            operator,
+            left_operand: ParsedOperand { start, node: left },
+        }) = waiting
+        else {
+            return right;
+        };
+        let right = right.node;
+        let node = self.push(start, SyntaxNode::Binary { function, operator, left, right });
+        ParsedOperand { start, node }
+    }
+
+    /// Makes a node of a chain and its last operand, and begins another chain.
+    fn finish_logical_run(&mut self, chain: &mut LogicalRun, last: ParsedOperand) -> ParsedOperand {
+        let Some(start) = chain.start.take() else {
+            return last;
+        };
+        chain.operands.push(last.node);
+        let operands = std::mem::take(&mut chain.operands);
+        let operators = std::mem::take(&mut chain.operators);
+        let function = chain.function;
+        let node = self.push(start, SyntaxNode::Logical { function, operands, operators });
+        ParsedOperand { start, node }
+    }
+
+    /// `member | '!'+ member | '-'+ member`.
+    fn parse_unary(&mut self) -> Result<SyntaxId, ParseAborted> {
+        let Token { offset, start, .. } = self.input.current_token()?;
+        let mut result = None;
+        let outcome = self.parse_unary_alternatives(&mut result);
+        self.input.finish_rule(outcome)?;
+        Ok(result.unwrap_or_else(|| self.push(start, SyntaxNode::MissingOperand(offset))))
+    }
+
+    fn parse_unary_alternatives(
+        &mut self,
+        result: &mut Option<SyntaxId>,
+    ) -> Result<(), ParseFault> {
+        self.input.sync_to_expected(GrammarSite::UnaryStart, EXPRESSION)?;
+        let first = self.input.current_token()?;
+        let mut last = first;
+        if first.kind == T::Minus {
+            last = self.input.peek(1)?;
+        }
+        match (first.kind, last.kind) {
+            (T::Exclamation, _) => *result = Some(self.parse_logical_not()?),
+            // The sign of a number belongs to the number.
+            (T::Minus, T::Int | T::Float) => *result = Some(self.parse_member()?),
+            (T::Minus, kind) if PRIMARY.contains(kind) => return self.parse_negation(result),
+            (T::Minus, _) => {
+                return Err(no_viable_alternative_fault(GrammarSite::UnaryStart, first, last));
+            }
+            (kind, _) if PRIMARY.contains(kind) => *result = Some(self.parse_member()?),
+            _ => return Err(no_viable_alternative_fault(GrammarSite::UnaryStart, first, last)),
+        }
+        Ok(())
+    }
+
+    fn parse_logical_not(&mut self) -> Result<SyntaxId, ParseAborted> {
+        let Token { offset: first, start, .. } = self.input.current_token()?;
+        let mut n_operators = 0;
+        while n_operators == 0 || self.input.current_kind()? == T::Exclamation {
+            self.input.take_token()?;
+            n_operators += 1;
+            self.input.sync_loop(EXPRESSION)?;
+        }
+        let operand = self.parse_member()?;
+        Ok(self.push(start, SyntaxNode::Prefix { function: "!_", n_operators, first, operand }))
+    }
+
+    fn parse_negation(&mut self, result: &mut Option<SyntaxId>) -> Result<(), ParseFault> {
+        let Token { offset: first, start, .. } = self.input.current_token()?;
+        let mut n_operators = 0;
+        let outcome = self.parse_minuses(&mut n_operators);
+        let operand = match outcome {
+            Ok(()) => self.parse_member()?,
+            Err(_) => SyntaxId::MISSING,
+        };
+        let negation = SyntaxNode::Prefix { function: "-_", n_operators, first, operand };
+        *result = Some(self.push(start, negation));
+        outcome
+    }
+
+    /// All minuses, the last one too: only if there is no other does it belong to a number.
+    fn parse_minuses(&mut self, n_operators: &mut usize) -> Result<(), ParseFault> {
+        loop {
+            self.input.take_token()?;
+            *n_operators += 1;
+            self.input.sync_loop(PRIMARY)?;
+            let first = self.input.current_token()?;
+            if first.kind == T::Minus {
+                let second = self.input.peek(1)?;
+                if !PRIMARY.contains(second.kind) {
+                    return Err(no_viable_alternative_fault(
+                        GrammarSite::NegationLoop,
+                        first,
+                        second,
+                    ));
+                }
+            } else if PRIMARY.contains(first.kind) {
+                return Ok(());
+            } else {
+                return Err(no_viable_alternative_fault(GrammarSite::NegationLoop, first, first));
+            }
+        }
+    }
+}
+
+/// An operand, and where it begins with the parentheses around it.
+#[derive(Clone, Copy)]
+struct ParsedOperand {
+    start: u32,
+    node: SyntaxId,
+}
+
+/// An operator that waits for its right operand.
+struct PendingOperator {
+    function: &'static str,
+    operator: u32,
+    left_operand: ParsedOperand,
+}
+
+/// The operands of a run of `&&` or `||` so far, and the operator after each.
+struct LogicalRun {
+    function: &'static str,
+    /// The start of the first operand; `None` if there is no operand yet.
+    start: Option<u32>,
+    operands: Vec<SyntaxId>,
+    operators: Vec<u32>,
+}
+
+impl LogicalRun {
+    fn new(function: &'static str) -> Self {
+        Self { function, start: None, operands: Vec::new(), operators: Vec::new() }
+    }
+
+    fn push(&mut self, operand: ParsedOperand, operator: u32) {
+        self.start.get_or_insert(operand.start);
+        self.operands.push(operand.node);
+        self.operators.push(operator);
+    }
+}
+
+fn factor_operator_function(kind: T) -> Option<&'static str> {
+    match kind {
+        T::Star => Some("_*_"),
+        T::Slash => Some("_/_"),
+        T::Percent => Some("_%_"),
+        _ => None,
+    }
+}
+
+fn term_operator_function(kind: T) -> Option<&'static str> {
+    match kind {
+        T::Plus => Some("_+_"),
+        T::Minus => Some("_-_"),
+        _ => None,
+    }
+}
+
+fn relation_operator_function(kind: T) -> Option<&'static str> {
+    match kind {
+        T::Equals => Some("_==_"),
+        T::NotEquals => Some("_!=_"),
+        T::In => Some("@in"),
+        T::Less => Some("_<_"),
+        T::LessEquals => Some("_<=_"),
+        T::GreaterEquals => Some("_>=_"),
+        T::Greater => Some("_>_"),
+        _ => None,
+    }
+}

@@ -1,0 +1,179 @@
+//! Lists, maps and messages.
+
+use super::Parser;
+use super::token_sets::{
+    AFTER_ITEM, BRACE_END, COLON, EXPRESSION, LIST_END, OPTIONAL_EXPRESSION, OPTIONAL_FIELD,
+};
+use crate::parse::error_recovery::{GrammarSite, ParseFault};
+use crate::parse::parse_issues::ParseAborted;
+use crate::parse::syntax_tree::{MessageField, SyntaxElement, SyntaxEntry, SyntaxId, SyntaxNode};
+use crate::parse::token::{TokenKind as T, TokenSet};
+
+impl Parser<'_> {
+    pub(super) fn parse_list(&mut self, result: &mut SyntaxId) -> Result<(), ParseFault> {
+        let open = self.input.take_token()?;
+        let mut elements = Vec::new();
+        let outcome = self.parse_list_elements(&mut elements);
+        *result = self.push(open.start, SyntaxNode::List { open: open.offset, elements });
+        outcome
+    }
+
+    fn parse_list_elements(&mut self, elements: &mut Vec<SyntaxElement>) -> Result<(), ParseFault> {
+        self.input
+            .sync_to_expected(GrammarSite::ListElements, OPTIONAL_EXPRESSION.union(LIST_END))?;
+        if OPTIONAL_EXPRESSION.contains(self.input.current_kind()?) {
+            self.input.enter_rule(LIST_END);
+            elements.push(self.parse_optional_expression(AFTER_ITEM)?);
+            while self.take_separating_comma(OPTIONAL_EXPRESSION)? {
+                elements.push(self.parse_optional_expression(AFTER_ITEM)?);
+            }
+            self.input.leave_rule();
+        }
+        self.parse_closing_token(GrammarSite::ListComma, GrammarSite::ListClose, T::RightBracket)
+    }
+
+    pub(super) fn parse_map(&mut self, result: &mut SyntaxId) -> Result<(), ParseFault> {
+        let open = self.input.take_token()?;
+        let mut entries = Vec::new();
+        let outcome = self.parse_map_body(&mut entries);
+        *result = self.push(open.start, SyntaxNode::Map { open: open.offset, entries });
+        outcome
+    }
+
+    fn parse_map_body(
+        &mut self,
+        entries: &mut Vec<SyntaxEntry<SyntaxElement>>,
+    ) -> Result<(), ParseFault> {
+        self.input
+            .sync_to_expected(GrammarSite::MapEntries, OPTIONAL_EXPRESSION.union(BRACE_END))?;
+        if OPTIONAL_EXPRESSION.contains(self.input.current_kind()?) {
+            self.input.enter_rule(BRACE_END);
+            let outcome = self.parse_map_entries(entries);
+            self.input.finish_rule(outcome)?;
+            self.input.leave_rule();
+        }
+        self.parse_closing_token(GrammarSite::MapComma, GrammarSite::MapClose, T::RightBrace)
+    }
+
+    fn parse_map_entries(
+        &mut self,
+        entries: &mut Vec<SyntaxEntry<SyntaxElement>>,
+    ) -> Result<(), ParseFault> {
+        let mut site = GrammarSite::FirstEntryColon;
+        loop {
+            let key = self.parse_optional_expression(COLON)?;
+            let colon = self.input.expect_token(site, T::Colon, EXPRESSION)?.offset;
+            let value = self.parse_expression(AFTER_ITEM)?;
+            entries.push(SyntaxEntry { key, colon_offset: colon, value });
+            if !self.take_separating_comma(OPTIONAL_EXPRESSION)? {
+                return Ok(());
+            }
+            site = GrammarSite::EntryColon;
+        }
+    }
+
+    pub(super) fn parse_message(&mut self, result: &mut SyntaxId) -> Result<(), ParseFault> {
+        let start = self.input.current_token()?.start;
+        let leading_dot = self.input.take_token_if(T::Dot)?.is_some();
+        let mut names = vec![self.input.take_token()?];
+        while self.input.take_token_if(T::Dot)?.is_some() {
+            names.push(self.input.take_token()?);
+        }
+        let open = self.input.take_token()?.offset;
+        let mut fields = Vec::new();
+        let outcome = self.parse_message_body(&mut fields);
+        *result = self.push(start, SyntaxNode::Message { leading_dot, names, open, fields });
+        outcome
+    }
+
+    fn parse_message_body(
+        &mut self,
+        fields: &mut Vec<SyntaxEntry<MessageField>>,
+    ) -> Result<(), ParseFault> {
+        self.input.sync_to_expected(GrammarSite::MessageFields, OPTIONAL_FIELD.union(BRACE_END))?;
+        if OPTIONAL_FIELD.contains(self.input.current_kind()?) {
+            self.input.enter_rule(BRACE_END);
+            let outcome = self.parse_message_fields(fields);
+            self.input.finish_rule(outcome)?;
+            self.input.leave_rule();
+        }
+        self.parse_closing_token(
+            GrammarSite::MessageComma,
+            GrammarSite::MessageClose,
+            T::RightBrace,
+        )
+    }
+
+    fn parse_message_fields(
+        &mut self,
+        fields: &mut Vec<SyntaxEntry<MessageField>>,
+    ) -> Result<(), ParseFault> {
+        let fields_start = self.input.current_token()?.offset;
+        let mut site = GrammarSite::FirstFieldColon;
+        loop {
+            let key = self.parse_message_field(fields_start)?;
+            let colon = self.input.expect_token(site, T::Colon, EXPRESSION)?.offset;
+            let value = self.parse_expression(AFTER_ITEM)?;
+            fields.push(SyntaxEntry { key, colon_offset: colon, value });
+            if !self.take_separating_comma(OPTIONAL_FIELD)? {
+                return Ok(());
+            }
+            site = GrammarSite::FieldColon;
+        }
+    }
+
+    /// `'?'? escapeIdent`.
+    fn parse_message_field(&mut self, fields_start: u32) -> Result<MessageField, ParseAborted> {
+        self.input.enter_rule(COLON);
+        let mut field = MessageField { optional: false, name: None, fields_start };
+        let outcome = self.input.sync_to_expected(GrammarSite::OptionalField, OPTIONAL_FIELD);
+        if outcome.is_ok() {
+            field.optional = self.input.take_token_if(T::Question)?.is_some();
+            field.name = Some(self.parse_field_name(TokenSet::RULE_END)?);
+        }
+        self.input.finish_rule(outcome)?;
+        self.input.leave_rule();
+        Ok(field)
+    }
+
+    /// `'?'? expr`.
+    fn parse_optional_expression(
+        &mut self,
+        follow_sets: TokenSet,
+    ) -> Result<SyntaxElement, ParseAborted> {
+        self.input.enter_rule(follow_sets);
+        let mut element = SyntaxElement { optional: false, value: SyntaxId::MISSING };
+        let outcome =
+            self.input.sync_to_expected(GrammarSite::OptionalExpression, OPTIONAL_EXPRESSION);
+        if outcome.is_ok() {
+            element.optional = self.input.take_token_if(T::Question)?.is_some();
+            element.value = self.parse_expression(TokenSet::RULE_END)?;
+        }
+        self.input.finish_rule(outcome)?;
+        self.input.leave_rule();
+        Ok(element)
+    }
+
+    /// Takes a comma that separates items. One that ends the last item is left alone.
+    fn take_separating_comma(&mut self, items: TokenSet) -> Result<bool, ParseAborted> {
+        let separates =
+            self.input.current_kind()? == T::Comma && items.contains(self.input.peek(1)?.kind);
+        if separates {
+            self.input.take_token()?;
+        }
+        Ok(separates)
+    }
+
+    /// `','?` and the closing bracket or brace.
+    fn parse_closing_token(
+        &mut self,
+        comma: GrammarSite,
+        close: GrammarSite,
+        kind: T,
+    ) -> Result<(), ParseFault> {
+        self.input.sync_to_expected(comma, TokenSet::from_kinds(&[T::Comma, kind]))?;
+        self.input.take_token_if(T::Comma)?;
+        self.input.expect_token(close, kind, TokenSet::RULE_END)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,128 @@
+//! Selections, calls and indices.
+
+use super::token_sets::{AFTER_ITEM, AFTER_PRIMARY, EXPRESSION, FIELD_NAME, OPTIONAL_EXPRESSION};
+use super::{Parser, no_viable_alternative_fault};
+use crate::parse::error_recovery::{GrammarSite, ParseFault};
+use crate::parse::parse_issues::ParseAborted;
+use crate::parse::syntax_tree::{FieldName, SyntaxElement, SyntaxId, SyntaxNode};
+use crate::parse::token::{TokenKind as T, TokenSet};
+
+impl Parser<'_> {
+    /// `primary` and any number of selections, calls and indices.
+    pub(super) fn parse_member(&mut self) -> Result<SyntaxId, ParseAborted> {
+        let start = self.input.current_token()?.start;
+        let mut result = self.parse_primary()?;
+        loop {
+            let outcome = match self.input.current_kind()? {
+                T::Dot => self.parse_dot_suffix(start, &mut result),
+                T::LeftBracket => self.parse_index(start, &mut result),
+                _ => return Ok(result),
+            };
+            let failed = outcome.is_err();
+            self.input.finish_rule(outcome)?;
+            if failed {
+                return Ok(result);
+            }
+        }
+    }
+
+    fn parse_dot_suffix(&mut self, start: u32, result: &mut SyntaxId) -> Result<(), ParseFault> {
+        let dot = self.input.current_token()?;
+        let after = self.input.peek(1)?;
+        match after.kind {
+            T::Identifier if self.input.peek(2)?.kind == T::LeftParen => {
+                self.parse_member_call(start, result)
+            }
+            T::Identifier | T::EscapedIdentifier | T::Question => {
+                Ok(self.parse_select(start, result)?)
+            }
+            _ => Err(no_viable_alternative_fault(GrammarSite::MemberSuffix, dot, after)),
+        }
+    }
+
+    fn parse_select(&mut self, start: u32, result: &mut SyntaxId) -> Result<(), ParseAborted> {
+        let operand = *result;
+        let dot = self.input.take_token()?.offset;
+        let optional = self.input.take_token_if(T::Question)?.is_some();
+        let field = self.parse_field_name(AFTER_PRIMARY)?;
+        *result = self.push(start, SyntaxNode::Select { operand, dot, optional, field });
+        Ok(())
+    }
+
+    fn parse_member_call(&mut self, start: u32, result: &mut SyntaxId) -> Result<(), ParseFault> {
+        let operand = *result;
+        self.input.take_token()?;
+        let name = self.input.take_token()?;
+        let open = self.input.take_token()?.offset;
+        let mut arguments = Vec::new();
+        let outcome =
+            self.parse_arguments(GrammarSite::MemberArguments, &mut arguments).and_then(|()| {
+                self.input.expect_token(
+                    GrammarSite::MemberArgumentsClose,
+                    T::RightParen,
+                    AFTER_PRIMARY,
+                )
+            });
+        *result = self.push(start, SyntaxNode::MemberCall { operand, name, open, arguments });
+        outcome.map(|_| ())
+    }
+
+    fn parse_index(&mut self, start: u32, result: &mut SyntaxId) -> Result<(), ParseFault> {
+        let operand = *result;
+        let open = self.input.take_token()?.offset;
+        let mut element = SyntaxElement { optional: false, value: SyntaxId::MISSING };
+        let outcome = self.parse_index_expression(&mut element);
+        let SyntaxElement { optional, value: index } = element;
+        *result = self.push(start, SyntaxNode::Index { operand, open, optional, index });
+        outcome
+    }
+
+    fn parse_index_expression(&mut self, element: &mut SyntaxElement) -> Result<(), ParseFault> {
+        self.input.sync_to_expected(GrammarSite::Index, OPTIONAL_EXPRESSION)?;
+        element.optional = self.input.take_token_if(T::Question)?.is_some();
+        element.value = self.parse_expression(TokenSet::from_kinds(&[T::RightBracket]))?;
+        self.input.expect_token(GrammarSite::IndexClose, T::RightBracket, AFTER_PRIMARY)?;
+        Ok(())
+    }
+
+    /// `expr (',' expr)*`, or nothing.
+    pub(super) fn parse_arguments(
+        &mut self,
+        site: GrammarSite,
+        arguments: &mut Vec<SyntaxId>,
+    ) -> Result<(), ParseFault> {
+        let close = TokenSet::from_kinds(&[T::RightParen]);
+        self.input.sync_to_expected(site, EXPRESSION.union(close))?;
+        if !EXPRESSION.contains(self.input.current_kind()?) {
+            return Ok(());
+        }
+        self.input.enter_rule(close);
+        arguments.push(self.parse_expression(AFTER_ITEM)?);
+        while self.input.take_token_if(T::Comma)?.is_some() {
+            arguments.push(self.parse_expression(AFTER_ITEM)?);
+        }
+        self.input.leave_rule();
+        Ok(())
+    }
+
+    /// `IDENTIFIER | ESC_IDENTIFIER`.
+    pub(super) fn parse_field_name(
+        &mut self,
+        follow_sets: TokenSet,
+    ) -> Result<FieldName, ParseAborted> {
+        self.input.enter_rule(follow_sets);
+        let mut field = FieldName { offset: self.input.current_token()?.offset, name: None };
+        let mut outcome = self.input.sync_to_expected(GrammarSite::FieldName, FIELD_NAME);
+        if outcome.is_ok() {
+            let token = self.input.current_token()?;
+            if FIELD_NAME.contains(token.kind) {
+                field.name = Some(self.input.take_token()?);
+            } else {
+                outcome = Err(no_viable_alternative_fault(GrammarSite::FieldName, token, token));
+            }
+        }
+        self.input.finish_rule(outcome)?;
+        self.input.leave_rule();
+        Ok(field)
+    }
+}

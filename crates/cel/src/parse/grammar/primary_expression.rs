@@ -1,0 +1,114 @@
+//! Names, calls, parentheses and literals.
+
+use super::token_sets::{AFTER_PRIMARY, PRIMARY};
+use super::{Parser, no_viable_alternative_fault};
+use crate::parse::error_recovery::{GrammarSite, ParseFault};
+use crate::parse::parse_issues::ParseAborted;
+use crate::parse::syntax_tree::{SyntaxId, SyntaxNode};
+use crate::parse::token::{Token, TokenKind as T, TokenSet};
+
+impl Parser<'_> {
+    /// Names, calls, parentheses, lists, maps, messages and literals.
+    pub(super) fn parse_primary(&mut self) -> Result<SyntaxId, ParseAborted> {
+        self.input.enter_rule(AFTER_PRIMARY);
+        let mut result = SyntaxId::MISSING;
+        let outcome = self.parse_primary_alternatives(&mut result);
+        self.input.finish_rule(outcome)?;
+        self.input.leave_rule();
+        Ok(result)
+    }
+
+    fn parse_primary_alternatives(&mut self, result: &mut SyntaxId) -> Result<(), ParseFault> {
+        self.input.sync_to_expected(GrammarSite::Primary, PRIMARY)?;
+        let first = self.input.current_token()?;
+        match first.kind {
+            T::LeftParen => self.parse_parenthesized(result),
+            T::LeftBracket => self.parse_list(result),
+            T::LeftBrace => self.parse_map(result),
+            T::Identifier | T::Dot => match self.predict_name(first)? {
+                NamePrediction::Ident => Ok(self.parse_ident(result)?),
+                NamePrediction::Call => self.parse_global_call(result),
+                NamePrediction::Message => self.parse_message(result),
+            },
+            kind if PRIMARY.contains(kind) => Ok(self.parse_literal_token(result)?),
+            _ => Err(no_viable_alternative_fault(GrammarSite::Primary, first, first)),
+        }
+    }
+
+    /// Looks past a name to what it is the name of.
+    fn predict_name(&mut self, first: Token) -> Result<NamePrediction, ParseFault> {
+        let mut ahead = usize::from(first.kind == T::Dot);
+        let name = self.input.peek(ahead)?;
+        if name.kind != T::Identifier {
+            return Err(no_viable_alternative_fault(GrammarSite::Primary, first, name));
+        }
+        if self.input.peek(ahead + 1)?.kind == T::LeftParen {
+            return Ok(NamePrediction::Call);
+        }
+        while self.input.peek(ahead + 1)?.kind == T::Dot
+            && self.input.peek(ahead + 2)?.kind == T::Identifier
+        {
+            ahead += 2;
+        }
+        match self.input.peek(ahead + 1)?.kind {
+            T::LeftBrace => Ok(NamePrediction::Message),
+            _ => Ok(NamePrediction::Ident),
+        }
+    }
+
+    fn parse_ident(&mut self, result: &mut SyntaxId) -> Result<(), ParseAborted> {
+        let start = self.input.current_token()?.start;
+        let leading_dot = self.input.take_token_if(T::Dot)?.map(|dot| dot.offset);
+        let name = self.input.take_token()?;
+        *result = self.push(start, SyntaxNode::Ident { leading_dot, name });
+        Ok(())
+    }
+
+    fn parse_global_call(&mut self, result: &mut SyntaxId) -> Result<(), ParseFault> {
+        let start = self.input.current_token()?.start;
+        let leading_dot = self.input.take_token_if(T::Dot)?.map(|dot| dot.offset);
+        let name = self.input.take_token()?;
+        let open = self.input.take_token()?.offset;
+        let mut arguments = Vec::new();
+        let outcome =
+            self.parse_arguments(GrammarSite::CallArguments, &mut arguments).and_then(|()| {
+                self.input.expect_token(
+                    GrammarSite::CallArgumentsClose,
+                    T::RightParen,
+                    TokenSet::RULE_END,
+                )
+            });
+        *result = self.push(start, SyntaxNode::Call { leading_dot, name, open, arguments });
+        outcome.map(|_| ())
+    }
+
+    fn parse_parenthesized(&mut self, result: &mut SyntaxId) -> Result<(), ParseFault> {
+        self.input.take_token()?;
+        *result = self.parse_expression(TokenSet::from_kinds(&[T::RightParen]))?;
+        self.input.expect_token(GrammarSite::NestedClose, T::RightParen, TokenSet::RULE_END)?;
+        Ok(())
+    }
+
+    fn parse_literal_token(&mut self, result: &mut SyntaxId) -> Result<(), ParseAborted> {
+        let first = self.input.current_token()?;
+        let mut sign = None;
+        if first.kind == T::Minus {
+            let second = self.input.peek(1)?;
+            if !matches!(second.kind, T::Int | T::Float) {
+                let fault = no_viable_alternative_fault(GrammarSite::Literal, first, second);
+                return self.input.finish_rule(Err(fault));
+            }
+            sign = Some(self.input.take_token()?);
+        }
+        let token = self.input.take_token()?;
+        *result = self.push(first.start, SyntaxNode::Literal { sign, token });
+        Ok(())
+    }
+}
+
+/// The construct that begins with a name, as the lookahead predicts it.
+enum NamePrediction {
+    Ident,
+    Call,
+    Message,
+}

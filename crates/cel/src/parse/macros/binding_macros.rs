@@ -1,0 +1,116 @@
+//! Macros that give a value a name.
+
+use std::sync::Arc;
+
+use crate::ast::{Comprehension, ExprKind, Literal, NodeId};
+
+use super::{ExpansionError, MacroExpander, misuse_error};
+use crate::parse::parse_issues::ParseAborted;
+
+/// The name of the list while it is sorted.
+const SORT_BY_INPUT: &str = "@__sortBy_input__";
+
+impl MacroExpander<'_, '_> {
+    /// `target.optMap(x, value)`: the value if the target has one, as an optional.
+    pub(super) fn expand_opt_map(
+        &mut self,
+        target: NodeId,
+        first_variable: NodeId,
+        value: NodeId,
+    ) -> Result<NodeId, ExpansionError> {
+        let bound = self.bind_optional_value(target, first_variable, value, "optMap")?;
+        let present = self.push_global_call("optional.of", vec![bound])?;
+        Ok(self.branch_if_present(target, present)?)
+    }
+
+    /// `target.optFlatMap(x, value)`: the value, itself an optional, if the target has one.
+    pub(super) fn expand_opt_flat_map(
+        &mut self,
+        target: NodeId,
+        first_variable: NodeId,
+        value: NodeId,
+    ) -> Result<NodeId, ExpansionError> {
+        let present = self.bind_optional_value(target, first_variable, value, "optFlatMap")?;
+        Ok(self.branch_if_present(target, present)?)
+    }
+
+    fn bind_optional_value(
+        &mut self,
+        target: NodeId,
+        first_variable: NodeId,
+        body: NodeId,
+        function: &str,
+    ) -> Result<NodeId, ExpansionError> {
+        let Some(name) = self.ident_name(first_variable) else {
+            let message = format!("{function}() variable name must be a simple identifier");
+            return Err(misuse_error(first_variable, &message));
+        };
+        let copy = self.copy_tree(target)?;
+        let value = self.push_member_call(copy, "value", Vec::new())?;
+        Ok(self.bind_variable(name, value, body)?)
+    }
+
+    /// `target.hasValue() ? present : optional.none()`.
+    fn branch_if_present(
+        &mut self,
+        target: NodeId,
+        present: NodeId,
+    ) -> Result<NodeId, ParseAborted> {
+        let condition = self.push_member_call(target, "hasValue", Vec::new())?;
+        let absent = self.push_global_call("optional.none", Vec::new())?;
+        self.push_global_call("_?_:_", vec![condition, present, absent])
+    }
+
+    /// `target.sortBy(x, key)`: the list in the order of the keys of its elements.
+    pub(super) fn expand_sort_by(
+        &mut self,
+        target: NodeId,
+        first_variable: NodeId,
+        key: NodeId,
+    ) -> Result<NodeId, ExpansionError> {
+        match self.node_kind(target) {
+            Some(
+                ExprKind::List { .. }
+                | ExprKind::Select { .. }
+                | ExprKind::Ident(_)
+                | ExprKind::Comprehension(_)
+                | ExprKind::Call { .. },
+            ) => {}
+            _ => {
+                return Err(misuse_error(
+                    target,
+                    "sortBy can only be applied to a list, identifier, comprehension, call or \
+                     select expression",
+                ));
+            }
+        }
+        let range = self.push_ident(SORT_BY_INPUT)?;
+        let keys = self.expand_map(range, first_variable, None, key)?;
+        let list = self.push_ident(SORT_BY_INPUT)?;
+        let sorted = self.push_member_call(list, "@sortByAssociatedKeys", vec![keys])?;
+        Ok(self.bind_variable(Arc::from(SORT_BY_INPUT), target, sorted)?)
+    }
+
+    /// A variable that has a value in `body` and is not visible elsewhere: the accumulator of a
+    /// fold over nothing.
+    fn bind_variable(
+        &mut self,
+        name: Arc<str>,
+        value: NodeId,
+        body: NodeId,
+    ) -> Result<NodeId, ParseAborted> {
+        let iter_range = self.push_list(Vec::new())?;
+        let loop_condition = self.push_literal(Literal::Bool(false))?;
+        let loop_step = self.push_ident(&name)?;
+        self.push(ExprKind::Comprehension(Box::new(Comprehension {
+            iter_range,
+            iter_var: Arc::from("#unused"),
+            iter_var2: None,
+            accu_var: name,
+            accu_init: value,
+            loop_condition,
+            loop_step,
+            result: body,
+        })))
+    }
+}

@@ -1,0 +1,229 @@
+//! Macros that go through a list or a map.
+
+use std::sync::Arc;
+
+use crate::ast::{Comprehension, ExprKind, Literal, NodeId};
+
+use super::{ExpansionError, MacroExpander, misuse_error};
+use crate::parse::parse_issues::ParseAborted;
+
+/// The variable in which a fold collects its result. No source text can name it.
+const ACCUMULATOR: &str = "@result";
+
+/// Its name in older versions of cel-go, which can be named and is still refused.
+const ACCUMULATOR_BEFORE: &str = "__result__";
+
+/// The range of a comprehension and the names of its variables.
+pub(super) struct ComprehensionRange {
+    range: NodeId,
+    first_variable: Arc<str>,
+    /// If there are two, the first is the index or key and this one the element or value.
+    second_variable: Option<Arc<str>>,
+}
+
+impl MacroExpander<'_, '_> {
+    /// `range.all(x, test)` and the like, with one or two variables.
+    pub(super) fn expand_quantifier(
+        &mut self,
+        function: &str,
+        range: NodeId,
+        variables: &[NodeId],
+        test: NodeId,
+    ) -> Result<NodeId, ExpansionError> {
+        let range =
+            self.parse_loop_variables(range, variables, "argument must be a simple name")?;
+        Ok(match function {
+            "all" => self.expand_all(range, test)?,
+            "exists" => self.expand_exists(range, test)?,
+            _ => self.expand_exists_one(range, test)?,
+        })
+    }
+
+    fn expand_all(
+        &mut self,
+        range: ComprehensionRange,
+        test: NodeId,
+    ) -> Result<NodeId, ParseAborted> {
+        let init = self.push_literal(Literal::Bool(true))?;
+        let so_far = self.accumulator_ident()?;
+        let condition = self.push_global_call("@not_strictly_false", vec![so_far])?;
+        let so_far = self.accumulator_ident()?;
+        let step = self.push_global_call("_&&_", vec![so_far, test])?;
+        let result = self.accumulator_ident()?;
+        self.push_comprehension(range, init, condition, step, result)
+    }
+
+    fn expand_exists(
+        &mut self,
+        range: ComprehensionRange,
+        test: NodeId,
+    ) -> Result<NodeId, ParseAborted> {
+        let init = self.push_literal(Literal::Bool(false))?;
+        let so_far = self.accumulator_ident()?;
+        let not_yet = self.push_global_call("!_", vec![so_far])?;
+        let condition = self.push_global_call("@not_strictly_false", vec![not_yet])?;
+        let so_far = self.accumulator_ident()?;
+        let step = self.push_global_call("_||_", vec![so_far, test])?;
+        let result = self.accumulator_ident()?;
+        self.push_comprehension(range, init, condition, step, result)
+    }
+
+    fn expand_exists_one(
+        &mut self,
+        range: ComprehensionRange,
+        test: NodeId,
+    ) -> Result<NodeId, ParseAborted> {
+        let init = self.push_literal(Literal::Int(0))?;
+        let condition = self.push_literal(Literal::Bool(true))?;
+        let (so_far, one) = (self.accumulator_ident()?, self.push_literal(Literal::Int(1))?);
+        let more = self.push_global_call("_+_", vec![so_far, one])?;
+        let step = self.accumulate_if(Some(test), more)?;
+        let (count, one) = (self.accumulator_ident()?, self.push_literal(Literal::Int(1))?);
+        let result = self.push_global_call("_==_", vec![count, one])?;
+        self.push_comprehension(range, init, condition, step, result)
+    }
+
+    /// `range.map(x, transform)` and `range.map(x, filter, transform)`.
+    pub(super) fn expand_map(
+        &mut self,
+        range: NodeId,
+        first_variable: NodeId,
+        filter: Option<NodeId>,
+        transform: NodeId,
+    ) -> Result<NodeId, ExpansionError> {
+        let range =
+            self.parse_loop_variables(range, &[first_variable], "argument is not an identifier")?;
+        Ok(self.collect_into_list(range, filter, transform)?)
+    }
+
+    /// `range.filter(x, test)`.
+    pub(super) fn expand_filter(
+        &mut self,
+        range: NodeId,
+        first_variable: NodeId,
+        test: NodeId,
+    ) -> Result<NodeId, ExpansionError> {
+        self.expand_map(range, first_variable, Some(test), first_variable)
+    }
+
+    /// `range.transformList(x, y, transform)` and its siblings, perhaps with a filter before the
+    /// transform.
+    pub(super) fn expand_transform(
+        &mut self,
+        function: &str,
+        range: NodeId,
+        variables: &[NodeId],
+        filter: Option<NodeId>,
+        transform: NodeId,
+    ) -> Result<NodeId, ExpansionError> {
+        let range =
+            self.parse_loop_variables(range, variables, "argument must be a simple name")?;
+        if function == "transformList" {
+            return Ok(self.collect_into_list(range, filter, transform)?);
+        }
+        let mut args = vec![self.accumulator_ident()?];
+        if function == "transformMap" {
+            args.push(self.push_ident(&range.first_variable)?);
+        }
+        args.push(transform);
+        let more = self.push_global_call("cel.@mapInsert", args)?;
+        let init = self.push(ExprKind::Map { entries: Vec::new() })?;
+        Ok(self.push_exhaustive_comprehension(range, init, filter, more)?)
+    }
+
+    /// A list of transformed elements.
+    fn collect_into_list(
+        &mut self,
+        range: ComprehensionRange,
+        filter: Option<NodeId>,
+        transform: NodeId,
+    ) -> Result<NodeId, ParseAborted> {
+        let so_far = self.accumulator_ident()?;
+        let element = self.push_list(vec![transform])?;
+        let more = self.push_global_call("_+_", vec![so_far, element])?;
+        let init = self.push_list(Vec::new())?;
+        self.push_exhaustive_comprehension(range, init, filter, more)
+    }
+
+    /// A fold that does not stop early and whose result is what it has collected.
+    fn push_exhaustive_comprehension(
+        &mut self,
+        range: ComprehensionRange,
+        init: NodeId,
+        filter: Option<NodeId>,
+        more: NodeId,
+    ) -> Result<NodeId, ParseAborted> {
+        let condition = self.push_literal(Literal::Bool(true))?;
+        let step = self.accumulate_if(filter, more)?;
+        let result = self.accumulator_ident()?;
+        self.push_comprehension(range, init, condition, step, result)
+    }
+
+    /// `filter ? more : accumulator`.
+    fn accumulate_if(
+        &mut self,
+        filter: Option<NodeId>,
+        more: NodeId,
+    ) -> Result<NodeId, ParseAborted> {
+        let Some(filter) = filter else {
+            return Ok(more);
+        };
+        let unchanged = self.accumulator_ident()?;
+        self.push_global_call("_?_:_", vec![filter, more, unchanged])
+    }
+
+    fn accumulator_ident(&mut self) -> Result<NodeId, ParseAborted> {
+        self.push_ident(ACCUMULATOR)
+    }
+
+    fn push_comprehension(
+        &mut self,
+        range: ComprehensionRange,
+        accu_init: NodeId,
+        loop_condition: NodeId,
+        loop_step: NodeId,
+        result: NodeId,
+    ) -> Result<NodeId, ParseAborted> {
+        self.push(ExprKind::Comprehension(Box::new(Comprehension {
+            iter_range: range.range,
+            iter_var: range.first_variable,
+            iter_var2: range.second_variable,
+            accu_var: Arc::from(ACCUMULATOR),
+            accu_init,
+            loop_condition,
+            loop_step,
+            result,
+        })))
+    }
+
+    /// One or two variables, which have to be plain names, different from each other and from the
+    /// accumulator.
+    fn parse_loop_variables(
+        &self,
+        range: NodeId,
+        variables: &[NodeId],
+        not_a_name: &str,
+    ) -> Result<ComprehensionRange, ExpansionError> {
+        let mut names: Vec<Arc<str>> = Vec::with_capacity(variables.len());
+        for &variable in variables {
+            names
+                .push(self.ident_name(variable).ok_or_else(|| misuse_error(variable, not_a_name))?);
+        }
+        if let ([first, second], [_, node]) = (names.as_slice(), variables)
+            && first == second
+        {
+            return Err(misuse_error(*node, &format!("duplicate variable name: {first}")));
+        }
+        for (name, &node) in names.iter().zip(variables) {
+            if matches!(&**name, ACCUMULATOR | ACCUMULATOR_BEFORE) {
+                return Err(misuse_error(
+                    node,
+                    "iteration variable overwrites accumulator variable",
+                ));
+            }
+        }
+        let mut names = names.into_iter();
+        let variable = names.next().unwrap_or_default();
+        Ok(ComprehensionRange { range, first_variable: variable, second_variable: names.next() })
+    }
+}

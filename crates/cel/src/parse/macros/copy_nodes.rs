@@ -1,0 +1,60 @@
+//! Macros that need a part of the expression twice.
+
+use crate::ast::{Comprehension, ExprKind, NodeId};
+
+use super::MacroExpander;
+use crate::parse::parse_issues::ParseAborted;
+
+impl MacroExpander<'_, '_> {
+    /// Copies a node and all below it. Chained macros copy copies, so this is what the limit on
+    /// the number of nodes is for.
+    pub(super) fn copy_tree(&mut self, id: NodeId) -> Result<NodeId, ParseAborted> {
+        let Some(node) = self.builder.find_node(id) else {
+            return Ok(id);
+        };
+        let (offset, mut kind) = (node.offset, node.kind.clone());
+        match &mut kind {
+            ExprKind::Literal(_) | ExprKind::Ident(_) => {}
+            ExprKind::Select { operand, .. } => self.replace_with_copy(operand)?,
+            ExprKind::Call { target, args, .. } => {
+                for child in target.iter_mut().chain(args) {
+                    self.replace_with_copy(child)?;
+                }
+            }
+            ExprKind::List { elements, .. } => {
+                for child in elements {
+                    self.replace_with_copy(child)?;
+                }
+            }
+            // Entries do not keep their place.
+            ExprKind::Map { entries } => {
+                for entry in entries {
+                    entry.offset = self.open_offset;
+                    self.replace_with_copy(&mut entry.key)?;
+                    self.replace_with_copy(&mut entry.value)?;
+                }
+            }
+            ExprKind::Struct { fields, .. } => {
+                for field in fields {
+                    field.offset = self.open_offset;
+                    self.replace_with_copy(&mut field.value)?;
+                }
+            }
+            ExprKind::Comprehension(fold) => self.copy_comprehension_parts(fold)?,
+        }
+        self.builder.push(offset, kind)
+    }
+
+    fn replace_with_copy(&mut self, id: &mut NodeId) -> Result<(), ParseAborted> {
+        *id = self.copy_tree(*id)?;
+        Ok(())
+    }
+
+    fn copy_comprehension_parts(&mut self, fold: &mut Comprehension) -> Result<(), ParseAborted> {
+        self.replace_with_copy(&mut fold.iter_range)?;
+        self.replace_with_copy(&mut fold.accu_init)?;
+        self.replace_with_copy(&mut fold.loop_condition)?;
+        self.replace_with_copy(&mut fold.loop_step)?;
+        self.replace_with_copy(&mut fold.result)
+    }
+}

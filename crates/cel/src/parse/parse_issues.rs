@@ -1,0 +1,54 @@
+//! The issues that the parser collects.
+
+use crate::issues::{IssueLocation, Issues};
+
+use super::SYNTAX_ERRORS_MAX;
+
+/// Parsing is aborted. The reason is already among the issues.
+#[derive(Debug)]
+pub(super) struct ParseAborted;
+
+/// The issues so far, in the order in which they were found.
+#[derive(Debug, Default)]
+pub(super) struct ParseIssues {
+    issues: Vec<(IssueLocation, String)>,
+    n_syntax_errors: usize,
+}
+
+impl ParseIssues {
+    /// A violation of the grammar. Too many of them end the parse.
+    pub(super) fn report_syntax_error(
+        &mut self,
+        offset: u32,
+        message: &str,
+    ) -> Result<(), ParseAborted> {
+        let place = IssueLocation::Offset(offset);
+        if self.n_syntax_errors == SYNTAX_ERRORS_MAX {
+            let message = format!("Syntax error: More than {SYNTAX_ERRORS_MAX} syntax errors");
+            self.issues.push((place, message));
+            return Err(ParseAborted);
+        }
+        self.n_syntax_errors += 1;
+        self.issues.push((place, format!("Syntax error: {message}")));
+        Ok(())
+    }
+
+    /// Something that the grammar allows and the language does not.
+    pub(super) fn report_misuse(&mut self, place: IssueLocation, message: String) {
+        self.issues.push((place, message));
+    }
+
+    /// A limit of the whole text is passed.
+    pub(super) fn report_limit(&mut self, message: String) -> ParseAborted {
+        self.issues.push((IssueLocation::Whole, message));
+        ParseAborted
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.issues.is_empty()
+    }
+
+    pub(super) fn into_issues(self, source: &str) -> Issues {
+        Issues::from_locations(source, self.issues)
+    }
+}

@@ -1,0 +1,116 @@
+//! The concrete syntax tree: before macro expansion, with placeholders where the text is wrong.
+//!
+//! Parentheses and rules that only pass on to another leave no trace. The nodes lie in an arena,
+//! since a text may be one long chain, and a chain of boxes would be dropped recursively.
+
+use super::token::Token;
+use crate::ast::Span;
+
+/// The index of a node in its [`SyntaxTree`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SyntaxId(u32);
+
+impl SyntaxId {
+    /// The placeholder for a missing node, present in every tree.
+    pub(super) const MISSING: Self = Self(0);
+}
+
+/// The nodes of a text.
+#[derive(Debug)]
+pub(super) struct SyntaxTree {
+    nodes: Vec<(SyntaxNode, Span)>,
+}
+
+impl SyntaxTree {
+    pub(super) fn new() -> Self {
+        Self { nodes: vec![(SyntaxNode::Missing, Span::default())] }
+    }
+
+    pub(super) fn push(&mut self, node: SyntaxNode, span: Span) -> SyntaxId {
+        // The source limit keeps the number of nodes far below the limit of the type.
+        let id = SyntaxId(self.nodes.len() as u32);
+        self.nodes.push((node, span));
+        id
+    }
+
+    pub(super) fn node(&self, id: SyntaxId) -> &SyntaxNode {
+        self.nodes.get(id.0 as usize).map_or(&SyntaxNode::Missing, |(node, _)| node)
+    }
+
+    /// The source span of the node, without enclosing parentheses.
+    pub(super) fn span(&self, id: SyntaxId) -> Span {
+        self.nodes.get(id.0 as usize).map_or(Span::default(), |(_, span)| *span)
+    }
+}
+
+/// A node. Offsets are those of operators and brackets, in code points.
+#[derive(Debug)]
+pub(super) enum SyntaxNode {
+    /// An error has been reported instead.
+    Missing,
+    /// An operand was expected at this offset.
+    MissingOperand(u32),
+    /// `condition ? then : otherwise`.
+    Conditional { question: u32, condition: SyntaxId, then: SyntaxId, otherwise: SyntaxId },
+    /// A chain of `&&` or `||`: one more operand than operators.
+    Logical { function: &'static str, operands: Vec<SyntaxId>, operators: Vec<u32> },
+    /// A comparison or arithmetic.
+    Binary { function: &'static str, operator: u32, left: SyntaxId, right: SyntaxId },
+    /// A run of the same prefix operator, from the offset of the first one on.
+    Prefix { function: &'static str, n_operators: usize, first: u32, operand: SyntaxId },
+    /// `operand.name` or `operand.?name`.
+    Select { operand: SyntaxId, dot: u32, optional: bool, field: FieldName },
+    /// `operand.name(arguments)`.
+    MemberCall { operand: SyntaxId, name: Token, open: u32, arguments: Vec<SyntaxId> },
+    /// `operand[index]` or `operand[?index]`.
+    Index { operand: SyntaxId, open: u32, optional: bool, index: SyntaxId },
+    /// `name` or `.name`.
+    Ident { leading_dot: Option<u32>, name: Token },
+    /// `name(arguments)` or `.name(arguments)`.
+    Call { leading_dot: Option<u32>, name: Token, open: u32, arguments: Vec<SyntaxId> },
+    /// `[elements]`.
+    List { open: u32, elements: Vec<SyntaxElement> },
+    /// `{entries}`.
+    Map { open: u32, entries: Vec<SyntaxEntry<SyntaxElement>> },
+    /// `a.b.c{fields}`, perhaps with a leading dot.
+    Message {
+        leading_dot: bool,
+        names: Vec<Token>,
+        open: u32,
+        fields: Vec<SyntaxEntry<MessageField>>,
+    },
+    /// A literal. Numbers may have a sign.
+    Literal { sign: Option<Token>, token: Token },
+}
+
+/// A list element or a map key, perhaps marked with `?`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SyntaxElement {
+    pub(super) optional: bool,
+    pub(super) value: SyntaxId,
+}
+
+/// A key and a value with a colon in between.
+#[derive(Debug)]
+pub(super) struct SyntaxEntry<K> {
+    pub(super) key: K,
+    pub(super) colon_offset: u32,
+    pub(super) value: SyntaxId,
+}
+
+/// The key in a message literal, perhaps marked with `?`.
+#[derive(Debug)]
+pub(super) struct MessageField {
+    pub(super) optional: bool,
+    /// None if there is not even the place for a name.
+    pub(super) name: Option<FieldName>,
+    /// The source offset of the first field.
+    pub(super) fields_start: u32,
+}
+
+/// The name of a field, as an identifier or between backticks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FieldName {
+    pub(super) offset: u32,
+    pub(super) name: Option<Token>,
+}

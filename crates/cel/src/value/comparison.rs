@@ -1,0 +1,193 @@
+//! Equality and order of values, across the numeric types.
+
+use std::cmp::Ordering;
+
+use super::{List, Map, Value};
+use crate::function::EvalError;
+
+/// The most values that one comparison visits. Lists made in loops share their parts, so a short
+/// expression can make two that would take forever to compare.
+const EQUALITY_STEPS_MAX: u64 = 1_000_000;
+
+/// Whether two values are equal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Equality {
+    Yes,
+    No,
+    /// The value on the left refuses to be compared with the other one: `==` is an error. Inside of
+    /// lists and maps this counts as equal, as it does in Kubernetes; everywhere else it does not.
+    Refused,
+}
+
+impl From<bool> for Equality {
+    fn from(equal: bool) -> Self {
+        if equal { Self::Yes } else { Self::No }
+    }
+}
+
+impl<'a> Value<'a> {
+    /// `self == other` as the language defines it: numbers compare across their types, all other
+    /// types are unequal to each other, and NaN is unequal to itself. Values that refuse to be
+    /// compared count as unequal, and so do those that would take more than a million steps.
+    pub fn equals(&self, other: &Value<'a>) -> bool {
+        self.equals_within_steps(other, &mut EQUALITY_STEPS_MAX.clone()) == Some(Equality::Yes)
+    }
+
+    /// Compares with a step for each part; `None` when the steps run out.
+    pub(crate) fn equals_within_steps(
+        &self,
+        other: &Value<'a>,
+        steps: &mut u64,
+    ) -> Option<Equality> {
+        *steps = steps.checked_sub(1)?;
+        let equal = match (self, other) {
+            (Self::String(a), Self::String(b)) => a.as_str() == b.as_str(),
+            (Self::Null, Self::Null) => true,
+            (Self::Bool(a), Self::Bool(b)) => a == b,
+            (Self::Bytes(a), Self::Bytes(b)) => a.as_slice() == b.as_slice(),
+            (Self::Duration(a), Self::Duration(b)) => a == b,
+            (Self::Timestamp(a), Self::Timestamp(b)) => a == b,
+            (Self::Type(a), Self::Type(b)) => a == b,
+            (Self::List(a), Self::List(b)) => lists_equal(a, b, steps)?,
+            (Self::Map(a), Self::Map(b)) => maps_equal(a, b, steps)?,
+            (Self::Optional(a), Self::Optional(b)) => match (a, b) {
+                (None, None) => true,
+                (Some(a), Some(b)) => return a.equals_within_steps(b, steps),
+                (None, Some(_)) | (Some(_), None) => false,
+            },
+            (Self::Opaque(a), Self::Opaque(b)) => {
+                return Some(a.equals(b).map_or(Equality::Refused, Equality::from));
+            }
+            (Self::Opaque(_), Self::Null) => false,
+            (Self::Opaque(_), _) => return Some(Equality::Refused),
+            (Self::Double(a), Self::Double(b)) => a == b,
+            _ => match (self.as_number(), other.as_number()) {
+                (Some(a), Some(b)) => a.compare_numbers(b) == Some(Ordering::Equal),
+                _ => false,
+            },
+        };
+        Some(equal.into())
+    }
+
+    /// Whether values of this type have an order among themselves.
+    pub(crate) fn has_ordering(&self) -> bool {
+        match self {
+            Self::Bool(_)
+            | Self::Int(_)
+            | Self::Uint(_)
+            | Self::Double(_)
+            | Self::String(_)
+            | Self::Bytes(_)
+            | Self::Duration(_)
+            | Self::Timestamp(_) => true,
+            Self::Null
+            | Self::List(_)
+            | Self::Map(_)
+            | Self::Type(_)
+            | Self::Optional(_)
+            | Self::Opaque(_) => false,
+        }
+    }
+
+    /// The order of two values of comparable types; an error for NaN and for all other types.
+    pub(crate) fn compare(&self, other: &Value<'a>) -> Result<Ordering, EvalError> {
+        match (self, other) {
+            (Self::Bool(a), Self::Bool(b)) => Ok(a.cmp(b)),
+            (Self::String(a), Self::String(b)) => Ok(a.as_str().cmp(b.as_str())),
+            (Self::Bytes(a), Self::Bytes(b)) => Ok(a.as_slice().cmp(b.as_slice())),
+            (Self::Duration(a), Self::Duration(b)) => Ok(a.cmp(b)),
+            (Self::Timestamp(a), Self::Timestamp(b)) => Ok(a.cmp(b)),
+            _ => match (self.as_number(), other.as_number()) {
+                (Some(a), Some(b)) => a.compare_numbers(b).ok_or_else(unordered_error),
+                // A NaN on the left is an error whatever the other value is.
+                (Some(Number::Double(a)), None) if a.is_nan() => Err(unordered_error()),
+                _ => Err(EvalError::new("no such overload")),
+            },
+        }
+    }
+
+    fn as_number(&self) -> Option<Number> {
+        match self {
+            Self::Int(i) => Some(Number::Int(*i)),
+            Self::Uint(u) => Some(Number::Uint(*u)),
+            Self::Double(d) => Some(Number::Double(*d)),
+            _ => None,
+        }
+    }
+}
+
+fn unordered_error() -> EvalError {
+    EvalError::new("NaN values cannot be ordered")
+}
+
+/// A number of any of the three types, for comparison without loss.
+#[derive(Clone, Copy)]
+enum Number {
+    Int(i64),
+    Uint(u64),
+    Double(f64),
+}
+
+impl Number {
+    /// The order, or `None` when a NaN takes part.
+    fn compare_numbers(self, other: Self) -> Option<Ordering> {
+        match (self, other) {
+            (Self::Int(a), Self::Int(b)) => Some(a.cmp(&b)),
+            (Self::Uint(a), Self::Uint(b)) => Some(a.cmp(&b)),
+            (Self::Double(a), Self::Double(b)) => a.partial_cmp(&b),
+            (Self::Int(a), Self::Uint(b)) => Some(i128::from(a).cmp(&i128::from(b))),
+            (Self::Uint(a), Self::Int(b)) => Some(i128::from(a).cmp(&i128::from(b))),
+            (Self::Double(a), Self::Int(b)) => compare_double_to_int(a, b),
+            (Self::Int(a), Self::Double(b)) => compare_double_to_int(b, a).map(Ordering::reverse),
+            (Self::Double(a), Self::Uint(b)) => compare_double_to_uint(a, b),
+            (Self::Uint(a), Self::Double(b)) => compare_double_to_uint(b, a).map(Ordering::reverse),
+        }
+    }
+}
+
+/// Compares as doubles within the range of the integer type, as cel-go does: very large neighbours
+/// of a double compare equal to it.
+fn compare_double_to_int(d: f64, i: i64) -> Option<Ordering> {
+    if d < i64::MIN as f64 {
+        return Some(Ordering::Less);
+    }
+    if d > i64::MAX as f64 {
+        return Some(Ordering::Greater);
+    }
+    d.partial_cmp(&(i as f64))
+}
+
+fn compare_double_to_uint(d: f64, u: u64) -> Option<Ordering> {
+    if d < 0.0 {
+        return Some(Ordering::Less);
+    }
+    if d > u64::MAX as f64 {
+        return Some(Ordering::Greater);
+    }
+    d.partial_cmp(&(u as f64))
+}
+
+fn lists_equal<'a>(a: &List<'a>, b: &List<'a>, steps: &mut u64) -> Option<bool> {
+    if a.len() != b.len() {
+        return Some(false);
+    }
+    for (x, y) in a.iter().zip(b.iter()) {
+        if x.equals_within_steps(&y, steps)? == Equality::No {
+            return Some(false);
+        }
+    }
+    Some(true)
+}
+
+fn maps_equal<'a>(a: &Map<'a>, b: &Map<'a>, steps: &mut u64) -> Option<bool> {
+    if a.len() != b.len() {
+        return Some(false);
+    }
+    for (key, value) in a.iter() {
+        match b.get(&key) {
+            Some(other) if value.equals_within_steps(&other, steps)? != Equality::No => {}
+            _ => return Some(false),
+        }
+    }
+    Some(true)
+}

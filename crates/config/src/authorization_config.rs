@@ -1,0 +1,20 @@
+//! `AuthorizationConfiguration`: the file that lists the authorizers of a server in order.
+
+mod api_version;
+mod defaults;
+mod file_state;
+mod load;
+mod normalize;
+mod schema;
+mod server_rules;
+#[cfg(test)]
+mod tests;
+mod to_json;
+mod unvalidated;
+mod validate;
+mod webhook;
+
+pub use file_state::{FileState, assume_regular_file, stat_file};
+pub use load::{CONFIG_FILE_NEEDS_GATE, LoadError, LoadOptions, Loaded, ServerRole, load};
+pub(crate) use schema::{AUTHORIZATION_CONFIGURATION, GROUP, KIND};
+pub use to_json::configuration_to_json;

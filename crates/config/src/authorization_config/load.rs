@@ -1,0 +1,236 @@
+//! From the bytes of a file to a configuration that a chain can be built from.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::Path;
+
+use authz_chain::{AuthorizerType, Configuration};
+use document::{
+    DOCUMENT_BYTES_MAX, DecodeError, DecodeFailure, DecodeProblems, Diagnostic, Fault, LineIndex,
+    NodePath, ParsedDocument, Source, Span, SpannedFault, SpannedWarning, ValidationReport,
+    Warning, check_against_schema, file_problem, parse_document,
+};
+
+use super::api_version::identify_api_version;
+use super::defaults::set_defaults;
+use super::file_state::{FileState, stat_file};
+use super::normalize::normalize;
+use super::schema::{API_VERSIONS, AUTHORIZATION_CONFIGURATION, AUTHORIZER_TYPES, VERSIONS};
+use super::server_rules;
+use super::unvalidated;
+use super::validate::{ValidationRules, convert_authorizers};
+
+/// The error of a server that gets a configuration file while the feature gate is disabled.
+pub const CONFIG_FILE_NEEDS_GATE: &str = "--authorization-config cannot be used without enabling \
+    StructuredAuthorizationConfiguration feature flag";
+
+/// Inputs of validation besides the file. The default is that of the main server at startup.
+#[derive(Clone, Copy)]
+pub struct LoadOptions<'a> {
+    /// The types of authorizers that exist.
+    pub known_types: &'a [&'a str],
+    /// The types that may occur more than once.
+    pub repeatable_types: &'a [&'a str],
+    /// The server that the file is for.
+    pub role: ServerRole,
+    /// Built-in types that must be there: those of the start when a file is reloaded.
+    pub required_types: &'a [AuthorizerType],
+    /// Returns the state of a file that the configuration refers to.
+    pub stat_file: &'a dyn Fn(&Path) -> FileState,
+    /// The feature gate `StructuredAuthorizationConfiguration` allows match conditions.
+    pub allows_match_conditions: bool,
+}
+
+impl Default for LoadOptions<'_> {
+    fn default() -> Self {
+        Self {
+            known_types: &AUTHORIZER_TYPES,
+            repeatable_types: &["Webhook"],
+            role: ServerRole::Main,
+            required_types: &[],
+            stat_file: &stat_file,
+            allows_match_conditions: true,
+        }
+    }
+}
+
+/// The part that a server plays in a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerRole {
+    /// The server that others delegate to.
+    Main,
+    /// A server that delegates to the main one.
+    Delegated,
+}
+
+/// The result of loading a file.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The API version, if the file can be decoded and declares one.
+    pub api_version: Option<&'static str>,
+    /// The configuration, or why there is none.
+    pub outcome: Result<Configuration, LoadError>,
+    /// Warnings, whether loading succeeds or fails.
+    pub warnings: Vec<Warning>,
+}
+
+/// The error of a file that gives no configuration. Displays as Kubernetes' message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LoadError {
+    /// The file can not be decoded.
+    Decode(DecodeError),
+    /// The file breaks validation rules of the format.
+    Invalid(Vec<Diagnostic>),
+    /// The file breaks rules of this server.
+    Server(Vec<Diagnostic>),
+}
+
+impl LoadError {
+    /// Every fault: those of decoding in the order of the file, all others in Kubernetes' order.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        match self {
+            Self::Decode(error) => &error.diagnostics,
+            Self::Invalid(diagnostics) | Self::Server(diagnostics) => diagnostics,
+        }
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Decode(DecodeError { kubernetes_message, .. }) => {
+                write!(
+                    f,
+                    "failed to load AuthorizationConfiguration from file: {kubernetes_message}"
+                )
+            }
+            Self::Invalid(diagnostics) | Self::Server(diagnostics) => {
+                let messages: Vec<_> = diagnostics.iter().map(|d| d.fault.to_string()).collect();
+                f.write_str(&field_errors::aggregate(&messages))
+            }
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// Loads a configuration.
+///
+/// 1. The text is parsed: JSON if its first character is `{`, else YAML. An empty file is an empty
+///    configuration.
+/// 2. Kind and version are identified, and the tree is checked against the schema of the kind.
+/// 3. The fields are read, two deviations are normalized with a warning, and defaults are set.
+/// 4. The validation rules of the format run and convert the configuration.
+/// 5. The rules of the server run.
+///
+/// The first of the steps 1, 2, 4 and 5 that finds a fault ends loading with all faults of that
+/// step.
+pub fn load(source: &Source<'_>, options: &LoadOptions<'_>) -> Loaded {
+    if source.bytes.len() > DOCUMENT_BYTES_MAX {
+        return too_large(source);
+    }
+    let (text, malformed) = source.decode_text();
+    let lines = LineIndex::new(&text);
+    let diagnose = |faults: Vec<SpannedFault>| -> Vec<Diagnostic> {
+        faults.into_iter().map(|fault| fault.into_diagnostic(source.name, &lines)).collect()
+    };
+    let mut report = ValidationReport::default();
+    let (api_version, outcome) = match decode(source, &text, malformed, &mut report.warnings) {
+        Err(undecodable) => {
+            let problems = undecodable.problems.into_iter().map(SpannedFault::from).collect();
+            let error = DecodeError {
+                kubernetes_message: undecodable.kubernetes_message,
+                diagnostics: diagnose(problems),
+            };
+            (None, Err(LoadError::Decode(error)))
+        }
+        Ok((api_version, configuration)) => {
+            let converted = convert_configuration(configuration, options, &mut report);
+            let outcome = converted.map_err(|faults| match faults {
+                BrokenRules::Format(faults) => LoadError::Invalid(diagnose(faults)),
+                BrokenRules::Server(faults) => LoadError::Server(diagnose(faults)),
+            });
+            (api_version, outcome)
+        }
+    };
+    let warnings = report
+        .warnings
+        .into_iter()
+        .map(|warning| warning.into_warning(source.name, &lines))
+        .collect();
+    Loaded { api_version, outcome, warnings }
+}
+
+/// The result for a file that is larger than the limit.
+fn too_large(source: &Source<'_>) -> Loaded {
+    let kubernetes_message = format!("file is larger than {DOCUMENT_BYTES_MAX} bytes");
+    let fault = SpannedFault::from(file_problem(kubernetes_message.clone(), Span::default()));
+    let diagnostics = vec![fault.into_diagnostic(source.name, &LineIndex::new(""))];
+    let outcome = Err(LoadError::Decode(DecodeError { kubernetes_message, diagnostics }));
+    Loaded { api_version: None, outcome, warnings: Vec::new() }
+}
+
+/// Decodes the file to its API version, if it declares one, and its fields.
+fn decode(
+    source: &Source<'_>,
+    text: &str,
+    malformed: Option<usize>,
+    warnings: &mut Vec<SpannedWarning>,
+) -> Result<(Option<&'static str>, unvalidated::Configuration), DecodeFailure> {
+    if source.bytes.is_empty() {
+        return Ok((None, unvalidated::Configuration::default()));
+    }
+    let ParsedDocument { root, duplicate_keys } =
+        parse_document(source, text, malformed, warnings)?;
+    let version = identify_api_version(text, &root)?;
+    let problems =
+        check_against_schema(text, version, &root, &AUTHORIZATION_CONFIGURATION, &NodePath::ROOT);
+    let problems = DecodeProblems { duplicate_keys, ..problems };
+    match problems.kubernetes_message() {
+        None => {
+            let mut versions = VERSIONS.into_iter().zip(API_VERSIONS);
+            let api_version = versions.find(|(it, _)| *it == version).map(|(_, full)| full);
+            Ok((api_version, unvalidated::Configuration::read(&root)))
+        }
+        Some(kubernetes_message) => {
+            Err(DecodeFailure { kubernetes_message, problems: problems.into_sorted() })
+        }
+    }
+}
+
+/// The faults of the first step that found any.
+enum BrokenRules {
+    Format(Vec<SpannedFault>),
+    Server(Vec<SpannedFault>),
+}
+
+fn convert_configuration(
+    mut configuration: unvalidated::Configuration,
+    options: &LoadOptions<'_>,
+    report: &mut ValidationReport,
+) -> Result<Configuration, BrokenRules> {
+    normalize(&mut configuration, report);
+    set_defaults(&mut configuration);
+    let rules = ValidationRules {
+        known_types: options.known_types.iter().copied().collect(),
+        repeatable_types: options.repeatable_types.iter().copied().collect(),
+        stat_file: options.stat_file,
+        allows_match_conditions: options.allows_match_conditions,
+    };
+    let authorizers = convert_authorizers(&configuration, &rules, report);
+    if !report.faults.is_empty() {
+        return Err(BrokenRules::Format(std::mem::take(&mut report.faults)));
+    }
+    let required: BTreeSet<_> = options.required_types.iter().copied().collect();
+    let faults = server_rules::check_server_rules(&configuration, options.role, &required);
+    if !faults.is_empty() {
+        return Err(BrokenRules::Server(faults));
+    }
+    Configuration::new(authorizers).map_err(|error| {
+        // The rules above leave only types that the options accept and the chain does not
+        // implement.
+        let fault = Fault::Server { field: "authorizers".to_owned(), message: error.to_string() };
+        let span = configuration.authorizers_span;
+        BrokenRules::Server(vec![SpannedFault { fault, span, hint: None, notes: Vec::new() }])
+    })
+}

@@ -1,0 +1,81 @@
+//! Rules of a server that go beyond the format. They run after the format is valid.
+
+use std::collections::BTreeSet;
+
+use authz_chain::AuthorizerType;
+use authz_webhook::Connection;
+use document::{Fault, Span, SpannedFault};
+use field_errors::FieldPath;
+
+use super::load::ServerRole;
+use super::unvalidated::{Authorizer, Configuration};
+
+/// Checks the rules of the server:
+///
+/// 1. The name of an authorizer other than a webhook is its type in lower case.
+/// 2. No built-in type of `required_types` is missing. A reload passes the types of the startup
+///    configuration.
+/// 3. The main server does not reach webhooks through the service account of its pod.
+pub(super) fn check_server_rules(
+    configuration: &Configuration,
+    role: ServerRole,
+    required_types: &BTreeSet<AuthorizerType>,
+) -> Vec<SpannedFault> {
+    let authorizers = configuration.authorizers.iter().enumerate();
+    let mut faults: Vec<_> =
+        authorizers.clone().filter_map(|(idx, entry)| check_name(idx, entry)).collect();
+    faults.extend(check_types(configuration, required_types));
+    if role == ServerRole::Main {
+        faults.extend(authorizers.filter_map(|(idx, entry)| check_connection(idx, entry)));
+    }
+    faults
+}
+
+fn check_name(idx: usize, entry: &Authorizer) -> Option<SpannedFault> {
+    let kind = AuthorizerType::from_name(&entry.kind.value)?;
+    let expected = kind.required_authorizer_name()?;
+    let name = &entry.name.value;
+    if name == expected {
+        return None;
+    }
+    let message =
+        format!("expected name {expected} for authorizer {} instead of {name}", kind.name());
+    let field = FieldPath::root("authorizers").index(idx).child("name").to_string();
+    let span = entry.name.span.unwrap_or(entry.span);
+    Some(server_fault(Fault::Server { field, message }, span))
+}
+
+fn check_types(
+    configuration: &Configuration,
+    required_types: &BTreeSet<AuthorizerType>,
+) -> Option<SpannedFault> {
+    let present: BTreeSet<_> = configuration
+        .authorizers
+        .iter()
+        .filter_map(|entry| AuthorizerType::from_name(&entry.kind.value))
+        .collect();
+    // The order of the types is that of their names.
+    let missing: Vec<_> = required_types.difference(&present).map(|kind| kind.name()).collect();
+    if missing.is_empty() {
+        return None;
+    }
+    let message = format!("missing required types: [{}]", missing.join(" "));
+    let fault = Fault::Server { field: "authorizers".to_owned(), message };
+    Some(server_fault(fault, configuration.authorizers_span))
+}
+
+fn check_connection(idx: usize, entry: &Authorizer) -> Option<SpannedFault> {
+    let kind = &entry.webhook.as_ref()?.connection_info.kind;
+    if kind.value != Connection::InClusterConfig.type_name() {
+        return None;
+    }
+    let at = FieldPath::root("authorizers");
+    let at = at.index(idx);
+    let at = at.child("connectionInfo");
+    let error = at.child("type").invalid(kind.value.as_str(), "not allowed in this server");
+    Some(server_fault(Fault::Field(error), kind.span.unwrap_or(entry.span)))
+}
+
+fn server_fault(fault: Fault, span: Span) -> SpannedFault {
+    SpannedFault { fault, span, hint: None, notes: Vec::new() }
+}

@@ -1,0 +1,64 @@
+//! A configuration as JSON, with its defaults filled in.
+
+use authz_chain::{Authorizer, Configuration};
+use authz_webhook::{Caching, Connection, MatchConditions, WebhookSettings};
+use serde_json::{Value, json};
+
+/// Converts a configuration to the form of version `v1`, without `kind` and `apiVersion`.
+pub fn configuration_to_json(configuration: &Configuration) -> Value {
+    let authorizers: Vec<Value> =
+        configuration.authorizers().iter().map(authorizer_to_json).collect();
+    json!({ "authorizers": authorizers })
+}
+
+fn authorizer_to_json(authorizer: &Authorizer) -> Value {
+    let kind = authorizer.authorizer_type().name();
+    match authorizer {
+        Authorizer::Webhook(webhook) => json!({
+            "type": kind,
+            "name": authorizer.name(),
+            "webhook": webhook_to_json(&webhook.settings),
+        }),
+        Authorizer::Abac
+        | Authorizer::AlwaysAllow
+        | Authorizer::AlwaysDeny
+        | Authorizer::Node
+        | Authorizer::Rbac => json!({ "type": kind, "name": authorizer.name() }),
+    }
+}
+
+fn webhook_to_json(settings: &WebhookSettings) -> Value {
+    let (condition_version, conditions) = match &settings.match_conditions {
+        MatchConditions::Unversioned => ("", [].as_slice()),
+        MatchConditions::V1(conditions) => ("v1", conditions.as_slice()),
+    };
+    let conditions: Vec<Value> = conditions
+        .iter()
+        .map(|condition| json!({ "expression": condition.expression() }))
+        .collect();
+    let path = match &settings.connection {
+        Connection::KubeConfigFile(path) => Some(path.as_str()),
+        Connection::InClusterConfig => None,
+    };
+    json!({
+        "authorizedTTL": ttl_text(settings.authorized_caching),
+        "cacheAuthorizedRequests": settings.authorized_caching.is_enabled(),
+        "unauthorizedTTL": ttl_text(settings.unauthorized_caching),
+        "cacheUnauthorizedRequests": settings.unauthorized_caching.is_enabled(),
+        "timeout": duration_text(settings.timeout.get()),
+        "subjectAccessReviewVersion": settings.subject_access_review_version.name(),
+        "matchConditionSubjectAccessReviewVersion": condition_version,
+        "failurePolicy": settings.failure_policy.name(),
+        "connectionInfo": { "type": settings.connection.type_name(), "kubeConfigFile": path },
+        "matchConditions": conditions,
+    })
+}
+
+fn ttl_text(caching: Caching) -> String {
+    duration_text(caching.ttl())
+}
+
+/// Go's text of a duration; no configured one is longer than Go can express.
+fn duration_text(duration: std::time::Duration) -> String {
+    go_compat::format_duration(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
+}

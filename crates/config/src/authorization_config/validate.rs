@@ -1,0 +1,129 @@
+//! The validation rules of the format, which convert the configuration.
+//!
+//! Every rule runs, and every fault is reported, in the order of the file and then in Kubernetes'
+//! order of rules.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use authz_chain::{Authorizer, AuthorizerName, AuthorizerType, Webhook};
+use authz_webhook::ConditionCompiler;
+use document::ValidationReport;
+use document::hint::did_you_mean;
+use field_errors::FieldPath;
+
+use super::file_state::FileState;
+use super::unvalidated;
+use super::webhook::convert_webhook;
+
+/// Inputs of validation besides the file.
+pub(super) struct ValidationRules<'a> {
+    pub(super) known_types: BTreeSet<&'a str>,
+    pub(super) repeatable_types: BTreeSet<&'a str>,
+    pub(super) stat_file: &'a dyn Fn(&Path) -> FileState,
+    /// The gate that match conditions were once behind is open.
+    pub(super) allows_match_conditions: bool,
+}
+
+/// Converts the authorizers. An authorizer that breaks a rule is left out and has a fault in the
+/// report. A type that the rules accept and the chain does not implement is left out too.
+pub(super) fn convert_authorizers(
+    configuration: &unvalidated::Configuration,
+    rules: &ValidationRules<'_>,
+    report: &mut ValidationReport,
+) -> Vec<Authorizer> {
+    let at = FieldPath::root("authorizers");
+    if configuration.authorizers.is_empty() {
+        let error = at.required("at least one authorization mode must be defined");
+        report.add_missing_value(error, configuration.authorizers_span);
+    }
+    let mut seen = SeenAuthorizers::default();
+    let entries = configuration.authorizers.iter().enumerate();
+    entries
+        .filter_map(|(idx, entry)| {
+            convert_authorizer(&at.index(idx), entry, rules, &mut seen, report)
+        })
+        .collect()
+}
+
+/// State that the conversion of one authorizer leaves for later ones.
+#[derive(Default)]
+struct SeenAuthorizers<'w> {
+    types: BTreeSet<&'w str>,
+    names: BTreeSet<&'w str>,
+    compiler: ConditionCompiler,
+}
+
+fn convert_authorizer<'w>(
+    at: &FieldPath<'_>,
+    entry: &'w unvalidated::Authorizer,
+    rules: &ValidationRules<'_>,
+    seen: &mut SeenAuthorizers<'w>,
+    report: &mut ValidationReport,
+) -> Option<Authorizer> {
+    let kind = entry.kind.value.as_str();
+    let at_type = at.child("type");
+    if kind.is_empty() {
+        report.add_fault(at_type.required(""), &entry.kind, entry.span);
+        return None;
+    }
+    if !rules.known_types.contains(kind) {
+        let known: Vec<&str> = rules.known_types.iter().copied().collect();
+        let error = at_type.not_supported(kind, &known);
+        report.add_fault_with_hint(error, &entry.kind, entry.span, did_you_mean(kind, &known));
+        return None;
+    }
+    if !seen.types.insert(kind) && !rules.repeatable_types.contains(kind) {
+        report.add_fault(at_type.duplicate(kind), &entry.kind, entry.span);
+        return None;
+    }
+
+    let name = convert_name(at, entry, seen, report);
+    let kind = AuthorizerType::from_name(kind);
+    if kind == Some(AuthorizerType::Webhook) {
+        let Some(webhook) = &entry.webhook else {
+            let error = at.child("webhook").required("required when type=Webhook");
+            report.add_missing_value(error, entry.span);
+            return None;
+        };
+        let settings = convert_webhook(at, webhook, rules, &mut seen.compiler, report);
+        return Some(Authorizer::Webhook(Box::new(Webhook { name: name?, settings: settings? })));
+    }
+    if let Some(webhook) = &entry.webhook {
+        let error =
+            at.child("webhook").invalid("non-null", "may only be specified when type=Webhook");
+        report.add_missing_value(error, webhook.span);
+    }
+    Authorizer::built_in(kind?)
+}
+
+/// The name must be present, unique, and a DNS-1123 subdomain.
+fn convert_name<'w>(
+    at: &FieldPath<'_>,
+    entry: &'w unvalidated::Authorizer,
+    seen: &mut SeenAuthorizers<'w>,
+    report: &mut ValidationReport,
+) -> Option<AuthorizerName> {
+    let at = at.child("name");
+    let name = entry.name.value.as_str();
+    let is_new = seen.names.insert(name);
+    if name.is_empty() {
+        report.add_fault(at.required(""), &entry.name, entry.span);
+        return None;
+    }
+    if !is_new {
+        report.add_fault(at.duplicate(name), &entry.name, entry.span);
+        return None;
+    }
+    match AuthorizerName::new(name) {
+        Ok(name) => Some(name),
+        Err(error) => {
+            let tidy = name.to_lowercase().replace(['_', ' '], "-");
+            let hint =
+                AuthorizerName::new(&tidy).ok().map(|name| format!("did you mean `{name}`?"));
+            let error = at.invalid(name, &error.to_string());
+            report.add_fault_with_hint(error, &entry.name, entry.span, hint);
+            None
+        }
+    }
+}

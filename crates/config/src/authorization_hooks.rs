@@ -1,0 +1,15 @@
+//! `ExternalAuthorizationHookConfiguration`: the file of the self-hosting proposal that lists
+//! authorization webhooks, which may be services of the same cluster.
+
+mod api_version;
+mod hook_url;
+mod load;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod unvalidated;
+mod validate;
+
+pub use load::{LoadError, Loaded, is_hook_configuration, load};
+pub(crate) use schema::{GROUP, KIND};
+pub use validate::{ClientCertificate, Endpoint, HOOKS_MAX, Hook};

@@ -1,0 +1,144 @@
+//! From the bytes of a file to hooks that clients can be made for.
+
+use std::fmt;
+
+use document::{
+    DOCUMENT_BYTES_MAX, DecodeError, DecodeFailure, DecodeProblems, Diagnostic, LineIndex,
+    NodePath, ParsedDocument, Source, Span, SpannedFault, SpannedWarning, TypeMeta,
+    ValidationReport, Warning, check_against_schema, file_problem, parse_document,
+};
+
+use super::api_version::identify_api_version;
+use super::schema::{GROUP, HOOK_CONFIGURATION};
+use super::unvalidated::Configuration;
+use super::validate::{Hook, convert_hooks};
+use crate::file_kind::FileKind;
+
+/// The result of loading a hook file.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The hooks in their order, or why there are none. INVARIANT: at least one.
+    pub outcome: Result<Vec<Hook>, LoadError>,
+    /// Warnings, whether loading succeeds or fails.
+    pub warnings: Vec<Warning>,
+}
+
+/// The error of a file that gives no hooks.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LoadError {
+    /// The file can not be decoded.
+    Decode(DecodeError),
+    /// The file breaks validation rules of the format.
+    Invalid(Vec<Diagnostic>),
+}
+
+impl LoadError {
+    /// Every fault: those of decoding in the order of the file, all others in that of the rules.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        match self {
+            Self::Decode(error) => &error.diagnostics,
+            Self::Invalid(diagnostics) => diagnostics,
+        }
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Decode(DecodeError { kubernetes_message, .. }) => {
+                write!(
+                    f,
+                    "failed to load ExternalAuthorizationHookConfiguration from file: {kubernetes_message}"
+                )
+            }
+            Self::Invalid(diagnostics) => {
+                let messages: Vec<_> = diagnostics.iter().map(|d| d.fault.to_string()).collect();
+                f.write_str(&field_errors::aggregate(&messages))
+            }
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// Reports whether a file is a hook file. Such a file has no other interpretation, even if it is
+/// invalid.
+///
+/// The API group decides. For a file that is not well-formed, [`FileKind::detect`] decides by its
+/// text.
+pub fn is_hook_configuration(source: &Source<'_>) -> bool {
+    if source.bytes.len() > DOCUMENT_BYTES_MAX {
+        return false;
+    }
+    let (text, malformed) = source.decode_text();
+    match parse_document(source, &text, malformed, &mut Vec::new()) {
+        Ok(tree) => TypeMeta::from_root(&tree.root).is_ok_and(|meta| meta.group == GROUP),
+        Err(_) => FileKind::detect(source) == Some(FileKind::HookConfiguration),
+    }
+}
+
+/// Loads a hook file.
+///
+/// 1. The text is parsed: JSON if its first character is `{`, else YAML.
+/// 2. Kind and version are identified, and the tree is checked against the schema of the kind.
+/// 3. The validation rules run and convert the hooks.
+///
+/// The first step that finds a fault ends loading with all faults of that step.
+pub fn load(source: &Source<'_>) -> Loaded {
+    if source.bytes.len() > DOCUMENT_BYTES_MAX {
+        return too_large(source);
+    }
+    let (text, malformed) = source.decode_text();
+    let lines = LineIndex::new(&text);
+    let diagnose = |faults: Vec<SpannedFault>| -> Vec<Diagnostic> {
+        faults.into_iter().map(|fault| fault.into_diagnostic(source.name, &lines)).collect()
+    };
+    let mut report = ValidationReport::default();
+    let outcome = match decode(source, &text, malformed, &mut report.warnings) {
+        Err(DecodeFailure { kubernetes_message, problems }) => {
+            let diagnostics = diagnose(problems.into_iter().map(SpannedFault::from).collect());
+            Err(LoadError::Decode(DecodeError { kubernetes_message, diagnostics }))
+        }
+        Ok(configuration) => {
+            let hooks = convert_hooks(&configuration, &lines, &mut report);
+            match std::mem::take(&mut report.faults) {
+                faults if faults.is_empty() => Ok(hooks),
+                faults => Err(LoadError::Invalid(diagnose(faults))),
+            }
+        }
+    };
+    let warnings = report
+        .warnings
+        .into_iter()
+        .map(|warning| warning.into_warning(source.name, &lines))
+        .collect();
+    Loaded { outcome, warnings }
+}
+
+fn decode(
+    source: &Source<'_>,
+    text: &str,
+    malformed: Option<usize>,
+    warnings: &mut Vec<SpannedWarning>,
+) -> Result<Configuration, DecodeFailure> {
+    let ParsedDocument { root, duplicate_keys } =
+        parse_document(source, text, malformed, warnings)?;
+    let version = identify_api_version(text, &root)?;
+    let problems = check_against_schema(text, version, &root, &HOOK_CONFIGURATION, &NodePath::ROOT);
+    let problems = DecodeProblems { duplicate_keys, ..problems };
+    match problems.kubernetes_message() {
+        None => Ok(Configuration::read(&root)),
+        Some(kubernetes_message) => {
+            Err(DecodeFailure { kubernetes_message, problems: problems.into_sorted() })
+        }
+    }
+}
+
+/// The result for a file that is larger than the limit.
+fn too_large(source: &Source<'_>) -> Loaded {
+    let kubernetes_message = format!("file is larger than {DOCUMENT_BYTES_MAX} bytes");
+    let fault = SpannedFault::from(file_problem(kubernetes_message.clone(), Span::default()));
+    let diagnostics = vec![fault.into_diagnostic(source.name, &LineIndex::new(""))];
+    let outcome = Err(LoadError::Decode(DecodeError { kubernetes_message, diagnostics }));
+    Loaded { outcome, warnings: Vec::new() }
+}

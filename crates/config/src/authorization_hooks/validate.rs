@@ -1,0 +1,225 @@
+//! The rules of the file, and the conversion that passing them is.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use document::{FieldValue, LineIndex, Place, SpannedWarning, ValidationReport, WarningCode};
+use field_errors::{FieldPath, dns1123_label_faults, dns1123_subdomain_faults};
+
+use super::{hook_url, unvalidated};
+
+/// The most hooks of a file. Each hook has its own client and connections and is a step of every
+/// decision, so that a larger number is a mistake.
+pub const HOOKS_MAX: usize = 256;
+
+/// One authorization webhook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hook {
+    /// Its name, unique in the file.
+    pub name: String,
+    /// Path of the client configuration, such as `externalAuthorizationHooks[0].clientConfig`.
+    pub field: String,
+    /// Position of the client configuration.
+    pub place: Place,
+    /// The address of the webhook.
+    pub endpoint: Endpoint,
+    /// File with the trusted authorities; those of the system if there is none.
+    pub server_ca_file: Option<PathBuf>,
+    /// The client certificate that the caller presents.
+    pub client_certificate: Option<ClientCertificate>,
+}
+
+/// The address of a webhook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Endpoint {
+    /// At port 443 of a service.
+    Service {
+        /// The namespace of the service.
+        namespace: String,
+        /// The name of the service.
+        name: String,
+    },
+    /// At a URL with the scheme `https`, without user, query and fragment.
+    Url(String),
+}
+
+/// The files of a client certificate. Relative paths are those from the folder of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientCertificate {
+    /// File with the certificate.
+    pub certificate_file: PathBuf,
+    /// File with its key.
+    pub key_file: PathBuf,
+}
+
+/// Converts the hooks. One that breaks a rule is left out and has a fault in the report.
+pub(super) fn convert_hooks(
+    configuration: &unvalidated::Configuration,
+    lines: &LineIndex<'_>,
+    report: &mut ValidationReport,
+) -> Vec<Hook> {
+    let at = FieldPath::root("externalAuthorizationHooks");
+    let n_hooks = configuration.hooks.len();
+    if n_hooks == 0 {
+        let error = at.required("at least one external authorization hook must be defined");
+        report.add_missing_value(error, configuration.hooks_span);
+    }
+    if n_hooks > HOOKS_MAX {
+        report.add_missing_value(at.too_many(n_hooks, HOOKS_MAX), configuration.hooks_span);
+        return Vec::new();
+    }
+    let mut names = BTreeSet::new();
+    let hooks = configuration.hooks.iter().enumerate();
+    hooks
+        .filter_map(|(idx, hook)| {
+            let at = match &hook.key {
+                Some(key) => at.key(key),
+                None => at.index(idx),
+            };
+            convert_hook(&at, hook, lines, &mut names, report)
+        })
+        .collect()
+}
+
+fn convert_hook<'w>(
+    at: &FieldPath<'_>,
+    hook: &'w unvalidated::Hook,
+    lines: &LineIndex<'_>,
+    names: &mut BTreeSet<&'w str>,
+    report: &mut ValidationReport,
+) -> Option<Hook> {
+    let name = convert_name(at, hook, names, report);
+    let at_config = at.child("clientConfig");
+    let config = &hook.client_config;
+    let endpoint = convert_endpoint(&at_config, config, report);
+    let client_certificate = convert_certificate(&at_config, config, report);
+    Some(Hook {
+        name: name?,
+        field: at_config.to_string(),
+        place: lines.place(config.span),
+        endpoint: endpoint?,
+        server_ca_file: optional_path(&config.server_ca_file),
+        client_certificate: client_certificate?,
+    })
+}
+
+fn convert_name<'w>(
+    at: &FieldPath<'_>,
+    hook: &'w unvalidated::Hook,
+    names: &mut BTreeSet<&'w str>,
+    report: &mut ValidationReport,
+) -> Option<String> {
+    let at = at.child("name");
+    let name = hook.name.value.as_str();
+    let is_new = names.insert(name);
+    let faults = dns1123_subdomain_faults(name);
+    let error = if name.is_empty() {
+        at.required("")
+    } else if hook.key.as_ref().is_some_and(|key| key != name) {
+        at.invalid(name, "must equal the key of the hook")
+    } else if !is_new {
+        at.duplicate(name)
+    } else if !faults.is_empty() {
+        at.invalid(name, &faults.join(", "))
+    } else {
+        return Some(name.to_owned());
+    };
+    report.add_fault(error, &hook.name, hook.span);
+    None
+}
+
+/// A service takes precedence over a URL, which then is not validated.
+fn convert_endpoint(
+    at: &FieldPath<'_>,
+    config: &unvalidated::ClientConfig,
+    report: &mut ValidationReport,
+) -> Option<Endpoint> {
+    let url = &config.url;
+    if let Some(service) = &config.service {
+        if !url.value.is_empty() {
+            report.warnings.push(SpannedWarning {
+                code: WarningCode::IgnoredHookUrl,
+                field: at.child("url").to_string(),
+                message: "the URL is ignored, since there is a service".to_owned(),
+                span: url.span.unwrap_or(config.span),
+                hint: Some("give either `service` or `url`".to_owned()),
+            });
+        }
+        return convert_service(&at.child("service"), service, report);
+    }
+    if url.value.is_empty() {
+        let error = at.required("webhook configuration must have either service or URL");
+        report.add_missing_value(error, config.span);
+        return None;
+    }
+    let faults = hook_url::url_faults(&at.child("url"), &url.value);
+    if faults.is_empty() {
+        return Some(Endpoint::Url(url.value.clone()));
+    }
+    for fault in faults {
+        report.add_fault(fault, url, config.span);
+    }
+    None
+}
+
+fn convert_service(
+    at: &FieldPath<'_>,
+    service: &unvalidated::Service,
+    report: &mut ValidationReport,
+) -> Option<Endpoint> {
+    let mut label = |field: &str, scalar: &FieldValue<String>| {
+        let at = at.child(field);
+        let value = scalar.value.as_str();
+        let faults = dns1123_label_faults(value);
+        if value.is_empty() {
+            report.add_fault(at.required(""), scalar, service.span);
+        } else if !faults.is_empty() {
+            report.add_fault(at.invalid(value, &faults.join(", ")), scalar, service.span);
+        }
+        (faults.is_empty() && !value.is_empty()).then(|| value.to_owned())
+    };
+    let name = label("name", &service.name);
+    let namespace = label("namespace", &service.namespace);
+    Some(Endpoint::Service { namespace: namespace?, name: name? })
+}
+
+/// Both files must be set, or neither. The outer `None` follows a fault.
+fn convert_certificate(
+    at: &FieldPath<'_>,
+    config: &unvalidated::ClientConfig,
+    report: &mut ValidationReport,
+) -> Option<Option<ClientCertificate>> {
+    let alias = &config.client_certificate_file;
+    let (field, certificate) = match (&config.client_cert_file, alias) {
+        (named, alias) if !named.value.is_empty() && !alias.value.is_empty() => {
+            let error = at
+                .child("clientCertificateFile")
+                .forbidden("is another name of clientCertFile, which is set");
+            report.add_fault(error, alias, config.span);
+            return None;
+        }
+        (_, alias) if !alias.value.is_empty() => ("clientCertificateFile", alias),
+        (named, _) => ("clientCertFile", named),
+    };
+    let key = &config.client_key_file;
+    match (optional_path(certificate), optional_path(key)) {
+        (Some(certificate_file), Some(key_file)) => {
+            Some(Some(ClientCertificate { certificate_file, key_file }))
+        }
+        (None, None) => Some(None),
+        (Some(_), None) => {
+            let detail = format!("must be set if {field} is set");
+            report.add_fault(at.child("clientKeyFile").required(&detail), key, config.span);
+            None
+        }
+        (None, Some(_)) => {
+            let error = at.child(field).required("must be set if clientKeyFile is set");
+            report.add_fault(error, certificate, config.span);
+            None
+        }
+    }
+}
+
+fn optional_path(scalar: &FieldValue<String>) -> Option<PathBuf> {
+    (!scalar.value.is_empty()).then(|| PathBuf::from(&scalar.value))
+}

@@ -1,0 +1,206 @@
+//! The JSON Schema of the configuration kinds, for editors and for checks in CI.
+//!
+//! It is built from the schemas that the decoder uses, so the two can not disagree about fields.
+//! The loader checks what a JSON Schema can not express: unique names, files and expressions. The
+//! output is draft 7, the newest draft that YAML editors support throughout.
+
+use authz_chain::AuthorizerType;
+use document::{FieldSchema, FieldType, ObjectSchema, TextRule};
+use serde_json::{Map, Value, json};
+
+use crate::authorization_config::AUTHORIZATION_CONFIGURATION;
+
+/// Syntax of a duration that is not negative.
+const DURATION_PATTERN: &str = r"^\+?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$";
+const DNS_SUBDOMAIN_PATTERN: &str =
+    r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
+
+/// The schema of `AuthorizationConfiguration`, the one kind so far.
+///
+/// ```
+/// let schema = config::json_schema();
+/// assert_eq!(schema["title"], "AuthorizationConfiguration");
+/// assert_eq!(schema["additionalProperties"], false);
+/// ```
+pub fn json_schema() -> Value {
+    let root = &AUTHORIZATION_CONFIGURATION;
+    let mut schema = Map::new();
+    schema.insert("$schema".to_owned(), json!("http://json-schema.org/draft-07/schema#"));
+    schema.insert("title".to_owned(), json!(root.type_name));
+    schema.insert("description".to_owned(), json!(root.description));
+    schema.extend(object_schema(root));
+    Value::Object(schema)
+}
+
+fn object_schema(object: &'static ObjectSchema) -> Map<String, Value> {
+    let properties: Map<String, Value> =
+        object.fields.iter().map(|field| (field.name.to_owned(), field_schema(field))).collect();
+    let required: Vec<&str> =
+        object.fields.iter().filter(|field| field.is_required).map(|field| field.name).collect();
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), json!("object"));
+    schema.insert("additionalProperties".to_owned(), json!(false));
+    schema.insert("required".to_owned(), json!(required));
+    schema.insert("properties".to_owned(), Value::Object(properties));
+    let rules = rules_between_fields(object);
+    if !rules.is_empty() {
+        schema.insert("allOf".to_owned(), Value::Array(rules));
+    }
+    schema
+}
+
+fn field_schema(field: &'static FieldSchema) -> Value {
+    let mut schema = Map::new();
+    schema.insert("description".to_owned(), json!(field.description));
+    match &field.field_type {
+        FieldType::Text(rule) => {
+            schema.insert("type".to_owned(), type_name("string", field));
+            let (keyword, value) = text_rule(rule, field);
+            schema.insert(keyword.to_owned(), value);
+        }
+        FieldType::Duration { default } => {
+            // Null is no duration, not even an absent one.
+            schema.insert("type".to_owned(), json!("string"));
+            schema.insert("pattern".to_owned(), json!(DURATION_PATTERN));
+            schema.extend(default.map(|default| ("default".to_owned(), json!(default))));
+        }
+        FieldType::Bool { default } => {
+            schema.insert("type".to_owned(), type_name("boolean", field));
+            schema.insert("default".to_owned(), json!(default));
+        }
+        FieldType::Integer => {
+            schema.insert("type".to_owned(), type_name("integer", field));
+        }
+        FieldType::TextList => {
+            schema.insert("type".to_owned(), type_name("array", field));
+            schema.insert("items".to_owned(), json!({ "type": "string" }));
+        }
+        FieldType::TextMap => {
+            schema.insert("type".to_owned(), type_name("object", field));
+            schema.insert("additionalProperties".to_owned(), json!({ "type": "string" }));
+        }
+        FieldType::Any => {}
+        FieldType::Object(object) => {
+            schema.extend(object_schema(object));
+            schema.insert("type".to_owned(), type_name("object", field));
+        }
+        FieldType::ListOrMap { item, items_min } => {
+            let item = Value::Object(object_schema(item));
+            let list = json!({ "type": "array", "minItems": items_min, "items": item });
+            let map = json!({
+                "type": "object",
+                "minProperties": items_min,
+                "additionalProperties": item,
+            });
+            schema.insert("anyOf".to_owned(), json!([list, map]));
+        }
+        FieldType::List { item, items_min, items_max } => {
+            schema.insert("type".to_owned(), type_name("array", field));
+            schema.insert("minItems".to_owned(), json!(items_min));
+            schema.extend(items_max.map(|max| ("maxItems".to_owned(), json!(max))));
+            let mut item_schema = object_schema(item);
+            item_schema.insert("description".to_owned(), json!(item.description));
+            schema.insert("items".to_owned(), Value::Object(item_schema));
+        }
+    }
+    Value::Object(schema)
+}
+
+/// The type of a field; one that may be absent may also be null.
+fn type_name(name: &str, field: &FieldSchema) -> Value {
+    if field.is_required { json!(name) } else { json!([name, "null"]) }
+}
+
+fn text_rule(rule: &TextRule, field: &FieldSchema) -> (&'static str, Value) {
+    match rule {
+        TextRule::Any => ("pattern", json!(r"\S")),
+        TextRule::OneOf(values) if field.is_required => ("enum", json!(values)),
+        TextRule::OneOf(values) => {
+            let mut values: Vec<Value> = values.iter().map(|&value| json!(value)).collect();
+            values.extend([json!(""), Value::Null]);
+            ("enum", Value::Array(values))
+        }
+        TextRule::DnsSubdomain => ("pattern", json!(DNS_SUBDOMAIN_PATTERN)),
+        TextRule::AbsolutePath => ("pattern", json!("^/")),
+    }
+}
+
+/// Rules about several fields of one object, which the table does not hold.
+fn rules_between_fields(object: &ObjectSchema) -> Vec<Value> {
+    let when = |field: &str, value: &str, then: Value, otherwise: Value| {
+        let condition = json!({ "required": [field], "properties": { field: { "const": value } } });
+        json!({ "if": condition, "then": then, "else": otherwise })
+    };
+    match object.type_name {
+        "AuthorizerConfiguration" => {
+            let built_in = AuthorizerType::ALL.into_iter().filter_map(|kind| {
+                let name = kind.required_authorizer_name()?;
+                let then = json!({ "properties": { "name": { "const": name } } });
+                Some(when("type", kind.name(), then, json!(true)))
+            });
+            let webhook = when(
+                "type",
+                AuthorizerType::Webhook.name(),
+                json!({ "required": ["webhook"], "properties": { "webhook": { "type": "object" } } }),
+                json!({ "properties": { "webhook": { "type": "null" } } }),
+            );
+            built_in.chain([webhook]).collect()
+        }
+        "WebhookConfiguration" => {
+            let has_conditions = json!({
+                "required": ["matchConditions"],
+                "properties": { "matchConditions": { "type": "array", "minItems": 1 } },
+            });
+            let needs_version = json!({
+                "required": ["matchConditionSubjectAccessReviewVersion"],
+                "properties": { "matchConditionSubjectAccessReviewVersion": { "const": "v1" } },
+            });
+            vec![json!({ "if": has_conditions, "then": needs_version })]
+        }
+        "WebhookConnectionInfo" => vec![when(
+            "type",
+            "KubeConfigFile",
+            json!({
+                "required": ["kubeConfigFile"],
+                "properties": { "kubeConfigFile": { "type": "string" } },
+            }),
+            json!({ "properties": { "kubeConfigFile": { "type": "null" } } }),
+        )],
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_is_described() {
+        fn check(schema: &Value, path: &str) {
+            assert!(schema["description"].is_string(), "{path}");
+            for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+                check(field, &format!("{path}.{name}"));
+            }
+            if schema["items"].is_object() {
+                check(&schema["items"], &format!("{path}[]"));
+            }
+        }
+        check(&json_schema(), "");
+    }
+
+    #[test]
+    fn the_tables_show_in_it() {
+        let schema = json_schema();
+        let authorizer = &schema["properties"]["authorizers"]["items"];
+        assert_eq!(authorizer["required"], json!(["type", "name"]));
+        assert_eq!(authorizer["properties"]["type"]["enum"][5], "Webhook");
+        let webhook = &authorizer["properties"]["webhook"];
+        assert_eq!(webhook["type"], json!(["object", "null"]));
+        assert_eq!(webhook["properties"]["authorizedTTL"]["default"], "5m");
+        assert_eq!(webhook["properties"]["matchConditions"]["maxItems"], 64);
+        assert_eq!(
+            webhook["properties"]["matchConditionSubjectAccessReviewVersion"]["enum"],
+            json!(["v1", "", null])
+        );
+    }
+}

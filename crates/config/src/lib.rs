@@ -1,0 +1,15 @@
+//! Configuration files of authorization: `AuthorizationConfiguration` and
+//! `ExternalAuthorizationHookConfiguration`.
+//!
+//! Owns: the fields, defaults and validation rules of both kinds and their conversion to the
+//! configuration of a chain; the published JSON Schema; detection of the kind of any file that the
+//! program reads.
+//! Must not know: how a chain decides, HTTP, flags, how a diagnostic is shown.
+
+pub mod authorization_config;
+pub mod authorization_hooks;
+mod file_kind;
+mod json_schema;
+
+pub use file_kind::FileKind;
+pub use json_schema::json_schema;

@@ -1,0 +1,142 @@
+//! Recorded answers of Kubernetes. The conformance suite runs the same vectors with a ledger of
+//! agreed differences; here they are a fast check of this crate alone, texts of decoders included.
+
+use std::path::Path;
+
+use config::authorization_config::{
+    FileState, LoadError, LoadOptions, ServerRole, configuration_to_json, load,
+};
+use document::Source;
+use serde_json::Value;
+
+const VECTORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/config-load.jsonl");
+
+/// Warnings for what Kubernetes refuses, and the fault that it reports instead.
+const ACCEPTED: [(&str, &str); 2] = [
+    ("missing-built-in-name", ".name: Required value"),
+    ("kube-config-alias", ".connectionInfo.type: Unsupported value"),
+];
+
+#[test]
+fn recorded_answers_are_ours() {
+    let text = std::fs::read_to_string(VECTORS).unwrap();
+    let vectors: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(vectors.len() > 600, "only {} vectors", vectors.len());
+    let failures: Vec<String> = vectors.iter().filter_map(|vector| check(vector).err()).collect();
+    assert!(
+        failures.is_empty(),
+        "{} of {} fail:\n{}",
+        failures.len(),
+        vectors.len(),
+        failures.join("\n")
+    );
+}
+
+fn check(vector: &Value) -> Result<(), String> {
+    let files = |path: &Path| probe(&vector["files"], path);
+    let options =
+        LoadOptions { role: ServerRole::Delegated, stat_file: &files, ..LoadOptions::default() };
+    let text = vector["text"].as_str().unwrap_or_default();
+    let loaded = load(&Source { name: "config", bytes: text.as_bytes() }, &options);
+    let want = &vector["expect"];
+    let want_error = want["error"].as_str().unwrap_or_default();
+
+    for (code, fault) in ACCEPTED {
+        if loaded.warnings.iter().any(|warning| warning.code.name() == code) {
+            return if want_error.contains(fault) { Ok(()) } else { Err(fail(vector, code)) };
+        }
+    }
+    let theirs = |list: &Value, of: fn(&Value) -> &Value| -> Vec<String> {
+        let items = list.as_array().map(Vec::as_slice).unwrap_or_default();
+        items.iter().map(|item| fixed_part(of(item).as_str().unwrap_or_default())).collect()
+    };
+    let ours = |error: &LoadError| -> Vec<String> {
+        error.diagnostics().iter().map(|d| fixed_part(&d.fault.to_string())).collect()
+    };
+    let (result, is_same) = match &loaded.outcome {
+        Ok(configuration) => (
+            "valid",
+            without_empty(&configuration_to_json(configuration))
+                == without_empty(&want["effective"]),
+        ),
+        Err(error @ LoadError::Decode(_)) => {
+            ("decodeError", is_same_decode_error(error, want_error))
+        }
+        Err(error @ LoadError::Invalid(_)) => {
+            ("invalid", ours(error) == theirs(&want["errors"], |fault| &fault["message"]))
+        }
+        Err(error @ LoadError::Server(_)) => {
+            ("nameError", ours(error) == theirs(&want["nameErrors"], |text| text))
+        }
+    };
+    if result == want["result"] && is_same {
+        Ok(())
+    } else {
+        Err(fail(vector, &format!("{result}: {:?}", loaded.outcome.map_err(|e| e.to_string()))))
+    }
+}
+
+fn fail(vector: &Value, got: &str) -> String {
+    let want = &vector["expect"];
+    format!("{}: want {want}\n  got {got}", vector["id"].as_str().unwrap_or_default())
+}
+
+/// The text up to where a compiler of expressions speaks.
+fn fixed_part(text: &str) -> String {
+    let mark = "compilation failed: ";
+    text.find(mark).map_or(text, |at| &text[..at + mark.len()]).to_owned()
+}
+
+/// The decoder's text counts, except that we do not decode other kinds to the end, and do not
+/// write values as Go source.
+fn is_same_decode_error(ours: &LoadError, theirs: &str) -> bool {
+    let ours = ours.to_string();
+    ours == theirs
+        || ours.contains("expected AuthorizationConfiguration, got *apiserver.")
+        || (ours.ends_with("yaml: invalid map key") && theirs.starts_with(&ours))
+}
+
+/// What the file system of the recording says about a path. One vector reaches a file that was
+/// always there by way of a folder, and lists only the folder.
+fn probe(files: &Value, path: &Path) -> FileState {
+    let kind = |path: &Path| match path.to_str()? {
+        "/conformance/dir/../authz.kubeconfig" => Some("regular"),
+        path => files[path].as_str(),
+    };
+    match kind(path) {
+        Some("directory") => FileState::Irregular,
+        Some(_) => FileState::Regular,
+        None => {
+            let is_below_file = path.ancestors().skip(1).any(|above| kind(above).is_some());
+            let kubernetes_message =
+                if is_below_file { "not a directory" } else { "no such file or directory" };
+            FileState::Unreadable {
+                error: format!("stat {}: {kubernetes_message}", path.display()),
+            }
+        }
+    }
+}
+
+/// The value without members that are null, false or empty: absent and empty are the same.
+fn without_empty(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| (name.clone(), without_empty(value)))
+            .filter(|(_, value)| !is_empty(value))
+            .collect(),
+        Value::Array(items) => items.iter().map(without_empty).collect(),
+        other => other.clone(),
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(value) => !value,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(_) | Value::Number(_) => false,
+    }
+}

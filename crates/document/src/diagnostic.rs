@@ -1,0 +1,275 @@
+//! Faults and warnings of a file, with their positions.
+
+use std::fmt;
+
+use field_errors::FieldError;
+
+use crate::schema_check::DecodeProblem;
+use crate::source::{LineIndex, Place, Span};
+
+/// One fault of a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Diagnostic {
+    /// The fault in Kubernetes' words.
+    pub fault: Fault,
+    /// The file, by the name that its source has.
+    pub file: String,
+    /// Position of the value at fault. A missing value has the position of the object that lacks
+    /// it.
+    pub place: Place,
+    /// The likely intention of the author.
+    pub hint: Option<String>,
+    /// For an expression that does not compile: each issue with its own place.
+    pub notes: Vec<Note>,
+}
+
+/// The kinds of faults, with the texts that Kubernetes prints.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fault {
+    /// The decoder refuses the file.
+    Decode {
+        /// The field path, such as `authorizers[0].webhook.timeuot`; empty for the file as a whole.
+        field: String,
+        /// The decoder's message.
+        message: String,
+    },
+    /// A value breaks a rule of its field.
+    Field(FieldError),
+    /// The configuration is valid, but not for this server.
+    Server {
+        /// The field path, as Kubernetes writes it.
+        field: String,
+        /// The message that the server prints.
+        message: String,
+    },
+}
+
+impl Fault {
+    /// Name of the fault's class: `Decode`, `Server`, or a field error type such as `Required`.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Decode { .. } => "Decode",
+            Self::Field(error) => error.kind.name(),
+            Self::Server { .. } => "Server",
+        }
+    }
+
+    /// The field, as Kubernetes writes its path; empty for the file as a whole.
+    pub fn field(&self) -> &str {
+        match self {
+            Self::Decode { field, .. } | Self::Server { field, .. } => field,
+            Self::Field(error) => &error.path,
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Decode { message, .. } | Self::Server { message, .. } => f.write_str(message),
+            Self::Field(error) => error.fmt(f),
+        }
+    }
+}
+
+/// One issue inside an expression.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Note {
+    /// The compiler's message.
+    pub message: String,
+    /// Line of the expression, from 1.
+    pub line: usize,
+    /// Column in that line in characters, from 1.
+    pub column: usize,
+    /// Position of the issue in the file.
+    pub place: Place,
+    /// The likely intention of the author.
+    pub hint: Option<String>,
+}
+
+/// Something that is accepted but should be changed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Warning {
+    /// The stable code of the warning.
+    pub code: WarningCode,
+    /// The field, as Kubernetes writes its path; empty for the file as a whole.
+    pub field: String,
+    /// The text of the warning.
+    pub message: String,
+    /// The file, by the name that its source has.
+    pub file: String,
+    /// Position of the value in question.
+    pub place: Place,
+    /// The change that removes the warning.
+    pub hint: Option<String>,
+}
+
+/// The warnings that exist. Their names are stable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WarningCode {
+    /// `connectionInfo.type: KubeConfig`, the proposal's name of `KubeConfigFile`.
+    KubeConfigAlias,
+    /// A built-in authorizer without a name; it gets its type in lower case. Kubernetes refuses it.
+    MissingBuiltInName,
+    /// Something follows the first YAML document and is ignored.
+    SeveralDocuments,
+    /// A field of an ABAC policy that does not exist and is ignored.
+    UnknownPolicyField,
+    /// A hook with both a service and a URL, which then is ignored.
+    IgnoredHookUrl,
+    /// The server of a kubeconfig is called without TLS, so that a man in the middle can answer.
+    PlainHttp,
+    /// Credentials or authorities of a kubeconfig that are not used, since the server is not called
+    /// over TLS.
+    UnusedCredentials,
+    /// A kubeconfig disables the verification of the server's certificate.
+    UnverifiedServer,
+    /// A file with ABAC policies that do not say their version.
+    UnversionedPolicy,
+    /// A list of objects that goes on elsewhere.
+    IncompleteList,
+    /// A binding to a role that does not exist.
+    MissingRole,
+    /// A subject has a name that no user can have, such as one that ends with a space.
+    OddSubjectName,
+    /// A subject is named `*`, which is no wildcard for subjects.
+    WildcardSubject,
+    /// A user with the name of a service account.
+    ServiceAccountAsUser,
+    /// A user or group that looks like a service account and is none.
+    MalformedServiceAccount,
+    /// A user with the name of a group.
+    GroupAsUser,
+    /// The name of a group differs by one letter from a group of Kubernetes.
+    MisspelledGroup,
+    /// A user or group with a namespace, which is ignored.
+    IgnoredSubjectNamespace,
+    /// A verb that no request has.
+    UnmatchedVerb,
+    /// An API group that no request has.
+    UnmatchedApiGroup,
+    /// A resource that no request has.
+    UnmatchedResource,
+    /// A path that no request has.
+    UnmatchedUrl,
+    /// Names of objects for `create`, which has none yet.
+    CreateByName,
+    /// A rule, or a role, with more combinations than the server takes.
+    OversizedRole,
+}
+
+impl WarningCode {
+    /// The stable name, as output formats print it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::KubeConfigAlias => "kube-config-alias",
+            Self::MissingBuiltInName => "missing-built-in-name",
+            Self::SeveralDocuments => "several-documents",
+            Self::UnknownPolicyField => "unknown-policy-field",
+            Self::IgnoredHookUrl => "ignored-hook-url",
+            Self::PlainHttp => "plain-http",
+            Self::UnusedCredentials => "unused-credentials",
+            Self::UnverifiedServer => "unverified-server",
+            Self::UnversionedPolicy => "unversioned-policy",
+            Self::IncompleteList => "incomplete-list",
+            Self::MissingRole => "missing-role",
+            Self::OddSubjectName => "odd-subject-name",
+            Self::WildcardSubject => "wildcard-subject",
+            Self::ServiceAccountAsUser => "service-account-as-user",
+            Self::MalformedServiceAccount => "malformed-service-account",
+            Self::GroupAsUser => "group-as-user",
+            Self::MisspelledGroup => "misspelled-group",
+            Self::IgnoredSubjectNamespace => "ignored-subject-namespace",
+            Self::UnmatchedVerb => "unmatched-verb",
+            Self::UnmatchedApiGroup => "unmatched-api-group",
+            Self::UnmatchedResource => "unmatched-resource",
+            Self::UnmatchedUrl => "unmatched-url",
+            Self::CreateByName => "create-by-name",
+            Self::OversizedRole => "oversized-role",
+        }
+    }
+}
+
+/// A fault with a range of bytes; [`into_diagnostic`](Self::into_diagnostic) adds line and column.
+#[derive(Debug)]
+pub struct SpannedFault {
+    /// The fault in Kubernetes' words.
+    pub fault: Fault,
+    /// The bytes that the fault is about.
+    pub span: Span,
+    /// The likely intention of the author.
+    pub hint: Option<String>,
+    /// The issues of an expression that does not compile.
+    pub notes: Vec<SpannedNote>,
+}
+
+/// One issue inside an expression, with its range of bytes.
+#[derive(Debug)]
+pub struct SpannedNote {
+    /// The compiler's message.
+    pub message: String,
+    /// Line of the expression, from 1.
+    pub line: usize,
+    /// Column in that line in characters, from 1.
+    pub column: usize,
+    /// The bytes of the issue in the file.
+    pub span: Span,
+    /// The likely intention of the author.
+    pub hint: Option<String>,
+}
+
+/// A warning with a range of bytes; [`into_warning`](Self::into_warning) adds line and column.
+#[derive(Debug)]
+pub struct SpannedWarning {
+    /// The stable code of the warning.
+    pub code: WarningCode,
+    /// The field path, empty for the file as a whole.
+    pub field: String,
+    /// The text of the warning.
+    pub message: String,
+    /// The bytes that the warning is about.
+    pub span: Span,
+    /// The change that removes the warning.
+    pub hint: Option<String>,
+}
+
+impl SpannedFault {
+    /// Replaces byte ranges by lines and columns and adds the file name.
+    pub fn into_diagnostic(self, file: &str, lines: &LineIndex<'_>) -> Diagnostic {
+        let notes = self.notes.into_iter().map(|note| Note {
+            message: note.message,
+            line: note.line,
+            column: note.column,
+            place: lines.place(note.span),
+            hint: note.hint,
+        });
+        Diagnostic {
+            fault: self.fault,
+            file: file.to_owned(),
+            place: lines.place(self.span),
+            hint: self.hint,
+            notes: notes.collect(),
+        }
+    }
+}
+
+impl From<DecodeProblem> for SpannedFault {
+    fn from(problem: DecodeProblem) -> Self {
+        let DecodeProblem { path, message, span, hint } = problem;
+        Self { fault: Fault::Decode { field: path, message }, span, hint, notes: Vec::new() }
+    }
+}
+
+impl SpannedWarning {
+    /// Replaces the byte range by line and column and adds the file name.
+    pub fn into_warning(self, file: &str, lines: &LineIndex<'_>) -> Warning {
+        Warning {
+            code: self.code,
+            field: self.field,
+            message: self.message,
+            file: file.to_owned(),
+            place: lines.place(self.span),
+            hint: self.hint,
+        }
+    }
+}

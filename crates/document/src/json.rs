@@ -1,0 +1,482 @@
+//! Strict JSON parser that records the span of every key and value.
+//!
+//! Messages equal those of Go's decoder. Unlike Go, this parser limits nesting and the number of
+//! values.
+
+use crate::node::{Entry, NESTING_MAX, NODES_MAX, Node, Text, Value};
+use crate::source::Span;
+
+/// A syntax error in JSON text.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct JsonError {
+    /// Go's message, such as `invalid character 'x' after top-level value`.
+    pub message: String,
+    /// The bytes at which the parser stopped.
+    pub span: Span,
+}
+
+/// Reads one value; nothing but white space may surround it.
+pub fn parse_json(text: &str) -> Result<Node, JsonError> {
+    let mut reader = JsonReader::new(text, 0);
+    let node = reader.read_value()?;
+    reader.skip_space();
+    match reader.peek() {
+        None => Ok(node),
+        Some(_) => Err(reader.unexpected_character("after top-level value")),
+    }
+}
+
+/// A value whose member `items` is known to be well-formed, but not read yet.
+#[derive(Debug)]
+pub struct JsonOutline {
+    /// The value, with an empty list for `items`.
+    pub root: Node,
+    /// Offset of the bracket that opens the last list named `items`.
+    pub items_start: Option<usize>,
+}
+
+/// Reads values one after the other, as `kubectl` writes and accepts them: white space or lines
+/// `---` may separate them. The iterator ends after the first error.
+///
+/// A dump of a cluster is one value, a list of all its objects, whose tree would need many times
+/// the size of the file in memory. So [`read_json_items`] reads the items one by one and applies
+/// the limits to each.
+pub fn read_json_outlines(text: &str) -> impl Iterator<Item = Result<JsonOutline, JsonError>> {
+    let mut next = Some(0);
+    std::iter::from_fn(move || {
+        let mut reader = JsonReader::new(text, next.take()?);
+        reader.skip_separators();
+        reader.peek()?;
+        let outline = reader.read_outline();
+        if outline.is_ok() {
+            next = Some(reader.at);
+        }
+        Some(outline)
+    })
+}
+
+/// Reads the items of the list that begins at `start`. After an error there is nothing more.
+pub fn read_json_items(text: &str, start: usize) -> impl Iterator<Item = Result<Node, JsonError>> {
+    // The first item follows the bracket, and each other one a comma.
+    let mut next = Some(start + 1);
+    std::iter::from_fn(move || {
+        let mut reader = JsonReader::new(text, next.take()?);
+        reader.skip_space();
+        if reader.peek() == Some(b']') {
+            return None;
+        }
+        let item = reader.read_value();
+        reader.skip_space();
+        if item.is_ok() && reader.skip_byte(b',') {
+            next = Some(reader.at);
+        }
+        Some(item)
+    })
+}
+
+struct JsonReader<'t> {
+    text: &'t str,
+    /// INVARIANT: a character boundary.
+    at: usize,
+    depth: usize,
+    n_nodes: usize,
+    /// The parser checks syntax only: it builds no values and does not count them.
+    is_skipping: bool,
+    /// The member `items` of the outermost object is skipped if it is a list.
+    skips_items: bool,
+    /// Offset of the bracket that opens the last skipped list.
+    items_start: Option<usize>,
+}
+
+impl<'t> JsonReader<'t> {
+    fn new(text: &'t str, at: usize) -> Self {
+        Self {
+            text,
+            at,
+            depth: 0,
+            n_nodes: 0,
+            is_skipping: false,
+            skips_items: false,
+            items_start: None,
+        }
+    }
+
+    fn read_outline(&mut self) -> Result<JsonOutline, JsonError> {
+        self.skips_items = true;
+        Ok(JsonOutline { root: self.read_value()?, items_start: self.items_start })
+    }
+
+    fn read_value(&mut self) -> Result<Node, JsonError> {
+        self.skip_space();
+        self.n_nodes += usize::from(!self.is_skipping);
+        if self.n_nodes > NODES_MAX {
+            return Err(self.error_here(format!("document holds more than {NODES_MAX} values")));
+        }
+        let start = self.at;
+        let value = match self.peek() {
+            Some(b'{') => self.read_nested(Self::read_object)?,
+            Some(b'[') => self.read_nested(Self::read_list)?,
+            Some(b'"') => Value::Text(self.read_string()?),
+            Some(b't') => self.read_literal("true", Value::Bool(true))?,
+            Some(b'f') => self.read_literal("false", Value::Bool(false))?,
+            Some(b'n') => self.read_literal("null", Value::Null)?,
+            Some(b'-' | b'0'..=b'9') => self.read_number()?,
+            _ => return Err(self.unexpected_character("looking for beginning of value")),
+        };
+        Ok(Node { span: Span::new(start, self.at), value, is_tagged: false })
+    }
+
+    fn read_nested(
+        &mut self,
+        read: fn(&mut Self) -> Result<Value, JsonError>,
+    ) -> Result<Value, JsonError> {
+        if self.depth >= NESTING_MAX {
+            return Err(self.error_here(format!("exceeded max depth of {NESTING_MAX}")));
+        }
+        self.depth += 1;
+        self.at += 1;
+        let value = read(self);
+        self.depth -= 1;
+        value
+    }
+
+    fn read_object(&mut self) -> Result<Value, JsonError> {
+        let mut entries = Vec::new();
+        self.skip_space();
+        if self.skip_byte(b'}') {
+            return Ok(Value::Object(entries));
+        }
+        loop {
+            self.skip_space();
+            if self.peek() != Some(b'"') {
+                return Err(self.unexpected_character("looking for beginning of object key string"));
+            }
+            let start = self.at;
+            let key = self.read_string()?.into_string();
+            let key_span = Span::new(start, self.at);
+            self.skip_space();
+            if !self.skip_byte(b':') {
+                return Err(self.unexpected_character("after object key"));
+            }
+            let value = self.read_member_value(&key)?;
+            if !self.is_skipping {
+                entries.push(Entry { key, key_span, value });
+            }
+            self.skip_space();
+            if self.skip_byte(b'}') {
+                return Ok(Value::Object(entries));
+            }
+            if !self.skip_byte(b',') {
+                return Err(self.unexpected_character("after object key:value pair"));
+            }
+        }
+    }
+
+    /// The value of a member of an object.
+    fn read_member_value(&mut self, key: &str) -> Result<Node, JsonError> {
+        self.skip_space();
+        let is_outermost = self.depth == 1;
+        if !(self.skips_items && is_outermost && key == "items" && self.peek() == Some(b'[')) {
+            return self.read_value();
+        }
+        self.items_start = Some(self.at);
+        self.is_skipping = true;
+        let skipped = self.read_value();
+        self.is_skipping = false;
+        skipped
+    }
+
+    fn read_list(&mut self) -> Result<Value, JsonError> {
+        let mut items = Vec::new();
+        self.skip_space();
+        if self.skip_byte(b']') {
+            return Ok(Value::List(items));
+        }
+        loop {
+            let item = self.read_value()?;
+            if !self.is_skipping {
+                items.push(item);
+            }
+            self.skip_space();
+            if self.skip_byte(b']') {
+                return Ok(Value::List(items));
+            }
+            if !self.skip_byte(b',') {
+                return Err(self.unexpected_character("after array element"));
+            }
+        }
+    }
+
+    fn read_string(&mut self) -> Result<Text, JsonError> {
+        self.at += 1;
+        let mut text = Text::default();
+        loop {
+            let rest = self.text.get(self.at..).unwrap_or_default();
+            let is_plain = |byte: &u8| !matches!(byte, b'"' | b'\\' | 0..b' ');
+            let n_plain = rest.bytes().take_while(is_plain).count();
+            let start = self.at;
+            self.at += n_plain;
+            if !self.is_skipping {
+                text.push_str(rest.get(..n_plain).unwrap_or_default(), start);
+            }
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(text);
+                }
+                Some(b'\\') => {
+                    let start = self.at;
+                    let c = self.read_escape()?;
+                    if !self.is_skipping {
+                        text.push(c, start);
+                    }
+                }
+                _ => return Err(self.unexpected_character("in string literal")),
+            }
+        }
+    }
+
+    /// Reads an escape. A surrogate without its partner becomes U+FFFD, as in Go.
+    fn read_escape(&mut self) -> Result<char, JsonError> {
+        self.at += 1;
+        let c = match self.peek() {
+            Some(c @ (b'"' | b'\\' | b'/')) => char::from(c),
+            Some(b'b') => '\x08',
+            Some(b'f') => '\x0c',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => {
+                self.at += 1;
+                return self.read_unicode_escape();
+            }
+            _ => return Err(self.unexpected_character("in string escape code")),
+        };
+        self.at += 1;
+        Ok(c)
+    }
+
+    fn read_unicode_escape(&mut self) -> Result<char, JsonError> {
+        let unit = self.read_hex_unit()?;
+        if let Some(c) = char::from_u32(unit) {
+            return Ok(c);
+        }
+        let before = self.at;
+        if self.text.get(self.at..).is_some_and(|rest| rest.starts_with("\\u")) {
+            self.at += 2;
+            let partner = self.read_hex_unit()?;
+            if (0xD800..0xDC00).contains(&unit) && (0xDC00..0xE000).contains(&partner) {
+                let code = 0x10000 + ((unit - 0xD800) << 10) + (partner - 0xDC00);
+                return Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
+            }
+            // The second escape is no low surrogate, so the parser reads it again as a character.
+            self.at = before;
+        }
+        Ok(char::REPLACEMENT_CHARACTER)
+    }
+
+    fn read_hex_unit(&mut self) -> Result<u32, JsonError> {
+        let mut unit = 0;
+        for _ in 0..4 {
+            let digit = self.peek().and_then(|byte| char::from(byte).to_digit(16));
+            let digit = digit
+                .ok_or_else(|| self.unexpected_character("in \\u hexadecimal character escape"))?;
+            unit = (unit << 4) | digit;
+            self.at += 1;
+        }
+        Ok(unit)
+    }
+
+    fn read_literal(&mut self, word: &'static str, value: Value) -> Result<Value, JsonError> {
+        for expected in word.bytes() {
+            if self.peek() != Some(expected) {
+                let expected = char::from(expected);
+                let place = format!("in literal {word} (expecting '{expected}')");
+                return Err(self.unexpected_character(&place));
+            }
+            self.at += 1;
+        }
+        Ok(value)
+    }
+
+    fn read_number(&mut self) -> Result<Value, JsonError> {
+        let start = self.at;
+        self.skip_byte(b'-');
+        if !self.skip_byte(b'0') && !self.skip_digits() {
+            return Err(self.unexpected_character("in numeric literal"));
+        }
+        if self.skip_byte(b'.') && !self.skip_digits() {
+            return Err(self.unexpected_character("after decimal point in numeric literal"));
+        }
+        if self.skip_byte(b'e') || self.skip_byte(b'E') {
+            if !self.skip_byte(b'+') {
+                self.skip_byte(b'-');
+            }
+            if !self.skip_digits() {
+                return Err(self.unexpected_character("in exponent of numeric literal"));
+            }
+        }
+        // No field of a known kind takes a number outside the range of a double, so zero replaces
+        // it.
+        let number = self.text.get(start..self.at).and_then(|text| text.parse().ok());
+        Ok(Value::Number(number.unwrap_or_else(|| 0.into())))
+    }
+
+    fn skip_digits(&mut self) -> bool {
+        let start = self.at;
+        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            self.at += 1;
+        }
+        self.at > start
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn skip_byte(&mut self, byte: u8) -> bool {
+        let is_there = self.peek() == Some(byte);
+        self.at += usize::from(is_there);
+        is_there
+    }
+
+    fn skip_space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
+            self.at += 1;
+        }
+    }
+
+    /// Skips white space and lines of dashes.
+    fn skip_separators(&mut self) {
+        loop {
+            self.skip_space();
+            let rest = self.text.get(self.at..).unwrap_or_default();
+            match rest.strip_prefix("---") {
+                Some(rest) if rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']) => {
+                    self.at += 3;
+                }
+                _ => return,
+            }
+        }
+    }
+
+    fn error_here(&self, message: String) -> JsonError {
+        JsonError { message, span: Span::new(self.at, self.at) }
+    }
+
+    /// An error about the character at hand.
+    fn unexpected_character(&self, place: &str) -> JsonError {
+        let Some(byte) = self.peek() else {
+            return self.error_here("unexpected end of JSON input".to_owned());
+        };
+        let shown = match byte {
+            b'\'' => r"'\''".to_owned(),
+            b'"' => "'\"'".to_owned(),
+            byte => {
+                let quoted = go_compat::quote(char::from(byte).encode_utf8(&mut [0; 4]));
+                format!("'{}'", quoted.trim_matches('"'))
+            }
+        };
+        self.error_here(format!("invalid character {shown} {place}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fails(text: &str, message: &str) {
+        assert_eq!(
+            parse_json(text).map_err(|error| error.message),
+            Err(message.to_owned()),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn messages_are_those_of_go() {
+        fails("", "unexpected end of JSON input");
+        fails("{\"a\":1", "unexpected end of JSON input");
+        fails("{}x", "invalid character 'x' after top-level value");
+        fails("{a:1}", "invalid character 'a' looking for beginning of object key string");
+        fails("{'a':1}", r"invalid character '\'' looking for beginning of object key string");
+        fails("{\"a\" 1}", "invalid character '1' after object key");
+        fails("{\"a\":1 \"b\"}", "invalid character '\"' after object key:value pair");
+        fails("{\"a\":1,}", "invalid character '}' looking for beginning of object key string");
+        fails("[1,]", "invalid character ']' looking for beginning of value");
+        fails("[1 2]", "invalid character '2' after array element");
+        fails("\"\n\"", r"invalid character '\n' in string literal");
+        fails(r#""\x""#, "invalid character 'x' in string escape code");
+        fails(r#""\u00g0""#, r"invalid character 'g' in \u hexadecimal character escape");
+        fails("nul", "unexpected end of JSON input");
+        fails("nuls", "invalid character 's' in literal null (expecting 'l')");
+        fails("-x", "invalid character 'x' in numeric literal");
+        fails("1.x", "invalid character 'x' after decimal point in numeric literal");
+        fails("1ex", "invalid character 'x' in exponent of numeric literal");
+        fails("01", "invalid character '1' after top-level value");
+    }
+
+    #[test]
+    fn strings_keep_their_places() {
+        let node = parse_json(r#"{"k": "a\u00e4\ud83d\ude00\ud800b"}"#).unwrap();
+        let Value::Object(entries) = node.value else { panic!("an object") };
+        assert_eq!(entries[0].key_span, Span::new(1, 4));
+        let Value::Text(text) = &entries[0].value.value else { panic!("a text") };
+        assert_eq!(text.as_str(), "aä😀\u{fffd}b");
+        assert_eq!(text.file_offset(text.as_str().len() - 1), Some(32));
+    }
+
+    #[test]
+    fn items_are_read_apart() {
+        let text = "{\"items\": [ {\"a\": \"\\u0041\"} , [2], \"x\"], \"b\": {\"items\": [1]}}\n--- {}\r\n---";
+        let outlines: Vec<_> = read_json_outlines(text).map(Result::unwrap).collect();
+        assert_eq!(outlines.len(), 2);
+        assert_eq!(outlines[1].items_start, None);
+        let mut whole = parse_json(text.lines().next().unwrap()).unwrap();
+        let Value::Object(entries) = &mut whole.value else { panic!("an object") };
+        let Value::List(list) = &mut entries[0].value.value else { panic!("a list") };
+        let list = std::mem::take(list);
+        assert_eq!(outlines[0].root, whole);
+        let start = outlines[0].items_start.unwrap();
+        assert_eq!(read_json_items(text, start).collect::<Result<Vec<_>, _>>(), Ok(list));
+        assert_eq!(read_json_items("[ ]", 0).count(), 0);
+    }
+
+    #[test]
+    fn what_is_skipped_is_read_strictly() {
+        for text in ["{\"items\": [tru]}", "{\"items\": [\"\n\"]}", "{\"items\": [1}", "{} }"] {
+            assert!(read_json_outlines(text).any(|outline| outline.is_err()), "{text}");
+        }
+        assert_eq!(read_json_outlines("{} } {}").count(), 2, "nothing follows an error");
+        let deep = format!("{{\"items\": {}{}}}", "[".repeat(NESTING_MAX), "]".repeat(NESTING_MAX));
+        assert!(read_json_outlines(&deep).any(|outline| outline.is_err()));
+    }
+
+    #[test]
+    fn values_of_each_item_are_counted_anew() {
+        let item = |n: usize| format!("[{}1]", "1,".repeat(n - 1));
+        let list = |n: usize| format!("{{\"items\": [{0}, {0}, {0}]}}", item(n));
+        let read = |text: &str| {
+            let start = read_json_outlines(text).next().unwrap().unwrap().items_start.unwrap();
+            read_json_items(text, start).map(|item| item.is_ok()).collect::<Vec<_>>()
+        };
+        assert_eq!(read(&list(NODES_MAX - 1)), [true, true, true]);
+        assert_eq!(read(&list(NODES_MAX)), [false]);
+    }
+
+    #[test]
+    fn nesting_is_limited() {
+        let nested = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
+        assert!(parse_json(&nested(NESTING_MAX)).is_ok());
+        fails(&nested(NESTING_MAX + 1), "exceeded max depth of 64");
+        fails(&"[".repeat(1 << 20), "exceeded max depth of 64");
+    }
+
+    #[test]
+    fn values_are_counted() {
+        let wide = |n: usize| format!("[{}1]", "1,".repeat(n - 1));
+        assert!(parse_json(&wide(NODES_MAX - 1)).is_ok());
+        fails(&wide(NODES_MAX), "document holds more than 100000 values");
+    }
+}

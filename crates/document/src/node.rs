@@ -1,0 +1,217 @@
+//! The tree that a YAML or JSON file becomes, with the span of every key and value.
+
+use serde_json::Value as Json;
+
+use crate::source::{DOCUMENT_BYTES_MAX, Span};
+
+/// The deepest nesting that is read.
+///
+/// The deepest known field is seven levels down. Anything deeper is an unknown field or a value
+/// of the wrong type, so this limit refuses nothing that a schema would accept; it bounds the
+/// recursion of every walk over a document.
+pub const NESTING_MAX: usize = 64;
+
+/// The most values that a configuration, or one object of a manifest, may hold after its aliases
+/// are expanded.
+///
+/// A configuration of the largest size holds about half as many, and an object that a server would
+/// store fewer. The limit bounds the growth through aliases and the cost of a file that consists of
+/// brackets.
+pub const NODES_MAX: usize = 100_000;
+
+/// Size limits of one YAML document.
+#[derive(Debug, Clone, Copy)]
+pub struct DocumentLimits {
+    /// The most values after aliases are expanded.
+    pub nodes_max: usize,
+    /// The most bytes of text after aliases are expanded.
+    ///
+    /// Without aliases a document holds no more than the file, so this is about aliases alone: a
+    /// few of them can repeat a long text many times.
+    pub expanded_bytes_max: usize,
+    /// The most duplicate keys that are noted.
+    pub duplicate_keys_max: usize,
+}
+
+impl DocumentLimits {
+    /// The limits of a configuration file. Kubernetes notes as many duplicate keys.
+    pub const CONFIGURATION: Self = Self {
+        nodes_max: NODES_MAX,
+        expanded_bytes_max: 4 * DOCUMENT_BYTES_MAX,
+        duplicate_keys_max: 100,
+    };
+}
+
+/// One value with its span.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// The bytes of the value in the file.
+    pub span: Span,
+    /// The value itself.
+    pub value: Value,
+    /// A local YAML tag such as `!has(x)` precedes the value, which is most likely a mistake.
+    pub is_tagged: bool,
+}
+
+impl Node {
+    /// The value without its places. INVARIANT: nesting is bounded by [`NESTING_MAX`].
+    pub fn to_json(&self) -> Json {
+        match &self.value {
+            Value::Null => Json::Null,
+            Value::Bool(value) => (*value).into(),
+            Value::Number(number) => Json::Number(number.clone()),
+            Value::Text(text) => text.as_str().into(),
+            Value::List(items) => items.iter().map(Self::to_json).collect(),
+            Value::Object(entries) => {
+                entries.iter().map(|entry| (entry.key.clone(), entry.value.to_json())).collect()
+            }
+        }
+    }
+}
+
+/// A value in JSON's data model.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// JSON's `null`, or an empty YAML value.
+    Null,
+    /// A boolean value.
+    Bool(bool),
+    /// A number. No field of a configuration kind takes one; manifests do.
+    Number(serde_json::Number),
+    /// A string with the origin of each character.
+    Text(Text),
+    /// A JSON array or YAML sequence.
+    List(Vec<Node>),
+    /// Entries in the order in which Kubernetes visits them: that of the file for JSON, sorted by
+    /// key for YAML, which it converts to JSON through a sorted map.
+    Object(Vec<Entry>),
+}
+
+impl Value {
+    /// JSON's name of the kind of value, as Go's decoder prints it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "bool",
+            Self::Number(_) => "number",
+            Self::Text(_) => "string",
+            Self::List(_) => "array",
+            Self::Object(_) => "object",
+        }
+    }
+}
+
+/// One key with its value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The key as text.
+    pub key: String,
+    /// The bytes of the key in the file.
+    pub key_span: Span,
+    /// The value of the key.
+    pub value: Node,
+}
+
+/// A string value that remembers where in the file each of its characters was written.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Text {
+    value: String,
+    /// Runs of characters that are identical in the file and in the value, in order.
+    runs: Vec<CopiedRun>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct CopiedRun {
+    /// Offset in the value.
+    value: usize,
+    /// Offset in the file.
+    file: usize,
+}
+
+impl Text {
+    /// Returns the value without offsets.
+    pub fn as_str(&self) -> &str {
+        &self.value
+    }
+
+    /// Appends a character that was written at `file`.
+    pub fn push(&mut self, c: char, file: usize) {
+        self.begin_run(file);
+        self.value.push(c);
+    }
+
+    /// Appends characters that were written as they are at `file`.
+    pub fn push_str(&mut self, text: &str, file: usize) {
+        if !text.is_empty() {
+            self.begin_run(file);
+            self.value.push_str(text);
+        }
+    }
+
+    /// Records the file offset of the next character, unless it continues the last run.
+    fn begin_run(&mut self, file: usize) {
+        let continues = self
+            .runs
+            .last()
+            .is_some_and(|run| file.checked_sub(run.file) == Some(self.value.len() - run.value));
+        if !continues {
+            self.runs.push(CopiedRun { value: self.value.len(), file });
+        }
+    }
+
+    /// Returns the value without the offsets.
+    pub fn into_string(self) -> String {
+        self.value
+    }
+
+    /// Appends another text and leaves it empty.
+    pub fn append(&mut self, other: &mut Text) {
+        let shift = self.value.len();
+        self.value.push_str(&other.value);
+        self.runs.extend(
+            other.runs.drain(..).map(|run| CopiedRun { value: run.value + shift, file: run.file }),
+        );
+        other.value.clear();
+    }
+
+    /// Empties the value and its offsets.
+    pub fn clear(&mut self) {
+        self.value.clear();
+        self.runs.clear();
+    }
+
+    /// Reports whether the value has no characters.
+    pub fn is_empty(&self) -> bool {
+        self.value.is_empty()
+    }
+
+    /// Maps an offset of the value to an offset of the file; `None` for an empty text.
+    pub fn file_offset(&self, offset: usize) -> Option<usize> {
+        let after = self.runs.partition_point(|run| run.value <= offset);
+        let run = self.runs.get(after.checked_sub(1)?)?;
+        Some(run.file + (offset - run.value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_maps_back_to_the_file() {
+        // "a\tb" with the tab escaped, then a folded line: the value is `a<tab>b c`.
+        let mut text = Text::default();
+        for (c, file) in [('a', 10), ('\t', 11), ('b', 13)] {
+            text.push(c, file);
+        }
+        let mut tail = Text::default();
+        tail.push(' ', 14);
+        tail.push('c', 20);
+        text.append(&mut tail);
+        assert_eq!(text.as_str(), "a\tb c");
+        let offsets: Vec<_> = (0..5).map(|at| text.file_offset(at)).collect();
+        assert_eq!(offsets, [Some(10), Some(11), Some(13), Some(14), Some(20)]);
+        assert!(tail.is_empty());
+        assert_eq!(Text::default().file_offset(0), None);
+    }
+}

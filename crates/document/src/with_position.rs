@@ -1,0 +1,21 @@
+//! A value that remembers where it was written.
+
+use std::fmt;
+
+use crate::source::Place;
+
+/// A value with its position. Debug output shows the position only, since the value may be a
+/// secret.
+#[derive(Clone, PartialEq)]
+pub struct WithPosition<T> {
+    /// The value; that of its type's default if it is absent.
+    pub value: T,
+    /// Position of the value, or of the object that lacks it.
+    pub place: Place,
+}
+
+impl<T> fmt::Debug for WithPosition<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[at {}:{}]", self.place.line, self.place.column)
+    }
+}

@@ -1,0 +1,185 @@
+//! Parses the items of sequences and the pairs of mappings, in block and in flow style.
+//!
+//! ```text
+//! block-sequence = start ('-' block-node?)* end
+//! block-mapping  = start ('?' block-node? (':' block-node?)?)* end
+//! flow-sequence  = '[' (flow-item ',')* flow-item? ']'
+//! flow-mapping   = '{' (flow-item ',')* flow-item? '}'
+//! flow-item      = flow-node | '?' flow-node? (':' flow-node?)?
+//! ```
+//!
+//! The scanner has put a `?` before every key by then.
+
+use super::YamlError;
+use super::cursor::Mark;
+use super::parser::{Content, Context, NodeId, Parser, error_at, span};
+use super::scanner::TokenKind;
+
+impl Parser<'_> {
+    pub(super) fn parse_block_sequence(&mut self, id: NodeId) -> Result<NodeId, YamlError> {
+        loop {
+            let token = self.scanner.take()?;
+            match token.kind {
+                TokenKind::BlockEntry => {
+                    let item = match self.peek_kind()? {
+                        TokenKind::BlockEntry | TokenKind::BlockEnd => {
+                            self.empty_scalar(token.end)?
+                        }
+                        _ => self.parse_node(Context::Block)?,
+                    };
+                    self.push_item(id, item);
+                }
+                TokenKind::BlockEnd => return Ok(id),
+                _ => return Err(error_at("did not find expected '-' indicator", token.start)),
+            }
+        }
+    }
+
+    pub(super) fn parse_indentless_sequence(&mut self, id: NodeId) -> Result<NodeId, YamlError> {
+        while self.peek_kind()? == &TokenKind::BlockEntry {
+            let entry = self.scanner.take()?;
+            let item = match self.peek_kind()? {
+                TokenKind::BlockEntry | TokenKind::Key | TokenKind::Value | TokenKind::BlockEnd => {
+                    self.empty_scalar(entry.end)?
+                }
+                _ => self.parse_node(Context::Block)?,
+            };
+            self.push_item(id, item);
+        }
+        Ok(id)
+    }
+
+    pub(super) fn parse_block_mapping(&mut self, id: NodeId) -> Result<NodeId, YamlError> {
+        loop {
+            let token = self.scanner.take()?;
+            match token.kind {
+                TokenKind::Key => {
+                    let key = self.parse_block_mapping_part(token.end)?;
+                    let value = match self.peek_kind()? {
+                        TokenKind::Value => {
+                            let value = self.scanner.take()?;
+                            self.parse_block_mapping_part(value.end)?
+                        }
+                        _ => {
+                            let start = self.scanner.peek()?.start;
+                            self.empty_scalar(start)?
+                        }
+                    };
+                    self.push_pair(id, key, value);
+                }
+                TokenKind::BlockEnd => return Ok(id),
+                _ => return Err(error_at("did not find expected key", token.start)),
+            }
+        }
+    }
+
+    /// The key after `?` or the value after `:`, either of which may be missing.
+    fn parse_block_mapping_part(&mut self, indicator_end: Mark) -> Result<NodeId, YamlError> {
+        match self.peek_kind()? {
+            TokenKind::Key | TokenKind::Value | TokenKind::BlockEnd => {
+                self.empty_scalar(indicator_end)
+            }
+            _ => self.parse_node(Context::BlockValue),
+        }
+    }
+
+    pub(super) fn parse_flow_sequence(&mut self, id: NodeId) -> Result<NodeId, YamlError> {
+        let mut is_first = true;
+        loop {
+            if self.peek_kind()? != &TokenKind::FlowSequenceEnd && !is_first {
+                let comma = self.scanner.take()?;
+                if comma.kind != TokenKind::FlowEntry {
+                    return Err(error_at("did not find expected ',' or ']'", comma.start));
+                }
+            }
+            is_first = false;
+            match self.peek_kind()? {
+                TokenKind::FlowSequenceEnd => {
+                    self.close_flow_collection(id)?;
+                    return Ok(id);
+                }
+                TokenKind::Key => {
+                    let pair = self.parse_flow_pair()?;
+                    self.push_item(id, pair);
+                }
+                _ => {
+                    let item = self.parse_node(Context::Flow)?;
+                    self.push_item(id, item);
+                }
+            }
+        }
+    }
+
+    /// Parses `[key: value]`, a mapping of one pair without braces.
+    fn parse_flow_pair(&mut self) -> Result<NodeId, YamlError> {
+        let indicator = self.scanner.take()?;
+        let at = span(indicator.start, indicator.end);
+        let id = self.add_node(indicator.start, at, Content::Mapping(Vec::new()), None)?;
+        let key = match self.peek_kind()? {
+            TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowSequenceEnd => {
+                // libyaml consumes the token here although it is not part of the key.
+                let token = self.scanner.take()?;
+                self.empty_scalar(token.end)?
+            }
+            _ => self.parse_node(Context::Flow)?,
+        };
+        let mut value = None;
+        if self.peek_kind()? == &TokenKind::Value {
+            self.scanner.skip();
+            match self.peek_kind()? {
+                TokenKind::FlowEntry | TokenKind::FlowSequenceEnd => {}
+                _ => value = Some(self.parse_node(Context::Flow)?),
+            }
+        }
+        let value = self.node_or_empty_scalar(value)?;
+        self.push_pair(id, key, value);
+        Ok(id)
+    }
+
+    pub(super) fn parse_flow_mapping(&mut self, id: NodeId) -> Result<NodeId, YamlError> {
+        let mut is_first = true;
+        loop {
+            if self.peek_kind()? != &TokenKind::FlowMappingEnd && !is_first {
+                let comma = self.scanner.take()?;
+                if comma.kind != TokenKind::FlowEntry {
+                    return Err(error_at("did not find expected ',' or '}'", comma.start));
+                }
+            }
+            is_first = false;
+            match self.peek_kind()? {
+                TokenKind::FlowMappingEnd => {
+                    self.close_flow_collection(id)?;
+                    return Ok(id);
+                }
+                TokenKind::Key => {
+                    self.scanner.skip();
+                    let key = self.parse_flow_mapping_part()?;
+                    let mut value = None;
+                    if self.peek_kind()? == &TokenKind::Value {
+                        self.scanner.skip();
+                        match self.peek_kind()? {
+                            TokenKind::FlowEntry | TokenKind::FlowMappingEnd => {}
+                            _ => value = Some(self.parse_node(Context::Flow)?),
+                        }
+                    }
+                    let value = self.node_or_empty_scalar(value)?;
+                    self.push_pair(id, key, value);
+                }
+                _ => {
+                    let key = self.parse_node(Context::Flow)?;
+                    let value = self.node_or_empty_scalar(None)?;
+                    self.push_pair(id, key, value);
+                }
+            }
+        }
+    }
+
+    fn parse_flow_mapping_part(&mut self) -> Result<NodeId, YamlError> {
+        match self.peek_kind()? {
+            TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowMappingEnd => {
+                self.node_or_empty_scalar(None)
+            }
+            _ => self.parse_node(Context::Flow),
+        }
+    }
+}

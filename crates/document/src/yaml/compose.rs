@@ -1,0 +1,343 @@
+//! Expands aliases and merge keys, types scalars and finds duplicate keys.
+
+use std::collections::HashMap;
+
+use super::parser::{
+    Content, NodeId, RawNode, RawScalar, RawTree, YAML_TAG_PREFIX, too_many_nodes,
+};
+use super::resolve::{Resolved, resolve};
+use super::scanner::too_deep;
+use super::{DuplicateKey, YamlDocument, YamlError};
+use crate::node::{DocumentLimits, Entry, NESTING_MAX, Node, Value};
+use crate::source::Span;
+
+/// Aliases are not judged until they made more than this many values,
+const ALIASED_NODES_MIN: usize = 100;
+/// nor until the document has more than this many;
+const COUNTED_NODES_MIN: usize = 1000;
+/// then no more than this share may come from them. Kubernetes' reader sets all three.
+const ALIASED_PERCENT_MAX: usize = 99;
+
+/// Turns a tree with aliases into one of plain values.
+pub(super) fn compose(
+    text: &str,
+    tree: &RawTree,
+    limits: DocumentLimits,
+) -> Result<YamlDocument, YamlError> {
+    let mut composer = Composer {
+        tree,
+        limits,
+        duplicates: Vec::new(),
+        path: String::new(),
+        open_aliases: Vec::new(),
+        depth: 0,
+        n_nodes: 1,
+        n_nodes_from_aliases: 0,
+        n_text_bytes: 0,
+    };
+    let root = match tree.root {
+        Some(root) => composer.compose_node(root)?,
+        None => untagged(Span::new(text.len(), text.len()), Value::Null),
+    };
+    Ok(YamlDocument { root, duplicates: composer.duplicates, trailing_content: None })
+}
+
+struct Composer<'t> {
+    tree: &'t RawTree,
+    limits: DocumentLimits,
+    duplicates: Vec<DuplicateKey>,
+    /// Path of the current value as Kubernetes writes it: `authorizers[0].webhook`.
+    path: String,
+    /// Targets of the aliases that are being expanded.
+    open_aliases: Vec<NodeId>,
+    depth: usize,
+    n_nodes: usize,
+    n_nodes_from_aliases: usize,
+    n_text_bytes: usize,
+}
+
+/// A mapping that is being filled.
+#[derive(Default)]
+struct MappingBuilder {
+    entries: Vec<Entry>,
+    /// Index in `entries` by key.
+    positions: HashMap<Key, usize>,
+}
+
+/// A key before it becomes text: `1` and `"1"` are different keys for YAML.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Key {
+    Bool(bool),
+    Int(i64),
+    /// The bits of the float.
+    Float(u64),
+    Text(String),
+}
+
+impl<'t> Composer<'t> {
+    fn compose_node(&mut self, id: NodeId) -> Result<Node, YamlError> {
+        let raw = self.count_node(id)?;
+        match &raw.content {
+            Content::Scalar(scalar) => scalar_node(raw, scalar),
+            Content::Alias { name, target } => {
+                self.expand_alias(raw, name, *target, |this| this.compose_node(*target))
+            }
+            Content::Sequence(items) => self.run_nested(raw, |this| {
+                let mut nodes = Vec::with_capacity(items.len());
+                for (idx, &item) in items.iter().enumerate() {
+                    let node =
+                        this.run_at_path(&format!("[{idx}]"), |this| this.compose_node(item))?;
+                    nodes.push(node);
+                }
+                Ok(untagged(raw.span, Value::List(nodes)))
+            }),
+            Content::Mapping(pairs) => {
+                let mut mapping = MappingBuilder::default();
+                self.fill_mapping(raw, pairs, &mut mapping)?;
+                let mut entries = mapping.entries;
+                entries.sort_by(|a, b| a.key.cmp(&b.key));
+                Ok(untagged(raw.span, Value::Object(entries)))
+            }
+        }
+    }
+
+    fn fill_mapping(
+        &mut self,
+        raw: &RawNode,
+        pairs: &[(NodeId, NodeId)],
+        mapping: &mut MappingBuilder,
+    ) -> Result<(), YamlError> {
+        self.run_nested(raw, |this| {
+            for &(key_id, value_id) in pairs {
+                let key_raw = this.raw_node(key_id)?;
+                if is_merge_key(key_raw) {
+                    this.apply_merge_key(value_id, mapping)?;
+                    continue;
+                }
+                let (key, name) = this.compose_key(key_id)?;
+                let step = if this.path.is_empty() { name.clone() } else { format!(".{name}") };
+                let value = this.run_at_path(&step, |this| this.compose_node(value_id))?;
+                let entry = Entry { key: name, key_span: key_raw.span, value };
+                let line = this.raw_node(value_id)?.line;
+                match mapping.positions.get(&key) {
+                    None => {
+                        mapping.positions.insert(key, mapping.entries.len());
+                        mapping.entries.push(entry);
+                    }
+                    Some(&position) => {
+                        if this.duplicates.len() < this.limits.duplicate_keys_max {
+                            let path = truncated_path(&this.path, &step);
+                            this.duplicates.push(duplicate_key(&key, &entry, line, path));
+                        }
+                        if let Some(slot) = mapping.entries.get_mut(position) {
+                            *slot = entry;
+                        }
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Fills a mapping with the keys of another one, or of several, the last first.
+    fn apply_merge_key(
+        &mut self,
+        id: NodeId,
+        mapping: &mut MappingBuilder,
+    ) -> Result<(), YamlError> {
+        let raw = self.raw_node(id)?;
+        match &raw.content {
+            Content::Sequence(items) => {
+                items.iter().rev().try_for_each(|&item| self.merge_mapping(item, mapping))
+            }
+            _ => self.merge_mapping(id, mapping),
+        }
+    }
+
+    fn merge_mapping(&mut self, id: NodeId, mapping: &mut MappingBuilder) -> Result<(), YamlError> {
+        let wants_mapping = "map merge requires map or sequence of maps as the value";
+        let raw = self.raw_node(id)?;
+        match &raw.content {
+            Content::Mapping(pairs) => {
+                self.count_node(id)?;
+                self.fill_mapping(raw, pairs, mapping)
+            }
+            Content::Alias { name, target } => {
+                let target_raw = self.raw_node(*target)?;
+                let Content::Mapping(pairs) = &target_raw.content else {
+                    return Err(YamlError::new(wants_mapping, raw.span));
+                };
+                self.count_node(id)?;
+                self.expand_alias(raw, name, *target, |this| {
+                    this.count_node(*target)?;
+                    this.fill_mapping(target_raw, pairs, mapping)
+                })
+            }
+            Content::Scalar(_) | Content::Sequence(_) => {
+                Err(YamlError::new(wants_mapping, raw.span))
+            }
+        }
+    }
+
+    /// A key, and its name in JSON.
+    fn compose_key(&mut self, id: NodeId) -> Result<(Key, String), YamlError> {
+        let mut raw = self.count_node(id)?;
+        let span = raw.span;
+        if let Content::Alias { name, target } = &raw.content {
+            raw = self.expand_alias(raw, name, *target, |this| this.count_node(*target))?;
+        }
+        let Content::Scalar(scalar) = &raw.content else {
+            return Err(YamlError::new("invalid map key", span));
+        };
+        let unsupported = |kind: &str| YamlError {
+            message: format!("unsupported map key of type: {kind}"),
+            span,
+        };
+        match resolve(scalar).map_err(|problem| YamlError::new(problem, span))? {
+            Resolved::Text(text) => {
+                let name = text.as_str().to_owned();
+                Ok((Key::Text(name.clone()), name))
+            }
+            Resolved::Bool(value) => Ok((Key::Bool(value), value.to_string())),
+            Resolved::Int(value) => Ok((Key::Int(value), value.to_string())),
+            Resolved::Float(value) => {
+                Ok((Key::Float((value + 0.0).to_bits()), scalar.text.as_str().to_owned()))
+            }
+            Resolved::Uint(_) => Err(unsupported("uint64")),
+            Resolved::Null => Err(unsupported("null")),
+        }
+    }
+
+    fn raw_node(&self, id: NodeId) -> Result<&'t RawNode, YamlError> {
+        // INVARIANT on Tree: every id is in it.
+        self.tree.node(id).ok_or_else(|| YamlError::new("unknown node", Span::default()))
+    }
+
+    /// Looks up a node and counts it against the limits.
+    fn count_node(&mut self, id: NodeId) -> Result<&'t RawNode, YamlError> {
+        let raw = self.raw_node(id)?;
+        self.n_nodes += 1;
+        if let Content::Scalar(scalar) = &raw.content {
+            self.n_text_bytes += scalar.text.as_str().len();
+        }
+        if !self.open_aliases.is_empty() {
+            self.n_nodes_from_aliases += 1;
+        }
+        let DocumentLimits { nodes_max, expanded_bytes_max, .. } = self.limits;
+        if self.n_nodes > nodes_max {
+            return Err(YamlError::new(too_many_nodes(nodes_max), raw.span));
+        }
+        if self.n_text_bytes > expanded_bytes_max {
+            let problem = format!("aliases make more than {expanded_bytes_max} bytes of text");
+            return Err(YamlError::new(problem, raw.span));
+        }
+        let is_excessive = self.n_nodes_from_aliases > ALIASED_NODES_MIN
+            && self.n_nodes > COUNTED_NODES_MIN
+            && self.n_nodes_from_aliases * 100 > self.n_nodes * ALIASED_PERCENT_MAX;
+        if is_excessive {
+            return Err(YamlError::new("document contains excessive aliasing", raw.span));
+        }
+        Ok(raw)
+    }
+
+    /// Runs `work` for the target of an alias, which may not lead back to itself.
+    fn expand_alias<T>(
+        &mut self,
+        alias: &RawNode,
+        name: &str,
+        target: NodeId,
+        work: impl FnOnce(&mut Self) -> Result<T, YamlError>,
+    ) -> Result<T, YamlError> {
+        if self.open_aliases.contains(&target) {
+            let problem = format!("anchor '{name}' value contains itself");
+            return Err(YamlError::new(problem, alias.span));
+        }
+        self.open_aliases.push(target);
+        let done = work(self);
+        self.open_aliases.pop();
+        done
+    }
+
+    /// Runs `work` one level deeper.
+    fn run_nested<T>(
+        &mut self,
+        raw: &RawNode,
+        work: impl FnOnce(&mut Self) -> Result<T, YamlError>,
+    ) -> Result<T, YamlError> {
+        if self.depth >= NESTING_MAX {
+            return Err(YamlError::new(too_deep(), raw.span));
+        }
+        self.depth += 1;
+        let done = work(self);
+        self.depth -= 1;
+        done
+    }
+
+    /// Runs `work` with `step` appended to the path.
+    fn run_at_path<T>(&mut self, step: &str, work: impl FnOnce(&mut Self) -> T) -> T {
+        let len = self.path.len();
+        self.path.push_str(step);
+        let done = work(self);
+        self.path.truncate(len);
+        done
+    }
+}
+
+fn scalar_node(raw: &RawNode, scalar: &RawScalar) -> Result<Node, YamlError> {
+    let resolved = resolve(scalar).map_err(|problem| YamlError::new(problem, raw.span))?;
+    let value = match resolved {
+        Resolved::Null => Value::Null,
+        Resolved::Bool(value) => Value::Bool(value),
+        Resolved::Float(float) if !float.is_finite() => {
+            let name = match float {
+                f64::INFINITY => "+Inf",
+                f64::NEG_INFINITY => "-Inf",
+                _ => "NaN",
+            };
+            let message = format!("json: unsupported value: {name}");
+            return Err(YamlError { message, span: raw.span });
+        }
+        Resolved::Int(int) => Value::Number(int.into()),
+        Resolved::Uint(int) => Value::Number(int.into()),
+        // Not finite was refused above.
+        Resolved::Float(float) => {
+            serde_json::Number::from_f64(float).map_or(Value::Null, Value::Number)
+        }
+        Resolved::Text(text) => Value::Text(text),
+    };
+    let is_tagged = scalar.tag.as_ref().is_some_and(|tag| tag.starts_with('!'));
+    Ok(Node { span: raw.span, value, is_tagged })
+}
+
+fn untagged(span: Span, value: Value) -> Node {
+    Node { span, value, is_tagged: false }
+}
+
+fn is_merge_key(raw: &RawNode) -> bool {
+    let Content::Scalar(scalar) = &raw.content else { return false };
+    let is_merge_tag =
+        scalar.tag.as_deref().and_then(|tag| tag.strip_prefix(YAML_TAG_PREFIX)) == Some("merge");
+    scalar.text.as_str() == "<<" && (scalar.is_implicit || is_merge_tag)
+}
+
+/// The most bytes of a path or key in the message about a duplicate key.
+const SHOWN_BYTES_MAX: usize = 1024;
+
+/// The beginning of a path: its names are the author's, and there may be many duplicates below a long one.
+fn truncated_path(parent: &str, step: &str) -> String {
+    let left = SHOWN_BYTES_MAX.saturating_sub(parent.len());
+    format!("{}{}", truncate_text(parent, SHOWN_BYTES_MAX), truncate_text(step, left))
+}
+
+fn truncate_text(text: &str, bytes_max: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes_max)).unwrap_or_default()
+}
+
+fn duplicate_key(key: &Key, entry: &Entry, line: usize, path: String) -> DuplicateKey {
+    let key = match key {
+        Key::Text(text) => go_compat::quote(truncate_text(text, SHOWN_BYTES_MAX)),
+        Key::Bool(_) | Key::Int(_) | Key::Float(_) => entry.key.clone(),
+    };
+    let message = format!("line {line}: key {key} already set in map");
+    DuplicateKey { message, path, span: entry.key_span }
+}

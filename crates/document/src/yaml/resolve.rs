@@ -1,0 +1,226 @@
+//! Gives scalars their types, by YAML 1.1's rules as Kubernetes' reader applies them.
+
+use base64::Engine;
+use base64::engine::general_purpose::{GeneralPurpose, PAD};
+
+use super::parser::{RawScalar, YAML_TAG_PREFIX};
+use crate::node::Text;
+
+/// Base64 as Go reads it: padded, but bits that the padding cuts off may be set.
+const LENIENT_BASE64: GeneralPurpose =
+    GeneralPurpose::new(&base64::alphabet::STANDARD, PAD.with_decode_allow_trailing_bits(true));
+
+/// A scalar with its type.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Resolved {
+    Null,
+    Bool(bool),
+    Int(i64),
+    /// An integer that needs the sign bit.
+    Uint(u64),
+    Float(f64),
+    Text(Text),
+}
+
+/// Resolves a scalar.
+///
+/// 1. Quoted and block scalars without a tag are text.
+/// 2. A core tag requires a type: `!!str` accepts any text, `!!binary` is decoded, the others must
+///    agree with the type of the plain text, except that an integer is accepted for `!!float`.
+/// 3. Any other tag makes the scalar text.
+///
+/// Kubernetes treats timestamps as text; `!!timestamp` is not checked.
+///
+/// # Errors
+///
+/// The tag does not agree with the text.
+pub(super) fn resolve(scalar: &RawScalar) -> Result<Resolved, String> {
+    let text = scalar.text.as_str();
+    let tag = match scalar.tag.as_deref() {
+        None if scalar.is_implicit => return Ok(resolve_plain(&scalar.text)),
+        None => return Ok(Resolved::Text(scalar.text.clone())),
+        Some(tag) => tag.strip_prefix(YAML_TAG_PREFIX).unwrap_or(tag),
+    };
+    let resolved = match tag {
+        "bool" | "int" | "float" | "null" => resolve_plain(&scalar.text),
+        "binary" => return decode_binary(&scalar.text),
+        _ => return Ok(Resolved::Text(scalar.text.clone())),
+    };
+    match (tag, resolved) {
+        ("float", Resolved::Int(int)) => Ok(Resolved::Float(int as f64)),
+        (tag, resolved) if tag == tag_of(&resolved) => Ok(resolved),
+        (tag, resolved) => {
+            Err(format!("cannot decode !!{} `{text}` as a !!{tag}", tag_of(&resolved)))
+        }
+    }
+}
+
+fn tag_of(resolved: &Resolved) -> &'static str {
+    match resolved {
+        Resolved::Null => "null",
+        Resolved::Bool(_) => "bool",
+        Resolved::Int(_) | Resolved::Uint(_) => "int",
+        Resolved::Float(_) => "float",
+        Resolved::Text(_) => "str",
+    }
+}
+
+fn resolve_plain(scalar: &Text) -> Resolved {
+    let text = scalar.as_str();
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => Resolved::Null,
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
+            Resolved::Bool(true)
+        }
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
+            Resolved::Bool(false)
+        }
+        ".nan" | ".NaN" | ".NAN" => Resolved::Float(f64::NAN),
+        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => Resolved::Float(f64::INFINITY),
+        "-.inf" | "-.Inf" | "-.INF" => Resolved::Float(f64::NEG_INFINITY),
+        _ => resolve_number(text).unwrap_or_else(|| Resolved::Text(scalar.clone())),
+    }
+}
+
+fn resolve_number(text: &str) -> Option<Resolved> {
+    match text.as_bytes().first()? {
+        b'.' => parse_float(&without_separators(text)?).map(Resolved::Float),
+        b'+' | b'-' | b'0'..=b'9' => {
+            let plain = text.replace('_', "");
+            parse_integer(&plain).or_else(|| parse_float(&plain).map(Resolved::Float))
+        }
+        _ => None,
+    }
+}
+
+/// Removes underscores, each of which must be between two digits.
+fn without_separators(text: &str) -> Option<String> {
+    let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+    let is_separating = |(at, _): (usize, &str)| {
+        is_digit(text[..at].chars().next_back()) && is_digit(text[at + 1..].chars().next())
+    };
+    text.match_indices('_').all(is_separating).then(|| text.replace('_', ""))
+}
+
+/// Reads an integer in base 10, or in base 2, 8 or 16 after `0b`, `0o` or a bare `0`, and `0x`.
+fn parse_integer(text: &str) -> Option<Resolved> {
+    let (is_negative, digits) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let (base, digits) = match digits.as_bytes() {
+        [b'0', b'x' | b'X', _, ..] => (16, &digits[2..]),
+        [b'0', b'o' | b'O', _, ..] => (8, &digits[2..]),
+        [b'0', b'b' | b'B', _, ..] => (2, &digits[2..]),
+        [b'0', _, ..] => (8, &digits[1..]),
+        _ => (10, digits),
+    };
+    if digits.bytes().all(|digit| char::from(digit).is_digit(base)) {
+        let magnitude = u64::from_str_radix(digits, base).ok()?;
+        return match (i64::try_from(magnitude), is_negative) {
+            (Ok(int), false) => Some(Resolved::Int(int)),
+            (_, true) => 0i64.checked_sub_unsigned(magnitude).map(Resolved::Int),
+            // Only a number without a sign may use the whole width.
+            (Err(_), false) if !text.starts_with('+') => Some(Resolved::Uint(magnitude)),
+            (Err(_), false) => None,
+        };
+    }
+    // An accident of Kubernetes' reader: a sign is also taken after a lower-case `0b`.
+    let binary = text.strip_prefix("0b")?;
+    i64::from_str_radix(binary, 2).ok().map(Resolved::Int)
+}
+
+/// Parses a decimal float, such as `1`, `.5`, `1.` or `1e3`. A number that overflows is text.
+fn parse_float(text: &str) -> Option<f64> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let is_float_char = |c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-');
+    if !digits.chars().all(is_float_char) || digits.starts_with(['e', 'E', '+', '-']) {
+        return None;
+    }
+    text.parse().ok().filter(|float: &f64| float.is_finite())
+}
+
+fn decode_binary(text: &Text) -> Result<Resolved, String> {
+    let encoded: String = text.as_str().chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
+    let bytes = LENIENT_BASE64
+        .decode(encoded)
+        .map_err(|_| "!!binary value contains invalid base64 data".to_owned())?;
+    let at = text.file_offset(0).unwrap_or_default();
+    let mut decoded = Text::default();
+    for c in String::from_utf8_lossy(&bytes).chars() {
+        decoded.push(c, at);
+    }
+    Ok(Resolved::Text(decoded))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(value: &str) -> Text {
+        let mut text = Text::default();
+        for (at, c) in value.char_indices() {
+            text.push(c, at);
+        }
+        text
+    }
+
+    fn plain(value: &str) -> Resolved {
+        resolve_plain(&text(value))
+    }
+
+    #[test]
+    fn plain_scalars() {
+        for value in ["yes", "Yes", "ON", "y", "True"] {
+            assert_eq!(plain(value), Resolved::Bool(true), "{value}");
+        }
+        for value in ["no", "Off", "N", "FALSE"] {
+            assert_eq!(plain(value), Resolved::Bool(false), "{value}");
+        }
+        for value in
+            ["yES", "tRUE", "nuLL", "oN", "+", "-", "0x", "0o", "1e", "1e999", ".", "._5", ".5_"]
+        {
+            assert_eq!(plain(value), Resolved::Text(text(value)), "{value}");
+        }
+        for (value, int) in [
+            ("0777", 511),
+            ("0o17", 15),
+            ("0x_1F", 31),
+            ("-0b11", -3),
+            ("0b-11", -3),
+            ("1_000", 1000),
+            ("+7", 7),
+            ("-9223372036854775808", i64::MIN),
+        ] {
+            assert_eq!(plain(value), Resolved::Int(int), "{value}");
+        }
+        assert_eq!(plain("18446744073709551615"), Resolved::Uint(u64::MAX));
+        for (value, float) in
+            [("08", 8.0), ("1.", 1.0), (".5", 0.5), (".2_5", 0.25), ("-1_0e2", -1000.0)]
+        {
+            assert_eq!(plain(value), Resolved::Float(float), "{value}");
+        }
+        assert_eq!(plain("18446744073709551616"), Resolved::Float(18446744073709551616.0));
+        // Durations and dates start like numbers and are text.
+        for value in ["5s", "1h0m", "2001-01-01", "1.2.3", "0xZZ", "1e5s"] {
+            assert_eq!(plain(value), Resolved::Text(text(value)), "{value}");
+        }
+    }
+
+    #[test]
+    fn tags() {
+        let tagged = |tag: &str, value: &str| {
+            let tag = Some(format!("{YAML_TAG_PREFIX}{tag}"));
+            resolve(&RawScalar { text: text(value), tag, is_implicit: false })
+        };
+        assert_eq!(tagged("str", "5"), Ok(Resolved::Text(text("5"))));
+        assert_eq!(tagged("float", "5"), Ok(Resolved::Float(5.0)));
+        assert_eq!(tagged("int", "x"), Err("cannot decode !!str `x` as a !!int".into()));
+        assert_eq!(tagged("bool", "no"), Ok(Resolved::Bool(false)));
+        assert!(
+            matches!(tagged("binary", "cmJh\nYw=="), Ok(Resolved::Text(text)) if text.as_str() == "rbac")
+        );
+        assert!(tagged("binary", "?").is_err());
+    }
+}

@@ -1,0 +1,165 @@
+//! From a cluster and a user to a service that can be called.
+
+use crate::kubeconfig_file::{Cluster, User};
+use document::{Place as FilePlace, Warning, WarningCode};
+use https_client::{
+    CaBundle, Credentials, Destination, Impersonation, Proxy, ProxyUrl, Scheme, Target, Trust,
+};
+
+use crate::credentials::{client_identity, user_credentials};
+use crate::error::{CertificateError, ConfigProblem};
+use crate::referenced_files::ReferencedFiles;
+use crate::select_context::SelectedContext;
+use crate::server_url::ServerUrl;
+use crate::user_check::{has_certificate, has_login};
+
+/// Builds the target.
+///
+/// A service that is not called over TLS gets neither credentials nor authorities, as in
+/// Kubernetes; that is accepted with a warning.
+///
+/// # Errors
+///
+/// The first problem, in Kubernetes' order and words.
+pub(crate) fn build_target(
+    selected: &SelectedContext<'_>,
+    files: &mut ReferencedFiles<'_>,
+    file: &str,
+    warnings: &mut Vec<Warning>,
+) -> Result<Target, ConfigProblem> {
+    let SelectedContext { cluster, user } = *selected;
+    let server = &cluster.server;
+    let url = ServerUrl::parse(&server.value)
+        .map_err(|error| ConfigProblem::new(&cluster.field, "server", server.place, error))?;
+    let is_plain = url.scheme == Scheme::Http;
+    let ServerUrl { scheme, host, port, path, login } = url;
+    let has_url_login = login.is_some();
+    let mut target = Target::new(Destination::Url { scheme, host, port }, &path);
+    target.proxy = cluster_proxy(cluster)?;
+    target.impersonation = user.map(impersonation).unwrap_or_default();
+    target.can_compress = !cluster.disable_compression;
+    if is_plain {
+        let has_secrets = has_url_login || user.is_some_and(has_credentials) || has_trust(cluster);
+        warn_of_plain_http(cluster, has_secrets, file, warnings);
+        return Ok(target);
+    }
+    target.credentials = match user {
+        Some(user) => user_credentials(user, files)?,
+        None => Credentials::None,
+    };
+    if let (Credentials::None, Some((username, password))) = (&target.credentials, login) {
+        target.credentials = Credentials::Basic { username, password };
+    }
+    target.trust = cluster_trust(cluster, files)?;
+    if target.trust == Trust::DangerousAcceptAny {
+        let message = "the certificate of the server is not verified".to_owned();
+        let hint = "give the authority that signs it as `certificate-authority`";
+        warnings.push(Warning {
+            code: WarningCode::UnverifiedServer,
+            field: format!("{}.insecure-skip-tls-verify", cluster.field),
+            message,
+            file: file.to_owned(),
+            place: cluster.insecure_skip_tls_verify.place,
+            hint: Some(hint.to_owned()),
+        });
+    }
+    let server_name = &cluster.tls_server_name.value;
+    target.server_name = (!server_name.is_empty()).then(|| server_name.clone());
+    target.client_certificate = match user {
+        Some(user) => client_identity(user, files)?,
+        None => None,
+    };
+    Ok(target)
+}
+
+fn warn_of_plain_http(
+    cluster: &Cluster,
+    has_secrets: bool,
+    file: &str,
+    warnings: &mut Vec<Warning>,
+) {
+    let mut warn = |code, message: &str, hint: Option<&str>| {
+        warnings.push(Warning {
+            code,
+            field: format!("{}.server", cluster.field),
+            message: message.to_owned(),
+            file: file.to_owned(),
+            place: cluster.server.place,
+            hint: hint.map(str::to_owned),
+        });
+    };
+    let message = "the server is called without TLS: anybody on the way can read and answer";
+    warn(WarningCode::PlainHttp, message, Some("write the URL with `https://`"));
+    if has_secrets {
+        let message = "credentials and authorities are not used without TLS";
+        warn(WarningCode::UnusedCredentials, message, None);
+    }
+}
+
+fn has_trust(cluster: &Cluster) -> bool {
+    !cluster.certificate_authority.value.is_empty()
+        || !cluster.certificate_authority_data.value.is_empty()
+        || cluster.insecure_skip_tls_verify.value
+}
+
+fn has_credentials(user: &User) -> bool {
+    has_certificate(user)
+        || has_login(user)
+        || !user.token.value.is_empty()
+        || !user.token_file.value.is_empty()
+}
+
+fn cluster_proxy(cluster: &Cluster) -> Result<Proxy, ConfigProblem> {
+    let url = &cluster.proxy_url;
+    if url.value.is_empty() {
+        return Ok(Proxy::Environment);
+    }
+    // The selection saw that it can be read.
+    ProxyUrl::parse(&url.value).map(Proxy::Url).map_err(|error| {
+        ConfigProblem::new(&cluster.field, "proxy-url", url.place, error.to_string())
+    })
+}
+
+fn impersonation(user: &User) -> Impersonation {
+    Impersonation {
+        user: user.act_as.value.clone(),
+        uid: user.act_as_uid.value.clone(),
+        groups: user.act_as_groups.value.clone(),
+        extra: user.act_as_user_extra.value.clone(),
+    }
+}
+
+fn cluster_trust(
+    cluster: &Cluster,
+    files: &mut ReferencedFiles<'_>,
+) -> Result<Trust, ConfigProblem> {
+    let (data, file) = (&cluster.certificate_authority_data, &cluster.certificate_authority);
+    let has_roots = !data.value.is_empty() || !file.value.is_empty();
+    let insecure = &cluster.insecure_skip_tls_verify;
+    let problem = |field: &str, place: FilePlace, message: &dyn std::fmt::Display| {
+        ConfigProblem::new(&cluster.field, field, place, message)
+    };
+    match (has_roots, insecure.value) {
+        (true, true) => {
+            let message =
+                "specifying a root certificates file with the insecure flag is not allowed";
+            Err(problem("insecure-skip-tls-verify", insecure.place, &message))
+        }
+        (false, true) => Ok(Trust::DangerousAcceptAny),
+        (false, false) => Ok(Trust::System),
+        (true, false) if !data.value.is_empty() => parse_ca_bundle(&data.value)
+            .map_err(|error| problem("certificate-authority-data", data.place, &error)),
+        (true, false) => {
+            let path = files.resolve(&file.value);
+            let trust = files.read(&path).map_err(CertificateError::from);
+            trust
+                .and_then(|pem| parse_ca_bundle(&pem))
+                .map_err(|error| problem("certificate-authority", file.place, &error))
+        }
+    }
+}
+
+/// The authorities of a PEM text, or why there are none.
+pub(crate) fn parse_ca_bundle(pem: &[u8]) -> Result<Trust, CertificateError> {
+    CaBundle::from_pem(pem).map(Trust::CaBundle).map_err(CertificateError::CaBundle)
+}

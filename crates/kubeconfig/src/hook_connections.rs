@@ -1,0 +1,119 @@
+//! From a file of hooks to services that can be called.
+
+use std::path::Path;
+
+use config::authorization_hooks::{Endpoint, Hook, LoadError as HookFileError, load};
+use document::{Diagnostic, Fault, Source};
+use field_errors::FieldPath;
+use https_client::{ClientCertificate, Destination, Proxy, ServiceName, Target, Trust};
+
+use crate::cluster_target::parse_ca_bundle;
+use crate::connection::{Connection, HookConnection};
+use crate::credentials::{PemSource, check_client_identity};
+use crate::error::{CertificateError, LoadError};
+use crate::referenced_files::{Read, ReferencedFiles};
+use crate::server_url::ServerUrl;
+
+/// The port of every service: the format has no field for it.
+const SERVICE_PORT: u16 = 443;
+
+/// Loads a file of hooks. Its warnings go to the first one.
+///
+/// # Errors
+///
+/// The file can not be decoded or breaks a rule, or a file that it names can not be used.
+pub(crate) fn load_hook_connections(
+    source: &Source<'_>,
+    path: &Path,
+    read: Read<'_>,
+) -> Result<Vec<HookConnection>, LoadError> {
+    let loaded = load(source);
+    let hooks = loaded.outcome.map_err(hook_file_error)?;
+    let mut warnings = Some(loaded.warnings);
+    let mut diagnostics = Vec::new();
+    let mut connections = Vec::with_capacity(hooks.len());
+    for hook in hooks {
+        let mut files = ReferencedFiles::new(path, read);
+        match hook_target(&hook, &mut files) {
+            Ok(target) => connections.push(HookConnection {
+                name: hook.name,
+                connection: Connection {
+                    target,
+                    files: files.into_used_paths(),
+                    warnings: warnings.take().unwrap_or_default(),
+                },
+            }),
+            Err(fault) => diagnostics.push(Diagnostic {
+                fault,
+                file: source.name.to_owned(),
+                place: hook.place,
+                hint: None,
+                notes: Vec::new(),
+            }),
+        }
+    }
+    if diagnostics.is_empty() {
+        return Ok(connections);
+    }
+    let messages: Vec<_> = diagnostics.iter().map(|found| found.fault.to_string()).collect();
+    Err(LoadError::Unusable { message: field_errors::aggregate(&messages), diagnostics })
+}
+
+fn hook_file_error(error: HookFileError) -> LoadError {
+    let message = error.to_string();
+    let diagnostics = match error {
+        HookFileError::Decode(error) => error.diagnostics,
+        HookFileError::Invalid(diagnostics) => diagnostics,
+    };
+    LoadError::Unusable { message, diagnostics }
+}
+
+fn hook_target(hook: &Hook, files: &mut ReferencedFiles<'_>) -> Result<Target, Fault> {
+    let at = FieldPath::root(&hook.field);
+    let mut target = match &hook.endpoint {
+        Endpoint::Service { namespace, name } => {
+            let (namespace, name) = (namespace.clone(), name.clone());
+            let service = ServiceName { namespace, name, port: SERVICE_PORT };
+            Target::new(Destination::Service(service), "/")
+        }
+        Endpoint::Url(url) => {
+            let at = at.child("url");
+            let ServerUrl { scheme, host, port, path, .. } = ServerUrl::parse(url)
+                .map_err(|error| Fault::Field(at.invalid(url.as_str(), &error.to_string())))?;
+            let mut target = Target::new(Destination::Url { scheme, host, port }, &path);
+            target.proxy = Proxy::Environment;
+            target
+        }
+    };
+    target.trust = hook_trust(hook, files, &at)?;
+    target.client_certificate = hook_identity(hook, files, &at)?;
+    Ok(target)
+}
+
+fn hook_trust(
+    hook: &Hook,
+    files: &mut ReferencedFiles<'_>,
+    at: &FieldPath<'_>,
+) -> Result<Trust, Fault> {
+    let Some(file) = &hook.server_ca_file else { return Ok(Trust::System) };
+    let path = files.resolve(file);
+    let pem = files.read(&path).map_err(CertificateError::from);
+    pem.and_then(|pem| parse_ca_bundle(&pem)).map_err(|error| {
+        let at = at.child("serverCaFile");
+        Fault::Field(at.invalid(path.display().to_string(), &error.to_string()))
+    })
+}
+
+fn hook_identity(
+    hook: &Hook,
+    files: &mut ReferencedFiles<'_>,
+    at: &FieldPath<'_>,
+) -> Result<Option<ClientCertificate>, Fault> {
+    let Some(certificate) = &hook.client_certificate else { return Ok(None) };
+    let path = files.resolve(&certificate.certificate_file);
+    let key = PemSource::File(files.resolve(&certificate.key_file));
+    check_client_identity(PemSource::File(path.clone()), key, files).map(Some).map_err(|error| {
+        let at = at.child("clientCertFile");
+        Fault::Field(at.invalid(path.display().to_string(), &error.to_string()))
+    })
+}

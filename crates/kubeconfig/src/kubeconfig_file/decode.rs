@@ -1,0 +1,104 @@
+//! From the bytes of a file to its decoded form.
+
+use document::{
+    DOCUMENT_BYTES_MAX, DecodeError, DecodeFailure, DecodeProblem, DecodeProblems, Diagnostic,
+    LineIndex, Node, NodePath, Source, Span, SpannedFault, SpannedWarning, TypeMeta, Warning,
+    check_against_schema, file_problem, parse_document,
+};
+
+use super::read::{Kubeconfig, read};
+use super::schema::{CONFIG, KIND, VERSION};
+
+/// The name of the client's registry of kinds, which its messages contain.
+const SCHEME: &str = "k8s.io/client-go/tools/clientcmd/api/latest/latest.go:50";
+
+/// The result of decoding a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decoded {
+    /// The decoded file.
+    pub kubeconfig: Kubeconfig,
+    /// Warnings about accepted content.
+    pub warnings: Vec<Warning>,
+}
+
+/// Decodes a kubeconfig. An empty file is an empty kubeconfig; unknown fields are ignored, and the
+/// last of several equal keys counts.
+///
+/// # Errors
+///
+/// The file is larger than [`DOCUMENT_BYTES_MAX`], neither YAML nor JSON, of another kind, or holds
+/// values of other types. No message shows a secret.
+pub fn decode(source: &Source<'_>) -> Result<Decoded, DecodeError> {
+    let (text, malformed) = source.decode_text();
+    let lines = LineIndex::new(&text);
+    let mut warnings = Vec::new();
+    match decode_text(source, &text, malformed, &lines, &mut warnings) {
+        Ok(kubeconfig) => {
+            let warnings = warnings.into_iter().map(|it| it.into_warning(source.name, &lines));
+            Ok(Decoded { kubeconfig, warnings: warnings.collect() })
+        }
+        Err(DecodeFailure { kubernetes_message, problems }) => {
+            let locate = |problem| SpannedFault::from(problem).into_diagnostic(source.name, &lines);
+            let diagnostics: Vec<Diagnostic> = problems.into_iter().map(locate).collect();
+            Err(DecodeError { kubernetes_message, diagnostics })
+        }
+    }
+}
+
+fn decode_text(
+    source: &Source<'_>,
+    text: &str,
+    malformed: Option<usize>,
+    lines: &LineIndex<'_>,
+    warnings: &mut Vec<SpannedWarning>,
+) -> Result<Kubeconfig, DecodeFailure> {
+    if source.bytes.len() > DOCUMENT_BYTES_MAX {
+        let message = format!("file is larger than {DOCUMENT_BYTES_MAX} bytes");
+        return Err(file_problem(message, Span::default()).into());
+    }
+    if source.bytes.is_empty() {
+        return Ok(Kubeconfig::empty(lines.place(Span::default())));
+    }
+    let root = parse_document(source, text, malformed, warnings)?.root;
+    identify(&root)?;
+    check_types(text, &root)?;
+    Ok(read(&root, lines)?)
+}
+
+/// Kind and version may be absent, but they may not be others.
+fn identify(root: &Node) -> Result<(), DecodeProblem> {
+    let mut meta = TypeMeta::from_root(root)?;
+    if meta.kind.is_empty() {
+        meta.kind = KIND;
+    }
+    if meta.group.is_empty() && meta.version.is_empty() {
+        meta.version = VERSION;
+    }
+    if meta.group.is_empty() && meta.version == VERSION && meta.kind == KIND {
+        return Ok(());
+    }
+    let (path, span) = if meta.kind == KIND {
+        ("apiVersion", meta.api_version_span)
+    } else {
+        ("kind", meta.kind_span)
+    };
+    let message = meta.not_registered_message(SCHEME);
+    Err(DecodeProblem { path: path.to_owned(), message, span, hint: None })
+}
+
+/// Checks types only: unknown and duplicate fields are accepted. A hint repeats the value, which
+/// may be a secret, so problems of users get none.
+fn check_types(text: &str, root: &Node) -> Result<(), DecodeFailure> {
+    let found = check_against_schema(text, VERSION, root, &CONFIG, &NodePath::ROOT);
+    let problems = DecodeProblems { wrong_types: found.wrong_types, ..DecodeProblems::default() };
+    match problems.kubernetes_message() {
+        None => Ok(()),
+        Some(kubernetes_message) => {
+            let mut problems = problems.into_sorted();
+            for problem in problems.iter_mut().filter(|problem| problem.path.starts_with("users")) {
+                problem.hint = None;
+            }
+            Err(DecodeFailure { kubernetes_message, problems })
+        }
+    }
+}

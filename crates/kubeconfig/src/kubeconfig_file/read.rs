@@ -1,0 +1,367 @@
+//! The decoded form of a kubeconfig.
+//!
+//! As in Kubernetes an absent text is an empty one.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use document::{
+    DecodeProblem, FieldValue, LineIndex, Node, NodePath, ObjectReader, Place, Span, Value,
+    WithPosition,
+};
+
+/// Extra attributes of a user: lists of texts, sorted by key.
+pub(crate) type UserExtra = Vec<(String, Vec<String>)>;
+
+/// A kubeconfig. Names are unique in each list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kubeconfig {
+    /// Position of the document.
+    pub place: Place,
+    /// The name of the context that counts.
+    pub current_context: WithPosition<String>,
+    /// Pairs of a cluster and a user.
+    pub contexts: Vec<Context>,
+    /// The named clusters.
+    pub clusters: Vec<Cluster>,
+    /// The named users.
+    pub users: Vec<User>,
+}
+
+/// A pair of a cluster and a user.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Context {
+    /// The name of the context.
+    pub name: String,
+    /// The name of the cluster.
+    pub cluster: WithPosition<String>,
+    /// The name of the user.
+    pub user: WithPosition<String>,
+}
+
+/// A named cluster: the server and how to verify it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cluster {
+    /// The name of the cluster.
+    pub name: String,
+    /// The path of the object, such as `clusters[0].cluster`.
+    pub field: String,
+    /// Position of the object.
+    pub place: Place,
+    /// The URL of the server.
+    pub server: WithPosition<String>,
+    /// The name in its certificate.
+    pub tls_server_name: WithPosition<String>,
+    /// The client does not verify the server's certificate.
+    pub insecure_skip_tls_verify: WithPosition<bool>,
+    /// File with the trusted authorities.
+    pub certificate_authority: WithPosition<String>,
+    /// The trusted CA certificates, in PEM.
+    pub certificate_authority_data: WithPosition<Vec<u8>>,
+    /// The proxy on the way.
+    pub proxy_url: WithPosition<String>,
+    /// The client does not ask for compressed responses.
+    pub disable_compression: bool,
+}
+
+/// A named user: the credentials of a client.
+#[derive(Debug, Clone, PartialEq)]
+pub struct User {
+    /// Its name in this file.
+    pub name: String,
+    /// The path of the object, such as `users[0].user`.
+    pub field: String,
+    /// Position of the object.
+    pub place: Place,
+    /// File with the client certificate.
+    pub client_certificate: WithPosition<String>,
+    /// The client certificate, in PEM.
+    pub client_certificate_data: WithPosition<Vec<u8>>,
+    /// File with the key of the client certificate.
+    pub client_key: WithPosition<String>,
+    /// The key of the client certificate.
+    pub client_key_data: WithPosition<Vec<u8>>,
+    /// The bearer token of requests.
+    pub token: WithPosition<String>,
+    /// File with the bearer token.
+    pub token_file: WithPosition<String>,
+    /// The user name to impersonate.
+    pub act_as: WithPosition<String>,
+    /// The uid to impersonate.
+    pub act_as_uid: WithPosition<String>,
+    /// The groups to impersonate.
+    pub act_as_groups: WithPosition<Vec<String>>,
+    /// The extra attributes to impersonate, by key.
+    pub act_as_user_extra: WithPosition<UserExtra>,
+    /// The user name of basic authentication.
+    pub username: WithPosition<String>,
+    /// The password of basic authentication.
+    pub password: WithPosition<String>,
+    /// A program that makes credentials, if there is one.
+    pub exec: Option<Place>,
+    /// A plugin that makes credentials, if there is one.
+    pub auth_provider: Option<Place>,
+}
+
+impl Kubeconfig {
+    /// A kubeconfig without content.
+    pub(super) fn empty(place: Place) -> Self {
+        let current_context = WithPosition { value: String::new(), place };
+        let (contexts, clusters, users) = Default::default();
+        Self { place, current_context, contexts, clusters, users }
+    }
+}
+
+/// Reads a tree whose types were checked. The remaining faults are texts that are no base64, maps
+/// of other values than lists of texts, and duplicate names.
+pub(super) fn read(root: &Node, lines: &LineIndex<'_>) -> Result<Kubeconfig, DecodeProblem> {
+    let kubeconfig = KubeconfigReader { lines };
+    let reader = ObjectReader::new(root, root.span);
+    let contexts =
+        kubeconfig.read_named_items(&reader, "contexts", "context", KubeconfigReader::context)?;
+    let clusters =
+        kubeconfig.read_named_items(&reader, "clusters", "cluster", KubeconfigReader::cluster)?;
+    let users = kubeconfig.read_named_items(&reader, "users", "user", KubeconfigReader::user)?;
+    no_duplicates(&contexts, "NamedContext", "Context")?;
+    no_duplicates(&clusters, "NamedCluster", "Cluster")?;
+    no_duplicates(&users, "NamedAuthInfo", "AuthInfo")?;
+    Ok(Kubeconfig {
+        place: lines.place(root.span),
+        current_context: kubeconfig.text(&reader, "current-context"),
+        contexts: values(contexts),
+        clusters: values(clusters),
+        users: values(users),
+    })
+}
+
+/// One named item of a list, with its span.
+struct NamedItem<T> {
+    name: String,
+    field: String,
+    span: Span,
+    value: T,
+}
+
+fn values<T>(items: Vec<NamedItem<T>>) -> Vec<T> {
+    items.into_iter().map(|item| item.value).collect()
+}
+
+/// Kubernetes' message shows the whole list, secrets included; this one does not.
+fn no_duplicates<T>(items: &[NamedItem<T>], wire: &str, name: &str) -> Result<(), DecodeProblem> {
+    let mut seen = std::collections::HashSet::new();
+    match items.iter().find(|item| !seen.insert(item.name.as_str())) {
+        None => Ok(()),
+        Some(item) => Err(DecodeProblem {
+            path: format!("{}.name", item.field),
+            message: format!(
+                "error converting *[]{wire} into *map[string]*api.{name}: duplicate name \"{}\" in \
+                 list",
+                item.name
+            ),
+            span: item.span,
+            hint: None,
+        }),
+    }
+}
+
+/// The Go type and the path of the object that owns a field, for messages.
+struct FieldOwner<'a> {
+    type_name: &'a str,
+    field: &'a str,
+}
+
+struct KubeconfigReader<'l> {
+    lines: &'l LineIndex<'l>,
+}
+
+impl KubeconfigReader<'_> {
+    /// Reads the items of a list that have a name and, under `key`, the named object.
+    fn read_named_items<T>(
+        &self,
+        reader: &ObjectReader<'_>,
+        list: &str,
+        key: &str,
+        read: fn(&Self, String, String, &ObjectReader<'_>) -> Result<T, DecodeProblem>,
+    ) -> Result<Vec<NamedItem<T>>, DecodeProblem> {
+        let (_, nodes) = reader.read_list(list);
+        let items = nodes.iter().enumerate().map(|(idx, node)| {
+            let item = ObjectReader::new(node, node.span);
+            let name = item.read_text("name");
+            let at = NodePath::ROOT;
+            let (at, empty) = (at.child(list), ObjectReader::empty(node.span));
+            let field = at.index(idx).indexed_path();
+            let inner = item.read_object(key).unwrap_or(empty);
+            let value = read(self, name.value.clone(), format!("{field}.{key}"), &inner)?;
+            let span = name.span.unwrap_or(node.span);
+            Ok(NamedItem { name: name.value, field, span, value })
+        });
+        items.collect()
+    }
+
+    fn context(
+        &self,
+        name: String,
+        _: String,
+        reader: &ObjectReader<'_>,
+    ) -> Result<Context, DecodeProblem> {
+        Ok(Context { name, cluster: self.text(reader, "cluster"), user: self.text(reader, "user") })
+    }
+
+    fn cluster(
+        &self,
+        name: String,
+        field: String,
+        reader: &ObjectReader<'_>,
+    ) -> Result<Cluster, DecodeProblem> {
+        let owner = FieldOwner { type_name: "Cluster", field: &field };
+        let data = self.data(reader, "certificate-authority-data", &owner)?;
+        Ok(Cluster {
+            name,
+            place: self.lines.place(reader.span),
+            server: self.text(reader, "server"),
+            tls_server_name: self.text(reader, "tls-server-name"),
+            insecure_skip_tls_verify: self.with_position(reader, self.flag(reader)),
+            certificate_authority: self.text(reader, "certificate-authority"),
+            certificate_authority_data: data,
+            proxy_url: self.text(reader, "proxy-url"),
+            disable_compression: reader.read_bool("disable-compression").unwrap_or_default(),
+            field,
+        })
+    }
+
+    fn user(
+        &self,
+        name: String,
+        field: String,
+        reader: &ObjectReader<'_>,
+    ) -> Result<User, DecodeProblem> {
+        let owner = FieldOwner { type_name: "AuthInfo", field: &field };
+        let present = |name: &str| {
+            let entry = reader.entry(name).filter(|entry| entry.value.value != Value::Null);
+            entry.map(|entry| self.lines.place(entry.key_span))
+        };
+        let certificate = self.data(reader, "client-certificate-data", &owner)?;
+        let key = self.data(reader, "client-key-data", &owner)?;
+        let extra = self.extra(reader, &owner)?;
+        Ok(User {
+            name,
+            place: self.lines.place(reader.span),
+            client_certificate: self.text(reader, "client-certificate"),
+            client_certificate_data: certificate,
+            client_key: self.text(reader, "client-key"),
+            client_key_data: key,
+            token: self.text(reader, "token"),
+            token_file: self.text(reader, "tokenFile"),
+            act_as: self.text(reader, "as"),
+            act_as_uid: self.text(reader, "as-uid"),
+            act_as_groups: self.with_position(reader, reader.read_field("as-groups", texts)),
+            act_as_user_extra: extra,
+            username: self.text(reader, "username"),
+            password: self.text(reader, "password"),
+            exec: present("exec"),
+            auth_provider: present("auth-provider"),
+            field,
+        })
+    }
+
+    fn with_position<T>(
+        &self,
+        reader: &ObjectReader<'_>,
+        scalar: FieldValue<T>,
+    ) -> WithPosition<T> {
+        let place = self.lines.place(scalar.span.unwrap_or(reader.span));
+        WithPosition { value: scalar.value, place }
+    }
+
+    fn text(&self, reader: &ObjectReader<'_>, name: &str) -> WithPosition<String> {
+        self.with_position(reader, reader.read_text(name))
+    }
+
+    fn flag(&self, reader: &ObjectReader<'_>) -> FieldValue<bool> {
+        reader.read_field("insecure-skip-tls-verify", |value| match value {
+            Value::Bool(flag) => Some(*flag),
+            _ => None,
+        })
+    }
+
+    /// Bytes in base64, in which line breaks do not count.
+    fn data(
+        &self,
+        reader: &ObjectReader<'_>,
+        name: &str,
+        owner: &FieldOwner<'_>,
+    ) -> Result<WithPosition<Vec<u8>>, DecodeProblem> {
+        let FieldValue { value, span, .. } = reader.read_text(name);
+        let span = span.unwrap_or(reader.span);
+        let compact: String = value.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
+        match STANDARD.decode(&compact) {
+            Ok(value) => Ok(WithPosition { value, place: self.lines.place(span) }),
+            Err(error) => {
+                let at = match error {
+                    base64::DecodeError::InvalidByte(at, _)
+                    | base64::DecodeError::InvalidLastSymbol(at, _) => at,
+                    base64::DecodeError::InvalidLength(_) | base64::DecodeError::InvalidPadding => {
+                        compact.len()
+                    }
+                };
+                let path = format!("{}.{name}", owner.field);
+                let message = format!("illegal base64 data at input byte {at}");
+                Err(DecodeProblem { path, message, span, hint: None })
+            }
+        }
+    }
+
+    /// Lists of texts by key.
+    fn extra(
+        &self,
+        reader: &ObjectReader<'_>,
+        owner: &FieldOwner<'_>,
+    ) -> Result<WithPosition<UserExtra>, DecodeProblem> {
+        let name = "as-user-extra";
+        let Some(entry) = reader.entry(name) else {
+            return Ok(WithPosition { value: Vec::new(), place: self.lines.place(reader.span) });
+        };
+        let wrong = |node: &Node, go_type: &str| DecodeProblem {
+            path: format!("{}.{name}", owner.field),
+            message: format!(
+                "json: cannot unmarshal {} into Go struct field {}.users.user.{name} of type \
+                 {go_type}",
+                node.value.kind(),
+                owner.type_name
+            ),
+            span: node.span,
+            hint: None,
+        };
+        let entries = match &entry.value.value {
+            Value::Object(entries) => entries.as_slice(),
+            Value::Null => &[],
+            _ => return Err(wrong(&entry.value, "map[string][]string")),
+        };
+        let mut extra: UserExtra = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let values = texts(&entry.value.value)
+                .or_else(|| (entry.value.value == Value::Null).then(Vec::new))
+                .ok_or_else(|| wrong(&entry.value, "[]string"))?;
+            extra.push((entry.key.clone(), values));
+        }
+        extra.sort_by(|(one, _), (other, _)| one.cmp(other));
+        extra.dedup_by(|later, kept| {
+            let is_same = later.0 == kept.0;
+            if is_same {
+                std::mem::swap(later, kept);
+            }
+            is_same
+        });
+        Ok(WithPosition { value: extra, place: self.lines.place(entry.value.span) })
+    }
+}
+
+/// A list of texts, in which null is an empty one; `None` if it is something else.
+fn texts(value: &Value) -> Option<Vec<String>> {
+    let Value::List(items) = value else { return None };
+    let text = |node: &Node| match &node.value {
+        Value::Text(text) => Some(text.as_str().to_owned()),
+        Value::Null => Some(String::new()),
+        _ => None,
+    };
+    items.iter().map(text).collect()
+}

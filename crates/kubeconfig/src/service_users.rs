@@ -1,0 +1,127 @@
+//! Loads a kubeconfig whose users are named after the services that they authenticate to.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use crate::kubeconfig_file::{Kubeconfig, User, decode};
+use document::{ReadError, Source, Warning};
+use https_client::{ClientCertificate, Credentials};
+
+use crate::credentials::{client_identity, user_credentials};
+use crate::error::{ConfigProblem, LoadError, invalid_configuration};
+use crate::load::decode_failure;
+use crate::referenced_files::{Read, ReferencedFiles};
+use crate::user_check;
+
+/// The credentials that a client presents to a service.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UserAccess {
+    /// The credentials in request headers.
+    pub credentials: Credentials,
+    /// The client certificate of TLS connections.
+    pub identity: Option<ClientCertificate>,
+}
+
+/// The users of a file. Where services are, the file does not say.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Users {
+    /// All users by name. The name is that of a service, such as `h.example.com:8443`,
+    /// `*.example.com` or `*`.
+    pub by_name: HashMap<String, UserAccess>,
+    /// The user of the current context, if the file has one.
+    pub current: Option<UserAccess>,
+    /// Every file that this depends on, the one that was loaded first.
+    pub files: Vec<PathBuf>,
+    /// Warnings about accepted settings.
+    pub warnings: Vec<Warning>,
+}
+
+/// Loads the users of the file at a path, and the files that it refers to, through `read`.
+///
+/// # Errors
+///
+/// The file can not be read or used.
+pub fn load_users(path: &Path, read: Read<'_>) -> Result<Users, LoadError> {
+    let bytes = read(path)
+        .map_err(|error| LoadError::Read { message: ReadError::new(path, &error).to_string() })?;
+    parse_users(&Source { name: &path.display().to_string(), bytes: &bytes }, path, read)
+}
+
+/// Loads the users of a file from its bytes. Relative paths in it are relative to the folder of
+/// `path`.
+///
+/// 1. Every user must be usable at load time, since any of them may be the one for some service.
+///    Kubernetes reports the fault when the service is called.
+/// 2. A current context must exist, and so must its user; otherwise the client would call
+///    anonymously by mistake.
+/// 3. Clusters are not read.
+///
+/// # Errors
+///
+/// The file can not be used; the error lists all faults.
+pub fn parse_users(source: &Source<'_>, path: &Path, read: Read<'_>) -> Result<Users, LoadError> {
+    let decoded = decode(source).map_err(|error| decode_failure(source, error))?;
+    let mut files = ReferencedFiles::new(path, read);
+    let mut problems = Vec::new();
+    let mut by_name = HashMap::new();
+    for user in &decoded.kubeconfig.users {
+        match user_access(user, &mut files) {
+            Ok(access) => _ = by_name.insert(user.name.clone(), access),
+            Err(found) => problems.extend(found),
+        }
+    }
+    let current = match current_user(&decoded.kubeconfig) {
+        Ok(name) => name.and_then(|name| by_name.get(name).cloned()),
+        Err(problem) => {
+            problems.push(problem);
+            None
+        }
+    };
+    if !problems.is_empty() {
+        return Err(invalid_configuration(source.name, problems));
+    }
+    Ok(Users { by_name, current, files: files.into_used_paths(), warnings: decoded.warnings })
+}
+
+fn user_access(
+    user: &User,
+    files: &mut ReferencedFiles<'_>,
+) -> Result<UserAccess, Vec<ConfigProblem>> {
+    let mut problems = user_check::user_problems(user, files);
+    if !user.act_as.value.is_empty() {
+        let message = format!("impersonation is not supported here, found it for {}", user.name);
+        problems.push(ConfigProblem::new(&user.field, "as", user.act_as.place, message));
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    match (user_credentials(user, files), client_identity(user, files)) {
+        (Ok(credentials), Ok(identity)) => Ok(UserAccess { credentials, identity }),
+        (credentials, identity) => {
+            Err(credentials.err().into_iter().chain(identity.err()).collect())
+        }
+    }
+}
+
+/// The name of the user of the current context, if there is one.
+fn current_user(kubeconfig: &Kubeconfig) -> Result<Option<&str>, ConfigProblem> {
+    let current = &kubeconfig.current_context;
+    if current.value.is_empty() {
+        return Ok(None);
+    }
+    let context = kubeconfig.contexts.iter().find(|context| context.name == current.value);
+    let context = context.ok_or_else(|| {
+        let message = format!("context was not found for specified context: {}", current.value);
+        ConfigProblem::new("", "current-context", current.place, message)
+    })?;
+    let name = &context.user;
+    if name.value.is_empty() {
+        return Ok(None);
+    }
+    if kubeconfig.users.iter().any(|user| user.name == name.value) {
+        return Ok(Some(&name.value));
+    }
+    let (user, context) = (go_compat::quote(&name.value), go_compat::quote(&context.name));
+    let message = format!("user {user} was not found for context {context}");
+    Err(ConfigProblem::new("", "contexts", name.place, message))
+}

@@ -1,0 +1,99 @@
+//! Validates the user of a kubeconfig.
+
+use crate::kubeconfig_file::User;
+
+use crate::error::ConfigProblem;
+use crate::referenced_files::ReferencedFiles;
+
+/// The problems of a user, in Kubernetes' order and words; two of them are ours.
+pub(crate) fn user_problems(user: &User, files: &mut ReferencedFiles<'_>) -> Vec<ConfigProblem> {
+    let mut problems = certificate_problems(user, files);
+    let mut problem = |field: &str, place, message| {
+        problems.push(ConfigProblem::new(&user.field, field, place, message))
+    };
+    let name = &user.name;
+    // Both run or load foreign code with the rights of the server.
+    if let Some(place) = user.exec {
+        let message =
+            format!("exec authentication plugins are not supported, found one for {name}");
+        problem("exec", place, message);
+    }
+    if let Some(place) = user.auth_provider {
+        let message = format!("authentication providers are not supported, found one for {name}");
+        problem("auth-provider", place, message);
+    }
+    if !user.token.value.is_empty() && has_login(user) {
+        let message = format!(
+            "more than one authentication method found for {name}; found [token basicAuth], only \
+             one is allowed"
+        );
+        problem("token", user.token.place, message);
+    }
+    let acts = !user.act_as_uid.value.is_empty()
+        || !user.act_as_groups.value.is_empty()
+        || !user.act_as_user_extra.value.is_empty();
+    if acts && user.act_as.value.is_empty() {
+        let message =
+            format!("requesting uid, groups or user-extra for {name} without impersonating a user");
+        problem("as", user.act_as.place, message);
+    }
+    problems
+}
+
+/// Reports whether the user has a user name or a password.
+pub(crate) fn has_login(user: &User) -> bool {
+    !user.username.value.is_empty() || !user.password.value.is_empty()
+}
+
+/// Reports whether the user has a client certificate. A key alone does not count.
+pub(crate) fn has_certificate(user: &User) -> bool {
+    !user.client_certificate.value.is_empty() || !user.client_certificate_data.value.is_empty()
+}
+
+fn certificate_problems(user: &User, files: &mut ReferencedFiles<'_>) -> Vec<ConfigProblem> {
+    let mut problems = Vec::new();
+    if !has_certificate(user) {
+        return problems;
+    }
+    let mut problem = |field: &str, place, message| {
+        problems.push(ConfigProblem::new(&user.field, field, place, message))
+    };
+    let name = &user.name;
+    let (certificate, certificate_data) = (&user.client_certificate, &user.client_certificate_data);
+    let (key, key_data) = (&user.client_key, &user.client_key_data);
+    if !certificate.value.is_empty() && !certificate_data.value.is_empty() {
+        let message = format!(
+            "client-cert-data and client-cert are both specified for {name}. client-cert-data will \
+             override."
+        );
+        problem("client-certificate", certificate.place, message);
+    }
+    if !key.value.is_empty() && !key_data.value.is_empty() {
+        let message = format!(
+            "client-key-data and client-key are both specified for {name}; client-key-data will \
+             override"
+        );
+        problem("client-key", key.place, message);
+    }
+    if key.value.is_empty() && key_data.value.is_empty() {
+        let message = format!(
+            "client-key-data or client-key must be specified for {name} to use the clientCert \
+             authentication method."
+        );
+        problem("client-key", user.place, message);
+    }
+    for (field, words, file) in
+        [("client-certificate", "client-cert", certificate), ("client-key", "client-key", key)]
+    {
+        if file.value.is_empty() {
+            continue;
+        }
+        let path = files.resolve(&file.value);
+        if let Err(error) = files.read(&path) {
+            let message =
+                format!("unable to read {words} {} for {name} due to {error}", path.display());
+            problem(field, file.place, message);
+        }
+    }
+    problems
+}

@@ -1,0 +1,243 @@
+//! From the bytes of a policy file to indexed policies.
+
+use std::fmt;
+
+use authz_abac::Policies;
+use document::{Diagnostic, Fault, Place, Source, Span, Warning, WarningCode};
+
+use super::policy_line::{self, LineError, LineVersion};
+
+/// The largest policy file that is read, in bytes: room for some 300,000 lines of usual length.
+pub const POLICY_FILE_BYTES_MAX: usize = 64 << 20;
+
+/// The longest line that is read, in bytes without its end. Kubernetes has the same limit, less
+/// one byte.
+pub const LINE_BYTES_MAX: usize = 64 << 10;
+
+/// The most warnings that are kept; later ones are counted.
+pub const WARNINGS_MAX: usize = 100;
+
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// Options of loading a policy file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LoadOptions {
+    /// Refuse unknown fields instead of warning. Without the misspelled field a line may grant more
+    /// than its author intended.
+    pub is_strict: bool,
+}
+
+/// The policies of a file, with warnings.
+#[derive(Debug, Clone, Default)]
+pub struct LoadedPolicies {
+    /// The indexed policies.
+    pub policies: Policies,
+    /// At most [`WARNINGS_MAX`], in the order of the file but for the one about missing versions,
+    /// which is last.
+    pub warnings: Vec<Warning>,
+    /// The number of warnings beyond the limit.
+    pub n_warnings_dropped: usize,
+}
+
+/// The error of a file that can not be used. None of its policies is loaded.
+///
+/// Displays like Kubernetes' message: the file and, unless the file as a whole is at fault, the
+/// line and its text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoadError {
+    /// The fault with its position.
+    pub diagnostic: Box<Diagnostic>,
+    /// The text of the line that is at fault.
+    pub line_text: Option<String>,
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Diagnostic { fault, file, place, .. } = &*self.diagnostic;
+        match &self.line_text {
+            Some(text) => {
+                write!(f, "error reading policy file {file}, line {}: {text}: {fault}", place.line)
+            }
+            None => write!(f, "error reading policy file {file}: {fault}"),
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// Loads a policy file.
+///
+/// 1. The text is cut into lines, numbered from 1. A line is blank, a comment whose first visible
+///    character is `#`, or a policy. A byte order mark before the first line is skipped.
+/// 2. Each policy is decoded and converted; the first that is wrong ends the walk.
+/// 3. All policies are indexed.
+///
+/// # Errors
+/// Fails if the file is too large, if a line is too long, not UTF-8, not a JSON object, of unknown
+/// version or kind, or has a field of the wrong type; and if a line says something that would be
+/// overlooked and so grant more than was meant, such as `spec` without a version.
+pub fn load(source: &Source<'_>, options: &LoadOptions) -> Result<LoadedPolicies, LoadError> {
+    let mut walk = PolicyFileReader {
+        file: source.name,
+        loaded: LoadedPolicies::default(),
+        first_unversioned: None,
+    };
+    if source.bytes.len() > POLICY_FILE_BYTES_MAX {
+        let message = format!("the file is larger than {POLICY_FILE_BYTES_MAX} bytes");
+        return Err(walk.file_error(message, Place { line: 1, column: 1, start: 0, end: 0 }));
+    }
+    let mut policies = Vec::new();
+    let mut line = Line { bytes: &[], number: 0, start: 0 };
+    for bytes in source.bytes.split(|byte| *byte == b'\n') {
+        line = Line { number: line.number + 1, start: line.next_start(), bytes };
+        let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+        if bytes.len() > LINE_BYTES_MAX {
+            let message = format!("the line is longer than {LINE_BYTES_MAX} bytes");
+            return Err(walk.file_error(message, line.place("", Span::default())));
+        }
+        let text = match line.policy_text(bytes) {
+            Ok(None) => continue,
+            Ok(Some(text)) => text,
+            Err(error) => return Err(walk.not_utf8_error(&line, bytes, error.valid_up_to())),
+        };
+        let read = policy_line::parse_policy_line(line.number, text, *options);
+        let read = read.map_err(|line_error| walk.line_error(&line, text, line_error))?;
+        if read.form == LineVersion::Unversioned {
+            walk.first_unversioned.get_or_insert_with(|| line.place(text, Span::default()));
+        }
+        for unknown in read.unknown_fields {
+            walk.warn_unknown(&line, text, unknown);
+        }
+        policies.push(read.policy);
+    }
+    walk.warn_unversioned();
+    let end = line.place("", Span::default());
+    match Policies::new(policies) {
+        Ok(policies) => Ok(LoadedPolicies { policies, ..walk.loaded }),
+        Err(error) => Err(walk.file_error(error.to_string(), end)),
+    }
+}
+
+/// State collected while reading a file.
+struct PolicyFileReader<'s> {
+    file: &'s str,
+    loaded: LoadedPolicies,
+    first_unversioned: Option<Place>,
+}
+
+impl PolicyFileReader<'_> {
+    fn file_error(&self, message: String, place: Place) -> LoadError {
+        LoadError { diagnostic: self.diagnostic(message, place, None), line_text: None }
+    }
+
+    fn line_error(&self, line: &Line<'_>, text: &str, line_error: LineError) -> LoadError {
+        let place = line.place(text, line_error.span);
+        LoadError {
+            diagnostic: self.diagnostic(line_error.message, place, line_error.hint),
+            line_text: Some(text.to_owned()),
+        }
+    }
+
+    fn not_utf8_error(&self, line: &Line<'_>, bytes: &[u8], n_valid: usize) -> LoadError {
+        let text = String::from_utf8_lossy(bytes);
+        let is_utf16 = matches!(bytes, [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]);
+        let line_error = LineError {
+            message: "the line is not UTF-8".to_owned(),
+            // The byte became a whole character in the text of the source.
+            span: Span::new(n_valid, n_valid + char::REPLACEMENT_CHARACTER.len_utf8()),
+            hint: is_utf16.then(|| "this looks like UTF-16: save it as UTF-8".to_owned()),
+        };
+        self.line_error(line, &text, line_error)
+    }
+
+    fn diagnostic(&self, message: String, place: Place, hint: Option<String>) -> Box<Diagnostic> {
+        let fault = Fault::Decode { field: String::new(), message };
+        let file = self.file.to_owned();
+        Box::new(Diagnostic { fault, file, place, hint, notes: Vec::new() })
+    }
+
+    fn warn_unknown(&mut self, line: &Line<'_>, text: &str, unknown: policy_line::UnknownField) {
+        if self.loaded.warnings.len() >= WARNINGS_MAX {
+            self.loaded.n_warnings_dropped += 1;
+            return;
+        }
+        self.loaded.warnings.push(Warning {
+            code: WarningCode::UnknownPolicyField,
+            message: unknown.message(),
+            field: unknown.name,
+            file: self.file.to_owned(),
+            place: line.place(text, unknown.span),
+            hint: unknown.hint,
+        });
+    }
+
+    /// One warning for all lines without a version. It is never dropped.
+    fn warn_unversioned(&mut self) {
+        if let Some(place) = self.first_unversioned.take() {
+            self.loaded.warnings.push(Warning {
+                code: WarningCode::UnversionedPolicy,
+                field: String::new(),
+                message: format!("policy file {} contains policies without apiVersion", self.file),
+                file: self.file.to_owned(),
+                place,
+                hint: Some(format!("write them as `{}`", policy_line::V1BETA1)),
+            });
+        }
+    }
+}
+
+/// One line of the file.
+#[derive(Clone, Copy)]
+struct Line<'s> {
+    /// Without the line feed.
+    bytes: &'s [u8],
+    /// Line number, from 1.
+    number: usize,
+    /// The first byte in the text of the source.
+    start: usize,
+}
+
+impl<'s> Line<'s> {
+    /// Offset of the next line. A byte that is not UTF-8 counts as the replacement character in the
+    /// decoded text.
+    fn next_start(&self) -> usize {
+        if self.number == 0 {
+            return 0;
+        }
+        let chunks = self.bytes.utf8_chunks();
+        let n_replaced: usize = chunks.map(|chunk| chunk.invalid().len()).sum();
+        let n_more = char::REPLACEMENT_CHARACTER.len_utf8() - 1;
+        self.start + self.bytes.len() + n_replaced * n_more + 1
+    }
+
+    /// The text of a policy, or nothing if the line is blank or a comment. Comments may be in any
+    /// encoding.
+    fn policy_text(&self, bytes: &'s [u8]) -> Result<Option<&'s str>, std::str::Utf8Error> {
+        let begin = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+        let visible = self.without_byte_order_mark(begin).trim_start();
+        let is_blank = visible.is_empty() && begin.len() == bytes.len();
+        if is_blank || visible.starts_with('#') {
+            return Ok(None);
+        }
+        std::str::from_utf8(bytes).map(|text| Some(self.without_byte_order_mark(text)))
+    }
+
+    fn without_byte_order_mark<'t>(&self, text: &'t str) -> &'t str {
+        match text.strip_prefix(BYTE_ORDER_MARK) {
+            Some(rest) if self.number == 1 => rest,
+            _ => text,
+        }
+    }
+
+    /// The position of a range of `text`, which is this line, perhaps without a byte order mark.
+    fn place(&self, text: &str, span: Span) -> Place {
+        let has_mark = self.number == 1
+            && self.bytes.starts_with("\u{feff}".as_bytes())
+            && !text.starts_with(BYTE_ORDER_MARK);
+        let shift = if has_mark { BYTE_ORDER_MARK.len_utf8() } else { 0 };
+        let before = text.char_indices().take_while(|(at, _)| *at < span.start).count();
+        let start = self.start + shift + span.start;
+        let end = self.start + shift + span.end;
+        Place { line: self.number, column: before + 1, start, end }
+    }
+}

@@ -1,0 +1,293 @@
+//! One line of a policy file.
+
+use authz_abac::{Policy, Spec};
+use document::{Entry, Span, Value, hint, json};
+
+use super::load::LoadOptions;
+
+/// The API group of policies.
+pub const GROUP: &str = "abac.authorization.kubernetes.io";
+pub(super) const V1BETA1: &str = "abac.authorization.kubernetes.io/v1beta1";
+const V0: &str = "abac.authorization.kubernetes.io/v0";
+const KIND: &str = "Policy";
+
+const V1BETA1_FIELDS: &[&str] = &["apiVersion", "kind", "spec"];
+pub(super) const SPEC_FIELDS: &[&str] =
+    &["user", "group", "readonly", "apiGroup", "resource", "namespace", "nonResourcePath"];
+pub(super) const V0_FIELDS: &[&str] =
+    &["apiVersion", "kind", "user", "group", "readonly", "resource", "namespace", "ns"];
+
+/// A parsed line.
+#[derive(Debug)]
+pub(super) struct PolicyLine {
+    pub(super) policy: Policy,
+    pub(super) form: LineVersion,
+    pub(super) unknown_fields: Vec<UnknownField>,
+}
+
+/// The version of the format that a line uses, and whether it declares it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LineVersion {
+    V1beta1,
+    V0,
+    Unversioned,
+}
+
+/// A field that means nothing.
+#[derive(Debug)]
+pub(super) struct UnknownField {
+    pub(super) name: String,
+    pub(super) span: Span,
+    pub(super) hint: Option<String>,
+}
+
+impl UnknownField {
+    fn new(entry: &Entry, known: &[&str]) -> Self {
+        let hint = hint::did_you_mean(&entry.key, known);
+        Self { name: entry.key.clone(), span: entry.key_span, hint }
+    }
+
+    pub(super) fn message(&self) -> String {
+        format!("unknown field `{}` is ignored", self.name)
+    }
+}
+
+/// The error of a line that is no policy; spans are relative to the line.
+#[derive(Debug)]
+pub(super) struct LineError {
+    pub(super) message: String,
+    pub(super) span: Span,
+    pub(super) hint: Option<String>,
+}
+
+impl LineError {
+    fn new(span: Span, message: String) -> Self {
+        Self { message, span, hint: None }
+    }
+
+    fn with_hint(self, hint: &str) -> Self {
+        Self { hint: Some(hint.to_owned()), ..self }
+    }
+}
+
+/// Decodes and converts one line.
+///
+/// A field that repeats has its last value, and one that is null is not set.
+pub(super) fn parse_policy_line(
+    number: usize,
+    text: &str,
+    options: LoadOptions,
+) -> Result<PolicyLine, LineError> {
+    let node = json::parse_json(text).map_err(|error| LineError::new(error.span, error.message))?;
+    let entries = match &node.value {
+        Value::Object(entries) => entries,
+        other => {
+            let message =
+                format!("a policy is a JSON object, this is {}", with_article(other.kind()));
+            return Err(LineError::new(node.span, message));
+        }
+    };
+    let (form, legacy_kind) = line_version(entries, node.span)?;
+    let mut unknown_fields = Vec::new();
+    let policy = match form {
+        LineVersion::V1beta1 => {
+            Policy::v1beta1(number, read_v1beta1_spec(entries, &mut unknown_fields)?)
+        }
+        LineVersion::V0 | LineVersion::Unversioned => {
+            Policy::v0(number, read_v0_spec(entries, form, legacy_kind, &mut unknown_fields)?)
+        }
+    };
+    if let Some(unknown) = unknown_fields.first_mut().filter(|_| options.is_strict) {
+        let message = format!("unknown field `{}`", unknown.name);
+        return Err(LineError { message, span: unknown.span, hint: unknown.hint.take() });
+    }
+    Ok(PolicyLine { policy, form, unknown_fields })
+}
+
+/// A text field with the span of its last value.
+#[derive(Default)]
+struct TextField<'n> {
+    text: &'n str,
+    span: Span,
+}
+
+impl<'n> TextField<'n> {
+    fn set(&mut self, entry: &'n Entry) -> Result<(), LineError> {
+        match &entry.value.value {
+            Value::Null => {}
+            Value::Text(text) => *self = Self { text: text.as_str(), span: entry.value.span },
+            other => return Err(wrong_type(entry, other, "string")),
+        }
+        Ok(())
+    }
+}
+
+/// The form of a line, and its kind if that is not the marker of the format but a resource.
+fn line_version(entries: &[Entry], span: Span) -> Result<(LineVersion, TextField<'_>), LineError> {
+    let (mut api_version, mut kind) = (TextField::default(), TextField::default());
+    for entry in entries {
+        match entry.key.as_str() {
+            "apiVersion" => api_version.set(entry)?,
+            "kind" => kind.set(entry)?,
+            _ => {}
+        }
+    }
+    match (api_version.text, kind.text) {
+        (V1BETA1, KIND) => Ok((LineVersion::V1beta1, TextField::default())),
+        (V0, KIND) => Ok((LineVersion::V0, TextField::default())),
+        ("", "" | KIND) => Ok((LineVersion::Unversioned, TextField::default())),
+        ("", _) => Ok((LineVersion::Unversioned, kind)),
+        (V1BETA1 | V0, "") => {
+            Err(LineError::new(span, format!("`kind` is missing, it must be `{KIND}`")))
+        }
+        (V1BETA1 | V0, other) => {
+            Err(LineError::new(kind.span, format!("unknown kind `{other}`, it must be `{KIND}`")))
+        }
+        (other, _) => {
+            let line_error =
+                LineError::new(api_version.span, format!("unknown apiVersion `{other}`"));
+            Err(line_error.with_hint(&format!("use `{V1BETA1}`")))
+        }
+    }
+}
+
+fn read_v1beta1_spec(
+    entries: &[Entry],
+    unknown: &mut Vec<UnknownField>,
+) -> Result<Spec, LineError> {
+    let mut spec = Spec::default();
+    for entry in entries {
+        match (entry.key.as_str(), &entry.value.value) {
+            ("apiVersion" | "kind", _) | ("spec", Value::Null) => {}
+            ("spec", Value::Object(fields)) => {
+                for field in fields {
+                    if !set_spec_field(&mut spec, field)? {
+                        unknown.push(UnknownField::new(field, SPEC_FIELDS));
+                    }
+                }
+            }
+            ("spec", other) => return Err(wrong_type(entry, other, "object")),
+            (name, _) => {
+                let mut field = UnknownField::new(entry, V1BETA1_FIELDS);
+                if SPEC_FIELDS.contains(&name) {
+                    field.hint = Some(format!("`{name}` belongs inside `spec`"));
+                }
+                unknown.push(field);
+            }
+        }
+    }
+    Ok(spec)
+}
+
+/// Sets one field of a spec; false if there is none of this name.
+fn set_spec_field(spec: &mut Spec, entry: &Entry) -> Result<bool, LineError> {
+    let part = match entry.key.as_str() {
+        "readonly" => {
+            set_flag(&mut spec.is_readonly, entry)?;
+            return Ok(true);
+        }
+        "user" => &mut spec.user,
+        "group" => &mut spec.group,
+        "apiGroup" => &mut spec.api_group,
+        "resource" => &mut spec.resource,
+        "namespace" => &mut spec.namespace,
+        "nonResourcePath" => &mut spec.non_resource_path,
+        _ => return Ok(false),
+    };
+    let mut field = TextField { text: part.as_str(), span: Span::default() };
+    field.set(entry)?;
+    *part = field.text.to_owned();
+    Ok(true)
+}
+
+/// The proposal's names `kind` and `ns` say the same as `resource` and `namespace`. To overlook
+/// them would grant every resource in every namespace.
+fn read_v0_spec(
+    entries: &[Entry],
+    form: LineVersion,
+    legacy_kind: TextField<'_>,
+    unknown: &mut Vec<UnknownField>,
+) -> Result<Spec, LineError> {
+    let mut spec = Spec::default();
+    let mut ns = TextField::default();
+    for entry in entries {
+        match entry.key.as_str() {
+            "apiVersion" | "kind" => {}
+            "ns" => ns.set(entry)?,
+            "spec" if form == LineVersion::Unversioned => {
+                let message =
+                    "`spec` needs an apiVersion: without one it would be ignored, and the \
+                               line would grant everything to everybody"
+                        .to_owned();
+                let line_error = LineError::new(entry.key_span, message);
+                return Err(line_error.with_hint(&format!("add `\"apiVersion\":\"{V1BETA1}\"`")));
+            }
+            name if V0_FIELDS.contains(&name) => {
+                set_spec_field(&mut spec, entry)?;
+            }
+            "spec" => {
+                let mut field = UnknownField::new(entry, V0_FIELDS);
+                field.hint =
+                    Some(format!("v0 has no `spec`, and nothing in it restricts: use `{V1BETA1}`"));
+                unknown.push(field);
+            }
+            _ => unknown.push(UnknownField::new(entry, V0_FIELDS)),
+        }
+    }
+    let resource = legacy_kind.text.to_ascii_lowercase();
+    set_from_legacy_name(&mut spec.resource, &resource, legacy_kind.span, ["kind", "resource"])?;
+    set_from_legacy_name(&mut spec.namespace, ns.text, ns.span, ["ns", "namespace"])?;
+    Ok(spec)
+}
+
+/// Sets a part by its other name, unless both are set and differ.
+fn set_from_legacy_name(
+    part: &mut String,
+    alias: &str,
+    span: Span,
+    names: [&str; 2],
+) -> Result<(), LineError> {
+    if alias.is_empty() || alias == part {
+        return Ok(());
+    }
+    if part.is_empty() {
+        *part = alias.to_owned();
+        return Ok(());
+    }
+    let [other, name] = names;
+    let message = format!("`{other}` is `{alias}` but `{name}`, which means the same, is `{part}`");
+    Err(LineError::new(span, message))
+}
+
+fn set_flag(flag: &mut bool, entry: &Entry) -> Result<(), LineError> {
+    match &entry.value.value {
+        Value::Null => {}
+        Value::Bool(value) => *flag = *value,
+        other => return Err(wrong_type(entry, other, "bool")),
+    }
+    Ok(())
+}
+
+fn wrong_type(entry: &Entry, value: &Value, want: &str) -> LineError {
+    let message = format!(
+        "`{}` must be {}, this is {}",
+        entry.key,
+        with_article(want),
+        with_article(value.kind())
+    );
+    let line_error = LineError::new(entry.value.span, message);
+    match value {
+        Value::Text(text) if want == "bool" && matches!(text.as_str(), "true" | "false") => {
+            line_error.with_hint("write it without quotes")
+        }
+        _ => line_error,
+    }
+}
+
+fn with_article(kind: &str) -> String {
+    match kind {
+        "null" => "null".to_owned(),
+        "array" | "object" => format!("an {kind}"),
+        _ => format!("a {kind}"),
+    }
+}

@@ -1,0 +1,138 @@
+//! Manifest files: objects as users store them and `kubectl get` prints them.
+//!
+//! A file is YAML, with one object per document, or JSON, with one object after the other; a list
+//! represents its items. The reader returns the objects that an authorizer uses: roles and
+//! bindings, and objects that relate other objects to nodes. It counts all others. It reads roles
+//! and bindings strictly, since a misspelled field would change a grant, and all other objects
+//! leniently. A caller can ask for the objects of further kinds as they are, with the span of every
+//! value.
+
+mod duplicate_keys;
+mod duplicate_objects;
+mod hint;
+mod lint;
+mod locate;
+mod object_class;
+mod read;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod to_json;
+mod whole_object;
+
+use std::sync::Arc;
+
+use authz_node as node;
+use document::{Diagnostic, Place, Warning};
+
+use crate::rbac;
+
+pub use duplicate_objects::{duplicate_objects, duplicate_whole_objects};
+pub use lint::lint;
+pub use read::{read, read_and_keep_kinds};
+pub use whole_object::{KindHandler, KindHandling, WholeObject};
+
+/// The largest file that is read, in bytes: room for a dump of some hundred thousand objects.
+pub const MANIFEST_BYTES_MAX: usize = 256 << 20;
+
+/// The most values in one YAML document after its aliases are expanded: room for a list of some
+/// fifty thousand objects. JSON has no such limit for a file, only that of
+/// [`NODES_MAX`](document::NODES_MAX) for each object, since its lists are read item by item.
+pub const YAML_NODES_MAX: usize = 2_000_000;
+
+/// The most errors of a file that are reported.
+pub const ERRORS_MAX: usize = 10_000;
+
+/// The most warnings of a file, or of all files together; later ones are counted.
+pub const WARNINGS_MAX: usize = 10_000;
+
+/// The content of a manifest file.
+///
+/// A caller must use the objects only if there are no errors, so that no file takes effect in part.
+#[derive(Debug, Default)]
+pub struct Manifests {
+    /// The objects that an authorizer uses, in the order of the file.
+    pub objects: Vec<ManifestObject>,
+    /// The objects that the caller wanted whole, in the order of the file.
+    pub whole_objects: Vec<WholeObject>,
+    /// The number of objects that no authorizer uses.
+    pub n_other_objects: usize,
+    /// Every fault, in the order of the file: at most [`ERRORS_MAX`], and one that reports that
+    /// there are more.
+    pub errors: Vec<Diagnostic>,
+    /// Warnings about likely mistakes in single objects. At most [`WARNINGS_MAX`].
+    pub warnings: Vec<Warning>,
+    /// The number of warnings beyond the limit.
+    pub n_warnings_dropped: usize,
+}
+
+/// An object and where it was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ManifestObject {
+    /// The parsed object.
+    pub object: Object,
+    /// The file, by the name that its source has.
+    pub file: Arc<str>,
+    /// Position of the object.
+    pub place: Place,
+    /// Path and position of the role's name in a binding.
+    role_reference: Option<RoleReference>,
+}
+
+/// A field that names another object.
+#[derive(Debug, Clone, PartialEq)]
+struct RoleReference {
+    field: String,
+    place: Place,
+}
+
+/// An object that an authorizer uses.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Object {
+    /// A role or a binding.
+    Rbac(rbac::Object),
+    /// An object that relates other objects to a node.
+    Node(node::Object),
+}
+
+impl Object {
+    /// Kubernetes' name of the kind.
+    pub fn kind_name(&self) -> &'static str {
+        match self {
+            Self::Rbac(object) => object.kind().name(),
+            Self::Node(node::Object::Pod(_)) => "Pod",
+            Self::Node(node::Object::PersistentVolume(_)) => "PersistentVolume",
+            Self::Node(node::Object::VolumeAttachment(_)) => "VolumeAttachment",
+            Self::Node(node::Object::ResourceSlice(_)) => "ResourceSlice",
+            Self::Node(node::Object::PodCertificateRequest(_)) => "PodCertificateRequest",
+        }
+    }
+
+    /// The namespace; empty for an object of the cluster.
+    pub fn namespace(&self) -> &str {
+        match self {
+            Self::Rbac(object) => &object.metadata().namespace,
+            Self::Node(node::Object::Pod(pod)) => &pod.namespace,
+            Self::Node(node::Object::PersistentVolume(_)) => "",
+            Self::Node(
+                node::Object::VolumeAttachment(object)
+                | node::Object::ResourceSlice(object)
+                | node::Object::PodCertificateRequest(object),
+            ) => &object.namespace,
+        }
+    }
+
+    /// The name of the object.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Rbac(object) => &object.metadata().name,
+            Self::Node(node::Object::Pod(pod)) => &pod.name,
+            Self::Node(node::Object::PersistentVolume(volume)) => &volume.name,
+            Self::Node(
+                node::Object::VolumeAttachment(object)
+                | node::Object::ResourceSlice(object)
+                | node::Object::PodCertificateRequest(object),
+            ) => &object.name,
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The same object twice.
+
+use std::collections::HashMap;
+
+use document::{Diagnostic, Fault, Place};
+use field_errors::FieldPath;
+
+use super::{ERRORS_MAX, ManifestObject, WholeObject};
+
+/// The identity of an object, and its position.
+struct ObjectOccurrence<'o> {
+    kind: &'o str,
+    namespace: &'o str,
+    name: &'o str,
+    file: &'o str,
+    place: Place,
+}
+
+/// A fault for each object that occurs a second time, in one file or in several: which of the two
+/// should count? There are at most [`ERRORS_MAX`].
+pub fn duplicate_objects(objects: &[ManifestObject]) -> Vec<Diagnostic> {
+    find(objects.iter().map(|ManifestObject { object, file, place, .. }| ObjectOccurrence {
+        kind: object.kind_name(),
+        namespace: object.namespace(),
+        name: object.name(),
+        file,
+        place: *place,
+    }))
+}
+
+/// The same for objects that the caller wanted.
+pub fn duplicate_whole_objects(objects: &[&WholeObject]) -> Vec<Diagnostic> {
+    find(objects.iter().map(|kept| ObjectOccurrence {
+        kind: kept.kind_name(),
+        namespace: kept.namespace(),
+        name: kept.name(),
+        file: &kept.file,
+        place: kept.place(),
+    }))
+}
+
+fn find<'o>(sightings: impl Iterator<Item = ObjectOccurrence<'o>>) -> Vec<Diagnostic> {
+    let mut first = HashMap::new();
+    let mut faults = Vec::new();
+    for seen in sightings.filter(|seen| !seen.name.is_empty()) {
+        let key = (seen.kind, seen.namespace, seen.name);
+        match first.get(&key) {
+            None => {
+                first.insert(key, seen);
+            }
+            Some(first) if faults.len() < ERRORS_MAX => faults.push(fault(first, &seen)),
+            Some(_) => {}
+        }
+    }
+    faults
+}
+
+fn fault(first: &ObjectOccurrence<'_>, second: &ObjectOccurrence<'_>) -> Diagnostic {
+    let metadata = FieldPath::root("metadata");
+    let mut error = metadata.child("name").duplicate(second.name);
+    let Place { line, column, .. } = first.place;
+    let scope = match second.namespace {
+        "" => String::new(),
+        namespace => format!(" in namespace `{namespace}`"),
+    };
+    let kind = second.kind;
+    error.detail = format!("this {kind}{scope} is first defined at {}:{line}:{column}", first.file);
+    Diagnostic {
+        fault: Fault::Field(error),
+        file: second.file.to_owned(),
+        place: second.place,
+        hint: Some("remove one of the two, or rename it".to_owned()),
+        notes: Vec::new(),
+    }
+}

@@ -1,0 +1,47 @@
+//! Warnings about objects that the API accepts although they have no effect, or not the intended
+//! one.
+//!
+//! Warnings about a single object are found while it is read, when the spans of its fields are
+//! available; [`lint`] finds those that need all objects.
+
+mod built_in_resources;
+mod role_ref;
+mod rule;
+mod subject;
+
+use document::{Node, NodePath, SpannedWarning, WarningCode};
+
+use super::locate::locate_field;
+use crate::rbac;
+
+pub use role_ref::lint;
+
+/// Lints one object.
+pub(super) fn lint_object(
+    object: &rbac::Object,
+    root: &Node,
+    at: &NodePath<'_>,
+    report: &mut dyn FnMut(SpannedWarning),
+) {
+    let mut scope = LintScope { root, at, report };
+    match object {
+        rbac::Object::Role(role) => rule::lint_rules(role, &mut scope),
+        rbac::Object::Binding(binding) => subject::lint_subjects(binding, &mut scope),
+    }
+}
+
+/// The object that is being linted.
+struct LintScope<'a> {
+    root: &'a Node,
+    at: &'a NodePath<'a>,
+    report: &'a mut dyn FnMut(SpannedWarning),
+}
+
+impl LintScope<'_> {
+    /// Reports something about the field at `path` of the object.
+    fn warn(&mut self, code: WarningCode, path: &str, message: String, hint: Option<String>) {
+        let span = locate_field(self.root, path).span;
+        let field = self.at.child(path).indexed_path();
+        (self.report)(SpannedWarning { code, field, message, span, hint });
+    }
+}

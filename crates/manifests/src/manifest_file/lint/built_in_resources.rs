@@ -1,0 +1,103 @@
+//! The resources that the default roles of Kubernetes name, with their API groups.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use crate::rbac::bootstrap_policy;
+
+/// Made once, since every role is held against it.
+pub(super) static BUILT_IN_RESOURCES: LazyLock<BuiltInResources> =
+    LazyLock::new(BuiltInResources::new);
+
+#[derive(Debug, Default)]
+pub(super) struct BuiltInResources {
+    /// The resources of each group.
+    groups: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// The reason why the API groups of a rule do not have a resource.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct MisplacedResource {
+    pub(super) why: String,
+    pub(super) hint: String,
+}
+
+impl BuiltInResources {
+    fn new() -> Self {
+        let mut groups: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let roles = bootstrap_policy().map(|policy| policy.roles).unwrap_or_default();
+        for rule in roles.iter().flat_map(|role| &role.rules) {
+            let names = rule.resources.iter().filter_map(|resource| resource.split('/').next());
+            let names: BTreeSet<_> = names.filter(|name| *name != "*").map(str::to_owned).collect();
+            for group in rule.api_groups.iter().filter(|group| *group != "*") {
+                groups.entry(group.clone()).or_default().extend(names.iter().cloned());
+            }
+        }
+        Self { groups }
+    }
+
+    /// Explains why none of these groups has the resource. Returns `None` unless all groups are
+    /// built in and the resource is one of another group or a singular.
+    pub(super) fn find_misplaced_resource(
+        &self,
+        resource: &str,
+        api_groups: &[String],
+    ) -> Option<MisplacedResource> {
+        let of_rule: Option<Vec<_>> =
+            api_groups.iter().map(|group| self.groups.get(group)).collect();
+        let of_rule = of_rule?;
+        let has = |name: &str| of_rule.iter().any(|resources| resources.contains(name));
+        if has(resource) {
+            return None;
+        }
+        let shown: Vec<_> = api_groups.iter().map(|group| go_compat::quote(group)).collect();
+        let why = format!("there is none in the API group {}", shown.join(" or "));
+        if let Some(plural) = plural_names(resource).into_iter().find(|plural| has(plural)) {
+            return Some(MisplacedResource { why, hint: format!("did you mean `{plural}`?") });
+        }
+        let (group, _) = self.groups.iter().find(|(_, resources)| resources.contains(resource))?;
+        let group = go_compat::quote(group);
+        Some(MisplacedResource { why, hint: format!("it is in the API group `{group}`") })
+    }
+}
+
+/// The possible plural forms of a word.
+fn plural_names(word: &str) -> [String; 3] {
+    let stem = word.strip_suffix('y').unwrap_or(word);
+    [format!("{word}s"), format!("{word}es"), format!("{stem}ies")]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resources_are_looked_for_in_their_groups() {
+        let hint = |resource: &str, groups: &[&str]| {
+            let groups: Vec<String> = groups.iter().map(|&group| group.to_owned()).collect();
+            BUILT_IN_RESOURCES
+                .find_misplaced_resource(resource, &groups)
+                .map(|find_misplaced_resource| find_misplaced_resource.hint)
+        };
+        let is = |text: &str| Some(text.to_owned());
+        assert_eq!(hint("deployments", &[""]), is("it is in the API group `\"apps\"`"));
+        assert_eq!(hint("pods", &["apps"]), is("it is in the API group `\"\"`"));
+        assert_eq!(hint("secret", &[""]), is("did you mean `secrets`?"));
+        assert_eq!(
+            hint("networkpolicy", &["networking.k8s.io"]),
+            is("did you mean `networkpolicies`?")
+        );
+        for (resource, groups) in [
+            ("deployments", &["", "apps"][..]),
+            ("deployments", &["example.com"]),
+            ("pods", &["metrics.k8s.io"]),
+            ("pods", &["*"]),
+            ("widgets", &[""]),
+            ("events", &[""]),
+            ("events", &["events.k8s.io"]),
+            ("leases", &["coordination.k8s.io"]),
+        ] {
+            assert_eq!(hint(resource, groups), None, "{resource} {groups:?}");
+        }
+    }
+}

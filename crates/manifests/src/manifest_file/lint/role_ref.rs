@@ -1,0 +1,126 @@
+//! Bindings to roles that do not exist.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use authz_rbac::Binding;
+use document::{Warning, WarningCode};
+
+use super::super::{ManifestObject, Object, WARNINGS_MAX};
+use crate::rbac::{self, bootstrap_policy};
+
+/// The most names that are compared with all others to suggest the intended one.
+const HINTS_MAX: usize = 50;
+
+/// Finds bindings to roles that are not among the objects. With `bootstrap` the default roles of
+/// Kubernetes exist as well. Returns at most [`WARNINGS_MAX`] warnings.
+///
+/// The objects must be complete: a role that could not be read is not missing.
+pub fn lint(objects: &[ManifestObject], bootstrap: bool) -> Vec<Warning> {
+    if objects.iter().all(|found| found.role_reference.is_none()) {
+        return Vec::new();
+    }
+    let defaults = match bootstrap {
+        true => bootstrap_policy().map(|policy| policy.roles).unwrap_or_default(),
+        false => Vec::new(),
+    };
+    let mut roles = KnownRoles::default();
+    let found = objects.iter().filter_map(|found| match &found.object {
+        Object::Rbac(rbac::Object::Role(role)) => Some(role),
+        Object::Rbac(rbac::Object::Binding(_)) | Object::Node(_) => None,
+    });
+    for role in found.chain(&defaults) {
+        let names = roles.namespaces.entry(&role.metadata.namespace).or_default();
+        names.insert(&role.metadata.name);
+    }
+    let mut hints = BTreeMap::new();
+    let mut warnings = Vec::new();
+    for found in objects {
+        let (Object::Rbac(rbac::Object::Binding(binding)), Some(reference)) =
+            (&found.object, &found.role_reference)
+        else {
+            continue;
+        };
+        let (namespace, name) = role_of(binding);
+        if roles.has(namespace, name) {
+            continue;
+        }
+        if warnings.len() == WARNINGS_MAX {
+            break;
+        }
+        let hint = match hints.get(&(namespace, name)) {
+            Some(hint) => Option::clone(hint),
+            None if hints.len() < HINTS_MAX => {
+                let hint = roles.hint(binding);
+                hints.insert((namespace, name), hint.clone());
+                hint
+            }
+            None => None,
+        };
+        warnings.push(Warning {
+            code: WarningCode::MissingRole,
+            field: reference.field.clone(),
+            message: message(binding),
+            file: found.file.to_string(),
+            place: reference.place,
+            hint,
+        });
+    }
+    warnings
+}
+
+fn message(binding: &Binding) -> String {
+    let (namespace, name) = role_of(binding);
+    let kind = &binding.role_ref.kind;
+    match namespace {
+        "" => format!("there is no {kind} `{name}`, so the binding grants nothing"),
+        namespace => format!(
+            "there is no {kind} `{name}` in namespace `{namespace}`, so the binding grants nothing"
+        ),
+    }
+}
+
+/// Namespace and name of the role that a binding grants.
+fn role_of(binding: &Binding) -> (&str, &str) {
+    let namespace = if binding.role_ref.kind == "Role" { binding.namespace() } else { "" };
+    (namespace, &binding.role_ref.name)
+}
+
+/// The names of all roles.
+#[derive(Default)]
+struct KnownRoles<'r> {
+    /// By namespace, which is empty for cluster roles.
+    namespaces: BTreeMap<&'r str, BTreeSet<&'r str>>,
+}
+
+impl KnownRoles<'_> {
+    fn has(&self, namespace: &str, name: &str) -> bool {
+        self.namespaces.get(namespace).is_some_and(|names| names.contains(name))
+    }
+
+    /// Suggests the role that was probably intended.
+    fn hint(&self, binding: &Binding) -> Option<String> {
+        let (namespace, name) = role_of(binding);
+        let own = binding.namespace();
+        if namespace.is_empty() && !own.is_empty() && self.has(own, name) {
+            return Some("there is a Role of this name: write `kind: Role`".to_owned());
+        }
+        if !namespace.is_empty() && self.has("", name) {
+            return Some(
+                "there is a ClusterRole of this name: write `kind: ClusterRole`".to_owned(),
+            );
+        }
+        if !namespace.is_empty()
+            && let Some((other, _)) = self.namespaces.iter().find(|(_, names)| names.contains(name))
+        {
+            return Some(format!(
+                "there is one in namespace `{other}`, but a binding grants roles of its own only"
+            ));
+        }
+        // The comparison is quadratic in the length, so names of a very different length are
+        // excluded first.
+        let near = |other: &&&str| other.len().abs_diff(name.len()) <= other.len().div_ceil(4);
+        let candidates = self.namespaces.get(namespace).into_iter().flatten().filter(near).copied();
+        let nearest = field_errors::nearest(name, candidates)?;
+        Some(format!("did you mean `{nearest}`?"))
+    }
+}

@@ -1,0 +1,426 @@
+//! From the bytes of a file to objects.
+
+use std::sync::Arc;
+
+use authz_node as node;
+use document::json::{self, JsonOutline};
+use document::yaml::{self, YamlError};
+use document::{
+    DecodeProblem, DecodeProblems, DocumentLimits, Fault, LineIndex, Node, NodePath, Source, Span,
+    SpannedFault, SpannedWarning, Value, WarningCode, check_against_schema, hint as syntax_hint,
+};
+use serde_json::Value as Json;
+
+use super::duplicate_keys::DuplicateKeys;
+use super::locate::{locate_error, locate_field};
+use super::object_class::{ObjectClass, TypeMeta, classify_object, last_member};
+use super::schema::LIST;
+use super::to_json::to_json;
+use super::whole_object::{KindHandler, KindHandling, UnfinishedObject, find_duplicate_members};
+use super::{
+    ERRORS_MAX, MANIFEST_BYTES_MAX, ManifestObject, Manifests, Object, RoleReference, WARNINGS_MAX,
+    YAML_NODES_MAX, hint, lint,
+};
+use crate::rbac::Kind;
+use crate::{parse_node_object, rbac};
+
+/// The limits of one YAML document.
+const LIMITS: DocumentLimits = DocumentLimits {
+    nodes_max: YAML_NODES_MAX,
+    expanded_bytes_max: MANIFEST_BYTES_MAX,
+    duplicate_keys_max: ERRORS_MAX,
+};
+
+/// Reads the objects of a file.
+///
+/// 1. The text is cut into documents: JSON if its first character is `{`, else YAML. Empty
+///    documents are skipped; a file without any is an error, and a syntax error ends reading.
+/// 2. Each document, or each item of a list, is classified by kind and version. Objects that no
+///    authorizer uses are only counted.
+/// 3. Roles and bindings are checked against the schema of their kind, get their defaults, and are
+///    validated like in the API. Any other object is accepted unchanged.
+pub fn read(source: &Source<'_>) -> Manifests {
+    read_and_keep_kinds(source, &|_, _| KindHandling::Standard)
+}
+
+/// Reads the objects of a file, and keeps the objects whole for which `kind_handler` asks that.
+pub fn read_and_keep_kinds(source: &Source<'_>, kind_handler: KindHandler<'_>) -> Manifests {
+    if source.bytes.len() > MANIFEST_BYTES_MAX {
+        let message = format!("file is larger than {MANIFEST_BYTES_MAX} bytes");
+        let mut reader = ManifestReader::new(source.name, "", kind_handler);
+        reader.push_fault(file_fault(message, Span::default()));
+        return reader.manifests;
+    }
+    let (text, malformed) = source.decode_text();
+    let mut reader = ManifestReader::new(source.name, &text, kind_handler);
+    if source.is_json() {
+        reader.read_json(malformed);
+    } else {
+        reader.read_yaml(malformed);
+    }
+    reader.finish()
+}
+
+struct ManifestReader<'t> {
+    file: Arc<str>,
+    text: &'t str,
+    lines: LineIndex<'t>,
+    kind_handler: KindHandler<'t>,
+    kept: Vec<UnfinishedObject>,
+    manifests: Manifests,
+}
+
+impl<'t> ManifestReader<'t> {
+    fn new(name: &str, text: &'t str, kind_handler: KindHandler<'t>) -> Self {
+        let lines = LineIndex::new(text);
+        let manifests = Manifests::default();
+        Self { file: name.into(), text, lines, kind_handler, kept: Vec::new(), manifests }
+    }
+
+    /// Objects that are kept need the text for as long as they are; without any it may go.
+    fn finish(self) -> Manifests {
+        let Self { file, lines, kept, mut manifests, .. } = self;
+        if !kept.is_empty() {
+            let lines = Arc::new(lines.into_owned());
+            let kept = kept.into_iter().map(|object| object.finish(&file, &lines));
+            manifests.whole_objects = kept.collect();
+        }
+        manifests
+    }
+
+    fn read_json(&mut self, malformed: Option<usize>) {
+        if let Some(at) = malformed {
+            return self.push_fault(file_fault("invalid UTF-8".to_owned(), Span::new(at, at)));
+        }
+        for outline in json::read_json_outlines(self.text) {
+            match outline {
+                Ok(outline) => self.read_outline(&outline),
+                Err(error) => self.push_fault(file_fault(error.message, error.span)),
+            }
+            if self.is_full() {
+                return;
+            }
+        }
+    }
+
+    fn read_yaml(&mut self, malformed: Option<usize>) {
+        let mut is_empty = true;
+        for composed in yaml::read_documents(self.text, malformed, LIMITS) {
+            match composed {
+                Ok(composed) if composed.root.value == Value::Null => continue,
+                Ok(composed) => {
+                    let duplicates = DuplicateKeys::new(composed.duplicates);
+                    self.read_object(&composed.root, None, &NodePath::ROOT, &duplicates);
+                    // A duplicate key beyond the limit may be in a role or a binding.
+                    if duplicates.len() >= LIMITS.duplicate_keys_max {
+                        let message = "the document has too many duplicate keys".to_owned();
+                        self.push_fault(file_fault(message, composed.root.span));
+                    }
+                }
+                Err(error) => {
+                    let hint = self.syntax_hint(&error);
+                    self.push_fault(SpannedFault { hint, ..file_fault(error.message, error.span) });
+                }
+            }
+            is_empty = false;
+            if self.is_full() {
+                return;
+            }
+        }
+        if is_empty {
+            let end = Span::new(self.text.len(), self.text.len());
+            self.push_fault(file_fault("the file holds no object".to_owned(), end));
+        }
+    }
+
+    fn syntax_hint(&self, error: &YamlError) -> Option<String> {
+        if error.message.ends_with(&format!("more than {YAML_NODES_MAX} values")) {
+            return Some("lists in JSON may be longer: `kubectl get -o json`".to_owned());
+        }
+        syntax_hint::hint_for_syntax_error(&error.message, self.text, error.span.start)
+    }
+
+    /// Reads a JSON value, of which the items are still to be read if it is a list.
+    fn read_outline(&mut self, JsonOutline { root, items_start }: &JsonOutline) {
+        let (identity, _) = match classify_object(root, None, &NodePath::ROOT, self.kind_handler) {
+            Ok(found) => found,
+            Err(finding) => return self.push_fault(*finding),
+        };
+        let (ObjectClass::List { item }, Some(start)) = (identity, items_start) else {
+            return self.read_object(root, None, &NodePath::ROOT, &DuplicateKeys::default());
+        };
+        let none = DuplicateKeys::default();
+        self.check_list(root, &NodePath::ROOT, &none);
+        let at = NodePath::ROOT.child("items");
+        for (idx, node) in json::read_json_items(self.text, *start).enumerate() {
+            match node {
+                Ok(node) => self.read_object(&node, item.as_ref(), &at.index(idx), &none),
+                Err(error) => self.push_fault(file_fault(error.message, error.span)),
+            }
+            if self.is_full() {
+                return;
+            }
+        }
+    }
+
+    /// Reads one object at `at`. `duplicates` are the keys that occur twice in its document, if
+    /// that is YAML; those of JSON are found in the object.
+    fn read_object(
+        &mut self,
+        root: &Node,
+        inherited: Option<&TypeMeta>,
+        at: &NodePath<'_>,
+        duplicates: &DuplicateKeys,
+    ) {
+        let (identity, type_meta) = match classify_object(root, inherited, at, self.kind_handler) {
+            Ok(found) => found,
+            Err(finding) => return self.push_fault(*finding),
+        };
+        match identity {
+            ObjectClass::Rbac(kind) => {
+                self.read_rbac_object(kind, root, &type_meta, at, duplicates)
+            }
+            ObjectClass::Node { is_namespaced } => {
+                self.check_type_fields_unique(root, at, duplicates);
+                self.read_node_object(is_namespaced, root, &type_meta, at);
+            }
+            ObjectClass::Whole => self.keep_whole_object(root, &type_meta, at, duplicates),
+            ObjectClass::List { item } => {
+                self.check_list(root, at, duplicates);
+                let at = at.child("items");
+                let Some(Value::List(items)) = last_member(root, "items").map(|node| &node.value)
+                else {
+                    return;
+                };
+                for (idx, node) in items.iter().enumerate() {
+                    self.read_object(node, item.as_ref(), &at.index(idx), duplicates);
+                    if self.is_full() {
+                        return;
+                    }
+                }
+            }
+            ObjectClass::Other => {
+                self.check_type_fields_unique(root, at, duplicates);
+                self.manifests.n_other_objects += 1;
+            }
+        }
+    }
+
+    /// Checks that an object declares `apiVersion` and `kind` once: an object that also declares to
+    /// be a role must not be ignored.
+    fn check_type_fields_unique(
+        &mut self,
+        root: &Node,
+        at: &NodePath<'_>,
+        duplicates: &DuplicateKeys,
+    ) {
+        let Value::Object(entries) = &root.value else { return };
+        for name in ["apiVersion", "kind"] {
+            let path = at.child(name).indexed_path();
+            let in_yaml = duplicates.at(&path).into_iter().map(|problem| problem.span);
+            let in_json = entries.iter().filter(|entry| entry.key == name).skip(1);
+            let spans = in_yaml.chain(in_json.map(|entry| entry.key_span));
+            for span in spans {
+                let message = format!("duplicate field {}", go_compat::quote(&path));
+                self.push_fault(
+                    DecodeProblem { path: path.clone(), message, span, hint: None }.into(),
+                );
+            }
+        }
+    }
+
+    /// Checks everything about a list but its items.
+    fn check_list(&mut self, root: &Node, at: &NodePath<'_>, duplicates: &DuplicateKeys) {
+        let mut problems = check_against_schema(self.text, "v1", root, &LIST, at);
+        let items = at.child("items").indexed_path();
+        let is_item = |path: &str| path.strip_prefix(&items).is_some_and(|rest| !rest.is_empty());
+        problems.duplicate_keys = duplicates.within(&at.indexed_path());
+        problems.duplicate_keys.retain(|problem| !is_item(&problem.path));
+        self.push_problems(problems);
+        match last_member(root, "items") {
+            Some(Node { value: Value::List(_) | Value::Null, .. }) => {}
+            Some(node) => {
+                let message = "`items` must be an array".to_owned();
+                self.push_fault(
+                    DecodeProblem { path: items, message, span: node.span, hint: None }.into(),
+                );
+            }
+            None => {
+                let message = "a list without `items`".to_owned();
+                self.push_fault(
+                    DecodeProblem { path: items, message, span: root.span, hint: None }.into(),
+                );
+            }
+        }
+        let rest = locate_field(root, "metadata.continue");
+        if let Some(Node { value: Value::Text(text), .. }) = rest.value
+            && !text.as_str().is_empty()
+        {
+            self.push_warning(SpannedWarning {
+                code: WarningCode::IncompleteList,
+                field: at.child("metadata").child("continue").indexed_path(),
+                message: "the list is only the first part of a longer one".to_owned(),
+                span: rest.span,
+                hint: Some("ask the server for all of it".to_owned()),
+            });
+        }
+    }
+
+    fn read_rbac_object(
+        &mut self,
+        kind: Kind,
+        root: &Node,
+        type_meta: &TypeMeta,
+        at: &NodePath<'_>,
+        duplicates: &DuplicateKeys,
+    ) {
+        let mut problems = check_against_schema(self.text, "v1", root, kind.object_schema(), at);
+        problems.duplicate_keys = duplicates.within(&at.indexed_path());
+        if problems.kubernetes_message().is_some() {
+            return self.push_problems(problems);
+        }
+        let manifest = match rbac::decode(&to_json(root, type_meta)) {
+            Ok(manifest) => manifest,
+            Err(error) => {
+                // The walk above leaves nothing that could be malformed.
+                let path = at.indexed_path();
+                let message = error.to_string();
+                return self.push_fault(
+                    DecodeProblem { path, message, span: root.span, hint: None }.into(),
+                );
+            }
+        };
+        match manifest.into_valid() {
+            Ok(object) => {
+                lint::lint_object(&object, root, at, &mut |warning| self.push_warning(warning));
+                let role_reference = self.role_reference(&object, root, at);
+                self.push_object(Object::Rbac(object), root, role_reference);
+            }
+            Err(faults) => {
+                for mut error in faults {
+                    let located = locate_error(root, &error);
+                    let is_tagged = located.value.is_some_and(|value| value.is_tagged);
+                    let hint = match is_tagged {
+                        true => Some(syntax_hint::LEADING_BANG_HINT.to_owned()),
+                        false => hint::hint_for_fault(kind, root, &error),
+                    };
+                    error.path = at.child(&error.path).indexed_path();
+                    let (fault, span) = (Fault::Field(error), located.span);
+                    self.push_fault(SpannedFault { fault, span, hint, notes: Vec::new() });
+                }
+            }
+        }
+    }
+
+    /// Path and position of the role's name in a binding.
+    fn role_reference(
+        &self,
+        object: &rbac::Object,
+        root: &Node,
+        at: &NodePath<'_>,
+    ) -> Option<RoleReference> {
+        match object {
+            rbac::Object::Role(_) => None,
+            rbac::Object::Binding(_) => Some(RoleReference {
+                field: at.child("roleRef").child("name").indexed_path(),
+                place: self.lines.place(locate_field(root, "roleRef.name").span),
+            }),
+        }
+    }
+
+    fn read_node_object(
+        &mut self,
+        is_namespaced: bool,
+        root: &Node,
+        type_meta: &TypeMeta,
+        at: &NodePath<'_>,
+    ) {
+        let Some(object) = parse_node_object(&to_json(root, type_meta)) else { return };
+        let object = Object::Node(object);
+        // An object that relates nothing to a node needs no name.
+        for name in missing_name_fields(&object, is_namespaced) {
+            let metadata = field_errors::FieldPath::root("metadata");
+            let mut error = metadata.child(name).required("");
+            error.path = at.child(&error.path).indexed_path();
+            let kind = object.kind_name();
+            let hint = format!("a {kind} that belongs to a node needs `metadata.{name}`");
+            let (fault, span) = (Fault::Field(error), locate_field(root, "metadata").span);
+            self.push_fault(SpannedFault { fault, span, hint: Some(hint), notes: Vec::new() });
+        }
+        self.push_object(object, root, None);
+    }
+
+    fn keep_whole_object(
+        &mut self,
+        root: &Node,
+        type_meta: &TypeMeta,
+        at: &NodePath<'_>,
+        duplicates: &DuplicateKeys,
+    ) {
+        // The YAML reader has removed duplicate keys from the tree, so they come from its list.
+        let mut twice = duplicates.within(&at.indexed_path());
+        find_duplicate_members(root, at, &mut twice);
+        twice.into_iter().for_each(|problem| self.push_fault(problem.into()));
+        if let Json::Object(value) = to_json(root, type_meta) {
+            self.kept.push(UnfinishedObject { value, root: root.clone(), at: at.indexed_path() });
+        }
+    }
+
+    fn push_object(&mut self, object: Object, root: &Node, role_reference: Option<RoleReference>) {
+        let (file, place) = (Arc::clone(&self.file), self.lines.place(root.span));
+        self.manifests.objects.push(ManifestObject { object, file, place, role_reference });
+    }
+
+    fn push_problems(&mut self, problems: DecodeProblems) {
+        problems.into_sorted().into_iter().for_each(|problem| self.push_fault(problem.into()));
+    }
+
+    fn push_fault(&mut self, finding: SpannedFault) {
+        let errors = &mut self.manifests.errors;
+        if errors.len() < ERRORS_MAX {
+            errors.push(finding.into_diagnostic(&self.file, &self.lines));
+        } else if errors.len() == ERRORS_MAX {
+            let message = format!("more than {ERRORS_MAX} errors: the rest is not read");
+            errors.push(file_fault(message, finding.span).into_diagnostic(&self.file, &self.lines));
+        }
+    }
+
+    /// Reports whether the limit of errors is reached.
+    fn is_full(&self) -> bool {
+        self.manifests.errors.len() > ERRORS_MAX
+    }
+
+    fn push_warning(&mut self, warning: SpannedWarning) {
+        if self.manifests.warnings.len() < WARNINGS_MAX {
+            self.manifests.warnings.push(warning.into_warning(&self.file, &self.lines));
+        } else {
+            self.manifests.n_warnings_dropped += 1;
+        }
+    }
+}
+
+fn file_fault(message: String, span: Span) -> SpannedFault {
+    DecodeProblem { path: String::new(), message, span, hint: None }.into()
+}
+
+/// The parts of the name that an object lacks although the graph needs them.
+fn missing_name_fields(object: &Object, is_namespaced: bool) -> Vec<&'static str> {
+    let matters = match object {
+        Object::Node(node::Object::Pod(pod)) => !pod.node_name.is_empty(),
+        Object::Node(node::Object::PersistentVolume(volume)) => volume.claim.is_some(),
+        Object::Node(
+            node::Object::VolumeAttachment(object)
+            | node::Object::ResourceSlice(object)
+            | node::Object::PodCertificateRequest(object),
+        ) => !object.node_name.is_empty(),
+        Object::Rbac(_) => false,
+    };
+    let mut missing = Vec::new();
+    if matters && object.name().is_empty() {
+        missing.push("name");
+    }
+    if matters && is_namespaced && object.namespace().is_empty() {
+        missing.push("namespace");
+    }
+    missing
+}

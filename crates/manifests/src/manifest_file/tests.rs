@@ -1,0 +1,456 @@
+//! What files hold, what is wrong with them and where.
+
+mod limits;
+mod lint;
+mod whole_object;
+
+use document::Source;
+use proptest::prelude::*;
+
+use super::*;
+
+const HEADER: &str = "apiVersion: rbac.authorization.k8s.io/v1\n";
+
+fn read_text(text: &str) -> Manifests {
+    read(&Source { name: "F", bytes: text.as_bytes() })
+}
+
+/// Each object as `Kind namespace/name`.
+fn names(manifests: &Manifests) -> Vec<String> {
+    let name = |found: &ManifestObject| {
+        let ManifestObject { object, .. } = found;
+        format!("{} {}/{}", object.kind_name(), object.namespace(), object.name())
+    };
+    manifests.objects.iter().map(name).collect()
+}
+
+/// Each error as `line:column message`, with its hint in brackets.
+fn faults(manifests: &Manifests) -> Vec<String> {
+    let shown = |error: &Diagnostic| {
+        let hint = error.hint.as_ref().map(|hint| format!(" [{hint}]")).unwrap_or_default();
+        format!("{}:{} {}{hint}", error.place.line, error.place.column, error.fault)
+    };
+    manifests.errors.iter().map(shown).collect()
+}
+
+/// Each warning as `line:column code`, with its hint in brackets.
+fn cautions(warnings: &[Warning]) -> Vec<String> {
+    let shown = |warning: &Warning| {
+        let hint = warning.hint.as_ref().map(|hint| format!(" [{hint}]")).unwrap_or_default();
+        let place = warning.place;
+        format!("{}:{} {}{hint}", place.line, place.column, warning.code.name())
+    };
+    warnings.iter().map(shown).collect()
+}
+
+#[track_caller]
+fn refused(text: &str, want: &[&str]) {
+    let manifests = read_text(text);
+    assert_eq!(faults(&manifests), want, "{text:.500}");
+}
+
+#[track_caller]
+fn accepted(text: &str, want: &[&str]) {
+    let manifests = read_text(text);
+    assert_eq!(faults(&manifests), [""; 0], "{text}");
+    assert_eq!(names(&manifests), want, "{text}");
+}
+
+/// A RoleBinding in `ns1` with these further lines.
+fn binding(lines: &str) -> String {
+    format!("{HEADER}kind: RoleBinding\nmetadata: {{name: b, namespace: ns1}}\n{lines}")
+}
+
+/// A ClusterRole with these rules.
+fn cluster_role(rules: &str) -> String {
+    format!("{HEADER}kind: ClusterRole\nmetadata: {{name: r}}\nrules:\n{rules}")
+}
+
+const ROLE_REF: &str = "roleRef: {kind: ClusterRole, name: view}\n";
+
+#[test]
+fn documents_lists_and_streams_hold_objects() {
+    let role = |name: &str| format!("{HEADER}kind: ClusterRole\nmetadata: {{name: {name}}}\n");
+    let (a, b) = (role("a"), role("b"));
+    let both = ["ClusterRole /a", "ClusterRole /b"];
+    accepted(&format!("{a}---\n{b}"), &both);
+    accepted(&format!("# first\n---\n---\n{a}...\n---\n# nothing\n---\n{b}---\n"), &both);
+    let json = |name: &str| {
+        format!(
+            r#"{{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+                "metadata": {{"name": "{name}"}}}}"#
+        )
+    };
+    let (a, b) = (json("a"), json("b"));
+    accepted(&format!("{a}\n{b}"), &both);
+    accepted(&format!("{a}\n---\n{b}\n"), &both);
+    accepted(&format!("---\n{a}\n---\n{b}\n"), &both);
+    accepted(
+        &format!(
+            r#"{{"apiVersion": "v1", "items": [{a}, {b}], "kind": "List", "metadata": {{}}}}"#
+        ),
+        &both,
+    );
+    accepted(&format!("apiVersion: v1\nkind: List\nitems:\n- {a}\n- {b}\n"), &both);
+    let nested = format!(r#"{{"apiVersion": "v1", "kind": "List", "items": [{a}]}}"#);
+    accepted(
+        &format!(r#"{{"apiVersion": "v1", "kind": "List", "items": [{nested}, {b}]}}"#),
+        &both,
+    );
+    accepted("apiVersion: v1\nkind: List\nitems: []\n", &[]);
+    accepted("apiVersion: v1\nkind: List\nitems:\n", &[]);
+}
+
+/// What a server answers to a list: its items do not say what they are.
+#[test]
+fn items_of_a_typed_list_need_not_say_what_they_are() {
+    accepted(
+        r#"{"kind": "RoleBindingList", "apiVersion": "rbac.authorization.k8s.io/v1",
+            "metadata": {"resourceVersion": "7"}, "items": [
+            {"metadata": {"name": "b", "namespace": "team"}, "roleRef": {"kind": "Role", "name": "r"}},
+            {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "p", "namespace": "team"}}]}"#,
+        &["RoleBinding team/b", "Pod team/p"],
+    );
+    accepted(
+        "apiVersion: v1\nkind: PodList\nitems: [{metadata: {name: p, namespace: team}}]\n",
+        &["Pod team/p"],
+    );
+}
+
+#[test]
+fn other_objects_are_passed_over() {
+    let text = "apiVersion: v1\nkind: ConfigMap\ndata: {a: b, a: c, rules: 7}\n---\n\
+                apiVersion: example.com/v1\nkind: Role\nspec: {}\n---\n\
+                apiVersion: storage.k8s.io/v1\nkind: VolumeAttachment\nmetadata: {name: va}\n\
+                spec: {nodeName: n}\n";
+    accepted(text, &["VolumeAttachment /va"]);
+    assert_eq!(read_text(text).n_other_objects, 2);
+    let list = "apiVersion: apps/v1\nkind: DeploymentList\nitems: [1, 2]\n";
+    accepted(list, &[]);
+}
+
+#[test]
+fn a_dump_has_all_metadata() {
+    accepted(
+        &binding(
+            "roleRef: {kind: ClusterRole, name: view, apiGroup: rbac.authorization.k8s.io}\n",
+        )
+        .replace(
+            "metadata: {",
+            "metadata: {uid: 0a, resourceVersion: '1', creationTimestamp: 2024-01-01T00:00:00Z, \
+             generation: 1, selfLink: /x, generateName: b-, deletionTimestamp: null, \
+             deletionGracePeriodSeconds: 30, finalizers: [a/b], labels: {a: b}, \
+             annotations: {c: ''}, managedFields: [{fieldsV1: {'f:x': {}}, time: 1}], \
+             ownerReferences: [{apiVersion: v1, kind: Pod, name: p, uid: u, controller: true, \
+             blockOwnerDeletion: false}], ",
+        ),
+        &["RoleBinding ns1/b"],
+    );
+}
+
+#[test]
+fn unknown_and_duplicate_fields_are_refused_with_their_place() {
+    refused(
+        &binding("subject: []\nroleRef: {kind: Role, nam: x}\nroleRef: {}\nrules: []\n"),
+        &[
+            "4:1 unknown field \"subject\" [did you mean `subjects`?]",
+            "6:1 line 6: key \"roleRef\" already set in map",
+            "7:1 unknown field \"rules\"",
+        ],
+    );
+    let json = r#"{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+  "metadata": {"name": "r", "labels": {"a": "b", "a": "c"}},
+  "rules": [{"verbs": ["get"], "verb": "x", "verbs": []}]}"#;
+    let items = format!("{{\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": [\n{json}]}}");
+    refused(
+        &items,
+        &[
+            "3:50 duplicate field \"items[0].metadata.labels.a\"",
+            "4:32 unknown field \"items[0].rules[0].verb\" [did you mean `verbs`?]",
+            "4:45 duplicate field \"items[0].rules[0].verbs\"",
+        ],
+    );
+    refused(
+        &format!(
+            "apiVersion: v1\nkind: List\nitems:\n- {{}}\n- {HEADER}  kind: Role\n  kind: Role\n"
+        ),
+        &[
+            "4:3 items[0].kind: Required value [every object says what it is: add `kind`]",
+            "7:3 line 7: key \"kind\" already set in map",
+        ],
+    );
+    refused(
+        &format!("{HEADER}kind: ClusterRole\nname: r\nspec: {{}}\n"),
+        &[
+            "3:1 unknown field \"name\" [`name` belongs inside `metadata`]",
+            "4:1 unknown field \"spec\"",
+        ],
+    );
+    // What is passed over must not say that it is something else as well.
+    refused("kind: Role\napiVersion: v1\nkind: ConfigMap\n", &["3:1 duplicate field \"kind\""]);
+    refused(
+        r#"{"kind": "Role", "apiVersion": "v1", "kind": "ConfigMap"}"#,
+        &["1:38 duplicate field \"kind\""],
+    );
+}
+
+#[test]
+fn values_of_a_wrong_type_are_refused() {
+    refused(
+        &cluster_role("- verbs: get\n  apiGroups: ['']\n  resources: [pods, 7]\n- 3\n"),
+        &[
+            "5:10 json: cannot unmarshal string into Go struct field PolicyRule.rules.verbs of \
+             type []string [this is a list: begin each item with `- `]",
+            "7:21 json: cannot unmarshal number into Go struct field \
+             PolicyRule.rules.resources of type string [`7` is a number: put it in quotes to make \
+             it text]",
+            "8:3 json: cannot unmarshal number into Go struct field ClusterRole.rules of type \
+             v1.PolicyRule [an item has the fields `verbs`, `apiGroups`, `resources`, \
+             `resourceNames`, `nonResourceURLs`]",
+        ],
+    );
+    refused(
+        &format!("{HEADER}kind: Role\nmetadata: {{labels: {{a: yes}}, annotations: []}}\n"),
+        &[
+            "3:24 json: cannot unmarshal bool into Go struct field ObjectMeta.metadata.labels of \
+             type string [`yes` is a boolean: put it in quotes to make it text]",
+            "3:43 json: cannot unmarshal array into Go struct field \
+             ObjectMeta.metadata.annotations of type map[string]string",
+        ],
+    );
+}
+
+/// Rows RB-42 to RB-45, each with its place.
+#[test]
+fn rules_of_the_api_hold() {
+    refused(
+        &format!(
+            "{HEADER}kind: ClusterRoleBinding\nmetadata:\n  name: b\n  namespace: team\nroleRef:\n  \
+             apiGroup: rbac.authorization.k8s.io/v1\n  kind: Role\n  name: ''\nsubjects:\n\
+             - kind: user\n  name: ana\n- kind: ServiceAccount\n  name: ci\n- kind: \
+             ServiceAccount\n  name: system:serviceaccount:team:ci\n  namespace: team\n  apiGroup: \
+             rbac.authorization.k8s.io\n"
+        ),
+        &[
+            "5:14 metadata.namespace: Forbidden: not allowed on this type [a ClusterRoleBinding \
+             belongs to no namespace: remove it]",
+            "7:13 roleRef.apiGroup: Unsupported value: \"rbac.authorization.k8s.io/v1\": \
+             supported values: \"rbac.authorization.k8s.io\" [write `rbac.authorization.k8s.io` \
+             without a version, or leave it out]",
+            "8:9 roleRef.kind: Unsupported value: \"Role\": supported values: \"ClusterRole\" [a \
+             Role grants nothing outside of its namespace: use a RoleBinding]",
+            "9:9 roleRef.name: Required value",
+            "11:9 subjects[0].kind: Unsupported value: \"user\": supported values: \
+             \"ServiceAccount\", \"User\", \"Group\" [did you mean `User`?]",
+            "13:3 subjects[1].namespace: Required value [a ClusterRoleBinding belongs to no \
+             namespace, so its service accounts must say theirs]",
+            "16:9 subjects[2].name: Invalid value: \"system:serviceaccount:team:ci\": a lowercase \
+             RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', \
+             and must start and end with an alphanumeric character (e.g. 'example.com', regex \
+             used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*') \
+             [write `namespace: team` and `name: ci`]",
+            "18:13 subjects[2].apiGroup: Unsupported value: \"rbac.authorization.k8s.io\": \
+             supported values: \"\" [a ServiceAccount is in no API group: leave `apiGroup` out]",
+        ],
+    );
+    refused(
+        &format!(
+            "{HEADER}kind: Role\nmetadata: {{generateName: r-}}\nrules: [{{resources: [a]}}]\n"
+        ),
+        &[
+            "3:11 metadata.name: Required value: name or generateName is required [nothing \
+             completes `generateName` in a file: set `name`]",
+            "3:11 metadata.namespace: Required value [add `metadata.namespace`: a Role belongs to \
+             a namespace, and a file has no context to take it from]",
+            "4:9 rules[0].verbs: Required value: verbs must contain at least one value",
+            "4:9 rules[0].apiGroups: Required value: resource rules must supply at least one api \
+             group [`apiGroups: [\"\"]` is the group of pods, services and secrets]",
+        ],
+    );
+    accepted(
+        &format!("{HEADER}kind: Role\nmetadata: {{name: 'a:B@c', namespace: team}}\n"),
+        &["Role team/a:B@c"],
+    );
+    refused(
+        &format!("{HEADER}kind: ClusterRole\nmetadata: {{name: r, labels: {{a b: c, d: -}}}}\n"),
+        &[
+            "3:30 metadata.labels: Invalid value: \"a b\": name part must consist of \
+             alphanumeric characters, '-', '_' or '.', and must start and end with an \
+             alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for \
+             validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
+            "3:41 metadata.labels: Invalid value: \"-\": a valid label must be an empty string or \
+             consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
+             alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for \
+             validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
+        ],
+    );
+}
+
+#[test]
+fn an_object_says_what_it_is() {
+    refused(
+        "Kind: Role\napiversion: rbac.authorization.k8s.io/v1\n",
+        &["1:1 kind: Required value [write `kind`, not `Kind`]"],
+    );
+    refused(
+        "kind: Role\napiVersion: 1\n",
+        &["2:13 `apiVersion` must be a string, this is a number"],
+    );
+    refused(
+        "kind: Role\n",
+        &["1:1 apiVersion: Required value [every object says its version: add `apiVersion`, such \
+           as `rbac.authorization.k8s.io/v1`]"],
+    );
+    refused("- kind: Role\n", &["1:1 an object is expected here, this is an array"]);
+    refused("just text\n", &["1:1 an object is expected here, this is a string"]);
+    refused(
+        "kind: List\napiVersion: v1\nitems: [null, a]\n",
+        &[
+            "3:9 an object is expected here, this is null",
+            "3:15 an object is expected here, this is a string",
+        ],
+    );
+    refused(
+        "kind: Rolebinding\napiVersion: rbac.authorization.k8s.io/v1\n",
+        &[
+            "1:7 no kind \"Rolebinding\" is registered for version \"rbac.authorization.k8s.io/v1\" \
+           [did you mean `RoleBinding`?]",
+        ],
+    );
+}
+
+#[test]
+fn a_list_is_more_than_its_items() {
+    refused(
+        "apiVersion: v1\nkind: List\nitem: []\n",
+        &["3:1 unknown field \"item\" [did you mean `items`?]", "1:1 a list without `items`"],
+    );
+    refused("apiVersion: v1\nkind: List\nitems: {}\n", &["3:8 `items` must be an array"]);
+    refused(
+        r#"{"apiVersion": "v1", "kind": "List", "items": [], "items": []}"#,
+        &["1:51 duplicate field \"items\""],
+    );
+    refused(
+        "apiVersion: v1\nkind: List\nitems: []\nitems: []\n",
+        &["4:1 line 4: key \"items\" already set in map"],
+    );
+    let part = read_text("apiVersion: v1\nkind: List\nmetadata: {continue: abc}\nitems: []\n");
+    assert_eq!(cautions(&part.warnings), ["3:22 incomplete-list [ask the server for all of it]"]);
+}
+
+#[test]
+fn what_is_not_well_formed_ends_the_file() {
+    let role = format!("{HEADER}kind: ClusterRole\nmetadata: {{name: a}}\n");
+    let rules = "rules:\n- verbs: [get]\n  apiGroups: [*]\n";
+    refused(
+        &format!("{role}---\n{role}{rules}"),
+        &["10:16 yaml: line 10: did not find expected alphabetic or numeric character [an \
+           unquoted leading `*` is a YAML alias: put it in quotes]"],
+    );
+    refused(
+        &format!("{role}\tx: y\n"),
+        &["4:1 yaml: line 4: found character that cannot start any token [YAML is indented with \
+         spaces, not tabs]"],
+    );
+    refused("{\"kind\": ", &["1:10 unexpected end of JSON input"]);
+    refused(
+        "{\"kind\": \"Role\", \"apiVersion\": \"example.com/v1\"} x",
+        &["1:50 invalid character 'x' looking for beginning of value"],
+    );
+    for text in ["", "\n", "# only a comment\n", "---\n---\n", "\u{feff}"] {
+        let manifests = read_text(text);
+        assert_eq!(manifests.errors[0].fault.to_string(), "the file holds no object", "{text:?}");
+    }
+    for bytes in
+        [&b"\x7fELF\x02\x01\x01\0\0"[..], b"\x00\x01", b"kind: \xff\n", b"{\"a\": \"\xff\"}"]
+    {
+        let manifests = read(&Source { name: "F", bytes });
+        assert_eq!(manifests.errors.len(), 1, "{:?}", faults(&manifests));
+        assert!(manifests.objects.is_empty());
+    }
+}
+
+#[test]
+fn objects_of_nodes_are_taken_as_they_are() {
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: team, namespace: team}\n\
+               spec: {nodeName: node1, volumes: [{secret: {secretName: s}}], unknown: 1}\n";
+    accepted(pod, &["Pod team/p"]);
+    let Object::Node(authz_node::Object::Pod(pod)) = &read_text(pod).objects[0].object else {
+        panic!("a pod");
+    };
+    assert_eq!((pod.node_name.as_str(), pod.secrets.as_slice()), ("node1", &["s".to_owned()][..]));
+    refused(
+        "apiVersion: v1\nkind: Pod\nmetadata: {generateName: p}\nspec: {nodeName: node1}\n",
+        &[
+            "3:11 metadata.name: Required value [a Pod that belongs to a node needs \
+             `metadata.name`]",
+            "3:11 metadata.namespace: Required value [a Pod that belongs to a node needs \
+             `metadata.namespace`]",
+        ],
+    );
+    accepted("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n", &["Pod /p"]);
+}
+
+#[test]
+fn the_same_object_twice_is_a_fault_that_names_both_places() {
+    let role = |kind: &str, namespace: &str| {
+        format!("{HEADER}kind: {kind}\nmetadata: {{name: r{namespace}}}\n")
+    };
+    let first = role("ClusterRole", "");
+    let second = format!("{}---\n{}", role("Role", ", namespace: team"), role("ClusterRole", ""));
+    let mut objects = read(&Source { name: "a.yaml", bytes: first.as_bytes() }).objects;
+    assert!(duplicate_objects(&objects).is_empty());
+    objects.extend(read(&Source { name: "b.yaml", bytes: second.as_bytes() }).objects);
+    let found = duplicate_objects(&objects);
+    let [fault] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((fault.file.as_str(), fault.place.line, fault.place.column), ("b.yaml", 5, 1));
+    assert_eq!(
+        fault.fault.to_string(),
+        "metadata.name: Duplicate value: \"r\": this ClusterRole is first defined at a.yaml:1:1"
+    );
+    let twice = format!("{0}---\n{0}", role("Role", ", namespace: team"));
+    let found = duplicate_objects(&read_text(&twice).objects);
+    assert_eq!(
+        found[0].fault.to_string(),
+        "metadata.name: Duplicate value: \"r\": this Role in namespace `team` is first defined at \
+         F:1:1"
+    );
+    // Objects that a server would name are not the same.
+    let unnamed = "apiVersion: v1\nkind: Pod\nmetadata: {generateName: p}\n";
+    assert!(duplicate_objects(&read_text(&format!("{unnamed}---\n{unnamed}")).objects).is_empty());
+}
+
+proptest! {
+    /// Whatever the bytes, reading ends, and everything has a place in the text.
+    #[test]
+    fn no_input_breaks_the_reader(
+        pieces in prop::collection::vec(
+            prop_oneof![
+                prop::sample::select(vec![
+                    "apiVersion: rbac.authorization.k8s.io/v1\n", "kind: RoleBinding\n", "kind: List\n",
+                    "apiVersion: v1\n", "metadata: {name: a, namespace: b}\n", "items:\n", "- ",
+                    "subjects:\n", "- {kind: User, name: '*'}\n", "roleRef: {kind: Role, name: x}\n",
+                    "rules:\n", "- {verbs: [Get], resources: ['pods/']}\n", "---\n", "...\n", "&a ",
+                    "*a", "{", "}", "[", "]", "\"", "\"kind\": ", "\"items\": [", ",", "\t", "  ",
+                    "kind: Pod\n", "spec: {nodeName: n}\n", "<<: *a\n", "null", "1",
+                ]).prop_map(|piece| piece.as_bytes().to_vec()),
+                prop::collection::vec(any::<u8>(), 0..4),
+            ],
+            0..24,
+        ),
+    ) {
+        let bytes = pieces.concat();
+        let source = Source { name: "F", bytes: &bytes };
+        let text = source.text();
+        let manifests = read(&source);
+        let places = manifests.objects.iter().map(|found| found.place)
+            .chain(manifests.errors.iter().map(|error| error.place))
+            .chain(manifests.warnings.iter().map(|warning| warning.place));
+        for place in places {
+            prop_assert!(place.line >= 1 && place.column >= 1);
+            prop_assert!(text.get(place.start..place.end).is_some());
+        }
+        duplicate_objects(&manifests.objects);
+        lint(&manifests.objects, true);
+    }
+}

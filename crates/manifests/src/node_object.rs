@@ -1,0 +1,82 @@
+//! Reads the objects that the node authorizer uses from JSON.
+
+mod persistent_volume;
+mod pod;
+
+use authz_node::{Assignment, Object};
+use serde_json::Value;
+
+/// The kinds that the node authorizer uses: group, kind, and whether they are namespaced.
+pub(crate) const NODE_KINDS: [(&str, &str, bool); 5] = [
+    ("", "Pod", true),
+    ("", "PersistentVolume", false),
+    ("storage.k8s.io", "VolumeAttachment", false),
+    ("resource.k8s.io", "ResourceSlice", false),
+    ("certificates.k8s.io", "PodCertificateRequest", true),
+];
+
+/// Reads the part of an object that the node authorizer uses; `None` for any other kind.
+///
+/// The object is not validated. A value of the wrong type counts as absent, so that the object
+/// grants less access, never more.
+///
+/// ```
+/// use authz_node::{Assignment, Object};
+///
+/// let object = serde_json::json!({
+///     "apiVersion": "storage.k8s.io/v1",
+///     "kind": "VolumeAttachment",
+///     "metadata": {"name": "va"},
+///     "spec": {"nodeName": "n"},
+/// });
+/// let want = Assignment { name: "va".into(), node_name: "n".into(), ..Assignment::default() };
+/// assert_eq!(manifests::parse_node_object(&object), Some(Object::VolumeAttachment(want)));
+/// ```
+pub fn parse_node_object(object: &Value) -> Option<Object> {
+    let api_version = object["apiVersion"].as_str()?;
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    match (group, object["kind"].as_str()?) {
+        ("", "Pod") => Some(Object::Pod(Box::new(pod::parse_pod(object)))),
+        ("", "PersistentVolume") => {
+            Some(Object::PersistentVolume(persistent_volume::parse_persistent_volume(object)))
+        }
+        ("storage.k8s.io", "VolumeAttachment") => {
+            Some(Object::VolumeAttachment(parse_assignment(object)))
+        }
+        ("resource.k8s.io", "ResourceSlice") => {
+            Some(Object::ResourceSlice(parse_assignment(object)))
+        }
+        ("certificates.k8s.io", "PodCertificateRequest") => {
+            Some(Object::PodCertificateRequest(parse_assignment(object)))
+        }
+        _ => None,
+    }
+}
+
+fn parse_assignment(object: &Value) -> Assignment {
+    Assignment {
+        namespace: text_or_empty(&object["metadata"]["namespace"]),
+        name: text_or_empty(&object["metadata"]["name"]),
+        node_name: text_or_empty(&object["spec"]["nodeName"]),
+    }
+}
+
+fn text_or_empty(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn array_items(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+/// Finds the first of these members that is an object. A union should have only one; of several,
+/// Kubernetes uses the first in its own order.
+fn first_object_member<'a>(
+    union: &'a Value,
+    members: &[&'static str],
+) -> Option<(&'static str, &'a Value)> {
+    members.iter().map(|member| (*member, &union[*member])).find(|(_, value)| value.is_object())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! Persistent volumes and the secrets that a kubelet needs to mount them.
+
+use authz_node::{PersistentVolume, SecretReference, VolumeClaim};
+use serde_json::Value;
+
+use super::{first_object_member, text_or_empty};
+
+/// Kinds of volumes that may name a secret, in Kubernetes' order.
+const SECRET_VOLUMES: [&str; 9] =
+    ["azureFile", "cephfs", "cinder", "flexVolume", "rbd", "scaleIO", "iscsi", "storageos", "csi"];
+
+/// The secrets of a CSI volume that a kubelet reads. Those of the controller are not for nodes.
+const CSI_NODE_SECRETS: [&str; 3] =
+    ["nodePublishSecretRef", "nodeStageSecretRef", "nodeExpandSecretRef"];
+
+pub(super) fn parse_persistent_volume(object: &Value) -> PersistentVolume {
+    let spec = &object["spec"];
+    let claim = &spec["claimRef"];
+    PersistentVolume {
+        name: text_or_empty(&object["metadata"]["name"]),
+        claim: claim.is_object().then(|| VolumeClaim {
+            namespace: text_or_empty(&claim["namespace"]),
+            name: text_or_empty(&claim["name"]),
+        }),
+        secrets: secret_references(spec),
+    }
+}
+
+fn secret_references(spec: &Value) -> Vec<SecretReference> {
+    match first_object_member(spec, &SECRET_VOLUMES) {
+        None => Vec::new(),
+        Some(("azureFile", source)) => {
+            let namespace = explicit_namespace(&source["secretNamespace"]);
+            vec![SecretReference { namespace, name: text_or_empty(&source["secretName"]) }]
+        }
+        Some(("csi", source)) => CSI_NODE_SECRETS
+            .iter()
+            .filter_map(|member| parse_secret_reference(&source[*member]))
+            .collect(),
+        Some(("cinder" | "storageos", source)) => {
+            parse_secret_reference(&source["secretRef"]).into_iter().collect()
+        }
+        // Volumes stored before these references had a namespace mean that of the claim.
+        Some((_, source)) => parse_secret_reference(&source["secretRef"])
+            .map(|secret| SecretReference {
+                namespace: explicit_namespace(&source["secretRef"]["namespace"]),
+                ..secret
+            })
+            .into_iter()
+            .collect(),
+    }
+}
+
+fn parse_secret_reference(reference: &Value) -> Option<SecretReference> {
+    reference.is_object().then(|| SecretReference {
+        namespace: Some(text_or_empty(&reference["namespace"])),
+        name: text_or_empty(&reference["name"]),
+    })
+}
+
+fn explicit_namespace(namespace: &Value) -> Option<String> {
+    Some(text_or_empty(namespace)).filter(|namespace| !namespace.is_empty())
+}

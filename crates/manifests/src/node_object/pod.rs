@@ -1,0 +1,110 @@
+//! Pods and the names they refer to.
+
+use authz_node::Pod;
+use serde_json::Value;
+
+use super::{array_items, first_object_member, text_or_empty};
+
+/// Marks the image of a static pod, which its node made.
+const MIRROR_ANNOTATION: &str = "kubernetes.io/config.mirror";
+
+/// Kinds of volumes that may name a secret, in Kubernetes' order.
+const SECRET_VOLUMES: [&str; 11] = [
+    "azureFile",
+    "cephfs",
+    "cinder",
+    "flexVolume",
+    "projected",
+    "rbd",
+    "secret",
+    "scaleIO",
+    "iscsi",
+    "storageos",
+    "csi",
+];
+
+pub(super) fn parse_pod(object: &Value) -> Pod {
+    let (metadata, spec, status) = (&object["metadata"], &object["spec"], &object["status"]);
+    let extended = &status["extendedResourceClaimStatus"]["resourceClaimName"];
+    let mut pod = Pod {
+        namespace: text_or_empty(&metadata["namespace"]),
+        name: text_or_empty(&metadata["name"]),
+        node_name: text_or_empty(&spec["nodeName"]),
+        is_mirror: metadata["annotations"].get(MIRROR_ANNOTATION).is_some(),
+        service_account_name: text_or_empty(&spec["serviceAccountName"]),
+        secrets: array_items(&spec["imagePullSecrets"])
+            .map(|own| text_or_empty(&own["name"]))
+            .collect(),
+        resource_claims: array_items(&spec["resourceClaims"])
+            .filter_map(|claim| resource_claim_name(claim, &status["resourceClaimStatuses"]))
+            .collect(),
+        extended_resource_claim: extended.as_str().map(str::to_owned),
+        ..Pod::default()
+    };
+    for list in ["initContainers", "containers", "ephemeralContainers"] {
+        array_items(&spec[list]).for_each(|container| read_container(&mut pod, container));
+    }
+    array_items(&spec["volumes"]).for_each(|volume| read_volume(&mut pod, volume));
+    pod
+}
+
+/// The claim of an entry; none if it was not made from its template yet, or never will be.
+fn resource_claim_name(entry: &Value, statuses: &Value) -> Option<String> {
+    if let Some(name) = entry["resourceClaimName"].as_str() {
+        return Some(name.to_owned());
+    }
+    entry["resourceClaimTemplateName"].as_str()?;
+    let name = entry["name"].as_str()?;
+    let status = array_items(statuses).find(|status| status["name"] == name)?;
+    status["resourceClaimName"].as_str().map(str::to_owned)
+}
+
+fn read_container(pod: &mut Pod, container: &Value) {
+    let whole =
+        array_items(&container["envFrom"]).map(|from| (&from["secretRef"], &from["configMapRef"]));
+    let single = array_items(&container["env"]).map(|variable| {
+        let from = &variable["valueFrom"];
+        (&from["secretKeyRef"], &from["configMapKeyRef"])
+    });
+    for (secret, config_map) in whole.chain(single) {
+        push_name(&mut pod.secrets, &secret["name"]);
+        push_name(&mut pod.config_maps, &config_map["name"]);
+    }
+}
+
+fn read_volume(pod: &mut Pod, volume: &Value) {
+    match first_object_member(volume, &SECRET_VOLUMES) {
+        Some(("azureFile" | "secret", source)) => {
+            push_name(&mut pod.secrets, &source["secretName"]);
+        }
+        Some(("projected", source)) => {
+            array_items(&source["sources"])
+                .for_each(|source| push_name(&mut pod.secrets, &source["secret"]["name"]));
+        }
+        Some(("csi", source)) => {
+            push_name(&mut pod.secrets, &source["nodePublishSecretRef"]["name"]);
+        }
+        Some((_, source)) => push_name(&mut pod.secrets, &source["secretRef"]["name"]),
+        None => {}
+    }
+    match first_object_member(volume, &["projected", "configMap"]) {
+        Some(("projected", source)) => {
+            array_items(&source["sources"])
+                .for_each(|source| push_name(&mut pod.config_maps, &source["configMap"]["name"]));
+        }
+        Some((_, source)) => push_name(&mut pod.config_maps, &source["name"]),
+        None => {}
+    }
+    match first_object_member(volume, &["persistentVolumeClaim", "ephemeral"]) {
+        Some(("ephemeral", _)) => {
+            let claim = format!("{}-{}", pod.name, text_or_empty(&volume["name"]));
+            pod.persistent_volume_claims.push(claim);
+        }
+        Some((_, source)) => push_name(&mut pod.persistent_volume_claims, &source["claimName"]),
+        None => {}
+    }
+}
+
+fn push_name(names: &mut Vec<String>, name: &Value) {
+    names.extend(name.as_str().filter(|name| !name.is_empty()).map(str::to_owned));
+}

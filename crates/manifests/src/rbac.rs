@@ -1,0 +1,19 @@
+//! The four kinds of `rbac.authorization.k8s.io/v1`: decoding, validation and encoding.
+
+mod bootstrap;
+mod decode;
+mod encode;
+mod metadata;
+mod role_limits;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod validate;
+mod wire;
+
+pub use bootstrap::bootstrap_policy;
+pub use decode::{API_VERSION, DecodeError, Kind, Object, UnvalidatedObject, decode, decode_rules};
+pub use encode::{encode, encode_rule, encode_subject};
+pub use role_limits::limit_errors;
+pub(crate) use schema::OBJECT_META;
+pub use validate::validate_update;

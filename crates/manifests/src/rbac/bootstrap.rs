@@ -1,0 +1,29 @@
+//! The default policy, from its data to objects.
+
+use authz_rbac::{BOOTSTRAP_POLICY_JSON, BootstrapPolicy, resource_access_reviewer};
+use serde_json::Value;
+
+use super::decode::{DecodeError, Object, decode};
+
+/// The lists of the data, in the order in which they are reconciled.
+const LISTS: [&str; 4] = ["clusterRoles", "clusterRoleBindings", "roles", "roleBindings"];
+
+/// The default objects of Kubernetes, and the one role that Portcullis adds.
+///
+/// # Errors
+/// Never in practice: the data is part of the program, and tests read it.
+pub fn bootstrap_policy() -> Result<BootstrapPolicy, DecodeError> {
+    let data: Value = serde_json::from_str(BOOTSTRAP_POLICY_JSON)?;
+    let mut policy = BootstrapPolicy::default();
+    let lists = LISTS.iter().filter_map(|list| data.get(list)?.as_array());
+    for value in lists.flatten() {
+        // A test shows that the data is valid, so validation is skipped.
+        match decode(value)?.into_unchecked() {
+            Ok(Object::Role(role)) => policy.roles.push(role),
+            Ok(Object::Binding(binding)) => policy.bindings.push(binding),
+            Err(faults) => return Err(DecodeError::Malformed(serde::de::Error::custom(faults))),
+        }
+    }
+    policy.roles.push(resource_access_reviewer());
+    Ok(policy)
+}

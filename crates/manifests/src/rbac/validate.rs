@@ -1,0 +1,226 @@
+//! Validation of RBAC objects, as the API server does it.
+
+use authz_rbac::{AggregationRule, Binding, GROUP, LabelSelector, PolicyRule, Role, Subject};
+use field_errors::{
+    BadValue, FieldError, FieldErrors, FieldPath, dns1123_subdomain_faults, label_key_faults,
+    label_value_faults, path_segment_faults,
+};
+
+use super::decode::{Kind, Object, UnvalidatedObject};
+use super::metadata::{
+    METADATA, OwnershipMetadata, invalid_value_errors, validate_labels, validate_metadata,
+};
+
+/// Validates a new version of an object alone and against the stored one, and sets defaults.
+///
+/// # Errors
+/// Every fault.
+pub fn validate_update(manifest: UnvalidatedObject, old: &Object) -> Result<Object, FieldErrors> {
+    manifest.into_valid_after(Some(old))
+}
+
+pub(super) fn missing_namespace() -> FieldError {
+    METADATA.child("namespace").required("")
+}
+
+pub(super) fn validate(
+    kind: Kind,
+    object: &Object,
+    ownership: &OwnershipMetadata,
+    old: Option<&Object>,
+) -> FieldErrors {
+    let mut faults = FieldErrors::new();
+    validate_metadata(kind, object.metadata(), ownership, &mut faults);
+    match (object, old) {
+        (Object::Role(role), old) => {
+            let old = match old {
+                Some(Object::Role(old)) => Some(old),
+                Some(Object::Binding(_)) | None => None,
+            };
+            validate_role(kind, role, old, &mut faults);
+        }
+        (Object::Binding(binding), old) => {
+            validate_binding(kind, binding, &mut faults);
+            if let Some(Object::Binding(old)) = old
+                && old.role_ref != binding.role_ref
+            {
+                faults.push(changed_role_ref(binding));
+            }
+        }
+    }
+    faults
+}
+
+fn validate_role(kind: Kind, role: &Role, old: Option<&Role>, faults: &mut FieldErrors) {
+    let rules = FieldPath::root("rules");
+    for (idx, rule) in role.rules.iter().enumerate() {
+        validate_rule(kind, &rules.index(idx), rule, faults);
+    }
+    if let (Kind::ClusterRole, Some(aggregation)) = (kind, &role.aggregation_rule) {
+        let old = old.and_then(|old| old.aggregation_rule.as_ref());
+        validate_aggregation(aggregation, old, faults);
+    }
+}
+
+fn validate_rule(kind: Kind, at: &FieldPath<'_>, rule: &PolicyRule, faults: &mut FieldErrors) {
+    if rule.verbs.is_empty() {
+        faults.push(at.child("verbs").required("verbs must contain at least one value"));
+    }
+    if !rule.non_resource_urls.is_empty() {
+        let at = at.child("nonResourceURLs");
+        let mut invalid = |detail| faults.push(at.invalid(json(&rule.non_resource_urls), detail));
+        if kind.is_namespaced() {
+            invalid("namespaced rules cannot apply to non-resource URLs");
+        }
+        let PolicyRule { api_groups, resources, resource_names, .. } = rule;
+        if !(api_groups.is_empty() && resources.is_empty() && resource_names.is_empty()) {
+            invalid("rules cannot apply to both regular resources and non-resource URLs");
+        }
+        return;
+    }
+    if rule.api_groups.is_empty() {
+        let detail = "resource rules must supply at least one api group";
+        faults.push(at.child("apiGroups").required(detail));
+    }
+    if rule.resources.is_empty() {
+        let detail = "resource rules must supply at least one resource";
+        faults.push(at.child("resources").required(detail));
+    }
+}
+
+fn json(texts: &[String]) -> BadValue {
+    BadValue::Json(serde_json::Value::from(texts).to_string())
+}
+
+fn validate_aggregation(
+    rule: &AggregationRule,
+    old: Option<&AggregationRule>,
+    faults: &mut FieldErrors,
+) {
+    let at = FieldPath::root("aggregationRule");
+    let at = at.child("clusterRoleSelectors");
+    if rule.cluster_role_selectors.is_empty() {
+        let detail = "at least one clusterRoleSelector required if aggregationRule is non-nil";
+        faults.push(at.required(detail));
+    }
+    // An object that was stored before values were checked can still be changed otherwise.
+    let is_any_value_allowed =
+        old.is_some_and(|old| old.cluster_role_selectors.iter().any(has_bad_value));
+    for (idx, selector) in rule.cluster_role_selectors.iter().enumerate() {
+        let at = at.index(idx);
+        let n_before = faults.len();
+        validate_selector(&at, selector, is_any_value_allowed, faults);
+        if faults.len() > n_before {
+            let value = BadValue::Json("null".to_owned());
+            faults.push(at.invalid(value, "invalid label selector."));
+        }
+    }
+}
+
+fn has_bad_value(selector: &LabelSelector) -> bool {
+    let mut values = selector.match_expressions.iter().flat_map(|expression| &expression.values);
+    values.any(|value| !label_value_faults(value).is_empty())
+}
+
+fn validate_selector(
+    at: &FieldPath<'_>,
+    selector: &LabelSelector,
+    is_any_value_allowed: bool,
+    faults: &mut FieldErrors,
+) {
+    validate_labels(&at.child("matchLabels"), &selector.match_labels, faults);
+    let at = at.child("matchExpressions");
+    for (idx, expression) in selector.match_expressions.iter().enumerate() {
+        let at = at.index(idx);
+        let values = at.child("values");
+        match expression.operator.as_str() {
+            "In" | "NotIn" if expression.values.is_empty() => {
+                faults.push(values.required("must be specified when `operator` is 'In' or 'NotIn'"))
+            }
+            "Exists" | "DoesNotExist" if !expression.values.is_empty() => {
+                faults.push(values.forbidden(
+                    "may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+                ))
+            }
+            "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+            other => {
+                faults.push(at.child("operator").invalid(other, "not a valid selector operator"));
+            }
+        }
+        faults.extend(invalid_value_errors(
+            &at.child("key"),
+            &expression.key,
+            label_key_faults(&expression.key),
+        ));
+        if !is_any_value_allowed {
+            for (idx, value) in expression.values.iter().enumerate() {
+                faults.extend(invalid_value_errors(
+                    &values.index(idx),
+                    value,
+                    label_value_faults(value),
+                ));
+            }
+        }
+    }
+}
+
+fn validate_binding(kind: Kind, binding: &Binding, faults: &mut FieldErrors) {
+    let at = FieldPath::root("roleRef");
+    let role = &binding.role_ref;
+    if role.api_group != GROUP {
+        faults.push(at.child("apiGroup").not_supported(role.api_group.as_str(), &[GROUP]));
+    }
+    let kinds: &[&str] =
+        if kind.is_namespaced() { &["Role", "ClusterRole"] } else { &["ClusterRole"] };
+    if !kinds.contains(&role.kind.as_str()) {
+        faults.push(at.child("kind").not_supported(role.kind.as_str(), kinds));
+    }
+    let name = at.child("name");
+    if role.name.is_empty() {
+        faults.push(name.required(""));
+    }
+    faults.extend(invalid_value_errors(&name, &role.name, path_segment_faults(&role.name)));
+    let subjects = FieldPath::root("subjects");
+    for (idx, subject) in binding.subjects.iter().enumerate() {
+        validate_subject(kind, &subjects.index(idx), subject, faults);
+    }
+}
+
+fn validate_subject(kind: Kind, at: &FieldPath<'_>, subject: &Subject, faults: &mut FieldErrors) {
+    let name = at.child("name");
+    if subject.name.is_empty() {
+        faults.push(name.required(""));
+    }
+    let api_group = at.child("apiGroup");
+    match subject.kind.as_str() {
+        "ServiceAccount" => {
+            if !subject.name.is_empty() {
+                let messages = dns1123_subdomain_faults(&subject.name);
+                faults.extend(invalid_value_errors(&name, &subject.name, messages));
+            }
+            if !subject.api_group.is_empty() {
+                faults.push(api_group.not_supported(subject.api_group.as_str(), &[""]));
+            }
+            if !kind.is_namespaced() && subject.namespace.is_empty() {
+                faults.push(at.child("namespace").required(""));
+            }
+        }
+        "User" | "Group" => {
+            if subject.api_group != GROUP {
+                faults.push(api_group.not_supported(subject.api_group.as_str(), &[GROUP]));
+            }
+        }
+        other => {
+            let kinds = ["ServiceAccount", "User", "Group"];
+            faults.push(at.child("kind").not_supported(other, &kinds));
+        }
+    }
+}
+
+fn changed_role_ref(binding: &Binding) -> FieldError {
+    let role = &binding.role_ref;
+    let value = serde_json::json!({
+        "apiGroup": role.api_group, "kind": role.kind, "name": role.name,
+    });
+    FieldPath::root("roleRef").invalid(BadValue::Json(value.to_string()), "field is immutable")
+}

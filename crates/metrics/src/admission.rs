@@ -1,0 +1,165 @@
+//! The metrics of dynamic admission.
+
+mod config_freshness;
+mod hook_calls;
+mod initializer_waits;
+mod phase_durations;
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use admission::{Operation, Snapshot};
+use admission_hooks::{CallReport, ConditionReport, FailOpenCause, Phase};
+use prometheus::Registry;
+
+use self::config_freshness::ConfigFreshness;
+pub use self::config_freshness::ConfigRefusal;
+use self::hook_calls::HookCalls;
+use self::initializer_waits::InitializerWaits;
+pub use self::initializer_waits::TimeoutAction;
+use self::phase_durations::PhaseDurations;
+use crate::bounded_names::OTHER_NAMES;
+
+/// The metrics of dynamic admission.
+///
+/// It observes the calls of hooks and the connections to them. The server sets the configuration in effect and calls
+/// the other methods where the events happen.
+pub struct AdmissionMetrics {
+    hook_calls: HookCalls,
+    phase_durations: PhaseDurations,
+    config_freshness: ConfigFreshness,
+    initializer_waits: InitializerWaits,
+    webhook_certificates: Arc<dyn https_client::CertificateObserver>,
+    /// The configuration in effect; `None` before the first.
+    config_in_effect: RwLock<Option<Arc<Snapshot>>>,
+}
+
+impl AdmissionMetrics {
+    /// Registers the metrics in a registry.
+    ///
+    /// Kubernetes counts insecure certificates of authorization and admission webhooks together, so `certificates` is
+    /// the observer of [`AuthorizationMetrics`](crate::AuthorizationMetrics); this type forwards to it.
+    ///
+    /// # Errors
+    /// The registry has some of the families already.
+    pub fn new(
+        registry: &Registry,
+        certificates: Arc<dyn https_client::CertificateObserver>,
+    ) -> Result<Arc<Self>, prometheus::Error> {
+        Ok(Arc::new(Self {
+            hook_calls: HookCalls::new(registry)?,
+            phase_durations: PhaseDurations::new(registry)?,
+            config_freshness: ConfigFreshness::new(registry)?,
+            initializer_waits: InitializerWaits::new(registry)?,
+            webhook_certificates: certificates,
+            config_in_effect: RwLock::default(),
+        }))
+    }
+
+    /// Sets the hooks and initializers in effect, and removes the series of all others.
+    pub fn set_config_in_effect(&self, snapshot: &Arc<Snapshot>) {
+        *self.config_in_effect.write().unwrap_or_else(PoisonError::into_inner) =
+            Some(Arc::clone(snapshot));
+        let lists = [snapshot.mutating(), snapshot.validating()].into_iter();
+        let hooks: HashSet<&str> =
+            lists.flat_map(|list| list.hooks()).map(|hook| hook.name.as_str()).collect();
+        self.hook_calls.retain(&|name| name == OTHER_NAMES || hooks.contains(name));
+        let is_kept = |name: &str| name == OTHER_NAMES || snapshot.initializer(name).is_some();
+        self.initializer_waits.retain(&is_kept);
+    }
+
+    /// Sets the revision of the store up to which the configuration is in effect, and the time since the store last
+    /// confirmed that it is the newest (before the first confirmation, since the start of the server). The server calls
+    /// this before it reads the registry.
+    pub fn set_config_freshness(&self, revision: u64, age: Duration) {
+        self.config_freshness.set(revision, age);
+    }
+
+    /// Counts a request that is refused because the configuration is not known to be current.
+    pub fn count_config_refusal(&self, reason: ConfigRefusal) {
+        self.config_freshness.count_refusal(reason);
+    }
+
+    /// Counts a request that is admitted although the store could not confirm that the configuration is the newest.
+    pub fn count_degraded_request(&self) {
+        self.config_freshness.degraded_requests.inc();
+    }
+
+    /// Records how long an admission controller, such as `MutatingAdmissionWebhook`, took for a request.
+    pub fn record_controller(
+        &self,
+        name: &'static str,
+        phase: Phase,
+        operation: Operation,
+        took: Duration,
+        is_rejected: bool,
+    ) {
+        self.phase_durations.record_controller(name, phase, operation, took, is_rejected);
+    }
+
+    /// Records how long a phase, with all its controllers, took for a request.
+    pub fn record_phase(
+        &self,
+        phase: Phase,
+        operation: Operation,
+        took: Duration,
+        is_rejected: bool,
+    ) {
+        self.phase_durations.record_phase(phase, operation, took, is_rejected);
+    }
+
+    /// Records how long a create request waited for the initializers of its object.
+    pub fn record_initializer_wait(&self, took: Duration) {
+        self.initializer_waits.record_wait(took);
+    }
+
+    /// Counts an initializer that did not act in time.
+    pub fn count_initializer_timeout(&self, name: &str, action: TimeoutAction) {
+        self.initializer_waits.count_timeout(self.configured_initializer(name), action);
+    }
+
+    /// Counts a read that removed an initializer whose time had long passed.
+    pub fn count_read_repair(&self, name: &str) {
+        self.initializer_waits.count_read_repair(self.configured_initializer(name));
+    }
+
+    /// Returns the name if a configuration has such an initializer, else [`OTHER_NAMES`]: users can write any name
+    /// into an object.
+    fn configured_initializer<'n>(&self, name: &'n str) -> &'n str {
+        let snapshot = self.config_in_effect.read().unwrap_or_else(PoisonError::into_inner);
+        let found = snapshot.as_ref().and_then(|snapshot| snapshot.initializer(name));
+        if found.is_some() { name } else { OTHER_NAMES }
+    }
+}
+
+impl admission_hooks::Observe for AdmissionMetrics {
+    fn called(&self, report: &CallReport<'_>) {
+        self.hook_calls.record_call(report);
+    }
+
+    fn conditions(&self, report: &ConditionReport<'_>) {
+        self.hook_calls.record_conditions(report);
+    }
+
+    fn failed_open(&self, webhook: &str, phase: Phase, cause: FailOpenCause) {
+        self.hook_calls.count_fail_open(webhook, phase, cause);
+    }
+}
+
+impl https_client::CertificateObserver for AdmissionMetrics {
+    fn missing_san(&self) {
+        self.webhook_certificates.missing_san();
+    }
+
+    fn sha1_signature(&self) {
+        self.webhook_certificates.sha1_signature();
+    }
+}
+
+impl fmt::Debug for AdmissionMetrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AdmissionMetrics").finish_non_exhaustive()
+    }
+}

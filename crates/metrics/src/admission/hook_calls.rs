@@ -1,0 +1,147 @@
+//! The calls of admission hooks and the evaluation of their match conditions.
+
+use admission_hooks::{CallReport, ConditionOutcome, ConditionReport, FailOpenCause, Phase};
+use prometheus::{HistogramVec, IntCounterVec, Registry};
+
+use crate::bounded_names::BoundedNames;
+use crate::register::{NAME_LABEL, counter_vec, histogram_vec, retain_names};
+
+/// Buckets for the duration of one call, in seconds.
+const CALL_BUCKETS: [f64; 8] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0];
+
+/// Buckets for the evaluation of all match conditions of one hook, in seconds.
+const CONDITION_BUCKETS: [f64; 7] = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
+
+/// The value of the label `kind`: Kubernetes uses it for webhooks and for policies; Portcullis only has webhooks.
+const CONDITION_KIND: &str = "webhook";
+
+#[derive(Debug)]
+pub(crate) struct HookCalls {
+    hook_names: BoundedNames,
+    call_durations: HistogramVec,
+    calls: IntCounterVec,
+    rejections: IntCounterVec,
+    fail_open: IntCounterVec,
+    fail_open_by_cause: IntCounterVec,
+    condition_errors: IntCounterVec,
+    condition_exclusions: IntCounterVec,
+    condition_durations: HistogramVec,
+}
+
+impl HookCalls {
+    pub(crate) fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
+        let condition_labels = &[NAME_LABEL, "kind", "type", "operation"];
+        Ok(Self {
+            hook_names: BoundedNames::default(),
+            call_durations: histogram_vec(
+                registry,
+                "apiserver_admission_webhook_admission_duration_seconds",
+                &[NAME_LABEL, "type", "operation", "rejected"],
+                &CALL_BUCKETS,
+                "[STABLE] Time of one call of an admission webhook.",
+            )?,
+            calls: counter_vec(
+                registry,
+                "apiserver_admission_webhook_request_total",
+                &[NAME_LABEL, "type", "operation", "code", "rejected"],
+                "[ALPHA] Calls of an admission webhook, by the status code of what came of them.",
+            )?,
+            rejections: counter_vec(
+                registry,
+                "apiserver_admission_webhook_rejection_count",
+                &[NAME_LABEL, "type", "operation", "error_type", "rejection_code"],
+                "[ALPHA] Requests that were refused because of an admission webhook, by whose fault \
+                 that is.",
+            )?,
+            fail_open: counter_vec(
+                registry,
+                "apiserver_admission_webhook_fail_open_count",
+                &[NAME_LABEL, "type"],
+                "[ALPHA] Calls of an admission webhook that failed and were ignored.",
+            )?,
+            fail_open_by_cause: counter_vec(
+                registry,
+                "portcullis_admission_webhook_failed_open_total",
+                &[NAME_LABEL, "type", "cause"],
+                "[ALPHA] Requests that an admission webhook has no say in because its failure is \
+                 ignored, by what failed.",
+            )?,
+            condition_errors: counter_vec(
+                registry,
+                "apiserver_admission_match_condition_evaluation_errors_total",
+                condition_labels,
+                "[ALPHA] Requests for which the match conditions of an admission webhook could not \
+                 be evaluated.",
+            )?,
+            condition_exclusions: counter_vec(
+                registry,
+                "apiserver_admission_match_condition_exclusions_total",
+                condition_labels,
+                "[ALPHA] Requests that an admission webhook was not asked about because a match \
+                 condition is false.",
+            )?,
+            condition_durations: histogram_vec(
+                registry,
+                "apiserver_admission_match_condition_evaluation_seconds",
+                condition_labels,
+                &CONDITION_BUCKETS,
+                "[ALPHA] Time to evaluate all match conditions of an admission webhook for one \
+                 request.",
+            )?,
+        })
+    }
+
+    pub(crate) fn record_call(&self, report: &CallReport<'_>) {
+        let name = self.hook_names.label_value(report.webhook);
+        let (phase, operation) = (report.phase.label(), report.operation.name());
+        // The code comes out of the response of the hook; admission-hooks bounds its values from above.
+        let code = report.code.max(0).to_string();
+        let rejected = if report.rejection.is_some() { "true" } else { "false" };
+        self.calls.with_label_values(&[name, phase, operation, &code, rejected]).inc();
+        self.call_durations
+            .with_label_values(&[name, phase, operation, rejected])
+            .observe(report.duration.as_secs_f64());
+        if let Some(cause) = report.rejection {
+            let labels = [name, phase, operation, cause.label(), &code];
+            self.rejections.with_label_values(&labels).inc();
+        }
+    }
+
+    pub(crate) fn count_fail_open(&self, webhook: &str, phase: Phase, cause: FailOpenCause) {
+        let (name, phase) = (self.hook_names.label_value(webhook), phase.label());
+        self.fail_open_by_cause.with_label_values(&[name, phase, cause.name()]).inc();
+        // Kubernetes counts only hooks that were called.
+        if cause != FailOpenCause::MatchCondition {
+            self.fail_open.with_label_values(&[name, phase]).inc();
+        }
+    }
+
+    pub(crate) fn record_conditions(&self, report: &ConditionReport<'_>) {
+        let name = self.hook_names.label_value(report.webhook);
+        let labels =
+            [name, CONDITION_KIND, report.phase.condition_label(), report.operation.name()];
+        self.condition_durations.with_label_values(&labels).observe(report.duration.as_secs_f64());
+        match report.outcome {
+            ConditionOutcome::Hold => {}
+            ConditionOutcome::Exclude => self.condition_exclusions.with_label_values(&labels).inc(),
+            ConditionOutcome::Fail => self.condition_errors.with_label_values(&labels).inc(),
+        }
+    }
+
+    /// Removes the series of hooks for which `is_kept` is false.
+    pub(crate) fn retain(&self, is_kept: &dyn Fn(&str) -> bool) {
+        self.hook_names.retain(is_kept);
+        retain_names(&self.call_durations, is_kept);
+        retain_names(&self.condition_durations, is_kept);
+        for family in [
+            &self.calls,
+            &self.rejections,
+            &self.fail_open,
+            &self.fail_open_by_cause,
+            &self.condition_errors,
+            &self.condition_exclusions,
+        ] {
+            retain_names(family, is_kept);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The decisions of the whole authorizer chain, and how long they take.
+
+use std::time::Duration;
+
+use authz::{Decision, Verdict};
+use prometheus::proto::MetricFamily;
+
+use super::families;
+use crate::samples::Samples;
+use crate::striped_counters::{BucketBounds, Histogram, Striped};
+
+/// From a millisecond on, each bound is twice the one before.
+const BUCKETS_NS: BucketBounds<15> = {
+    let mut bounds = [0; 15];
+    let mut k = 0;
+    while k < bounds.len() {
+        bounds[k] = 1_000_000 << k;
+        k += 1;
+    }
+    bounds
+};
+
+/// The decisions of the chain. Each is timed under its result, so the histograms also give the counts.
+#[derive(Debug, Default)]
+pub(crate) struct ChainDecisions {
+    stripes: Striped<DurationsByResult>,
+}
+
+#[derive(Debug, Default)]
+struct DurationsByResult {
+    allowed: Histogram<{ BUCKETS_NS.len() }>,
+    denied: Histogram<{ BUCKETS_NS.len() }>,
+    error: Histogram<{ BUCKETS_NS.len() }>,
+    no_opinion: Histogram<{ BUCKETS_NS.len() }>,
+}
+
+type HistogramOfResult = fn(&DurationsByResult) -> &Histogram<{ BUCKETS_NS.len() }>;
+
+/// The values of the label `result`, and the histogram of each.
+const RESULTS: [(&str, HistogramOfResult); 4] = [
+    ("allowed", |own| &own.allowed),
+    ("denied", |own| &own.denied),
+    ("error", |own| &own.error),
+    ("no-opinion", |own| &own.no_opinion),
+];
+
+impl ChainDecisions {
+    /// Records a decision. A request that is allowed in spite of an error counts as allowed; a denial that follows
+    /// from an error counts as an error.
+    pub(crate) fn record(&self, decision: &Decision, took: Duration) {
+        let durations = self.stripes.for_this_thread();
+        let histogram = match (decision.verdict, &decision.error) {
+            (Verdict::Allow, _) => &durations.allowed,
+            (Verdict::Deny | Verdict::NoOpinion, Some(_)) | (Verdict::Unavailable(_), _) => {
+                &durations.error
+            }
+            (Verdict::Deny, None) => &durations.denied,
+            (Verdict::NoOpinion, None) => &durations.no_opinion,
+        };
+        histogram.observe(&BUCKETS_NS, took);
+    }
+
+    /// Reads the counters into metric families.
+    pub(crate) fn collect(&self) -> [MetricFamily; 2] {
+        let mut decisions = Samples::new(&families::CHAIN_DECISIONS);
+        let mut durations = Samples::new(&families::CHAIN_DURATION);
+        for (result, histogram_of) in RESULTS {
+            let merged = self.stripes.merged_histogram(&BUCKETS_NS, histogram_of);
+            decisions.push_counter(&[result], merged.n_all);
+            durations.push_histogram(&[result], merged);
+        }
+        [decisions, durations].map(Samples::into_family)
+    }
+}

@@ -1,0 +1,37 @@
+//! Insecure certificates that webhooks present.
+
+use std::sync::atomic::AtomicU64;
+
+use prometheus::proto::MetricFamily;
+
+use super::families;
+use crate::samples::Samples;
+use crate::striped_counters::{increment, load};
+
+/// The counters of all connections to webhooks, those for admission included: Kubernetes counts them together.
+#[derive(Debug, Default)]
+pub(crate) struct WebhookCertificates {
+    n_missing_san: AtomicU64,
+    n_sha1_signatures: AtomicU64,
+}
+
+impl https_client::CertificateObserver for WebhookCertificates {
+    fn missing_san(&self) {
+        increment(&self.n_missing_san);
+    }
+
+    fn sha1_signature(&self) {
+        increment(&self.n_sha1_signatures);
+    }
+}
+
+impl WebhookCertificates {
+    /// Reads the counters into metric families.
+    pub(crate) fn collect(&self) -> [MetricFamily; 2] {
+        let mut missing_san = Samples::new(&families::MISSING_SAN);
+        let mut sha1 = Samples::new(&families::SHA1_SIGNATURES);
+        missing_san.push_counter(&[], load(&self.n_missing_san));
+        sha1.push_counter(&[], load(&self.n_sha1_signatures));
+        [missing_san, sha1].map(Samples::into_family)
+    }
+}

@@ -1,0 +1,72 @@
+//! Metrics by name, kept as long as an observer can report to them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// Metrics by name.
+///
+/// Observers own the metrics; this map has weak references only. After a reload removes an authorizer and the last
+/// request that began before the reload ends, its metrics are dropped and its series disappear, so a server whose
+/// configuration changes often does not grow. A configuration that still has the name gets the existing metrics and
+/// continues their counts.
+#[derive(Debug)]
+pub(crate) struct SeriesByName<K, T> {
+    metrics: Mutex<BTreeMap<K, Weak<T>>>,
+}
+
+impl<K, T> Default for SeriesByName<K, T> {
+    fn default() -> Self {
+        Self { metrics: Mutex::default() }
+    }
+}
+
+impl<K: Ord + Clone, T: Default> SeriesByName<K, T> {
+    /// Returns the metrics registered under `key`, or new zeroed ones.
+    pub(crate) fn get_or_create(&self, key: K) -> Arc<T> {
+        let mut metrics = self.metrics.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = metrics.get(&key).and_then(Weak::upgrade) {
+            return known;
+        }
+        metrics.retain(|_, metric| metric.strong_count() > 0);
+        let created = Arc::new(T::default());
+        metrics.insert(key, Arc::downgrade(&created));
+        created
+    }
+
+    /// Lists the metrics that an observer holds, sorted by key.
+    pub(crate) fn in_use(&self) -> Vec<(K, Arc<T>)> {
+        let metrics = self.metrics.lock().unwrap_or_else(PoisonError::into_inner);
+        let in_use = |(key, metric): (&K, &Weak<T>)| Some((key.clone(), metric.upgrade()?));
+        metrics.iter().filter_map(in_use).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+    use crate::striped_counters::{increment, load};
+
+    #[test]
+    fn metrics_are_shared_while_they_are_held_and_gone_afterwards() {
+        let names = SeriesByName::<&str, AtomicU64>::default();
+        let old = names.get_or_create("a");
+        increment(&old);
+        let new = names.get_or_create("a");
+        drop(old);
+        assert_eq!(load(&new), 1);
+        drop(new);
+        assert!(names.in_use().is_empty());
+        assert_eq!(load(&names.get_or_create("a")), 0);
+    }
+
+    #[test]
+    fn names_without_an_observer_take_no_memory() {
+        let names = SeriesByName::<usize, AtomicU64>::default();
+        for name in 0..1000 {
+            drop(names.get_or_create(name));
+        }
+        assert_eq!(names.metrics.lock().unwrap().len(), 1);
+    }
+}

@@ -1,0 +1,4 @@
+//! The metrics of dynamic admission.
+
+pub(crate) mod everything;
+mod series;

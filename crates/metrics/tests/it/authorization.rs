@@ -1,0 +1,5 @@
+//! The metrics of authorization.
+
+mod cost;
+pub(crate) mod everything;
+mod series;

@@ -1,0 +1,114 @@
+//! Few crates know hyper, and the others do not reach it through them.
+
+use super::Finding;
+use super::packages::Package;
+
+/// The packages that this rule is about.
+const HTTP: [&str; 4] = ["h2", "hyper", "hyper-util", "tonic"];
+
+/// The crates that may depend on hyper itself, and what for.
+const USERS: &[(&str, &str)] = &[
+    ("https-client", "calls webhooks and token services"),
+    ("https-server", "accepts connections"),
+    ("store-etcd", "calls etcd"),
+    ("server", "turns requests into values and values into answers"),
+    // They stand in for clients, for servers or for webhooks.
+    ("admission-webhook", "an example of a webhook"),
+    ("conformance", "replays recorded requests"),
+    ("fake-http", "answers instead of a real server"),
+    ("stories", "calls the server of a story"),
+    ("bench", "answers as a webhook"),
+];
+
+/// The crates that reach hyper through one of those.
+const REACH: &[&str] = &["admission-hooks", "authz-reload", "cli", "kubeconfig", "metrics"];
+
+/// Both lists only shrink: an entry that is no longer needed is an error too.
+pub(super) fn check(packages: &[Package]) -> Vec<Finding> {
+    let users: Vec<&str> = USERS.iter().map(|(name, _)| *name).collect();
+    check_lists(packages, &users, REACH)
+}
+
+fn check_lists(packages: &[Package], users: &[&str], reach: &[&str]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for package in packages {
+        let name = package.name.as_str();
+        let (uses, reaches) = (uses_http(package), reaches_http(package, packages));
+        let message = match (uses, reaches) {
+            (true, _) if !users.contains(&name) => {
+                "depends on hyper and is not in the list of its users"
+            }
+            (false, _) if users.contains(&name) => {
+                "does not depend on hyper: remove it from the list of its users"
+            }
+            (false, true) if !reach.contains(&name) => {
+                "reaches hyper through another crate and is not in the list"
+            }
+            (_, false) if reach.contains(&name) => "does not reach hyper: remove it from the list",
+            _ => continue,
+        };
+        findings.push(Finding::error(&package.folder, message));
+    }
+    for name in users.iter().chain(reach) {
+        if !packages.iter().any(|package| package.name == *name) {
+            let message = format!("there is no crate `{name}`");
+            findings.push(Finding::error("list of crates that reach hyper", message));
+        }
+    }
+    findings
+}
+
+fn uses_http(package: &Package) -> bool {
+    package.outside_uses.iter().any(|name| HTTP.contains(&name.as_str()))
+}
+
+/// Whether a crate depends on hyper, itself or through crates of ours. Cargo refuses cycles of these.
+fn reaches_http(package: &Package, packages: &[Package]) -> bool {
+    uses_http(package)
+        || package.uses.iter().any(|name| {
+            let used = packages.iter().find(|package| package.name == *name);
+            used.is_some_and(|used| reaches_http(used, packages))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn messages(packages: &[Package], users: &[&str], reach: &[&str]) -> Vec<String> {
+        check_lists(packages, users, reach).iter().map(Finding::to_string).collect()
+    }
+
+    fn packages() -> [Package; 3] {
+        let outside_uses = vec!["hyper".to_owned()];
+        [
+            Package { outside_uses, ..Package::new("client", &[], &[]) },
+            Package::new("caller", &["client"], &[]),
+            Package::new("rules", &[], &["client"]),
+        ]
+    }
+
+    #[test]
+    fn crates_of_the_lists_pass_and_tests_may_reach_anything() {
+        assert!(messages(&packages(), &["client"], &["caller"]).is_empty());
+    }
+
+    #[test]
+    fn crates_outside_the_lists_and_entries_without_need_are_found() {
+        assert_eq!(
+            messages(&packages(), &[], &[]),
+            [
+                "error: crates/client: depends on hyper and is not in the list of its users",
+                "error: crates/caller: reaches hyper through another crate and is not in the list",
+            ]
+        );
+        assert_eq!(
+            messages(&packages(), &["client", "caller"], &["caller", "rules", "gone"]),
+            [
+                "error: crates/caller: does not depend on hyper: remove it from the list of its users",
+                "error: crates/rules: does not reach hyper: remove it from the list",
+                "error: list of crates that reach hyper: there is no crate `gone`",
+            ]
+        );
+    }
+}
