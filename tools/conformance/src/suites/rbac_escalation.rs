@@ -19,7 +19,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
         Ok(()) => json!({"covered": true}),
         Err(Refusal::NotHeld(refusal)) => {
             let uncovered: Result<Vec<Value>, _> =
-                refusal.uncovered.iter().map(encode_rule).collect();
+                refusal.rules.iter().map(encode_rule).collect();
             json!({
                 "covered": false,
                 "uncovered": uncovered.map_err(|error| error.to_string())?,

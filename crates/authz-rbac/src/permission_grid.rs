@@ -1,16 +1,16 @@
-//! All permissions that a rule grants, as bits.
+//! The permissions of one rule, a bit for each.
 
-use crate::owned::Owned;
+use crate::held_rule::HeldRule;
 use crate::policy::PolicyRule;
-use crate::rule::Part;
+use crate::rules::RulePart;
 
 const WORD_BITS: usize = u64::BITS as usize;
 const N_AXES: usize = 4;
 
-/// The combinations of the lists of a rule, those for resources or those for paths, with a bit for
-/// each that is set once it is granted.
+/// The combinations of the lists of a rule, those for resources or those for paths. The bit of each is
+/// set once a held rule grants it.
 #[derive(Debug)]
-pub(crate) struct Grid<'w> {
+pub(crate) struct PermissionGrid<'w> {
     /// The lists, those first that change last in the order of permissions.
     axes: [Axis<'w>; N_AXES],
     /// The axis whose entries are the bits of a row: the longest, so that there are few rows.
@@ -26,7 +26,7 @@ pub(crate) struct Grid<'w> {
 #[derive(Debug, Clone, Copy)]
 struct Axis<'w> {
     /// `None` where there is no further list.
-    part: Option<Part>,
+    part: Option<RulePart>,
     /// Empty for a list of names that stands for all, and where there is no list.
     values: &'w [String],
 }
@@ -38,33 +38,35 @@ pub(crate) struct Permission<'w> {
     pub(crate) target: PermissionTarget<'w>,
 }
 
-/// What a permission is for.
+/// The target of a permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum PermissionTarget<'w> {
     Resource { api_group: &'w str, resource: &'w str, name: Option<&'w str> },
     Path(&'w str),
 }
 
-/// The part of a grid that one rule grants: for each axis the entries it has, as bits.
+/// The part of a grid that one held rule grants: for each axis the granted elements, as bits.
 #[derive(Debug)]
-pub(crate) struct GridPart {
+pub(crate) struct GrantedPart {
     masks: [Vec<u64>; N_AXES],
     is_empty: bool,
-    /// How many steps it took to find out and takes to mark.
+    /// The number of steps to find and to mark the part.
     pub(crate) n_steps: u64,
 }
 
-impl<'w> Grid<'w> {
+impl<'w> PermissionGrid<'w> {
     /// The grids of a rule: none, one, or two for a rule that is about resources and paths.
     pub(crate) fn of_rule(rule: &'w PolicyRule) -> impl Iterator<Item = Self> {
-        let axis = |part: Part| Axis { part: Some(part), values: part.of(rule) };
-        let resources = [Part::ApiGroup, Part::Resource, Part::Verb, Part::ResourceName].map(axis);
-        let unnamed = Axis { part: Some(Part::ResourceName), values: &[] };
+        let axis = |part: RulePart| Axis { part: Some(part), values: part.list_in(rule) };
+        let resources =
+            [RulePart::ApiGroup, RulePart::Resource, RulePart::Verb, RulePart::ResourceName]
+                .map(axis);
+        let unnamed = Axis { part: Some(RulePart::ResourceName), values: &[] };
         let none = Axis { part: None, values: &[] };
-        let paths = [axis(Part::Path), axis(Part::Verb), unnamed, none];
+        let paths = [axis(RulePart::Path), axis(RulePart::Verb), unnamed, none];
         let is_empty = |axes: &[Axis<'w>; N_AXES]| {
             let can_be_empty =
-                |axis: &Axis<'_>| matches!(axis.part, Some(Part::ResourceName) | None);
+                |axis: &Axis<'_>| matches!(axis.part, Some(RulePart::ResourceName) | None);
             axes.iter().any(|axis| axis.values.is_empty() && !can_be_empty(axis))
         };
         [resources, paths].into_iter().filter(move |axes| !is_empty(axes)).map(Self::new)
@@ -94,20 +96,20 @@ impl<'w> Grid<'w> {
     }
 
     /// The entries of a list.
-    pub(crate) fn values(&self, part: Part) -> &'w [String] {
+    pub(crate) fn values(&self, part: RulePart) -> &'w [String] {
         let axis = self.axes.iter().find(|axis| axis.part == Some(part));
         axis.map_or(&[], |axis| axis.values)
     }
 
     /// What a rule grants of the grid.
-    pub(crate) fn part_of(&self, owned: &Owned<'_>) -> GridPart {
-        let mut part = GridPart { masks: Default::default(), is_empty: false, n_steps: 0 };
+    pub(crate) fn part_of(&self, held: &HeldRule<'_>) -> GrantedPart {
+        let mut part = GrantedPart { masks: Default::default(), is_empty: false, n_steps: 0 };
         let mut n_rows = 1;
         for (at, axis) in self.axes.iter().enumerate() {
-            let (mask, n_granted) = axis.granted_by(owned);
+            let (mask, n_granted) = axis.granted_by(held);
             part.n_steps += axis.len() as u64;
             if n_granted == 0 {
-                return GridPart { is_empty: true, ..part };
+                return GrantedPart { is_empty: true, ..part };
             }
             n_rows *= if at == self.along { 1 } else { n_granted };
             part.masks[at] = mask;
@@ -117,7 +119,7 @@ impl<'w> Grid<'w> {
     }
 
     /// Marks a part as granted, and returns how much of it was missing before.
-    pub(crate) fn mark(&mut self, part: &GridPart) -> u64 {
+    pub(crate) fn mark(&mut self, part: &GrantedPart) -> u64 {
         if part.is_empty {
             return 0;
         }
@@ -141,7 +143,7 @@ impl<'w> Grid<'w> {
         n_new
     }
 
-    /// The permissions that nobody was found to grant, in order.
+    /// The permissions that no held rule grants, in order.
     pub(crate) fn missing(&self) -> impl Iterator<Item = Permission<'w>> {
         let lengths = self.axes.map(|axis| axis.len());
         let n_all = if self.n_missing == 0 { 0 } else { lengths.iter().product() };
@@ -167,7 +169,7 @@ impl<'w> Grid<'w> {
     fn permission(&self, places: [usize; N_AXES]) -> Option<Permission<'w>> {
         let entry = |at: usize| self.axes[at].values.get(places[at]).map(String::as_str);
         match self.axes[0].part {
-            Some(Part::Path) => {
+            Some(RulePart::Path) => {
                 let target = PermissionTarget::Path(entry(0)?);
                 Some(Permission { verb: entry(1)?, target })
             }
@@ -181,13 +183,13 @@ impl<'w> Grid<'w> {
 }
 
 impl Axis<'_> {
-    /// A list of no names, and no list, are one place for all.
+    /// An empty list of names, and a missing list, count as one element.
     fn len(&self) -> usize {
         self.values.len().max(1)
     }
 
-    /// The entries that a rule grants, as bits, and how many they are.
-    fn granted_by(&self, owned: &Owned<'_>) -> (Vec<u64>, usize) {
+    /// The elements that a held rule grants, as bits, and their number.
+    fn granted_by(&self, held: &HeldRule<'_>) -> (Vec<u64>, usize) {
         let mut mask = vec![0; self.len().div_ceil(WORD_BITS)];
         let mut n_granted = 0;
         let mut grant = |at: usize| {
@@ -195,15 +197,15 @@ impl Axis<'_> {
             n_granted += 1;
         };
         match self.part {
-            // What has no name is granted only by rules for all names.
-            Some(Part::ResourceName) if self.values.is_empty() => {
-                if owned.resource_names.is_empty() {
+            // A permission without a name is granted only by rules for all names.
+            Some(RulePart::ResourceName) if self.values.is_empty() => {
+                if held.resource_names.is_empty() {
                     grant(0);
                 }
             }
             Some(part) => {
                 let values = self.values.iter().enumerate();
-                values.filter(|(_, value)| owned.grants(part, value)).for_each(|(at, _)| grant(at));
+                values.filter(|(_, value)| held.grants(part, value)).for_each(|(at, _)| grant(at));
             }
             None => grant(0),
         }
@@ -212,7 +214,7 @@ impl Axis<'_> {
 }
 
 impl Permission<'_> {
-    /// A rule that grants this and nothing else.
+    /// Returns a rule that grants only this permission.
     pub(crate) fn rule(&self) -> PolicyRule {
         let one = |text: &str| vec![text.to_owned()];
         let verbs = one(self.verb);

@@ -1,62 +1,62 @@
-//! What somebody would grant without holding it, in Kubernetes' words.
+//! The permissions that a user would grant without holding them, in Kubernetes' words.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 
 use authz::User;
 
-use crate::covers::Coverage;
-use crate::grid::{Permission, PermissionTarget};
+use crate::coverage::Coverage;
+use crate::permission_grid::{Permission, PermissionTarget};
 use crate::policy::PolicyRule;
-use crate::snapshot::LookupError;
+use crate::snapshot::RoleLookupError;
 
-/// The most lines of a message, each for one resource, name or path; the permissions of further ones
-/// are counted.
+/// The most lines of a message, each for one resource, name or path. Permissions beyond them are only
+/// counted.
 const LINES_MAX: usize = 100;
 
-/// The most text of all lines, in bytes. One verb can be as long as a role.
+/// The most bytes of all lines. A single verb may be as long as a role.
 const LINES_BYTES_MAX: usize = 64 << 10;
 
-/// What a line has beside its entries, in bytes.
+/// The bytes of a line beside its elements.
 const LINE_BYTES: usize = 64;
 
-/// What somebody would grant without holding it. Displays as the API's message.
+/// The permissions that a user would grant without holding them. Displays as the message of the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotHeld {
-    /// Who.
+pub struct MissingPermissions {
+    /// The name of the user.
     pub user: String,
-    /// Their groups.
+    /// The groups of the user.
     pub groups: Vec<String>,
-    /// What, in parts of one verb, group, resource and name each.
-    pub uncovered: Vec<PolicyRule>,
-    /// How many more of such parts there are.
+    /// The missing permissions, each with one verb, API group, resource and name.
+    pub rules: Vec<PolicyRule>,
+    /// The number of missing permissions that are not in `rules`.
     pub n_more: u64,
-    /// Roles of theirs that could not be found, and might have helped.
-    pub errors: Vec<LookupError>,
+    /// The roles of the user that do not exist, whose rules are not counted as held.
+    pub errors: Vec<RoleLookupError>,
 }
 
-impl NotHeld {
-    pub(crate) fn new(user: &User, coverage: &Coverage<'_>, errors: Vec<LookupError>) -> Self {
-        let mut lines = Lines::default();
-        let missing = coverage.missing().filter(|permission| lines.takes(permission));
-        let uncovered: Vec<PolicyRule> = missing.map(|permission| permission.rule()).collect();
-        let n_more = coverage.n_missing() - uncovered.len() as u64;
+impl MissingPermissions {
+    pub(crate) fn new(user: &User, coverage: &Coverage<'_>, errors: Vec<RoleLookupError>) -> Self {
+        let mut lines = MessageLines::default();
+        let missing = coverage.missing().filter(|permission| lines.add(permission));
+        let rules: Vec<PolicyRule> = missing.map(|permission| permission.rule()).collect();
+        let n_more = coverage.n_missing() - rules.len() as u64;
         let (user, groups) = (user.name.clone(), user.groups.clone());
-        Self { user, groups, uncovered, n_more, errors }
+        Self { user, groups, rules, n_more, errors }
     }
 }
 
 /// The lines of a message so far.
 #[derive(Default)]
-struct Lines<'w> {
-    /// What they are for. The verbs of a resource are in one line, those of a path are not.
-    known: HashSet<(PermissionTarget<'w>, Option<&'w str>)>,
+struct MessageLines<'w> {
+    /// The target of each line. A line has all verbs of a resource, but one verb of a path.
+    line_targets: HashSet<(PermissionTarget<'w>, Option<&'w str>)>,
     n_bytes: usize,
 }
 
-impl<'w> Lines<'w> {
-    /// Reports whether there is room for a permission, and takes it up if so.
-    fn takes(&mut self, permission: &Permission<'w>) -> bool {
+impl<'w> MessageLines<'w> {
+    /// Adds a permission if there is room for it; `false` if not.
+    fn add(&mut self, permission: &Permission<'w>) -> bool {
         let Permission { verb, target } = *permission;
         let (line, n_bytes) = match target {
             PermissionTarget::Resource { api_group, resource, name } => {
@@ -64,25 +64,25 @@ impl<'w> Lines<'w> {
             }
             PermissionTarget::Path(url) => ((target, Some(verb)), url.len()),
         };
-        let is_known = self.known.contains(&line);
+        let is_known = self.line_targets.contains(&line);
         let n_line_bytes = if is_known { 0 } else { n_bytes + LINE_BYTES };
         let n_bytes = self.n_bytes + n_line_bytes + verb.len() + " \"\"".len();
-        if n_bytes > LINES_BYTES_MAX || (!is_known && self.known.len() >= LINES_MAX) {
+        if n_bytes > LINES_BYTES_MAX || (!is_known && self.line_targets.len() >= LINES_MAX) {
             return false;
         }
         self.n_bytes = n_bytes;
-        self.known.insert(line);
+        self.line_targets.insert(line);
         true
     }
 }
 
-impl std::error::Error for NotHeld {}
+impl std::error::Error for MissingPermissions {}
 
-impl fmt::Display for NotHeld {
+impl fmt::Display for MissingPermissions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (user, groups) = (go_compat::quote(&self.user), quoted_list(&self.groups));
         let lines: BTreeSet<String> =
-            compact(&self.uncovered).iter().map(PolicyRule::to_string).collect();
+            merge_verbs(&self.rules).iter().map(PolicyRule::to_string).collect();
         let mut lines: Vec<String> = lines.into_iter().collect();
         if self.n_more > 0 {
             lines.push(format!("and {} more", self.n_more));
@@ -94,15 +94,16 @@ impl fmt::Display for NotHeld {
             lines.join("\n"),
         )?;
         if !self.errors.is_empty() {
-            let messages: Vec<String> = self.errors.iter().map(LookupError::to_string).collect();
+            let messages: Vec<String> =
+                self.errors.iter().map(RoleLookupError::to_string).collect();
             write!(f, "; resolution errors: [{}]", field_errors::aggregate(&messages))?;
         }
         Ok(())
     }
 }
 
-/// Merges parts that differ only in their verbs.
-fn compact(rules: &[PolicyRule]) -> Vec<PolicyRule> {
+/// Merges rules for one resource that differ only in their verbs.
+fn merge_verbs(rules: &[PolicyRule]) -> Vec<PolicyRule> {
     let is_simple = |rule: &PolicyRule| {
         let PolicyRule { api_groups, resources, resource_names, non_resource_urls, .. } = rule;
         let is_one_resource = api_groups.len() == 1 && resources.len() == 1;
@@ -124,7 +125,7 @@ fn compact(rules: &[PolicyRule]) -> Vec<PolicyRule> {
     compacted
 }
 
-/// In Kubernetes' compact form; empty parts are left out.
+/// Displays in Kubernetes' compact form; empty lists are left out.
 impl fmt::Display for PolicyRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts: Vec<String> = [
