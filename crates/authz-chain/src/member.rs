@@ -17,13 +17,13 @@ use crate::name::AuthorizerName;
 #[derive(Clone)]
 pub enum Member {
     /// Allows or abstains by a list of policies.
-    Abac(Arc<authz_abac::Policies>),
+    Abac(Arc<authz_abac::Snapshot>),
     /// Allows everything.
     AlwaysAllow,
     /// Abstains always, with a reason.
     AlwaysDeny,
     /// Allows nodes what the pods bound to them need.
-    Node(Arc<authz_node::Policy>),
+    Node(Arc<authz_node::Snapshot>),
     /// Allows by roles and bindings.
     Rbac(Arc<authz_rbac::Snapshot>),
     /// Asks a remote service.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use authz_abac::Policies;
+use authz_abac::Snapshot;
 use authz_chain::{AuthorizerSlot, AuthorizerType, Configuration};
 use authz_webhook::Webhook;
 use document::Warning;
@@ -61,7 +61,7 @@ pub struct Hook {
 /// The policies of type ABAC, and the file that they are from.
 #[derive(Clone)]
 pub(crate) struct Abac {
-    pub(crate) policies: Arc<Policies>,
+    pub(crate) policies: Arc<Snapshot>,
     pub(crate) files: Files,
 }
 

@@ -35,7 +35,7 @@ pub struct ClusterSnapshot {
     /// Roles and bindings.
     pub rbac: Arc<authz_rbac::Snapshot>,
     /// What nodes may reach.
-    pub node: Arc<authz_node::Policy>,
+    pub node: Arc<authz_node::Snapshot>,
     /// The authorizers over these two, in order.
     pub chain: Arc<Chain>,
     /// The namespaces there are.
@@ -110,7 +110,7 @@ struct Altered<'b> {
 #[derive(Default)]
 struct Touched {
     rbac: Option<authz_rbac::Snapshot>,
-    node: Option<authz_node::Policy>,
+    node: Option<authz_node::Snapshot>,
     namespaces: Option<HashMap<String, Namespace>>,
     definitions: Option<BTreeMap<String, StoredDefinition>>,
     hooks: Vec<Changed>,
@@ -136,7 +136,7 @@ impl ClusterSnapshot {
     /// Two authorizers have one name.
     pub fn empty(
         slots: Arc<[AuthorizerSlot]>,
-        node: authz_node::Policy,
+        node: authz_node::Snapshot,
         hooks: Hooks,
     ) -> Result<Self, ConfigurationError> {
         let cluster = Self {

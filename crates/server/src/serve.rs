@@ -61,7 +61,7 @@ pub struct ServerOptions {
     /// How dynamic admission behaves.
     pub admission: AdmissionOptions,
     /// What nodes may do before any object is known.
-    pub node: authz_node::Policy,
+    pub node: authz_node::Snapshot,
     /// Whom it believes.
     pub authentication: authn::Options,
     /// What signs the tokens of service accounts.
