@@ -40,7 +40,7 @@ impl AuthorizerSlot {
     pub fn member(
         &self,
         rbac: &Arc<authz_rbac::Snapshot>,
-        node: &Arc<authz_node::Policy>,
+        node: &Arc<authz_node::Snapshot>,
     ) -> Member {
         match &self.authorizer {
             ActiveAuthorizer::Fixed(member) => member.clone(),

@@ -96,10 +96,10 @@ pub(crate) fn run(
 }
 
 /// What nodes may do from the beginning.
-fn node() -> anyhow::Result<authz_node::Policy> {
+fn node() -> anyhow::Result<authz_node::Snapshot> {
     let defaults = manifests::rbac::bootstrap_policy()?;
     let rules = Arc::new(node_rules(&defaults));
-    Ok(authz_node::Policy { rules, ..authz_node::Policy::default() })
+    Ok(authz_node::Snapshot { node_rules: rules, ..authz_node::Snapshot::default() })
 }
 
 async fn serve(

@@ -123,7 +123,7 @@ mod tests {
     /// As a request is handled: the method has to be the one of the verb.
     fn find(sent: Method, target: &str) -> Result<Found, RouteError> {
         let info = RequestInfo::new(sent.as_str(), target).unwrap();
-        let node = authz_node::Policy::default();
+        let node = authz_node::Snapshot::default();
         let cluster =
             ClusterSnapshot::empty(Arc::new([]), node, Hooks::none(Arc::default())).unwrap();
         let authorized = Authorized::for_test(Arc::default(), info, Arc::new(cluster));

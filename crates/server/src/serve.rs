@@ -60,7 +60,7 @@ pub struct ServerOptions {
     /// The options of dynamic admission.
     pub admission: AdmissionOptions,
     /// The policy of the node authorizer, with an empty graph.
-    pub node_policy: authz_node::Policy,
+    pub node_policy: authz_node::Snapshot,
     /// The options of authentication.
     pub authentication: authn::Options,
     /// Signs the tokens of service accounts.

@@ -6,7 +6,7 @@ use authz::{
     Attributes, NonResourceRule, Recorder, Resource, ResourceRule, Target, Trace, User, Value,
     Verdict,
 };
-use authz_abac::{Policies, Policy, Spec};
+use authz_abac::{Policy, Snapshot, Spec};
 use authz_reference::Abac;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -106,7 +106,7 @@ proptest! {
     /// in which the verdict and the reason agree.
     #[test]
     fn decisions_agree(file in file()) {
-        let policies = Policies::new(file.clone()).unwrap();
+        let policies = Snapshot::new(file.clone()).unwrap();
         let oracle = Abac::new(file);
         let (users, targets) = (users(), targets());
         for user in &users {
@@ -130,7 +130,7 @@ proptest! {
     /// With the recorder on the decision is the same, and the noted line is the first that matches.
     #[test]
     fn explanations_agree(file in file(), at in 0..58usize, verb in select(&["get", "create"][..])) {
-        let policies = Policies::new(file.clone()).unwrap();
+        let policies = Snapshot::new(file.clone()).unwrap();
         let oracle = Abac::new(file);
         let targets = targets();
         for user in &users() {
@@ -150,7 +150,7 @@ proptest! {
 
     #[test]
     fn rules_agree(file in file(), namespace in select(NAMESPACES)) {
-        let policies = Policies::new(file.clone()).unwrap();
+        let policies = Snapshot::new(file.clone()).unwrap();
         let oracle = Abac::new(file);
         for user in users().iter().flatten() {
             let got = policies.rules_for(user, namespace);
@@ -186,7 +186,7 @@ proptest! {
     /// need the group that the note names.
     #[test]
     fn subjects_are_those_who_are_allowed(file in file(), at in 0..58usize) {
-        let policies = Policies::new(file.clone()).unwrap();
+        let policies = Snapshot::new(file.clone()).unwrap();
         let oracle = Abac::new(file);
         let target = targets()[at];
         let asked = Attributes { user: None, verb: "get", target };

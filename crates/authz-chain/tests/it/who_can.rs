@@ -6,7 +6,7 @@ use authz::{
     Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Recorder, Resource, Subjects,
     Target, User, Verdict,
 };
-use authz_abac::{Policies, Policy, Spec};
+use authz_abac::{Policy, Spec};
 use authz_chain::{AuthorizerName, Chain, Member};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
 use proptest::prelude::*;
@@ -92,7 +92,7 @@ fn who_can(members: Vec<Member>, asked: &Attributes<'_>) -> String {
 
 fn abac(lines: &[Spec]) -> Member {
     let lines = lines.iter().zip(1..).map(|(spec, line)| Policy::v0(line, spec.clone()));
-    Member::Abac(Arc::new(Policies::new(lines.collect()).unwrap()))
+    Member::Abac(Arc::new(authz_abac::Snapshot::new(lines.collect()).unwrap()))
 }
 
 fn spec(user: &str, group: &str, resource: &str, is_readonly: bool) -> Spec {
@@ -223,7 +223,8 @@ fn nodes_are_listed_by_what_leads_to_them() {
         resource_rules: vec![services],
         ..authz_node::NodeRules::default()
     };
-    let mut policy = authz_node::Policy { rules: Arc::new(rules), ..authz_node::Policy::default() };
+    let mut policy =
+        authz_node::Snapshot { node_rules: Arc::new(rules), ..authz_node::Snapshot::default() };
     policy.graph.add(&authz_node::Object::Pod(Box::new(authz_node::Pod {
         namespace: "ns0".into(),
         name: "pod0".into(),

@@ -4,9 +4,8 @@ use authz::{Event, ResourceRule, Selector, Target, Trace, Value, Verdict, parse_
 
 use super::*;
 use crate::graph::Graph;
-use crate::object::{Assignment, Object, PersistentVolume, Pod, SecretReference, VolumeClaim};
-use crate::policy::Gates;
-use crate::rules::NodeRules;
+use crate::object::{NodeAssignment, Object, PersistentVolume, Pod, SecretReference, VolumeClaim};
+use crate::policy::{FeatureGates, NodeRules};
 
 const ALLOW: Result<(), &str> = Ok(());
 const UNRELATED: Result<(), &str> =
@@ -16,8 +15,8 @@ fn texts(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
-fn assignment(namespace: &str, name: String, node: &str) -> Assignment {
-    Assignment { namespace: namespace.to_owned(), name, node_name: node.to_owned() }
+fn assignment(namespace: &str, name: String, node: &str) -> NodeAssignment {
+    NodeAssignment { namespace: namespace.to_owned(), name, node_name: node.to_owned() }
 }
 
 fn pod(n: usize) -> Pod {
@@ -43,9 +42,9 @@ fn volume(n: usize) -> PersistentVolume {
 }
 
 /// Two nodes, each with one of everything, and a secret that both share.
-fn cluster() -> Policy {
-    let mut policy = Policy {
-        rules: NodeRules {
+fn cluster() -> Snapshot {
+    let mut policy = Snapshot {
+        node_rules: NodeRules {
             resource_rules: vec![ResourceRule {
                 verbs: texts(&["get", "list", "watch"]),
                 api_groups: texts(&[""]),
@@ -55,7 +54,7 @@ fn cluster() -> Policy {
             ..NodeRules::default()
         }
         .into(),
-        ..Policy::default()
+        ..Snapshot::default()
     };
     for n in 0..2 {
         let node = format!("node{n}");
@@ -74,7 +73,7 @@ fn cluster() -> Policy {
 
 /// Asks as a node: `VERB RESOURCE[.GROUP][/SUBRESOURCE] [NAMESPACE/NAME] [FIELD=VALUE]`, with `-`
 /// for parts that are left out.
-fn ask(policy: &Policy, node: &str, request: &str) -> Decision {
+fn ask(policy: &Snapshot, node: &str, request: &str) -> Decision {
     let user = User {
         name: format!("system:node:{node}"),
         groups: texts(&["system:nodes"]),
@@ -100,7 +99,7 @@ fn ask(policy: &Policy, node: &str, request: &str) -> Decision {
     policy.authorize(&attributes, Recorder::off())
 }
 
-fn check(policy: &Policy, request: &str, want: Result<(), &str>) {
+fn check(policy: &Snapshot, request: &str, want: Result<(), &str>) {
     let decision = ask(policy, "node0", request);
     let reason = decision.reason.to_string();
     let got = match decision.verdict {
@@ -172,9 +171,9 @@ fn service_accounts_are_read_and_their_tokens_made() {
     ] {
         check(&policy, request, want);
     }
-    policy.gates.pod_certificate_request = false;
+    policy.feature_gates.pod_certificate_request = false;
     check(&policy, "get serviceaccounts ns0/sa0", ALLOW);
-    policy.gates.service_account_token_for_credential_providers = false;
+    policy.feature_gates.service_account_token_for_credential_providers = false;
     let refused = Err("not allowed to get service accounts");
     check(&policy, "get serviceaccounts ns0/sa0", refused);
     check(&policy, "create serviceaccounts/token ns0/sa0", ALLOW);
@@ -211,7 +210,7 @@ fn leases_and_csi_nodes_bear_the_name_of_the_node() {
         let reason = "CSINode status access requires CSIVolumeHealth feature";
         check(&policy, &format!("{verb} {csi}/status node0"), Err(reason));
     }
-    policy.gates.csi_volume_health = true;
+    policy.feature_gates.csi_volume_health = true;
     for (verb, want) in [
         ("get", ALLOW),
         ("update", ALLOW),
@@ -275,7 +274,7 @@ fn slices_and_certificate_requests_are_named_or_selected() {
     for (request, want) in &cases {
         check(&policy, request, *want);
     }
-    policy.gates.pod_certificate_request = false;
+    policy.feature_gates.pod_certificate_request = false;
     for (request, _) in &cases {
         check(&policy, request, Err(""));
     }
@@ -389,7 +388,7 @@ fn an_update_leaves_nothing_of_what_the_object_no_longer_says() {
         let mut new = old.clone();
         change(&mut new);
         let mut policy = cluster();
-        let n_vertices = policy.graph.n_vertices();
+        let n_relations = policy.graph.n_relations();
         let (old, new) = (Object::Pod(Box::new(old.clone())), Object::Pod(Box::new(new)));
         policy.graph.update(&old, &new);
         check(&policy, "get secrets ns0/late", late);
@@ -398,10 +397,10 @@ fn an_update_leaves_nothing_of_what_the_object_no_longer_says() {
         check(&policy, "get secrets ns0/late", UNRELATED);
         check(&policy, "get secrets ns0/s0", UNRELATED);
         policy.graph.add(&old);
-        assert_eq!(policy.graph.n_vertices(), n_vertices);
+        assert_eq!(policy.graph.n_relations(), n_relations);
     }
     for object in [
-        Object::VolumeAttachment as fn(Assignment) -> Object,
+        Object::VolumeAttachment as fn(NodeAssignment) -> Object,
         Object::ResourceSlice,
         Object::PodCertificateRequest,
     ] {
@@ -409,18 +408,22 @@ fn an_update_leaves_nothing_of_what_the_object_no_longer_says() {
         let bound = object(assignment("", "x".to_owned(), "node7"));
         graph.add(&bound);
         graph.update(&bound, &object(assignment("", "x".to_owned(), "")));
-        assert_eq!(graph.n_vertices(), 0);
+        assert_eq!(graph.n_relations(), 0);
     }
 }
 
 #[test]
 fn mirror_pods_and_unbound_volumes_relate_nothing() {
-    let mut policy = Policy::default();
+    let mut policy = Snapshot::default();
     policy.graph.add(&Object::Pod(Box::new(Pod { is_mirror: true, ..pod(0) })));
     check(&policy, "get pods ns0/p0", ALLOW);
     check(&policy, "get secrets ns0/s0", UNRELATED);
     policy.graph.add(&Object::PersistentVolume(PersistentVolume { claim: None, ..volume(0) }));
-    assert_eq!(policy.graph.n_vertices(), 2);
+    let Pod { namespace, name, node_name, .. } = pod(0);
+    let without_references = Pod { namespace, name, node_name, ..Pod::default() };
+    let mut graph = Graph::default();
+    graph.add(&Object::Pod(Box::new(without_references)));
+    assert_eq!(policy.graph.n_relations(), graph.n_relations());
 }
 
 #[test]
@@ -439,15 +442,15 @@ fn what_is_deleted_leaves_nothing_behind() {
     ] {
         let mut graph = Graph::default();
         graph.add(&object);
-        let n_vertices = graph.n_vertices();
+        let n_relations = graph.n_relations();
         graph.delete(&other_kind);
-        assert_eq!(graph.n_vertices(), n_vertices);
+        assert_eq!(graph.n_relations(), n_relations);
         graph.delete(&object);
-        assert_eq!(graph.n_vertices(), 0);
+        assert_eq!(graph.n_relations(), 0);
     }
     let mut graph = Graph::default();
     graph.add(&Object::Pod(Box::new(Pod { node_name: String::new(), ..pod(0) })));
-    assert_eq!(graph.n_vertices(), 0);
+    assert_eq!(graph.n_relations(), 0);
 }
 
 #[test]
@@ -489,7 +492,7 @@ fn explanations_show_the_way_or_what_is_missing() {
 
 #[test]
 fn gates_are_as_in_kubernetes() {
-    let gates = Gates::default();
+    let gates = FeatureGates::default();
     assert!(gates.pod_certificate_request);
     assert!(gates.service_account_token_for_credential_providers);
     assert!(!gates.csi_volume_health);

@@ -1,7 +1,9 @@
 //! Random histories of a small cluster, and every question about it.
 
 use authz::{Attributes, Recorder, Resource, Target, Trace, User, Verdict};
-use authz_node::{Assignment, Object, PersistentVolume, Pod, Policy, SecretReference, VolumeClaim};
+use authz_node::{
+    NodeAssignment, Object, PersistentVolume, Pod, SecretReference, Snapshot, VolumeClaim,
+};
 use authz_reference::Node;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -85,9 +87,17 @@ fn volume() -> impl Strategy<Value = Object> {
 fn assignment() -> impl Strategy<Value = Object> {
     (0..3_u8, namespace(), one_of(&NAMES), node()).prop_map(|(kind, namespace, name, node_name)| {
         match kind {
-            0 => Object::VolumeAttachment(Assignment { name, node_name, ..Assignment::default() }),
-            1 => Object::ResourceSlice(Assignment { name, node_name, ..Assignment::default() }),
-            _ => Object::PodCertificateRequest(Assignment { namespace, name, node_name }),
+            0 => Object::VolumeAttachment(NodeAssignment {
+                name,
+                node_name,
+                ..NodeAssignment::default()
+            }),
+            1 => Object::ResourceSlice(NodeAssignment {
+                name,
+                node_name,
+                ..NodeAssignment::default()
+            }),
+            _ => Object::PodCertificateRequest(NodeAssignment { namespace, name, node_name }),
         }
     })
 }
@@ -116,7 +126,7 @@ fn same_name(a: &Object, b: &Object) -> bool {
 
 /// Asks every question that is decided by relation, and compares answer, reason, explanation and
 /// enumeration.
-fn check(policy: &Policy, cluster: &Node) -> Result<(), TestCaseError> {
+fn check(policy: &Snapshot, cluster: &Node) -> Result<(), TestCaseError> {
     let users = NODES.map(|node| User {
         name: format!("system:node:{node}"),
         groups: vec!["system:nodes".to_owned()],
@@ -157,7 +167,7 @@ proptest! {
 
     #[test]
     fn the_graph_agrees_with_looking_at_every_object(changes in vec(change(), 1..40)) {
-        let (mut policy, mut cluster) = (Policy::default(), Node::default());
+        let (mut policy, mut cluster) = (Snapshot::default(), Node::default());
         let mut seen: Vec<Object> = Vec::new();
         let mut snapshot = (policy.clone(), cluster.clone());
         for change in &changes {
@@ -189,11 +199,11 @@ proptest! {
 
         // History leaves no trace: a graph built anew from what is left, in another order, answers the
         // same and has the same vertices, and an empty cluster none.
-        let mut anew = Policy::default();
+        let mut anew = Snapshot::default();
         seen.iter().rev().for_each(|object| anew.graph.add(object));
         check(&anew, &cluster)?;
-        prop_assert_eq!(policy.graph.n_vertices(), anew.graph.n_vertices());
+        prop_assert_eq!(policy.graph.n_relations(), anew.graph.n_relations());
         cluster.objects().iter().for_each(|object| policy.graph.delete(object));
-        prop_assert_eq!(policy.graph.n_vertices(), 0);
+        prop_assert_eq!(policy.graph.n_relations(), 0);
     }
 }

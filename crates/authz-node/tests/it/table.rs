@@ -6,7 +6,7 @@ use authz::{
     Attributes, FieldOperator, FieldRequirement, NonResourceRule, Recorder, Resource, ResourceRule,
     Selector, Target, User,
 };
-use authz_node::{Assignment, Gates, NodeRules, Object, Pod, Policy};
+use authz_node::{FeatureGates, NodeAssignment, NodeRules, Object, Pod, Snapshot};
 use authz_reference::Node;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -51,8 +51,8 @@ fn text(from: &'static [&'static str]) -> impl Strategy<Value = &'static str> {
     select(from)
 }
 
-fn gates() -> impl Strategy<Value = Gates> {
-    any::<[bool; 3]>().prop_map(|[accounts, certificates, health]| Gates {
+fn gates() -> impl Strategy<Value = FeatureGates> {
+    any::<[bool; 3]>().prop_map(|[accounts, certificates, health]| FeatureGates {
         service_account_token_for_credential_providers: accounts,
         pod_certificate_request: certificates,
         csi_volume_health: health,
@@ -79,7 +79,7 @@ fn owned(texts: &[&str]) -> Vec<String> {
 /// What is on the nodes: on `n` a pod that uses every kind of object, called `a`, and one object of
 /// each kind that names its node.
 fn objects() -> Vec<Object> {
-    let assignment = |namespace: &str| Assignment {
+    let assignment = |namespace: &str| NodeAssignment {
         namespace: namespace.to_owned(),
         name: "a".to_owned(),
         node_name: "n".to_owned(),
@@ -140,7 +140,7 @@ proptest! {
         (user, is_in_group) in (text(USERS), prop::bool::weighted(0.9)),
         path in prop::option::weighted(0.05, text(PATHS)),
     ) {
-        let mut policy = Policy { gates, rules: Arc::new(rules()), ..Policy::default() };
+        let mut policy = Snapshot { feature_gates: gates, node_rules: Arc::new(rules()), ..Snapshot::default() };
         objects().iter().for_each(|object| policy.graph.add(object));
         let oracle = Node::new(objects(), rules(), gates);
         let groups = owned(if is_in_group { &["x", "system:nodes"] } else { &["x"] });

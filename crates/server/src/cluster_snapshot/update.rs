@@ -29,7 +29,7 @@ pub(super) struct KeyChange<'b> {
 #[derive(Default)]
 struct ModifiedParts {
     rbac: Option<authz_rbac::Snapshot>,
-    node: Option<authz_node::Policy>,
+    node: Option<authz_node::Snapshot>,
     namespaces: Option<HashMap<String, Namespace>>,
     definitions: Option<BTreeMap<String, StoredDefinition>>,
     hooks: Vec<ConfigurationChange>,
@@ -195,7 +195,7 @@ impl ClusterSnapshot {
 /// Replaces an object in the graph of the node authorizer. The edges of a version that can not be decoded
 /// are removed.
 fn apply_node_object(
-    policy: &mut authz_node::Policy,
+    policy: &mut authz_node::Snapshot,
     old_value: Option<&Bytes>,
     new_value: Option<&Bytes>,
 ) -> Result<(), DecodeError> {

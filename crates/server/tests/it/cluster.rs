@@ -192,7 +192,7 @@ pub(crate) fn options(pki: &Pki, address: SocketAddr) -> ServerOptions {
             sync: SyncOptions { is_only_server: true, ..SyncOptions::default() },
             ..AdmissionOptions::default()
         },
-        node_policy: authz_node::Policy::default(),
+        node_policy: authz_node::Snapshot::default(),
         authentication: authn::Options {
             client_authorities: authorities.map(|own| own.expect("PEM")).collect(),
             token_file: Some(TokenFile::parse("tokens", TOKENS).expect("tokens")),

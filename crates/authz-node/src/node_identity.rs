@@ -1,27 +1,27 @@
-//! Who is a node.
+//! Which users are nodes.
 
 use authz::User;
 
-/// What the names of nodes' users begin with; the name of the node follows.
+/// The prefix of the user name of a node. The name of the node follows it.
 pub const NODE_USER_PREFIX: &str = "system:node:";
-/// The group that every node is in.
+/// The group of all nodes.
 pub const NODES_GROUP: &str = "system:nodes";
 
-/// Whether a user is a node, and which.
+/// Whether a user is a node, and which one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeIdentity<'a> {
     /// The user is the kubelet of this node.
     Node(&'a str),
-    /// The user looks like a node but has no node's name.
+    /// The user is in the group of nodes and has the prefix, but no name follows it.
     Unnamed,
     /// The user is not a node.
     NotANode,
 }
 
 impl<'a> NodeIdentity<'a> {
-    /// The identity of a user. Name and group are both needed: the prefix alone could be chosen by
-    /// whoever names users, and the group alone does not say which node it is.
-    pub fn of(user: Option<&'a User>) -> Self {
+    /// Determines whether a user is a node. This takes the prefix and the group: a user may be given a name
+    /// with the prefix, and the group does not tell which node it is.
+    pub fn of_user(user: Option<&'a User>) -> Self {
         let Some(user) = user else { return Self::NotANode };
         match user.name.strip_prefix(NODE_USER_PREFIX) {
             Some(name) if user.is_in_group(NODES_GROUP) => {
@@ -54,8 +54,8 @@ mod tests {
         ] {
             let groups = groups.iter().map(|group| (*group).to_owned()).collect();
             let user = User { name: name.to_owned(), groups, ..User::default() };
-            assert_eq!(NodeIdentity::of(Some(&user)), want, "{name}");
+            assert_eq!(NodeIdentity::of_user(Some(&user)), want, "{name}");
         }
-        assert_eq!(NodeIdentity::of(None), NodeIdentity::NotANode);
+        assert_eq!(NodeIdentity::of_user(None), NodeIdentity::NotANode);
     }
 }

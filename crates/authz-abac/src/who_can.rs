@@ -1,22 +1,22 @@
-//! Who may do something.
+//! Listing the subjects that are granted a request.
 
 use authz::{Attributes, Subjects};
 
-use crate::decide::Policies;
 use crate::policy::Subject;
+use crate::snapshot::Snapshot;
 
-impl Policies {
-    /// The users and groups that some policy grants the request; the user of the attributes is
+impl Snapshot {
+    /// Lists the users and groups that some policy grants the request. The user of the attributes is
     /// ignored.
     ///
-    /// A user who is granted it only as a member of a group is listed as a user, with a note. All
-    /// policies are looked at, since any subject may be in the answer.
+    /// A user who is granted the request only as a member of a group is listed as a user, with a note.
+    /// This reads all policies, because the list may contain any subject.
     pub fn allowed_subjects(&self, attributes: &Attributes<'_>) -> Subjects {
         let mut subjects = Subjects::default();
-        let granting = self.as_slice().iter().filter(|policy| {
+        let granting_policies = self.policies().iter().filter(|policy| {
             policy.matches_verb(attributes) && policy.matches_target(&attributes.target)
         });
-        for policy in granting {
+        for policy in granting_policies {
             match policy.subject() {
                 Subject::Nobody => {}
                 Subject::User(user) => {
