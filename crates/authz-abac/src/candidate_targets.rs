@@ -10,7 +10,7 @@ use std::hash::BuildHasher;
 use authz::{Resource, Target};
 use foldhash::fast::RandomState;
 
-use crate::policy::{ANY, Spec, path_prefix};
+use crate::policy::{Spec, WILDCARD, path_prefix};
 
 /// The number of targets that are looked up together: as many as cover a resource request.
 pub(crate) const TARGETS_BATCH: usize = 8;
@@ -47,7 +47,7 @@ impl CandidateTargets {
     /// because an empty part covers an empty part of a request.
     pub(crate) fn add(&mut self, spec: &Spec) -> [TargetHash; 2] {
         let Spec { namespace, resource, api_group, non_resource_path, .. } = spec;
-        let bit = |part: &str, bit: u8| if part == ANY { bit } else { 0 };
+        let bit = |part: &str, bit: u8| if part == WILDCARD { bit } else { 0 };
         let combination = bit(namespace, ANY_NAMESPACE)
             | bit(resource, ANY_RESOURCE)
             | bit(api_group, ANY_API_GROUP);
@@ -97,7 +97,7 @@ impl CandidateTargets {
     fn resource_candidates(&self, request: &Resource<'_>) -> impl Iterator<Item = TargetHash> {
         let exists = |combination: &u8| self.wildcard_combinations & (1 << combination) != 0;
         (0..8).filter(exists).map(|combination| {
-            let part = |bit: u8, value| if combination & bit == 0 { value } else { ANY };
+            let part = |bit: u8, value| if combination & bit == 0 { value } else { WILDCARD };
             self.hash(&PolicyTarget::Resource {
                 namespace: part(ANY_NAMESPACE, request.namespace),
                 resource: part(ANY_RESOURCE, request.resource),

@@ -87,8 +87,8 @@ impl Index {
             is_same
         });
         policies_by_subject.sort_unstable();
-        index.set_ranges(&targets, |entry, range| entry.targets = range);
-        index.set_ranges(&policies_by_subject, |entry, range| entry.policies = range);
+        index.set_subject_ranges(&targets, |entry, range| entry.targets = range);
+        index.set_subject_ranges(&policies_by_subject, |entry, range| entry.policies = range);
         index.targets = targets.into_iter().map(|(_, entry)| entry).collect();
         index.policies = policies_by_subject.into_iter().map(|(_, idx)| idx).collect();
         index
@@ -111,7 +111,7 @@ impl Index {
     }
 
     /// Tells each subject the range of its values in a list that is sorted by subject.
-    fn set_ranges<T>(
+    fn set_subject_ranges<T>(
         &mut self,
         values: &[(SubjectHash, T)],
         set_range: impl Fn(&mut SubjectEntry, Range<u32>),
@@ -143,7 +143,7 @@ impl Index {
         let mut first_idx = NO_POLICY;
         self.candidate_targets.for_each_batch(&attributes.target, |targets| {
             self.for_each_subject(user, |entry| {
-                let first = self.first_policies(entry, targets);
+                let first = self.first_policies_of_subject(entry, targets);
                 first_idx = first_idx.min(if is_read_only { first.read } else { first.write });
             });
         });
@@ -154,7 +154,7 @@ impl Index {
     pub(crate) fn policies_of_user(&self, user: &User) -> Vec<PolicyIdx> {
         let mut policies = Vec::new();
         self.for_each_subject(user, |entry| {
-            policies.extend_from_slice(slice_of(&self.policies, &entry.policies));
+            policies.extend_from_slice(slice_range(&self.policies, &entry.policies));
         });
         policies.sort_unstable();
         // Authentication may name one group twice.
@@ -182,8 +182,12 @@ impl Index {
 
     /// The first policies of a subject for any of some targets.
     #[inline]
-    fn first_policies(&self, subject: &SubjectEntry, targets: &[TargetHash]) -> FirstPolicies {
-        let entries = slice_of(&self.targets, &subject.targets);
+    fn first_policies_of_subject(
+        &self,
+        subject: &SubjectEntry,
+        targets: &[TargetHash],
+    ) -> FirstPolicies {
+        let entries = slice_range(&self.targets, &subject.targets);
         let mut first = FirstPolicies { read: NO_POLICY, write: NO_POLICY };
         if entries.len() <= SCANNED_TARGETS_MAX {
             for entry in entries.iter().filter(|entry| targets.contains(&entry.target)) {
@@ -220,7 +224,7 @@ impl FirstPolicies {
     }
 }
 
-fn slice_of<'s, T>(values: &'s [T], range: &Range<u32>) -> &'s [T] {
+fn slice_range<'s, T>(values: &'s [T], range: &Range<u32>) -> &'s [T] {
     values.get(range.start as usize..range.end as usize).unwrap_or_default()
 }
 

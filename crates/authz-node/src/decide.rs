@@ -4,12 +4,12 @@ use authz::{Attributes, Decision, Event, Reason, Recorder, Resource, User};
 
 use crate::explain::{explain_no_path, explain_not_a_node, explain_path};
 use crate::node_identity::NodeIdentity;
-use crate::object_name::{Kind, ObjectName};
+use crate::object_name::{ObjectKind, ObjectName};
 use crate::requirement::{Requirement, requirement_of, selected_nodes};
 use crate::snapshot::Snapshot;
 
 /// The text before and after the name of a node that is not related to an object.
-const NOT_RELATED: [&str; 2] = ["no relationship found between node '", "' and this object"];
+const NOT_RELATED_TEXT: [&str; 2] = ["no relationship found between node '", "' and this object"];
 
 impl Snapshot {
     /// Decides a request. Never denies: a request that is not allowed is left to the next authorizer.
@@ -33,7 +33,7 @@ impl Snapshot {
         match requirement_of(attributes, self.feature_gates) {
             Requirement::AlwaysMet => Decision::allow(""),
             Requirement::NeverMet(reason) => Decision::no_opinion(reason),
-            Requirement::NodeRule if self.node_rules.allow(attributes, &mut recorder) => {
+            Requirement::NodeRule if self.node_rules.allows(attributes, &mut recorder) => {
                 Decision::allow("")
             }
             Requirement::NodeRule => Decision::no_opinion(""),
@@ -41,7 +41,7 @@ impl Snapshot {
                 Decision::allow("")
             }
             Requirement::SameName(reason) => Decision::no_opinion(reason),
-            Requirement::OwnNode => Decision::no_opinion(not_own_node(node, resource.name)),
+            Requirement::OwnNode => Decision::no_opinion(not_own_node_reason(node, resource.name)),
             Requirement::Related(kind) => self.decide_related(kind, resource, node, recorder),
             Requirement::Selector(_) | Requirement::SelectorOrRelated(..)
                 if selected_nodes(resource).any(|selected_node| selected_node == node) =>
@@ -61,7 +61,7 @@ impl Snapshot {
     /// Allows the request if the object is related to the node.
     fn decide_related(
         &self,
-        kind: Kind,
+        kind: ObjectKind,
         resource: &Resource<'_>,
         node: &str,
         mut recorder: Recorder<'_>,
@@ -75,7 +75,7 @@ impl Snapshot {
             return Decision::allow("");
         }
         explain_no_path(&self.graph, object, node, &mut recorder);
-        Decision::no_opinion(Reason::named(&NOT_RELATED, node))
+        Decision::no_opinion(Reason::named(&NOT_RELATED_TEXT, node))
     }
 }
 
@@ -89,7 +89,7 @@ fn no_opinion_on_user(identity: NodeIdentity<'_>, user: Option<&User>) -> Decisi
     }
 }
 
-fn not_own_node(node: &str, requested_node: &str) -> String {
+fn not_own_node_reason(node: &str, requested_node: &str) -> String {
     if requested_node.is_empty() {
         format!("node '{node}' cannot read all nodes, only its own Node object")
     } else {
