@@ -132,7 +132,7 @@ impl Call {
         let webhook = &self.webhook;
         let HookTarget { connection, calls } =
             target.ok_or_else(|| Trouble::unavailable(webhook, "there is no client for it"))?;
-        let _permit = calls.acquire(authz::limit_name(&self.user)).map_err(|busy| {
+        let _permit = calls.acquire(authz::user_limit_key(&self.user)).map_err(|busy| {
             let why = format!("failed calling webhook {}: {busy}", go_compat::quote(webhook));
             Trouble::Local(Status::too_many_requests(&why, RETRY_AFTER_SECONDS).into())
         })?;

@@ -12,7 +12,7 @@ use crate::pool::{Key, Pool};
 use crate::way::Way;
 
 /// The longest answer of a hook in bytes, unless told. An answer to a long question may be longer, see
-/// [`https_client::ANSWER_FACTOR`].
+/// [`https_client::RESPONSE_SIZE_FACTOR`].
 pub const RESPONSE_BYTES_MAX: usize = 4 << 20;
 
 /// How many times longer than a review an answer can become that repeats its object in a patch. Go escapes
@@ -43,7 +43,7 @@ pub struct HookEnvironment {
     /// The most calls of each hook that are in flight.
     pub calls_in_flight_max: usize,
     /// Is told about certificates.
-    pub observe: Arc<dyn https_client::Observe>,
+    pub observe: Arc<dyn https_client::CertificateObserver>,
 }
 
 impl Default for HookEnvironment {
@@ -53,7 +53,7 @@ impl Default for HookEnvironment {
             access: AccessTable::default(),
             limits: Limits { body_bytes_max: RESPONSE_BYTES_MAX, ..Limits::default() },
             calls_in_flight_max: CALLS_IN_FLIGHT_MAX,
-            observe: Arc::new(https_client::Unobserved),
+            observe: Arc::new(https_client::NoCertificateObserver),
         }
     }
 }

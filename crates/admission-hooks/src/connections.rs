@@ -58,11 +58,11 @@ impl Connections {
             (Phase::Validating, snapshot.validating(), &mut validating),
         ] {
             for hook in list.hooks() {
-                let connection = known.entry(&hook.client).or_insert_with(|| {
+                let connection = known.entry(&hook.client_config).or_insert_with(|| {
                     let (surroundings, pool) = (Arc::clone(surroundings), Arc::clone(pool));
-                    Arc::new(Connection::new(hook.client.clone(), surroundings, pool))
+                    Arc::new(Connection::new(hook.client_config.clone(), surroundings, pool))
                 });
-                let (configuration, webhook) = (hook.configuration.clone(), hook.name.clone());
+                let (configuration, webhook) = (hook.configuration_name.clone(), hook.name.clone());
                 let id = HookId { phase, configuration, webhook };
                 let kept = previous.limits.get(&id).cloned();
                 let calls = limits.entry(id).or_insert_with(|| {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use https_client::{Credentials, HostPort, Identity, ServiceName};
+use https_client::{ClientCertificate, Credentials, HostPort, ServiceName};
 
 /// What we show to a service.
 #[derive(Debug, Clone, PartialEq)]
@@ -10,7 +10,7 @@ pub struct Access {
     /// What requests carry.
     pub credentials: Credentials,
     /// The client certificate.
-    pub identity: Option<Identity>,
+    pub identity: Option<ClientCertificate>,
 }
 
 impl Access {

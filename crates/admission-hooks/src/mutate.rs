@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use admission::{Attributes, Decisions, Hook, Match};
+use admission::{Attributes, AuthorizerDecisions, Hook, HookMatch};
 use api_object::Tree;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -48,9 +48,9 @@ pub(crate) async fn run(
     time: Time,
     reinvocation: &mut Reinvocation,
     notepad: &mut Notepad,
-    decisions: &mut Decisions,
+    decisions: &mut AuthorizerDecisions,
 ) -> Result<Option<Tree>, Refusal> {
-    for found in asking.snapshot.mutating().matching(&asking.attributes) {
+    for found in asking.snapshot.mutating().match_hooks(&asking.attributes) {
         let (index, hook) = (found.position, found.hook);
         let at = Position { round: reinvocation.round(), index };
         let attributes = Attributes { object: object.as_ref(), ..asking.attributes };
@@ -81,9 +81,9 @@ pub(crate) async fn run(
         let has_changed = matches!(&outcome, Ok(Outcome::Patch { has_changed: true, .. }));
         reinvocation.called(index, hook, has_changed);
         if let Ok(Outcome::Patch { patch, .. }) = &outcome {
-            notepad.annotations.patch(at, &hook.configuration, &hook.name, patch);
+            notepad.annotations.patch(at, &hook.configuration_name, &hook.name, patch);
         }
-        notepad.annotations.mutation(at, &hook.configuration, &hook.name, has_changed);
+        notepad.annotations.mutation(at, &hook.configuration_name, &hook.name, has_changed);
         let (verdict, patched) = conclude(hook, outcome);
         if let Verdict::FailOpen { cause, .. } = &verdict {
             notepad.fail_open(asking.observe, PHASE, at, hook, *cause);
@@ -100,7 +100,7 @@ pub(crate) async fn run(
 /// Calls a hook and applies what it says.
 async fn ask(
     asking: &HookRequest<'_>,
-    found: &Match<'_, '_>,
+    found: &HookMatch<'_, '_>,
     attributes: &Attributes<'_>,
     presented: &Presented<'_>,
     time: Time,

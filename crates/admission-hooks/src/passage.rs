@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use admission::{Attributes, Decisions, Snapshot};
+use admission::{Attributes, AuthorizerDecisions, Snapshot};
 use api_object::Tree;
 use authz::Authorizer;
 use tokio::time::Instant;
@@ -41,8 +41,8 @@ impl HookRequest<'_> {
     #[must_use]
     pub fn needs_namespace(&self) -> bool {
         let lists = [self.snapshot.mutating(), self.snapshot.validating()];
-        let mut found = lists.into_iter().flat_map(|list| list.matching(&self.attributes));
-        found.any(|found| found.hook.needs_namespace(&self.attributes))
+        let mut found = lists.into_iter().flat_map(|list| list.match_hooks(&self.attributes));
+        found.any(|found| found.hook.needs_stored_namespace(&self.attributes))
     }
 }
 
@@ -53,7 +53,7 @@ pub struct HookSession {
     reinvocation: Reinvocation,
     notepad: Notepad,
     /// The same question is asked once, so that all hooks and rounds hear the same answer.
-    decisions: Decisions,
+    decisions: AuthorizerDecisions,
 }
 
 /// What hooks make of a request. Either way there are [`Notes`].
@@ -85,7 +85,7 @@ impl HookSession {
             time: Time { deadline, call_max: CALL_TIME_MAX },
             reinvocation: Reinvocation::default(),
             notepad: Notepad::default(),
-            decisions: Decisions::default(),
+            decisions: AuthorizerDecisions::default(),
         }
     }
 

@@ -109,7 +109,7 @@ impl Notepad {
             phase,
             round: at.round,
             index: at.index,
-            configuration: hook.configuration.clone(),
+            configuration: hook.configuration_name.clone(),
             webhook: hook.name.clone(),
             fate,
         });

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use admission::{
-    Attributes, ConditionInput, Consideration, Decisions, GroupVersionKind, GroupVersionResource,
-    Hook, Match, Skip,
+    Attributes, AuthorizerDecisions, CallDecision, ConditionInput, GroupVersionKind,
+    GroupVersionResource, Hook, HookMatch, SkipCause,
 };
 use api_object::{Status, Tree};
 use authz::{Recorder, Verdict};
@@ -40,16 +40,16 @@ pub(crate) enum Selection<'a> {
 pub(crate) async fn select<'a>(
     asking: &HookRequest<'a>,
     phase: Phase,
-    found: &Match<'_, 'a>,
+    found: &HookMatch<'_, 'a>,
     attributes: &Attributes<'a>,
     deadline: Instant,
-    decisions: &mut Decisions,
+    decisions: &mut AuthorizerDecisions,
 ) -> Result<Selection<'a>, Refusal> {
-    let Match { hook, identity, .. } = found;
-    match hook.select(attributes, identity, asking.namespace) {
-        Consideration::Go => {}
-        Consideration::Skip(skip) => return Ok(Selection::Skip(skip.into())),
-        Consideration::Refuse(status) => return Err(status.into()),
+    let HookMatch { hook, matched_resource: identity, .. } = found;
+    match hook.evaluate_selectors(attributes, identity, asking.namespace) {
+        CallDecision::Call => {}
+        CallDecision::Skip(skip) => return Ok(Selection::Skip(skip.into())),
+        CallDecision::Refuse(status) => return Err(status.into()),
     }
     // A selection without a kind is a refusal, which was just found not to be the case.
     let kind = identity.kind.unwrap_or(attributes.kind);
@@ -63,7 +63,7 @@ pub(crate) async fn select<'a>(
         object: converted(attributes.object)?,
         old_object: converted(attributes.old_object)?,
     });
-    if hook.conditions.is_empty() {
+    if hook.match_conditions.is_empty() {
         return Ok(Selection::Call(presented));
     }
     let began = Instant::now();
@@ -77,11 +77,11 @@ pub(crate) async fn select<'a>(
         consider(asking, hook, attributes, &input, deadline, decisions).await?
     };
     let outcome = match &considered {
-        Consideration::Go => ConditionOutcome::Hold,
-        Consideration::Skip(Skip::ConditionError(_)) | Consideration::Refuse(_) => {
+        CallDecision::Call => ConditionOutcome::Hold,
+        CallDecision::Skip(SkipCause::ConditionError(_)) | CallDecision::Refuse(_) => {
             ConditionOutcome::Fail
         }
-        Consideration::Skip(_) => ConditionOutcome::Exclude,
+        CallDecision::Skip(_) => ConditionOutcome::Exclude,
     };
     asking.observe.conditions(&ConditionReport {
         webhook: &hook.name,
@@ -91,25 +91,25 @@ pub(crate) async fn select<'a>(
         outcome,
     });
     match considered {
-        Consideration::Go => Ok(Selection::Call(presented)),
-        Consideration::Skip(skip) => Ok(Selection::Skip(skip.into())),
-        Consideration::Refuse(status) => Err(status.into()),
+        CallDecision::Call => Ok(Selection::Call(presented)),
+        CallDecision::Skip(skip) => Ok(Selection::Skip(skip.into())),
+        CallDecision::Refuse(status) => Err(status.into()),
     }
 }
 
 /// Evaluates the conditions of a hook, and again each time that the authorizer has answered what
-/// they ask. They can not afford more than [`admission::CHECKS_MAX`] questions, so this ends.
+/// they ask. They can not afford more than [`admission::AUTHORIZER_CHECKS_MAX`] questions, so this ends.
 async fn consider<'h>(
     asking: &HookRequest<'_>,
     hook: &'h Hook,
     attributes: &Attributes<'_>,
     input: &ConditionInput<'_>,
     deadline: Instant,
-    decisions: &mut Decisions,
-) -> Result<Consideration<'h>, Refusal> {
+    decisions: &mut AuthorizerDecisions,
+) -> Result<CallDecision<'h>, Refusal> {
     loop {
         let known = asking.authorizer.map(|_| &*decisions);
-        match hook.check_conditions(attributes, input, known) {
+        match hook.evaluate_conditions(attributes, input, known) {
             Ok(considered) => return Ok(considered),
             Err(question) => {
                 let Some(authorizer) = asking.authorizer else {
@@ -122,19 +122,19 @@ async fn consider<'h>(
                 if let Verdict::Unavailable(why) = answer.verdict {
                     return Err(Status::undecided(why).into());
                 }
-                decisions.remember(*question, &answer);
+                decisions.record(*question, &answer);
             }
         }
     }
 }
 
-impl From<Skip<'_>> for SkipReason {
-    fn from(skip: Skip<'_>) -> Self {
+impl From<SkipCause<'_>> for SkipReason {
+    fn from(skip: SkipCause<'_>) -> Self {
         match skip {
-            Skip::NamespaceSelector => Self::NamespaceSelector,
-            Skip::ObjectSelector => Self::ObjectSelector,
-            Skip::Condition { name } => Self::Condition(name.to_owned()),
-            Skip::ConditionError(cause) => Self::ConditionError(cause),
+            SkipCause::NamespaceSelector => Self::NamespaceSelector,
+            SkipCause::ObjectSelector => Self::ObjectSelector,
+            SkipCause::Condition { name } => Self::Condition(name.to_owned()),
+            SkipCause::ConditionError(cause) => Self::ConditionError(cause),
         }
     }
 }

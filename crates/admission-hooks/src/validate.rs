@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use admission::{Decisions, Hook};
+use admission::{AuthorizerDecisions, Hook};
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 
@@ -40,10 +40,10 @@ pub(crate) async fn run(
     asking: &HookRequest<'_>,
     time: Time,
     notepad: &mut Notepad,
-    decisions: &mut Decisions,
+    decisions: &mut AuthorizerDecisions,
 ) -> Result<(), Refusal> {
     let mut chosen = Vec::new();
-    for found in asking.snapshot.validating().matching(&asking.attributes) {
+    for found in asking.snapshot.validating().match_hooks(&asking.attributes) {
         let (index, hook) = (found.position, found.hook);
         let attributes = &asking.attributes;
         match select(asking, PHASE, &found, attributes, time.deadline, decisions).await? {

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use admission::{ClientConfig, Endpoint};
 use https_client::{
-    BuildError, Client, Fault, FaultKind, HostPort, Place, Resolve, ResolveError, ServiceName,
-    Target,
+    BuildError, Client, Destination, Fault, FaultKind, HostPort, Resolve, ResolveError,
+    ServiceName, Target,
 };
 
 use crate::connection::{ExchangeError, HookEnvironment, Services};
@@ -192,7 +192,7 @@ fn build(
         let message = format!("could not get REST client: {error}");
         match error {
             // The certificate is this server's own, and may be in a file that can not be opened now.
-            BuildError::Identity(_) => {
+            BuildError::ClientCertificate(_) => {
                 ExchangeError::Fault(Fault { kind: FaultKind::Local, message })
             }
             _ => ExchangeError::NoClient(message),
@@ -205,10 +205,10 @@ fn no_client(error: impl std::fmt::Display) -> ExchangeError {
 }
 
 fn with_access(target: Target, access: &AccessTable) -> Target {
-    let (host, port) = match &target.place {
-        Place::Url { host, port, .. } => (host.clone(), port.unwrap_or(HTTPS_PORT)),
-        Place::Service(service) => (service.dns_name(), service.port),
+    let (host, port) = match &target.destination {
+        Destination::Url { host, port, .. } => (host.clone(), port.unwrap_or(HTTPS_PORT)),
+        Destination::Service(service) => (service.dns_name(), service.port),
     };
     let access = access.access(&host, port);
-    Target { credentials: access.credentials, identity: access.identity, ..target }
+    Target { credentials: access.credentials, client_certificate: access.identity, ..target }
 }

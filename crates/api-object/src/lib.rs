@@ -7,6 +7,8 @@
 //! deletion, continue tokens, the Status of a failed request.
 //! Must not know: HTTP libraries, stores, clocks, randomness, which resources exist.
 
+#![deny(clippy::indexing_slicing)]
+
 mod deletion;
 mod lifecycle;
 mod name;
@@ -35,5 +37,5 @@ pub use time::{rfc3339, rfc3339_micro};
 pub use token::{ContinueToken, TokenError};
 pub use tree::{
     Tree, finalizers, is_terminating, metadata, metadata_mut, name, namespace, number, object_mut,
-    text, texts, uid,
+    owner_references, text, texts, uid,
 };

@@ -1,6 +1,6 @@
 //! Deciding: does some policy grant the request?
 
-use authz::{Attributes, Decision, Recorder};
+use authz::{Attributes, Decision, Reason, Recorder};
 
 use crate::explain;
 use crate::policy::Policy;
@@ -26,7 +26,7 @@ impl Snapshot {
     pub fn authorize(&self, attributes: &Attributes<'_>, mut recorder: Recorder<'_>) -> Decision {
         if let Some(policy) = self.first_match(attributes) {
             recorder.note(|| explain::policy_event(policy).with("matches", true));
-            return Decision::allow("");
+            return Decision::allow(Reason::AbacPolicy { line: policy.line() });
         }
         if recorder.is_on() {
             for near_miss in explain::near_misses(self, attributes) {

@@ -1,15 +1,12 @@
 //! Deciding: may the node make the request?
 
-use authz::{Attributes, Decision, Event, Reason, Recorder, Resource, User};
+use authz::{Attributes, Decision, Event, NodeRule, Reason, Recorder, Resource, User};
 
 use crate::explain::{explain_no_path, explain_not_a_node, explain_path};
 use crate::node_identity::NodeIdentity;
 use crate::object_name::{ObjectKind, ObjectName};
 use crate::requirement::{Requirement, requirement_of, selected_nodes};
 use crate::snapshot::Snapshot;
-
-/// The text before and after the name of a node that is not related to an object.
-const NOT_RELATED_TEXT: [&str; 2] = ["no relationship found between node '", "' and this object"];
 
 impl Snapshot {
     /// Decides a request. Never denies: a request that is not allowed is left to the next authorizer.
@@ -31,14 +28,14 @@ impl Snapshot {
         let no_resource = Resource::default();
         let resource = attributes.resource().unwrap_or(&no_resource);
         match requirement_of(attributes, self.feature_gates) {
-            Requirement::AlwaysMet => Decision::allow(""),
+            Requirement::AlwaysMet => Decision::allow(NodeRule::EveryNode),
             Requirement::NeverMet(reason) => Decision::no_opinion(reason),
             Requirement::NodeRule if self.node_rules.allows(attributes, &mut recorder) => {
-                Decision::allow("")
+                Decision::allow(NodeRule::SystemNodeRole)
             }
             Requirement::NodeRule => Decision::no_opinion(""),
             Requirement::SameName(_) | Requirement::OwnNode if resource.name == node => {
-                Decision::allow("")
+                Decision::allow(NodeRule::OwnObject)
             }
             Requirement::SameName(reason) => Decision::no_opinion(reason),
             Requirement::OwnNode => Decision::no_opinion(not_own_node_reason(node, resource.name)),
@@ -47,7 +44,7 @@ impl Snapshot {
                 if selected_nodes(resource).any(|selected_node| selected_node == node) =>
             {
                 recorder.note(|| Event::new("selector").with("spec.nodeName", node));
-                Decision::allow("")
+                Decision::allow(NodeRule::NodeNameSelector)
             }
             Requirement::SelectorOrRelated(_, kind) if !resource.name.is_empty() => {
                 self.decide_related(kind, resource, node, recorder)
@@ -72,10 +69,10 @@ impl Snapshot {
         let object = ObjectName { kind, namespace: resource.namespace, name: resource.name };
         if self.graph.is_related(object, node) {
             explain_path(&self.graph, object, node, &mut recorder);
-            return Decision::allow("");
+            return Decision::allow(NodeRule::RelatedObject);
         }
         explain_no_path(&self.graph, object, node, &mut recorder);
-        Decision::no_opinion(Reason::named(&NOT_RELATED_TEXT, node))
+        Decision::no_opinion(Reason::NodeNotRelated { node: node.into() })
     }
 }
 

@@ -16,7 +16,7 @@ mod stand;
 use std::sync::OnceLock;
 use std::time::Instant as Clock;
 
-use admission::{Attributes, Equivalent, Operation, Origin};
+use admission::{Attributes, EquivalentResource, InitializersOrigin, Operation};
 use admission_hooks::{HookRequest, HookSession, Kinds, Notes, Phase};
 use api_object::{Status, Tree};
 use api_resources::{Resource, equivalents};
@@ -48,7 +48,7 @@ pub(crate) struct AdmissionContext {
     /// The store makes sure of what it is admitted by when it is written.
     pub(crate) may_suppose: bool,
     /// Who chose the initializers of a new object.
-    pub(crate) origin: Origin,
+    pub(crate) origin: InitializersOrigin,
     /// The uid of the namespace in which the request began to create an object.
     pub(crate) namespace_uid: OnceLock<String>,
     /// The room that the request takes while it is worked on.
@@ -67,7 +67,7 @@ impl AdmissionContext {
             is_internal: false,
             standing: None,
             may_suppose: false,
-            origin: Origin::Configuration,
+            origin: InitializersOrigin::Configuration,
             namespace_uid: OnceLock::new(),
             permit: None,
             write_progress: WriteProgress::default(),
@@ -129,7 +129,7 @@ impl<'a, S: Store> Call<'a, S> {
         question.kinds.old = old;
         // Hooks are told the name that the request has, which none of them changes.
         let name = api_object::name(&tree).to_owned();
-        if list.matching(&question.attributes(&name)).is_empty() {
+        if list.match_hooks(&question.attributes(&name)).is_empty() {
             return Ok(tree);
         }
         if !is_deletion {
@@ -205,7 +205,7 @@ impl<'a, S: Store> Call<'a, S> {
         }
         let name = api_object::name(tree);
         let mut question = self.question(write, &standing);
-        if list.matching(&question.attributes(name)).is_empty() {
+        if list.match_hooks(&question.attributes(name)).is_empty() {
             return Ok(());
         }
         let seen = self.as_read(tree, write);
@@ -268,7 +268,7 @@ struct Question<'q> {
     standing: &'q AdmissionSnapshot,
     resource: &'q Resource,
     namespace: &'q str,
-    equivalents: Vec<Equivalent<'q>>,
+    equivalents: Vec<EquivalentResource<'q>>,
     kinds: Served<'q>,
     observe: &'q AdmissionMetrics,
     user: &'q User,
@@ -295,7 +295,7 @@ impl Question<'_> {
             attributes: Attributes { object, old_object, ..self.attributes(name) },
             snapshot: &self.standing.hooks.snapshot,
             connections: &self.standing.hooks.connections,
-            namespace: self.facts.as_ref().map(|facts| facts.labelled.as_ref()),
+            namespace: self.facts.as_ref().map(|facts| facts.name_and_labels.as_ref()),
             authorizer: Some(&self.chain),
             kinds: &self.kinds,
             observe: self.observe,

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use api_object::Status;
 use api_resources::Verb;
 use authz::{
-    Answer, Attributes, Authorizer, Decision, Recorder, RequestInfo, Resource, ResourceInfo, User,
-    Verdict,
+    Attributes, Authorizer, Decision, DecisionFuture, Recorder, RequestInfo, Resource,
+    ResourceInfo, User, Verdict,
 };
-use authz_chain::{Chain, Outcome};
+use authz_chain::{Chain, ChainDecision};
 use store::Store;
 
 use crate::cluster_snapshot::ClusterSnapshot;
@@ -51,7 +51,7 @@ pub(crate) struct Decided {
 }
 
 /// Such as `guard: timeout, other: connect`.
-fn failed_open_by(outcome: &Outcome<'_>) -> Option<String> {
+fn failed_open_by(outcome: &ChainDecision<'_>) -> Option<String> {
     let causes = outcome.failed_open.iter();
     let texts: Vec<String> =
         causes.map(|(name, cause)| format!("{name}: {}", cause.name())).collect();
@@ -66,7 +66,7 @@ impl Authorizer for AskChain {
         &'a self,
         attributes: &'a Attributes<'a>,
         recorder: Recorder<'a>,
-    ) -> Answer<'a> {
+    ) -> DecisionFuture<'a> {
         Box::pin(async move { self.0.authorize(attributes, recorder).await.decision })
     }
 }
@@ -74,7 +74,7 @@ impl Authorizer for AskChain {
 impl<S: Store> Call<'_, S> {
     /// The newest objects, and the authorizers that the request began with.
     pub(crate) fn chain(&self) -> Arc<Chain> {
-        self.server.snapshot_cache.snapshot().chain_as_of(self.authorized.snapshot())
+        self.server.snapshot_cache.snapshot().chain_with_authorizers_of(self.authorized.snapshot())
     }
 
     /// Asks whether the user may do something else to the same target.

@@ -21,20 +21,20 @@ impl<S: Store> Call<'_, S> {
     ) -> Result<(), Status> {
         let Some(kind) = api_resources::configuration_kind(self.resource) else { return Ok(()) };
         self.expected_mark = None;
-        let mut warnings = admission::warnings(kind, new, old);
+        let mut warnings = admission::configuration_warnings(kind, new, old);
         let policy = self.server.hook_addresses;
         let refusal = |address| policy.check(address).err().map(|refused| refused.to_string());
-        warnings.extend(admission::address_warnings(kind, new, &refusal));
+        warnings.extend(admission::refused_address_warnings(kind, new, &refusal));
         let is_changed =
             old.is_none_or(|old| api_resources::is_content_changed(self.resource, new, old));
         if kind == ConfigurationKind::Initializer && is_changed {
             let stored = self.stored_configurations().await?;
             let stored: Vec<&Tree> = stored.iter().collect();
-            let errors = admission::ordering_errors(new, &stored);
+            let errors = admission::initializer_ordering_errors(new, &stored);
             if !errors.is_empty() {
                 return Err(Status::invalid(&self.group_kind(), api_object::name(new), &errors));
             }
-            warnings.extend(admission::ordering_warnings(new, &stored));
+            warnings.extend(admission::initializer_ordering_warnings(new, &stored));
         }
         self.warnings.extend(warnings.iter().map(ToString::to_string));
         Ok(())

@@ -15,13 +15,13 @@ use serde_json::Value;
 use store::Store;
 
 use crate::authorize::Decided;
+use crate::hook_trace;
 use crate::log::Level;
 use crate::metrics::{RequestLabels, metric_verb};
 use crate::respond::Reply;
 use crate::rest::Query;
 use crate::route::Route;
 use crate::server_state::ServerState;
-use crate::trace;
 
 /// Which webhooks were not asked about a request, because a match condition is false.
 const WEBHOOK_SKIPPED: &str = "authorization.k8s.io/webhook-skipped";
@@ -159,9 +159,7 @@ impl Record {
     pub(crate) fn decided<S>(&mut self, server: &ServerState<S>, decided: &Decided) {
         server.authorization_metrics.record_decision(&decided.decision, decided.took);
         if let Some(event) = &mut self.event {
-            for (key, value) in access_reviews::audit_annotations(&decided.decision) {
-                event.annotate(key, &value);
-            }
+            event.annotate_decision(&decided.decision);
             if let Some(names) = &decided.skipped {
                 event.annotate(WEBHOOK_SKIPPED, names);
             }
@@ -317,7 +315,7 @@ impl Record {
                 scope: own.scope,
             },
         };
-        server.metrics.request_done(&labels, code, took);
+        server.metrics.count_request(&labels, code, took);
         if server.log.level >= Level::Info {
             let user = self.user.as_ref().map_or("", |user| user.name.as_str());
             let micros = took.as_micros();
@@ -348,8 +346,8 @@ impl<S> Drop for StreamRecord<S> {
 
 /// Adds what hooks have left behind to an event.
 pub(crate) fn admitted(event: &mut Event, all: &[Notes]) {
-    if let Some(trace) = trace::annotation(all) {
-        event.annotate(trace::TRACE_ANNOTATION, &trace);
+    if let Some(trace) = hook_trace::trace_annotation(all) {
+        event.annotate(hook_trace::TRACE_ANNOTATION, &trace);
     }
     let has_bodies = event.wants_request_object();
     for annotation in all.iter().flat_map(|notes| &notes.annotations) {

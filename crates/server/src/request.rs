@@ -38,7 +38,7 @@ use crate::discovery;
 use crate::failure::{Failure, rendered};
 use crate::gate::Authorized;
 use crate::health;
-use crate::panic_guard::guarded;
+use crate::panic_guard::catch_panic;
 use crate::record::Record;
 use crate::respond::{PLAIN, Reply, text_response};
 use crate::rest::{Call, Query};
@@ -79,14 +79,14 @@ pub(crate) async fn handle<S: Store>(
     responder: Responder,
 ) {
     let (mut parts, body) = request.into_parts();
-    let audit_id = server.audit_ids.of(&parts.headers);
+    let audit_id = server.audit_ids.for_request(&parts.headers);
     let record = Record::new(&parts, connection.peer, audit_id.clone());
     let mut record = AuditRecordGuard::new(&server, record);
     let mut answer = Answer::new(responder, audit_id);
     let now = Timestamp::now();
     let mut body = Some(body);
     let life = live(&server, &mut parts, &mut body, &connection, &mut record, &mut answer, now);
-    let response = match guarded(life).await {
+    let response = match catch_panic(life).await {
         Ok(Ok(response)) => response,
         Ok(Err(failure)) => failure.response(&parts, &mut record, now),
         Err(message) => {
@@ -339,11 +339,11 @@ impl<S: Store> AuthorizedRequest<'_, S> {
     /// A path that names no resource.
     async fn path(&self, path: &str) -> Result<Response<Body>, Failure> {
         let is_read = matches!(self.authorized.info().verb.as_ref(), "get" | "head");
-        if let Some(text) = health::health(self.server, path, self.query).await {
+        if let Some(text) = health::health_response(self.server, path, self.query).await {
             return Ok(text_response(text.code, text.text));
         }
         if path == "/metrics" && is_read {
-            return Ok(crate::metrics::response(self.server).await);
+            return Ok(crate::metrics::metrics_response(self.server).await);
         }
         if matches!(path, AUTHORIZATION_STATUS | ADMISSION_STATUS) {
             if !is_read {
@@ -353,7 +353,10 @@ impl<S: Store> AuthorizedRequest<'_, S> {
                 ADMISSION_STATUS => self.server.admission_status().await,
                 _ => {
                     let cluster = self.server.snapshot_cache.snapshot();
-                    undecodable::with_undecodable((self.server.authorization_status)(), &cluster)
+                    undecodable::add_undecodable_objects(
+                        (self.server.authorization_status)(),
+                        &cluster,
+                    )
                 }
             };
             let json = serde_json::to_vec(&status).unwrap_or_default();
@@ -361,7 +364,14 @@ impl<S: Store> AuthorizedRequest<'_, S> {
         }
         let (asked, etag) = (self.asked(), self.header(&http::header::IF_NONE_MATCH));
         let registry = &self.authorized.snapshot().registry;
-        match discovery::document::<S>(self.server, registry, path, &asked, etag, self.query)? {
+        match discovery::discovery_document::<S>(
+            self.server,
+            registry,
+            path,
+            &asked,
+            etag,
+            self.query,
+        )? {
             Some(_) if !is_read => Err(Status::method_not_allowed().into()),
             // How a document is answered was negotiated with the document.
             Some(reply @ Reply::Document(_)) => Ok(self.form_of(PLAIN).response(reply, &[])),

@@ -119,7 +119,7 @@ pub(crate) async fn token<S: Store>(
     let request = TokenRequest::read(tree, namespace, name, settings, server, now).await?;
     // Validating hooks decide about the token that will be issued, which they can not change.
     call.admit_validating(&write, request.object().clone(), None).await?;
-    let issued = request.issue(settings, &server.issuer, server).await?;
+    let issued = request.issue(settings, &server.token_issuer, server).await?;
     Ok(Reply::Tree { code: 201, tree: issued.object })
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct AdmissionSnapshot {
 impl AdmissionSnapshot {
     /// Where the mark of the configuration is in the picture.
     pub(crate) fn mark(&self) -> Expect {
-        self.cluster.mark.map_or(Expect::Absent, Expect::At)
+        self.cluster.config_revision.map_or(Expect::Absent, Expect::At)
     }
 }
 
@@ -135,7 +135,7 @@ impl<S: Store> ServerState<S> {
                 self.admission_metrics.set_config_in_effect(&snapshot);
                 counted = Some(snapshot);
             }
-            seen = self.snapshot_cache.changed(seen).await;
+            seen = self.snapshot_cache.wait_for_change_after(seen).await;
         }
     }
 
@@ -200,7 +200,7 @@ impl<S: Store> ServerState<S> {
 /// Whether requests for a resource are admitted whatever is configured: an administrator can always
 /// repair.
 pub(crate) fn is_configuration(resource: &Resource) -> bool {
-    admission::is_configuration(&GroupVersionKind {
+    admission::is_admission_configuration(&GroupVersionKind {
         group: &resource.group,
         version: &resource.version,
         kind: &resource.kind,

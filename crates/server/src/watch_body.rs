@@ -26,7 +26,7 @@ const STALLED_MAX: Duration = Duration::from_secs(60);
 /// When a watch ends: as the client says, or some time between the least and twice that, so that
 /// clients that came together do not come back together.
 pub(crate) fn end<S>(server: &ServerState<S>, timeout_seconds: u64) -> Instant {
-    let least = server.options.min_watch;
+    let least = server.options.watch_duration_min;
     let length = match timeout_seconds {
         0 => {
             let [high, low] = server.random::<2>();

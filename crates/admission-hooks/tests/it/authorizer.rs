@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use admission_hooks::{Fate, SkipReason};
-use authz::{Answer, Attributes, Authorizer, Decision, Failure, Recorder, User};
+use authz::{Attributes, Authorizer, Decision, DecisionFuture, EvaluationErrors, Recorder, User};
 use serde_json::{Value, json};
 
 use crate::fixture::{Scene, allow, hook, label, peer, says, with};
@@ -23,7 +23,11 @@ impl Clerk {
 }
 
 impl Authorizer for Clerk {
-    fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>, _: Recorder<'a>) -> Answer<'a> {
+    fn authorize<'a>(
+        &'a self,
+        attributes: &'a Attributes<'a>,
+        _: Recorder<'a>,
+    ) -> DecisionFuture<'a> {
         let user = attributes.user.map_or("nobody", |user| user.name.as_str());
         let target = attributes.resource().map_or(attributes.path(), |resource| resource.name);
         self.asked.lock().unwrap().push(format!("{user} {} {target}", attributes.verb));
@@ -32,7 +36,9 @@ impl Authorizer for Clerk {
             tokio::task::yield_now().await;
             match (attributes.verb, user) {
                 ("hang", _) => std::future::pending().await,
-                ("fail", _) => Decision::no_opinion("").with_error(Failure::message("down")),
+                ("fail", _) => {
+                    Decision::no_opinion("").with_error(EvaluationErrors::message("down"))
+                }
                 (_, "admin") => Decision::allow("admins may"),
                 _ => Decision::no_opinion("who are you?"),
             }
@@ -158,7 +164,7 @@ async fn a_hook_asks_no_more_than_its_budget_allows() {
     let hooks = vec![conditioned(hook("h.x.y", &peer), &checks)];
     let (refusal, _) = asking(&clerk, "admin").validating("v", hooks).refused().await;
     assert!(refusal.message.contains("running out of cost budget"), "{}", refusal.message);
-    assert_eq!(clerk.asked().len() as u64, admission::CHECKS_MAX);
+    assert_eq!(clerk.asked().len() as u64, admission::AUTHORIZER_CHECKS_MAX);
 }
 
 #[tokio::test]

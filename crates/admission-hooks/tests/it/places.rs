@@ -346,9 +346,9 @@ async fn hooks_are_told_who_we_are_to_them() {
 async fn a_client_that_could_not_be_made_is_made_when_it_can_be() {
     let folder = tempfile::tempdir().unwrap();
     let (certificate, key) = (folder.path().join("tls.crt"), folder.path().join("tls.key"));
-    let identity = https_client::Identity {
-        certificate: https_client::Material::File(certificate.clone()),
-        key: https_client::Material::File(key.clone()),
+    let identity = https_client::ClientCertificate {
+        certificate: https_client::PemLocation::File(certificate.clone()),
+        key: https_client::PemLocation::File(key.clone()),
     };
     let current = Access { identity: Some(identity), ..Access::ANONYMOUS };
     let access = AccessTable { current: Some(current), ..AccessTable::default() };

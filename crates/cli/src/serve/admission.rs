@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use admission::{InitializerOptions, PENDING_MAX, WAITING_MAX, WAITING_PER_USER_MAX, WaitingMax};
+use admission::{
+    InitializerOptions, PENDING_INITIALIZERS_MAX, WAITING_OBJECTS_MAX,
+    WAITING_OBJECTS_PER_USER_MAX, WaitingObjectsMax,
+};
 use admission_hooks::{Access, AccessTable, CALLS_IN_FLIGHT_MAX, RESPONSE_BYTES_MAX};
 use kubeconfig::{UserAccess, Users};
 use server::{AdmissionOptions, GetMode, Level, Log, SyncMode, SyncOptions};
@@ -70,7 +73,7 @@ pub(crate) struct AdmissionFlags {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = PENDING_MAX as u64,
+        default_value_t = PENDING_INITIALIZERS_MAX as u64,
         value_parser = clap::value_parser!(u64).range(1..=PENDING_CEILING)
     )]
     admission_initializers_max_pending: u64,
@@ -79,7 +82,7 @@ pub(crate) struct AdmissionFlags {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = WAITING_MAX.n_objects as u64,
+        default_value_t = WAITING_OBJECTS_MAX.n_objects as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     admission_initializers_max_waiting_objects: u64,
@@ -89,7 +92,7 @@ pub(crate) struct AdmissionFlags {
     #[arg(
         long,
         value_name = "BYTES",
-        default_value_t = WAITING_MAX.bytes as u64,
+        default_value_t = WAITING_OBJECTS_MAX.bytes as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     admission_initializers_max_waiting_bytes: u64,
@@ -98,7 +101,7 @@ pub(crate) struct AdmissionFlags {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = WAITING_PER_USER_MAX.n_objects as u64,
+        default_value_t = WAITING_OBJECTS_PER_USER_MAX.n_objects as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     admission_initializers_max_waiting_objects_per_user: u64,
@@ -107,7 +110,7 @@ pub(crate) struct AdmissionFlags {
     #[arg(
         long,
         value_name = "BYTES",
-        default_value_t = WAITING_PER_USER_MAX.bytes as u64,
+        default_value_t = WAITING_OBJECTS_PER_USER_MAX.bytes as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     admission_initializers_max_waiting_bytes_per_user: u64,
@@ -230,11 +233,11 @@ impl AdmissionFlags {
                 global_timeout: self.admission_initializers_global_timeout,
                 clock_drift: self.admission_initializers_clock_drift.unwrap_or(drift),
                 pending_max: bounded(self.admission_initializers_max_pending),
-                waiting_max: WaitingMax {
+                waiting_max: WaitingObjectsMax {
                     n_objects: bounded(self.admission_initializers_max_waiting_objects),
                     bytes: bounded(self.admission_initializers_max_waiting_bytes),
                 },
-                waiting_per_user_max: WaitingMax {
+                waiting_per_user_max: WaitingObjectsMax {
                     n_objects: bounded(self.admission_initializers_max_waiting_objects_per_user),
                     bytes: bounded(self.admission_initializers_max_waiting_bytes_per_user),
                 },
@@ -244,7 +247,7 @@ impl AdmissionFlags {
                 GetModeArgument::Object => GetMode::Object,
                 GetModeArgument::Accepted => GetMode::Accepted,
             },
-            access,
+            hook_credentials: access,
             response_bytes_max: bounded(self.admission_webhook_max_response_bytes),
             calls_in_flight_max: bounded(self.admission_webhook_max_in_flight),
             call_time_max: self.admission_webhook_client_timeout,
@@ -405,8 +408,8 @@ mod tests {
             global_timeout: second(60),
             clock_drift: second(4),
             pending_max: 9,
-            waiting_max: WaitingMax { n_objects: 8, bytes: 7000 },
-            waiting_per_user_max: WaitingMax { n_objects: 6, bytes: 5000 },
+            waiting_max: WaitingObjectsMax { n_objects: 8, bytes: 7000 },
+            waiting_per_user_max: WaitingObjectsMax { n_objects: 6, bytes: 5000 },
             ..InitializerOptions::default()
         };
         assert_eq!(found.initializers, initializers);

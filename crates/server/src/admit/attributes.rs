@@ -1,6 +1,6 @@
 //! A write as admission sees it.
 
-use admission::{Attributes, Equivalent, Operation};
+use admission::{Attributes, EquivalentResource, Operation};
 use api_object::{DeleteOptions, Propagation, Tree};
 use api_resources::{Resource, group_version_resource, written_kind};
 use serde_json::{Value, json};
@@ -120,7 +120,7 @@ impl Write {
         resource: &'a Resource,
         namespace: &'a str,
         name: &'a str,
-        equivalents: &'a [Equivalent<'a>],
+        equivalents: &'a [EquivalentResource<'a>],
     ) -> Attributes<'a> {
         let name = self.path_name.as_deref().unwrap_or(name);
         // A namespace is in itself.

@@ -50,7 +50,7 @@ impl<S: Store> Call<'_, S> {
         let outcome = match check(QUICK_CHECK_STEPS_MAX) {
             Err(Refusal::TooManySteps) => {
                 let Ok(permit) =
-                    self.server.escalation_checks.acquire(authz::limit_name(&user.name))
+                    self.server.escalation_checks.acquire(authz::user_limit_key(&user.name))
                 else {
                     let why =
                         "too many roles and bindings are being checked, please try again later";

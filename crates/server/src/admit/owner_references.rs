@@ -30,8 +30,8 @@ impl<S: Store> Call<'_, S> {
     /// # Errors
     /// 403 without a permission, 422 for too many owners; 429, 503 or 504 if this server failed to ask.
     pub(super) async fn check_owners(&self, new: &Tree, old: Option<&Tree>) -> Result<(), Status> {
-        let before = old.map_or(&[][..], references);
-        let after = references(new);
+        let before = old.map_or(&[][..], api_object::owner_references);
+        let after = api_object::owner_references(new);
         if after == before || self.admission.is_internal {
             return Ok(());
         }
@@ -122,13 +122,6 @@ struct Owner<'t> {
     api_version: &'t str,
     kind: &'t str,
     name: &'t str,
-}
-
-fn references(tree: &Tree) -> &[Value] {
-    api_object::metadata(tree)
-        .get("ownerReferences")
-        .and_then(Value::as_array)
-        .map_or(&[], |own| own)
 }
 
 fn is_blocking(reference: &Value) -> bool {

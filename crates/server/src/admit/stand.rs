@@ -89,7 +89,7 @@ impl<S: Store> Call<'_, S> {
         let question = self.question(write, standing);
         let attributes = question.attributes(api_object::name(tree));
         let lists = [snapshot.mutating(), snapshot.validating()];
-        if lists.iter().any(|list| !list.matching(&attributes).is_empty()) {
+        if lists.iter().any(|list| !list.match_hooks(&attributes).is_empty()) {
             return true;
         }
         let attributes = Attributes { object: Some(tree), ..attributes };

@@ -1,9 +1,9 @@
 //! Whom an object waits for, settled on its way through admission (admission §6.3).
 
 use admission::{
-    Attributes, CreateDecision, Initializers, Operation, Origin, PendingList, UpdateDecision,
-    carry_initializers, create_denied, decide_create, decide_update, shape_initializers,
-    update_denied,
+    Attributes, CreateDecision, Initializers, InitializersOrigin, Operation, PendingInitializers,
+    UpdateDecision, copy_initializers, create_denied_status, decide_create, decide_update,
+    normalize_initializers, update_denied_status,
 };
 use api_object::{GroupResource, Status, Tree};
 use authz::{Recorder, Target, Verdict};
@@ -46,29 +46,30 @@ impl<S: Store> Call<'_, S> {
             CreateDecision::Initialized => Initializers::default(),
             CreateDecision::Assign(list) => self.assign(list),
             CreateDecision::AssignUnlessPermitted(list) => {
-                match self.check_may_initialize(api_object::name(tree), create_denied).await {
+                match self.check_may_initialize(api_object::name(tree), create_denied_status).await
+                {
                     Ok(()) => Initializers::default(),
                     Err(denied) if denied.code == 403 => self.assign(list),
                     Err(undecided) => return Err(undecided),
                 }
             }
             CreateDecision::NeedsPermission(initializers) => {
-                self.check_may_initialize(api_object::name(tree), create_denied).await?;
-                self.admission.origin = Origin::Client;
+                self.check_may_initialize(api_object::name(tree), create_denied_status).await?;
+                self.admission.origin = InitializersOrigin::Client;
                 initializers
             }
         };
-        initializers.write(tree);
+        initializers.write_to(tree);
         Ok(())
     }
 
     /// The initializers that the configuration names for a new object.
-    fn assign(&mut self, list: PendingList) -> Initializers {
+    fn assign(&mut self, list: PendingInitializers) -> Initializers {
         for cycle in &list.cycles {
             let names = cycle.join(", ");
             self.server.log.error("initializers wait for each other", &[("names", &names)]);
         }
-        self.admission.origin = Origin::Configuration;
+        self.admission.origin = InitializersOrigin::Configuration;
         list.into()
     }
 
@@ -85,12 +86,12 @@ impl<S: Store> Call<'_, S> {
         let decision = decision
             .map_err(|errors| Status::invalid(&self.resource.group_kind(), &name, &errors))?;
         match (decision, old) {
-            (UpdateDecision::Ordinary, _) => Initializers::default().write(tree),
-            (UpdateDecision::Carry, Some(old)) => carry_initializers(tree, old),
-            (UpdateDecision::Carry, None) => {}
+            (UpdateDecision::NoInitializers, _) => Initializers::default().write_to(tree),
+            (UpdateDecision::KeepStored, Some(old)) => copy_initializers(tree, old),
+            (UpdateDecision::KeepStored, None) => {}
             (UpdateDecision::NeedsPermission(initializers), _) => {
-                self.check_may_initialize(&name, update_denied).await?;
-                initializers.write(tree);
+                self.check_may_initialize(&name, update_denied_status).await?;
+                initializers.write_to(tree);
             }
         }
         Ok(())
@@ -110,11 +111,13 @@ impl<S: Store> Call<'_, S> {
         if write.operation == Operation::Delete {
             return Ok(());
         }
-        shape_initializers(tree).map_err(|error| Status::internal(&error.to_string()))?;
+        normalize_initializers(tree).map_err(|error| Status::internal(&error.to_string()))?;
         match old.filter(|_| !write.subresource.is_empty()) {
-            Some(old) => carry_initializers(tree, old),
-            None if self.server.initialization.is_enabled => Initializers::of(tree).write(tree),
-            None => Initializers::default().write(tree),
+            Some(old) => copy_initializers(tree, old),
+            None if self.server.initialization.is_enabled => {
+                Initializers::from_object(tree).write_to(tree)
+            }
+            None => Initializers::default().write_to(tree),
         }
         Ok(())
     }

@@ -57,7 +57,7 @@ impl<S: Store> Call<'_, S> {
 
 /// Whether somebody has given up on an object.
 pub(crate) fn has_failed(tree: &Tree) -> bool {
-    Initializers::of(tree).result.is_some()
+    Initializers::from_object(tree).result.is_some()
 }
 
 pub(super) async fn end_failed<S: Store>(server: Arc<ServerState<S>>, failed: Failed) {
@@ -68,7 +68,7 @@ pub(super) async fn end_failed<S: Store>(server: Arc<ServerState<S>>, failed: Fa
             Ok(()) => {
                 if let Some(request) = &request {
                     let why = "an initializer gave up on the object before its server ended";
-                    server.record_own_write(request, LEFT_BEHIND.to_owned(), why);
+                    server.audit_loopback_write(request, LEFT_BEHIND.to_owned(), why);
                 }
                 None
             }
@@ -78,7 +78,8 @@ pub(super) async fn end_failed<S: Store>(server: Arc<ServerState<S>>, failed: Fa
                     "an object that failed can not be deleted",
                     &[("key", &key), ("why", &error)],
                 );
-                let again = server.clock.now().saturating_add(server.initialization.stale_retry);
+                let again =
+                    server.clock.elapsed().saturating_add(server.initialization.stale_retry);
                 server.clock.sleep_until(again).await;
                 match server.store.get(&key, At::Newest).await {
                     Ok(got) => got.entry,

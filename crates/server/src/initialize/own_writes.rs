@@ -7,7 +7,7 @@ use std::time::Duration;
 use api_object::Tree;
 use store::{Delete, Entry, Expect, Key, Put, ReadError, Revision, Store, WriteError};
 
-use crate::cluster_ips::AddressChange;
+use crate::cluster_ips::ClusterIpChange;
 use crate::server_state::ServerState;
 
 impl<S: Store> ServerState<S> {
@@ -33,12 +33,12 @@ impl<S: Store> ServerState<S> {
         tree: &Tree,
         stored: Revision,
     ) -> Result<(), WriteError> {
-        let held = self.held_reservation(tree).await.map_err(|error| match error {
+        let held = self.find_owned_reservation(tree).await.map_err(|error| match error {
             ReadError::Unavailable(why) => WriteError::Unavailable(why),
             _ => WriteError::Timeout,
         })?;
         let delete = Delete { key: key.clone(), expect: Expect::At(stored), mark: None };
-        let transaction = AddressChange::free(held).attach(delete.into());
+        let transaction = ClusterIpChange::release(held).attach(delete.into());
         self.store.write(transaction).await.map(drop)
     }
 }

@@ -1,6 +1,8 @@
 //! Reading one object that may not be initialized (admission §6.4 and §6.7).
 
-use admission::{Awaited, accepted, is_uninitialized, repair};
+use admission::{
+    UninitializedObject, being_initialized_status, has_pending_initializers, read_repair,
+};
 use api_object::{Status, Tree};
 use store::{Entry, Store, WriteError};
 
@@ -41,13 +43,17 @@ impl<S: Store> Call<'_, S> {
         let is_shown = includes
             || self.server.get_mode == GetMode::Object
             || !self.server.initialization.is_enabled
-            || !is_uninitialized(&tree);
+            || !has_pending_initializers(&tree);
         if is_shown {
             return Ok(Read::Object(Shown { tree, revision: Some(entry.mod_rev) }));
         }
         let resource = self.resource.group_resource();
         let revision = entry.mod_rev.number();
-        let status = accepted(&Awaited { resource: &resource, tree: &tree, revision });
+        let status = being_initialized_status(&UninitializedObject {
+            resource: &resource,
+            tree: &tree,
+            revision,
+        });
         let status = serde_json::to_value(&status).ok();
         Ok(Read::Accepted(status.and_then(|own| own.as_object().cloned()).unwrap_or_default()))
     }
@@ -63,10 +69,10 @@ impl<S: Store> Call<'_, S> {
             return Ok(entry);
         }
         let Ok(tree) = codec::from_stored(&entry.value) else { return Ok(entry) };
-        let (options, now) = (&self.server.initialization, self.server.clock.wall());
+        let (options, now) = (&self.server.initialization, self.server.clock.wall_time());
         // The picture tells for most objects that nothing is due, without asking the store.
         let cluster = self.server.snapshot_cache.snapshot();
-        if repair(options, &tree, now, Some(&cluster.hooks.snapshot)).is_none() {
+        if read_repair(options, &tree, now, Some(&cluster.hooks.snapshot)).is_none() {
             return Ok(entry);
         }
         let standing = match self.server.stand(self.admission.deadline).await {
@@ -76,10 +82,10 @@ impl<S: Store> Call<'_, S> {
             Err(_) => None,
         };
         let snapshot = standing.as_ref().map(|standing| standing.hooks.snapshot.as_ref());
-        let Some(repair) = repair(options, &tree, now, snapshot) else { return Ok(entry) };
+        let Some(repair) = read_repair(options, &tree, now, snapshot) else { return Ok(entry) };
         match self.server.write_own(&key, &entry, &repair.tree, self.ttl()).await {
             Ok(entry) => {
-                self.server.admission_metrics.count_read_repair(&repair.name);
+                self.server.admission_metrics.count_read_repair(&repair.initializer_name);
                 if is_tracked(&self.server.prefix, &key) {
                     self.server.snapshot_cache.wait_for(entry.mod_rev).await;
                 }

@@ -50,7 +50,7 @@ pub(crate) async fn sweep_waiting<S: Store>(server: Arc<ServerState<S>>) {
 
 /// Counts the objects that wait without a record: a program without records stored them.
 async fn adopt<S: Store>(server: &ServerState<S>) -> Result<(), ReadError> {
-    let paths = Arc::clone(&server.snapshot_cache.snapshot().uninitialized);
+    let paths = Arc::clone(&server.snapshot_cache.snapshot().paths_with_uninitialized);
     for path in paths.iter() {
         let Ok(prefix) = Prefix::new(&format!("{}/{path}/", server.prefix)) else { continue };
         let mut from = Bound::Unbounded;

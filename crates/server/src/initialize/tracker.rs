@@ -7,7 +7,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use admission::{ExpiryAction, Initializers, Origin, Steps, without};
+use admission::{
+    ExpiryAction, InitializerTimers, Initializers, InitializersOrigin, without_initializer,
+};
 use api_object::Tree;
 use authz::RequestInfo;
 use metrics::TimeoutAction;
@@ -48,7 +50,7 @@ pub(crate) enum Job {
 pub(crate) struct PendingObject {
     pub(super) transaction: Transaction,
     pub(super) tree: Tree,
-    pub(super) origin: Origin,
+    pub(super) origin: InitializersOrigin,
     /// How the server's own writes to it stand in the audit log.
     pub(super) request: RequestInfo,
     /// What became of storing it.
@@ -124,7 +126,7 @@ async fn follow<S: Store>(server: Arc<ServerState<S>>, pending: PendingObject) {
     let value = content.map(|content| content.value.clone()).unwrap_or_default();
     let ttl = content.and_then(|content| content.ttl);
     let outcome = server.store.write(transaction).await;
-    let begun = server.clock.now();
+    let begun = server.clock.elapsed();
     let revision = match &outcome {
         Ok(revision) => Some(*revision),
         // It may turn out to be there.
@@ -135,7 +137,7 @@ async fn follow<S: Store>(server: Arc<ServerState<S>>, pending: PendingObject) {
     let _ = written.send(outcome);
     let Some(mod_rev) = revision else { return };
     reservation.keep();
-    let steps = Steps::new(&server.initialization, origin);
+    let steps = InitializerTimers::new(&server.initialization, origin);
     let entry = Entry { value, mod_rev, create_rev: mod_rev };
     let mut case =
         Case { server, onlooker, key, ttl, request, progress, steps, begun, entry, tree };
@@ -150,7 +152,7 @@ struct Case<S: Store> {
     ttl: Option<Duration>,
     request: RequestInfo,
     progress: watch::Sender<Progress>,
-    steps: Steps,
+    steps: InitializerTimers,
     /// When it was stored.
     begun: Duration,
     /// The newest state that is known, and what is in it.
@@ -167,7 +169,7 @@ impl<S: Store> Case<S> {
             Revision::ZERO => self.reread().await,
             _ => self.look_at_tree(),
         };
-        while flow.is_continue() && !self.steps.is_over(self.now()) {
+        while flow.is_continue() && !self.steps.has_ended(self.now()) {
             let due = self.begun.saturating_add(self.steps.next_due());
             flow = tokio::select! {
                 () = self.onlooker.changed() => self.catch_up().await,
@@ -178,7 +180,7 @@ impl<S: Store> Case<S> {
 
     /// How old the object is.
     fn now(&self) -> Duration {
-        self.server.clock.now().saturating_sub(self.begun)
+        self.server.clock.elapsed().saturating_sub(self.begun)
     }
 
     async fn catch_up(&mut self) -> Flow {
@@ -218,9 +220,9 @@ impl<S: Store> Case<S> {
                 }
             }
             let again =
-                self.server.clock.now().saturating_add(self.server.initialization.stale_retry);
+                self.server.clock.elapsed().saturating_add(self.server.initialization.stale_retry);
             self.server.clock.sleep_until(again).await;
-            if self.steps.is_over(self.now()) {
+            if self.steps.has_ended(self.now()) {
                 return Flow::Break(());
             }
         }
@@ -240,7 +242,7 @@ impl<S: Store> Case<S> {
     }
 
     fn look_at_tree(&mut self) -> Flow {
-        let initializers = Initializers::of(&self.tree);
+        let initializers = Initializers::from_object(&self.tree);
         if initializers.result.is_some() {
             return self.conclude(Outcome::Failed);
         }
@@ -262,12 +264,12 @@ impl<S: Store> Case<S> {
 
     /// Does what is due.
     async fn fire(&mut self) -> Flow {
-        if self.steps.is_over(self.now()) {
+        if self.steps.has_ended(self.now()) {
             return Flow::Break(());
         }
         let standing = self.server.stand(Instant::now() + STAND_MAX).await.ok();
         let snapshot = standing.as_ref().map(|standing| standing.hooks.snapshot.as_ref());
-        for expired in self.steps.fire(self.now(), snapshot) {
+        for expired in self.steps.take_expired(self.now(), snapshot) {
             match expired.action {
                 ExpiryAction::Remove => self.remove(&expired.name).await?,
                 ExpiryAction::Fail => {
@@ -283,12 +285,16 @@ impl<S: Store> Case<S> {
     /// Takes out an entry. If somebody was faster, what they wrote is looked at first; the entry is still
     /// due, if it is still there.
     async fn remove(&mut self, name: &str) -> Flow {
-        let Some(next) = without(&self.tree, name) else { return Flow::Continue(()) };
+        let Some(next) = without_initializer(&self.tree, name) else { return Flow::Continue(()) };
         match self.server.write_own(&self.key, &self.entry, &next, self.ttl).await {
             Ok(entry) => {
                 let metrics = &self.server.admission_metrics;
                 metrics.count_initializer_timeout(name, TimeoutAction::Removed);
-                self.server.record_own_write(&self.request, self.steps.annotation(name), name);
+                self.server.audit_loopback_write(
+                    &self.request,
+                    self.steps.removal_annotation(name),
+                    name,
+                );
                 self.take(entry)
             }
             Err(WriteError::Conflict { current: Some(entry) }) => self.take(entry),
@@ -298,7 +304,7 @@ impl<S: Store> Case<S> {
                     "an initializer can not be taken out",
                     &[("key", &self.key), ("why", &error)],
                 );
-                self.steps.put_off(name, self.now());
+                self.steps.retry_later(name, self.now());
                 Flow::Continue(())
             }
         }

@@ -23,7 +23,8 @@ static FIELD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"initia
 pub(crate) fn is_hidden(stored: &[u8]) -> bool {
     // An object that can not be read may wait for somebody.
     FIELD.find(stored).is_some()
-        && codec::from_stored(stored).map_or(true, |tree| admission::is_uninitialized(&tree))
+        && codec::from_stored(stored)
+            .map_or(true, |tree| admission::has_pending_initializers(&tree))
 }
 
 /// Whether an object that may be stored is there for everybody.
@@ -33,7 +34,10 @@ pub(crate) fn is_shown(stored: &&Bytes) -> bool {
 
 /// Whether a resource has, or once had, objects that are not initialized.
 pub(super) fn has_uninitialized(cluster: &ClusterSnapshot, resource: &Resource) -> bool {
-    resource.storage_path.as_ref().is_some_and(|path| cluster.uninitialized.contains(path))
+    resource
+        .storage_path
+        .as_ref()
+        .is_some_and(|path| cluster.paths_with_uninitialized.contains(path))
 }
 
 impl Query {

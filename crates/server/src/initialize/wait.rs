@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use admission::{Awaited, TimeoutCause, deleted, failure, initialization_timeout};
+use admission::{
+    TimeoutCause, UninitializedObject, deleted_while_waiting_status, initialization_failure_status,
+    initialization_timeout_status,
+};
 use api_object::{Status, Tree};
 use api_resources::Verb;
 use store::{Entry, Expect, Key, Mark, Put, Revision, Store, Transaction, WriteError};
@@ -12,7 +15,7 @@ use tokio::sync::{oneshot, watch};
 use super::tracker::{Job, Outcome, PendingObject, Progress};
 use super::visibility::has_uninitialized;
 use super::waiting_objects::{Creator, Full, Reservation};
-use crate::cluster_ips::AddressChange;
+use crate::cluster_ips::ClusterIpChange;
 use crate::cluster_snapshot::is_tracked;
 use crate::gate::Admitted;
 use crate::object_ref::ObjectRef;
@@ -35,13 +38,13 @@ impl<S: Store> Call<'_, S> {
         &self,
         key: Key,
         admitted: &Admitted,
-        addresses: &AddressChange,
+        addresses: &ClusterIpChange,
     ) -> Result<(Revision, Waiting), NotWritten> {
         let (tree, value) =
             (admitted.tree(), bytes::Bytes::from(codec::to_stored(admitted.tree())));
         let user = self.authorized.user();
         let creator = Creator {
-            name: authz::limit_name(&user.name),
+            name: authz::user_limit_key(&user.name),
             is_exempt: user.is_in_group("system:masters"),
         };
         let waiting = self.server.snapshot_cache.waiting();
@@ -146,8 +149,9 @@ impl<S: Store> Call<'_, S> {
                 }
                 Ok(Shown { tree, revision: Some(entry.mod_rev) })
             }
-            Outcome::Failed => Err(failure(&tree).unwrap_or_else(|| deleted(&tree))),
-            Outcome::Deleted => Err(deleted(&tree)),
+            Outcome::Failed => Err(initialization_failure_status(&tree)
+                .unwrap_or_else(|| deleted_while_waiting_status(&tree))),
+            Outcome::Deleted => Err(deleted_while_waiting_status(&tree)),
             Outcome::StepFailed(idx) => {
                 Err(self.timeout(&tree, entry.mod_rev, TimeoutCause::Step(idx)))
             }
@@ -166,8 +170,9 @@ impl<S: Store> Call<'_, S> {
 
     fn timeout(&self, tree: &Tree, revision: Revision, cause: TimeoutCause) -> Status {
         let resource = self.resource.group_resource();
-        let awaited = Awaited { resource: &resource, tree, revision: revision.number() };
-        initialization_timeout(&awaited, cause)
+        let awaited =
+            UninitializedObject { resource: &resource, tree, revision: revision.number() };
+        initialization_timeout_status(&awaited, cause)
     }
 }
 

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use admission::{InitializerOptions, WaitingMax};
+use admission::{InitializerOptions, WaitingObjectsMax};
 use api_object::Tree;
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -91,7 +91,7 @@ pub(super) struct Due {
 /// The user who creates an object.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Creator<'a> {
-    /// The name that counts: see [`authz::limit_name`].
+    /// The name that counts: see [`authz::user_limit_key`].
     pub(super) name: &'a str,
     /// An administrator, who is never refused: somebody has to be able to repair.
     pub(super) is_exempt: bool,
@@ -329,7 +329,7 @@ impl Table {
             Some(Ok(tree)) => Some(tree),
             None => None,
         };
-        let is_waiting = tree.as_ref().is_some_and(admission::is_uninitialized);
+        let is_waiting = tree.as_ref().is_some_and(admission::has_pending_initializers);
         let mut is_settled = false;
         for uid in uids {
             let own = tree.as_ref().filter(|tree| api_object::uid(tree) == uid);
@@ -404,7 +404,7 @@ impl Usage {
     }
 }
 
-fn fits(used: Usage, bytes: usize, max: WaitingMax) -> bool {
+fn fits(used: Usage, bytes: usize, max: WaitingObjectsMax) -> bool {
     used.n_objects < max.n_objects && used.bytes.saturating_add(bytes) <= max.bytes
 }
 

@@ -9,6 +9,7 @@ use store::Store;
 
 use super::{AuthorizedRequest, Unread};
 use crate::admit::AdmissionContext;
+use crate::hook_trace;
 use crate::initialize::Read;
 use crate::record::Record;
 use crate::respond::Reply;
@@ -17,7 +18,6 @@ use crate::review;
 use crate::route::Route;
 use crate::servers::ack_timeout;
 use crate::standing::is_configuration;
-use crate::trace;
 use crate::undecodable;
 use crate::watch_body;
 
@@ -31,13 +31,13 @@ impl<S: Store> AuthorizedRequest<'_, S> {
         headers: &mut HeaderMap,
     ) {
         if let Some(standing) = &admission.standing {
-            headers.insert(trace::REVISION, standing.revision.number().into());
+            headers.insert(hook_trace::REVISION_HEADER, standing.revision.number().into());
         }
         let all = admission.take_notes();
-        if trace::is_wanted(&self.parts.headers, self.authorized).await
-            && let Some(value) = trace::header(&all)
+        if hook_trace::should_send_trace(&self.parts.headers, self.authorized).await
+            && let Some(value) = hook_trace::trace_header_value(&all)
         {
-            headers.insert(trace::TRACE, value);
+            headers.insert(hook_trace::TRACE_HEADER, value);
         }
         record.admission(&all);
         warnings.extend(all.into_iter().flat_map(|notes| notes.warnings));
@@ -83,7 +83,8 @@ impl<S: Store> AuthorizedRequest<'_, S> {
             Verb::List => {
                 let filter = call.filter()?;
                 let listed = call.list(&filter).await?;
-                call.warnings.extend(undecodable::warning(resource, &listed.placeholders));
+                call.warnings
+                    .extend(undecodable::placeholders_warning(resource, &listed.placeholders));
                 Ok(Reply::List { resource: Arc::clone(resource), listed })
             }
             Verb::Watch => {

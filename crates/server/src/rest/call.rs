@@ -150,7 +150,7 @@ impl<S: Store> Call<'_, S> {
         let namespace = self.namespace.unwrap_or_default();
         match api_object::name(&tree) == self.name && api_object::namespace(&tree) == namespace {
             true => Ok(tree),
-            false => Err(undecodable::failure("it is not the one that was asked for")),
+            false => Err(undecodable::undecodable_status("it is not the one that was asked for")),
         }
     }
 
@@ -176,7 +176,7 @@ impl<S: Store> Call<'_, S> {
 /// their name only.
 pub(crate) fn parse(resource: &Resource, entry: &Entry) -> Result<Tree, Status> {
     let mut tree: Tree = codec::from_stored(&entry.value)
-        .map_err(|error| undecodable::failure(&error.to_string()))?;
+        .map_err(|error| undecodable::undecodable_status(&error.to_string()))?;
     if resource.is_custom() {
         tree.insert("apiVersion".to_owned(), resource.group_version().to_string().into());
     }

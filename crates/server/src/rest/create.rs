@@ -1,13 +1,13 @@
 //! `create`.
 
-use admission::{Initializers, Operation, is_uninitialized, shape_initializers};
+use admission::{Initializers, Operation, has_pending_initializers, normalize_initializers};
 use api_object::{GroupKind, Status, Tree};
 use authz::User;
 use serde_json::Value;
 use store::{Expect, Store};
 
 use crate::admit::{Attempt, Write};
-use crate::cluster_ips::AddressChange;
+use crate::cluster_ips::ClusterIpChange;
 use crate::initialize::Waiting;
 use crate::rest::persist::NotWritten;
 use crate::rest::{Call, Shown, WriteOptions};
@@ -61,7 +61,7 @@ impl<S: Store> Call<'_, S> {
                 Ok(Created { shown, is_pending: false })
             }
             Stored { shown, .. } => {
-                let is_pending = is_uninitialized(&shown.tree);
+                let is_pending = has_pending_initializers(&shown.tree);
                 Ok(Created { shown, is_pending })
             }
         }
@@ -123,7 +123,7 @@ impl<S: Store> Call<'_, S> {
             api_object::metadata_errors(&tree, self.resource.is_namespaced(), name_faults);
         errors.append(api_resources::validate_create(self.resource, &tree));
         let pending_max = self.server.initialization.pending_max;
-        errors.append(Initializers::of(&tree).create_errors(pending_max));
+        errors.append(Initializers::from_object(&tree).create_errors(pending_max));
         if !errors.is_empty() {
             return Err(Status::invalid(&self.resource.group_kind(), &name, &errors).into());
         }
@@ -131,7 +131,7 @@ impl<S: Store> Call<'_, S> {
         self.check_configuration(&tree, None).await?;
         let spare = self.is_service().then(|| tree.clone());
         loop {
-            let addresses = self.take_address(&mut tree, None, options.is_dry_run).await?;
+            let addresses = self.allocate_cluster_ip(&mut tree, None, options.is_dry_run).await?;
             match (self.store_new(write, tree, &name, options, &addresses).await, &spare) {
                 // Hooks see what is stored, so they are asked about the next address, too.
                 (Err(NotWritten::AddressTaken), Some(spare)) => tree = spare.clone(),
@@ -147,7 +147,7 @@ impl<S: Store> Call<'_, S> {
         tree: Tree,
         name: &str,
         options: WriteOptions,
-        addresses: &AddressChange,
+        addresses: &ClusterIpChange,
     ) -> Result<Stored, NotWritten> {
         let admitted = self.admit_validating(write, tree, None).await?;
         let key = self.key(name)?;
@@ -162,7 +162,7 @@ impl<S: Store> Call<'_, S> {
                 }
             };
         }
-        let written = match is_uninitialized(admitted.tree()) {
+        let written = match has_pending_initializers(admitted.tree()) {
             true => {
                 let written = self.store_uninitialized(key, &admitted, addresses).await;
                 written.map(|(revision, waiting)| (revision, Some(waiting)))
@@ -184,7 +184,7 @@ impl<S: Store> Call<'_, S> {
 
     /// Brings metadata into shape.
     pub(crate) fn shape(&self, tree: &mut Tree) -> Result<(), Status> {
-        let shaped = api_object::shape_metadata(tree).and_then(|()| shape_initializers(tree));
+        let shaped = api_object::shape_metadata(tree).and_then(|()| normalize_initializers(tree));
         shaped.map_err(|error| {
             let (kind, version) = (&self.resource.kind, &self.resource.version);
             Status::bad_request(format!(

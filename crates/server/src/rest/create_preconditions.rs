@@ -129,8 +129,9 @@ impl<S: Store> Call<'_, S> {
         let unreadable = |why: &str| Status::internal(&format!("an owner can not be read: {why}"));
         match kind {
             OwnerKind::Namespace => {
-                let read = |entry: &Entry| Namespace::read(&entry.value, entry.mod_rev);
-                let facts = current.map(read).transpose().map_err(|why| unreadable(&why))?;
+                let read = |entry: &Entry| Namespace::from_stored(&entry.value, entry.mod_rev);
+                let facts =
+                    current.map(read).transpose().map_err(|why| unreadable(&why.to_string()))?;
                 self.check_namespace_facts(facts.as_ref(), tree)?;
             }
             OwnerKind::Definition => {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use store::{At, Entry, Expect, Item, Store};
 
 use crate::admit::{AdmissionContext, Attempt, Write};
-use crate::cluster_ips::AddressChange;
+use crate::cluster_ips::ClusterIpChange;
 use crate::gate::Admitted;
 use crate::rest::persist::NotWritten;
 use crate::rest::{Call, Filter, Listed, Shown};
@@ -57,7 +57,7 @@ impl<S: Store> Call<'_, S> {
         // Metadata of wrong types could be changed by nobody later, so that the object would never go.
         let stored = self.parse_authorized(entry).and_then(|mut tree| {
             let shaped = api_object::shape_metadata(&mut tree);
-            shaped.map_err(|error| undecodable::failure(&error.to_string()))?;
+            shaped.map_err(|error| undecodable::undecodable_status(&error.to_string()))?;
             Ok(tree)
         });
         let (old, is_placeholder) = match stored {
@@ -65,7 +65,16 @@ impl<S: Store> Call<'_, S> {
             Err(status) => {
                 let (namespace, name) = (self.namespace, self.name);
                 let (resource, stored) = (self.resource, &entry.value);
-                (undecodable::to_delete(resource, namespace, name, stored, &status.message), true)
+                (
+                    undecodable::placeholder_for_deletion(
+                        resource,
+                        namespace,
+                        name,
+                        stored,
+                        &status.message,
+                    ),
+                    true,
+                )
             }
         };
         let kind = self.group_kind();
@@ -104,7 +113,7 @@ impl<S: Store> Call<'_, S> {
             return Ok(Deleted::Begun(Shown { tree: next, revision: Some(entry.mod_rev) }));
         }
         let admitted = admitted.ending(next);
-        let none = AddressChange::default();
+        let none = ClusterIpChange::default();
         let revision = self.persist(key, &admitted, expect, &none, Some(&old)).await?;
         let shown = Shown { tree: admitted.into_tree(), revision: Some(revision) };
         Ok(Deleted::Begun(shown))
@@ -146,7 +155,8 @@ impl<S: Store> Call<'_, S> {
             false => {
                 let key = self.key(self.name)?;
                 let expect = Expect::At(entry.mod_rev);
-                self.persist(key, &admitted, expect, &AddressChange::default(), Some(&old)).await?
+                self.persist(key, &admitted, expect, &ClusterIpChange::default(), Some(&old))
+                    .await?
             }
         };
         let shown = Shown { tree: admitted.into_tree(), revision: Some(revision) };

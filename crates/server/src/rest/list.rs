@@ -6,10 +6,10 @@ use std::ops::Bound;
 use api_object::{ContinueToken, Status};
 use store::{At, Item, Key, ListRequest, Prefix, ReadError, Revision, Store};
 
+use crate::decodable_versions::ListedEntry;
 use crate::initialize::is_hidden;
 use crate::rest::query::WantedState;
 use crate::rest::{Call, Filter};
-use crate::undecodable::ListedEntry;
 
 /// How many objects are read at once where most may turn out not to be wanted.
 const ROUND_ITEMS_MAX: usize = 10_000;
@@ -91,7 +91,8 @@ impl<S: Store> Call<'_, S> {
                 if hides && is_hidden(&entry.value) {
                     continue;
                 }
-                let sighted = self.server.decodable_versions.sight(self.resource, &key, entry);
+                let sighted =
+                    self.server.decodable_versions.or_placeholder(self.resource, &key, entry);
                 if !self.is_wanted(filter, &key, &sighted) {
                     continue;
                 }

@@ -6,13 +6,13 @@ use api_object::{Status, Tree};
 use store::{Delete, Entry, Expect, Key, Mark, Put, Revision, Store, VALUE_BYTES_MAX, WriteError};
 use tokio::time::Instant;
 
-use crate::cluster_ips::{AddressChange, is_reservation};
+use crate::cluster_ips::{ClusterIpChange, is_reservation_key};
 use crate::cluster_snapshot::is_tracked;
 use crate::gate::Admitted;
+use crate::out_of_space;
 use crate::rest::Call;
 use crate::rest::create_preconditions::CreatePreconditions;
 use crate::standing::is_configuration;
-use crate::store_status;
 
 /// Why something was not written.
 pub(crate) enum NotWritten {
@@ -43,7 +43,7 @@ impl<S: Store> Call<'_, S> {
         key: Key,
         admitted: &Admitted,
         expect: Expect,
-        addresses: &AddressChange,
+        addresses: &ClusterIpChange,
         stored: Option<&Tree>,
     ) -> Result<Revision, NotWritten> {
         let value = codec::to_stored(admitted.tree()).into();
@@ -82,9 +82,9 @@ impl<S: Store> Call<'_, S> {
         let delete = Delete { key: key.clone(), expect, mark: self.mark()? };
         self.admission.write_progress.begin();
         loop {
-            let held = self.server.held_reservation(stored).await;
+            let held = self.server.find_owned_reservation(stored).await;
             let held = held.map_err(|error| self.read_failed("delete", &error))?;
-            let transaction = AddressChange::free(held).attach(delete.clone().into());
+            let transaction = ClusterIpChange::release(held).attach(delete.clone().into());
             let written = self.timed("delete", self.server.store.write(transaction)).await;
             self.admission.confirm_mark(written.is_ok());
             match self.settle(written, "delete", is_tracked(&self.server.prefix, key)).await {
@@ -119,14 +119,14 @@ impl<S: Store> Call<'_, S> {
             Err(WriteError::Conflict { current }) => Err(NotWritten::Changed(current)),
             Err(WriteError::ValueTooLarge { .. }) => Err(Status::too_large(VALUE_BYTES_MAX).into()),
             Err(WriteError::NoSpace { share }) => {
-                Err(store_status::no_space(share.as_deref()).into())
+                Err(out_of_space::out_of_space_status(share.as_deref()).into())
             }
             Err(WriteError::Throttled { share, retry_after }) => {
-                Err(store_status::throttled(&share, retry_after).into())
+                Err(out_of_space::throttled_status(&share, retry_after).into())
             }
             Err(WriteError::Timeout) => Err(NotWritten::Unknown(Status::timeout())),
             Err(WriteError::ConditionFailed { key, .. })
-                if is_reservation(&self.server.prefix, &key) =>
+                if is_reservation_key(&self.server.prefix, &key) =>
             {
                 Err(NotWritten::AddressTaken)
             }

@@ -1,7 +1,7 @@
 //! `update` and `patch`: both read the object, make the next one of it, and write that if nobody was
 //! faster.
 
-use admission::{Initializers, Operation, is_uninitialized};
+use admission::{Initializers, Operation, has_pending_initializers};
 use api_object::{Status, Tree};
 use api_resources::Verb;
 use codec::PatchType;
@@ -10,7 +10,7 @@ use object_patch::{PatchError, SmpSchema};
 use store::{At, Entry, Expect, Revision, Store};
 
 use crate::admit::{Attempt, Write};
-use crate::cluster_ips::AddressChange;
+use crate::cluster_ips::ClusterIpChange;
 use crate::initialize::has_failed;
 use crate::rest::persist::NotWritten;
 use crate::rest::query::parse_version;
@@ -132,8 +132,8 @@ impl<S: Store> Call<'_, S> {
         let spare = (self.is_service() && subresource.is_none()).then(|| new.clone());
         loop {
             let addresses = match subresource {
-                None => self.take_address(&mut new, Some(&old), options.is_dry_run).await?,
-                Some(_) => AddressChange::default(),
+                None => self.allocate_cluster_ip(&mut new, Some(&old), options.is_dry_run).await?,
+                Some(_) => ClusterIpChange::default(),
             };
             let stored =
                 self.store_changed(name, &write, new, &old, options, entry.mod_rev, &addresses);
@@ -154,7 +154,7 @@ impl<S: Store> Call<'_, S> {
         old: &Tree,
         options: WriteOptions,
         revision: Revision,
-        addresses: &AddressChange,
+        addresses: &ClusterIpChange,
     ) -> Result<Updated, NotWritten> {
         let admitted = self.admit_validating(write, new, Some(old)).await?;
         let done = |tree: Tree, revision: Revision| {
@@ -184,12 +184,12 @@ impl<S: Store> Call<'_, S> {
     /// What is wrong with the next state of an object, its metadata aside. Nobody relies on an object
     /// that is not initialized, so that initializers may change what is fixed later.
     fn content_errors(&self, new: &Tree, old: &Tree, subresource: Option<&str>) -> FieldErrors {
-        let mut errors = match subresource.is_none() && is_uninitialized(old) {
+        let mut errors = match subresource.is_none() && has_pending_initializers(old) {
             true => api_resources::validate_create(self.resource, new),
             false => api_resources::validate_update(self.resource, new, old, subresource),
         };
         let pending_max = self.server.initialization.pending_max;
-        let (new, old) = (Initializers::of(new), Initializers::of(old));
+        let (new, old) = (Initializers::from_object(new), Initializers::from_object(old));
         errors.append(new.update_errors(&old, pending_max));
         errors
     }

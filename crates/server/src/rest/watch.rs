@@ -14,10 +14,10 @@ use store::{
 };
 use tokio::time::Instant;
 
+use crate::decodable_versions::DecodableVersions;
 use crate::initialize::is_hidden;
 use crate::rest::call::parse;
 use crate::rest::{Call, Filter, WatchOptions, WatchStart};
-use crate::undecodable::DecodableVersions;
 
 /// How long before its end a watch says how far it came.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
@@ -86,7 +86,7 @@ impl<S: Store> Call<'_, S> {
             ready: VecDeque::new(),
             through: Revision::ZERO,
             allows_bookmarks: options.allows_bookmarks,
-            bookmark_every: self.server.options.bookmark_every,
+            bookmark_every: self.server.options.bookmark_interval,
             last_bookmark: (Instant::now(), Revision::ZERO),
             ends_at,
             is_over: false,
@@ -121,15 +121,15 @@ impl<S: Store> Call<'_, S> {
         if user.is_in_group("system:masters") {
             return Ok(None);
         }
-        self.server.watches.acquire(authz::limit_name(&user.name)).map(Some).map_err(|busy| {
+        self.server.watch_limit.acquire(authz::user_limit_key(&user.name)).map(Some).map_err(|busy| {
             self.server.metrics.terminations.with_label_values(&["429"]).inc();
             let why = match busy {
-                Busy::User { calls_max } => format!(
-                    "{calls_max} watches of this user are open, which is the most for one user, \
+                Busy::User { permits_max } => format!(
+                    "{permits_max} watches of this user are open, which is the most for one user, \
                      please try again later"
                 ),
-                Busy::Webhook { calls_max } => format!(
-                    "{calls_max} watches are open, which is the most, please try again later"
+                Busy::Total { permits_max } => format!(
+                    "{permits_max} watches are open, which is the most, please try again later"
                 ),
             };
             Status::too_many_requests(&why, 1)
@@ -244,7 +244,7 @@ impl<S: Store> Watcher<S> {
         if self.filter.hides_uninitialized() && is_hidden(&entry.value) {
             return None;
         }
-        let sighted = self.decodable_versions.sight(&self.resource, key, entry);
+        let sighted = self.decodable_versions.or_placeholder(&self.resource, key, entry);
         let is_wanted = |tree: Tree| match sighted.is_placeholder {
             true => self.filter.matches_placeholder(&self.resource, &tree),
             false => self.filter.matches(&self.resource, &tree),

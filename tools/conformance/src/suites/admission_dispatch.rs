@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admission::{
-    Attributes, Configuration, ConfigurationKind, Equivalent, GroupVersionKind,
+    Attributes, Configuration, ConfigurationKind, EquivalentResource, GroupVersionKind,
     GroupVersionResource, Operation, Snapshot,
 };
 use admission_hooks::{
@@ -16,7 +16,7 @@ use admission_hooks::{
     Untyped, admit,
 };
 use api_object::Tree;
-use authz::{Answer as Decided, Authorizer, Decision, Recorder};
+use authz::{Authorizer, Decision, DecisionFuture as Decided, Recorder};
 use serde_json::{Map, Value, json};
 
 use self::peers::Peers;
@@ -42,7 +42,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
     let text = |member: &str| request[member].as_str().unwrap_or_default();
     let user = user(&request["user"])?;
     let options = options(request);
-    let equivalents: Vec<Equivalent<'_>> =
+    let equivalents: Vec<EquivalentResource<'_>> =
         vector.body.get("equivalentResources").map_or_else(Vec::new, |list| {
             list.as_array().into_iter().flatten().map(equivalent).collect()
         });
@@ -125,7 +125,7 @@ fn shown(admission: Admission, calls: Value) -> Value {
 
 fn configuration(object: &Tree) -> Result<Configuration, String> {
     let member = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or_default();
-    let kind = ConfigurationKind::of(member("apiVersion"), member("kind"));
+    let kind = ConfigurationKind::from_type_meta(member("apiVersion"), member("kind"));
     let kind = kind.ok_or_else(|| format!("`{}` configures nothing", member("kind")))?;
     Ok(Configuration::compile(kind, object))
 }
@@ -146,8 +146,8 @@ fn resource_of(value: &Value) -> GroupVersionResource<'_> {
     GroupVersionResource { group, version, resource }
 }
 
-fn equivalent(value: &Value) -> Equivalent<'_> {
-    Equivalent { resource: resource_of(value), kind: Some(kind_of(value)) }
+fn equivalent(value: &Value) -> EquivalentResource<'_> {
+    EquivalentResource { resource: resource_of(value), kind: Some(kind_of(value)) }
 }
 
 fn is_dry_run(request: &Value) -> bool {

@@ -2,8 +2,10 @@ use store::{Entry, Revision};
 
 use super::*;
 
-const LIMITS: (WaitingMax, WaitingMax) =
-    (WaitingMax { n_objects: 4, bytes: 4_000 }, WaitingMax { n_objects: 2, bytes: 1_000 });
+const LIMITS: (WaitingObjectsMax, WaitingObjectsMax) = (
+    WaitingObjectsMax { n_objects: 4, bytes: 4_000 },
+    WaitingObjectsMax { n_objects: 2, bytes: 1_000 },
+);
 
 fn options() -> InitializerOptions {
     let (waiting_max, waiting_per_user_max) = LIMITS;
