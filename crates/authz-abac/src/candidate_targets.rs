@@ -10,10 +10,7 @@ use std::hash::BuildHasher;
 use authz::{Resource, Target};
 use foldhash::fast::RandomState;
 
-use crate::policy::{ANY, Spec, path_prefix};
-
-/// The number of targets that are looked up together: as many as cover a resource request.
-pub(crate) const TARGETS_BATCH: usize = 8;
+use crate::policy::{Spec, WILDCARD, path_prefix};
 
 /// The hash of a target.
 pub(crate) type TargetHash = u64;
@@ -47,7 +44,7 @@ impl CandidateTargets {
     /// because an empty part covers an empty part of a request.
     pub(crate) fn add(&mut self, spec: &Spec) -> [TargetHash; 2] {
         let Spec { namespace, resource, api_group, non_resource_path, .. } = spec;
-        let bit = |part: &str, bit: u8| if part == ANY { bit } else { 0 };
+        let bit = |part: &str, bit: u8| if part == WILDCARD { bit } else { 0 };
         let combination = bit(namespace, ANY_NAMESPACE)
             | bit(resource, ANY_RESOURCE)
             | bit(api_group, ANY_API_GROUP);
@@ -68,36 +65,19 @@ impl CandidateTargets {
         hash
     }
 
-    /// Calls `visit` with the hashes of all targets that cover the request, at most
-    /// [`TARGETS_BATCH`] at a time. Only paths with many nested prefixes take a second call.
+    /// Calls `visit` with the hash of each target that covers the request.
     #[inline]
-    pub(crate) fn for_each_batch(&self, target: &Target<'_>, mut visit: impl FnMut(&[TargetHash])) {
-        let mut batch = [0; TARGETS_BATCH];
-        let mut n_filled = 0;
-        let mut push = |hash: TargetHash| {
-            batch[n_filled] = hash;
-            n_filled += 1;
-            if n_filled == TARGETS_BATCH {
-                visit(&batch);
-                n_filled = 0;
-            }
-        };
+    pub(crate) fn for_each(&self, target: &Target<'_>, visit: impl FnMut(TargetHash)) {
         match target {
-            Target::Resource(resource) => {
-                self.resource_candidates(resource).for_each(&mut push);
-            }
-            Target::Path(path) => self.path_candidates(path.as_bytes()).for_each(&mut push),
-        }
-        let rest = batch.get(..n_filled).unwrap_or_default();
-        if !rest.is_empty() {
-            visit(rest);
+            Target::Resource(resource) => self.resource_candidates(resource).for_each(visit),
+            Target::Path(path) => self.path_candidates(path.as_bytes()).for_each(visit),
         }
     }
 
     fn resource_candidates(&self, request: &Resource<'_>) -> impl Iterator<Item = TargetHash> {
         let exists = |combination: &u8| self.wildcard_combinations & (1 << combination) != 0;
         (0..8).filter(exists).map(|combination| {
-            let part = |bit: u8, value| if combination & bit == 0 { value } else { ANY };
+            let part = |bit: u8, value| if combination & bit == 0 { value } else { WILDCARD };
             self.hash(&PolicyTarget::Resource {
                 namespace: part(ANY_NAMESPACE, request.namespace),
                 resource: part(ANY_RESOURCE, request.resource),
@@ -127,15 +107,12 @@ mod tests {
 
     fn candidates(targets: &CandidateTargets, target: &Target<'_>) -> Vec<TargetHash> {
         let mut hashes = Vec::new();
-        targets.for_each_batch(target, |batch| {
-            assert!((1..=TARGETS_BATCH).contains(&batch.len()));
-            hashes.extend_from_slice(batch);
-        });
+        targets.for_each(target, |hash| hashes.push(hash));
         hashes
     }
 
     #[test]
-    fn a_path_with_more_prefixes_than_a_batch_has_them_all() {
+    fn all_nested_prefixes_of_a_path_are_candidates() {
         let mut targets = CandidateTargets::default();
         let paths = (0..40).map(|depth| "/a".repeat(depth) + "*");
         let hashes: Vec<TargetHash> = paths

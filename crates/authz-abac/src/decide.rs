@@ -30,7 +30,7 @@ impl Snapshot {
         }
         if recorder.is_on() {
             for near_miss in explain::near_misses(self, attributes) {
-                recorder.note(|| near_miss.event());
+                recorder.note(|| near_miss.to_event());
             }
         }
         Decision::no_opinion(NO_POLICY_MATCHED)

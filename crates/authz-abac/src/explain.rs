@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use authz::{Attributes, Event, Target, User};
 
-use crate::policy::{Policy, Subject, covers, covers_path};
+use crate::policy::{Policy, Subject, covers_path, covers_value};
 use crate::snapshot::Snapshot;
 
 /// The largest number of near misses in one explanation: enough to find a typing error, few enough to
@@ -54,7 +54,7 @@ impl Mismatch {
 
 impl NearMiss<'_> {
     /// The policy with the part that it lacks.
-    pub(crate) fn event(&self) -> Event {
+    pub(crate) fn to_event(&self) -> Event {
         policy_event(self.policy).with("matches", false).with("lacks", self.mismatch.field_name())
     }
 }
@@ -130,9 +130,9 @@ fn only_mismatch(policy: &Policy, attributes: &Attributes<'_>) -> Option<Mismatc
         Target::Resource(_) if spec.resource.is_empty() => return None,
         Target::Resource(request) => [
             verb,
-            (!covers(&spec.namespace, request.namespace)).then_some(Mismatch::Namespace),
-            (!covers(&spec.resource, request.resource)).then_some(Mismatch::Resource),
-            (!covers(&spec.api_group, request.api_group)).then_some(Mismatch::ApiGroup),
+            (!covers_value(&spec.namespace, request.namespace)).then_some(Mismatch::Namespace),
+            (!covers_value(&spec.resource, request.resource)).then_some(Mismatch::Resource),
+            (!covers_value(&spec.api_group, request.api_group)).then_some(Mismatch::ApiGroup),
         ],
         Target::Path(path) => {
             let is_covered = covers_path(&spec.non_resource_path, path);

@@ -10,8 +10,14 @@ use foldhash::fast::RandomState;
 use crate::candidate_targets::{CandidateTargets, TargetHash};
 use crate::policy::{Policy, Subject};
 
-/// A subject with at most this many targets has them compared one by one; with more, they are searched.
-const SCANNED_TARGETS_MAX: usize = 16;
+/// A target with at most this many subjects has them compared one by one; with more, they are looked up.
+const SCANNED_SUBJECTS_MAX: usize = 8;
+
+/// The number of subjects of a user that are looked up together.
+const SUBJECTS_BATCH: usize = 64;
+
+/// The number of groups in a batch of subjects. The first two are the user.
+const GROUPS_BATCH: usize = SUBJECTS_BATCH - 2;
 
 /// The position of a policy in the file order.
 pub(crate) type PolicyIdx = u32;
@@ -19,7 +25,10 @@ pub(crate) type PolicyIdx = u32;
 /// The hash of a subject.
 type SubjectHash = u64;
 
-/// All policies by the hashes of their subjects and, for each subject, by the hashes of their targets.
+/// All policies by the hashes of their targets and, for each target, by the hashes of their subjects.
+///
+/// At most 8 targets cover a resource request, so a decision looks up 8 targets, and for each of them the
+/// user and the groups of the user.
 ///
 /// The index compares hashes instead of names, because names lie in many places of memory. A policy that
 /// it finds is compared with the request before it counts. The hashes are seeded at random, so nobody can
@@ -28,29 +37,18 @@ type SubjectHash = u64;
 pub(crate) struct Index {
     hash_builder: RandomState,
     candidate_targets: CandidateTargets,
-    subjects: HashMap<SubjectHash, SubjectEntry, RandomState>,
-    /// The targets of all subjects. INVARIANT: those of one subject lie together, in ascending order.
-    targets: Box<[TargetEntry]>,
+    targets: HashMap<TargetHash, TargetSubjects, RandomState>,
+    /// The positions in [`Index::policies`] of the policies of each subject.
+    policy_ranges: HashMap<SubjectHash, Range<u32>, RandomState>,
     /// The policies of all subjects. INVARIANT: those of one subject lie together, in file order.
     policies: Box<[PolicyIdx]>,
 }
 
-/// The policies of one subject.
-#[derive(Debug, Clone, Default)]
-struct SubjectEntry {
-    /// The positions in [`Index::targets`].
-    targets: Range<u32>,
-    /// The positions in [`Index::policies`].
-    policies: Range<u32>,
-    /// The subject is a user that some policies name together with a group.
-    has_group_policies: bool,
-}
-
-/// The first policies of one subject for one target.
-#[derive(Debug, Clone, Copy)]
-struct TargetEntry {
-    target: TargetHash,
-    first: FirstPolicies,
+/// The subjects that have policies for one target.
+#[derive(Debug, Clone)]
+enum TargetSubjects {
+    Few(Box<[(SubjectHash, FirstPolicies)]>),
+    Many(Box<HashMap<SubjectHash, FirstPolicies, RandomState>>),
 }
 
 /// The first policy that grants reading, and the first that grants writing.
@@ -68,65 +66,56 @@ impl Index {
     /// Indexes policies that are given in file order.
     pub(crate) fn new(policies: &[Policy]) -> Self {
         let mut index = Self::default();
-        let mut targets = Vec::with_capacity(policies.len() * 2);
+        let mut entries = Vec::with_capacity(policies.len() * 2);
         let mut policies_by_subject = Vec::with_capacity(policies.len());
         for (idx, policy) in (0..).zip(policies) {
-            let Some(subject) = index.add_subject(policy) else { continue };
+            let (subject, member_marker) = match policy.subject() {
+                Subject::Nobody => continue,
+                Subject::User(user) => (index.user_hash(user), None),
+                Subject::Group(group) => (index.group_hash(group), None),
+                Subject::Member { user, group } => {
+                    let user = index.user_hash(user);
+                    (member_hash(user, index.group_hash(group)), Some(any_member_hash(user)))
+                }
+            };
             policies_by_subject.push((subject, idx));
             let write = if policy.spec().is_readonly { NO_POLICY } else { idx };
-            let first = FirstPolicies { read: idx, write };
-            let target_hashes = index.candidate_targets.add(policy.spec());
-            targets.extend(target_hashes.map(|target| (subject, TargetEntry { target, first })));
+            for target in index.candidate_targets.add(policy.spec()) {
+                entries.push((target, subject, FirstPolicies { read: idx, write }));
+                entries.extend(member_marker.map(|hash| (target, hash, FirstPolicies::NONE)));
+            }
         }
-        targets.sort_unstable_by_key(|(subject, entry)| (*subject, entry.target));
-        targets.dedup_by(|(next_subject, next), (subject, entry)| {
-            let is_same = (*next_subject, next.target) == (*subject, entry.target);
+        entries.sort_unstable_by_key(|(target, subject, _)| (*target, *subject));
+        entries.dedup_by(|(next_target, next_subject, next), (target, subject, first)| {
+            let is_same = (*next_target, *next_subject) == (*target, *subject);
             if is_same {
-                entry.first = entry.first.earliest(next.first);
+                *first = first.earliest(*next);
             }
             is_same
         });
-        policies_by_subject.sort_unstable();
-        index.set_ranges(&targets, |entry, range| entry.targets = range);
-        index.set_ranges(&policies_by_subject, |entry, range| entry.policies = range);
-        index.targets = targets.into_iter().map(|(_, entry)| entry).collect();
-        index.policies = policies_by_subject.into_iter().map(|(_, idx)| idx).collect();
+        for chunk in entries.chunk_by(|(a, ..), (b, ..)| a == b) {
+            let subjects = chunk.iter().map(|(_, subject, first)| (*subject, *first));
+            let subjects = if chunk.len() <= SCANNED_SUBJECTS_MAX {
+                TargetSubjects::Few(subjects.collect())
+            } else {
+                TargetSubjects::Many(Box::new(subjects.collect()))
+            };
+            index.targets.extend(chunk.first().map(|(target, ..)| (*target, subjects)));
+        }
+        index.add_policies_of_subjects(policies_by_subject);
         index
     }
 
-    /// Adds the subject of a policy, unless the policy has none.
-    fn add_subject(&mut self, policy: &Policy) -> Option<SubjectHash> {
-        let subject = match policy.subject() {
-            Subject::Nobody => return None,
-            Subject::User(user) => self.user_hash(user),
-            Subject::Group(group) => self.group_hash(group),
-            Subject::Member { user, group } => {
-                let user = self.user_hash(user);
-                self.subjects.entry(user).or_default().has_group_policies = true;
-                member_hash(user, self.group_hash(group))
-            }
-        };
-        self.subjects.entry(subject).or_default();
-        Some(subject)
-    }
-
-    /// Tells each subject the range of its values in a list that is sorted by subject.
-    fn set_ranges<T>(
-        &mut self,
-        values: &[(SubjectHash, T)],
-        set_range: impl Fn(&mut SubjectEntry, Range<u32>),
-    ) {
+    fn add_policies_of_subjects(&mut self, mut policies: Vec<(SubjectHash, PolicyIdx)>) {
+        policies.sort_unstable();
         let mut start = 0;
-        for chunk in values.chunk_by(|(a, _), (b, _)| a == b) {
-            // INVARIANT on Snapshot: twice the number of policies fits.
+        for chunk in policies.chunk_by(|(a, _), (b, _)| a == b) {
+            // INVARIANT on Snapshot: the number of policies fits.
             let end = start + chunk.len() as u32;
-            if let Some((subject, _)) = chunk.first()
-                && let Some(entry) = self.subjects.get_mut(subject)
-            {
-                set_range(entry, start..end);
-            }
+            self.policy_ranges.extend(chunk.first().map(|(subject, _)| (*subject, start..end)));
             start = end;
         }
+        self.policies = policies.into_iter().map(|(_, idx)| idx).collect();
     }
 
     /// The first policy that may grant the request to the user.
@@ -139,65 +128,44 @@ impl Index {
         user: &User,
         attributes: &Attributes<'_>,
     ) -> Option<PolicyIdx> {
-        let is_read_only = attributes.is_read_only();
-        let mut first_idx = NO_POLICY;
-        self.candidate_targets.for_each_batch(&attributes.target, |targets| {
-            self.for_each_subject(user, |entry| {
-                let first = self.first_policies(entry, targets);
-                first_idx = first_idx.min(if is_read_only { first.read } else { first.write });
+        let user_hash = self.user_hash(&user.name);
+        let mut first = FirstPolicies::NONE;
+        let mut subjects = [user_hash; SUBJECTS_BATCH];
+        subjects[1] = any_member_hash(user_hash);
+        let (mut groups, mut rest) = split_batch(&user.groups);
+        loop {
+            for (subject, group) in subjects.iter_mut().skip(2).zip(groups) {
+                *subject = self.group_hash(group);
+            }
+            let subjects = subjects.get(..2 + groups.len()).unwrap_or_default();
+            self.candidate_targets.for_each(&attributes.target, |target| {
+                if let Some(target) = self.targets.get(&target) {
+                    first = first.earliest(target.first_policies_of(subjects));
+                }
             });
-        });
+            if rest.is_empty() {
+                break;
+            }
+            (groups, rest) = split_batch(rest);
+        }
+        let first_idx = if attributes.is_read_only() { first.read } else { first.write };
         (first_idx != NO_POLICY).then_some(first_idx)
     }
 
     /// All policies whose subject the user may be, in file order.
     pub(crate) fn policies_of_user(&self, user: &User) -> Vec<PolicyIdx> {
-        let mut policies = Vec::new();
-        self.for_each_subject(user, |entry| {
-            policies.extend_from_slice(slice_of(&self.policies, &entry.policies));
-        });
+        let user_hash = self.user_hash(&user.name);
+        let groups = user.groups.iter().map(|group| self.group_hash(group));
+        let group_subjects = groups.flat_map(|group| [group, member_hash(user_hash, group)]);
+        let subjects = std::iter::once(user_hash).chain(group_subjects);
+        let ranges = subjects.filter_map(|subject| self.policy_ranges.get(&subject));
+        let policies =
+            ranges.filter_map(|range| self.policies.get(range.start as usize..range.end as usize));
+        let mut policies: Vec<PolicyIdx> = policies.flatten().copied().collect();
         policies.sort_unstable();
         // Authentication may name one group twice.
         policies.dedup();
         policies
-    }
-
-    /// Calls `visit` with the entry of the user, of each group of the user, and of the user as a member
-    /// of each group.
-    #[inline]
-    fn for_each_subject<'s>(&'s self, user: &User, mut visit: impl FnMut(&'s SubjectEntry)) {
-        let user_hash = self.user_hash(&user.name);
-        let user_entry = self.subjects.get(&user_hash);
-        user_entry.into_iter().for_each(&mut visit);
-        let has_group_policies = user_entry.is_some_and(|entry| entry.has_group_policies);
-        for group in &user.groups {
-            let group_hash = self.group_hash(group);
-            self.subjects.get(&group_hash).into_iter().for_each(&mut visit);
-            if has_group_policies {
-                let member_hash = member_hash(user_hash, group_hash);
-                self.subjects.get(&member_hash).into_iter().for_each(&mut visit);
-            }
-        }
-    }
-
-    /// The first policies of a subject for any of some targets.
-    #[inline]
-    fn first_policies(&self, subject: &SubjectEntry, targets: &[TargetHash]) -> FirstPolicies {
-        let entries = slice_of(&self.targets, &subject.targets);
-        let mut first = FirstPolicies { read: NO_POLICY, write: NO_POLICY };
-        if entries.len() <= SCANNED_TARGETS_MAX {
-            for entry in entries.iter().filter(|entry| targets.contains(&entry.target)) {
-                first = first.earliest(entry.first);
-            }
-        } else {
-            for target in targets {
-                let idx = entries.partition_point(|entry| entry.target < *target);
-                if let Some(entry) = entries.get(idx).filter(|entry| entry.target == *target) {
-                    first = first.earliest(entry.first);
-                }
-            }
-        }
-        first
     }
 
     fn user_hash(&self, user: &str) -> SubjectHash {
@@ -209,19 +177,65 @@ impl Index {
     }
 }
 
+impl TargetSubjects {
+    /// The first policies of any of some subjects: a user, the user as a member of any group, and groups.
+    #[inline]
+    fn first_policies_of(&self, subjects: &[SubjectHash]) -> FirstPolicies {
+        let mut first = FirstPolicies::NONE;
+        match self {
+            Self::Few(entries) => {
+                for (_, policies) in entries.iter().filter(|(hash, _)| subjects.contains(hash)) {
+                    first = first.earliest(*policies);
+                }
+            }
+            Self::Many(entries) => {
+                for policies in subjects.iter().filter_map(|subject| entries.get(subject)) {
+                    first = first.earliest(*policies);
+                }
+            }
+        }
+        if let [user, any_member, groups @ ..] = subjects
+            && self.get(*any_member).is_some()
+        {
+            for policies in groups.iter().filter_map(|group| self.get(member_hash(*user, *group))) {
+                first = first.earliest(policies);
+            }
+        }
+        first
+    }
+
+    fn get(&self, subject: SubjectHash) -> Option<FirstPolicies> {
+        match self {
+            Self::Few(entries) => {
+                entries.iter().find(|(hash, _)| *hash == subject).map(|(_, policies)| *policies)
+            }
+            Self::Many(entries) => entries.get(&subject).copied(),
+        }
+    }
+}
+
 /// The hash of a user as a member of a group.
 fn member_hash(user: SubjectHash, group: SubjectHash) -> SubjectHash {
     user.rotate_left(u64::BITS / 2) ^ group
 }
 
+/// The hash of a user as a member of any group. A target has it if some policy for the target names the
+/// user together with a group.
+fn any_member_hash(user: SubjectHash) -> SubjectHash {
+    user.rotate_left(u64::BITS / 4)
+}
+
+/// The groups of the next batch, and those after them.
+fn split_batch(groups: &[String]) -> (&[String], &[String]) {
+    groups.split_at(groups.len().min(GROUPS_BATCH))
+}
+
 impl FirstPolicies {
+    const NONE: Self = Self { read: NO_POLICY, write: NO_POLICY };
+
     fn earliest(self, other: Self) -> Self {
         Self { read: self.read.min(other.read), write: self.write.min(other.write) }
     }
-}
-
-fn slice_of<'s, T>(values: &'s [T], range: &Range<u32>) -> &'s [T] {
-    values.get(range.start as usize..range.end as usize).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 use authz::{Attributes, Target, User};
 
 /// The group of all users who are not anonymous.
-const AUTHENTICATED: &str = "system:authenticated";
+const AUTHENTICATED_GROUP: &str = "system:authenticated";
 
 /// The wildcard: a part with this value covers every value.
-pub(crate) const ANY: &str = "*";
+pub(crate) const WILDCARD: &str = "*";
 
 /// The parts of a policy. The meaning of an empty part depends on the version of the line.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -63,16 +63,16 @@ impl Policy {
     /// sets neither a namespace nor a resource, and otherwise none.
     pub fn v0(line: usize, spec: Spec) -> Self {
         let has_resource = !spec.namespace.is_empty() || !spec.resource.is_empty();
-        let or_wildcard = |text: String| if text.is_empty() { ANY.to_owned() } else { text };
+        let or_wildcard = |text: String| if text.is_empty() { WILDCARD.to_owned() } else { text };
         let has_no_subject = spec.user.is_empty() && spec.group.is_empty();
         let spec = Spec {
-            group: if has_no_subject { AUTHENTICATED.to_owned() } else { spec.group },
+            group: if has_no_subject { AUTHENTICATED_GROUP.to_owned() } else { spec.group },
             user: spec.user,
             is_readonly: spec.is_readonly,
-            api_group: ANY.to_owned(),
+            api_group: WILDCARD.to_owned(),
             resource: or_wildcard(spec.resource),
             namespace: or_wildcard(spec.namespace),
-            non_resource_path: if has_resource { String::new() } else { ANY.to_owned() },
+            non_resource_path: if has_resource { String::new() } else { WILDCARD.to_owned() },
         };
         Self { line, spec: replace_wildcard_subject(spec) }
     }
@@ -119,9 +119,9 @@ impl Policy {
     pub(crate) fn matches_target(&self, target: &Target<'_>) -> bool {
         match target {
             Target::Resource(resource) => {
-                covers(&self.spec.namespace, resource.namespace)
-                    && covers(&self.spec.resource, resource.resource)
-                    && covers(&self.spec.api_group, resource.api_group)
+                covers_value(&self.spec.namespace, resource.namespace)
+                    && covers_value(&self.spec.resource, resource.resource)
+                    && covers_value(&self.spec.api_group, resource.api_group)
             }
             Target::Path(path) => covers_path(&self.spec.non_resource_path, path),
         }
@@ -129,23 +129,24 @@ impl Policy {
 
     /// The verbs that the policy grants, as a rule lists them.
     pub(crate) fn verbs(&self) -> Vec<String> {
-        let verbs: &[&str] = if self.spec.is_readonly { &["get", "list", "watch"] } else { &[ANY] };
+        let verbs: &[&str] =
+            if self.spec.is_readonly { &["get", "list", "watch"] } else { &[WILDCARD] };
         verbs.iter().map(|verb| (*verb).to_owned()).collect()
     }
 }
 
 /// Replaces `*` as the user or the group with `system:authenticated`, whatever the other one is.
 fn replace_wildcard_subject(spec: Spec) -> Spec {
-    if spec.user == ANY || spec.group == ANY {
-        Spec { user: String::new(), group: AUTHENTICATED.to_owned(), ..spec }
+    if spec.user == WILDCARD || spec.group == WILDCARD {
+        Spec { user: String::new(), group: AUTHENTICATED_GROUP.to_owned(), ..spec }
     } else {
         spec
     }
 }
 
 /// Reports whether a part of a policy is `*` or equal to the value.
-pub(crate) fn covers(part: &str, value: &str) -> bool {
-    part == ANY || part == value
+pub(crate) fn covers_value(part: &str, value: &str) -> bool {
+    part == WILDCARD || part == value
 }
 
 /// Reports whether the path of a policy covers the path of a request.

@@ -2,7 +2,7 @@
 
 use authz::{NonResourceRule, ResourceRule, Rules, User};
 
-use crate::policy::covers;
+use crate::policy::covers_value;
 use crate::snapshot::Snapshot;
 
 impl Snapshot {
@@ -14,7 +14,7 @@ impl Snapshot {
         let mut rules = Rules::default();
         for policy in self.policies_of_user(user) {
             let spec = policy.spec();
-            if covers(&spec.namespace, namespace) && !spec.resource.is_empty() {
+            if covers_value(&spec.namespace, namespace) && !spec.resource.is_empty() {
                 rules.resource_rules.push(ResourceRule {
                     verbs: policy.verbs(),
                     api_groups: vec![spec.api_group.clone()],

@@ -4,7 +4,7 @@ use authz::{Attributes, Decision, Event, NodeRule, Reason, Recorder, Resource, U
 
 use crate::explain::{explain_no_path, explain_not_a_node, explain_path};
 use crate::node_identity::NodeIdentity;
-use crate::object_name::{Kind, ObjectName};
+use crate::object_name::{ObjectKind, ObjectName};
 use crate::requirement::{Requirement, requirement_of, selected_nodes};
 use crate::snapshot::Snapshot;
 
@@ -30,7 +30,7 @@ impl Snapshot {
         match requirement_of(attributes, self.feature_gates) {
             Requirement::AlwaysMet => Decision::allow(NodeRule::EveryNode),
             Requirement::NeverMet(reason) => Decision::no_opinion(reason),
-            Requirement::NodeRule if self.node_rules.allow(attributes, &mut recorder) => {
+            Requirement::NodeRule if self.node_rules.allows(attributes, &mut recorder) => {
                 Decision::allow(NodeRule::SystemNodeRole)
             }
             Requirement::NodeRule => Decision::no_opinion(""),
@@ -38,7 +38,7 @@ impl Snapshot {
                 Decision::allow(NodeRule::OwnObject)
             }
             Requirement::SameName(reason) => Decision::no_opinion(reason),
-            Requirement::OwnNode => Decision::no_opinion(not_own_node(node, resource.name)),
+            Requirement::OwnNode => Decision::no_opinion(not_own_node_reason(node, resource.name)),
             Requirement::Related(kind) => self.decide_related(kind, resource, node, recorder),
             Requirement::Selector(_) | Requirement::SelectorOrRelated(..)
                 if selected_nodes(resource).any(|selected_node| selected_node == node) =>
@@ -58,7 +58,7 @@ impl Snapshot {
     /// Allows the request if the object is related to the node.
     fn decide_related(
         &self,
-        kind: Kind,
+        kind: ObjectKind,
         resource: &Resource<'_>,
         node: &str,
         mut recorder: Recorder<'_>,
@@ -86,7 +86,7 @@ fn no_opinion_on_user(identity: NodeIdentity<'_>, user: Option<&User>) -> Decisi
     }
 }
 
-fn not_own_node(node: &str, requested_node: &str) -> String {
+fn not_own_node_reason(node: &str, requested_node: &str) -> String {
     if requested_node.is_empty() {
         format!("node '{node}' cannot read all nodes, only its own Node object")
     } else {

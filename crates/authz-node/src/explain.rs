@@ -32,7 +32,7 @@ pub(crate) fn explain_path(
     recorder: &mut Recorder<'_>,
 ) {
     recorder.note(|| {
-        let path = graph.path(object, node).into_iter().map(describe);
+        let path = graph.path_to_node(object, node).into_iter().map(describe_object);
         let vertices: Vec<String> = path.chain([format!("node {node}")]).collect();
         Event::new("path").with("vertices", vertices)
     });
@@ -51,7 +51,7 @@ pub(crate) fn explain_no_path(
         let is_object_known = !related_nodes.is_empty() || graph.is_known_to_volumes(object);
         let shown_nodes = related_nodes.iter().take(NEAR_MISSES_MAX);
         Event::new("noPath")
-            .with("object", describe(object))
+            .with("object", describe_object(object))
             .with("isObjectKnown", is_object_known)
             .with("isNodeKnown", graph.has_node(node))
             .with("nNodes", related_nodes.len())
@@ -59,7 +59,7 @@ pub(crate) fn explain_no_path(
     });
 }
 
-fn describe(object: ObjectName<'_>) -> String {
+fn describe_object(object: ObjectName<'_>) -> String {
     let ObjectName { kind, namespace, name } = object;
     if namespace.is_empty() {
         format!("{} {name}", kind.name())

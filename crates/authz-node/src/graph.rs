@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use persistent::Map;
 
-use crate::object_name::{AsObjectName, Kind, ObjectName, OwnedObjectName};
+use crate::object_name::{AsObjectName, ObjectKind, ObjectName, OwnedObjectName};
 
 /// The objects that are related to each node.
 ///
@@ -85,12 +85,17 @@ impl Graph {
         let mut volumes = self.volumes.values();
         self.volumes.contains_key(key)
             || self.claims.contains_key(key)
-            || (object.kind == Kind::Secret && volumes.any(|volume| volume.has_secret(object)))
+            || (object.kind == ObjectKind::Secret
+                && volumes.any(|volume| volume.has_secret(object)))
     }
 
     /// The path from an object to a node to which it is related: the object, then those through which it
     /// is related to the node. This reads all objects of the node.
-    pub(crate) fn path<'g>(&'g self, object: ObjectName<'g>, node: &str) -> Vec<ObjectName<'g>> {
+    pub(crate) fn path_to_node<'g>(
+        &'g self,
+        object: ObjectName<'g>,
+        node: &str,
+    ) -> Vec<ObjectName<'g>> {
         std::iter::successors(Some(object), |object| self.next_on_path(*object, node)).collect()
     }
 

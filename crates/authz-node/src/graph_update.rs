@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::graph::{BoundObject, BoundVolume, Claim, Graph};
 use crate::object::{NodeAssignment, Object, PersistentVolume, Pod};
-use crate::object_name::{AsObjectName, Kind, ObjectName, OwnedObjectName};
+use crate::object_name::{AsObjectName, ObjectKind, ObjectName, OwnedObjectName};
 
 /// Changes by objects.
 impl Graph {
@@ -19,7 +19,7 @@ impl Graph {
             Object::VolumeAttachment(assignment)
             | Object::ResourceSlice(assignment)
             | Object::PodCertificateRequest(assignment) => {
-                self.add_assignment(name_of(object), assignment);
+                self.add_assignment(object_name_of(object), assignment);
             }
         }
     }
@@ -36,13 +36,13 @@ impl Graph {
 
     /// Deletes the object of this kind and name. The other fields are ignored.
     pub fn delete(&mut self, object: &Object) {
-        let name = OwnedObjectName::from(name_of(object));
+        let name = OwnedObjectName::from(object_name_of(object));
         match object {
             Object::PersistentVolume(_) => self.delete_volume(&name),
             Object::Pod(_)
             | Object::VolumeAttachment(_)
             | Object::ResourceSlice(_)
-            | Object::PodCertificateRequest(_) => self.unbind(&name),
+            | Object::PodCertificateRequest(_) => self.unbind_from_node(&name),
         }
     }
 
@@ -52,25 +52,25 @@ impl Graph {
             return;
         }
         let references = [
-            (Kind::ServiceAccount, std::slice::from_ref(&pod.service_account_name)),
-            (Kind::Secret, pod.secrets.as_slice()),
-            (Kind::ConfigMap, pod.config_maps.as_slice()),
-            (Kind::PersistentVolumeClaim, pod.persistent_volume_claims.as_slice()),
-            (Kind::ResourceClaim, pod.resource_claims.as_slice()),
-            (Kind::ResourceClaim, pod.extended_resource_claim.as_slice()),
+            (ObjectKind::ServiceAccount, std::slice::from_ref(&pod.service_account_name)),
+            (ObjectKind::Secret, pod.secrets.as_slice()),
+            (ObjectKind::ConfigMap, pod.config_maps.as_slice()),
+            (ObjectKind::PersistentVolumeClaim, pod.persistent_volume_claims.as_slice()),
+            (ObjectKind::ResourceClaim, pod.resource_claims.as_slice()),
+            (ObjectKind::ResourceClaim, pod.extended_resource_claim.as_slice()),
         ];
         let references = references
             .into_iter()
             .flat_map(|(kind, names)| names.iter().map(move |name| (kind, name)))
             .map(|(kind, name)| ObjectName { kind, namespace, name })
             .filter(|_| !pod.is_mirror);
-        let name = ObjectName { kind: Kind::Pod, namespace, name: &pod.name };
-        self.bind(name, &pod.node_name, without_duplicates(references));
+        let name = ObjectName { kind: ObjectKind::Pod, namespace, name: &pod.name };
+        self.bind_to_node(name, &pod.node_name, distinct_names(references));
     }
 
     fn add_assignment(&mut self, name: ObjectName<'_>, assignment: &NodeAssignment) {
         if !assignment.node_name.is_empty() {
-            self.bind(name, &assignment.node_name, Arc::default());
+            self.bind_to_node(name, &assignment.node_name, Arc::default());
         }
     }
 
@@ -78,20 +78,20 @@ impl Graph {
         let Some(claim) = &volume.claim else { return };
         let secrets = volume.secrets.iter().map(|secret| {
             let namespace = secret.namespace.as_ref().unwrap_or(&claim.namespace);
-            ObjectName { kind: Kind::Secret, namespace, name: &secret.name }
+            ObjectName { kind: ObjectKind::Secret, namespace, name: &secret.name }
         });
-        let secrets = without_duplicates(secrets);
-        let kind = Kind::PersistentVolumeClaim;
+        let secrets = distinct_names(secrets);
+        let kind = ObjectKind::PersistentVolumeClaim;
         let claim = ObjectName { kind, namespace: &claim.namespace, name: &claim.name };
         let claim = OwnedObjectName::from(claim);
-        let kind = Kind::PersistentVolume;
+        let kind = ObjectKind::PersistentVolume;
         let name = OwnedObjectName::from(ObjectName { kind, namespace: "", name: &volume.name });
         let volume = BoundVolume { claim: claim.clone(), secrets };
         let entry = self.claims.get_or_insert_with(claim, Claim::default);
         entry.volumes.insert(name.clone(), ());
         let nodes: Vec<Arc<str>> = entry.nodes.iter().map(|(node, ())| Arc::clone(node)).collect();
         for node in nodes {
-            self.relate_volume(&name, &volume, &node);
+            self.add_volume_relations(&name, &volume, &node);
         }
         self.volumes.insert(name, volume);
     }
@@ -103,7 +103,7 @@ impl Graph {
         let nodes: Vec<Arc<str>> = claim.nodes.iter().map(|(node, ())| Arc::clone(node)).collect();
         self.remove_claim_if_unused(&volume.claim);
         for node in nodes {
-            self.unrelate_volume(name, &volume, &node);
+            self.remove_volume_relations(name, &volume, &node);
         }
     }
 }
@@ -111,46 +111,51 @@ impl Graph {
 /// Changes of relations.
 impl Graph {
     /// Relates an object and its references to the node that it names.
-    fn bind(&mut self, object: ObjectName<'_>, node: &str, references: Arc<[OwnedObjectName]>) {
+    fn bind_to_node(
+        &mut self,
+        object: ObjectName<'_>,
+        node: &str,
+        references: Arc<[OwnedObjectName]>,
+    ) {
         let object = OwnedObjectName::from(object);
         let node = Arc::<str>::from(node);
-        self.relate(&object, &node);
+        self.add_relation(&object, &node);
         for reference in references.iter() {
-            let is_first = self.relate(reference, &node);
-            if is_first && reference.as_object_name().kind == Kind::PersistentVolumeClaim {
-                self.relate_claim(reference, &node);
+            let is_first = self.add_relation(reference, &node);
+            if is_first && reference.as_object_name().kind == ObjectKind::PersistentVolumeClaim {
+                self.add_claim_relations(reference, &node);
             }
         }
         self.bound_objects.insert(object, BoundObject { node, references });
     }
 
-    /// The reverse of [`Self::bind`].
-    fn unbind(&mut self, object: &OwnedObjectName) {
+    /// The reverse of [`Self::bind_to_node`].
+    fn unbind_from_node(&mut self, object: &OwnedObjectName) {
         let Some(BoundObject { node, references }) = self.bound_objects.remove(object) else {
             return;
         };
         for reference in references.iter() {
-            let is_last = self.unrelate(reference, &node);
-            if is_last && reference.as_object_name().kind == Kind::PersistentVolumeClaim {
-                self.unrelate_claim(reference, &node);
+            let is_last = self.remove_relation(reference, &node);
+            if is_last && reference.as_object_name().kind == ObjectKind::PersistentVolumeClaim {
+                self.remove_claim_relations(reference, &node);
             }
         }
-        self.unrelate(object, &node);
+        self.remove_relation(object, &node);
     }
 
     /// Relates the volumes of a claim to a node whose first pod refers to the claim.
-    fn relate_claim(&mut self, name: &OwnedObjectName, node: &Arc<str>) {
+    fn add_claim_relations(&mut self, name: &OwnedObjectName, node: &Arc<str>) {
         let claim = self.claims.get_or_insert_with(name.clone(), Claim::default);
         claim.nodes.insert(Arc::clone(node), ());
         for (volume_name, volume) in self.volumes_of_claim(name) {
-            self.relate_volume(&volume_name, &volume, node);
+            self.add_volume_relations(&volume_name, &volume, node);
         }
     }
 
-    /// The reverse of [`Self::relate_claim`].
-    fn unrelate_claim(&mut self, name: &OwnedObjectName, node: &Arc<str>) {
+    /// The reverse of [`Self::add_claim_relations`].
+    fn remove_claim_relations(&mut self, name: &OwnedObjectName, node: &Arc<str>) {
         for (volume_name, volume) in self.volumes_of_claim(name) {
-            self.unrelate_volume(&volume_name, &volume, node);
+            self.remove_volume_relations(&volume_name, &volume, node);
         }
         if let Some(claim) = self.claims.get_mut(name) {
             claim.nodes.remove(node.as_ref());
@@ -165,22 +170,32 @@ impl Graph {
             .collect()
     }
 
-    fn relate_volume(&mut self, name: &OwnedObjectName, volume: &BoundVolume, node: &Arc<str>) {
-        self.relate(name, node);
+    fn add_volume_relations(
+        &mut self,
+        name: &OwnedObjectName,
+        volume: &BoundVolume,
+        node: &Arc<str>,
+    ) {
+        self.add_relation(name, node);
         for secret in volume.secrets.iter() {
-            self.relate(secret, node);
+            self.add_relation(secret, node);
         }
     }
 
-    fn unrelate_volume(&mut self, name: &OwnedObjectName, volume: &BoundVolume, node: &Arc<str>) {
+    fn remove_volume_relations(
+        &mut self,
+        name: &OwnedObjectName,
+        volume: &BoundVolume,
+        node: &Arc<str>,
+    ) {
         for secret in volume.secrets.iter() {
-            self.unrelate(secret, node);
+            self.remove_relation(secret, node);
         }
-        self.unrelate(name, node);
+        self.remove_relation(name, node);
     }
 
     /// Counts one more relation of an object to a node, and reports whether it is the first.
-    fn relate(&mut self, object: &OwnedObjectName, node: &Arc<str>) -> bool {
+    fn add_relation(&mut self, object: &OwnedObjectName, node: &Arc<str>) -> bool {
         let objects = self.nodes.get_or_insert_with(Arc::clone(node), Default::default);
         let n_relations = objects.get_or_insert_with(object.clone(), || 0);
         *n_relations += 1;
@@ -188,7 +203,7 @@ impl Graph {
     }
 
     /// Counts one less relation of an object to a node, and reports whether it was the last.
-    fn unrelate(&mut self, object: &OwnedObjectName, node: &Arc<str>) -> bool {
+    fn remove_relation(&mut self, object: &OwnedObjectName, node: &Arc<str>) -> bool {
         let Some(objects) = self.nodes.get_mut(node.as_ref()) else { return false };
         let Some(n_relations) = objects.get_mut(object) else { return false };
         *n_relations -= 1;
@@ -211,20 +226,22 @@ impl Graph {
 }
 
 /// The names that are not empty, each once.
-fn without_duplicates<'a>(names: impl Iterator<Item = ObjectName<'a>>) -> Arc<[OwnedObjectName]> {
-    let mut distinct_names = HashSet::new();
+fn distinct_names<'a>(names: impl Iterator<Item = ObjectName<'a>>) -> Arc<[OwnedObjectName]> {
+    let mut seen_names = HashSet::new();
     let named = names.filter(|object| !object.name.is_empty());
-    named.filter(|object| distinct_names.insert(*object)).map(OwnedObjectName::from).collect()
+    named.filter(|object| seen_names.insert(*object)).map(OwnedObjectName::from).collect()
 }
 
-fn name_of(object: &Object) -> ObjectName<'_> {
+fn object_name_of(object: &Object) -> ObjectName<'_> {
     let (kind, namespace, name) = match object {
-        Object::Pod(pod) => (Kind::Pod, pod.namespace.as_str(), &pod.name),
-        Object::PersistentVolume(volume) => (Kind::PersistentVolume, "", &volume.name),
-        Object::VolumeAttachment(assignment) => (Kind::VolumeAttachment, "", &assignment.name),
-        Object::ResourceSlice(assignment) => (Kind::ResourceSlice, "", &assignment.name),
+        Object::Pod(pod) => (ObjectKind::Pod, pod.namespace.as_str(), &pod.name),
+        Object::PersistentVolume(volume) => (ObjectKind::PersistentVolume, "", &volume.name),
+        Object::VolumeAttachment(assignment) => {
+            (ObjectKind::VolumeAttachment, "", &assignment.name)
+        }
+        Object::ResourceSlice(assignment) => (ObjectKind::ResourceSlice, "", &assignment.name),
         Object::PodCertificateRequest(assignment) => {
-            (Kind::PodCertificateRequest, assignment.namespace.as_str(), &assignment.name)
+            (ObjectKind::PodCertificateRequest, assignment.namespace.as_str(), &assignment.name)
         }
     };
     ObjectName { kind, namespace, name }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// The kinds of objects that may be related to a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Kind {
+pub(crate) enum ObjectKind {
     ConfigMap,
     Secret,
     ServiceAccount,
@@ -19,7 +19,7 @@ pub(crate) enum Kind {
     PodCertificateRequest,
 }
 
-impl Kind {
+impl ObjectKind {
     /// The name of the kind in an explanation.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl Kind {
 /// that does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ObjectName<'a> {
-    pub(crate) kind: Kind,
+    pub(crate) kind: ObjectKind,
     /// Empty for cluster-scoped kinds.
     pub(crate) namespace: &'a str,
     pub(crate) name: &'a str,
@@ -50,10 +50,10 @@ pub(crate) struct ObjectName<'a> {
 /// An [`ObjectName`] on the heap. A clone allocates nothing.
 #[derive(Debug, Clone)]
 pub(crate) struct OwnedObjectName {
-    kind: Kind,
+    kind: ObjectKind,
     namespace_len: u32,
     /// The namespace, directly followed by the name.
-    text: Arc<str>,
+    namespace_and_name: Arc<str>,
 }
 
 /// A borrowed or owned object name. Maps that own their keys are searched with a borrowed key through
@@ -70,8 +70,10 @@ impl AsObjectName for ObjectName<'_> {
 
 impl AsObjectName for OwnedObjectName {
     fn as_object_name(&self) -> ObjectName<'_> {
-        let (namespace, name) =
-            self.text.split_at_checked(self.namespace_len as usize).unwrap_or_default();
+        let (namespace, name) = self
+            .namespace_and_name
+            .split_at_checked(self.namespace_len as usize)
+            .unwrap_or_default();
         ObjectName { kind: self.kind, namespace, name }
     }
 }
@@ -83,7 +85,7 @@ impl From<ObjectName<'_>> for OwnedObjectName {
         Self {
             kind,
             namespace_len: namespace.len() as u32,
-            text: [namespace, name].concat().into(),
+            namespace_and_name: [namespace, name].concat().into(),
         }
     }
 }
@@ -129,7 +131,7 @@ mod tests {
     #[test]
     fn an_owned_name_has_the_parts_of_the_borrowed_one() {
         for (namespace, name) in [("ab", "c"), ("", "abc"), ("größe", "süß"), ("ab", "")] {
-            let object = ObjectName { kind: Kind::Secret, namespace, name };
+            let object = ObjectName { kind: ObjectKind::Secret, namespace, name };
             assert_eq!(OwnedObjectName::from(object).as_object_name(), object);
         }
     }
@@ -138,10 +140,10 @@ mod tests {
     fn names_differ_in_every_part() {
         let owned =
             |kind, namespace, name| OwnedObjectName::from(ObjectName { kind, namespace, name });
-        let object = owned(Kind::Secret, "ab", "c");
-        assert_eq!(object, owned(Kind::Secret, "ab", "c"));
-        assert_ne!(object, owned(Kind::ConfigMap, "ab", "c"));
-        assert_ne!(object, owned(Kind::Secret, "a", "bc"));
-        assert_ne!(object, owned(Kind::Secret, "c", "ab"));
+        let object = owned(ObjectKind::Secret, "ab", "c");
+        assert_eq!(object, owned(ObjectKind::Secret, "ab", "c"));
+        assert_ne!(object, owned(ObjectKind::ConfigMap, "ab", "c"));
+        assert_ne!(object, owned(ObjectKind::Secret, "a", "bc"));
+        assert_ne!(object, owned(ObjectKind::Secret, "c", "ab"));
     }
 }

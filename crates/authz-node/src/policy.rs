@@ -37,14 +37,14 @@ impl Default for FeatureGates {
 impl NodeRules {
     /// Reports whether some rule allows the request. Records the rule, or the rules that cover the resource
     /// but not the verb or the name.
-    pub(crate) fn allow(&self, attributes: &Attributes<'_>, recorder: &mut Recorder<'_>) -> bool {
+    pub(crate) fn allows(&self, attributes: &Attributes<'_>, recorder: &mut Recorder<'_>) -> bool {
         match &attributes.target {
-            Target::Resource(resource) => self.allow_resource(attributes.verb, resource, recorder),
-            Target::Path(path) => self.allow_path(attributes.verb, path, recorder),
+            Target::Resource(resource) => self.allows_resource(attributes.verb, resource, recorder),
+            Target::Path(path) => self.allows_path(attributes.verb, path, recorder),
         }
     }
 
-    fn allow_resource(
+    fn allows_resource(
         &self,
         verb: &str,
         resource: &Resource<'_>,
@@ -54,11 +54,11 @@ impl NodeRules {
             if !covers_resource(rule, resource) {
                 continue;
             }
-            let has_verb = contains(&rule.verbs, verb);
+            let has_verb = contains_or_wildcard(&rule.verbs, verb);
             let has_name = rule.resource_names.is_empty()
                 || rule.resource_names.iter().any(|name| name == resource.name);
             if has_verb && has_name {
-                recorder.note(|| describe(rule, idx).with("matches", true));
+                recorder.note(|| describe_rule(rule, idx).with("matches", true));
                 return true;
             }
             recorder.note(|| {
@@ -67,18 +67,18 @@ impl NodeRules {
                     (true, _) => "name",
                     (false, false) => "verb and name",
                 };
-                describe(rule, idx).with("matches", false).with("missing", missing)
+                describe_rule(rule, idx).with("matches", false).with("missing", missing)
             });
         }
         false
     }
 
-    fn allow_path(&self, verb: &str, path: &str, recorder: &mut Recorder<'_>) -> bool {
+    fn allows_path(&self, verb: &str, path: &str, recorder: &mut Recorder<'_>) -> bool {
         for (idx, rule) in self.non_resource_rules.iter().enumerate() {
             if !rule.non_resource_urls.iter().any(|url| covers_path(url, path)) {
                 continue;
             }
-            let matches = contains(&rule.verbs, verb);
+            let matches = contains_or_wildcard(&rule.verbs, verb);
             recorder.note(|| {
                 Event::new("rule")
                     .with("index", idx)
@@ -94,18 +94,21 @@ impl NodeRules {
     }
 }
 
-fn contains(list: &[String], value: &str) -> bool {
+fn contains_or_wildcard(list: &[String], value: &str) -> bool {
     list.iter().any(|item| item == "*" || item == value)
 }
 
 fn covers_resource(rule: &ResourceRule, resource: &Resource<'_>) -> bool {
-    contains(&rule.api_groups, resource.api_group)
-        && rule.resources.iter().any(|pattern| pattern == "*" || is_resource(pattern, resource))
+    contains_or_wildcard(&rule.api_groups, resource.api_group)
+        && rule
+            .resources
+            .iter()
+            .any(|pattern| pattern == "*" || matches_resource(pattern, resource))
 }
 
 /// Reports whether the text is `resource`, `resource/subresource` or `*/subresource` of the request. The
 /// resource of a request may contain slashes.
-fn is_resource(text: &str, resource: &Resource<'_>) -> bool {
+fn matches_resource(text: &str, resource: &Resource<'_>) -> bool {
     if resource.subresource.is_empty() {
         return text == resource.resource;
     }
@@ -119,7 +122,7 @@ fn covers_path(text: &str, path: &str) -> bool {
     text == path || (text.ends_with('*') && path.starts_with(text.trim_end_matches('*')))
 }
 
-fn describe(rule: &ResourceRule, idx: usize) -> Event {
+fn describe_rule(rule: &ResourceRule, idx: usize) -> Event {
     Event::new("rule")
         .with("index", idx)
         .with("verbs", rule.verbs.clone())
@@ -150,7 +153,7 @@ mod tests {
             ("podslog", "pods", "log", false),
             ("xlog", "", "log", false),
         ] {
-            assert_eq!(is_resource(text, &request(resource, subresource)), want, "{text}");
+            assert_eq!(matches_resource(text, &request(resource, subresource)), want, "{text}");
         }
     }
 

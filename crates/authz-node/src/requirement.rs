@@ -5,7 +5,7 @@
 
 use authz::{Attributes, FieldOperator, Reason, Resource};
 
-use crate::object_name::Kind;
+use crate::object_name::ObjectKind;
 use crate::policy::FeatureGates;
 
 /// The namespace of the leases by which nodes show that they are alive.
@@ -25,11 +25,11 @@ pub(crate) enum Requirement {
     /// The object is the Node object of the node.
     OwnNode,
     /// The object, which is of this kind, is related to the node.
-    Related(Kind),
+    Related(ObjectKind),
     /// The field selector of the request selects the node; else this is the reason.
     Selector(&'static str),
     /// The field selector of the request selects the node, or the object is related to the node.
-    SelectorOrRelated(&'static str, Kind),
+    SelectorOrRelated(&'static str, ObjectKind),
 }
 
 /// Determines what a request requires of the node. If there are several reasons to refuse a request, the
@@ -41,20 +41,20 @@ pub(crate) fn requirement_of(
     let Some(resource) = attributes.resource() else { return Requirement::NodeRule };
     let verb = attributes.verb;
     match (resource.api_group, resource.resource) {
-        ("", "secrets") => namespaced_read_requirement(verb, resource, Kind::Secret),
-        ("", "configmaps") => namespaced_read_requirement(verb, resource, Kind::ConfigMap),
+        ("", "secrets") => namespaced_read_requirement(verb, resource, ObjectKind::Secret),
+        ("", "configmaps") => namespaced_read_requirement(verb, resource, ObjectKind::ConfigMap),
         ("", "persistentvolumeclaims") if resource.subresource == "status" => {
             claim_status_requirement(verb)
         }
         ("", "persistentvolumeclaims") => {
-            get_requirement(verb, resource, Kind::PersistentVolumeClaim)
+            get_requirement(verb, resource, ObjectKind::PersistentVolumeClaim)
         }
-        ("", "persistentvolumes") => get_requirement(verb, resource, Kind::PersistentVolume),
+        ("", "persistentvolumes") => get_requirement(verb, resource, ObjectKind::PersistentVolume),
         ("resource.k8s.io", "resourceclaims") => {
-            get_requirement(verb, resource, Kind::ResourceClaim)
+            get_requirement(verb, resource, ObjectKind::ResourceClaim)
         }
         ("storage.k8s.io", "volumeattachments") => {
-            get_requirement(verb, resource, Kind::VolumeAttachment)
+            get_requirement(verb, resource, ObjectKind::VolumeAttachment)
         }
         ("", "serviceaccounts") => service_account_requirement(verb, resource, feature_gates),
         ("coordination.k8s.io", "leases") => lease_requirement(verb, resource),
@@ -79,7 +79,11 @@ pub(crate) fn selected_nodes<'a>(resource: &Resource<'a>) -> impl Iterator<Item 
         .map(|requirement| requirement.value.as_str())
 }
 
-fn namespaced_read_requirement(verb: &str, resource: &Resource<'_>, kind: Kind) -> Requirement {
+fn namespaced_read_requirement(
+    verb: &str,
+    resource: &Resource<'_>,
+    kind: ObjectKind,
+) -> Requirement {
     if !matches!(verb, "get" | "list" | "watch") {
         return never_met("can only read resources of this type");
     }
@@ -92,7 +96,7 @@ fn namespaced_read_requirement(verb: &str, resource: &Resource<'_>, kind: Kind) 
     Requirement::Related(kind)
 }
 
-fn get_requirement(verb: &str, resource: &Resource<'_>, kind: Kind) -> Requirement {
+fn get_requirement(verb: &str, resource: &Resource<'_>, kind: ObjectKind) -> Requirement {
     if verb != "get" {
         return never_met("can only get individual resources of this type");
     }
@@ -104,7 +108,7 @@ fn get_requirement(verb: &str, resource: &Resource<'_>, kind: Kind) -> Requireme
 
 fn claim_status_requirement(verb: &str) -> Requirement {
     match verb {
-        "update" | "patch" => Requirement::Related(Kind::PersistentVolumeClaim),
+        "update" | "patch" => Requirement::Related(ObjectKind::PersistentVolumeClaim),
         _ => never_met("can only get/update/patch this type"),
     }
 }
@@ -118,7 +122,7 @@ fn service_account_requirement(
         let is_enabled = feature_gates.service_account_token_for_credential_providers
             || feature_gates.pod_certificate_request;
         return if is_enabled {
-            namespaced_read_requirement(verb, resource, Kind::ServiceAccount)
+            namespaced_read_requirement(verb, resource, ObjectKind::ServiceAccount)
         } else {
             never_met("not allowed to get service accounts")
         };
@@ -129,7 +133,7 @@ fn service_account_requirement(
     if resource.subresource != "token" {
         return never_met("can only create token subresource of serviceaccount");
     }
-    Requirement::Related(Kind::ServiceAccount)
+    Requirement::Related(ObjectKind::ServiceAccount)
 }
 
 fn lease_requirement(verb: &str, resource: &Resource<'_>) -> Requirement {
@@ -178,7 +182,7 @@ fn resource_slice_requirement(verb: &str, resource: &Resource<'_>) -> Requiremen
     }
     match verb {
         "create" => Requirement::AlwaysMet,
-        "get" | "update" | "patch" | "delete" => Requirement::Related(Kind::ResourceSlice),
+        "get" | "update" | "patch" | "delete" => Requirement::Related(ObjectKind::ResourceSlice),
         "list" | "watch" | "deletecollection" => Requirement::Selector(
             "can only list/watch/deletecollection resourceslices with nodeName field selector",
         ),
@@ -202,10 +206,10 @@ fn node_requirement(verb: &str, resource: &Resource<'_>) -> Requirement {
 
 fn pod_requirement(verb: &str, resource: &Resource<'_>) -> Requirement {
     match (resource.subresource, verb) {
-        ("", "get") => Requirement::Related(Kind::Pod),
+        ("", "get") => Requirement::Related(ObjectKind::Pod),
         ("", "list" | "watch") => {
             let reason = "can only list/watch pods with spec.nodeName field selector";
-            Requirement::SelectorOrRelated(reason, Kind::Pod)
+            Requirement::SelectorOrRelated(reason, ObjectKind::Pod)
         }
         ("", "create" | "delete") | ("status", "update" | "patch") | ("eviction", "create") => {
             Requirement::AlwaysMet
@@ -227,7 +231,7 @@ fn pod_certificate_request_requirement(
     }
     match verb {
         "create" => Requirement::AlwaysMet,
-        "get" => Requirement::Related(Kind::PodCertificateRequest),
+        "get" => Requirement::Related(ObjectKind::PodCertificateRequest),
         "list" | "watch" => Requirement::Selector(
             "can only list/watch podcertificaterequests with nodeName field selector",
         ),

@@ -3,7 +3,7 @@
 use authz::{Attributes, Recorder, Resource, Subjects};
 
 use crate::node_identity::{NODE_USER_PREFIX, NODES_GROUP};
-use crate::object_name::{Kind, ObjectName};
+use crate::object_name::{ObjectKind, ObjectName};
 use crate::requirement::{Requirement, requirement_of, selected_nodes};
 use crate::snapshot::Snapshot;
 
@@ -18,7 +18,7 @@ impl Snapshot {
             Requirement::AlwaysMet => add_all_nodes(&mut subjects),
             Requirement::NeverMet(_) => {}
             Requirement::NodeRule => {
-                if self.node_rules.allow(attributes, &mut Recorder::off()) {
+                if self.node_rules.allows(attributes, &mut Recorder::off()) {
                     add_all_nodes(&mut subjects);
                 }
             }
@@ -35,7 +35,12 @@ impl Snapshot {
         subjects
     }
 
-    fn add_related_nodes(&self, subjects: &mut Subjects, kind: Kind, resource: &Resource<'_>) {
+    fn add_related_nodes(
+        &self,
+        subjects: &mut Subjects,
+        kind: ObjectKind,
+        resource: &Resource<'_>,
+    ) {
         let object = ObjectName { kind, namespace: resource.namespace, name: resource.name };
         if !resource.name.is_empty() {
             let nodes = self.graph.nodes_of_object(object).into_iter();

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::policy::Spec;
 
-/// Each prefix begins with all before it, and there are more than are looked up together.
+/// Each prefix begins with all before it.
 fn nested_prefix(depth: usize) -> String {
     "/a".repeat(depth) + "*"
 }
@@ -69,27 +69,24 @@ proptest! {
     }
 }
 
-/// A subject with many targets is searched, and with few it is scanned.
+/// The subjects of a target are scanned if they are few, and looked up if they are many.
 #[test]
-fn a_subject_may_have_any_number_of_targets() {
-    for n_targets in [1, SCANNED_TARGETS_MAX - 1, SCANNED_TARGETS_MAX, 100] {
-        let policies: Vec<Policy> = (0..n_targets)
+fn a_target_may_have_any_number_of_subjects() {
+    for n_subjects in [1, SCANNED_SUBJECTS_MAX, SCANNED_SUBJECTS_MAX + 1, 100] {
+        let policies: Vec<Policy> = (0..n_subjects)
             .map(|number| {
-                let non_resource_path = format!("/p{number}");
-                Policy::v1beta1(
-                    number,
-                    Spec { user: "ana".into(), non_resource_path, ..Spec::default() },
-                )
+                let user = format!("u{number}");
+                let spec = Spec { user, non_resource_path: "/p".into(), ..Spec::default() };
+                Policy::v1beta1(number, spec)
             })
             .collect();
         let index = Index::new(&policies);
-        let ana = User { name: "ana".into(), ..User::default() };
-        for number in 0..=n_targets {
-            let path = format!("/p{number}");
-            let target = Target::Path(&path);
-            let attributes = Attributes { user: Some(&ana), verb: "get", target };
-            let expected = (number < n_targets).then_some(number as PolicyIdx);
-            assert_eq!(index.first_candidate(&ana, &attributes), expected, "{n_targets}");
+        for number in 0..=n_subjects {
+            let user = User { name: format!("u{number}"), ..User::default() };
+            let target = Target::Path("/p");
+            let attributes = Attributes { user: Some(&user), verb: "get", target };
+            let expected = (number < n_subjects).then_some(number as PolicyIdx);
+            assert_eq!(index.first_candidate(&user, &attributes), expected, "{n_subjects}");
         }
     }
 }
