@@ -48,7 +48,7 @@ pub(crate) struct Index {
 #[derive(Debug, Clone)]
 enum TargetSubjects {
     Few(Box<[(SubjectHash, FirstPolicies)]>),
-    Many(Box<HashMap<SubjectHash, FirstPolicies, RandomState>>),
+    Many(HashMap<SubjectHash, FirstPolicies, RandomState>),
 }
 
 /// The first policy that grants reading, and the first that grants writing.
@@ -98,7 +98,7 @@ impl Index {
             let subjects = if chunk.len() <= SCANNED_SUBJECTS_MAX {
                 TargetSubjects::Few(subjects.collect())
             } else {
-                TargetSubjects::Many(Box::new(subjects.collect()))
+                TargetSubjects::Many(subjects.collect())
             };
             index.targets.extend(chunk.first().map(|(target, ..)| (*target, subjects)));
         }

@@ -44,7 +44,7 @@ pub(crate) struct BoundObject {
 #[derive(Debug, Clone)]
 pub(crate) struct BoundVolume {
     pub(crate) claim: OwnedObjectName,
-    /// Without duplicates.
+    /// The secrets to which it refers, without duplicates.
     pub(crate) secrets: Arc<[OwnedObjectName]>,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Claim {
     pub(crate) nodes: Map<Arc<str>, ()>,
 }
 
-/// Queries.
+/// Queries of the relations between objects and nodes.
 impl Graph {
     /// Reports whether an object is related to a node.
     #[inline]

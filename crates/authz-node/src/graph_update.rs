@@ -7,7 +7,7 @@ use crate::graph::{BoundObject, BoundVolume, Claim, Graph};
 use crate::object::{NodeAssignment, Object, PersistentVolume, Pod};
 use crate::object_name::{AsObjectName, ObjectKind, ObjectName, OwnedObjectName};
 
-/// Changes by objects.
+/// Changes that an added, updated or deleted object makes.
 impl Graph {
     /// Adds an object. An object of the same kind and name is deleted first, with its references, so
     /// only the newest object counts.
@@ -108,7 +108,7 @@ impl Graph {
     }
 }
 
-/// Changes of relations.
+/// Changes of the relations between objects and nodes.
 impl Graph {
     /// Relates an object and its references to the node that it names.
     fn bind_to_node(

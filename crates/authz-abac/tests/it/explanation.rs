@@ -1,10 +1,9 @@
-//! What the recorder is told.
+//! The events that an explained decision records.
 
 use authz::{Attributes, Recorder, Resource, Target, Trace, User, Value};
 use authz_abac::{NEAR_MISSES_MAX, Policy, Snapshot, Spec};
 
 /// Policies with lines from 1; each is user, group, namespace, resource, API group, path.
-#[expect(clippy::unwrap_used, reason = "a handful of policies are not too many")]
 fn policies(lines: &[(bool, [&str; 6])]) -> Snapshot {
     let policies = lines.iter().zip(1..).map(|((is_readonly, parts), line)| {
         let [user, group, namespace, resource, api_group, path] = parts.map(str::to_owned);
