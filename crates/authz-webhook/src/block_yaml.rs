@@ -16,7 +16,7 @@ struct Line<'a> {
     text: &'a str,
 }
 
-/// Reads a document.
+/// Parses a document in block style.
 pub(crate) fn parse(text: &str) -> Result<Node, String> {
     let mut lines = Vec::new();
     for line in text.lines() {

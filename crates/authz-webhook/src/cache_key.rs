@@ -63,7 +63,7 @@ trait ReviewVisitor {
     fn mark(&mut self, mark: u8);
     /// The number of parts that follow.
     fn count(&mut self, n: usize);
-    /// A text.
+    /// Visits one text of the request.
     fn text(&mut self, text: &str);
 
     fn texts(&mut self, texts: &[String]) {
@@ -136,7 +136,7 @@ fn visit_resource(resource: &Resource<'_>, receive: &mut impl ReviewVisitor) {
     receive.mark(END);
 }
 
-/// INVARIANT: never [`END`].
+/// Returns the tag of an operator. INVARIANT: never [`END`].
 const fn operator_mark(operator: ReviewOperator) -> u8 {
     match operator {
         ReviewOperator::In => 1,

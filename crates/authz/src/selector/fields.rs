@@ -1,4 +1,4 @@
-//! Field selectors: `metadata.name=web,status.phase!=Running`.
+//! Parses field selectors such as `metadata.name=web,status.phase!=Running`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,9 +21,9 @@ pub struct FieldRequirement {
 /// How a field relates to a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FieldOperator {
-    /// `=` or `==`.
+    /// The operator `=` or `==`.
     Equals,
-    /// `!=`.
+    /// The operator `!=` of a requirement.
     NotEquals,
 }
 

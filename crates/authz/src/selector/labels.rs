@@ -26,23 +26,23 @@ pub struct LabelRequirement {
 /// How a label relates to values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LabelOperator {
-    /// `key=value`
+    /// The form `key=value` of a requirement.
     Equals,
-    /// `key==value`
+    /// The form `key==value` of a requirement.
     DoubleEquals,
-    /// `key!=value`
+    /// The form `key!=value` of a requirement.
     NotEquals,
-    /// `key in (a,b)`
+    /// The form `key in (a,b)` of a requirement.
     In,
-    /// `key notin (a,b)`
+    /// The form `key notin (a,b)` of a requirement.
     NotIn,
-    /// `key`
+    /// The form `key` of a requirement.
     Exists,
-    /// `!key`
+    /// The form `!key` of a requirement.
     DoesNotExist,
-    /// `key>1`
+    /// The form `key>1` of a requirement.
     GreaterThan,
-    /// `key<1`
+    /// The form `key<1` of a requirement.
     LessThan,
 }
 

@@ -1,4 +1,4 @@
-//! Percent escapes.
+//! Percent escapes of the parts of a URL, as Go's `net/url` reads and writes them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,7 +13,7 @@ pub enum UrlPart {
     Path,
     /// One segment of a path; slashes are escaped.
     PathSegment,
-    /// Host and port.
+    /// The host and the port.
     Host,
     /// The zone of an IPv6 host.
     Zone,
@@ -21,7 +21,7 @@ pub enum UrlPart {
     UserInfo,
     /// A key or a value of a query, where a plus sign is a space.
     QueryComponent,
-    /// The fragment.
+    /// The fragment after the `#`.
     Fragment,
 }
 
