@@ -24,9 +24,9 @@ pub struct AuthorizerSlot {
 pub enum ActiveAuthorizer {
     /// An authorizer that does not depend on objects.
     Fixed(Member),
-    /// The Node authorizer.
+    /// The Node authorizer, which decides by stored objects.
     Node,
-    /// The RBAC authorizer.
+    /// The RBAC authorizer, which decides by stored objects.
     Rbac,
 }
 

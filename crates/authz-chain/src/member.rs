@@ -20,7 +20,7 @@ use crate::authorizer_type::AuthorizerType;
 pub enum Member {
     /// Allows or abstains by a list of policies.
     Abac(Arc<authz_abac::Snapshot>),
-    /// Allows everything.
+    /// The authorizer that allows every request.
     AlwaysAllow,
     /// Abstains always, with a reason.
     AlwaysDeny,

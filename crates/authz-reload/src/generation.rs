@@ -44,13 +44,13 @@ pub struct Generation {
 pub enum ConfigSource {
     /// The flags, which do not change while the server runs.
     Flags,
-    /// This configuration file.
+    /// The configuration comes from this file.
     File(PathBuf),
 }
 
 /// A webhook authorizer and the client that calls it.
 pub struct ConfiguredWebhook {
-    /// The authorizer.
+    /// The webhook authorizer itself.
     pub webhook: Arc<Webhook>,
     /// The URL that is called, without secrets.
     pub endpoint: String,

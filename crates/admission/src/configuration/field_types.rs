@@ -10,7 +10,7 @@ use crate::client_config::decode_base64;
 #[derive(Debug)]
 pub(crate) enum FieldType {
     String,
-    /// Bytes in base64.
+    /// Bytes that are encoded in base64.
     Bytes,
     Int32,
     /// A map from strings to strings.

@@ -1,4 +1,4 @@
-//! The field `metadata.initializers`.
+//! Reads and writes the field `metadata.initializers`.
 
 use std::collections::HashSet;
 
