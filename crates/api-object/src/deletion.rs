@@ -219,7 +219,6 @@ mod tests {
         DeleteOptions::from_tree(value.as_object().unwrap())
     }
 
-    /// api-server H-088, H-043.
     #[test]
     fn unknown_values_are_refused() {
         let status = options(json!({"propagationPolicy": "Bogus"})).unwrap_err();
@@ -240,7 +239,6 @@ mod tests {
         assert_eq!(options(json!({"gracePeriodSeconds": "x"})).unwrap_err().code, 400);
     }
 
-    /// api-server H-087.
     #[test]
     fn preconditions_name_the_kind() {
         let tree = json!({"metadata": {"uid": "b"}}).as_object().unwrap().clone();
@@ -257,7 +255,6 @@ mod tests {
         assert!(own.check_preconditions(&kind, "x", &tree, 6).is_ok());
     }
 
-    /// api-server H-083, H-089.
     #[test]
     fn deletion_begins_once() {
         let object = json!({"metadata": {"finalizers": ["a/b"], "generation": 3}});

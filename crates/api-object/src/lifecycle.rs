@@ -163,7 +163,6 @@ mod tests {
         tree
     }
 
-    /// api-server H-030.
     #[test]
     fn generated_names_keep_the_beginning() {
         let name = generated_name("gen-", [0, 1, 26, 27, 255]);
@@ -179,7 +178,6 @@ mod tests {
         assert_eq!(uuid4([255; 16]), "ffffffff-ffff-4fff-bfff-ffffffffffff");
     }
 
-    /// api-server H-031, H-033.
     #[test]
     fn a_new_object_gets_what_only_the_server_gives() {
         let mut own =

@@ -270,7 +270,6 @@ mod tests {
         assert_eq!(found.len(), 4);
     }
 
-    /// api-server H-068, H-085.
     #[test]
     fn some_members_never_change() {
         let old =

@@ -60,7 +60,6 @@ mod tests {
         matches_labels(&authz::parse_label_selector(selector).unwrap(), &tree)
     }
 
-    /// api-server H-121.
     #[test]
     fn each_operator_selects_its_subset() {
         for (selector, labels, want) in [

@@ -105,7 +105,6 @@ mod tests {
         }
     }
 
-    /// api-server H-114.
     #[test]
     fn other_texts_are_refused() {
         let encode = |json: &str| URL_SAFE_NO_PAD.encode(json);

@@ -183,7 +183,7 @@ async fn enter<S: Store>(
 ) -> Result<(Authorized, Option<https_server::InFlightPermit>), Failure> {
     // 2. Who asks.
     let certificates = connection.identity(
-        |known| server.authenticator.is_current(known),
+        |known| server.authenticator.uses_current_authorities(known),
         |presented| server.authenticator.identify_certificates(presented, now),
     );
     let request = authn::Request { headers: &parts.headers, path: &info.path };
@@ -220,7 +220,7 @@ async fn enter<S: Store>(
         }
     };
     server.authenticator.strip_credentials(&mut parts.headers);
-    authn::strip_impersonation(&mut parts.headers);
+    authn::strip_impersonation_headers(&mut parts.headers);
     // 3. Whether there is room.
     let Some(permit) = room(server, &info, &user) else {
         server.metrics.terminations.with_label_values(&["429"]).inc();

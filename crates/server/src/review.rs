@@ -138,7 +138,7 @@ async fn decode<S: Store>(
 }
 
 /// Tokens refer to objects in the store.
-impl<S: Store> authn::Lookup for ServerState<S> {
+impl<S: Store> authn::ObjectLookup for ServerState<S> {
     async fn find(
         &self,
         kind: ReferencedKind,

@@ -44,7 +44,6 @@ fn condition(
     (kind.to_owned(), status.to_owned(), reason.to_owned(), message.to_owned())
 }
 
-/// api-server §7.5 defaults.
 #[test]
 fn names_and_versions_are_filled_in() {
     let definition = created(widgets());
@@ -55,7 +54,6 @@ fn names_and_versions_are_filled_in() {
     assert_eq!(faults(widgets()), "");
 }
 
-/// api-server §7.5 create, H-100.
 #[test]
 fn each_rule_has_its_fault() {
     let schema = ["spec", "versions", "0", "schema", "openAPIV3Schema"];
@@ -208,7 +206,6 @@ fn groups_of_the_community_need_its_leave() {
     assert_eq!(faults(with(&["metadata", "annotations"], json!({}))), "");
 }
 
-/// api-server §7.5 update.
 #[test]
 fn what_objects_depend_on_does_not_change() {
     let definitions = resource(EXTENSIONS, "customresourcedefinitions");
@@ -249,7 +246,7 @@ fn a_version_that_objects_were_stored_in_stays() {
     assert!(faults.starts_with("status.storedVersions[0]: Invalid value: \"v1\": missing from"));
 }
 
-/// api-server §7.5 establish, H-098: the resource is served before anybody is told.
+/// The resource is served before anybody is told.
 #[test]
 fn names_are_accepted_then_the_resource_is_established() {
     let mut definition = created(widgets());
@@ -289,7 +286,6 @@ fn names_are_accepted_then_the_resource_is_established() {
     );
 }
 
-/// api-server §7.5 names, H-101.
 #[test]
 fn who_comes_later_waits_for_a_name() {
     let first = established(widgets());
@@ -357,7 +353,6 @@ fn the_time_of_a_condition_is_that_of_its_change() {
     assert!(!api_resources::set_condition(&mut definition, &accepted, later), "no news");
 }
 
-/// api-server §7.5 delete.
 #[test]
 fn objects_go_before_their_definition() {
     let definitions = resource(EXTENSIONS, "customresourcedefinitions");

@@ -14,7 +14,6 @@ fn check(resource: &Resource, selector: &str) -> Result<(), String> {
     })
 }
 
-/// api-server §4.3, H-109, H-123.
 #[test]
 fn each_kind_knows_its_fields() {
     let registry = with_widgets();

@@ -26,7 +26,7 @@ pub(crate) fn now() -> Timestamp {
     "2026-11-15T18:02:38Z".parse().expect("a time")
 }
 
-/// The definition of api-server H-098: a status, and a column for the size.
+/// A definition with a status, and a column for the size.
 pub(crate) fn widgets() -> Tree {
     tree(json!({
         "apiVersion": "apiextensions.k8s.io/v1",

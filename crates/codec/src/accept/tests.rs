@@ -1,4 +1,4 @@
-//! Cases of api-server §1.4, §1.6, §1.8, §1.10 and §2.2.
+//! Negotiation of response formats from `Accept` headers.
 
 use super::*;
 

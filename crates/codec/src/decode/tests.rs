@@ -1,4 +1,4 @@
-//! Cases of api-server §3.12 and §6.5.
+//! Decoding of request bodies: strictness, limits and messages.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -108,7 +108,6 @@ const fn configuration(version: &'static str, kind: &'static str) -> Expected<'s
     Expected { group: "admissionregistration.k8s.io", version, kind, is_custom: false }
 }
 
-/// admission §7.1.
 #[test]
 fn fields_of_configurations_are_known_in_all_their_versions() {
     let initializers = configuration("v1alpha1", "InitializerConfiguration");

@@ -1,4 +1,4 @@
-//! Cases of api-server §5.5.
+//! Strategic merge patches: directives, merge keys and order.
 
 use proptest::prelude::{Just, ProptestConfig, Strategy, prop_assert, prop_oneof, proptest};
 use serde_json::json;
@@ -99,7 +99,6 @@ fn webhooks_are_merged_by_name() {
     assert_eq!(merged["webhooks"][0]["rules"], json!([{"verbs": ["y"]}]));
 }
 
-/// admission T-028.
 #[test]
 fn entries_of_configurations_and_their_conditions_are_merged_by_name() {
     for (kind, list) in [

@@ -46,7 +46,7 @@ impl Kinds for Served<'_> {
             Some(resource) => {
                 self.complete(resource, &mut tree, kind).map_err(|status| status.message)?;
             }
-            None if self.subresource == "token" => authn::default_token_request(&mut tree),
+            None if self.subresource == "token" => authn::set_token_request_defaults(&mut tree),
             None => {}
         }
         Ok(tree)

@@ -1,4 +1,4 @@
-//! X.509 client certificates: whether one may be trusted, and whom it names.
+//! Verification of X.509 client certificates.
 
 mod subject;
 
@@ -9,30 +9,30 @@ use x509_parser::extensions::ParsedExtension;
 use x509_parser::prelude::FromDer;
 use x509_verify::{Certificate, Roots, Usage};
 
-pub(crate) use subject::{common_name, user};
+pub(crate) use subject::{common_name, user_from_subject};
 
-/// The most certificates that are looked at in what a client presents. Real chains have two or
-/// three, and searching for a path costs more with each.
+/// Upper bound on the certificates that a client may present. Real chains have two or three, and
+/// the cost of the path search grows with each.
 pub const PRESENTED_CERTIFICATES_MAX: usize = 16;
 
 /// Why a client certificate is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CertificateError {
-    /// No path to a trusted authority holds.
-    #[error("verifying certificate {certificate} failed: {why}")]
+    /// No valid path leads to a trusted authority.
+    #[error("verifying certificate {certificate} failed: {reason}")]
     Untrusted {
         /// Serial number and key identifiers, as `SN=1, SKID=AB, AKID=CD`.
         certificate: String,
-        /// What is wrong with it.
-        why: String,
+        /// The fault that the verifier found.
+        reason: String,
     },
-    /// The certificate held when the connection began, and does not any more.
+    /// The certificate was valid when the connection began and has expired since.
     #[error("verifying certificate failed: it is valid only until {until}")]
     Expired {
-        /// When the path to the authority ceased to hold.
+        /// The end of the validity of the path to the authority.
         until: Timestamp,
     },
-    /// It can not be read.
+    /// The certificate is not valid DER.
     #[error("the certificate can not be parsed")]
     Malformed,
     /// A name in the subject is not text.
@@ -47,7 +47,7 @@ pub enum CertificateError {
     /// The subject has an empty uid.
     #[error("UID cannot be an empty string")]
     EmptyUid,
-    /// The certificate of a proxy has a name that is not on the list.
+    /// The common name of a proxy's certificate is not on the list of allowed names.
     #[error("x509: subject with cn={0} is not in the allowed list")]
     NameNotAllowed(String),
     /// More than [`PRESENTED_CERTIFICATES_MAX`] certificates were presented.
@@ -55,17 +55,17 @@ pub enum CertificateError {
     TooMany,
 }
 
-/// A certificate that can not be an authority.
+/// A configured CA certificate can not be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("certificate {position} of the authorities can not be used: {why}")]
+#[error("certificate {position} of the authorities can not be used: {reason}")]
 pub struct AuthorityError {
-    /// Which of them, from 0.
+    /// The index of the certificate, from 0.
     pub position: usize,
-    /// Why.
-    pub why: String,
+    /// The fault that the parser found.
+    pub reason: String,
 }
 
-/// When something holds, both ends included.
+/// A period of validity, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Validity {
     pub(crate) not_before: Timestamp,
@@ -78,23 +78,23 @@ impl Validity {
     }
 }
 
-/// The authorities that may vouch for clients, and the certificates that are trusted themselves.
+/// Certificate authorities that may sign client certificates.
 #[derive(Debug)]
-pub(crate) struct Authorities {
+pub(crate) struct CertificateAuthorities {
     roots: Roots,
 }
 
-impl Authorities {
+impl CertificateAuthorities {
     pub(crate) fn new(certificates: &[CertificateDer<'_>]) -> Result<Self, AuthorityError> {
         let parsed = certificates.iter().enumerate().map(|(position, certificate)| {
-            let failed = |why: String| AuthorityError { position, why };
+            let failed = |reason: String| AuthorityError { position, reason };
             Certificate::parse(certificate).map_err(|error| failed(error.to_string()))
         });
         Ok(Self { roots: Roots::new(parsed.collect::<Result<Vec<_>, _>>()?) })
     }
 
-    /// Searches a path from the first of the presented certificates, by way of the others, to an
-    /// authority, and says how long all of it holds.
+    /// Searches a path from the first presented certificate, through the others, to an authority,
+    /// and returns the period in which the whole path is valid.
     pub(crate) fn verify(
         &self,
         presented: &[CertificateDer<'_>],
@@ -104,9 +104,11 @@ impl Authorities {
         if presented.len() > PRESENTED_CERTIFICATES_MAX {
             return Err(CertificateError::TooMany);
         }
-        let parsed = parse(leaf).ok_or(CertificateError::Malformed)?;
-        let untrusted =
-            |why: String| CertificateError::Untrusted { certificate: identifier(&parsed), why };
+        let parsed = parse_certificate(leaf).ok_or(CertificateError::Malformed)?;
+        let untrusted = |reason: String| CertificateError::Untrusted {
+            certificate: describe_certificate(&parsed),
+            reason,
+        };
         let validity = self
             .roots
             .verify(presented, Usage::ClientAuth, now.as_second())
@@ -115,7 +117,7 @@ impl Authorities {
             not_before: Timestamp::from_second(validity.not_before).unwrap_or(Timestamp::MIN),
             not_after: Timestamp::from_second(validity.not_after).unwrap_or(Timestamp::MAX),
         };
-        // Parts of a second count here.
+        // The verifier compares whole seconds; this comparison includes fractions.
         match validity.contains(now) {
             true => Ok(validity),
             false => Err(CertificateError::Expired { until: validity.not_after }),
@@ -123,15 +125,17 @@ impl Authorities {
     }
 }
 
-/// The certificate, if it is one and nothing follows it.
-pub(crate) fn parse<'c>(certificate: &'c CertificateDer<'_>) -> Option<X509Certificate<'c>> {
+/// Parses a certificate; `None` if it is malformed or bytes follow it.
+pub(crate) fn parse_certificate<'c>(
+    certificate: &'c CertificateDer<'_>,
+) -> Option<X509Certificate<'c>> {
     match X509Certificate::from_der(certificate.as_ref()) {
         Ok(([], parsed)) => Some(parsed),
         _ => None,
     }
 }
 
-fn identifier(certificate: &X509Certificate<'_>) -> String {
+fn describe_certificate(certificate: &X509Certificate<'_>) -> String {
     let (mut subject, mut authority) = (String::new(), String::new());
     for extension in certificate.extensions() {
         match extension.parsed_extension() {

@@ -1,30 +1,31 @@
-//! The names of users, groups and extra keys that have a meaning of their own.
+//! User names, group names and extra keys that Kubernetes defines.
 
 use authz::User;
 
-/// Everybody who was authenticated is in this group.
+/// The group of every authenticated user.
 pub const AUTHENTICATED_GROUP: &str = "system:authenticated";
-/// Everybody who was not is in this one.
+/// The group of the anonymous user.
 pub const UNAUTHENTICATED_GROUP: &str = "system:unauthenticated";
-/// Its members may do everything.
+/// Members of this group may do everything.
 pub const MASTERS_GROUP: &str = "system:masters";
-/// The group of the nodes.
+/// The group of all nodes.
 pub const NODES_GROUP: &str = "system:nodes";
-/// The group of all service accounts; each namespace has one more, below this name.
+/// The group of all service accounts. The group of those of one namespace has this name, a colon
+/// and the namespace.
 pub const SERVICE_ACCOUNTS_GROUP: &str = "system:serviceaccounts";
 
-/// Who sends no credentials.
+/// The user name of requests without credentials.
 pub const ANONYMOUS_USER: &str = "system:anonymous";
-/// The server, when it calls itself.
+/// The user name of the server when it calls itself.
 pub const LOOPBACK_USER: &str = "system:apiserver";
 
-/// The extra key that tells one credential of a user from another.
+/// The extra key with the id of the credential that authenticated the user.
 pub const CREDENTIAL_ID_KEY: &str = "authentication.kubernetes.io/credential-id";
-/// The extra key with the pod that a token is bound to.
+/// The extra key with the name of the pod that a token is bound to.
 pub const POD_NAME_KEY: &str = "authentication.kubernetes.io/pod-name";
-/// The extra key with the uid of that pod.
+/// The extra key with the uid of the pod that a token is bound to.
 pub const POD_UID_KEY: &str = "authentication.kubernetes.io/pod-uid";
-/// The extra key with the node that a token is bound to, or that its pod runs on.
+/// The extra key with the node that a token is bound to, or on which its pod runs.
 pub const NODE_NAME_KEY: &str = "authentication.kubernetes.io/node-name";
 /// The extra key with the uid of that node.
 pub const NODE_UID_KEY: &str = "authentication.kubernetes.io/node-uid";
@@ -32,26 +33,26 @@ pub const NODE_UID_KEY: &str = "authentication.kubernetes.io/node-uid";
 const SERVICE_ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 const NODE_PREFIX: &str = "system:node:";
 
-/// The user name of a service account.
+/// Formats the user name of a service account.
 pub fn service_account_user_name(namespace: &str, name: &str) -> String {
     format!("{SERVICE_ACCOUNT_PREFIX}{namespace}:{name}")
 }
 
-/// The groups that every service account of the namespace is in.
+/// The groups that every service account of the namespace belongs to.
 pub fn service_account_groups(namespace: &str) -> Vec<String> {
     vec![SERVICE_ACCOUNTS_GROUP.to_owned(), format!("{SERVICE_ACCOUNTS_GROUP}:{namespace}")]
 }
 
-/// The namespace and the name of the service account that a user name is of; `None` for every
-/// other user, also one whose name only begins like that of a service account.
+/// Splits the user name of a service account into namespace and name; `None` for every other user,
+/// also if the name has the prefix but is malformed.
 pub fn split_service_account(user_name: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user_name.strip_prefix(SERVICE_ACCOUNT_PREFIX)?.split_once(':')?;
     let is_valid = field_errors::dns1123_label_faults(namespace).is_empty() && is_object_name(name);
     is_valid.then_some((namespace, name))
 }
 
-/// The node that a user name is of; `None` for every other user.
-pub(crate) fn split_node(user_name: &str) -> Option<&str> {
+/// The node name in the user name of a node; `None` for every other user.
+pub(crate) fn parse_node_user_name(user_name: &str) -> Option<&str> {
     user_name.strip_prefix(NODE_PREFIX).filter(|name| is_object_name(name))
 }
 
@@ -59,8 +60,8 @@ fn is_object_name(name: &str) -> bool {
     field_errors::dns1123_subdomain_faults(name).is_empty()
 }
 
-/// Puts an authenticated user into the group of the authenticated, unless its groups already say
-/// whether it is one, or it is the anonymous user after all.
+/// Adds the group `system:authenticated`, unless the user is anonymous or already in one of the
+/// groups `system:authenticated` and `system:unauthenticated`.
 pub(crate) fn add_authenticated_group(user: &mut User) {
     let is_settled = user.name == ANONYMOUS_USER
         || user.is_in_group(AUTHENTICATED_GROUP)
@@ -74,7 +75,6 @@ pub(crate) fn add_authenticated_group(user: &mut User) {
 mod tests {
     use super::*;
 
-    /// Authorizers AU-33.
     #[test]
     fn only_well_formed_names_are_service_accounts() {
         assert_eq!(split_service_account("system:serviceaccount:ns:a.b"), Some(("ns", "a.b")));
@@ -96,13 +96,15 @@ mod tests {
 
     #[test]
     fn only_well_formed_names_are_nodes() {
-        assert_eq!(split_node("system:node:worker-1.example.com"), Some("worker-1.example.com"));
+        assert_eq!(
+            parse_node_user_name("system:node:worker-1.example.com"),
+            Some("worker-1.example.com")
+        );
         for name in ["system:node:", "system:node:A", "system:node:a:b", "node:a"] {
-            assert_eq!(split_node(name), None, "{name}");
+            assert_eq!(parse_node_user_name(name), None, "{name}");
         }
     }
 
-    /// Authorizers AU-34 and §2.9.
     #[test]
     fn the_group_of_the_authenticated_is_added_once() {
         let user = |name: &str, groups: &[&str]| User {

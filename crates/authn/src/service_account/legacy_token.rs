@@ -1,4 +1,4 @@
-//! Tokens of the first kind, which live in secrets and never expire.
+//! Legacy service-account tokens, which are stored in secrets and never expire.
 
 use api_object::Tree;
 use authz::User;
@@ -8,12 +8,12 @@ use ring::hmac;
 use serde_json::Value;
 
 use super::claims::ObjectReference;
-use super::lookup::{Lookup, ReferencedKind};
-use super::verify::{TokenError, account_user, check_uid};
-use crate::identity::split_service_account;
-use crate::random;
+use super::object_lookup::{ObjectLookup, ReferencedKind};
+use super::verify_token::{TokenError, check_uid, service_account_user};
+use crate::random_secrets;
+use crate::well_known::split_service_account;
 
-/// Who made them all.
+/// The issuer of all legacy tokens.
 pub(super) const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
 
 const NAMESPACE: &str = "kubernetes.io/serviceaccount/namespace";
@@ -21,26 +21,26 @@ const SECRET: &str = "kubernetes.io/serviceaccount/secret.name";
 const NAME: &str = "kubernetes.io/serviceaccount/service-account.name";
 const UID: &str = "kubernetes.io/serviceaccount/service-account.uid";
 
-/// The label that takes a token out of use.
+/// The label of a secret whose token was invalidated.
 const INVALID_SINCE_LABEL: &str = "kubernetes.io/legacy-token-invalid-since";
 
-/// Reports whether verified claims are of this kind, and not of the kind that replaced it.
+/// Reports whether verified claims have the legacy format.
 pub(super) fn is_legacy(claims: &Tree) -> bool {
     !claims.contains_key("kubernetes.io")
 }
 
-/// The account, if the secret still holds the token.
-pub(super) async fn user<L: Lookup>(
+/// The service account, if its secret still holds the token.
+pub(super) async fn authenticate_legacy_token<L: ObjectLookup>(
     claims: &Tree,
     token: &str,
     lookup: &L,
 ) -> Result<User, TokenError> {
-    let subject = claim(claims, "sub", "sub")?;
-    let namespace = claim(claims, NAMESPACE, "namespace")?;
-    let secret_name = claim(claims, SECRET, "secretName")?;
+    let subject = required_claim(claims, "sub", "sub")?;
+    let namespace = required_claim(claims, NAMESPACE, "namespace")?;
+    let secret_name = required_claim(claims, SECRET, "secretName")?;
     let account = ObjectReference {
-        name: claim(claims, NAME, "serviceAccountName")?.to_owned(),
-        uid: claim(claims, UID, "serviceAccountUID")?.to_owned(),
+        name: required_claim(claims, NAME, "serviceAccountName")?.to_owned(),
+        uid: required_claim(claims, UID, "serviceAccountUID")?.to_owned(),
     };
     if split_service_account(subject) != Some((namespace, &account.name)) {
         return Err(TokenError::Subject);
@@ -48,7 +48,7 @@ pub(super) async fn user<L: Lookup>(
     let secret = lookup.find(ReferencedKind::Secret, namespace, secret_name).await?;
     let secret = secret.filter(|secret| !api_object::is_terminating(secret));
     let secret = secret.ok_or(TokenError::Invalidated)?;
-    if !holds(&secret, token) {
+    if !secret_contains_token(&secret, token) {
         return Err(TokenError::NotTheCopy);
     }
     let kind = ReferencedKind::ServiceAccount;
@@ -63,21 +63,25 @@ pub(super) async fn user<L: Lookup>(
         let (namespace, secret) = (namespace.to_owned(), secret_name.to_owned());
         return Err(TokenError::MarkedInvalid { namespace, secret });
     }
-    Ok(account_user(namespace, &account))
+    Ok(service_account_user(namespace, &account))
 }
 
-fn claim<'c>(claims: &'c Tree, key: &str, name: &'static str) -> Result<&'c str, TokenError> {
+fn required_claim<'c>(
+    claims: &'c Tree,
+    key: &str,
+    name: &'static str,
+) -> Result<&'c str, TokenError> {
     match api_object::text(claims, key) {
         "" => Err(TokenError::ClaimMissing(name)),
         value => Ok(value),
     }
 }
 
-/// Compares under a key of the moment, so that the time it takes tells nothing.
-fn holds(secret: &Tree, token: &str) -> bool {
+/// Compares HMAC tags under a random key, so that the time of the comparison reveals nothing.
+fn secret_contains_token(secret: &Tree, token: &str) -> bool {
     let data = secret.get("data").and_then(Value::as_object);
     let copy = data.and_then(|data| STANDARD.decode(api_object::text(data, "token")).ok());
-    let (Some(copy), Ok(key)) = (copy, random::bytes::<32>()) else { return false };
+    let (Some(copy), Ok(key)) = (copy, random_secrets::random_bytes::<32>()) else { return false };
     let key = hmac::Key::new(hmac::HMAC_SHA256, &key);
     let tag = hmac::sign(&key, &copy);
     hmac::verify(&key, token.as_bytes(), tag.as_ref()).is_ok()

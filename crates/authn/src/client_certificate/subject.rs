@@ -1,4 +1,4 @@
-//! Whom the subject of a certificate names.
+//! The user that the subject of a certificate names.
 
 use authz::User;
 use ring::digest;
@@ -7,18 +7,17 @@ use x509_parser::asn1_rs::{Any, Oid, Tag, oid};
 use x509_parser::certificate::X509Certificate;
 
 use super::CertificateError;
-use crate::identity::CREDENTIAL_ID_KEY;
+use crate::well_known::CREDENTIAL_ID_KEY;
 
 const COMMON_NAME: Oid<'static> = oid!(2.5.4.3);
 const ORGANIZATION: Oid<'static> = oid!(2.5.4.10);
-/// The arc of Kubernetes, and in it the uid of a user.
+/// The object identifier that Kubernetes assigned to the uid of a user.
 const UID: Oid<'static> = oid!(1.3.6.1.4.1.57683.2);
 
 /// The user that a certificate names; `None` if it has no common name.
 ///
-/// The name is the common name, the last one if there are several; the groups are all
-/// organizations, in order.
-pub(crate) fn user(
+/// The user name is the last common name; the groups are all organizations, in order.
+pub(crate) fn user_from_subject(
     der: &CertificateDer<'_>,
     certificate: &X509Certificate<'_>,
 ) -> Result<Option<User>, CertificateError> {
@@ -30,20 +29,22 @@ pub(crate) fn user(
     let hex: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
     Ok(Some(User {
         name,
-        uid: uid(certificate)?,
-        groups: texts(certificate, &ORGANIZATION).ok_or(CertificateError::SubjectNotText)?,
+        uid: subject_uid(certificate)?,
+        groups: attribute_texts(certificate, &ORGANIZATION)
+            .ok_or(CertificateError::SubjectNotText)?,
         extra: [(CREDENTIAL_ID_KEY.to_owned(), vec![format!("X509SHA256={hex}")])].into(),
     }))
 }
 
-/// The common name; empty if there is none.
+/// The last common name; empty if there is none.
 pub(crate) fn common_name(certificate: &X509Certificate<'_>) -> Result<String, CertificateError> {
-    let names = texts(certificate, &COMMON_NAME).ok_or(CertificateError::SubjectNotText)?;
+    let names =
+        attribute_texts(certificate, &COMMON_NAME).ok_or(CertificateError::SubjectNotText)?;
     Ok(names.into_iter().next_back().unwrap_or_default())
 }
 
-fn uid(certificate: &X509Certificate<'_>) -> Result<String, CertificateError> {
-    let uids = texts(certificate, &UID).ok_or(CertificateError::UidNotText)?;
+fn subject_uid(certificate: &X509Certificate<'_>) -> Result<String, CertificateError> {
+    let uids = attribute_texts(certificate, &UID).ok_or(CertificateError::UidNotText)?;
     match <[String; 1]>::try_from(uids) {
         Ok([uid]) if uid.is_empty() => Err(CertificateError::EmptyUid),
         Ok([uid]) => Ok(uid),
@@ -52,33 +53,33 @@ fn uid(certificate: &X509Certificate<'_>) -> Result<String, CertificateError> {
     }
 }
 
-/// All values of one kind, in order; `None` if one of them is not text.
-fn texts(certificate: &X509Certificate<'_>, kind: &Oid<'_>) -> Option<Vec<String>> {
+/// All values of one attribute type, in order; `None` if one of them is not text.
+fn attribute_texts(certificate: &X509Certificate<'_>, kind: &Oid<'_>) -> Option<Vec<String>> {
     certificate
         .subject()
         .iter_attributes()
         .filter(|attribute| attribute.attr_type() == kind)
-        .map(|attribute| text(attribute.attr_value()))
+        .map(|attribute| decode_attribute_text(attribute.attr_value()))
         .collect()
 }
 
-/// The string types that names are written in, with their alphabets as Go reads them.
-fn text(value: &Any<'_>) -> Option<String> {
+/// Decodes the ASN.1 string types with the alphabets that Go accepts.
+fn decode_attribute_text(value: &Any<'_>) -> Option<String> {
     let ascii = |is_letter: fn(u8) -> bool| {
         let is_text = value.data.iter().copied().all(is_letter);
         String::from_utf8(value.data.to_vec()).ok().filter(|_| is_text)
     };
     match value.tag() {
         Tag::Utf8String => String::from_utf8(value.data.to_vec()).ok(),
-        Tag::PrintableString => ascii(is_printable),
+        Tag::PrintableString => ascii(is_printable_string_byte),
         Tag::Ia5String => ascii(|byte| byte.is_ascii()),
         Tag::NumericString => ascii(|byte| byte.is_ascii_digit() || byte == b' '),
-        // Nobody uses T.61 for what it is; Latin 1 is what everybody reads.
+        // T.61 is read as Latin-1, as other implementations do.
         Tag::T61String => Some(value.data.iter().copied().map(char::from).collect()),
         Tag::BmpString => {
             let (pairs, rest) = value.data.as_chunks::<2>();
             let mut units: Vec<u16> = pairs.iter().map(|pair| u16::from_be_bytes(*pair)).collect();
-            // A terminator is no part of the text.
+            // A final NUL is a terminator and not part of the text.
             units.pop_if(|last| *last == 0);
             String::from_utf16(&units).ok().filter(|_| rest.is_empty())
         }
@@ -86,7 +87,8 @@ fn text(value: &Any<'_>) -> Option<String> {
     }
 }
 
-/// The letters of a PrintableString, and `*` and `&`, which many certificates have.
-fn is_printable(byte: u8) -> bool {
+/// Reports whether a byte may stand in a PrintableString. `*` and `&` are not in the standard but
+/// occur in many certificates.
+fn is_printable_string_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b" '()+,-./:=?*&".contains(&byte)
 }

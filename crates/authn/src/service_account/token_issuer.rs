@@ -1,10 +1,10 @@
-//! Making tokens.
+//! Signs service-account tokens.
 
 use super::claims::Claims;
 use crate::jwt;
 use crate::key::{KeyError, SigningKey};
 
-/// Who makes the tokens of this server.
+/// Signs the tokens of this server.
 #[derive(Debug)]
 pub struct TokenIssuer {
     issuer: String,
@@ -12,21 +12,21 @@ pub struct TokenIssuer {
 }
 
 impl TokenIssuer {
-    /// An issuer of this name, usually a URL.
+    /// Takes the issuer's name, usually a URL, and its key.
     pub fn new(issuer: &str, key: SigningKey) -> Self {
         Self { issuer: issuer.to_owned(), key }
     }
 
-    /// The name.
+    /// The value of the `iss` claim.
     pub fn name(&self) -> &str {
         &self.issuer
     }
 
-    /// Signs a token.
+    /// Signs a token with these claims.
     ///
     /// # Errors
-    /// The system has no randomness.
+    /// The system returned no random bytes.
     pub fn issue(&self, claims: &Claims) -> Result<String, KeyError> {
-        jwt::sign(&self.key, &claims.to_tree(&self.issuer))
+        jwt::sign_token(&self.key, &claims.to_payload(&self.issuer))
     }
 }

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::*;
 use crate::key::SigningKey;
-use crate::ready::ready;
-use crate::service_account::{Binding, Claims, Objects, TokenIssuer};
+use crate::service_account::{BoundObject, Claims, Objects, TokenIssuer};
+use crate::testing::poll_once;
 
 const NOW: i64 = 1_800_000_000;
 const ISSUER: &str = "https://issuer.example.com";
@@ -27,7 +27,7 @@ fn object(namespace: &str, name: &str) -> Value {
 struct World {
     pem: String,
     issuer: TokenIssuer,
-    accounts: ServiceAccounts,
+    accounts: ServiceAccountTokenVerifier,
     objects: Objects,
 }
 
@@ -42,13 +42,13 @@ fn world() -> World {
     objects.put(ReferencedKind::Node, object("", "node"));
     World {
         issuer: TokenIssuer::new(ISSUER, SigningKey::from_pem(&pem).unwrap()),
-        accounts: ServiceAccounts::new(ServiceAccountOptions { issuers, keys }),
+        accounts: ServiceAccountTokenVerifier::new(ServiceAccountOptions { issuers, keys }),
         objects,
         pem,
     }
 }
 
-fn claims(binding: Option<Binding>) -> Claims {
+fn claims(bound_object: Option<BoundObject>) -> Claims {
     Claims {
         namespace: "ns".to_owned(),
         service_account: reference("sa"),
@@ -56,15 +56,15 @@ fn claims(binding: Option<Binding>) -> Claims {
         issued_at: at(NOW),
         expires_at: at(NOW + 3600),
         id: "token-1".to_owned(),
-        binding,
+        bound_object,
     }
 }
 
 impl World {
-    fn check_at(&self, token: &str, now: i64) -> Result<Option<Accepted>, TokenError> {
+    fn check_at(&self, token: &str, now: i64) -> Result<Option<AcceptedToken>, TokenError> {
         let own = ["api".to_owned(), "me".to_owned()];
-        let audiences = Audiences { implicit: &own, wanted: &own };
-        ready(self.accounts.authenticate(token, audiences, &self.objects, at(now)))
+        let audiences = Audiences { server_audiences: &own, wanted: &own };
+        poll_once(self.accounts.authenticate(token, audiences, &self.objects, at(now)))
     }
 
     fn check(&self, claims: &Claims) -> Result<User, TokenError> {
@@ -75,10 +75,10 @@ impl World {
     /// A token with any claims.
     fn sign(&self, claims: &Value) -> String {
         let key = SigningKey::from_pem(&self.pem).unwrap();
-        jwt::sign(&key, claims.as_object().unwrap()).unwrap()
+        jwt::sign_token(&key, claims.as_object().unwrap()).unwrap()
     }
 
-    fn check_claims(&self, claims: &Value) -> Result<Option<Accepted>, TokenError> {
+    fn check_claims(&self, claims: &Value) -> Result<Option<AcceptedToken>, TokenError> {
         self.check_at(&self.sign(claims), NOW)
     }
 }
@@ -87,7 +87,6 @@ fn extra(pairs: &[(&str, &str)]) -> BTreeMap<String, Vec<String>> {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), vec![(*value).to_owned()])).collect()
 }
 
-/// Authorizers AU-32.
 #[test]
 fn a_token_stands_for_its_account_and_tells_what_it_is_bound_to() {
     let world = world();
@@ -95,21 +94,21 @@ fn a_token_stands_for_its_account_and_tells_what_it_is_bound_to() {
     let pod = [(POD_NAME_KEY, "pod"), (POD_UID_KEY, "pod-uid")];
     let node = [(NODE_NAME_KEY, "node"), (NODE_UID_KEY, "node-uid")];
     let elsewhere = ObjectReference { name: "gone".to_owned(), uid: String::new() };
-    for (binding, want) in [
+    for (bound_object, want) in [
         (None, extra(&[id])),
-        (Some(Binding::Pod(reference("pod"), None)), extra(&[pod[0], pod[1], id])),
+        (Some(BoundObject::Pod(reference("pod"), None)), extra(&[pod[0], pod[1], id])),
         (
-            Some(Binding::Pod(reference("pod"), Some(reference("node")))),
+            Some(BoundObject::Pod(reference("pod"), Some(reference("node")))),
             extra(&[pod[0], pod[1], node[0], node[1], id]),
         ),
         (
-            Some(Binding::Pod(reference("pod"), Some(elsewhere))),
+            Some(BoundObject::Pod(reference("pod"), Some(elsewhere))),
             extra(&[pod[0], pod[1], (NODE_NAME_KEY, "gone"), id]),
         ),
-        (Some(Binding::Node(reference("node"))), extra(&[node[0], node[1], id])),
-        (Some(Binding::Secret(reference("secret"))), extra(&[id])),
+        (Some(BoundObject::Node(reference("node"))), extra(&[node[0], node[1], id])),
+        (Some(BoundObject::Secret(reference("secret"))), extra(&[id])),
     ] {
-        let user = world.check(&claims(binding)).unwrap();
+        let user = world.check(&claims(bound_object)).unwrap();
         assert_eq!(user.name, "system:serviceaccount:ns:sa");
         assert_eq!(user.uid, "sa-uid");
         assert_eq!(user.groups, ["system:serviceaccounts", "system:serviceaccounts:ns"]);
@@ -121,15 +120,15 @@ fn a_token_stands_for_its_account_and_tells_what_it_is_bound_to() {
 fn what_is_bound_must_exist_and_be_the_same() {
     let absent = |name: &str| ObjectReference { uid: "x".to_owned(), ..reference(name) };
     let invalidated = "service account token has been invalidated";
-    for (binding, want) in [
-        (Binding::Pod(reference("p"), None), invalidated),
-        (Binding::Secret(reference("s")), invalidated),
-        (Binding::Node(reference("n")), invalidated),
-        (Binding::Pod(absent("pod"), None), "pod UID (pod-uid) does not match claim (x)"),
-        (Binding::Secret(absent("secret")), "secret UID (secret-uid) does not match claim (x)"),
-        (Binding::Node(absent("node")), "node UID (node-uid) does not match claim (x)"),
+    for (bound_object, want) in [
+        (BoundObject::Pod(reference("p"), None), invalidated),
+        (BoundObject::Secret(reference("s")), invalidated),
+        (BoundObject::Node(reference("n")), invalidated),
+        (BoundObject::Pod(absent("pod"), None), "pod UID (pod-uid) does not match claim (x)"),
+        (BoundObject::Secret(absent("secret")), "secret UID (secret-uid) does not match claim (x)"),
+        (BoundObject::Node(absent("node")), "node UID (node-uid) does not match claim (x)"),
     ] {
-        assert_eq!(world().check(&claims(Some(binding))).unwrap_err().to_string(), want);
+        assert_eq!(world().check(&claims(Some(bound_object))).unwrap_err().to_string(), want);
     }
     let mut other = claims(None);
     other.service_account = absent("sa");
@@ -143,10 +142,10 @@ fn what_is_bound_must_exist_and_be_the_same() {
 #[test]
 fn deletion_counts_after_the_leeway() {
     for (deleted, want) in [(NOW - 60, true), (NOW - 61, false), (NOW + 30, true)] {
-        for (kind, binding) in [
+        for (kind, bound_object) in [
             (ReferencedKind::ServiceAccount, None),
-            (ReferencedKind::Pod, Some(Binding::Pod(reference("pod"), None))),
-            (ReferencedKind::Secret, Some(Binding::Secret(reference("secret")))),
+            (ReferencedKind::Pod, Some(BoundObject::Pod(reference("pod"), None))),
+            (ReferencedKind::Secret, Some(BoundObject::Secret(reference("secret")))),
         ] {
             let mut world = world();
             let name = match kind {
@@ -157,7 +156,7 @@ fn deletion_counts_after_the_leeway() {
             let mut dying = object("ns", name);
             dying["metadata"]["deletionTimestamp"] = api_object::rfc3339(at(deleted)).into();
             world.objects.put(kind, dying);
-            assert_eq!(world.check(&claims(binding)).is_ok(), want, "{deleted} {kind:?}");
+            assert_eq!(world.check(&claims(bound_object)).is_ok(), want, "{deleted} {kind:?}");
         }
     }
 }

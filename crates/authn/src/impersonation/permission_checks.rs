@@ -1,4 +1,4 @@
-//! The questions that one mode asks.
+//! The authorization checks of one impersonation mode.
 
 use std::collections::BTreeMap;
 
@@ -6,147 +6,160 @@ use api_object::Status;
 use authz::{Attributes, Authorizer, Reason, Recorder, Resource, Target, User, Verdict};
 use field_errors::{FieldErrors, FieldPath};
 
-use super::Forbid;
+use super::MakeForbidden;
 use super::mode::ImpersonationMode;
-use crate::identity::{
+use crate::well_known::{
     ANONYMOUS_USER, AUTHENTICATED_GROUP, MASTERS_GROUP, NODES_GROUP, UNAUTHENTICATED_GROUP,
-    service_account_groups, split_node, split_service_account,
+    parse_node_user_name, service_account_groups, split_service_account,
 };
 
 const AUTHENTICATION_GROUP: &str = "authentication.k8s.io";
-/// Stands for every name, in a question whether all are allowed.
+/// The wildcard name that asks for permission to impersonate every name.
 const ALL_NAMES: &str = "*";
-/// From so many questions on, a constrained mode first asks whether all are allowed.
-const QUESTIONS_MANY: usize = 4;
-/// The key under which a service account shows, instead of its extra, what keys it has.
+/// With this many names, a constrained mode first checks the wildcard.
+const WILDCARD_CHECK_MIN: usize = 4;
+/// The extra key that replaces the extra of a service account with the list of its keys.
 const ASSOCIATED_KEYS_KEY: &str = "authentication.kubernetes.io/associated-node-keys";
 
-/// One mode, about to be tried.
-pub(super) struct Checks<'a> {
+/// The checks of one mode for one request.
+pub(super) struct PermissionChecks<'a> {
     mode: ImpersonationMode,
-    /// The request at hand.
-    request: &'a Attributes<'a>,
-    /// Who asks, as the authorizer shall see it.
+    /// The attributes of the request itself.
+    request_attributes: &'a Attributes<'a>,
+    /// The authenticated user, as the authorizer sees it.
     requestor: User,
     authorizer: &'a dyn Authorizer,
-    forbid: Forbid,
+    make_forbidden: MakeForbidden,
 }
 
-impl<'a> Checks<'a> {
+impl<'a> PermissionChecks<'a> {
     pub(super) fn new(
         mode: ImpersonationMode,
-        request: &'a Attributes<'a>,
+        request_attributes: &'a Attributes<'a>,
         requestor: &User,
         authorizer: &'a dyn Authorizer,
-        forbid: Forbid,
+        make_forbidden: MakeForbidden,
     ) -> Self {
         let mut requestor = requestor.clone();
         if mode == ImpersonationMode::AssociatedNode {
-            // A permission to be one's own node must not depend on which one that is.
+            // The permission to impersonate the own node must not depend on which node that is.
             let keys = requestor.extra.keys().cloned().collect();
             requestor.extra = BTreeMap::from([(ASSOCIATED_KEYS_KEY.to_owned(), keys)]);
         }
-        Self { mode, request, requestor, authorizer, forbid }
+        Self { mode, request_attributes, requestor, authorizer, make_forbidden }
     }
 
-    /// Asks everything, and returns the user that results.
+    /// Runs all checks and returns the impersonated user.
     ///
-    /// 1. In constrained modes: may the request at hand be done in this mode?
-    /// 2. May one be that user, and have that uid, those groups and that extra?
-    pub(super) async fn run(&self, wanted: &User) -> Result<User, Status> {
+    /// 1. In constrained modes: may the user perform the request in this mode?
+    /// 2. May the user impersonate that name, uid, groups and extra?
+    pub(super) async fn check_all(&self, requested: &User) -> Result<User, Status> {
         if self.mode.is_constrained() {
-            let verb = format!("impersonate-on:{}:{}", self.mode.name(), self.request.verb);
-            self.ask(&Attributes { verb: &verb, ..*self.request }).await?;
+            let verb =
+                format!("impersonate-on:{}:{}", self.mode.name(), self.request_attributes.verb);
+            self.check_allowed(&Attributes { verb: &verb, ..*self.request_attributes }).await?;
         }
-        let mut user = wanted.clone();
-        self.check_name(wanted, &mut user).await?;
-        if !wanted.uid.is_empty() {
-            let resource = Resource { name: &wanted.uid, ..authentication("uids") };
-            self.ask_about(resource).await?;
+        let mut user = requested.clone();
+        self.check_may_impersonate_name(requested, &mut user).await?;
+        if !requested.uid.is_empty() {
+            let resource = Resource { name: &requested.uid, ..authentication_resource("uids") };
+            self.check_resource(resource).await?;
         }
-        self.check_groups(&wanted.groups).await?;
-        self.check_extra(&wanted.extra).await?;
-        settle_groups(&mut user);
+        self.check_may_impersonate_groups(&requested.groups).await?;
+        self.check_may_impersonate_extra(&requested.extra).await?;
+        add_authentication_groups(&mut user);
         Ok(user)
     }
 
-    async fn check_name(&self, wanted: &User, user: &mut User) -> Result<(), Status> {
-        let mut resource = Resource { name: &wanted.name, ..self.named("users") };
-        if let Some(node) = split_node(&wanted.name).filter(|_| self.mode.is_constrained()) {
+    async fn check_may_impersonate_name(
+        &self,
+        requested: &User,
+        user: &mut User,
+    ) -> Result<(), Status> {
+        let mut resource =
+            Resource { name: &requested.name, ..self.impersonated_resource("users") };
+        if let Some(node) =
+            parse_node_user_name(&requested.name).filter(|_| self.mode.is_constrained())
+        {
             let is_own = self.mode == ImpersonationMode::AssociatedNode;
             let name = if is_own { ALL_NAMES } else { node };
-            resource = Resource { name, ..self.named("nodes") };
+            resource = Resource { name, ..self.impersonated_resource("nodes") };
             user.groups = vec![NODES_GROUP.to_owned()];
         }
-        if let Some((namespace, name)) = split_service_account(&wanted.name) {
-            resource = Resource { namespace, name, ..self.named("serviceaccounts") };
-            if wanted.groups.is_empty() {
+        if let Some((namespace, name)) = split_service_account(&requested.name) {
+            resource =
+                Resource { namespace, name, ..self.impersonated_resource("serviceaccounts") };
+            if requested.groups.is_empty() {
                 user.groups = service_account_groups(namespace);
             }
         }
-        self.ask_about(resource).await
+        self.check_resource(resource).await
     }
 
-    async fn check_groups(&self, groups: &[String]) -> Result<(), Status> {
-        let resource = self.named("groups");
+    async fn check_may_impersonate_groups(&self, groups: &[String]) -> Result<(), Status> {
+        let resource = self.impersonated_resource("groups");
         if self.mode.is_constrained() {
             if groups.iter().any(String::is_empty) {
                 let why = "impersonating the empty string group is not allowed";
-                return Err(self.refuse(resource, why));
+                return Err(self.deny_without_check(resource, why));
             }
             if groups.iter().any(|group| group == MASTERS_GROUP) {
                 let resource = Resource { name: MASTERS_GROUP, ..resource };
                 let why = "impersonating the system:masters group is not allowed";
-                return Err(self.refuse(resource, why));
+                return Err(self.deny_without_check(resource, why));
             }
             let all = Resource { name: ALL_NAMES, ..resource };
-            if groups.len() >= QUESTIONS_MANY && self.ask_about(all).await.is_ok() {
+            if groups.len() >= WILDCARD_CHECK_MIN && self.check_resource(all).await.is_ok() {
                 return Ok(());
             }
         }
         for group in groups {
-            self.ask_about(Resource { name: group, ..resource }).await?;
+            self.check_resource(Resource { name: group, ..resource }).await?;
         }
         Ok(())
     }
 
-    async fn check_extra(&self, extra: &BTreeMap<String, Vec<String>>) -> Result<(), Status> {
-        let resource = authentication("userextras");
+    async fn check_may_impersonate_extra(
+        &self,
+        extra: &BTreeMap<String, Vec<String>>,
+    ) -> Result<(), Status> {
+        let resource = authentication_resource("userextras");
         if self.mode.is_constrained() {
-            if let Some(fault) = extra_fault(extra) {
-                return Err(self.refuse(resource, &fault));
+            if let Some(fault) = find_extra_fault(extra) {
+                return Err(self.deny_without_check(resource, &fault));
             }
             // Every key has a value here, so there are at least as many values as keys.
             let n_values: usize = extra.values().map(Vec::len).sum();
             let all = Resource { subresource: ALL_NAMES, name: ALL_NAMES, ..resource };
-            if n_values >= QUESTIONS_MANY && self.ask_about(all).await.is_ok() {
+            if n_values >= WILDCARD_CHECK_MIN && self.check_resource(all).await.is_ok() {
                 return Ok(());
             }
         }
         for (key, values) in extra {
             for value in values {
                 let resource = Resource { subresource: key, name: value, ..resource };
-                self.ask_about(resource).await?;
+                self.check_resource(resource).await?;
             }
         }
         Ok(())
     }
 
-    /// A resource that stands for names. Constrained modes have moved it to another group.
-    fn named(&self, resource: &'static str) -> Resource<'static> {
+    /// A resource of names that can be impersonated. Constrained modes use the group
+    /// `authentication.k8s.io`, the unconstrained mode the core group.
+    fn impersonated_resource(&self, resource: &'static str) -> Resource<'static> {
         if self.mode.is_constrained() {
-            authentication(resource)
+            authentication_resource(resource)
         } else {
             Resource { api_version: "v1", resource, ..Resource::default() }
         }
     }
 
-    async fn ask_about(&self, resource: Resource<'_>) -> Result<(), Status> {
-        self.ask(&self.question(resource)).await
+    async fn check_resource(&self, resource: Resource<'_>) -> Result<(), Status> {
+        self.check_allowed(&self.attributes_for(resource)).await
     }
 
-    /// Asks one question. An allow counts even if something failed beside it.
-    async fn ask(&self, attributes: &Attributes<'_>) -> Result<(), Status> {
+    /// Runs one authorization check. An allow counts even if another authorizer failed.
+    async fn check_allowed(&self, attributes: &Attributes<'_>) -> Result<(), Status> {
         let attributes = Attributes { user: Some(&self.requestor), ..*attributes };
         let decision = self.authorizer.authorize(&attributes, Recorder::off()).await;
         match decision.verdict {
@@ -158,29 +171,30 @@ impl<'a> Checks<'a> {
                     Some(error) if decision.reason.is_empty() => error.to_string().into(),
                     Some(error) => format!("{error}: {}", decision.reason).into(),
                 };
-                Err((self.forbid)(&attributes, &reason))
+                Err((self.make_forbidden)(&attributes, &reason))
             }
         }
     }
 
-    /// A refusal without a question.
-    fn refuse(&self, resource: Resource<'_>, why: &str) -> Status {
-        (self.forbid)(&self.question(resource), &Reason::from(why.to_owned()))
+    /// A refusal that needs no authorization check.
+    fn deny_without_check(&self, resource: Resource<'_>, why: &str) -> Status {
+        (self.make_forbidden)(&self.attributes_for(resource), &Reason::from(why.to_owned()))
     }
 
-    fn question<'q>(&'q self, resource: Resource<'q>) -> Attributes<'q> {
+    fn attributes_for<'q>(&'q self, resource: Resource<'q>) -> Attributes<'q> {
         let target = Target::Resource(resource);
         Attributes { user: Some(&self.requestor), verb: self.mode.verb(), target }
     }
 }
 
-fn authentication(resource: &'static str) -> Resource<'static> {
+fn authentication_resource(resource: &'static str) -> Resource<'static> {
     let (api_group, api_version) = (AUTHENTICATION_GROUP, "v1");
     Resource { api_group, api_version, resource, ..Resource::default() }
 }
 
-/// Everybody is either authenticated or not, also who is impersonated.
-fn settle_groups(user: &mut User) {
+/// Adds `system:authenticated` or `system:unauthenticated`, so that every impersonated user is in
+/// one of both.
+fn add_authentication_groups(user: &mut User) {
     let group = if user.name == ANONYMOUS_USER {
         UNAUTHENTICATED_GROUP
     } else if user.is_in_group(UNAUTHENTICATED_GROUP) {
@@ -193,13 +207,13 @@ fn settle_groups(user: &mut User) {
     }
 }
 
-/// Why extra can not be had in a constrained mode.
-fn extra_fault(extra: &BTreeMap<String, Vec<String>>) -> Option<String> {
+/// The first fault that forbids the extra values in a constrained mode.
+fn find_extra_fault(extra: &BTreeMap<String, Vec<String>>) -> Option<String> {
     extra.iter().find_map(|(key, values)| {
         if key.is_empty() {
             return Some("impersonating the empty string key in extra is not allowed".to_owned());
         }
-        let faults = prefixed_path_faults(key);
+        let faults = validate_prefixed_path(key);
         if !faults.is_empty() {
             return Some(format!("impersonating an invalid key in extra is not allowed: {faults}"));
         }
@@ -219,8 +233,8 @@ fn extra_fault(extra: &BTreeMap<String, Vec<String>>) -> Option<String> {
     })
 }
 
-/// Why a key is not a domain followed by a path, such as `acme.io/foo`.
-fn prefixed_path_faults(key: &str) -> FieldErrors {
+/// Checks that a key is a domain followed by a path, such as `acme.io/foo`.
+fn validate_prefixed_path(key: &str) -> FieldErrors {
     let extra = FieldPath::root("extra");
     let at = extra.child("key");
     let (host, path) = match key.split_once('/') {
@@ -248,7 +262,7 @@ mod tests {
 
     fn fault(key: &str, values: &[&str]) -> Option<String> {
         let values = values.iter().map(|&value| value.to_owned()).collect();
-        extra_fault(&BTreeMap::from([(key.to_owned(), values)]))
+        find_extra_fault(&BTreeMap::from([(key.to_owned(), values)]))
     }
 
     #[test]
@@ -303,7 +317,7 @@ mod tests {
         ] {
             let groups = groups.iter().map(|&group| group.to_owned()).collect();
             let mut user = User { name: name.to_owned(), groups, ..User::default() };
-            settle_groups(&mut user);
+            add_authentication_groups(&mut user);
             assert_eq!(user.groups, want);
         }
     }

@@ -1,4 +1,4 @@
-//! Whom the headers ask to be.
+//! The impersonation headers of a request.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,28 +7,29 @@ use api_object::Status;
 use authz::User;
 use http::{HeaderMap, HeaderName};
 
-use crate::front_proxy::{decode_extra_key, text};
+use crate::front_proxy::{decode_extra_key, header_text};
 
 const USER: HeaderName = HeaderName::from_static("impersonate-user");
 const GROUP: HeaderName = HeaderName::from_static("impersonate-group");
 const UID: HeaderName = HeaderName::from_static("impersonate-uid");
 const EXTRA_PREFIX: &str = "impersonate-extra-";
 
-/// The user that the headers describe, exactly as they do; `None` if they describe none.
-pub(super) fn from_headers(headers: &HeaderMap) -> Result<Option<User>, Status> {
-    let wanted = read(headers)?;
-    if !wanted.name.is_empty() {
-        return Ok(Some(wanted));
+/// The user that the headers describe, without any completion; `None` if there are no such headers.
+pub(super) fn requested_user(headers: &HeaderMap) -> Result<Option<User>, Status> {
+    let requested = parse_headers(headers)?;
+    if !requested.name.is_empty() {
+        return Ok(Some(requested));
     }
-    if wanted == User::default() {
+    if requested == User::default() {
         return Ok(None);
     }
-    let message = format!("requested {} without impersonating a user name", go_syntax(&wanted));
+    let message =
+        format!("requested {} without impersonating a user name", format_as_go_struct(&requested));
     Err(Status::bad_request(message))
 }
 
-/// Removes the headers that ask to be somebody, so that nobody behind the gate sees them.
-pub fn strip_impersonation(headers: &mut HeaderMap) {
+/// Removes the impersonation headers, so that no later code sees them.
+pub fn strip_impersonation_headers(headers: &mut HeaderMap) {
     for name in [USER, GROUP, UID] {
         headers.remove(name);
     }
@@ -39,26 +40,27 @@ pub fn strip_impersonation(headers: &mut HeaderMap) {
     }
 }
 
-fn read(headers: &HeaderMap) -> Result<User, Status> {
+fn parse_headers(headers: &HeaderMap) -> Result<User, Status> {
     let text = |name: &HeaderName, value| {
-        let text = text(name, value).map_err(|error| Status::bad_request(error.to_string()))?;
+        let text =
+            header_text(name, value).map_err(|error| Status::bad_request(error.to_string()))?;
         Ok::<String, Status>(text.to_owned())
     };
     let first = |name: HeaderName| headers.get(&name).map_or(Ok(String::new()), |v| text(&name, v));
-    let mut wanted = User { name: first(USER)?, uid: first(UID)?, ..User::default() };
+    let mut requested = User { name: first(USER)?, uid: first(UID)?, ..User::default() };
     for value in headers.get_all(GROUP) {
-        wanted.groups.push(text(&GROUP, value)?);
+        requested.groups.push(text(&GROUP, value)?);
     }
     for (name, value) in headers {
         if let Some(key) = name.as_str().strip_prefix(EXTRA_PREFIX) {
-            wanted.extra.entry(decode_extra_key(key)).or_default().push(text(name, value)?);
+            requested.extra.entry(decode_extra_key(key)).or_default().push(text(name, value)?);
         }
     }
-    Ok(wanted)
+    Ok(requested)
 }
 
-/// The user as Go writes the value of a struct, which is what Kubernetes answers.
-fn go_syntax(user: &User) -> String {
+/// The user as Go prints a struct, because Kubernetes answers so.
+fn format_as_go_struct(user: &User) -> String {
     let strings = |values: &[String]| {
         let quoted: Vec<String> = values.iter().map(|value| go_compat::quote(value)).collect();
         format!("[]string{{{}}}", quoted.join(", "))
@@ -112,18 +114,17 @@ mod tests {
             ("Impersonate-Extra-Example.com%2fX", "v"),
             ("Impersonate-Extra-bad%zz", "w"),
         ]);
-        let wanted = from_headers(&map).unwrap().unwrap();
-        assert_eq!((wanted.name.as_str(), wanted.uid.as_str()), ("u", "1"));
-        assert_eq!(wanted.groups, ["b", "a"]);
-        let keys: Vec<_> = wanted.extra.keys().collect();
+        let requested = requested_user(&map).unwrap().unwrap();
+        assert_eq!((requested.name.as_str(), requested.uid.as_str()), ("u", "1"));
+        assert_eq!(requested.groups, ["b", "a"]);
+        let keys: Vec<_> = requested.extra.keys().collect();
         assert_eq!(keys, ["bad%zz", "example.com/x"]);
     }
 
-    /// Authorizers IM-1 and IM-2.
     #[test]
     fn a_user_must_be_named() {
-        assert_eq!(from_headers(&HeaderMap::new()), Ok(None));
-        assert_eq!(from_headers(&headers(&[("Impersonate-User", "")])), Ok(None));
+        assert_eq!(requested_user(&HeaderMap::new()), Ok(None));
+        assert_eq!(requested_user(&headers(&[("Impersonate-User", "")])), Ok(None));
         for (name, want) in [
             (
                 "Impersonate-Group",
@@ -141,7 +142,7 @@ mod tests {
                  Extra:map[string][]string{\"x\":[]string{\"x\"}}} without impersonating a user name",
             ),
         ] {
-            let status = from_headers(&headers(&[(name, "x")])).unwrap_err();
+            let status = requested_user(&headers(&[(name, "x")])).unwrap_err();
             assert_eq!((status.code, status.message.as_str()), (400, want));
         }
     }
@@ -150,7 +151,7 @@ mod tests {
     fn what_is_not_text_is_refused() {
         let mut map = headers(&[("Impersonate-User", "u")]);
         map.append("impersonate-extra-k", HeaderValue::from_bytes(b"\xff").unwrap());
-        assert_eq!(from_headers(&map).unwrap_err().code, 400);
+        assert_eq!(requested_user(&map).unwrap_err().code, 400);
     }
 
     /// A22: the user who is authorized is the one who is named, to the last blank.
@@ -162,7 +163,7 @@ mod tests {
             for value in ["admin ", "\tadmin", " \t ", "admin\u{a0}"] {
                 let mut map = headers(&[("Impersonate-User", "u")]);
                 map.insert(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
-                let status = from_headers(&map).unwrap_err();
+                let status = requested_user(&map).unwrap_err();
                 let want = format!("request header {name} begins or ends with whitespace");
                 assert_eq!((status.code, status.message), (400, want), "{value:?}");
             }
@@ -179,7 +180,7 @@ mod tests {
             ("Impersonate-Extra-a", "v"),
             ("Impersonate-Else", "stays"),
         ]);
-        strip_impersonation(&mut map);
+        strip_impersonation_headers(&mut map);
         assert_eq!(map, headers(&[("Impersonate-Else", "stays")]));
     }
 }

@@ -1,16 +1,16 @@
-//! The objects that tokens refer to.
+//! Lookup of the objects that tokens refer to.
 
 use std::sync::Arc;
 
 use api_object::Tree;
 use jiff::Timestamp;
 
-/// Where objects are found. The server implements it over its store.
-pub trait Lookup: Sync {
-    /// The object of this kind and name; the namespace is empty for nodes.
+/// Finds objects by name. The server implements it over its store.
+pub trait ObjectLookup: Sync {
+    /// Finds the object of this kind and name; the namespace is empty for nodes.
     ///
     /// # Errors
-    /// Nobody can say whether the object exists. Then the credential is refused.
+    /// It is unknown whether the object exists. Then the credential is refused.
     fn find(
         &self,
         kind: ReferencedKind,
@@ -22,23 +22,23 @@ pub trait Lookup: Sync {
 /// The kinds that tokens refer to, all of the core group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReferencedKind {
-    /// A service account.
+    /// The account of the token.
     ServiceAccount,
-    /// A pod.
+    /// A pod that the token is bound to.
     Pod,
-    /// A node.
+    /// A node that the token is bound to.
     Node,
-    /// A secret.
+    /// A secret that the token is bound to.
     Secret,
 }
 
-/// Why nobody can say whether an object exists.
+/// The lookup failed, so it is unknown whether the object exists.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("looking up an object failed: {0}")]
 pub struct LookupError(pub String);
 
 impl ReferencedKind {
-    /// The plural, as paths have it.
+    /// The plural resource name in paths.
     pub const fn resource(self) -> &'static str {
         match self {
             Self::ServiceAccount => "serviceaccounts",
@@ -48,8 +48,8 @@ impl ReferencedKind {
         }
     }
 
-    /// In messages about a uid.
-    pub(crate) const fn noun(self) -> &'static str {
+    /// The name of the kind in messages about a uid.
+    pub(crate) const fn message_noun(self) -> &'static str {
         match self {
             Self::ServiceAccount => "service account",
             Self::Pod => "pod",
@@ -59,8 +59,9 @@ impl ReferencedKind {
     }
 }
 
-/// When deletion of the object began, if it did. What can not be read counts as long ago.
-pub(crate) fn deleted_at(tree: &Tree) -> Option<Timestamp> {
+/// The time at which deletion of the object began, if it did. A malformed timestamp counts as long
+/// ago.
+pub(crate) fn deletion_time(tree: &Tree) -> Option<Timestamp> {
     let metadata = api_object::metadata(tree);
     let value = metadata.get("deletionTimestamp").filter(|value| !value.is_null())?;
     let time = value.as_str().and_then(|text| text.parse().ok());
@@ -91,7 +92,7 @@ pub(crate) mod tests {
         }
     }
 
-    impl Lookup for Objects {
+    impl ObjectLookup for Objects {
         async fn find(
             &self,
             kind: ReferencedKind,
@@ -109,7 +110,7 @@ pub(crate) mod tests {
     fn deletion_that_can_not_be_dated_is_long_ago() {
         let at = |time: Value| {
             let object = json!({"metadata": {"deletionTimestamp": time}});
-            deleted_at(object.as_object().unwrap())
+            deletion_time(object.as_object().unwrap())
         };
         assert_eq!(at(Value::Null), None);
         assert_eq!(at("1970-01-01T00:00:05Z".into()), Timestamp::from_second(5).ok());
