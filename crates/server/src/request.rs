@@ -98,7 +98,7 @@ pub(crate) async fn handle<S: Store>(
     };
     if let Some(body) = body.filter(|body| !body.is_end_stream()) {
         // A client that is still sending would not hear the answer.
-        https_server::discard(body).await;
+        https_server::discard_body(body).await;
     }
     record.finish(response.status().as_u16());
     answer.give(|| response);
@@ -397,8 +397,8 @@ fn room<S>(
         _ => RequestKind::Mutating,
     };
     match user.is_in_group("system:masters") {
-        true => Some(Some(server.in_flight.admit_exempt(kind))),
-        false => server.in_flight.admit(kind).map(Some),
+        true => Some(Some(server.in_flight.acquire_exempt(kind))),
+        false => server.in_flight.try_acquire(kind).map(Some),
     }
 }
 

@@ -15,7 +15,7 @@ use authn::{Authenticator, Impersonator, TokenIssuer};
 use authz_chain::AuthorizerSlot;
 use concurrency_limit::ConcurrencyLimit;
 use https_client::AddressPolicy;
-use https_server::{DrainPlan, Drained, InFlight, Limits, Listener, Shutdown};
+use https_server::{DrainPlan, DrainResult, InFlight, Limits, Listener, Shutdown};
 use ring::rand::SystemRandom;
 use store::{ReadError, Store};
 use tokio::task::JoinSet;
@@ -271,11 +271,11 @@ impl<S: Store> Server<S> {
         };
         let report = {
             let log = server.log;
-            Arc::new(move |trouble: &https_server::Trouble| {
+            Arc::new(move |trouble: &https_server::ConnectionFault| {
                 log.write(crate::log::Level::Debug, "connection", &[("why", trouble)]);
             })
         };
-        tasks.spawn(https_server::serve_responding(
+        tasks.spawn(https_server::serve_with_responder(
             listener,
             options.limits,
             server.shutdown.clone(),
@@ -300,7 +300,7 @@ impl<S: Store> Server<S> {
     }
 
     /// Stops: refuses what is new, ends watches, waits for what is under way, and closes the store.
-    pub async fn stop(mut self, plan: DrainPlan) -> Drained {
+    pub async fn stop(mut self, plan: DrainPlan) -> DrainResult {
         self.server.readiness.is_stopping.store(true, Ordering::Release);
         let drained = self.server.shutdown.drain(plan).await;
         while self.tasks.join_next().await.is_some() {}

@@ -44,7 +44,7 @@ pub(crate) enum Seen {
 
 /// Why a watch ends without telling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct WatchEnd;
+pub(crate) struct WatchRegistration;
 
 /// A running watch.
 pub(crate) struct Watcher<S: Store> {
@@ -161,13 +161,13 @@ impl<S: Store> Call<'_, S> {
 
 impl<S: Store> Watcher<S> {
     /// The next thing to tell; waits for it.
-    pub(crate) async fn next(&mut self) -> Result<WatchEvent, WatchEnd> {
+    pub(crate) async fn next(&mut self) -> Result<WatchEvent, WatchRegistration> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Ok(event);
             }
             if self.is_over {
-                return Err(WatchEnd);
+                return Err(WatchRegistration);
             }
             let now = Instant::now();
             if now >= self.ends_at {

@@ -1,4 +1,4 @@
-//! A stream that notes whether bytes move.
+//! A stream wrapper that records activity.
 
 use std::io;
 use std::pin::Pin;
@@ -7,30 +7,30 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::connection::Activity;
+use crate::connection::ConnectionActivity;
 
-/// Passes bytes through and tells `activity` of them.
+/// Passes bytes through and records them in `activity`.
 #[derive(Debug)]
-pub(crate) struct Metered<S> {
+pub(crate) struct ActivityStream<S> {
     stream: S,
-    activity: Arc<Activity>,
+    activity: Arc<ConnectionActivity>,
 }
 
-impl<S> Metered<S> {
-    pub(crate) fn new(stream: S, activity: Arc<Activity>) -> Self {
+impl<S> ActivityStream<S> {
+    pub(crate) fn new(stream: S, activity: Arc<ConnectionActivity>) -> Self {
         Self { stream, activity }
     }
 
     fn note_written(&self, result: &Poll<io::Result<usize>>) {
         match result {
-            Poll::Ready(Ok(count)) => self.activity.bytes_written(*count),
+            Poll::Ready(Ok(count)) => self.activity.record_bytes_written(*count),
             Poll::Ready(Err(_)) => {}
-            Poll::Pending => self.activity.write_blocked(true),
+            Poll::Pending => self.activity.set_write_blocked(true),
         }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for ActivityStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -39,13 +39,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
         let before = buffer.filled().len();
         let result = Pin::new(&mut self.stream).poll_read(cx, buffer);
         if buffer.filled().len() > before {
-            self.activity.bytes_read();
+            self.activity.record_bytes_read();
         }
         result
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for ActivityStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -70,16 +70,16 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
         self.stream.is_write_vectored()
     }
 
-    /// TLS keeps records of its own, so a flush can be what blocks.
+    /// TLS buffers records itself, so a flush can block.
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let result = Pin::new(&mut self.stream).poll_flush(cx);
-        self.activity.write_blocked(result.is_pending());
+        self.activity.set_write_blocked(result.is_pending());
         result
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let result = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.activity.write_blocked(result.is_pending());
+        self.activity.set_write_blocked(result.is_pending());
         result
     }
 }

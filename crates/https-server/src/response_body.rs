@@ -1,4 +1,4 @@
-//! The bodies of answers: bytes, or chunks that come over time.
+//! Response bodies: bytes, or chunks that arrive over time.
 
 use std::fmt;
 use std::pin::Pin;
@@ -11,16 +11,16 @@ use tokio::sync::mpsc;
 
 use crate::connection::ActiveRequest;
 
-/// The body of an answer.
+/// A response body.
 #[derive(Debug, Default)]
 pub struct Body {
-    content: Content,
-    /// Keeps the request counted as under way until the last byte is handed over.
-    active: Option<ActiveRequest>,
+    content: BodyContent,
+    /// Counts the request as active until the last byte is handed over.
+    active_request: Option<ActiveRequest>,
 }
 
 #[derive(Default)]
-enum Content {
+enum BodyContent {
     #[default]
     Empty,
     Bytes(Bytes),
@@ -33,14 +33,14 @@ enum Content {
 #[error("{0}")]
 pub struct BodyError(pub String);
 
-/// The end of a body into which chunks are put. Dropping it ends the body.
+/// Sends the chunks of a body. Dropping it ends the body.
 #[derive(Debug, Clone)]
 pub struct BodySender(mpsc::Sender<Bytes>);
 
-/// Nobody takes chunks any more: the peer went away.
+/// The peer disconnected, so chunks can not be sent any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the peer is gone")]
-pub struct PeerGone;
+pub struct PeerDisconnected;
 
 impl Body {
     /// A body without bytes.
@@ -50,24 +50,24 @@ impl Body {
 
     /// A body that `stream` produces. An error breaks it off; the end of the stream ends it.
     pub fn stream(stream: impl Stream<Item = Result<Bytes, BodyError>> + Send + 'static) -> Self {
-        Self { content: Content::Stream(Box::pin(stream)), active: None }
+        Self { content: BodyContent::Stream(Box::pin(stream)), active_request: None }
     }
 
-    /// A body whose chunks another task sends, `chunks_max` of them ahead of the peer.
+    /// A body whose chunks another task sends, at most `chunks_max` of them ahead of the peer.
     pub fn channel(chunks_max: usize) -> (BodySender, Self) {
         let (sender, receiver) = mpsc::channel(chunks_max.max(1));
-        (BodySender(sender), Self { content: Content::Channel(receiver), active: None })
+        (BodySender(sender), Self { content: BodyContent::Channel(receiver), active_request: None })
     }
 
-    pub(crate) fn hold(mut self, active: ActiveRequest) -> Self {
-        self.active = Some(active);
+    pub(crate) fn keep_active(mut self, active_request: ActiveRequest) -> Self {
+        self.active_request = Some(active_request);
         self
     }
 }
 
 impl From<Bytes> for Body {
     fn from(bytes: Bytes) -> Self {
-        Self { content: Content::Bytes(bytes), active: None }
+        Self { content: BodyContent::Bytes(bytes), active_request: None }
     }
 }
 
@@ -90,16 +90,16 @@ impl From<&'static str> for Body {
 }
 
 impl BodySender {
-    /// Sends a chunk when there is room for it.
+    /// Sends a chunk once the channel has room for it.
     ///
     /// # Errors
-    /// [`PeerGone`] if nobody will take it.
-    pub async fn send(&self, chunk: Bytes) -> Result<(), PeerGone> {
-        self.0.send(chunk).await.map_err(|_| PeerGone)
+    /// [`PeerDisconnected`] if the peer is gone.
+    pub async fn send(&self, chunk: Bytes) -> Result<(), PeerDisconnected> {
+        self.0.send(chunk).await.map_err(|_| PeerDisconnected)
     }
 
-    /// Completes when nobody takes chunks any more.
-    pub async fn peer_gone(&self) {
+    /// Completes when the peer has disconnected.
+    pub async fn wait_for_disconnect(&self) {
         self.0.closed().await;
     }
 }
@@ -113,16 +113,16 @@ impl http_body::Body for Body {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         match &mut self.content {
-            Content::Empty => Poll::Ready(None),
-            Content::Bytes(bytes) => {
+            BodyContent::Empty => Poll::Ready(None),
+            BodyContent::Bytes(bytes) => {
                 let bytes = std::mem::take(bytes);
-                self.content = Content::Empty;
+                self.content = BodyContent::Empty;
                 Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
             }
-            Content::Channel(receiver) => {
+            BodyContent::Channel(receiver) => {
                 receiver.poll_recv(cx).map(|chunk| chunk.map(|bytes| Ok(Frame::data(bytes))))
             }
-            Content::Stream(stream) => stream
+            BodyContent::Stream(stream) => stream
                 .as_mut()
                 .poll_next(cx)
                 .map(|chunk| chunk.map(|result| result.map(Frame::data))),
@@ -131,23 +131,23 @@ impl http_body::Body for Body {
 
     fn is_end_stream(&self) -> bool {
         match &self.content {
-            Content::Empty => true,
-            Content::Bytes(bytes) => bytes.is_empty(),
-            Content::Channel(_) | Content::Stream(_) => false,
+            BodyContent::Empty => true,
+            BodyContent::Bytes(bytes) => bytes.is_empty(),
+            BodyContent::Channel(_) | BodyContent::Stream(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.content {
-            Content::Empty => SizeHint::with_exact(0),
-            Content::Bytes(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Content::Channel(_) | Content::Stream(_) => SizeHint::default(),
+            BodyContent::Empty => SizeHint::with_exact(0),
+            BodyContent::Bytes(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            BodyContent::Channel(_) | BodyContent::Stream(_) => SizeHint::default(),
         }
     }
 }
 
-impl fmt::Debug for Content {
-    /// Says the form and not the bytes: a body may hold what no log should.
+impl fmt::Debug for BodyContent {
+    /// Shows the form and not the bytes: a body may hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => f.write_str("Empty"),
@@ -193,8 +193,8 @@ mod tests {
     async fn a_sender_hears_that_the_peer_is_gone() {
         let (sender, body) = Body::channel(1);
         drop(body);
-        sender.peer_gone().await;
-        assert_eq!(sender.send(Bytes::new()).await, Err(PeerGone));
+        sender.wait_for_disconnect().await;
+        assert_eq!(sender.send(Bytes::new()).await, Err(PeerDisconnected));
     }
 
     #[test]

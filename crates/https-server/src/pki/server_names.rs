@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The names of every API server inside its cluster, and of this machine to itself.
+/// The names of every API server inside its cluster, and `localhost`.
 const ALWAYS: [&str; 5] = [
     "kubernetes",
     "kubernetes.default",
@@ -11,23 +11,24 @@ const ALWAYS: [&str; 5] = [
     "localhost",
 ];
 
-/// What a serving certificate has to name.
+/// The DNS names and addresses that a serving certificate must contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerNames {
-    dns: Vec<String>,
+    dns_names: Vec<String>,
     addresses: Vec<IpAddr>,
 }
 
 impl ServerNames {
-    /// The names that every server has, with a host name and further addresses: those that are
-    /// bound and advertised, and the one of the service `kubernetes`. Addresses that mean "any"
-    /// are left out, since nobody connects to them, and so is a host name that is not ASCII.
+    /// The names that every server has, plus a host name and the addresses that are bound,
+    /// advertised, and those of the service `kubernetes`. Unspecified addresses are left out
+    /// because no client connects to them, and so is a host name that is not ASCII.
     pub fn new(host_name: Option<&str>, addresses: impl IntoIterator<Item = IpAddr>) -> Self {
-        let mut names = Self { dns: ALWAYS.map(str::to_owned).to_vec(), addresses: Vec::new() };
+        let mut names =
+            Self { dns_names: ALWAYS.map(str::to_owned).to_vec(), addresses: Vec::new() };
         if let Some(name) = host_name.filter(|name| !name.is_empty() && name.is_ascii()) {
             let name = name.to_ascii_lowercase();
-            if !names.dns.contains(&name) {
-                names.dns.push(name);
+            if !names.dns_names.contains(&name) {
+                names.dns_names.push(name);
             }
         }
         let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
@@ -40,17 +41,17 @@ impl ServerNames {
     }
 
     /// The DNS names, in lower case.
-    pub fn dns(&self) -> &[String] {
-        &self.dns
+    pub fn dns_names(&self) -> &[String] {
+        &self.dns_names
     }
 
-    /// The addresses.
+    /// The IP addresses, without unspecified ones.
     pub fn addresses(&self) -> &[IpAddr] {
         &self.addresses
     }
 }
 
-/// The name that this machine gives itself, if it is text.
+/// The host name of this machine, if it is UTF-8.
 pub fn host_name() -> Option<String> {
     rustix::system::uname().nodename().to_str().ok().map(str::to_owned)
 }

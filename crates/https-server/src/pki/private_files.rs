@@ -1,4 +1,4 @@
-//! Private files that are there whole or not at all.
+//! Atomic writes of private files.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::{PkiError, unusable};
+use super::{PkiError, unusable_error};
 use crate::watched_files::read;
 
-/// For the owner alone.
+/// Accessible for the owner only.
 const DIRECTORY_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
-/// Makes a directory and what leads to it. The mode of one that exists is its owner's business.
+/// Creates a directory and its parents. The mode of an existing one stays.
 pub(super) fn create_directory(path: &Path) -> Result<(), PkiError> {
     DirBuilder::new()
         .recursive(true)
@@ -23,22 +23,24 @@ pub(super) fn create_directory(path: &Path) -> Result<(), PkiError> {
         .map_err(|source| PkiError::Directory { path: path.display().to_string(), source })
 }
 
-/// A link would make the server trust, or write, a file of the choice of whoever made it.
-pub(super) fn refuse_link(path: &Path) -> Result<(), PkiError> {
+/// Refuses symbolic links: a link would let its creator choose which file the server trusts or
+/// overwrites.
+pub(super) fn refuse_symlink(path: &Path) -> Result<(), PkiError> {
     if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
         let reason = "it is a symbolic link, and links in a data directory are not followed";
-        return Err(unusable(path, reason.to_owned()));
+        return Err(unusable_error(path, reason.to_owned()));
     }
     Ok(())
 }
 
 pub(super) fn read_text(path: &Path) -> Result<String, PkiError> {
-    String::from_utf8(read(path)?).map_err(|_| unusable(path, "it is not text".to_owned()))
+    String::from_utf8(read(path)?).map_err(|_| unusable_error(path, "it is not text".to_owned()))
 }
 
-/// Writes a file that does not exist, and says whether it did: one that appeared meanwhile stays.
-pub(super) fn create(path: &Path, contents: &[u8]) -> Result<bool, PkiError> {
-    with_temporary(path, contents, |temporary| match fs::hard_link(temporary, path) {
+/// Writes a file that does not exist and reports whether it did. A file that appears meanwhile
+/// stays.
+pub(super) fn create_if_absent(path: &Path, contents: &[u8]) -> Result<bool, PkiError> {
+    write_via_temporary(path, contents, |temporary| match fs::hard_link(temporary, path) {
         Ok(()) => {
             fs::remove_file(temporary)?;
             Ok(true)
@@ -47,19 +49,18 @@ pub(super) fn create(path: &Path, contents: &[u8]) -> Result<bool, PkiError> {
             fs::remove_file(temporary)?;
             Ok(false)
         }
-        // Some file systems have no links. Then the last of several writers wins.
+        // Some file systems have no hard links. Then the last of several writers wins.
         Err(_) => fs::rename(temporary, path).map(|()| true),
     })
 }
 
-/// Puts a file in the place of another. Readers see the one or the other.
-pub(super) fn replace(path: &Path, contents: &[u8]) -> Result<(), PkiError> {
-    with_temporary(path, contents, |temporary| fs::rename(temporary, path))
+/// Replaces a file. Readers see either the old or the new one.
+pub(super) fn replace_atomically(path: &Path, contents: &[u8]) -> Result<(), PkiError> {
+    write_via_temporary(path, contents, |temporary| fs::rename(temporary, path))
 }
 
-/// Writes a file under a name of its own, lets `place` give it the right one, and makes sure that
-/// both survive a crash.
-fn with_temporary<T>(
+/// Writes a temporary file, lets `place` move it to its final name, and syncs file and directory.
+fn write_via_temporary<T>(
     path: &Path,
     contents: &[u8],
     place: impl FnOnce(&Path) -> io::Result<T>,
@@ -68,7 +69,7 @@ fn with_temporary<T>(
         let temporary = temporary_path(path)?;
         let placed = write_synced(&temporary, contents).and_then(|()| place(&temporary));
         if placed.is_err() {
-            // The first error says more than one about cleaning up after it.
+            // The first error says more than an error of the cleanup.
             let _ = fs::remove_file(&temporary);
         }
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -84,7 +85,7 @@ fn write_synced(path: &Path, contents: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// A hidden name beside the file that no other writer uses.
+/// A random hidden name in the same directory.
 fn temporary_path(path: &Path) -> io::Result<PathBuf> {
     let mut random = [0; 8];
     SystemRandom::new().fill(&mut random).map_err(|_| io::Error::other("no random bytes"))?;

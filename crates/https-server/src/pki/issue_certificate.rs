@@ -1,4 +1,4 @@
-//! New keys and certificates.
+//! Generates keys and issues certificates.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,33 +9,33 @@ use rcgen::{
 };
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::certificate::Certificate;
-use super::names::ServerNames;
+use super::certificate_file::Certificate;
+use super::server_names::ServerNames;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long the authority is valid: ten years.
+/// The validity of the authority: ten years.
 const AUTHORITY_VALIDITY: Duration = Duration::from_secs(3652 * 24 * 60 * 60);
 
-/// How long what it issues is valid: one year.
+/// The validity of issued certificates: one year.
 const LEAF_VALIDITY: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// New certificates begin to be valid this long ago, for clients whose clock is late.
+/// New certificates are valid from this long ago, for clients whose clock is late.
 const BACKDATE: Duration = Duration::from_secs(5 * 60);
 
-/// Who signs.
-pub(super) struct Authority {
+/// A certificate authority with its key.
+pub(super) struct IssuingAuthority {
     issuer: Issuer<'static, KeyPair>,
     not_after: SystemTime,
 }
 
-pub(super) fn new_key() -> Result<KeyPair, Error> {
+pub(super) fn generate_key_pair() -> Result<KeyPair, Error> {
     KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)
 }
 
-/// The certificate of a new authority.
-pub(super) fn self_signed(key: &KeyPair, now: SystemTime) -> Result<String, Error> {
-    let mut params = params("portcullis-ca", None, now, now + AUTHORITY_VALIDITY)?;
+/// Issues the self-signed certificate of a new authority.
+pub(super) fn issue_self_signed_ca(key: &KeyPair, now: SystemTime) -> Result<String, Error> {
+    let mut params = certificate_params("portcullis-ca", None, now, now + AUTHORITY_VALIDITY)?;
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages = vec![
         KeyUsagePurpose::DigitalSignature,
@@ -46,7 +46,7 @@ pub(super) fn self_signed(key: &KeyPair, now: SystemTime) -> Result<String, Erro
     Ok(params.self_signed(key)?.pem())
 }
 
-impl Authority {
+impl IssuingAuthority {
     pub(super) fn new(certificate: &Certificate, key: KeyPair) -> Result<Self, Error> {
         Ok(Self {
             issuer: Issuer::from_ca_cert_der(&certificate.der, key)?,
@@ -60,9 +60,9 @@ impl Authority {
         names: &ServerNames,
         now: SystemTime,
     ) -> Result<String, Error> {
-        let mut params = params("kube-apiserver", None, now, self.leaf_end(now))?;
+        let mut params = certificate_params("kube-apiserver", None, now, self.leaf_expiry(now))?;
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        for name in names.dns() {
+        for name in names.dns_names() {
             params.subject_alt_names.push(SanType::DnsName(name.as_str().try_into()?));
         }
         let addresses = names.addresses().iter().copied().map(SanType::IpAddress);
@@ -72,18 +72,18 @@ impl Authority {
 
     pub(super) fn issue_admin(&self, key: &KeyPair, now: SystemTime) -> Result<String, Error> {
         let group = Some("system:masters");
-        let mut params = params("kubernetes-admin", group, now, self.leaf_end(now))?;
+        let mut params = certificate_params("kubernetes-admin", group, now, self.leaf_expiry(now))?;
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         Ok(params.signed_by(key, &self.issuer)?.pem())
     }
 
-    /// Nothing outlives who vouches for it.
-    fn leaf_end(&self, now: SystemTime) -> SystemTime {
+    /// An issued certificate expires no later than its authority.
+    fn leaf_expiry(&self, now: SystemTime) -> SystemTime {
         self.not_after.min(now + LEAF_VALIDITY)
     }
 }
 
-fn params(
+fn certificate_params(
     common_name: &str,
     organization: Option<&str>,
     now: SystemTime,
@@ -91,7 +91,7 @@ fn params(
 ) -> Result<CertificateParams, Error> {
     let epoch = date_time_ymd(1970, 1, 1);
     let since_epoch = |time: SystemTime| {
-        // Before 1970 there is no certificate to be had; the clock says so by their being expired.
+        // Times before 1970 can not be encoded; such a certificate is expired at once.
         time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(DAY)
     };
     let mut params = CertificateParams::default();
@@ -108,12 +108,12 @@ fn params(
     Ok(params)
 }
 
-/// A number that no other certificate has. A renewed one keeps its key, so the number must not
-/// come from there.
+/// A random serial number. A renewed certificate keeps its key, so the number can not be derived
+/// from the key.
 fn random_serial() -> Result<SerialNumber, Error> {
     let mut bytes = [0; 16];
     SystemRandom::new().fill(&mut bytes).map_err(|_| Error::RingUnspecified)?;
-    // Positive, and without a leading zero that encoders treat differently.
+    // The number is positive and has no leading zero byte, which encoders treat differently.
     bytes[0] = bytes[0] & 0x7f | 0x40;
     Ok(SerialNumber::from_slice(&bytes))
 }

@@ -1,4 +1,4 @@
-//! The body of a request, read up to a limit.
+//! Reads request bodies up to a limit.
 
 use std::pin::{Pin, pin};
 use std::time::Duration;
@@ -6,38 +6,38 @@ use std::time::Duration;
 use bytes::{Buf, Bytes, BytesMut};
 use http_body::Body;
 
-/// How much room is made at once for a body that announces its size. The announcement costs the
-/// peer nothing, so memory follows the bytes that come.
+/// Upper bound on the memory that is reserved at once for a body with a declared length. Declaring
+/// a length costs the peer nothing, so memory grows with the bytes that arrive.
 const RESERVE_BYTES_MAX: u64 = 64 << 10;
 
-/// How much of a body is read only to be forgotten, in bytes. Many clients send all before they
-/// listen, and if the connection breaks under them they never hear why; it is more than the
-/// longest body that is ever accepted, and a peer who sends still more is not owed an answer.
+/// Upper bound on the bytes that [`discard_body`] reads. Many clients send the whole body before
+/// they read the response; if the connection breaks first, they never see it. The bound exceeds the
+/// longest accepted body, and a peer that sends more gets no response.
 const DISCARD_BYTES_MAX: u64 = 8 << 20;
 
-/// For how long.
+/// Upper bound on the time that [`discard_body`] takes.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why a body was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum CollectError<E> {
-    /// It is longer than `limit`.
+    /// The body is longer than `limit`.
     #[error("the body is longer than {limit} bytes")]
     TooLarge {
         /// The longest body that would have been read, in bytes.
         limit: u64,
     },
-    /// The peer broke it off, or the connection did.
+    /// The connection or the peer broke off the body.
     #[error("the body can not be read")]
     Read(#[source] E),
-    /// It ended before as many bytes came as were announced. A stream of HTTP/2 that is reset without an
-    /// error looks like its end.
+    /// The body ended before its declared length. An HTTP/2 stream that is reset without an error
+    /// looks like its end.
     #[error("the body ends before its announced length")]
     Truncated,
 }
 
-/// Reads a body of at most `limit` bytes. The rest of a longer one is discarded, as by [`discard`],
-/// so that the peer hears the answer.
+/// Reads a body of at most `limit` bytes. The rest of a longer body is [discarded](discard_body),
+/// so that the peer reads the response.
 ///
 /// # Errors
 /// [`CollectError::TooLarge`] past the limit, [`CollectError::Read`] and [`CollectError::Truncated`] if the
@@ -56,14 +56,14 @@ pub async fn collect_limited<B: Body>(
         }
     };
     if matches!(collected, Err(CollectError::TooLarge { .. })) {
-        discard(body).await;
+        discard_body(body).await;
     }
     collected
 }
 
-/// Reads a body and forgets it, for a few seconds and up to a few megabytes. It is for answers that
-/// are given without looking at the body. One that announces more is not read at all.
-pub async fn discard<B: Body>(body: B) {
+/// Reads a body and drops it, within a few seconds and a few megabytes, for responses that do not
+/// depend on the body. A body with a longer declared length is not read at all.
+pub async fn discard_body<B: Body>(body: B) {
     let mut body = pin!(body);
     if body.size_hint().lower() > DISCARD_BYTES_MAX {
         return;
@@ -77,7 +77,7 @@ pub async fn discard<B: Body>(body: B) {
             }
         }
     };
-    // A peer that is slow gets its answer all the same, if it still listens.
+    // A slow peer gets the response without having been read to the end.
     let _ = tokio::time::timeout(DISCARD_TIMEOUT, reading).await;
 }
 
@@ -91,7 +91,7 @@ async fn collect<B: Body>(
     if first.remaining() as u64 > limit {
         return Err(CollectError::TooLarge { limit });
     }
-    // Most bodies come in one piece, which is handed on as it is.
+    // Most bodies arrive in one chunk, which is returned without a copy.
     let Some(second) = next_data(body.as_mut()).await? else {
         return Ok(whole(first));
     };
@@ -109,7 +109,7 @@ async fn collect<B: Body>(
     Ok(bytes.freeze())
 }
 
-/// The next piece that is not empty. Trailers mean nothing here.
+/// The next chunk that is not empty. Trailers are ignored.
 async fn next_data<B: Body>(
     mut body: Pin<&mut B>,
 ) -> Result<Option<B::Data>, CollectError<B::Error>> {
@@ -125,7 +125,7 @@ async fn next_data<B: Body>(
     }
 }
 
-/// The bytes of one piece, without a copy if it already is [`Bytes`].
+/// The bytes of one chunk, without a copy if it already is [`Bytes`].
 fn whole(mut data: impl Buf) -> Bytes {
     data.copy_to_bytes(data.remaining())
 }
@@ -168,14 +168,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn discarding_ends_with_the_body_or_by_itself() {
         let (sender, body) = Body::channel(1);
-        let discarding = tokio::spawn(discard(body));
+        let discarding = tokio::spawn(discard_body(body));
         sender.send("abc".into()).await.unwrap();
         assert!(!discarding.is_finished());
         // The peer falls silent.
         discarding.await.unwrap();
 
         let (sender, body) = Body::channel(1);
-        let discarding = tokio::spawn(discard(body));
+        let discarding = tokio::spawn(discard_body(body));
         let chunk = Bytes::from(vec![0; 1 << 20]);
         let mut sent = 0;
         while sender.send(chunk.clone()).await.is_ok() {

@@ -1,4 +1,4 @@
-//! The certificate that the server shows, from files that may be replaced while it runs.
+//! The serving certificate, reloaded from its files while the server runs.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,48 +9,52 @@ use rustls::sign::CertifiedKey;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
-use super::{TlsError, provider};
+use super::{TlsError, crypto_provider};
 use crate::pki::CertificateFiles;
 use crate::watched_files::WatchedFiles;
 
-/// A certificate with its key. Handshakes use the last pair that was good.
+/// A certificate with its key. Handshakes use the last valid pair.
 #[derive(Debug)]
 pub struct ReloadingCertificate {
     files: CertificateFiles,
-    current: ArcSwap<CertifiedKey>,
-    /// Held while files are read, so that two reloads can not overtake each other.
-    watched: Mutex<WatchedFiles>,
+    current_pair: ArcSwap<CertifiedKey>,
+    /// Locked while files are read, so that reloads run one after the other.
+    watched_files: Mutex<WatchedFiles>,
 }
 
 impl ReloadingCertificate {
     /// Reads the pair for the first time.
     ///
     /// # Errors
-    /// [`TlsError`] if there is no usable pair in the files.
+    /// [`TlsError`] if the files hold no usable pair.
     pub fn load(files: CertificateFiles) -> Result<Self, TlsError> {
         let mut watched = WatchedFiles::new(vec![files.certificate.clone(), files.key.clone()]);
         let contents = watched.read_if_changed()?.unwrap_or_default();
-        let pair = parse(&files, &contents)?;
-        Ok(Self { files, current: ArcSwap::from_pointee(pair), watched: Mutex::new(watched) })
+        let pair = parse_certified_key(&files, &contents)?;
+        Ok(Self {
+            files,
+            current_pair: ArcSwap::from_pointee(pair),
+            watched_files: Mutex::new(watched),
+        })
     }
 
-    /// Reads the files again if they changed, and says whether there is a new pair. A bad pair
-    /// leaves the old one in use and is reported once; so does a pair that was caught between the
-    /// replacement of one file and that of the other.
+    /// Reads the files again if they changed, and reports whether there is a new pair. A bad pair
+    /// leaves the old one in use and is reported once; this includes a pair of which only one file
+    /// has been replaced so far.
     ///
     /// # Errors
     /// [`TlsError`] if the changed files hold no usable pair.
     pub fn reload(&self) -> Result<bool, TlsError> {
-        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watched = self.watched_files.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(contents) = watched.read_if_changed()? else {
             return Ok(false);
         };
-        self.current.store(Arc::new(parse(&self.files, &contents)?));
+        self.current_pair.store(Arc::new(parse_certified_key(&self.files, &contents)?));
         Ok(true)
     }
 
-    /// Reloads again and again, for as long as the future is polled. `report` hears of every new
-    /// pair, and of every fault that is not the same as the one before.
+    /// Reloads at each interval while the future is polled. `report` receives every new pair, and
+    /// every error that differs from the previous one.
     pub async fn keep_reloading(
         self: Arc<Self>,
         interval: Duration,
@@ -60,7 +64,7 @@ impl ReloadingCertificate {
         loop {
             tokio::time::sleep(interval).await;
             let this = Arc::clone(&self);
-            // A reload that panics or is cancelled at shutdown is no news of the files.
+            // A reload that panics or is cancelled at shutdown says nothing about the files.
             let Ok(outcome) = tokio::task::spawn_blocking(move || this.reload()).await else {
                 continue;
             };
@@ -82,19 +86,22 @@ impl ReloadingCertificate {
     }
 
     /// The certificates of the current pair, the server's own first.
-    pub fn chain(&self) -> Vec<CertificateDer<'static>> {
-        self.current.load().cert.clone()
+    pub fn certificate_chain(&self) -> Vec<CertificateDer<'static>> {
+        self.current_pair.load().cert.clone()
     }
 }
 
 impl ResolvesServerCert for ReloadingCertificate {
     fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(self.current.load_full())
+        Some(self.current_pair.load_full())
     }
 }
 
-/// Contents are those of the certificate and of the key, in this order.
-fn parse(files: &CertificateFiles, contents: &[Vec<u8>]) -> Result<CertifiedKey, TlsError> {
+/// Parses the contents of the certificate file and of the key file, in this order.
+fn parse_certified_key(
+    files: &CertificateFiles,
+    contents: &[Vec<u8>],
+) -> Result<CertifiedKey, TlsError> {
     let [certificate, key] = contents else {
         return Err(TlsError::Pair {
             certificate: files.certificate.display().to_string(),
@@ -116,7 +123,7 @@ fn parse(files: &CertificateFiles, contents: &[Vec<u8>]) -> Result<CertifiedKey,
         path: files.key.display().to_string(),
         reason: error.to_string(),
     })?;
-    CertifiedKey::from_der(chain, key, &provider()).map_err(|error| TlsError::Pair {
+    CertifiedKey::from_der(chain, key, &crypto_provider()).map_err(|error| TlsError::Pair {
         certificate: files.certificate.display().to_string(),
         key: files.key.display().to_string(),
         reason: error.to_string(),

@@ -1,4 +1,4 @@
-//! Client certificates as the handshake sees them.
+//! Verification of client certificates during the handshake.
 
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::WebPkiSupportedAlgorithms;
@@ -7,30 +7,30 @@ use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 use rustls_pki_types::{CertificateDer, UnixTime};
 use x509_verify::{verify_tls12_signature, verify_tls13_signature};
 
-/// Takes any certificate whose key the peer proves to hold.
+/// Accepts any certificate whose key the peer proves to hold.
 ///
-/// Whether the certificate means anything is for authentication to say, request by request: one
-/// that no authority vouches for is a wrong credential, which is answered with 401, and a failed
-/// handshake could not say so. That goes for certificates with critical extensions that nobody knows
-/// too, so the signature of the handshake is verified with the key alone.
+/// Authentication decides for each request whether the certificate is trusted: an untrusted one is
+/// a wrong credential and is answered with 401, which a failed handshake could not express. The
+/// same holds for certificates with unknown critical extensions, so the signature of the handshake
+/// is verified with the key alone.
 #[derive(Debug)]
-pub(super) struct AnyClient {
+pub(super) struct AcceptAnyClientCertificate {
     algorithms: WebPkiSupportedAlgorithms,
 }
 
-impl AnyClient {
+impl AcceptAnyClientCertificate {
     pub(super) fn new(algorithms: WebPkiSupportedAlgorithms) -> Self {
         Self { algorithms }
     }
 }
 
-impl ClientCertVerifier for AnyClient {
+impl ClientCertVerifier for AcceptAnyClientCertificate {
     fn client_auth_mandatory(&self) -> bool {
         false
     }
 
-    /// No hints: with some, clients hold back certificates of other authorities, and the caller
-    /// would be anonymous instead of told that the certificate is wrong.
+    /// Sends no hints: clients would withhold certificates of other authorities, and the request
+    /// would be anonymous instead of refused for a wrong certificate.
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         &[]
     }

@@ -1,4 +1,4 @@
-//! What a certificate in a file says.
+//! The contents of a certificate file.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -11,17 +11,17 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer;
 
-use super::files::read_text;
-use super::names::ServerNames;
-use super::{CertificateFiles, PkiError, unusable};
+use super::private_files::read_text;
+use super::server_names::ServerNames;
+use super::{CertificateFiles, PkiError, unusable_error};
 
-/// The first certificate of a file. The others would lead to its authority.
+/// The first certificate of a file. The others are intermediate authorities.
 ///
 /// INVARIANT: `der` parses as a certificate.
 pub(super) struct Certificate {
     pub(super) der: CertificateDer<'static>,
     pub(super) not_after: SystemTime,
-    pub(super) dns: Vec<String>,
+    pub(super) dns_names: Vec<String>,
     pub(super) addresses: Vec<IpAddr>,
     is_authority: bool,
     public_key: Vec<u8>,
@@ -31,20 +31,20 @@ impl Certificate {
     pub(super) fn read(path: &Path) -> Result<Self, PkiError> {
         let text = read_text(path)?;
         let der = CertificateDer::from_pem_slice(text.as_bytes())
-            .map_err(|error| unusable(path, format!("no certificate in PEM form: {error}")))?
+            .map_err(|error| unusable_error(path, format!("no certificate in PEM form: {error}")))?
             .into_owned();
-        let parsed =
-            parse(&der).ok_or_else(|| unusable(path, "the certificate is damaged".to_owned()))?;
+        let parsed = parse(&der)
+            .ok_or_else(|| unusable_error(path, "the certificate is damaged".to_owned()))?;
         let names = match parsed.subject_alternative_name() {
             Ok(Some(extension)) => extension.value.general_names.as_slice(),
             Ok(None) | Err(_) => &[],
         };
-        let dns = names.iter().filter_map(|name| match name {
+        let dns_names = names.iter().filter_map(|name| match name {
             GeneralName::DNSName(name) => Some(name.to_ascii_lowercase()),
             _ => None,
         });
         let addresses = names.iter().filter_map(|name| match name {
-            GeneralName::IPAddress(bytes) => address(bytes),
+            GeneralName::IPAddress(bytes) => parse_ip_address(bytes),
             _ => None,
         });
         let not_after = parsed.validity().not_after.timestamp();
@@ -52,7 +52,7 @@ impl Certificate {
             not_after: SystemTime::UNIX_EPOCH
                 + Duration::from_secs(u64::try_from(not_after).unwrap_or(0)),
             is_authority: parsed.is_ca(),
-            dns: dns.collect(),
+            dns_names: dns_names.collect(),
             addresses: addresses.collect(),
             public_key: parsed.public_key().raw.to_vec(),
             der: der.clone(),
@@ -63,8 +63,8 @@ impl Certificate {
         self.not_after < moment
     }
 
-    pub(super) fn names_all(&self, names: &ServerNames) -> bool {
-        names.dns().iter().all(|name| self.dns.contains(name))
+    pub(super) fn covers_names(&self, names: &ServerNames) -> bool {
+        names.dns_names().iter().all(|name| self.dns_names.contains(name))
             && names.addresses().iter().all(|address| self.addresses.contains(address))
     }
 
@@ -72,14 +72,14 @@ impl Certificate {
         if self.is_authority {
             return Ok(());
         }
-        Err(unusable(path, "it is not the certificate of an authority".to_owned()))
+        Err(unusable_error(path, "it is not the certificate of an authority".to_owned()))
     }
 
     pub(super) fn check_not_expired(&self, path: &Path, now: SystemTime) -> Result<(), PkiError> {
         if !self.expires_before(now) {
             return Ok(());
         }
-        Err(unusable(path, "it has expired".to_owned()))
+        Err(unusable_error(path, "it has expired".to_owned()))
     }
 
     pub(super) fn check_issued_by(
@@ -98,10 +98,10 @@ impl Certificate {
             return Ok(());
         }
         let by = authority_path.display();
-        Err(unusable(path, format!("it is not signed by `{by}`; remove it to get a new one")))
+        Err(unusable_error(path, format!("it is not signed by `{by}`; remove it to get a new one")))
     }
 
-    pub(super) fn check_key(
+    pub(super) fn check_matches_key(
         &self,
         key: &KeyPair,
         files: &CertificateFiles,
@@ -110,11 +110,11 @@ impl Certificate {
             return Ok(());
         }
         let certificate = files.certificate.display();
-        Err(unusable(&files.key, format!("it is not the key of `{certificate}`")))
+        Err(unusable_error(&files.key, format!("it is not the key of `{certificate}`")))
     }
 }
 
-/// The public key in a text, or `None` if there is none.
+/// The public key in a PEM text, or `None` if there is none.
 pub(super) fn public_key_der(pem: &str) -> Option<Vec<u8>> {
     SubjectPublicKeyInfoDer::from_pem_slice(pem.as_bytes()).ok().map(|key| key.as_ref().to_vec())
 }
@@ -123,7 +123,7 @@ fn parse<'a>(der: &'a CertificateDer<'_>) -> Option<X509Certificate<'a>> {
     X509Certificate::from_der(der).ok().map(|(_, certificate)| certificate)
 }
 
-fn address(bytes: &[u8]) -> Option<IpAddr> {
+fn parse_ip_address(bytes: &[u8]) -> Option<IpAddr> {
     if let Ok(v4) = <[u8; 4]>::try_from(bytes) {
         return Some(IpAddr::from(v4));
     }
