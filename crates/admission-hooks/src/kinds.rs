@@ -37,7 +37,7 @@ impl Kinds for Untyped {
     }
 
     fn settle(&self, tree: Tree, _kind: &GroupVersionKind<'_>) -> Result<Tree, String> {
-        if api_object::text(&tree, "kind").is_empty() {
+        if api_object::string_member(&tree, "kind").is_empty() {
             let shown = serde_json::to_string(&tree).unwrap_or_default();
             return Err(format!("Object 'Kind' is missing in '{shown}'"));
         }

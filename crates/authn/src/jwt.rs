@@ -61,7 +61,7 @@ pub(crate) fn sign_token(key: &SigningKey, claims: &Tree) -> Result<String, KeyE
 impl UnverifiedToken<'_> {
     /// The issuer that the token claims. It only selects the keys to verify with.
     pub(crate) fn claimed_issuer(&self) -> &str {
-        api_object::text(&self.claims, "iss")
+        api_object::string_member(&self.claims, "iss")
     }
 
     /// The claims, if one of the keys signed them. A token that names a key is verified with that
@@ -73,8 +73,10 @@ impl UnverifiedToken<'_> {
         if self.header.contains_key("crit") {
             return Err(SignatureError::Critical);
         }
-        let (key_id, algorithm) =
-            (api_object::text(&self.header, "kid"), api_object::text(&self.header, "alg"));
+        let (key_id, algorithm) = (
+            api_object::string_member(&self.header, "kid"),
+            api_object::string_member(&self.header, "alg"),
+        );
         let mut candidates =
             keys.iter().filter(|key| key_id.is_empty() || key.id() == key_id).peekable();
         if candidates.peek().is_none() {

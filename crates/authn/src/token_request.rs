@@ -201,7 +201,7 @@ impl TokenRequest {
             ("", "Pod") => {
                 let pod = find_object(lookup, ReferencedKind::Pod, namespace, &bound.name).await?;
                 let spec = pod.get("spec").and_then(Value::as_object);
-                let text = |member| spec.map_or("", |spec| api_object::text(spec, member));
+                let text = |member| spec.map_or("", |spec| api_object::string_member(spec, member));
                 if text("serviceAccountName") != self.account.name {
                     return Err(Status::bad_request(format!(
                         "cannot bind token for serviceaccount {} to pod running with different \

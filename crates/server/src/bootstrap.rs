@@ -144,7 +144,7 @@ async fn apply<S: Store>(server: &ServerState<S>, change: Change) -> Result<(), 
     let written = server.own_update(of, tree(encoded)).await;
     match written {
         // Another server that starts at the same time writes the same policy.
-        Err(status) if status.is_own() && status.code == 409 => Ok(()),
+        Err(status) if status.is_from_this_server() && status.code == 409 => Ok(()),
         written => written.map(drop).map_err(refused),
     }
 }

@@ -1,7 +1,7 @@
 //! Requests that get no further, and how clients hear of it.
 
 use api_object::Status;
-use codec::{Asked, Endpoint};
+use codec::{Endpoint, FormatRequest};
 use http::Response;
 use http::header::{ACCEPT, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
 use http::request::Parts;
@@ -53,12 +53,12 @@ impl Failure {
 }
 
 /// In which form the client wants an answer.
-pub(crate) fn asked<'p>(parts: &'p Parts, pretty: Option<&'p str>) -> Asked<'p> {
+pub(crate) fn asked<'p>(parts: &'p Parts, pretty: Option<&'p str>) -> FormatRequest<'p> {
     let text = |name: HeaderName| {
         let value = parts.headers.get(name).and_then(|value| value.to_str().ok());
         value.unwrap_or_default()
     };
-    Asked { accept: text(ACCEPT), pretty, user_agent: text(USER_AGENT) }
+    FormatRequest { accept: text(ACCEPT), pretty, user_agent: text(USER_AGENT) }
 }
 
 /// A failure in the form that the client wants, or in JSON.

@@ -218,7 +218,7 @@ impl Record {
     pub(crate) fn request_patch(&mut self, bytes: &[u8]) {
         if let Some(event) = &mut self.event
             && event.wants_request_object()
-            && let Ok(patch) = codec::json_tree(bytes)
+            && let Ok(patch) = codec::parse_json(bytes)
         {
             event.request_patch(&patch.value);
         }
@@ -250,7 +250,7 @@ impl Record {
                 let is_wanted = event.wants_response_object();
                 (
                     *code,
-                    is_wanted.then(|| codec::json_tree(json).ok().map(|own| own.value)).flatten(),
+                    is_wanted.then(|| codec::parse_json(json).ok().map(|own| own.value)).flatten(),
                 )
             }
             Reply::List { listed, .. } => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use api_object::{Status, Tree};
 use api_resources::Resource;
 use bytes::Bytes;
-use codec::{Answer, Format, ListMetadata, MetaVersion, Row, Transform, TypeMeta};
+use codec::{Format, ListMetadata, MetaVersion, ResponseFormat, Row, Transform, TypeMeta};
 use http::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderValue, LOCATION, RETRY_AFTER, VARY,
     WARNING, X_CONTENT_TYPE_OPTIONS,
@@ -79,18 +79,19 @@ impl IncludeObject {
 /// How the client wants the answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Form {
-    pub(crate) answer: Answer,
+    pub(crate) answer: ResponseFormat,
     pub(crate) include: IncludeObject,
     pub(crate) accepts_gzip: bool,
     pub(crate) now: Timestamp,
 }
 
 /// JSON without ornaments, for failures before anybody knows what the client wants.
-pub(crate) const PLAIN: Answer = Answer { format: Format::Json, pretty: false, transform: None };
+pub(crate) const PLAIN: ResponseFormat =
+    ResponseFormat { format: Format::Json, pretty: false, transform: None };
 
 impl Form {
-    fn plain(&self) -> Answer {
-        Answer { transform: None, ..self.answer }
+    fn plain(&self) -> ResponseFormat {
+        ResponseFormat { transform: None, ..self.answer }
     }
 
     fn object(&self, resource: &Resource, tree: &Tree) -> Vec<u8> {
@@ -103,13 +104,15 @@ impl Form {
             Some(Transform::Table(version)) => {
                 let mut out = Vec::new();
                 let revision =
-                    api_object::text(api_object::metadata(tree), "resourceVersion").parse().ok();
+                    api_object::string_member(api_object::metadata(tree), "resourceVersion")
+                        .parse()
+                        .ok();
                 let metadata =
                     ListMetadata { resource_version: revision, ..ListMetadata::default() };
                 let row = self.row(resource, tree, version);
                 let columns = columns(resource);
                 codec::encode_table(version, &metadata, Some(&columns), &[row], &mut out);
-                codec::reencode(out, &self.plain())
+                codec::reencode_json(out, &self.plain())
             }
         }
     }
@@ -145,17 +148,17 @@ impl Form {
                 | Transform::PartialObjectMetadataList(version),
             ) => {
                 let kind = "PartialObjectMetadataList";
-                codec::begin_list(version.api_version(), kind, &metadata, &mut out);
+                codec::write_list_start(version.api_version(), kind, &metadata, &mut out);
                 write_items(&listed.items, &mut out, |item, out| {
                     let revision = item.entry.mod_rev.number();
                     codec::splice_partial_metadata(&item.entry.value, revision, version, out)
                         .is_ok()
                 });
-                codec::end_list(&mut out);
+                codec::write_list_end(&mut out);
             }
             None => {
                 let api_version = resource.group_version().to_string();
-                codec::begin_list(&api_version, &resource.list_kind, &metadata, &mut out);
+                codec::write_list_start(&api_version, &resource.list_kind, &metadata, &mut out);
                 let is_custom = resource.is_custom();
                 let type_meta = if is_custom { TypeMeta::Keep } else { TypeMeta::Drop };
                 write_items(&listed.items, &mut out, |item, out| {
@@ -167,16 +170,16 @@ impl Form {
                     codec::splice_resource_version(&item.entry.value, revision, type_meta, out)
                         .is_ok()
                 });
-                codec::end_list(&mut out);
+                codec::write_list_end(&mut out);
             }
         }
-        codec::reencode(out, &self.plain())
+        codec::reencode_json(out, &self.plain())
     }
 
     /// The bytes of an event; the first one of a table says what its columns are.
     pub(crate) fn event(&self, resource: &Resource, event: &WatchEvent, is_first: bool) -> Vec<u8> {
         let mut out = Vec::new();
-        codec::begin_event(event_type(event.kind), &mut out);
+        codec::write_event_start(event_type(event.kind), &mut out);
         match &event.object {
             Seen::Status(status) => {
                 // A failure is never brought into another shape, and memory takes it.
@@ -197,7 +200,7 @@ impl Form {
                 }
             }
         }
-        codec::end_event(&mut out);
+        codec::write_event_end(&mut out);
         out
     }
 
@@ -211,7 +214,9 @@ impl Form {
             ) => serde_json::to_writer(out, &codec::partial_metadata(tree, version)),
             Some(Transform::Table(version)) => {
                 let revision =
-                    api_object::text(api_object::metadata(tree), "resourceVersion").parse().ok();
+                    api_object::string_member(api_object::metadata(tree), "resourceVersion")
+                        .parse()
+                        .ok();
                 let metadata =
                     ListMetadata { resource_version: revision, ..ListMetadata::default() };
                 let columns = is_first.then(|| columns(resource));
@@ -237,7 +242,7 @@ impl Form {
             }
             Reply::Json { code, json } => {
                 let is_plain = self.answer.format == Format::Json && !self.answer.pretty;
-                let json = if is_plain { json } else { codec::reencode(json, &self.plain()) };
+                let json = if is_plain { json } else { codec::reencode_json(json, &self.plain()) };
                 self.bytes_response(code, json)
             }
             Reply::List { resource, listed } => {

@@ -3,7 +3,7 @@
 use api_object::{Status, Tree};
 use authn::{LookupError, ReferencedKind, TokenRequest, TokenRequestSettings};
 use authz::Recorder;
-use codec::{BodyFormat, Expected};
+use codec::{BodyFormat, ExpectedKind};
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(crate) async fn answer<S: Store>(
 ) -> Result<Reply<S>, Status> {
     let authorized = request.authorized();
     let Some(info) = authorized.target() else { return Err(Status::unknown_resource()) };
-    let expected = Expected {
+    let expected = ExpectedKind {
         group: kind.group(),
         version: &info.api_version,
         kind: kind.name(),
@@ -130,7 +130,7 @@ async fn decode<S: Store>(
     kind: &str,
     body: &mut Unread,
 ) -> Result<Tree, Status> {
-    let expected = Expected { group, version, kind, is_custom: false };
+    let expected = ExpectedKind { group, version, kind, is_custom: false };
     let format = codec::body_format(request.header(&CONTENT_TYPE), &expected)?;
     let bytes = request.collect(body).await?;
     request.query().write_options("CreateOptions")?;

@@ -176,7 +176,7 @@ pub(crate) fn fit_value(shape: &Shape, value: &mut Value, at: &str) -> Result<()
         (shape, value) => Err(ShapeError {
             path: at.to_owned(),
             found: type_name(value),
-            wanted: shape.type_name(),
+            expected: shape.type_name(),
         }),
     }
 }

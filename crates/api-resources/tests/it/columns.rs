@@ -529,8 +529,8 @@ proptest! {
             api_resources::prepare_delete(resource, &mut prepared, &mut finalizers, now());
         }
         let mut definition = object;
-        api_resources::settle_names(&mut definition, &[], now());
-        api_resources::establish(&mut definition, now());
+        api_resources::accept_names(&mut definition, &[], now());
+        api_resources::mark_established(&mut definition, now());
         let _ = Registry::with_definitions(&[&definition]);
     }
 }

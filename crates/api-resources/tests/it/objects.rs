@@ -57,8 +57,8 @@ fn the_finalizers_of_a_namespace_have_their_own_path() {
     api_resources::prepare_update(&namespaces, &mut new, &old, Some("finalize")).expect("types");
     assert_eq!(new["spec"], json!({}));
     assert_eq!(new["metadata"], old["metadata"]);
-    assert!(api_resources::is_held(&namespaces, &old));
-    assert!(!api_resources::is_held(&namespaces, &new));
+    assert!(api_resources::blocks_removal(&namespaces, &old));
+    assert!(!api_resources::blocks_removal(&namespaces, &new));
 }
 
 #[test]

@@ -64,8 +64,8 @@ pub(crate) fn version(name: &str, is_storage: bool) -> Value {
 pub(crate) fn established(mut definition: Tree) -> Tree {
     let definitions = resource(EXTENSIONS, "customresourcedefinitions");
     api_resources::prepare_create(&definitions, &mut definition).expect("the right types");
-    assert!(api_resources::settle_names(&mut definition, &[], now()));
-    assert!(api_resources::establish(&mut definition, now()));
+    assert!(api_resources::accept_names(&mut definition, &[], now()));
+    assert!(api_resources::mark_established(&mut definition, now()));
     definition
 }
 

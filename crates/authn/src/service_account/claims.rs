@@ -94,8 +94,8 @@ impl ObjectReference {
     pub(super) fn read(private: &Tree, member: &str) -> Option<Self> {
         let reference = private.get(member)?.as_object()?;
         Some(Self {
-            name: api_object::text(reference, "name").to_owned(),
-            uid: api_object::text(reference, "uid").to_owned(),
+            name: api_object::string_member(reference, "name").to_owned(),
+            uid: api_object::string_member(reference, "uid").to_owned(),
         })
     }
 }

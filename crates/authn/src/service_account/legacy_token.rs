@@ -71,7 +71,7 @@ fn required_claim<'c>(
     key: &str,
     name: &'static str,
 ) -> Result<&'c str, TokenError> {
-    match api_object::text(claims, key) {
+    match api_object::string_member(claims, key) {
         "" => Err(TokenError::ClaimMissing(name)),
         value => Ok(value),
     }
@@ -80,7 +80,7 @@ fn required_claim<'c>(
 /// Compares HMAC tags under a random key, so that the time of the comparison reveals nothing.
 fn secret_contains_token(secret: &Tree, token: &str) -> bool {
     let data = secret.get("data").and_then(Value::as_object);
-    let copy = data.and_then(|data| STANDARD.decode(api_object::text(data, "token")).ok());
+    let copy = data.and_then(|data| STANDARD.decode(api_object::string_member(data, "token")).ok());
     let (Some(copy), Ok(key)) = (copy, random_secrets::random_bytes::<32>()) else { return false };
     let key = hmac::Key::new(hmac::HMAC_SHA256, &key);
     let tag = hmac::sign(&key, &copy);
@@ -89,5 +89,5 @@ fn secret_contains_token(secret: &Tree, token: &str) -> bool {
 
 fn is_marked_invalid(secret: &Tree) -> bool {
     let labels = api_object::metadata(secret).get("labels").and_then(Value::as_object);
-    labels.is_some_and(|labels| !api_object::text(labels, INVALID_SINCE_LABEL).is_empty())
+    labels.is_some_and(|labels| !api_object::string_member(labels, INVALID_SINCE_LABEL).is_empty())
 }

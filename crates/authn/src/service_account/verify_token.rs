@@ -212,7 +212,7 @@ async fn authenticate_bound_token<L: ObjectLookup>(
 ) -> Result<User, TokenError> {
     let malformed = TokenError::Claim("kubernetes.io");
     let private = claims.get("kubernetes.io").and_then(Value::as_object).ok_or(malformed)?;
-    let namespace = api_object::text(private, "namespace");
+    let namespace = api_object::string_member(private, "namespace");
     let account = ObjectReference::read(private, "serviceaccount")
         .ok_or(TokenError::Claim("kubernetes.io"))?;
     let webhooks = ["validatingwebhookconfiguration", "mutatingwebhookconfiguration"];
@@ -253,7 +253,7 @@ async fn authenticate_bound_token<L: ObjectLookup>(
             add_extra(NODE_UID_KEY, &node.uid);
         }
     }
-    let id = api_object::text(claims, "jti");
+    let id = api_object::string_member(claims, "jti");
     if !id.is_empty() {
         add_extra(CREDENTIAL_ID_KEY, &credential_id(id));
     }

@@ -265,7 +265,7 @@ proptest! {
     fn directives_never_stay(document in odd_tree(), patch in odd_tree()) {
         let document = json!({"metadata": document.clone(), "spec": document});
         let patch = json!({"metadata": patch.clone(), "spec": patch});
-        let clean = stripped(document.as_object().unwrap().clone());
+        let clean = strip_object(document.as_object().unwrap().clone());
         if let Ok(merged) = apply("Pod", Value::Object(clean), patch) {
             prop_assert!(!has_directive(&merged), "{}", merged);
         }

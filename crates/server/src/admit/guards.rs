@@ -31,7 +31,9 @@ impl<S: Store> Call<'_, S> {
         if Arc::ptr_eq(self.authorized.user(), &self.server.own_user) {
             return Ok(());
         }
-        let Some(found) = api_resources::unenforced(self.resource, new, old) else { return Ok(()) };
+        let Some(found) = api_resources::find_unenforced(self.resource, new, old) else {
+            return Ok(());
+        };
         if self.server.options.refuses_unenforced && !found.errors.is_empty() {
             let kind = self.resource.group_kind();
             return Err(Status::invalid(&kind, api_object::name(new), &found.errors));
@@ -49,7 +51,8 @@ impl<S: Store> Call<'_, S> {
         {
             return Err(forbidden(&why));
         }
-        let demand = api_resources::signer_demand(self.resource, new, old, self.subresource);
+        let demand =
+            api_resources::required_signer_permission(self.resource, new, old, self.subresource);
         let Some(demand) = demand else { return Ok(()) };
         let (verb, signer) = (demand.verb, demand.signer_name);
         let domain = signer.split_once('/').map_or(signer, |(domain, _)| domain);

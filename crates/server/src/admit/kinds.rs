@@ -5,7 +5,7 @@ use admission_hooks::{Kinds, Untyped};
 use api_object::{GroupVersion, Status, Tree};
 use api_resources::{Registry, Resource, written_kind};
 use authz::User;
-use codec::Expected;
+use codec::ExpectedKind;
 
 use crate::rest::requester;
 
@@ -33,7 +33,7 @@ impl Kinds for Served<'_> {
         let mut tree = Untyped.settle(tree, kind)?;
         check_type(&mut tree, kind)?;
         let resource = self.resource_of(kind);
-        let expected = Expected {
+        let expected = ExpectedKind {
             group: kind.group,
             version: kind.version,
             kind: kind.kind,
@@ -41,7 +41,7 @@ impl Kinds for Served<'_> {
         };
         // Unknown members are dropped here as they are for any client that does not insist.
         codec::conform_object(&mut tree, &expected).map_err(|error| error.to_string())?;
-        api_object::shape_metadata(&mut tree).map_err(|error| error.to_string())?;
+        api_object::normalize_metadata(&mut tree).map_err(|error| error.to_string())?;
         match resource {
             Some(resource) => {
                 self.complete(resource, &mut tree, kind).map_err(|status| status.message)?;
@@ -75,12 +75,12 @@ impl Served<'_> {
     ) -> Result<(), Status> {
         match (self.operation, self.old) {
             (Operation::Create, _) if self.subresource.is_empty() => {
-                api_resources::complete_create(resource, tree, &requester(self.user))
+                api_resources::before_create(resource, tree, &requester(self.user))
             }
             (Operation::Update, Some(old)) => {
                 let old = self.convert(old, kind).map_err(|why| Status::internal(&why))?;
                 let subresource = Some(self.subresource).filter(|own| !own.is_empty());
-                api_resources::complete_update(resource, tree, &old, subresource)
+                api_resources::before_update(resource, tree, &old, subresource)
             }
             (_, _) => Ok(()),
         }
@@ -91,11 +91,11 @@ impl Served<'_> {
 /// nothing of its version has the one that is expected.
 fn check_type(tree: &mut Tree, kind: &GroupVersionKind<'_>) -> Result<(), String> {
     let wanted = GroupVersion::new(kind.group, kind.version).to_string();
-    if api_object::text(tree, "apiVersion").is_empty() {
+    if api_object::string_member(tree, "apiVersion").is_empty() {
         tree.insert("apiVersion".to_owned(), wanted.as_str().into());
     }
     let (own_version, own_kind) =
-        (api_object::text(tree, "apiVersion"), api_object::text(tree, "kind"));
+        (api_object::string_member(tree, "apiVersion"), api_object::string_member(tree, "kind"));
     if (own_version, own_kind) == (wanted.as_str(), kind.kind) {
         return Ok(());
     }

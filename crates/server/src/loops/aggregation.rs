@@ -44,7 +44,7 @@ async fn store_rules<S: Store>(server: &ServerState<S>, name: &str) -> Result<()
     tree.insert("rules".to_owned(), rules.into());
     match server.own_update(role_ref, tree).await {
         // Somebody was faster; that change is noticed too.
-        Err(status) if status.is_own() && status.code == 409 => Ok(()),
+        Err(status) if status.is_from_this_server() && status.code == 409 => Ok(()),
         Err(status) => Err(status.message),
         Ok(_) => Ok(()),
     }

@@ -86,7 +86,7 @@ impl Workers {
         work: &mut HashSet<Work>,
     ) {
         work.retain(|item| {
-            let namespace = api_resources::share(&server.prefix, item.key());
+            let namespace = api_resources::tenant_of_key(&server.prefix, item.key());
             if !self.is_room_for(item, namespace) {
                 return true;
             }
@@ -335,7 +335,7 @@ async fn serve<S: Store>(
 /// What others do meanwhile makes new work by itself.
 fn settled(result: Result<(), Status>) -> Result<(), Status> {
     match result {
-        Err(status) if status.is_own() && matches!(status.code, 404 | 409) => Ok(()),
+        Err(status) if status.is_from_this_server() && matches!(status.code, 404 | 409) => Ok(()),
         result => result,
     }
 }

@@ -35,7 +35,7 @@ pub(crate) async fn establish_definitions<S: Store>(server: Arc<ServerState<S>>)
             match settle(&server, name).await {
                 Ok(is_open) => is_busy |= is_open,
                 // Somebody else changes or deletes it; that wakes us again.
-                Err(status) if status.is_own() && matches!(status.code, 404 | 409) => {
+                Err(status) if status.is_from_this_server() && matches!(status.code, 404 | 409) => {
                     is_busy = true;
                 }
                 Err(status) => {
@@ -75,11 +75,11 @@ async fn settle<S: Store>(server: &ServerState<S>, name: &str) -> Result<bool, S
     let others = cluster.definitions.iter().filter(|(own, _)| own.as_str() != name);
     let others: Vec<Definition> =
         others.filter_map(|(_, own)| Definition::read(&own.tree)).collect();
-    if api_resources::settle_names(&mut tree, &others, now) {
+    if api_resources::accept_names(&mut tree, &others, now) {
         // The write returns when the resource is served, for decisions and routes see it by then.
         tree = server.own_update(own.part("status"), tree).await?.into_tree();
     }
-    if api_resources::establish(&mut tree, now) {
+    if api_resources::mark_established(&mut tree, now) {
         server.own_update(own.part("status"), tree).await?;
     }
     Ok(false)
@@ -146,7 +146,7 @@ async fn empty<S: Store>(server: &ServerState<S>, tree: &Tree) -> Result<usize, 
             continue;
         }
         match server.own_delete(of, &options).await {
-            Err(status) if status.is_own() && status.code == 404 => {}
+            Err(status) if status.is_from_this_server() && status.code == 404 => {}
             Err(status) => refused = refused.or(Some(status)),
             Ok(_) => {}
         }

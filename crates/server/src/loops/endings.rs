@@ -60,8 +60,8 @@ where
         let n_left = match attempt().await {
             Ok(Some(n_left)) => n_left,
             Ok(None) => return,
-            Err(status) if status.is_own() && status.code == 404 => return,
-            Err(status) if status.is_own() && status.code == 409 => n_before,
+            Err(status) if status.is_from_this_server() && status.code == 404 => return,
+            Err(status) if status.is_from_this_server() && status.code == 409 => n_before,
             Err(status) => {
                 log.warn(what, &[("name", &name), ("why", &status.message)]);
                 n_before

@@ -60,7 +60,7 @@ async fn end_namespace<S: Store>(
         finalizers.retain(|finalizer| finalizer != "kubernetes");
     }
     match server.own_update(own.part("finalize"), tree).await {
-        Err(status) if status.is_own() && status.code == 409 => Ok(Some(0)),
+        Err(status) if status.is_from_this_server() && status.code == 409 => Ok(Some(0)),
         Err(status) => Err(status),
         // It is gone, or finalizers of others hold it.
         Ok(_) => Ok(Some(0)),
@@ -110,7 +110,7 @@ async fn delete_all_of<S: Store>(
         };
         let of = ObjectRef::of(resource, Some(namespace), name);
         match server.own_delete(of, &options).await {
-            Err(status) if status.is_own() && status.code == 404 => {}
+            Err(status) if status.is_from_this_server() && status.code == 404 => {}
             Err(status) if refused.is_none() => *refused = Some(status),
             Ok(_) | Err(_) => {}
         }

@@ -3,7 +3,7 @@
 use api_object::{DeleteOptions, Status};
 use api_resources::Verb;
 use bytes::Bytes;
-use codec::{Asked, Endpoint, Expected};
+use codec::{Endpoint, ExpectedKind, FormatRequest};
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use https_server::CollectError;
 use store::Store;
@@ -17,7 +17,7 @@ use crate::route::Route;
 
 impl<S: Store> AuthorizedRequest<'_, S> {
     /// In which form the client wants the answer.
-    pub(super) fn asked(&self) -> Asked<'_> {
+    pub(super) fn asked(&self) -> FormatRequest<'_> {
         asked(self.parts, self.query.get("pretty"))
     }
 
@@ -25,7 +25,7 @@ impl<S: Store> AuthorizedRequest<'_, S> {
         Ok(self.form_of(codec::negotiate(&self.asked(), Endpoint::Plain)?))
     }
 
-    pub(super) fn form_of(&self, answer: codec::Answer) -> Form {
+    pub(super) fn form_of(&self, answer: codec::ResponseFormat) -> Form {
         Form {
             answer,
             include: IncludeObject::default(),
@@ -88,7 +88,7 @@ impl<S: Store> AuthorizedRequest<'_, S> {
         record: &mut Record,
     ) -> Result<(api_object::Tree, WriteOptions), Status> {
         let resource = &route.resource;
-        let expected = Expected {
+        let expected = ExpectedKind {
             group: &resource.group,
             version: &resource.version,
             kind: &resource.kind,

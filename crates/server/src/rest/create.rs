@@ -73,29 +73,29 @@ impl<S: Store> Call<'_, S> {
         options: WriteOptions,
     ) -> Result<Stored, NotWritten> {
         self.shape(&mut tree)?;
-        api_object::fit_namespace(&mut tree, self.namespace.unwrap_or_default())?;
+        api_object::check_and_set_namespace(&mut tree, self.namespace.unwrap_or_default())?;
         self.warn_about_owners(&mut tree);
         let write = Write::create("", options, self.query);
         let mut tree = self.admit_mutating(&write, tree, None).await?;
         // A hook may have changed these, too.
-        api_object::fit_namespace(&mut tree, self.namespace.unwrap_or_default())?;
+        api_object::check_and_set_namespace(&mut tree, self.namespace.unwrap_or_default())?;
         if !self.name.is_empty() {
             self.fit_name(&mut tree)?;
         }
         self.warn_about_owners(&mut tree);
         let metadata = api_object::metadata(&tree);
-        let prefix = api_object::text(metadata, "generateName").to_owned();
-        if !api_object::text(metadata, "name").is_empty() || prefix.is_empty() {
+        let prefix = api_object::string_member(metadata, "generateName").to_owned();
+        if !api_object::string_member(metadata, "name").is_empty() || prefix.is_empty() {
             return self.create_named(&write, tree, options).await;
         }
         let mut name = String::new();
         for _ in 0..NAME_TRIES {
-            name = api_object::generated_name(&prefix, self.server.random());
+            name = api_object::generate_name(&prefix, self.server.random());
             let mut tree = tree.clone();
             api_object::metadata_mut(&mut tree).insert("name".to_owned(), name.as_str().into());
             match self.create_named(&write, tree, options).await {
                 Err(NotWritten::Failed(status))
-                    if status.is_own() && status.reason == "AlreadyExists" => {}
+                    if status.is_from_this_server() && status.reason == "AlreadyExists" => {}
                 outcome => return outcome,
             }
         }
@@ -111,8 +111,8 @@ impl<S: Store> Call<'_, S> {
         let now = api_object::rfc3339(self.now);
         let uid = api_object::uuid4(self.server.random());
         let requester = requester(self.authorized.user());
-        api_resources::complete_create(self.resource, &mut tree, &requester)?;
-        api_object::begin_metadata(&mut tree, uid, &now, self.resource.has_generation)?;
+        api_resources::before_create(self.resource, &mut tree, &requester)?;
+        api_object::set_creation_metadata(&mut tree, uid, &now, self.resource.has_generation)?;
         let name = api_object::name(&tree).to_owned();
         let rule = self.resource.name_rule;
         let name_faults = |name: &str, is_prefix: bool| match is_prefix {
@@ -120,7 +120,7 @@ impl<S: Store> Call<'_, S> {
             false => rule.faults(name),
         };
         let mut errors =
-            api_object::metadata_errors(&tree, self.resource.is_namespaced(), name_faults);
+            api_object::validate_metadata(&tree, self.resource.is_namespaced(), name_faults);
         errors.append(api_resources::validate_create(self.resource, &tree));
         let pending_max = self.server.initialization.pending_max;
         errors.append(Initializers::of(&tree).create_errors(pending_max));
@@ -184,7 +184,7 @@ impl<S: Store> Call<'_, S> {
 
     /// Brings metadata into shape.
     pub(crate) fn shape(&self, tree: &mut Tree) -> Result<(), Status> {
-        let shaped = api_object::shape_metadata(tree).and_then(|()| shape_initializers(tree));
+        let shaped = api_object::normalize_metadata(tree).and_then(|()| shape_initializers(tree));
         shaped.map_err(|error| {
             let (kind, version) = (&self.resource.kind, &self.resource.version);
             Status::bad_request(format!(
@@ -194,9 +194,9 @@ impl<S: Store> Call<'_, S> {
     }
 
     pub(crate) fn warn_about_owners(&mut self, tree: &mut Tree) {
-        let repeated = api_object::dedup_owners(tree);
+        let repeated = api_object::remove_duplicate_owners(tree);
         if !repeated.is_empty() {
-            self.warnings.push(api_object::owners_warning(&repeated));
+            self.warnings.push(api_object::duplicate_owners_warning(&repeated));
         }
     }
 

@@ -56,7 +56,7 @@ impl<S: Store> Call<'_, S> {
     ) -> Result<Deleted, NotWritten> {
         // Metadata of wrong types could be changed by nobody later, so that the object would never go.
         let stored = self.parse_authorized(entry).and_then(|mut tree| {
-            let shaped = api_object::shape_metadata(&mut tree);
+            let shaped = api_object::normalize_metadata(&mut tree);
             shaped.map_err(|error| undecodable::failure(&error.to_string()))?;
             Ok(tree)
         });
@@ -92,14 +92,15 @@ impl<S: Store> Call<'_, S> {
             // known. Its objects go before the next one of its name is served.
             finalizers.clear();
         }
-        if finalizers.is_empty() && !api_resources::is_held(self.resource, &next) {
+        if finalizers.is_empty() && !api_resources::blocks_removal(self.resource, &next) {
             if !options.is_dry_run {
                 self.remove(&key, &admitted, &old, expect).await?;
             }
             return Ok(Deleted::Gone(Shown { tree: old, revision: Some(entry.mod_rev) }));
         }
         let now = api_object::rfc3339(self.now);
-        let is_changed = api_object::begin_deletion(&mut next, &finalizers, &now) | (next != old);
+        let is_changed =
+            api_object::mark_for_deletion(&mut next, &finalizers, &now) | (next != old);
         if !is_changed || options.is_dry_run {
             return Ok(Deleted::Begun(Shown { tree: next, revision: Some(entry.mod_rev) }));
         }
@@ -130,7 +131,8 @@ impl<S: Store> Call<'_, S> {
         if seconds == 0 {
             return Ok(None);
         }
-        let former = api_object::number(api_object::metadata(old), "deletionGracePeriodSeconds");
+        let former =
+            api_object::integer_member(api_object::metadata(old), "deletionGracePeriodSeconds");
         if api_object::is_terminating(old) && former <= seconds {
             let shown = Shown { tree: old.clone(), revision: Some(entry.mod_rev) };
             return Ok(Some(Deleted::Begun(shown)));
@@ -171,7 +173,7 @@ impl<S: Store> Call<'_, S> {
                 self.admission.standing = admission.standing.or(self.admission.standing.take());
                 match result {
                     // Somebody else has deleted it meanwhile.
-                    Err(status) if status.is_own() && status.code == 404 => {}
+                    Err(status) if status.is_from_this_server() && status.code == 404 => {}
                     Err(status) => refused = refused.or(Some(status)),
                     Ok(_) => {}
                 }

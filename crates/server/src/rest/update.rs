@@ -99,30 +99,30 @@ impl<S: Store> Call<'_, S> {
         let mut new = self.next(change, &old, entry.mod_rev)?;
         self.shape(&mut new)?;
         self.fit_name(&mut new)?;
-        api_object::fit_namespace(&mut new, self.namespace.unwrap_or_default())?;
+        api_object::check_and_set_namespace(&mut new, self.namespace.unwrap_or_default())?;
         self.warn_about_owners(&mut new);
         if !is_patch {
             self.check_uid(name, &new, &old)?;
         }
         // Hooks select and see the object as it will be stored.
-        api_resources::complete_update(self.resource, &mut new, &old, subresource)?;
+        api_resources::before_update(self.resource, &mut new, &old, subresource)?;
         let write = Write::update(subresource, options, self.query).at(entry.mod_rev);
         let mut new = self.admit_mutating(&write, new, Some(&old)).await?;
         // The patch of a hook that changes these is refused. The object is written under the authorized
         // name whatever happens, and must bear it.
         self.fit_name(&mut new)?;
-        api_object::fit_namespace(&mut new, self.namespace.unwrap_or_default())?;
+        api_object::check_and_set_namespace(&mut new, self.namespace.unwrap_or_default())?;
         self.warn_about_owners(&mut new);
         self.check_version(name, &mut new, entry.mod_rev, is_patch)?;
-        api_resources::stamp_conditions(self.resource, &mut new, &old, self.now);
+        api_resources::set_condition_times(self.resource, &mut new, &old, self.now);
         let rule = self.resource.name_rule;
         let is_namespaced = self.resource.is_namespaced();
         let name_faults = |name: &str, is_prefix: bool| match is_prefix {
             true => rule.prefix_faults(name),
             false => rule.faults(name),
         };
-        let mut errors = api_object::metadata_errors(&new, is_namespaced, name_faults);
-        errors.append(api_object::metadata_update_errors(&new, &old));
+        let mut errors = api_object::validate_metadata(&new, is_namespaced, name_faults);
+        errors.append(api_object::validate_metadata_update(&new, &old));
         errors.append(self.content_errors(&new, &old, subresource));
         if !errors.is_empty() {
             return Err(Status::invalid(&self.group_kind(), name, &errors).into());
@@ -201,7 +201,7 @@ impl<S: Store> Call<'_, S> {
             Change::Patch(patch_type, bytes, validation) => (patch_type, bytes, validation),
         };
         let current = Shown { tree: old.clone(), revision: Some(revision) }.into_tree();
-        let parsed = codec::json_tree(bytes).map_err(|_| PatchError::NotJson.to_status())?;
+        let parsed = codec::parse_json(bytes).map_err(|_| PatchError::NotJson.to_status())?;
         self.check_findings(&parsed.findings, *field_validation)?;
         let patched = match patch_type {
             PatchType::Json => object_patch::json_patch(current, parsed.value),
@@ -216,16 +216,16 @@ impl<S: Store> Call<'_, S> {
             ("apiVersion", self.resource.group_version().to_string()),
             ("kind", self.resource.kind.clone()),
         ] {
-            if api_object::text(&patched, member) != own {
+            if api_object::string_member(&patched, member) != own {
                 let mut errors = FieldErrors::new();
-                let found = api_object::text(&patched, member).to_owned();
+                let found = api_object::string_member(&patched, member).to_owned();
                 let detail = format!("must be {own}");
                 errors.push(FieldPath::root(member).invalid(found, &detail));
                 let name = api_object::name(old);
                 return Err(Status::invalid(&self.group_kind(), name, &errors));
             }
         }
-        let expected = codec::Expected {
+        let expected = codec::ExpectedKind {
             group: &self.resource.group,
             version: &self.resource.version,
             kind: &self.resource.kind,
@@ -263,7 +263,7 @@ impl<S: Store> Call<'_, S> {
     /// Gives an object the name that was authorized, and refuses one that has another.
     pub(crate) fn fit_name(&self, tree: &mut Tree) -> Result<(), Status> {
         let (metadata, name) = (api_object::metadata_mut(tree), self.name);
-        match api_object::text(metadata, "name") {
+        match api_object::string_member(metadata, "name") {
             "" => {
                 metadata.insert("name".to_owned(), name.into());
                 Ok(())
@@ -316,7 +316,8 @@ impl<S: Store> Call<'_, S> {
 
     /// Whether the last thing that held back a deletion is gone.
     fn is_over(&self, tree: &Tree) -> bool {
-        api_object::can_go(tree) && !api_resources::is_held(self.resource, tree)
+        api_object::is_ready_for_removal(tree)
+            && !api_resources::blocks_removal(self.resource, tree)
     }
 }
 

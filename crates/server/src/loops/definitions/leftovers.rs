@@ -73,7 +73,7 @@ pub(super) async fn end<S: Store>(
         return delete(server, definition, item, "its definition goes and serves it nowhere").await;
     };
     let kept: Vec<String> = api_object::finalizers(&tree).into_iter().map(str::to_owned).collect();
-    if !api_object::begin_deletion(&mut tree, &kept, &api_object::rfc3339(Timestamp::now())) {
+    if !api_object::mark_for_deletion(&mut tree, &kept, &api_object::rfc3339(Timestamp::now())) {
         return Ok(());
     }
     let put = Put {
