@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use codec::{Asked, BodyFormat, Endpoint, ExpectedKind, TypeMeta};
+use codec::{FormatRequest, BodyFormat, Endpoint, ExpectedKind, TypeMeta};
 use libfuzzer_sys::fuzz_target;
 
 const KINDS: [(&str, &str, bool); 4] = [
@@ -27,12 +27,12 @@ fuzz_target!(|bytes: &[u8]| {
             let mut shown = Vec::new();
             codec::splice_resource_version(&stored, 7, TypeMeta::Keep, &mut shown).expect("stored");
             let shown: api_object::Tree = serde_json::from_slice(&shown).expect("JSON");
-            assert_eq!(api_object::text(api_object::metadata(&shown), "resourceVersion"), "7");
+            assert_eq!(api_object::string_member(api_object::metadata(&shown), "resourceVersion"), "7");
             assert_eq!(codec::to_stored(&shown), stored);
         }
     }
     if let Ok(accept) = std::str::from_utf8(body) {
-        let asked = Asked { accept, pretty: None, user_agent: "" };
+        let asked = FormatRequest { accept, pretty: None, user_agent: "" };
         for endpoint in [Endpoint::Object, Endpoint::List, Endpoint::Watch, Endpoint::Plain] {
             let _ = codec::negotiate(&asked, endpoint);
         }

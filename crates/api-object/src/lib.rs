@@ -7,6 +7,8 @@
 //! objects, deletion, continue tokens, the Status of a failed request.
 //! Must not know: HTTP libraries, stores, clocks, randomness, which resources exist.
 
+#![deny(clippy::indexing_slicing)]
+
 mod continue_token;
 mod deletion;
 mod group_version;
@@ -31,7 +33,7 @@ pub use metadata_lifecycle::{
 pub use metadata_shape::{ShapeError, normalize_metadata};
 pub use object_tree::{
     Tree, finalizers, integer_member, is_terminating, metadata, metadata_mut, name, namespace,
-    object_mut, string_list_member, string_member, uid,
+    object_mut, owner_references, string_list_member, string_member, uid,
 };
 pub use status::{Cause, Details, ForeignStatus, Status};
 pub use timestamp::{rfc3339, rfc3339_micro};

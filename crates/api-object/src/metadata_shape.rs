@@ -126,8 +126,8 @@ fn check_items(
     let Value::Array(items) = value else {
         return Err(type_mismatch(path.to_owned(), value, expected));
     };
-    match items.iter().position(|item| !is_right(item)) {
-        Some(idx) => Err(type_mismatch(format!("{path}[{idx}]"), &items[idx], expected)),
+    match items.iter().enumerate().find(|(_, item)| !is_right(item)) {
+        Some((idx, item)) => Err(type_mismatch(format!("{path}[{idx}]"), item, expected)),
         None => Ok(()),
     }
 }

@@ -26,7 +26,8 @@ pub fn object_mut<'t>(tree: &'t mut Tree, member: &str) -> &'t mut Tree {
     }
     match own {
         Value::Object(object) => object,
-        _ => unreachable!("the branch above made it an object"),
+        #[expect(clippy::unreachable, reason = "INVARIANT: the statement above made it an object")]
+        _ => unreachable!(),
     }
 }
 
@@ -71,6 +72,12 @@ pub fn uid(tree: &Tree) -> &str {
 #[must_use]
 pub fn is_terminating(tree: &Tree) -> bool {
     !string_member(metadata(tree), "deletionTimestamp").is_empty()
+}
+
+/// The `ownerReferences` of the object.
+#[must_use]
+pub fn owner_references(tree: &Tree) -> &[Value] {
+    metadata(tree).get("ownerReferences").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// The values of `metadata.finalizers`.

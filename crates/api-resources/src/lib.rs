@@ -8,6 +8,8 @@
 //! keys.
 //! Must not know: HTTP, stores, clocks, users, the validation of metadata.
 
+#![deny(clippy::indexing_slicing)]
+
 mod resource;
 mod verb;
 

@@ -11,6 +11,8 @@
 //! Must not know: sockets, TLS handshakes, clocks, stores, any one authorizer, the wording of
 //! refusals.
 
+#![deny(clippy::indexing_slicing)]
+
 mod authenticator;
 mod bearer_token;
 mod client_certificate;

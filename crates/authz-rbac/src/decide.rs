@@ -3,11 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use authz::{Attributes, Decision, Event, Reason, ReasonSource, Recorder, User};
+use authz::{
+    Attributes, Decision, Event, RbacBindings, RbacGrant, RbacSubject, Reason, Recorder, User,
+};
 
 use crate::bound::BindingSlot;
 use crate::near_miss;
-use crate::policy::{Binding, PolicyRule, Role, RoleRef, Subject};
+use crate::policy::{Binding, PolicyRule, Role, Subject};
 use crate::question::Question;
 use crate::search::search;
 use crate::slab::Leaf;
@@ -150,7 +152,7 @@ impl Snapshot {
         let leaf = self.bindings.leaf(number);
         leaf.map_or_else(Reason::default, |leaf| {
             let number = subject_idx * Neighbours::LEN + number as usize % Neighbours::LEN;
-            Reason::told_by(Arc::<Neighbours>::clone(leaf), number)
+            Reason::RbacGrant { bindings: Arc::<Neighbours>::clone(leaf), number }
         })
     }
 
@@ -212,43 +214,37 @@ impl<'a> Grant<'a> {
 
 impl fmt::Display for Grant<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        describe(self.binding, self.subject_idx, f)
+        describe_grant(self.binding, self.subject_idx).fmt(f)
     }
 }
 
-/// Why a binding allows something. The number is that of the subject, times how many bindings there
-/// are, plus that of the binding among them.
-impl ReasonSource for Neighbours {
-    fn tell(&self, number: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("RBAC: allowed by ")?;
-        match self.get(number % Self::LEN) {
-            Some(slot) => describe(&slot.binding, number / Self::LEN, f),
-            None => Ok(()),
-        }
+/// The number of a grant is the position of the subject, times how many bindings a leaf holds, plus the
+/// position of the binding in the leaf.
+impl RbacBindings for Neighbours {
+    fn grant(&self, number: usize) -> Option<RbacGrant<'_>> {
+        let slot = self.get(number % Self::LEN)?;
+        Some(describe_grant(&slot.binding, number / Self::LEN))
     }
 }
 
-fn describe(binding: &Binding, subject_idx: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let (name, namespace) = (binding.name(), binding.namespace());
-    match namespace {
-        "" => write!(f, "ClusterRoleBinding {}", go_compat::quote(name))?,
-        namespace => {
-            write!(f, "RoleBinding {}", go_compat::quote(&format!("{name}/{namespace}")))?;
-        }
+fn describe_grant(binding: &Binding, subject_idx: usize) -> RbacGrant<'_> {
+    let namespace = binding.namespace();
+    RbacGrant {
+        binding_namespace: namespace,
+        binding_name: binding.name(),
+        role_kind: &binding.role_ref.kind,
+        role_name: &binding.role_ref.name,
+        subject: binding.subjects.get(subject_idx).map(|subject| described(subject, namespace)),
+        rule_idx: None,
     }
-    let RoleRef { kind, name, .. } = &binding.role_ref;
-    write!(f, " of {kind} {} to ", go_compat::quote(name))?;
-    match binding.subjects.get(subject_idx) {
-        Some(subject) => f.write_str(&describe_subject(subject, namespace)),
-        None => Ok(()),
-    }
+}
+
+fn described<'a>(subject: &'a Subject, binding_namespace: &'a str) -> RbacSubject<'a> {
+    let namespace = subject.namespace_in(binding_namespace);
+    RbacSubject { kind: &subject.kind, name: &subject.name, namespace }
 }
 
 /// A subject of a binding in `namespace` in Kubernetes' words.
 pub(crate) fn describe_subject(subject: &Subject, namespace: &str) -> String {
-    let name = match subject.kind.as_str() {
-        "ServiceAccount" => format!("{}/{}", subject.name, subject.namespace_in(namespace)),
-        _ => subject.name.clone(),
-    };
-    format!("{} {}", subject.kind, go_compat::quote(&name))
+    described(subject, namespace).to_string()
 }

@@ -1,6 +1,6 @@
 //! What a user may do.
 
-use authz::{Failure, NonResourceRule, ResourceRule, Rules, User};
+use authz::{EvaluationErrors, NonResourceRule, ResourceRule, Rules, User};
 
 use crate::policy::PolicyRule;
 use crate::snapshot::{LookupError, Snapshot};
@@ -64,9 +64,11 @@ impl Snapshot {
         }
         let truncated = listed.is_incomplete.then(|| {
             let n_mebibytes = LISTED_BYTES_MAX >> 20;
-            Failure::message(format!("the rules beyond the first {n_mebibytes} MiB are not listed"))
+            EvaluationErrors::message(format!(
+                "the rules beyond the first {n_mebibytes} MiB are not listed"
+            ))
         });
-        let failures = errors.into_iter().map(Failure::from).chain(truncated);
+        let failures = errors.into_iter().map(EvaluationErrors::from).chain(truncated);
         listed.error = failures.reduce(|mut all, next| {
             all.merge(next);
             all

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use authz_reload::{ConvertContext, Converted, Modes, Plan};
+use authz_reload::{AuthorizationModes, AuthorizationPlan, ConversionContext, ConvertedConfig};
 
 use crate::authorization::{AuthorizationFlags, HookNames, hook_names};
 use crate::exit::Exit;
@@ -64,7 +64,7 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    let Converted { yaml, differences } = match converted(args) {
+    let ConvertedConfig { yaml, differences } = match converted(args) {
         Ok(converted) => converted,
         Err(unusable) => return unusable.show(err, colour_of_errors),
     };
@@ -84,11 +84,11 @@ pub(crate) fn run(
     Ok(Exit::Clean)
 }
 
-fn converted(args: &Args) -> Result<Converted, Unusable> {
+fn converted(args: &Args) -> Result<ConvertedConfig, Unusable> {
     let usage = |message: String| Unusable::Usage(vec![message]);
     let modes = match args.authorization.plan().map_err(Unusable::Usage)? {
-        Plan::Modes(modes) => modes,
-        Plan::File(file) => {
+        AuthorizationPlan::Modes(modes) => modes,
+        AuthorizationPlan::File(file) => {
             let path = file.path.display();
             return Err(usage(format!("`{path}` is a configuration file already")));
         }
@@ -106,11 +106,12 @@ fn converted(args: &Args) -> Result<Converted, Unusable> {
 }
 
 fn convert(
-    modes: &Modes,
+    modes: &AuthorizationModes,
     names: &HookNames,
     directory: &Path,
     is_anonymous_enabled: bool,
-) -> Result<Converted, Unusable> {
-    let context = ConvertContext { directory, hooks: names.of_file(), is_anonymous_enabled };
-    authz_reload::convert(modes, &context).map_err(|error| Unusable::Usage(vec![error.to_string()]))
+) -> Result<ConvertedConfig, Unusable> {
+    let context = ConversionContext { directory, hooks: names.of_file(), is_anonymous_enabled };
+    authz_reload::convert_flags_to_config(modes, &context)
+        .map_err(|error| Unusable::Usage(vec![error.to_string()]))
 }

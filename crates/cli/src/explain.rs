@@ -139,7 +139,7 @@ fn explain<'c>(policy: &'c Policy, question: &'c Question<'c>) -> Explanation<'c
     let mut trace = Trace::default();
     let outcome = policy.ask(&question.attributes(), Recorder::on(&mut trace));
     let answer = Answer::new(question, outcome);
-    let not_asked = access_reviews::not_asked(policy.chain(), &trace);
+    let not_asked = access_reviews::authorizers_not_consulted(policy.chain(), &trace);
     let is_refused = !answer.is_allowed() && !answer.is_open;
     let hints =
         is_refused.then(|| hint_of_missing_group(policy, question)).flatten().into_iter().collect();

@@ -4,6 +4,7 @@ mod admission;
 mod auditing;
 mod authentication;
 mod authorizing;
+mod configured_store;
 mod data_directory;
 mod flags;
 mod logged;
@@ -15,16 +16,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use admission_hooks::AccessTable;
+use admission_hooks::ServiceCredentialsTable;
 use anyhow::Context;
 use https_server::{
     CertificateFiles, DrainPlan, Limits, Listener, OperatorFiles, PkiFiles, PkiOptions,
     ReloadingCertificate, ServerNames,
 };
 use server::{
-    AdmissionOptions, AuthorityFiles, Level, Log, LogFormat, RequestOptions, Server, ServerOptions,
+    AdmissionOptions, CaFiles, Level, Log, LogFormat, RequestOptions, Server, ServerOptions,
 };
-use store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 
 pub(crate) use flags::Args;
@@ -33,6 +33,7 @@ use crate::authorization::node_rules;
 use crate::exit::Exit;
 use admission::Sharing;
 use authorizing::Authorizing;
+use configured_store::ConfiguredStore;
 use data_directory::DataDirectory;
 use flags::{LoggingFormat, StoreKind};
 
@@ -104,7 +105,7 @@ fn node() -> anyhow::Result<authz_node::Policy> {
 async fn serve(
     args: &Args,
     authorizing: Authorizing,
-    access: AccessTable,
+    access: ServiceCredentialsTable,
     log: Log,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
@@ -143,60 +144,61 @@ async fn serve(
             event_ttl: args.requests.event_ttl,
             has_garbage_collector: args.requests.enable_garbage_collector,
             delete_workers: args.requests.delete_collection_workers,
-            service_range: args.listen.service_cluster_ip_range,
+            service_ip_range: args.listen.service_cluster_ip_range,
             has_graceful_pods: args.requests.pod_graceful_deletion,
             refuses_unenforced: args.requests.refuse_unenforced,
             request_timeout: args.requests.request_timeout,
             write_timeout: args.admission.write_timeout_ceiling,
-            min_watch: Duration::from_secs(args.requests.min_request_timeout.max(1)),
-            bookmark_every: BOOKMARK_EVERY,
-            report_version: args.listen.report_version.clone(),
-            advertised: advertised.to_string(),
+            watch_duration_min: Duration::from_secs(args.requests.min_request_timeout.max(1)),
+            bookmark_interval: BOOKMARK_EVERY,
+            reported_version: args.listen.report_version.clone(),
+            advertised_address: advertised.to_string(),
         },
         prefix: args.store.etcd_prefix.clone(),
         slots: Arc::clone(&authorizing.generation.slots),
         authorization_status: authorizing.status(),
-        directory: Arc::clone(&authorizing.directory),
-        registry: authorizing.registry.clone(),
+        service_directory: Arc::clone(&authorizing.directory),
+        metrics_registry: authorizing.registry.clone(),
         authorization_metrics: Arc::clone(&authorizing.metrics),
         admission: AdmissionOptions {
             connect_timeout: args.chain.webhook_connect_timeout,
-            addresses: args.chain.webhook_addresses(args.listen.bind_address),
+            hook_addresses: args.chain.webhook_addresses(args.listen.bind_address),
             ..args.admission.options(sharing, access)
         },
-        node: node()?,
+        node_policy: node()?,
         authentication: authentication::options(
             &args.authentication,
-            authorizing.switches_anonymous_off(),
+            authorizing.disables_anonymous_auth(),
             &pki,
             &log,
         )?,
-        issuer: authentication::issuer(&args.authentication, &pki)?,
-        authority_files: AuthorityFiles {
-            clients: Some(pki.client_ca.clone()),
-            proxies: args.authentication.requestheader_client_ca_file.clone(),
-            reload_every: RELOAD_EVERY,
+        token_issuer: authentication::issuer(&args.authentication, &pki)?,
+        ca_files: CaFiles {
+            client_ca: Some(pki.client_ca.clone()),
+            requestheader_client_ca: args.authentication.requestheader_client_ca_file.clone(),
+            reload_interval: RELOAD_EVERY,
         },
         auditor: auditing::auditor(&args.audit, &log)?,
-        mutating_max: args.requests.max_mutating_requests_inflight,
-        read_only_max: args.requests.max_requests_inflight,
+        mutating_requests_max: args.requests.max_mutating_requests_inflight,
+        read_only_requests_max: args.requests.max_requests_inflight,
         watches_max: args.requests.max_watches,
-        limits: Limits::default(),
+        connection_limits: Limits::default(),
         log,
     };
     let authorizers = authorizing.names();
-    let banner = Banner { address, advertised, authorizers, pki, pki_options, directory, started };
-    match is_etcd {
+    let mut banner =
+        Banner { address, advertised, authorizers, pki, pki_options, directory, started };
+    let (store, place) = match is_etcd {
         true => {
             let (store, place) = open::etcd(&args.store).await?;
-            serve_on(store, &place, listener, options, authorizing, banner, args, out).await
+            (ConfiguredStore::Etcd(store), place)
         }
         false => {
-            let mut banner = banner;
             let (store, place) = open::embedded(&args.store, banner.directory.take_store()?)?;
-            serve_on(store, &place, listener, options, authorizing, banner, args, out).await
+            (ConfiguredStore::Embedded(store), place)
         }
-    }
+    };
+    serve_on(store, &place, listener, options, authorizing, banner, args, out).await
 }
 
 /// The text that is printed, and the files that are written, when the server is ready.
@@ -210,8 +212,8 @@ struct Banner {
     started: Instant,
 }
 
-async fn serve_on<S: Store>(
-    store: S,
+async fn serve_on(
+    store: ConfiguredStore,
     place: &str,
     listener: Listener,
     options: ServerOptions,
@@ -224,7 +226,7 @@ async fn serve_on<S: Store>(
     let mut terminate = signal(SignalKind::terminate()).context("signals can not be heard")?;
     let log = options.log;
     let server = Server::start(Arc::new(store), listener, options).await?;
-    authorizing.follow(server.reseater(), log);
+    authorizing.follow(server.authorizer_replacer(), log);
     let kubeconfig = https_server::write_kubeconfig(&banner.pki, banner.advertised)?;
     banner.directory.keep();
     tokio::spawn(renew_periodically(banner.pki_options.clone(), banner.advertised, log));
@@ -269,7 +271,7 @@ impl Banner {
 
 fn pki_options(args: &Args) -> PkiOptions {
     let listen = &args.listen;
-    let service = listen.service_cluster_ip_range.map(|range| IpAddr::V4(range.first()));
+    let service = listen.service_cluster_ip_range.map(|range| IpAddr::V4(range.first_ip()));
     let addresses = [Some(listen.bind_address), listen.advertise_address, service];
     let names =
         ServerNames::new(https_server::host_name().as_deref(), addresses.into_iter().flatten());

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::json::{NESTING_MAX, parse_json_within};
-use crate::response_format::{Format, ResponseFormat};
+use crate::response_format::{Format, ResponseEncoding};
 use crate::yaml;
 
 /// The deepest nesting of a response: that of the deepest object, and the levels that lists, tables
@@ -43,13 +43,13 @@ impl EventType {
 
 /// Encodes an object as a response body.
 #[must_use]
-pub fn encode_tree(tree: &Tree, answer: &ResponseFormat) -> Vec<u8> {
+pub fn encode_tree(tree: &Tree, answer: &ResponseEncoding) -> Vec<u8> {
     encode(tree, answer)
 }
 
 /// Encodes a status as a response body, without transformation.
 #[must_use]
-pub fn encode_status(status: &Status, answer: &ResponseFormat) -> Vec<u8> {
+pub fn encode_status(status: &Status, answer: &ResponseEncoding) -> Vec<u8> {
     encode(status, answer)
 }
 
@@ -57,7 +57,7 @@ pub fn encode_status(status: &Status, answer: &ResponseFormat) -> Vec<u8> {
 ///
 /// INVARIANT: `json` was written by this server. Other bytes stay as they are.
 #[must_use]
-pub fn reencode_json(mut json: Vec<u8>, answer: &ResponseFormat) -> Vec<u8> {
+pub fn reencode_json(mut json: Vec<u8>, answer: &ResponseEncoding) -> Vec<u8> {
     if (answer.format == Format::Yaml || answer.pretty)
         && let Ok(tree) = parse_json_within(&json, ANSWER_NESTING_MAX)
     {
@@ -79,7 +79,7 @@ pub fn write_event_end(out: &mut Vec<u8>) {
     out.extend_from_slice(b"}\n");
 }
 
-fn encode<T: Serialize>(value: &T, answer: &ResponseFormat) -> Vec<u8> {
+fn encode<T: Serialize>(value: &T, answer: &ResponseEncoding) -> Vec<u8> {
     let mut out = Vec::new();
     match answer.format {
         Format::Json if answer.pretty => write_pretty(&mut out, value),
@@ -113,10 +113,10 @@ mod tests {
 
     use super::*;
 
-    const COMPACT: ResponseFormat =
-        ResponseFormat { format: Format::Json, pretty: false, transform: None };
-    const PRETTY: ResponseFormat = ResponseFormat { pretty: true, ..COMPACT };
-    const YAML: ResponseFormat = ResponseFormat { format: Format::Yaml, ..COMPACT };
+    const COMPACT: ResponseEncoding =
+        ResponseEncoding { format: Format::Json, pretty: false, transform: None };
+    const PRETTY: ResponseEncoding = ResponseEncoding { pretty: true, ..COMPACT };
+    const YAML: ResponseEncoding = ResponseEncoding { format: Format::Yaml, ..COMPACT };
 
     fn text(bytes: Vec<u8>) -> String {
         String::from_utf8(bytes).unwrap()

@@ -5,6 +5,8 @@
 //! events, compression.
 //! Must not know: HTTP libraries, stores, which resources are served, what their columns show.
 
+#![deny(clippy::indexing_slicing)]
+
 mod accept_header;
 mod compress;
 mod conform_to_kind;
@@ -39,7 +41,7 @@ pub use field_tables::has_field_table;
 pub use json::{JsonError, NESTING_MAX, ParsedJson, parse_json};
 pub use response_format::{
     DiscoveryFormat, DiscoveryVersion, Endpoint, Format, FormatRequest, MetaVersion,
-    ResponseFormat, Transform, negotiate, negotiate_discovery,
+    ResponseEncoding, Transform, negotiate, negotiate_discovery,
 };
 pub use stored_check::{check_stored, salvage_metadata};
 pub use stored_object::{

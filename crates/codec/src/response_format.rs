@@ -30,7 +30,7 @@ pub enum Endpoint {
 
 /// The format of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ResponseFormat {
+pub struct ResponseEncoding {
     /// JSON or YAML.
     pub format: Format,
     /// Whether JSON is indented for people.
@@ -72,7 +72,7 @@ pub enum MetaVersion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiscoveryFormat {
     /// The names of the versions or groups alone.
-    Plain(ResponseFormat),
+    Plain(ResponseEncoding),
     /// All resources of all groups, in JSON.
     Aggregated {
         /// The version of the document.
@@ -177,10 +177,13 @@ impl FormatRequest<'_> {
 ///
 /// # Errors
 /// 406 if no clause can be served.
-pub fn negotiate(asked: &FormatRequest<'_>, endpoint: Endpoint) -> Result<ResponseFormat, Status> {
+pub fn negotiate(
+    asked: &FormatRequest<'_>,
+    endpoint: Endpoint,
+) -> Result<ResponseEncoding, Status> {
     let wants_indentation = asked.wants_indentation();
     if asked.accept.is_empty() {
-        return Ok(ResponseFormat {
+        return Ok(ResponseEncoding {
             format: Format::Json,
             pretty: wants_indentation,
             transform: None,
@@ -190,7 +193,7 @@ pub fn negotiate(asked: &FormatRequest<'_>, endpoint: Endpoint) -> Result<Respon
         if let Some((format, transform)) = servable_format(&clause, endpoint) {
             check_cardinality(transform, endpoint)?;
             let pretty = wants_indentation || clause.parameter("pretty") == Some("1");
-            return Ok(ResponseFormat { format, pretty, transform });
+            return Ok(ResponseEncoding { format, pretty, transform });
         }
     }
     Err(Status::not_acceptable(match endpoint {

@@ -4,6 +4,8 @@
 //! of connections, bodies and requests in flight, the phases of a shutdown.
 //! Must not know: to which user a certificate belongs, what a request means, resources, stores.
 
+#![deny(clippy::indexing_slicing)]
+
 mod activity_stream;
 mod connection;
 mod in_flight;

@@ -7,6 +7,8 @@
 //! Owns: the semantics of the three patch types, and the merge keys of the lists of built-in kinds.
 //! Must not know: bytes, media types, validation of the result.
 
+#![deny(clippy::indexing_slicing)]
+
 mod json_patch;
 mod json_pointer;
 mod merge_keys;

@@ -1,35 +1,35 @@
-//! The id by which a request is found again in the answer, the log and the audit.
+//! The audit id of a request, which its response, its log line and its audit events share.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::HeaderMap;
 use http::header::HeaderName;
 
-/// Where a client may give an id, and where the answer tells it.
+/// The header with the audit id, in the request (optional) and in the response.
 pub(crate) const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
-/// The longest id that is taken over from a client.
+/// The longest id that is accepted from a client.
 const AUDIT_ID_BYTES_MAX: usize = 64;
 
-/// Gives out ids.
+/// Generates audit ids.
 ///
-/// An id must not occur twice, but it is no secret. So the system is asked for randomness once, and
-/// each id is the next number of a sequence that begins there, scattered over all ids: asking for
-/// every request would be the dearest part of many.
+/// An id must be unique, but it is not secret. So the generator reads random bytes from the system once, and
+/// each id is a hash of the next number of a sequence: a system call for every id would take longer than the
+/// rest of many requests.
 #[derive(Debug)]
 pub(crate) struct AuditIds {
     seeds: [u64; 2],
-    n_given: AtomicU64,
+    n_generated: AtomicU64,
 }
 
 impl AuditIds {
-    /// Ids that begin at a random place.
+    /// A generator whose sequence begins at a random number.
     pub(crate) fn new(random: [u8; 16]) -> Self {
-        let [first, second] = halves(random);
-        Self { seeds: [first, second], n_given: AtomicU64::new(0) }
+        let [first, second] = split_u128(random);
+        Self { seeds: [first, second], n_generated: AtomicU64::new(0) }
     }
 
-    /// The id that the client gave, if it can be used, or one of our own.
-    pub(crate) fn of(&self, headers: &HeaderMap) -> String {
+    /// The id in the request's headers, if it is usable, or a new one.
+    pub(crate) fn for_request(&self, headers: &HeaderMap) -> String {
         let given = headers.get(AUDIT_ID).and_then(|value| value.to_str().ok());
         let is_usable = |text: &&str| {
             !text.is_empty()
@@ -38,13 +38,13 @@ impl AuditIds {
         };
         match given.filter(is_usable) {
             Some(text) => text.to_owned(),
-            None => self.next(),
+            None => self.generate(),
         }
     }
 
-    fn next(&self) -> String {
-        let number = self.n_given.fetch_add(1, Ordering::Relaxed);
-        let [first, second] = self.seeds.map(|seed| scatter(seed.wrapping_add(number)));
+    fn generate(&self) -> String {
+        let number = self.n_generated.fetch_add(1, Ordering::Relaxed);
+        let [first, second] = self.seeds.map(|seed| splitmix64(seed.wrapping_add(number)));
         let mut bytes = [0; 16];
         let (left, right) = bytes.split_at_mut(8);
         left.copy_from_slice(&first.to_be_bytes());
@@ -53,13 +53,13 @@ impl AuditIds {
     }
 }
 
-fn halves(bytes: [u8; 16]) -> [u64; 2] {
+fn split_u128(bytes: [u8; 16]) -> [u64; 2] {
     let number = u128::from_be_bytes(bytes);
     [(number >> 64) as u64, number as u64]
 }
 
 /// The finalizer of SplitMix64, which maps no two numbers to the same one.
-fn scatter(number: u64) -> u64 {
+fn splitmix64(number: u64) -> u64 {
     let mut number = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -73,22 +73,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_id_is_given_twice() {
+    fn no_id_is_generated_twice() {
         let ids = AuditIds::new([7; 16]);
-        let given: HashSet<String> = (0..10_000).map(|_| ids.of(&HeaderMap::new())).collect();
+        let given: HashSet<String> =
+            (0..10_000).map(|_| ids.for_request(&HeaderMap::new())).collect();
         assert_eq!(given.len(), 10_000);
         assert!(given.iter().all(|id| id.len() == 36), "{given:?}");
-        let other = AuditIds::new([8; 16]).of(&HeaderMap::new());
+        let other = AuditIds::new([8; 16]).for_request(&HeaderMap::new());
         assert!(!given.contains(&other));
     }
 
     #[test]
-    fn an_id_of_a_client_is_taken_over_up_to_a_limit() {
+    fn the_id_of_a_client_is_used_up_to_a_limit() {
         let ids = AuditIds::new([0; 16]);
         let given = |text: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(AUDIT_ID, text.parse().unwrap());
-            ids.of(&headers)
+            ids.for_request(&headers)
         };
         let longest = "a".repeat(AUDIT_ID_BYTES_MAX);
         assert_eq!(given(&longest), longest);

@@ -1,5 +1,5 @@
-//! What a server makes sure of when it starts: the default policy, the namespaces that always exist,
-//! and the service under which it is found.
+//! Writes the default objects when a server starts: the default RBAC policy, the namespaces that always
+//! exist, and the service `default/kubernetes`.
 
 use api_object::{Status, Tree};
 use authz_rbac::{Change, Extras};
@@ -13,21 +13,20 @@ use std::time::Duration;
 use crate::object_ref::ObjectRef;
 use crate::server_state::ServerState;
 
-/// Namespaces that exist from the beginning.
-const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
+const DEFAULT_NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
-/// Why a server can not begin.
+/// The default objects can not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum BootstrapError {
     /// The default policy that is part of the program can not be read.
     #[error("the default policy can not be read: {0}")]
-    Policy(#[from] manifests::rbac::DecodeError),
+    Policy(manifests::rbac::DecodeError),
     /// An object can not be written.
     #[error("`{name}` can not be written: {message}")]
     Write {
         /// The name of the object.
         name: String,
-        /// The server's own answer.
+        /// The message of the status.
         message: String,
     },
     /// The store has no space for an object.
@@ -35,15 +34,15 @@ pub enum BootstrapError {
     NoSpace {
         /// The name of the object.
         name: String,
-        /// The server's own answer.
+        /// The message of the status.
         message: String,
     },
 }
 
-/// How long to wait before objects are written again for which the store had no space.
+/// The delay before objects that the store had no space for are written again.
 const RETRY: Duration = Duration::from_secs(60);
 
-/// Writes the missing default objects again and again until the store has space for all of them.
+/// Retries to write the missing default objects until the store has space for all of them.
 pub(crate) async fn complete_bootstrap<S: Store>(server: Arc<ServerState<S>>) {
     loop {
         tokio::time::sleep(RETRY).await;
@@ -55,93 +54,97 @@ pub(crate) async fn complete_bootstrap<S: Store>(server: Arc<ServerState<S>>) {
     }
 }
 
-/// Brings the store in line, and reports whether everything is there. Writes that do not depend on each
-/// other are made together, so that they are made durable together.
+/// Writes the default objects, and returns whether all of them exist. Independent writes run concurrently,
+/// so that the store makes them durable together.
 ///
-/// A store without space does not keep the server from starting: what is missing grants nothing, and
-/// somebody has to be able to delete.
+/// A store without space does not keep the server from starting: a missing object grants nothing, and
+/// clients must be able to delete objects.
 pub(crate) async fn bootstrap<S: Store>(
     server: &Arc<ServerState<S>>,
 ) -> Result<bool, BootstrapError> {
     let mut writes: JoinSet<Result<(), BootstrapError>> = JoinSet::new();
-    for name in NAMESPACES {
+    for name in DEFAULT_NAMESPACES {
         let server = Arc::clone(server);
         writes.spawn(async move {
-            // A store without space refuses even a create that would find the object there.
+            // A store without space refuses a create even if the object exists.
             let existing = ObjectRef::built_in(("", "v1", "namespaces"), "", name);
-            if server.own_get(existing).await.is_ok() {
+            if server.loopback_get(existing).await.is_ok() {
                 return Ok(());
             }
-            let tree = tree(json!({"metadata": {"name": name}}));
-            let of = ObjectRef::built_in(("", "v1", "namespaces"), "", "");
-            ignore_existing(name, server.own_create(of, tree).await.map(drop))
+            let tree = into_tree(json!({"metadata": {"name": name}}));
+            let collection = ObjectRef::built_in(("", "v1", "namespaces"), "", "");
+            ignore_existing(name, server.loopback_create(collection, tree).await.map(drop))
         });
     }
-    let mut is_complete = finish(server, &mut writes).await?;
+    let mut is_complete = wait_for_writes(server, &mut writes).await?;
     let changes = policy_changes(server)?;
     for change in changes {
         let server = Arc::clone(server);
-        writes.spawn(async move { apply(&server, change).await });
+        writes.spawn(async move { apply_policy_change(&server, change).await });
     }
-    is_complete &= finish(server, &mut writes).await?;
-    crate::loops::repair(server).await;
-    // A service that exists holds its address, which a second one could not get.
+    is_complete &= wait_for_writes(server, &mut writes).await?;
+    crate::loops::repair_cluster_ips_and_log(server).await;
+    // A create would fail before it finds the existing service, because that owns the address.
     let existing = ObjectRef::built_in(("", "v1", "services"), "default", "kubernetes");
-    if server.own_get(existing).await.is_ok() {
+    if server.loopback_get(existing).await.is_ok() {
         return Ok(is_complete);
     }
-    let of = ObjectRef::built_in(("", "v1", "services"), "default", "");
-    let service = tree(json!({
+    let collection = ObjectRef::built_in(("", "v1", "services"), "default", "");
+    let service = into_tree(json!({
         "metadata": {
             "name": "kubernetes",
             "labels": {"component": "apiserver", "provider": "kubernetes"},
         },
         "spec": {"ports": [{"name": "https", "port": 443, "protocol": "TCP",
-            "targetPort": port(&server.options.advertised)}]},
+            "targetPort": parse_port(&server.options.advertised_address)}]},
     }));
-    // The server can be used without the service, whose address somebody else may have got.
+    // The server works without the service, whose address another service may have.
     if let Err(error) =
-        ignore_existing("kubernetes", server.own_create(of, service).await.map(drop))
+        ignore_existing("kubernetes", server.loopback_create(collection, service).await.map(drop))
     {
         server.log.error("the service of the server is missing", &[("why", &error)]);
     }
     Ok(is_complete)
 }
 
-/// What the default policy lacks here.
+/// The changes that make the stored roles and bindings contain the default policy.
 fn policy_changes<S: Store>(server: &ServerState<S>) -> Result<Vec<Change>, BootstrapError> {
-    let policy = manifests::rbac::bootstrap_policy()?;
+    let policy = manifests::rbac::bootstrap_policy().map_err(BootstrapError::Policy)?;
     let mut snapshot = server.snapshot_cache.snapshot().rbac.as_ref().clone();
     let changes = authz_rbac::bootstrap(&mut snapshot, &policy, Extras::Keep);
-    // A role may be in the list twice, the second time with the rules of others. Writes are made
-    // together, so only the last one of each name counts.
+    // A role may be in the list twice, the second time with aggregated rules. Writes run concurrently, so
+    // only the last change of each object is kept.
     let mut last: Vec<Change> = Vec::new();
     for change in changes {
-        last.retain(|own| policy_object(own) != policy_object(&change));
+        last.retain(|other| policy_object(other) != policy_object(&change));
         last.push(change);
     }
     Ok(last)
 }
 
-async fn apply<S: Store>(server: &ServerState<S>, change: Change) -> Result<(), BootstrapError> {
+async fn apply_policy_change<S: Store>(
+    server: &ServerState<S>,
+    change: Change,
+) -> Result<(), BootstrapError> {
     let (resource, namespace, name) = policy_object(&change);
-    let of = ObjectRef::built_in((authz_rbac::GROUP, "v1", resource), namespace, name);
+    let object_ref = ObjectRef::built_in((authz_rbac::GROUP, "v1", resource), namespace, name);
     let failed = |message: String| BootstrapError::Write { name: name.to_owned(), message };
     let refused = |status: Status| write_error(name, status);
     let object = match &change {
         Change::PutRole(role) => manifests::rbac::Object::Role(role.clone()),
-        Change::PutBinding(own) | Change::RecreateBinding(own) => {
-            manifests::rbac::Object::Binding(own.clone())
+        Change::PutBinding(binding) | Change::RecreateBinding(binding) => {
+            manifests::rbac::Object::Binding(binding.clone())
         }
     };
     let encoded = manifests::rbac::encode(&object).map_err(|error| failed(error.to_string()))?;
     if matches!(change, Change::RecreateBinding(_))
-        && let Err(status) = server.own_delete(of, &api_object::DeleteOptions::default()).await
+        && let Err(status) =
+            server.loopback_delete(object_ref, &api_object::DeleteOptions::default()).await
         && status.code != 404
     {
         return Err(refused(status));
     }
-    let written = server.own_update(of, tree(encoded)).await;
+    let written = server.loopback_update(object_ref, into_tree(encoded)).await;
     match written {
         // Another server that starts at the same time writes the same policy.
         Err(status) if status.is_from_this_server() && status.code == 409 => Ok(()),
@@ -149,20 +152,20 @@ async fn apply<S: Store>(server: &ServerState<S>, change: Change) -> Result<(), 
     }
 }
 
-/// The resource, the namespace and the name of what a change writes.
+/// The resource, the namespace and the name of the object that a change writes.
 fn policy_object(change: &Change) -> (&'static str, &str, &str) {
     let (metadata, in_cluster, in_namespace) = match change {
         Change::PutRole(role) => (&role.metadata, "clusterroles", "roles"),
-        Change::PutBinding(own) | Change::RecreateBinding(own) => {
-            (&own.metadata, "clusterrolebindings", "rolebindings")
+        Change::PutBinding(binding) | Change::RecreateBinding(binding) => {
+            (&binding.metadata, "clusterrolebindings", "rolebindings")
         }
     };
     let resource = if metadata.namespace.is_empty() { in_cluster } else { in_namespace };
     (resource, &metadata.namespace, &metadata.name)
 }
 
-/// Waits for writes, and reports whether the store had space for all of them.
-async fn finish<S>(
+/// Waits for writes, and returns whether the store had space for all of them.
+async fn wait_for_writes<S>(
     server: &ServerState<S>,
     writes: &mut JoinSet<Result<(), BootstrapError>>,
 ) -> Result<bool, BootstrapError> {
@@ -198,13 +201,13 @@ fn ignore_existing(name: &str, result: Result<(), Status>) -> Result<(), Bootstr
     }
 }
 
-fn tree(value: Value) -> Tree {
+fn into_tree(value: Value) -> Tree {
     match value {
         Value::Object(tree) => tree,
         _ => Tree::new(),
     }
 }
 
-fn port(address: &str) -> u16 {
+fn parse_port(address: &str) -> u16 {
     address.rsplit(':').next().and_then(|port| port.parse().ok()).unwrap_or(443)
 }

@@ -1,13 +1,14 @@
-//! Addresses of services. Each is reserved by a key of its own in the store, so that no two services
-//! ever have the same one, whichever server makes them. The reservation says whose it is, and only that
-//! service frees it.
+//! Allocation of cluster IPs to services. A key in the store reserves each address, so that no two services
+//! ever have the same one, whichever server creates them. The reservation names its service, and only that
+//! service releases it.
 //!
-//! A service and its reservation are written in one transaction: an address is taken with the write that
-//! stores it in the service, and free with the write that removes it. A request that fails, is aborted or
-//! is killed leaves nothing behind. [`Host::repair_addresses`](crate::server_state::Host::repair_addresses) brings
-//! data in line that earlier versions left otherwise.
+//! A service and its reservation are written in one transaction: the write that stores an address in the
+//! service also reserves it, and the write that removes the address also releases it. A request that fails
+//! or is aborted, and a server that is killed, leave nothing behind.
+//! [`ServerState::repair_cluster_ips`](crate::server_state::ServerState::repair_cluster_ips) corrects data
+//! of earlier versions.
 
-mod picked;
+mod pending;
 mod range;
 mod repair;
 mod reservation;
@@ -20,118 +21,119 @@ use field_errors::{BadValue, FieldErrors, FieldPath};
 use serde_json::{Value, json};
 use store::{Expect, Key, Revision, Store, Transaction};
 
-use self::picked::Picked;
-use self::reservation::{Holder, Reservation, parse_address};
-use crate::rest::Call;
+use self::pending::PendingAllocation;
+use self::reservation::{IpReservation, ReservationOwner, reserved_ip};
+use crate::rest::RequestContext;
 
-pub(crate) use self::picked::PickedAddresses;
-pub use self::range::{ServiceRange, ServiceRangeError};
-pub(crate) use self::reservation::is_reservation;
+pub(crate) use self::pending::PendingAllocations;
+pub use self::range::{ServiceIpRange, ServiceIpRangeError};
+pub(crate) use self::reservation::is_reservation_key;
 
-/// How many addresses are drawn and looked up one by one before all reservations are read.
-const DRAWS: usize = 8;
+/// How many random addresses are looked up one by one before all reservations are read.
+const RANDOM_TRIES_MAX: usize = 8;
 
-/// The addresses that a write takes and gives up. Nothing of it happens before the write.
+/// The reservations that a write makes and releases. They change in the transaction of the write.
 #[must_use]
 #[derive(Default)]
-pub(crate) struct AddressChange {
-    taken: Option<Reservation>,
-    given_up: Option<(Key, Revision)>,
-    /// Keeps the address from other requests of this server until the write is done.
-    _picked: Option<Picked>,
+pub(crate) struct ClusterIpChange {
+    allocated: Option<IpReservation>,
+    released: Option<(Key, Revision)>,
+    /// Keeps other requests of this server from choosing the address until the write is done.
+    _pending: Option<PendingAllocation>,
 }
 
-impl AddressChange {
-    /// Frees a reservation.
-    pub(crate) fn free(given_up: Option<(Key, Revision)>) -> Self {
-        Self { given_up, ..Self::default() }
+impl ClusterIpChange {
+    /// The change that releases a reservation, if there is one.
+    pub(crate) fn release(released: Option<(Key, Revision)>) -> Self {
+        Self { released, ..Self::default() }
     }
 
-    /// Has it happen with a write.
+    /// Adds the change to a transaction.
     pub(crate) fn attach(&self, mut transaction: Transaction) -> Transaction {
-        if let Some((key, revision)) = &self.given_up {
+        if let Some((key, revision)) = &self.released {
             transaction = transaction.delete_beside(key.clone(), *revision);
         }
-        if let Some(Reservation { key, value, expect }) = &self.taken {
+        if let Some(IpReservation { key, value, expect }) = &self.allocated {
             transaction = transaction.put_beside(key.clone(), value.clone(), Some(*expect));
         }
         transaction
     }
 }
 
-impl<S: Store> Call<'_, S> {
-    /// Gives a service the address that it asks for, or a free one, if it needs another one than it has.
+impl<S: Store> RequestContext<'_, S> {
+    /// Gives a service the address that it requests, or a free one, if it needs another one than it has.
     /// The change must be written together with the service. A dry run reserves nothing: it shows an
-    /// address that the service might get, and refuses what no service can have.
+    /// address that the service might get, and refuses an address that no service can have.
     ///
     /// # Errors
-    /// 422 if the address is not in the range or somebody else's, 500 if there is none left.
-    pub(crate) async fn take_address(
+    /// 422 if the address is outside of the range or allocated to another service, 500 if none is free.
+    pub(crate) async fn allocate_cluster_ip(
         &self,
         new: &mut Tree,
         old: Option<&Tree>,
         is_dry_run: bool,
-    ) -> Result<AddressChange, Status> {
+    ) -> Result<ClusterIpChange, Status> {
         if !self.is_service() {
-            return Ok(AddressChange::default());
+            return Ok(ClusterIpChange::default());
         }
-        let mut change = AddressChange::default();
-        let wanted = wanted(new);
-        if let (Wanted::Nothing, Some(old)) = (&wanted, old)
+        let mut change = ClusterIpChange::default();
+        let requested = requested_ip(new);
+        if let (RequestedIp::None, Some(old)) = (&requested, old)
             && !is_dry_run
         {
-            change = AddressChange::free(self.held_reservation(old).await?);
+            change = ClusterIpChange::release(self.find_owned_reservation(old).await?);
         }
-        let Some(range) = self.server.options.service_range else { return Ok(change) };
+        let Some(range) = self.server.options.service_ip_range else { return Ok(change) };
         self.check_single_stack(new, old)?;
-        let held = old.and_then(address_of);
-        match wanted {
-            Wanted::Nothing => {}
-            Wanted::Any if old.is_some() && api_object::is_terminating(new) => {}
-            Wanted::Any => {
-                let address = match is_dry_run {
-                    true => range.get(u32::from_be_bytes(self.server.random())),
-                    false => self.pick(range, &Holder::of(new), &mut change).await?,
+        let current_ip = old.and_then(stored_cluster_ip);
+        match requested {
+            RequestedIp::None => {}
+            RequestedIp::Any if old.is_some() && api_object::is_terminating(new) => {}
+            RequestedIp::Any => {
+                let ip = match is_dry_run {
+                    true => range.nth_ip(u32::from_be_bytes(self.server.random())),
+                    false => self.choose_ip(range, new, &mut change).await?,
                 };
                 let spec = api_object::object_mut(new, "spec");
-                spec.insert("clusterIP".to_owned(), address.to_string().into());
-                spec.insert("clusterIPs".to_owned(), json!([address.to_string()]));
+                spec.insert("clusterIP".to_owned(), ip.to_string().into());
+                spec.insert("clusterIPs".to_owned(), json!([ip.to_string()]));
             }
-            Wanted::This(text) => {
-                let address = text.parse().ok();
-                if address.is_some() && address == held {
+            RequestedIp::Exactly(text) => {
+                let ip = text.parse().ok();
+                if ip.is_some() && ip == current_ip {
                     return Ok(change);
                 }
-                let Some(address) = address.filter(|own| range.contains(*own)) else {
+                let Some(ip) = ip.filter(|ip| range.contains(*ip)) else {
                     let detail = format!("the provided IP is not in the valid range {range}");
-                    return Err(self.bad_address(new, &text, &detail));
+                    return Err(self.invalid_ip_status(new, &text, &detail));
                 };
                 if is_dry_run {
                     return Ok(change);
                 }
-                if self.reservation(address).await?.is_some() {
+                if self.read_reservation(ip).await?.is_some() {
                     let detail = "provided IP is already allocated";
-                    return Err(self.bad_address(new, &text, detail));
+                    return Err(self.invalid_ip_status(new, &text, detail));
                 }
                 if let Some(old) = old {
-                    change.given_up = self.held_reservation(old).await?;
+                    change.released = self.find_owned_reservation(old).await?;
                 }
-                change.taken = Some(self.reserve(address, &Holder::of(new), Expect::Absent)?);
+                let owner = ReservationOwner::from_service(new);
+                change.allocated = Some(self.new_reservation(ip, &owner, Expect::Absent)?);
             }
         }
         Ok(change)
     }
 
-    /// The range has addresses of one family, so a service has one address. A second one that an earlier
-    /// version has stored stays.
+    /// The range has addresses of one family, so a service has one address. A second address that an
+    /// earlier version has stored stays.
     fn check_single_stack(&self, new: &Tree, old: Option<&Tree>) -> Result<(), Status> {
-        let second = |tree: &Tree| tree.get("spec")?.get("clusterIPs")?.get(1).cloned();
-        match second(new) {
-            Some(address) if old.and_then(second).as_ref() != Some(&address) => {
+        let second_ip = |tree: &Tree| tree.get("spec")?.get("clusterIPs")?.get(1).cloned();
+        match second_ip(new) {
+            Some(ip) if old.and_then(second_ip).as_ref() != Some(&ip) => {
                 let mut errors = FieldErrors::new();
                 let root = FieldPath::root("spec");
                 let path = root.child("clusterIPs");
-                let text = address.as_str().unwrap_or_default();
+                let text = ip.as_str().unwrap_or_default();
                 errors.push(path.index(1).invalid(text, "not configured on this cluster"));
                 Err(Status::invalid(&self.group_kind(), api_object::name(new), &errors))
             }
@@ -139,110 +141,111 @@ impl<S: Store> Call<'_, S> {
         }
     }
 
-    /// Chooses a free address.
-    async fn pick(
+    /// Chooses a free address and records its reservation in the change.
+    async fn choose_ip(
         &self,
-        range: ServiceRange,
-        holder: &Holder,
-        change: &mut AddressChange,
+        range: ServiceIpRange,
+        service: &Tree,
+        change: &mut ClusterIpChange,
     ) -> Result<Ipv4Addr, Status> {
-        if holder.is_own_service() {
-            let first = range.first();
-            let expect = match self.reservation(first).await? {
+        let owner = ReservationOwner::from_service(service);
+        let (ip, expect) = if owner.is_kubernetes_service() {
+            let first = range.first_ip();
+            let expect = match self.read_reservation(first).await? {
                 None => Expect::Absent,
                 // It was reserved for an earlier service of this name.
-                Some(entry) if holder.is_named_in(&entry) => Expect::At(entry.mod_rev),
-                Some(_) => return Err(range_is_full()),
+                Some(entry) if owner.is_named_in(&entry) => Expect::At(entry.mod_rev),
+                Some(_) => return Err(range_full_status()),
             };
-            change.taken = Some(self.reserve(first, holder, expect)?);
-            return Ok(first);
-        }
-        let address = self.draw(range, change).await?;
-        change.taken = Some(self.reserve(address, holder, Expect::Absent)?);
-        Ok(address)
+            (first, expect)
+        } else {
+            (self.choose_random_ip(range, change).await?, Expect::Absent)
+        };
+        change.allocated = Some(self.new_reservation(ip, &owner, expect)?);
+        Ok(ip)
     }
 
-    /// Draws a few addresses; if none of them is free, looks for one in the list of all reservations. An
-    /// address that another request of this server is about to take is the last choice.
-    async fn draw(
+    /// Tries a few random addresses; if none of them is free, looks for one in the list of all
+    /// reservations. An address that another request of this server is about to allocate is the last
+    /// choice.
+    async fn choose_random_ip(
         &self,
-        range: ServiceRange,
-        change: &mut AddressChange,
+        range: ServiceIpRange,
+        change: &mut ClusterIpChange,
     ) -> Result<Ipv4Addr, Status> {
-        for _ in 0..DRAWS {
-            let address = range.get(u32::from_be_bytes(self.server.random()));
-            if address == range.first() {
+        let pending_allocations = &self.server.pending_ip_allocations;
+        for _ in 0..RANDOM_TRIES_MAX {
+            let ip = range.nth_ip(u32::from_be_bytes(self.server.random()));
+            if ip == range.first_ip() {
                 continue;
             }
-            let Some(picked) = self.server.picked_addresses.pick(address) else { continue };
-            if self.reservation(address).await?.is_none() {
-                change._picked = Some(picked);
-                return Ok(address);
+            let Some(pending) = pending_allocations.try_insert(ip) else { continue };
+            if self.read_reservation(ip).await?.is_none() {
+                change._pending = Some(pending);
+                return Ok(ip);
             }
         }
-        let reserved = self.server.reservations(store::At::Newest).await;
-        let reserved = reserved.map_err(|error| self.read_failed("create", &error))?;
-        let reserved: HashSet<Ipv4Addr> = reserved.iter().filter_map(parse_address).collect();
+        let reservations = self.server.list_reservations(store::At::Newest).await;
+        let reservations = reservations.map_err(|error| self.read_failed("create", &error))?;
+        let reserved: HashSet<Ipv4Addr> = reservations.iter().filter_map(reserved_ip).collect();
         let start = u32::from_be_bytes(self.server.random());
         let mut last_choice = None;
         for step in 0..range.len() {
-            let address = range.get(start.wrapping_add(step));
-            if address == range.first() || reserved.contains(&address) {
+            let ip = range.nth_ip(start.wrapping_add(step));
+            if ip == range.first_ip() || reserved.contains(&ip) {
                 continue;
             }
-            if let Some(picked) = self.server.picked_addresses.pick(address) {
-                change._picked = Some(picked);
-                return Ok(address);
+            if let Some(pending) = pending_allocations.try_insert(ip) {
+                change._pending = Some(pending);
+                return Ok(ip);
             }
-            last_choice = last_choice.or(Some(address));
+            last_choice = last_choice.or(Some(ip));
         }
-        last_choice.ok_or_else(range_is_full)
+        last_choice.ok_or_else(range_full_status)
     }
 
     pub(crate) fn is_service(&self) -> bool {
         self.resource.group.is_empty() && self.resource.kind == "Service"
     }
 
-    fn bad_address(&self, service: &Tree, address: &str, why: &str) -> Status {
+    fn invalid_ip_status(&self, service: &Tree, ip: &str, why: &str) -> Status {
         let spec = FieldPath::root("spec");
-        let value = BadValue::Json(json!([address]).to_string());
-        let detail = format!("failed to allocate IP {address}: {why}");
+        let value = BadValue::Json(json!([ip]).to_string());
+        let detail = format!("failed to allocate IP {ip}: {why}");
         let mut errors = FieldErrors::new();
         errors.push(spec.child("clusterIPs").invalid(value, &detail));
         Status::invalid(&self.resource.group_kind(), api_object::name(service), &errors)
     }
 }
 
-fn range_is_full() -> Status {
+fn range_full_status() -> Status {
     Status::internal("failed to allocate a serviceIP: range is full")
 }
 
-/// Which address a service is to have.
-enum Wanted {
-    /// None: it is a name elsewhere, or has no address by its own wish.
-    Nothing,
-    /// Whichever is free.
+/// The cluster IP that a service asks for.
+enum RequestedIp {
+    /// The service is of type ExternalName or headless.
+    None,
     Any,
-    /// The one it names.
-    This(String),
+    Exactly(String),
 }
 
-fn wanted(service: &Tree) -> Wanted {
+fn requested_ip(service: &Tree) -> RequestedIp {
     let spec = |member: &str| {
         let spec = service.get("spec").and_then(|spec| spec.get(member));
         spec.and_then(Value::as_str).unwrap_or_default()
     };
     match (spec("type"), spec("clusterIP")) {
-        ("ExternalName", _) | (_, "None") => Wanted::Nothing,
-        (_, "") => Wanted::Any,
-        (_, address) => Wanted::This(address.to_owned()),
+        ("ExternalName", _) | (_, "None") => RequestedIp::None,
+        (_, "") => RequestedIp::Any,
+        (_, ip) => RequestedIp::Exactly(ip.to_owned()),
     }
 }
 
-/// The address that a stored service has.
-fn address_of(service: &Tree) -> Option<Ipv4Addr> {
-    match wanted(service) {
-        Wanted::This(address) => address.parse().ok(),
-        Wanted::Nothing | Wanted::Any => None,
+/// The cluster IP of a stored service.
+fn stored_cluster_ip(service: &Tree) -> Option<Ipv4Addr> {
+    match requested_ip(service) {
+        RequestedIp::Exactly(ip) => ip.parse().ok(),
+        RequestedIp::None | RequestedIp::Any => None,
     }
 }

@@ -1,5 +1,4 @@
-//! What clients ask before they ask for anything: which groups, versions and resources there are,
-//! what kinds look like, and what the server is.
+//! Discovery: the groups, versions and resources that are served, the OpenAPI documents, and `/version`.
 
 use api_object::Status;
 use api_resources::Registry;
@@ -12,21 +11,20 @@ use crate::respond::{Document, Reply};
 use crate::rest::Query;
 use crate::server_state::ServerState;
 
-const PRIVATE: &str = "no-cache, private";
+const NO_CACHE: &str = "no-cache, private";
 
-/// How kubectl asks for OpenAPI v2, older ones with `@v1.0` after it.
-const V2_ASKED: &str = "application/com.github.proto-openapi.spec.v2";
-const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
-/// A document of OpenAPI v2 that describes no kind: those are described in version 3 only. kubectl asks
-/// for it when version 3 does not know a kind, as with `List`, and takes an empty one for permission to
-/// go on; without any it gives up.
-const V2_JSON: &[u8] =
+/// The media type by which kubectl asks for OpenAPI v2; older versions append `@v1.0`.
+const V2_ACCEPT_PREFIX: &str = "application/com.github.proto-openapi.spec.v2";
+const V2_PROTOBUF_TYPE: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+/// An OpenAPI v2 document without kinds, which only the OpenAPI v3 documents describe. kubectl asks for v2
+/// when v3 does not contain a kind, as with `List`. It accepts an empty document, but fails without any.
+const V2_JSON_DOCUMENT: &[u8] =
     br#"{"swagger":"2.0","info":{"title":"Portcullis","version":"v1"},"paths":{}}"#;
-/// The same as protobuf: `swagger` is field 1, `info` field 2 with `title` and `version`.
-const V2_BYTES: &[u8] = b"\x0a\x032.0\x12\x10\x0a\x0aPortcullis\x12\x02v1";
+/// The same document as protobuf: `swagger` is field 1, `info` field 2 with `title` and `version`.
+const V2_PROTOBUF_DOCUMENT: &[u8] = b"\x0a\x032.0\x12\x10\x0a\x0aPortcullis\x12\x02v1";
 
-/// The answer to a path of discovery; `None` if the path is none.
-pub(crate) fn document<S: Store>(
+/// The response to a path of discovery; `None` for other paths.
+pub(crate) fn discovery_document<S: Store>(
     server: &ServerState<S>,
     registry: &Registry,
     path: &str,
@@ -38,14 +36,14 @@ pub(crate) fn document<S: Store>(
     let mut segments = trimmed.strip_prefix('/').unwrap_or(trimmed).split('/');
     let parts = [segments.next(), segments.next(), segments.next(), segments.next()];
     let found = match parts {
-        [Some(""), None, ..] => Some(root(registry)),
-        [Some("version"), None, ..] => Some(version(server)),
+        [Some(""), None, ..] => Some(root_paths(registry)),
+        [Some("version"), None, ..] => Some(version_document(server)),
         [Some("api"), None, ..] => {
             let aggregated = &registry.discovery().aggregated_core;
             if let Some(reply) = aggregated_reply(aggregated, asked, etag)? {
                 return Ok(Some(reply));
             }
-            Some(api_resources::Discovery::core_versions(&server.options.advertised).body)
+            Some(api_resources::Discovery::core_versions(&server.options.advertised_address).body)
         }
         [Some("apis"), None, ..] => {
             let aggregated = &registry.discovery().aggregated_groups;
@@ -55,17 +53,17 @@ pub(crate) fn document<S: Store>(
             Some(registry.discovery().groups.body.clone())
         }
         [Some("api"), Some(version), None, _] => {
-            registry.discovery().version("", version).map(|own| own.body.clone())
+            registry.discovery().version("", version).map(|document| document.body.clone())
         }
         [Some("apis"), Some(group), None, _] => {
-            registry.discovery().group(group).map(|own| own.body.clone())
+            registry.discovery().group(group).map(|document| document.body.clone())
         }
         [Some("apis"), Some(group), Some(version), None] => {
-            registry.discovery().version(group, version).map(|own| own.body.clone())
+            registry.discovery().version(group, version).map(|document| document.body.clone())
         }
         [Some("openapi"), Some("v2"), None, _] => return openapi_v2(asked).map(Some),
         [Some("openapi"), Some("v3"), ..] => {
-            let reply = openapi(registry, trimmed, query);
+            let reply = openapi_v3(registry, trimmed, query);
             if reply.is_some() {
                 codec::negotiate(asked, Endpoint::Plain)?;
             }
@@ -80,12 +78,12 @@ pub(crate) fn document<S: Store>(
     Ok(Some(Reply::Json { code: 200, json }))
 }
 
-/// Whether a path that leads nowhere begins with a group that does exist.
+/// Whether an unknown path begins with a group that exists.
 pub(crate) fn is_known_group(registry: &Registry, path: &str) -> bool {
     let mut segments = path.trim_matches('/').split('/');
     match (segments.next(), segments.next()) {
         (Some("api"), Some(_)) => true,
-        (Some("apis"), Some(group)) => registry.group(group).is_some_and(|own| own.is_built_in),
+        (Some("apis"), Some(group)) => registry.group(group).is_some_and(|group| group.is_built_in),
         _ => false,
     }
 }
@@ -101,37 +99,38 @@ fn aggregated_reply<S: Store>(
     if version != codec::DiscoveryVersion::V2 {
         return Ok(None);
     }
-    let own = document.etag();
-    let is_not_modified = etag.is_some_and(|given| given.split(',').any(|one| one.trim() == own));
+    let document_etag = document.etag();
+    let is_not_modified =
+        etag.is_some_and(|given| given.split(',').any(|one| one.trim() == document_etag));
     Ok(Some(Reply::Document(Document {
         bytes: document.body.clone(),
         content_type: version.media_type(),
-        etag: Some(own),
-        cache: "public",
+        etag: Some(document_etag),
+        cache_control: "public",
         location: None,
         is_not_modified,
     })))
 }
 
 fn openapi_v2<S: Store>(asked: &FormatRequest<'_>) -> Result<Reply<S>, Status> {
-    let (bytes, content_type) = match asked.accept.starts_with(V2_ASKED) {
-        true => (V2_BYTES, V2_PROTOBUF),
+    let (bytes, content_type) = match asked.accept.starts_with(V2_ACCEPT_PREFIX) {
+        true => (V2_PROTOBUF_DOCUMENT, V2_PROTOBUF_TYPE),
         false => {
             codec::negotiate(asked, Endpoint::Plain)?;
-            (V2_JSON, "application/json")
+            (V2_JSON_DOCUMENT, "application/json")
         }
     };
     Ok(Reply::Document(Document {
         bytes: Bytes::from_static(bytes),
         content_type,
         etag: None,
-        cache: PRIVATE,
+        cache_control: NO_CACHE,
         location: None,
         is_not_modified: false,
     }))
 }
 
-fn openapi<S: Store>(registry: &Registry, path: &str, query: &Query) -> Option<Reply<S>> {
+fn openapi_v3<S: Store>(registry: &Registry, path: &str, query: &Query) -> Option<Reply<S>> {
     let openapi = registry.openapi();
     let rest = path.strip_prefix("/openapi/v3")?;
     let reply = |bytes: Bytes, cache: &'static str, location: Option<String>| {
@@ -139,36 +138,36 @@ fn openapi<S: Store>(registry: &Registry, path: &str, query: &Query) -> Option<R
             bytes,
             content_type: "application/json",
             etag: None,
-            cache,
+            cache_control: cache,
             location,
             is_not_modified: false,
         }))
     };
     let Some(name) = rest.strip_prefix('/') else {
         return match rest {
-            "" => reply(openapi.index().body.clone(), PRIVATE, None),
+            "" => reply(openapi.index().body.clone(), NO_CACHE, None),
             _ => None,
         };
     };
     let document = openapi.document(name)?;
     match query.get("hash") {
-        None => reply(document.body.clone(), PRIVATE, None),
+        None => reply(document.body.clone(), NO_CACHE, None),
         Some(hash) if hash == document.hash => {
             reply(document.body.clone(), "public, immutable, max-age=31536000", None)
         }
         Some(_) => {
             let location = format!("{path}?hash={}", document.hash);
-            reply(Bytes::new(), PRIVATE, Some(location))
+            reply(Bytes::new(), NO_CACHE, Some(location))
         }
     }
 }
 
-fn root(registry: &Registry) -> Bytes {
+fn root_paths(registry: &Registry) -> Bytes {
     let mut paths = vec!["/api".to_owned(), "/api/v1".to_owned(), "/apis".to_owned()];
     for group in registry.groups().filter(|group| !group.name.is_empty()) {
         paths.push(format!("/apis/{}", group.name));
         paths.extend(
-            group.versions.iter().map(|own| format!("/apis/{}/{}", group.name, own.version)),
+            group.versions.iter().map(|served| format!("/apis/{}/{}", group.name, served.version)),
         );
     }
     for other in
@@ -179,28 +178,28 @@ fn root(registry: &Registry) -> Bytes {
     Bytes::from(json!({"paths": paths}).to_string())
 }
 
-fn version<S: Store>(server: &ServerState<S>) -> Bytes {
-    let reported = &server.options.report_version;
+fn version_document<S: Store>(server: &ServerState<S>) -> Bytes {
+    let reported = &server.options.reported_version;
     let (major, minor) = reported.split_once('.').unwrap_or((reported, "0"));
-    let own = env!("CARGO_PKG_VERSION");
+    let package_version = env!("CARGO_PKG_VERSION");
     Bytes::from(
         json!({
             "major": major,
             "minor": minor,
-            "gitVersion": format!("v{major}.{minor}.0+portcullis.{own}"),
+            "gitVersion": format!("v{major}.{minor}.0+portcullis.{package_version}"),
             "gitCommit": "",
             "gitTreeState": "clean",
             "buildDate": "1970-01-01T00:00:00Z",
             "goVersion": "none (Rust)",
             "compiler": "rustc",
-            "platform": format!("{}/{}", std::env::consts::OS, platform()),
+            "platform": format!("{}/{}", std::env::consts::OS, go_architecture()),
         })
         .to_string(),
     )
 }
 
-/// The architecture as Go calls it, since clients compare.
-fn platform() -> &'static str {
+/// The architecture under the name that Go uses.
+fn go_architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64",

@@ -9,61 +9,60 @@ use store::Store;
 use crate::rest::Query;
 use crate::server_state::ServerState;
 
-/// How long the store gets to say that it is well.
-const STORE_WAIT: Duration = Duration::from_secs(2);
+/// The timeout of the health check of the store.
+const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What the server knows of its own state beside what it can look up.
+/// The phases of the server's life that readiness depends on.
 #[derive(Debug, Default)]
 pub(crate) struct Readiness {
-    /// What has to happen once after the start has happened.
+    /// The default objects were written after the start.
     pub(crate) is_bootstrapped: AtomicBool,
-    /// The server was told to stop.
+    /// The server is shutting down.
     pub(crate) is_stopping: AtomicBool,
 }
 
-/// The endpoints.
+/// The endpoints for health checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Endpoint {
+enum HealthEndpoint {
     Healthz,
     Livez,
     Readyz,
 }
 
-/// A check that was made.
-struct Checked {
+/// The result of one check.
+struct CheckResult {
     name: &'static str,
-    outcome: Outcome,
+    state: CheckState,
 }
 
-/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
-    Well,
-    /// The check alone fails, and its endpoint passes: a server that can still be read, and that takes
-    /// the deletes which make room, must not be taken out of service.
+enum CheckState {
+    Ok,
+    /// The check fails, but its endpoint passes: a server that still serves reads, and the deletes that
+    /// free space, must not be taken out of service.
     Degraded,
     Failed,
 }
 
-impl Checked {
-    fn new(name: &'static str, is_well: bool) -> Self {
-        Self { name, outcome: if is_well { Outcome::Well } else { Outcome::Failed } }
+impl CheckResult {
+    fn new(name: &'static str, is_ok: bool) -> Self {
+        Self { name, state: if is_ok { CheckState::Ok } else { CheckState::Failed } }
     }
 
-    fn degradable(name: &'static str, is_well: bool) -> Self {
-        Self { name, outcome: if is_well { Outcome::Well } else { Outcome::Degraded } }
+    fn degradable(name: &'static str, is_ok: bool) -> Self {
+        Self { name, state: if is_ok { CheckState::Ok } else { CheckState::Degraded } }
     }
 }
 
-/// An answer in plain text.
-pub(crate) struct Text {
+/// A response in plain text.
+pub(crate) struct TextResponse {
     pub(crate) code: u16,
     pub(crate) text: String,
 }
 
-const READY_HOOK: &str = "poststarthook/rbac/bootstrap-roles";
+const BOOTSTRAP_CHECK: &str = "poststarthook/rbac/bootstrap-roles";
 
-impl Endpoint {
+impl HealthEndpoint {
     const ALL: [Self; 3] = [Self::Healthz, Self::Livez, Self::Readyz];
 
     fn name(self) -> &'static str {
@@ -75,85 +74,88 @@ impl Endpoint {
     }
 }
 
-/// The answer to a health path; `None` if the path is none.
-pub(crate) async fn health<S: Store>(
+/// The response to a path of a health endpoint; `None` for other paths.
+pub(crate) async fn health_response<S: Store>(
     server: &ServerState<S>,
     path: &str,
     query: &Query,
-) -> Option<Text> {
+) -> Option<TextResponse> {
     let path = path.trim_matches('/');
     let (first, check) = path.split_once('/').map_or((path, None), |(a, b)| (a, Some(b)));
-    let endpoint = Endpoint::ALL.into_iter().find(|endpoint| endpoint.name() == first)?;
-    let checks = checks(server, endpoint).await;
+    let endpoint = HealthEndpoint::ALL.into_iter().find(|endpoint| endpoint.name() == first)?;
+    let checks = run_checks(server, endpoint).await;
     match check {
-        None => Some(all(endpoint, &checks, query)),
+        None => Some(render_checks(endpoint, &checks, query)),
         Some(name) => {
             let name = if name == "etcd" { "storage" } else { name };
             let check = checks.iter().find(|check| check.name == name)?;
-            let failed = |how: &str| Text {
+            let failed = |how: &str| TextResponse {
                 code: 500,
                 text: format!("internal server error: {name} {how}: reason withheld\n"),
             };
-            Some(match check.outcome {
-                Outcome::Well => Text { code: 200, text: "ok".to_owned() },
-                Outcome::Degraded => failed("degraded"),
-                Outcome::Failed => failed("failed"),
+            Some(match check.state {
+                CheckState::Ok => TextResponse { code: 200, text: "ok".to_owned() },
+                CheckState::Degraded => failed("degraded"),
+                CheckState::Failed => failed("failed"),
             })
         }
     }
 }
 
-async fn checks<S: Store>(server: &ServerState<S>, endpoint: Endpoint) -> Vec<Checked> {
+async fn run_checks<S: Store>(
+    server: &ServerState<S>,
+    endpoint: HealthEndpoint,
+) -> Vec<CheckResult> {
     let is_stored = match endpoint {
-        // A restart does not help against a disk that takes no writes, so being read is enough to live.
-        Endpoint::Livez => {
-            let read = tokio::time::timeout(STORE_WAIT, server.store.current_rev()).await;
+        // A restart does not repair a disk that accepts no writes, so liveness requires reads only.
+        HealthEndpoint::Livez => {
+            let read = tokio::time::timeout(STORE_TIMEOUT, server.store.current_rev()).await;
             matches!(read, Ok(Ok(_)))
         }
-        Endpoint::Healthz | Endpoint::Readyz => {
-            let store = tokio::time::timeout(STORE_WAIT, server.store.health()).await;
+        HealthEndpoint::Healthz | HealthEndpoint::Readyz => {
+            let store = tokio::time::timeout(STORE_TIMEOUT, server.store.health()).await;
             matches!(store, Ok(Ok(())))
         }
     };
     let mut checks = vec![
-        Checked::new("ping", true),
-        Checked::new("log", true),
-        Checked::new("storage", is_stored),
+        CheckResult::new("ping", true),
+        CheckResult::new("log", true),
+        CheckResult::new("storage", is_stored),
     ];
-    if endpoint == Endpoint::Readyz {
+    if endpoint == HealthEndpoint::Readyz {
         let status = server.store.status();
         let readiness = &server.readiness;
         let is_bootstrapped = readiness.is_bootstrapped.load(Ordering::Acquire);
         checks.extend([
-            Checked::new("storage-readiness", is_stored),
-            Checked::degradable("storage-space", status.alarms.is_empty()),
-            Checked::degradable("storage-upkeep", status.degraded.is_none()),
-            Checked::new("admission-config", !server.barrier.freshness().is_stale),
-            Checked::new("informer-sync", server.snapshot_cache.is_synced()),
-            Checked::new(READY_HOOK, is_bootstrapped),
-            Checked::new("shutdown", !readiness.is_stopping.load(Ordering::Acquire)),
+            CheckResult::new("storage-readiness", is_stored),
+            CheckResult::degradable("storage-space", status.alarms.is_empty()),
+            CheckResult::degradable("storage-upkeep", status.degraded.is_none()),
+            CheckResult::new("admission-config", !server.barrier.confirmation_age().is_stale),
+            CheckResult::new("informer-sync", server.snapshot_cache.is_synced()),
+            CheckResult::new(BOOTSTRAP_CHECK, is_bootstrapped),
+            CheckResult::new("shutdown", !readiness.is_stopping.load(Ordering::Acquire)),
         ]);
     }
     checks
 }
 
-fn all(endpoint: Endpoint, checks: &[Checked], query: &Query) -> Text {
+fn render_checks(endpoint: HealthEndpoint, checks: &[CheckResult], query: &Query) -> TextResponse {
     let mut excluded: Vec<&str> = query.all("exclude").filter(|name| !name.is_empty()).collect();
     let mut lines = String::new();
-    let mut is_well = true;
+    let mut is_passing = true;
     for check in checks {
         let name = check.name;
-        let is_named = |own: &&str| *own == name || (*own == "etcd" && name == "storage");
-        // A String takes whatever is written to it.
+        let is_named = |other: &&str| *other == name || (*other == "etcd" && name == "storage");
+        // Writing to a String does not fail.
         let _ = if excluded.iter().any(is_named) {
-            excluded.retain(|own| !is_named(own));
+            excluded.retain(|other| !is_named(other));
             writeln!(lines, "[+]{name} excluded: ok")
         } else {
-            match check.outcome {
-                Outcome::Well => writeln!(lines, "[+]{name} ok"),
-                Outcome::Degraded => writeln!(lines, "[-]{name} degraded: reason withheld"),
-                Outcome::Failed => {
-                    is_well = false;
+            match check.state {
+                CheckState::Ok => writeln!(lines, "[+]{name} ok"),
+                CheckState::Degraded => writeln!(lines, "[-]{name} degraded: reason withheld"),
+                CheckState::Failed => {
+                    is_passing = false;
                     writeln!(lines, "[-]{name} failed: reason withheld")
                 }
             }
@@ -166,10 +168,10 @@ fn all(endpoint: Endpoint, checks: &[Checked], query: &Query) -> Text {
             writeln!(lines, "warn: some health checks cannot be excluded: no matches for {names}");
     }
     let name = endpoint.name();
-    match (is_well, query.flag("verbose")) {
-        (true, false) => Text { code: 200, text: "ok".to_owned() },
-        (true, true) => Text { code: 200, text: format!("{lines}{name} check passed\n") },
-        (false, _) => Text { code: 500, text: format!("{lines}{name} check failed\n") },
+    match (is_passing, query.flag("verbose")) {
+        (true, false) => TextResponse { code: 200, text: "ok".to_owned() },
+        (true, true) => TextResponse { code: 200, text: format!("{lines}{name} check passed\n") },
+        (false, _) => TextResponse { code: 500, text: format!("{lines}{name} check failed\n") },
     }
 }
 
@@ -183,17 +185,20 @@ mod tests {
 
     fn answer_with(query: &str, is_stored: bool, is_roomy: bool) -> (u16, String) {
         let checks = [
-            Checked::new("ping", true),
-            Checked::new("storage", is_stored),
-            Checked::degradable("storage-space", is_roomy),
+            CheckResult::new("ping", true),
+            CheckResult::new("storage", is_stored),
+            CheckResult::degradable("storage-space", is_roomy),
         ];
-        let text = all(Endpoint::Readyz, &checks, &Query::parse(&format!("/readyz?{query}")));
+        let text = render_checks(
+            HealthEndpoint::Readyz,
+            &checks,
+            &Query::parse(&format!("/readyz?{query}")),
+        );
         (text.code, text.text)
     }
 
-    /// api-server H-011, H-012, §2.5.
     #[test]
-    fn the_forms_of_the_answer() {
+    fn responses_list_failed_degraded_and_excluded_checks() {
         assert_eq!(answer("", true), (200, "ok".to_owned()));
         let want = "[+]ping ok\n[+]storage ok\n[+]storage-space ok\nreadyz check passed\n";
         assert_eq!(answer("verbose", true), (200, want.to_owned()));

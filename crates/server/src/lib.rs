@@ -1,65 +1,59 @@
-//! The API server: the life of a request, and what the server does by itself.
+//! The API server: the processing of requests, and the background loops.
 //!
-//! [`Server`] is built from options, listens, and serves until it is told to stop. A request is
-//! followed from its first byte to its last in `request.rs`; `rest` holds one file per verb.
+//! [`Server`] is built from options, listens, and serves until it is stopped. `request.rs` contains the steps
+//! of a request in order; `rest` has one file per verb.
 //!
-//! Owns: the order of the steps of a request, the picture that decisions are made from and how it
-//! follows the store, the verbs, the loops, health, numbers and logs.
+//! Owns: the order of the steps of a request, the snapshot that decisions are made from and its updates, the
+//! verbs, the loops, health checks, metrics and logs.
 //! Must not know: command lines, how stores keep their data, how authorizers decide.
 
-mod admit;
+mod admission;
 mod audit_id;
 mod audit_record_guard;
-mod authority_files;
 mod authorize;
 mod bootstrap;
+mod ca_files;
 mod clock;
 mod cluster_ips;
 mod cluster_snapshot;
-mod configurations;
-mod confirm;
 mod deadline;
+mod decodable_versions;
 mod discovery;
-mod failure;
-mod gate;
 mod health;
-mod hooks;
+mod hook_trace;
 mod initialize;
 mod log;
 mod loopback;
 mod loops;
 mod metrics;
 mod object_ref;
+mod out_of_space;
 mod panic_guard;
 mod record;
 mod request;
+mod request_error;
 mod respond;
 mod rest;
 mod review;
 mod route;
 mod serve;
 mod server_state;
-mod servers;
 mod service_directory;
 mod snapshot_cache;
-mod standing;
-mod store_status;
-mod trace;
 mod undecodable;
 mod watch_body;
 mod write_progress;
 
-pub use authority_files::AuthorityFiles;
+pub use admission::{Admitted, Hooks, SyncMode, SyncOptions};
+pub use authorize::Authorized;
 pub use bootstrap::BootstrapError;
+pub use ca_files::CaFiles;
 pub use clock::Clock;
-pub use cluster_ips::{ServiceRange, ServiceRangeError};
+pub use cluster_ips::{ServiceIpRange, ServiceIpRangeError};
 pub use cluster_snapshot::{ClusterSnapshot, Namespace, NamespacePhase};
-pub use confirm::{SyncMode, SyncOptions};
-pub use gate::{Admitted, Authorized};
-pub use hooks::Hooks;
 pub use initialize::GetMode;
-pub use log::{Fact, Level, Log, LogFormat};
+pub use log::{Level, Log, LogField, LogFormat};
 pub use loopback::SERVER_USER;
-pub use serve::{AdmissionOptions, Reseater, Server, ServerOptions, StartError};
+pub use serve::{AdmissionOptions, ReplaceAuthorizers, Server, ServerOptions, StartError};
 pub use server_state::RequestOptions;
 pub use service_directory::{ServiceDirectory, ServiceRouting};

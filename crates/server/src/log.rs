@@ -1,4 +1,4 @@
-//! What the server says about itself: one line per event, for people or for machines.
+//! The log of the server: one line per event, as text or JSON.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -6,7 +6,7 @@ use std::io::Write as _;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-/// How lines look.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogFormat {
     /// `time LEVEL message key=value`.
@@ -16,32 +16,32 @@ pub enum LogFormat {
     Json,
 }
 
-/// How much a line matters.
+/// The severity of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Something is broken.
     Error,
     /// Something should be looked at.
     Warn,
-    /// That it starts and stops.
+    /// The start, the stop, and recovery from an error.
     Notice,
-    /// What happens, one line per request.
+    /// One line per request.
     Info,
-    /// What happens inside.
+    /// Details for debugging.
     Debug,
 }
 
-/// The log. It goes to standard error, so that standard output stays for what was asked for.
+/// The log. It is written to standard error, so that standard output has only the output of a command.
 #[derive(Debug, Clone, Copy)]
 pub struct Log {
-    /// How lines look.
+    /// The format of lines.
     pub format: LogFormat,
-    /// The least that is written.
+    /// The least severe level that is written.
     pub level: Level,
 }
 
-/// A fact of a line: a name and what it is.
-pub type Fact<'a> = (&'static str, &'a dyn std::fmt::Display);
+/// A field of a log line: a name and a value.
+pub type LogField<'a> = (&'static str, &'a dyn std::fmt::Display);
 
 impl Level {
     const fn name(self) -> &'static str {
@@ -56,45 +56,52 @@ impl Level {
 }
 
 impl Log {
-    /// Writes a line if its level is wanted. A log that can not be written stops nobody.
-    pub fn write(&self, level: Level, message: &str, facts: &[Fact<'_>]) {
+    /// Writes a line if its level is enabled. Errors of standard error are ignored.
+    pub fn write(&self, level: Level, message: &str, fields: &[LogField<'_>]) {
         if level <= self.level {
-            let line = self.line(Timestamp::now(), level, message, facts);
+            let line = self.format_line(Timestamp::now(), level, message, fields);
             let _ = std::io::stderr().lock().write_all(line.as_bytes());
         }
     }
 
-    /// Something is broken.
-    pub fn error(&self, message: &str, facts: &[Fact<'_>]) {
-        self.write(Level::Error, message, facts);
+    /// Writes a line of level error: something is broken.
+    pub fn error(&self, message: &str, fields: &[LogField<'_>]) {
+        self.write(Level::Error, message, fields);
     }
 
-    /// Something should be looked at.
-    pub fn warn(&self, message: &str, facts: &[Fact<'_>]) {
-        self.write(Level::Warn, message, facts);
+    /// Writes a line of level warning: an operator should look at something.
+    pub fn warn(&self, message: &str, fields: &[LogField<'_>]) {
+        self.write(Level::Warn, message, fields);
     }
 
-    /// That it starts and stops.
-    pub fn notice(&self, message: &str, facts: &[Fact<'_>]) {
-        self.write(Level::Notice, message, facts);
+    /// Writes a line of level notice: the start, the stop, and recovery from an error.
+    pub fn notice(&self, message: &str, fields: &[LogField<'_>]) {
+        self.write(Level::Notice, message, fields);
     }
 
-    /// What happens.
-    pub fn info(&self, message: &str, facts: &[Fact<'_>]) {
-        self.write(Level::Info, message, facts);
+    /// Writes a line of level info.
+    pub fn info(&self, message: &str, fields: &[LogField<'_>]) {
+        self.write(Level::Info, message, fields);
     }
 
-    fn line(&self, now: Timestamp, level: Level, message: &str, facts: &[Fact<'_>]) -> String {
+    fn format_line(
+        &self,
+        now: Timestamp,
+        level: Level,
+        message: &str,
+        fields: &[LogField<'_>],
+    ) -> String {
         let time = api_object::rfc3339_micro(now);
         match self.format {
             LogFormat::Text => {
-                let mut line = format!("{time} {:5} {}", level.name(), plain(message));
-                for (name, fact) in facts {
-                    let text = fact.to_string();
+                let mut line =
+                    format!("{time} {:5} {}", level.name(), replace_control_characters(message));
+                for (name, value) in fields {
+                    let text = value.to_string();
                     let is_bare = !text.is_empty()
                         && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"');
                     let text = if is_bare { text } else { go_compat::quote(&text) };
-                    // A String takes whatever is written to it.
+                    // Writing to a String does not fail.
                     let _ = write!(line, " {name}={text}");
                 }
                 line.push('\n');
@@ -105,8 +112,8 @@ impl Log {
                 map.insert("time".to_owned(), time.into());
                 map.insert("level".to_owned(), level.name().into());
                 map.insert("message".to_owned(), message.into());
-                for (name, fact) in facts {
-                    map.insert((*name).to_owned(), fact.to_string().into());
+                for (name, value) in fields {
+                    map.insert((*name).to_owned(), value.to_string().into());
                 }
                 format!("{}\n", Value::Object(map))
             }
@@ -114,8 +121,8 @@ impl Log {
     }
 }
 
-/// A message on one line.
-fn plain(message: &str) -> String {
+/// Keeps a message on one line.
+fn replace_control_characters(message: &str) -> String {
     message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
@@ -124,16 +131,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_one_line_in_both_forms() {
+    fn an_event_is_one_line_in_both_formats() {
         let now: Timestamp = "2026-11-15T18:02:38Z".parse().unwrap();
         let log = Log { format: LogFormat::Text, level: Level::Info };
-        let line = log.line(now, Level::Warn, "a\nb", &[("code", &200), ("user", &"x \"y\"\n")]);
+        let line =
+            log.format_line(now, Level::Warn, "a\nb", &[("code", &200), ("user", &"x \"y\"\n")]);
         assert_eq!(
             line,
             "2026-11-15T18:02:38.000000Z WARN  a b code=200 user=\"x \\\"y\\\"\\n\"\n"
         );
         let log = Log { format: LogFormat::Json, level: Level::Info };
-        let line = log.line(now, Level::Error, "a\nb", &[("code", &200)]);
+        let line = log.format_line(now, Level::Error, "a\nb", &[("code", &200)]);
         let json: Value = serde_json::from_str(&line).unwrap();
         assert_eq!((json["message"].as_str(), json["code"].as_str()), (Some("a\nb"), Some("200")));
         assert_eq!(line.matches('\n').count(), 1);

@@ -1,11 +1,11 @@
-//! The server as its own client. What it does by itself goes the way of every request: it is
-//! recorded, authorized, admitted, persisted.
+//! The loopback client: requests of the server to itself. They are recorded, authorized, admitted and
+//! persisted like the requests of other clients.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use admission_hooks::Notes;
+use admission_hooks::SessionReport;
 use api_object::{DeleteOptions, Status, Tree};
 use api_resources::{Resource, Verb};
 use audit::{Event, Received, Stage};
@@ -14,206 +14,216 @@ use jiff::Timestamp;
 use store::Store;
 use tokio::time::Instant;
 
-use crate::admit::AdmissionContext;
-use crate::authorize::authorize;
-use crate::gate::Authorized;
+use crate::authorize::{Authorized, authorize};
+use crate::initialize::wait_for_initializers;
 use crate::object_ref::ObjectRef;
 use crate::record;
-use crate::rest::{Call, Change, Deleted, Query, Shown, WriteOptions};
-use crate::route::{NoRoute, Route};
+use crate::rest::{
+    DeleteResult, Query, RequestContext, RequestReport, VersionedObject, WriteOptions, create,
+    delete, get, update,
+};
+use crate::route::{Route, RouteError};
 use crate::server_state::ServerState;
+use crate::write_progress::WriteProgress;
 
-/// Who the server is to itself.
+/// The user name of the server in its own requests.
 pub const SERVER_USER: &str = "system:apiserver";
 
-/// A request of the server to itself that was authorized.
-struct OwnRequest<'h, S> {
+/// The user agent of the server in the audit log.
+const USER_AGENT: &str = "portcullis/loops";
+
+/// A loopback request that was authorized.
+struct LoopbackRequest {
     authorized: Authorized,
     query: Query,
-    event: OwnEvent<'h, S>,
+    write_progress: WriteProgress,
 }
 
-/// The event of a request of the server to itself. It is written when it is dropped, with 504 for the
-/// outcome if nobody knows it, so that a loop that is stopped leaves nothing unrecorded.
-struct OwnEvent<'h, S> {
+/// The audit event of a loopback request. It is written when it is dropped, with 504 if the request was
+/// stopped before it had a response, so that a loop that is stopped leaves nothing unrecorded.
+struct LoopbackAuditEvent<'h, S> {
     server: &'h ServerState<S>,
-    /// `None` if the audit policy leaves it out.
+    /// `None` if the audit policy omits the request.
     event: Option<Box<Event>>,
 }
 
-impl<S> Drop for OwnEvent<'_, S> {
+impl<S> Drop for LoopbackAuditEvent<'_, S> {
     fn drop(&mut self) {
         if let Some(event) = &mut self.event {
             if !event.has_response() {
                 let status = Status::timeout();
                 event.respond(status.code, serde_json::to_value(&status).ok().as_ref());
             }
-            record::write(self.server, event, Stage::ResponseComplete);
+            record::write_audit_event(self.server, event, Stage::ResponseComplete);
         }
     }
 }
 
-/// What the server calls itself in the audit log.
-const USER_AGENT: &str = "portcullis/loops";
-
 impl<S: Store> ServerState<S> {
-    /// Authorizes a request to itself.
-    async fn authorize_own(
+    /// Reads an object.
+    pub(crate) async fn loopback_get(
         &self,
-        verb: Verb,
-        of: ObjectRef<'_>,
-    ) -> Result<OwnRequest<'_, S>, Status> {
-        let info = of.request(verb);
-        let cluster = self.snapshot_cache.snapshot();
-        let user = Arc::clone(&self.own_user);
-        let mut event = OwnEvent { server: self, event: self.own_event(&info) };
-        let (authorized, decided) = authorize(cluster, user, info).await;
-        let decision = decided.decision;
-        let authorized = authorized.map_err(|_| {
-            let status = Status::internal(&format!("the server may not: {}", decision.reason));
-            event.fail(&status);
-            status
-        })?;
-        if let Some(event) = &mut event.event {
-            event.decided(true, &decision.reason.to_string());
-        }
-        Ok(OwnRequest { authorized, query: Query::default(), event })
+        object: ObjectRef<'_>,
+    ) -> Result<VersionedObject, Status> {
+        let (request, mut audit) = self.authorize_loopback(Verb::Get, object).await?;
+        let route = audit.record_failure(request.route())?;
+        let result = get(&request.context(self, &route)).await;
+        audit.finish(200, result, &[])
     }
 
-    fn own_event(&self, info: &RequestInfo) -> Option<Box<Event>> {
+    /// Creates an object in the collection that the reference names.
+    pub(crate) async fn loopback_create(
+        &self,
+        collection: ObjectRef<'_>,
+        tree: Tree,
+    ) -> Result<VersionedObject, Status> {
+        let (request, mut audit) = self.authorize_loopback(Verb::Create, collection).await?;
+        let route = audit.record_failure(request.route())?;
+        let ctx = request.context(self, &route);
+        let tree = with_type_meta(&route.resource, tree);
+        let mut report = RequestReport::default();
+        let result = match create(&ctx, tree, WriteOptions::default(), &mut report).await {
+            Ok(written) => wait_for_initializers(&ctx, written).await,
+            Err(status) => Err(status),
+        };
+        audit.finish(201, result.map(|written| written.shown), &report.hook_reports)
+    }
+
+    /// Replaces an object, or the subresource that the reference names.
+    pub(crate) async fn loopback_update(
+        &self,
+        object: ObjectRef<'_>,
+        tree: Tree,
+    ) -> Result<VersionedObject, Status> {
+        let (request, mut audit) = self.authorize_loopback(Verb::Update, object).await?;
+        let route = audit.record_failure(request.route())?;
+        let ctx = request.context(self, &route);
+        let tree = with_type_meta(&route.resource, tree);
+        let mut report = RequestReport::default();
+        let result = match update(&ctx, &tree, WriteOptions::default(), &mut report).await {
+            Ok(written) => wait_for_initializers(&ctx, written).await,
+            Err(status) => Err(status),
+        };
+        audit.finish(200, result.map(|written| written.shown), &report.hook_reports)
+    }
+
+    /// Deletes an object.
+    pub(crate) async fn loopback_delete(
+        &self,
+        object: ObjectRef<'_>,
+        options: &DeleteOptions,
+    ) -> Result<DeleteResult, Status> {
+        let (request, mut audit) = self.authorize_loopback(Verb::Delete, object).await?;
+        let route = audit.record_failure(request.route())?;
+        let mut report = RequestReport::default();
+        let result = delete(&request.context(self, &route), options, &mut report).await;
+        audit.finish(200, result, &report.hook_reports)
+    }
+
+    /// Records a write that the server makes directly to the store, without admission, and the reason.
+    pub(crate) fn audit_loopback_write(&self, info: &RequestInfo, annotation: String, why: &str) {
+        if let Some(mut event) = self.begin_loopback_event(info) {
+            event.annotate(annotation, why);
+            event.respond(200, None);
+            record::write_audit_event(self, &event, Stage::ResponseComplete);
+        }
+    }
+
+    async fn authorize_loopback(
+        &self,
+        verb: Verb,
+        object: ObjectRef<'_>,
+    ) -> Result<(LoopbackRequest, LoopbackAuditEvent<'_, S>), Status> {
+        let info = object.to_request(verb);
+        let cluster = self.snapshot_cache.snapshot();
+        let user = Arc::clone(&self.loopback_user);
+        let mut audit =
+            LoopbackAuditEvent { server: self, event: self.begin_loopback_event(&info) };
+        let (authorized, decided) = authorize(cluster, user, info).await;
+        let decision = decided.decision;
+        if let Some(event) = &mut audit.event {
+            event.annotate_decision(&decision);
+        }
+        let forbidden = |_| Status::internal(&format!("the server may not: {}", decision.reason));
+        let authorized = audit.record_failure(authorized.map_err(forbidden))?;
+        let (query, write_progress) = (Query::default(), WriteProgress::default());
+        Ok((LoopbackRequest { authorized, query, write_progress }, audit))
+    }
+
+    fn begin_loopback_event(&self, info: &RequestInfo) -> Option<Box<Event>> {
         let auditor = self.auditor.as_ref()?;
         let received = Received {
             audit_id: &api_object::uuid4(self.random()),
             uri: &info.path,
-            attributes: info.attributes(Some(&self.own_user)),
+            attributes: info.attributes(Some(&self.loopback_user)),
             source_ips: &[IpAddr::V4(Ipv4Addr::LOCALHOST)],
             user_agent: USER_AGENT,
             at: Timestamp::now(),
         };
         let event = auditor.begin(&received).map(Box::new)?;
-        record::write(self, &event, Stage::RequestReceived);
+        record::write_audit_event(self, &event, Stage::RequestReceived);
         Some(event)
     }
-
-    /// Records a write that the server does by itself and that nobody was asked about, and why.
-    pub(crate) fn record_own_write(&self, info: &RequestInfo, annotation: String, why: &str) {
-        if let Some(mut event) = self.own_event(info) {
-            event.annotate(annotation, why);
-            event.respond(200, None);
-            record::write(self, &event, Stage::ResponseComplete);
-        }
-    }
-
-    /// Reads an object.
-    pub(crate) async fn own_get(&self, of: ObjectRef<'_>) -> Result<Shown, Status> {
-        let own = self.authorize_own(Verb::Get, of).await?;
-        let result = match own.route() {
-            Ok(route) => own.call(self, &route).get().await,
-            Err(status) => Err(status),
-        };
-        own.finish(200, result, &[])
-    }
-
-    /// Creates an object in the collection that the reference names.
-    pub(crate) async fn own_create(&self, of: ObjectRef<'_>, tree: Tree) -> Result<Shown, Status> {
-        let own = self.authorize_own(Verb::Create, of).await?;
-        let (result, notes) = match own.route() {
-            Ok(route) => {
-                let mut call = own.call(self, &route);
-                let tree = typed(&route.resource, tree);
-                let result = call.create(tree, WriteOptions::default()).await;
-                (result.map(|created| created.shown), call.admission.take_notes())
-            }
-            Err(status) => (Err(status), Vec::new()),
-        };
-        own.finish(201, result, &notes)
-    }
-
-    /// Replaces an object, or the part of it that the reference names.
-    pub(crate) async fn own_update(&self, of: ObjectRef<'_>, tree: Tree) -> Result<Shown, Status> {
-        let own = self.authorize_own(Verb::Update, of).await?;
-        let (result, notes) = match own.route() {
-            Ok(route) => {
-                let mut call = own.call(self, &route);
-                let change = Change::Replace(typed(&route.resource, tree));
-                let result = call.update(&change, WriteOptions::default()).await;
-                (result.map(|updated| updated.shown), call.admission.take_notes())
-            }
-            Err(status) => (Err(status), Vec::new()),
-        };
-        own.finish(200, result, &notes)
-    }
-
-    /// Deletes an object.
-    pub(crate) async fn own_delete(
-        &self,
-        of: ObjectRef<'_>,
-        options: &DeleteOptions,
-    ) -> Result<Deleted, Status> {
-        let own = self.authorize_own(Verb::Delete, of).await?;
-        let (result, notes) = match own.route() {
-            Ok(route) => {
-                let mut call = own.call(self, &route);
-                (call.delete(options).await, call.admission.take_notes())
-            }
-            Err(status) => (Err(status), Vec::new()),
-        };
-        own.finish(200, result, &notes)
-    }
 }
 
-impl<S> OwnEvent<'_, S> {
-    fn fail(&mut self, status: &Status) {
-        if let Some(event) = &mut self.event {
-            event.respond(status.code, serde_json::to_value(status).ok().as_ref());
-        }
-    }
-}
-
-impl<S: Store> OwnRequest<'_, S> {
+impl LoopbackRequest {
     fn route(&self) -> Result<Route<'_>, Status> {
-        Route::find(&self.authorized).map_err(|no_route| match no_route {
-            NoRoute::Text => Status::unknown_resource(),
-            NoRoute::Status(status) => status,
+        Route::for_authorized(&self.authorized).map_err(|error| match error {
+            RouteError::Text => Status::unknown_resource(),
+            RouteError::Status(status) => status,
         })
     }
 
-    fn call<'a>(&'a self, server: &'a ServerState<S>, route: &'a Route<'a>) -> Call<'a, S> {
-        let mut admission = AdmissionContext::new(Instant::now() + server.options.request_timeout);
-        // What a server can not do without must not depend on hooks, which may need the server.
-        admission.is_internal = !server.readiness.is_bootstrapped.load(Ordering::Acquire);
-        Call::new(server, route, &self.query, Timestamp::now(), admission)
+    fn context<'a, S: Store>(
+        &'a self,
+        server: &'a ServerState<S>,
+        route: &'a Route<'a>,
+    ) -> RequestContext<'a, S> {
+        let deadline = Instant::now() + server.options.request_timeout;
+        let (query, write_progress) = (&self.query, &self.write_progress);
+        RequestContext {
+            // The default objects are written without hooks, because hooks may need the server.
+            is_exempt_from_hooks: !server.readiness.is_bootstrapped.load(Ordering::Acquire),
+            ..RequestContext::new(server, route, query, Timestamp::now(), deadline, write_progress)
+        }
+    }
+}
+
+impl<S> LoopbackAuditEvent<'_, S> {
+    /// Records the status of a step that failed, and passes the result on.
+    fn record_failure<T>(&mut self, result: Result<T, Status>) -> Result<T, Status> {
+        if let (Some(event), Err(status)) = (&mut self.event, &result) {
+            event.respond(status.code, serde_json::to_value(status).ok().as_ref());
+        }
+        result
     }
 
-    /// Records what it came to, and what hooks said of it.
+    /// Records the result of the request and the reports of its hooks.
     fn finish<T>(
-        mut self,
+        &mut self,
         code: u16,
         result: Result<T, Status>,
-        notes: &[Notes],
+        reports: &[SessionReport],
     ) -> Result<T, Status> {
-        if let Some(event) = &mut self.event.event {
-            record::admitted(event, notes);
+        if let Some(event) = &mut self.event {
+            record::annotate_hook_reports(event, reports);
             if result.is_ok() {
                 event.respond(code, None);
             }
         }
-        if let Err(status) = &result {
-            self.event.fail(status);
-        }
-        result
+        self.record_failure(result)
     }
 }
 
-/// The object as the decoder of a request would hand it over: it says what it is.
-fn typed(resource: &Resource, mut tree: Tree) -> Tree {
+/// Sets `apiVersion` and `kind`, as the decoder of a request does.
+fn with_type_meta(resource: &Resource, mut tree: Tree) -> Tree {
     tree.insert("apiVersion".to_owned(), resource.group_version().to_string().into());
     tree.insert("kind".to_owned(), resource.kind.clone().into());
     tree
 }
 
-/// Who the server is to itself; the uid is new with every process.
-pub(crate) fn own_user(uid: String) -> Arc<User> {
+/// The user of loopback requests. Each process has a new uid.
+pub(crate) fn loopback_user(uid: String) -> Arc<User> {
     Arc::new(User {
         name: SERVER_USER.to_owned(),
         uid,

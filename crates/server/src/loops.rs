@@ -1,14 +1,16 @@
-//! What the server does by itself, without being asked.
+//! The background loops of the server: controllers that act on stored objects without a client's request.
 
-mod aggregation;
+mod aggregated_roles;
 mod cluster_ips;
-mod collector;
 mod definitions;
-mod endings;
+mod deletion_tasks;
+mod garbage_collector;
 mod namespaces;
+mod store_alarms;
 
-pub(crate) use aggregation::store_aggregated;
-pub(crate) use cluster_ips::{repair, repair_addresses};
-pub(crate) use collector::collect_garbage;
-pub(crate) use definitions::establish_definitions;
-pub(crate) use namespaces::end_namespaces;
+pub(crate) use aggregated_roles::store_aggregated_roles;
+pub(crate) use cluster_ips::{repair_cluster_ips_and_log, repair_cluster_ips_periodically};
+pub(crate) use definitions::reconcile_definitions;
+pub(crate) use garbage_collector::collect_garbage;
+pub(crate) use namespaces::delete_terminating_namespaces;
+pub(crate) use store_alarms::log_store_alarms;

@@ -1,10 +1,12 @@
-//! Numbers for operators, under the names that Kubernetes uses.
+//! Metrics for operators, under the names that Kubernetes uses.
 
-mod forget;
+mod store;
+mod unserved_series;
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use ::store::{ListRequest, Prefix, Store};
 use http::Response;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use https_server::{Body, RequestKind};
@@ -12,27 +14,26 @@ use prometheus::{
     Encoder, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
     Registry, TextEncoder,
 };
-use store::{ListRequest, Prefix, Store};
 
+use self::store::StoreMetrics;
 use crate::server_state::ServerState;
-use crate::store_status::StoreMetrics;
 
-/// What the text of `/metrics` is.
-const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// The content type of `/metrics`.
+const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Upper ends of the classes of durations, in seconds; those of Kubernetes.
-const SECONDS: &[f64] = &[
+/// The histogram buckets of request durations in seconds, as in Kubernetes.
+const REQUEST_SECONDS_BUCKETS: &[f64] = &[
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0,
     10.0, 15.0, 20.0, 30.0, 45.0, 60.0,
 ];
 
-/// The same for the store, which is quicker.
-const STORE_SECONDS: &[f64] = &[
+/// The histogram buckets of store requests, which are faster.
+const STORE_SECONDS_BUCKETS: &[f64] = &[
     0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6,
     0.8, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0,
 ];
 
-/// The labels that tell requests apart.
+/// The labels of request metrics.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RequestLabels<'a> {
     pub(crate) verb: &'a str,
@@ -44,7 +45,7 @@ pub(crate) struct RequestLabels<'a> {
     pub(crate) scope: &'a str,
 }
 
-/// All numbers.
+/// The metrics of the server.
 pub(crate) struct Metrics {
     registry: Registry,
     requests: IntCounterVec,
@@ -60,28 +61,28 @@ pub(crate) struct Metrics {
     pub(crate) panics: IntCounter,
     pub(crate) store_requests: HistogramVec,
     storage_objects: IntGaugeVec,
-    undecodable: IntGaugeVec,
-    pub(crate) revision: IntGauge,
+    undecodable_objects: IntGaugeVec,
+    snapshot_revision: IntGauge,
     store: StoreMetrics,
 }
 
 impl Metrics {
-    /// All numbers at zero, beside those that are in the registry.
+    /// Registers all metrics with the value zero.
     ///
     /// # Errors
-    /// A name is malformed or taken, which a test would have found.
+    /// A metric name is malformed or already registered.
     pub(crate) fn new(registry: Registry) -> Result<Self, prometheus::Error> {
         let counters = |name: &str, help: &str, labels: &[&str]| {
-            let own = IntCounterVec::new(Opts::new(name, help), labels)?;
-            registry.register(Box::new(own.clone())).map(|()| own)
+            let counters = IntCounterVec::new(Opts::new(name, help), labels)?;
+            registry.register(Box::new(counters.clone())).map(|()| counters)
         };
         let gauges = |name: &str, help: &str, labels: &[&str]| {
-            let own = IntGaugeVec::new(Opts::new(name, help), labels)?;
-            registry.register(Box::new(own.clone())).map(|()| own)
+            let gauges = IntGaugeVec::new(Opts::new(name, help), labels)?;
+            registry.register(Box::new(gauges.clone())).map(|()| gauges)
         };
         let counter = |name: &str, help: &str| {
-            let own = IntCounter::new(name, help)?;
-            registry.register(Box::new(own.clone())).map(|()| own)
+            let counter = IntCounter::new(name, help)?;
+            registry.register(Box::new(counter.clone())).map(|()| counter)
         };
         let request_labels =
             ["verb", "dry_run", "group", "version", "resource", "subresource", "scope"];
@@ -91,7 +92,7 @@ impl Metrics {
                 "Response latency distribution in seconds for each verb, dry run value, group, \
                  version, resource, subresource, scope and component.",
             )
-            .buckets(SECONDS.to_vec()),
+            .buckets(REQUEST_SECONDS_BUCKETS.to_vec()),
             &[&request_labels[..], &["component"]].concat(),
         )?;
         registry.register(Box::new(durations.clone()))?;
@@ -101,15 +102,15 @@ impl Metrics {
                 "Etcd request latency in seconds for each operation and object type; the embedded \
                  store counts under this name too.",
             )
-            .buckets(STORE_SECONDS.to_vec()),
+            .buckets(STORE_SECONDS_BUCKETS.to_vec()),
             &["operation", "type"],
         )?;
         registry.register(Box::new(store_requests.clone()))?;
-        let revision = IntGauge::new(
+        let snapshot_revision = IntGauge::new(
             "portcullis_view_revision",
             "The revision of the store up to which decisions have seen it.",
         )?;
-        registry.register(Box::new(revision.clone()))?;
+        registry.register(Box::new(snapshot_revision.clone()))?;
         Ok(Self {
             requests: counters(
                 "apiserver_request_total",
@@ -166,66 +167,66 @@ impl Metrics {
                 "Number of stored objects at the time of last check split by kind.",
                 &["resource"],
             )?,
-            undecodable: gauges(
+            undecodable_objects: gauges(
                 "portcullis_undecodable_objects",
                 "Number of stored objects that decisions would depend on but that can not be decoded; \
                  they count as absent.",
                 &["resource"],
             )?,
-            revision,
+            snapshot_revision,
             store: StoreMetrics::new(&registry)?,
             registry,
         })
     }
 
-    /// Counts a request that has its answer.
-    pub(crate) fn request_done(&self, labels: &RequestLabels<'_>, code: u16, took: Duration) {
+    /// Counts a request that has been answered.
+    pub(crate) fn count_request(&self, labels: &RequestLabels<'_>, code: u16, took: Duration) {
         let RequestLabels { verb, dry_run, group, version, resource, subresource, scope } = *labels;
         let component = "apiserver";
         let mut digits = [0; 5];
-        let code = decimal(code, &mut digits);
-        let own = [verb, dry_run, group, version, resource, subresource, scope, component, code];
-        self.requests.with_label_values(&own).inc();
-        let own = [verb, dry_run, group, version, resource, subresource, scope, component];
-        self.durations.with_label_values(&own).observe(took.as_secs_f64());
+        let code = format_u16(code, &mut digits);
+        let values = [verb, dry_run, group, version, resource, subresource, scope, component, code];
+        self.requests.with_label_values(&values).inc();
+        let values = [verb, dry_run, group, version, resource, subresource, scope, component];
+        self.durations.with_label_values(&values).observe(took.as_secs_f64());
     }
 
     /// The text of `/metrics`.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut text = Vec::new();
-        // Memory takes whatever is written to it, and the families come from one registry.
+        // Writing to memory does not fail, and all families come from one registry.
         let _ = TextEncoder::new().encode(&self.registry.gather(), &mut text);
         text
     }
 }
 
-/// The answer to `/metrics`.
-pub(crate) async fn response<S: Store>(server: &ServerState<S>) -> Response<Body> {
+/// The response to `/metrics`.
+pub(crate) async fn metrics_response<S: Store>(server: &ServerState<S>) -> Response<Body> {
     let metrics = &server.metrics;
-    metrics.forget_unserved(&server.snapshot_cache.snapshot().registry);
+    metrics.remove_unserved_series(&server.snapshot_cache.snapshot().registry);
     count_objects(server).await;
-    metrics.store.show(&server.store.status());
+    metrics.store.update(&server.store.status());
     let cluster = server.snapshot_cache.snapshot();
-    for (path, count) in crate::undecodable::counts(&cluster) {
-        let gauge = metrics.undecodable.with_label_values(&[path]);
+    for (path, count) in crate::undecodable::count_by_path(&cluster) {
+        let gauge = metrics.undecodable_objects.with_label_values(&[path]);
         gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
     let revision = cluster.revision.number();
-    metrics.revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
-    let age = server.barrier.freshness().age.unwrap_or_else(|| server.started.elapsed());
-    server.admission_metrics.set_config_freshness(server.observed().number(), age);
+    metrics.snapshot_revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
+    let age = server.barrier.confirmation_age().age.unwrap_or_else(|| server.started_at.elapsed());
+    server.admission_metrics.set_config_freshness(server.observed_revision().number(), age);
     for (name, kind) in [("mutating", RequestKind::Mutating), ("readOnly", RequestKind::ReadOnly)] {
         let count = i64::try_from(server.in_flight.count(kind)).unwrap_or(i64::MAX);
         metrics.in_flight.with_label_values(&[name]).set(count);
     }
     let mut response = Response::new(metrics.encode().into());
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(TEXT));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(TEXT_FORMAT));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     response
 }
 
-/// Counts the objects of every resource; of those that can not be counted now the last count stays.
+/// Counts the objects of every resource. A resource that can not be counted now keeps its last count.
 async fn count_objects<S: Store>(server: &ServerState<S>) {
     let cluster = server.snapshot_cache.snapshot();
     for resource in cluster.registry.stored() {
@@ -240,7 +241,7 @@ async fn count_objects<S: Store>(server: &ServerState<S>) {
     }
 }
 
-/// Labels of numbers about requests; a closed set, whatever clients send.
+/// The `verb` label of a request; a closed set, whatever clients send.
 pub(crate) fn metric_verb(verb: &str, method: &str) -> &'static str {
     match (verb, method) {
         ("get", _) | (_, "GET") if verb != "list" && verb != "watch" => "GET",
@@ -257,19 +258,19 @@ pub(crate) fn metric_verb(verb: &str, method: &str) -> &'static str {
     }
 }
 
-/// A number as text, without allocating.
-fn decimal(number: u16, digits: &mut [u8; 5]) -> &str {
+/// Formats a number without allocating.
+fn format_u16(number: u16, digits: &mut [u8; 5]) -> &str {
     let mut rest = number;
-    let mut at = digits.len();
+    let mut start = digits.len();
     loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
+        start -= 1;
+        digits[start] = b'0' + (rest % 10) as u8;
         rest /= 10;
-        if rest == 0 || at == 0 {
+        if rest == 0 || start == 0 {
             break;
         }
     }
-    std::str::from_utf8(digits.get(at..).unwrap_or_default()).unwrap_or_default()
+    std::str::from_utf8(digits.get(start..).unwrap_or_default()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -286,7 +287,7 @@ mod tests {
             scope: "resource",
             ..RequestLabels::default()
         };
-        metrics.request_done(&labels, 200, Duration::from_millis(3));
+        metrics.count_request(&labels, 200, Duration::from_millis(3));
         let text = String::from_utf8(metrics.encode()).unwrap();
         assert!(
             text.contains("apiserver_request_total{code=\"200\",component=\"apiserver\""),
@@ -296,9 +297,9 @@ mod tests {
     }
 
     #[test]
-    fn numbers_become_text() {
+    fn numbers_are_formatted() {
         for number in [0, 7, 200, 65_535] {
-            assert_eq!(decimal(number, &mut [0; 5]), number.to_string());
+            assert_eq!(format_u16(number, &mut [0; 5]), number.to_string());
         }
     }
 }

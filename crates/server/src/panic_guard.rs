@@ -1,4 +1,4 @@
-//! A fault in one request ends that request and nothing else.
+//! Catches panics, so that a bug in one request ends only that request.
 
 use std::any::Any;
 use std::future::Future;
@@ -6,19 +6,22 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Runs a future; a panic in it is an error with its message.
+/// Runs a future and returns the message of a panic in it.
 ///
-/// What the future shared with others must not be left half-changed by a panic: everything here is
-/// swapped whole.
-pub(crate) async fn guarded<F: Future>(future: F) -> Result<F::Output, String> {
-    Guarded { future: Box::pin(future) }.await
+/// A panic must not leave state that the future shares with other requests half-changed: all shared state of
+/// the server is replaced as a whole.
+///
+/// # Errors
+/// The future has panicked; the message may be empty.
+pub(crate) async fn catch_panic<F: Future>(future: F) -> Result<F::Output, String> {
+    CatchPanic { future: Box::pin(future) }.await
 }
 
-struct Guarded<F> {
+struct CatchPanic<F> {
     future: Pin<Box<F>>,
 }
 
-impl<F: Future> Future for Guarded<F> {
+impl<F: Future> Future for CatchPanic<F> {
     type Output = Result<F::Output, String>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -26,12 +29,12 @@ impl<F: Future> Future for Guarded<F> {
         match catch_unwind(AssertUnwindSafe(|| future.poll(cx))) {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
-            Err(payload) => Poll::Ready(Err(message(payload.as_ref()))),
+            Err(payload) => Poll::Ready(Err(panic_message(payload.as_ref()))),
         }
     }
 }
 
-fn message(payload: &(dyn Any + Send)) -> String {
+fn panic_message(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
@@ -41,9 +44,9 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_panic_is_an_error() {
-        assert_eq!(guarded(async { 7 }).await, Ok(7));
-        let broken = guarded(async {
+    async fn a_panic_becomes_an_error() {
+        assert_eq!(catch_panic(async { 7 }).await, Ok(7));
+        let broken = catch_panic(async {
             tokio::task::yield_now().await;
             panic!("of {}", "it")
         });

@@ -1,4 +1,4 @@
-//! Putting the server together, and taking it down.
+//! Builds the server from its options, starts its loops, and stops it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use admission::InitializerOptions;
 use admission_hooks::{
-    AccessTable, CALL_TIME_MAX, CALLS_IN_FLIGHT_MAX, HookEnvironment, RESPONSE_BYTES_MAX,
+    CALL_TIME_MAX, CALLS_IN_FLIGHT_MAX, HookEnvironment, RESPONSE_BYTES_MAX,
+    ServiceCredentialsTable,
 };
 use arc_swap::ArcSwap;
 use audit::Auditor;
@@ -20,92 +21,90 @@ use ring::rand::SystemRandom;
 use store::{ReadError, Store};
 use tokio::task::JoinSet;
 
+use crate::admission::Hooks;
+use crate::admission::{FreshnessBarrier, PolledConfiguration, SyncOptions};
 use crate::audit_id::AuditIds;
-use crate::authority_files::{AuthorityFiles, follow_authorities};
 use crate::bootstrap::{BootstrapError, bootstrap, complete_bootstrap};
+use crate::ca_files::{CaFiles, reload_ca_files_periodically};
 use crate::clock::Clock;
-use crate::cluster_ips::PickedAddresses;
+use crate::cluster_ips::PendingAllocations;
 use crate::cluster_snapshot::ClusterSnapshot;
-use crate::confirm::{FreshnessBarrier, SyncOptions};
+use crate::decodable_versions::DecodableVersions;
 use crate::health::Readiness;
-use crate::hooks::Hooks;
-use crate::initialize::{GetMode, InitializationTracker, oversee_all, sweep_waiting};
+use crate::initialize::{GetMode, InitializationTracker, run_tracker, sweep_waiting};
 use crate::log::Log;
-use crate::loopback::own_user;
+use crate::loopback::loopback_user;
 use crate::loops;
 use crate::metrics::Metrics;
 use crate::request;
 use crate::server_state::{ESCALATION_CHECKS_MAX, RequestOptions, ServerState};
 use crate::service_directory::ServiceDirectory;
 use crate::snapshot_cache::SnapshotCache;
-use crate::standing::Polled;
-use crate::store_status::log_store_status;
-use crate::undecodable::DecodableVersions;
 
-/// What a server is made of, beside its store and its listener.
+/// The options of a server, apart from its store and its listener.
 pub struct ServerOptions {
-    /// How it behaves.
+    /// The options of requests.
     pub requests: RequestOptions,
     /// The prefix of its keys in the store, without a slash at the end.
     pub prefix: String,
     /// The authorizers, in order.
     pub slots: Arc<[AuthorizerSlot]>,
-    /// What is told under `/portcullis/authorization/status`.
+    /// Returns the JSON document of `/portcullis/authorization/status`.
     pub authorization_status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
-    /// Learns where the services of the cluster are, for webhooks that run inside it.
-    pub directory: Arc<ServiceDirectory>,
-    /// Where the numbers of others are already; the server adds its own.
-    pub registry: prometheus::Registry,
-    /// Counts what the chain answers about requests.
+    /// The addresses of services, for webhooks that run inside the cluster. The server updates it.
+    pub service_directory: Arc<ServiceDirectory>,
+    /// The registry that the server adds its metrics to.
+    pub metrics_registry: prometheus::Registry,
+    /// Counts the decisions of the authorizers.
     pub authorization_metrics: Arc<metrics::AuthorizationMetrics>,
-    /// How dynamic admission behaves.
+    /// The options of dynamic admission.
     pub admission: AdmissionOptions,
-    /// What nodes may do before any object is known.
-    pub node: authz_node::Policy,
-    /// Whom it believes.
+    /// The policy of the node authorizer, with an empty graph.
+    pub node_policy: authz_node::Policy,
+    /// The options of authentication.
     pub authentication: authn::Options,
-    /// What signs the tokens of service accounts.
-    pub issuer: TokenIssuer,
-    /// The files of authorities that are read again while it serves.
-    pub authority_files: AuthorityFiles,
-    /// What records requests; `None` records nothing.
+    /// Signs the tokens of service accounts.
+    pub token_issuer: TokenIssuer,
+    /// The CA bundles that are reloaded while the server runs.
+    pub ca_files: CaFiles,
+    /// Writes audit events; `None` disables auditing.
     pub auditor: Option<Auditor>,
-    /// How many requests that change something are worked on at one time; 0 does not limit.
-    pub mutating_max: usize,
-    /// How many others are; 0 does not limit.
-    pub read_only_max: usize,
-    /// How many watches are open at one time; one user has at most half of them. Those of
-    /// `system:masters` do not count.
+    /// The maximum number of mutating requests in flight; 0 disables the limit.
+    pub mutating_requests_max: usize,
+    /// The maximum number of other requests in flight; 0 disables the limit.
+    pub read_only_requests_max: usize,
+    /// The maximum number of open watches; one user has at most half of them. Watches of members of
+    /// `system:masters` are not counted.
     pub watches_max: usize,
-    /// What a connection may take.
-    pub limits: Limits,
-    /// Where it says what happens.
+    /// The limits of connections.
+    pub connection_limits: Limits,
+    /// The log of the server.
     pub log: Log,
 }
 
-/// How dynamic admission behaves.
+/// The options of dynamic admission.
 #[derive(Debug, Clone)]
 pub struct AdmissionOptions {
-    /// When its configuration is new enough.
+    /// How fresh the configuration must be.
     pub sync: SyncOptions,
-    /// How initialization behaves.
+    /// The options of initializers.
     pub initializers: InitializerOptions,
-    /// What who reads an uninitialized object by its name gets to see.
+    /// The response to GET for an uninitialized object.
     pub get_mode: GetMode,
-    /// What initializers are timed by.
+    /// The clock of the timeouts of initializers.
     pub clock: Clock,
-    /// Who the server is to hooks.
-    pub access: AccessTable,
-    /// The longest answer of a hook to a question that is not long itself.
+    /// The credentials that the server presents to hooks.
+    pub hook_credentials: ServiceCredentialsTable,
+    /// The maximum size of a hook's response to a request that is smaller.
     pub response_bytes_max: usize,
-    /// The most calls of each hook that are in flight; one user has at most half of them.
+    /// The maximum number of calls of one hook in flight; one user has at most half of them.
     pub calls_in_flight_max: usize,
-    /// The longest that a call of a hook may take, whatever the hook says.
+    /// The maximum duration of a call of a hook, whatever its `timeoutSeconds`.
     pub call_time_max: Duration,
-    /// The longest that connecting to a hook may take.
+    /// The timeout of connecting to a hook.
     pub connect_timeout: Duration,
     /// The addresses that hooks may have.
-    pub addresses: AddressPolicy,
+    pub hook_addresses: AddressPolicy,
 }
 
 impl Default for AdmissionOptions {
@@ -115,88 +114,91 @@ impl Default for AdmissionOptions {
             initializers: InitializerOptions::default(),
             get_mode: GetMode::default(),
             clock: Clock::default(),
-            access: AccessTable::default(),
+            hook_credentials: ServiceCredentialsTable::default(),
             response_bytes_max: RESPONSE_BYTES_MAX,
             calls_in_flight_max: CALLS_IN_FLIGHT_MAX,
             call_time_max: CALL_TIME_MAX,
             connect_timeout: https_client::Limits::default().connect_timeout,
-            addresses: AddressPolicy::default(),
+            hook_addresses: AddressPolicy::default(),
         }
     }
 }
 
-/// Puts other authorizers in place; fails, and changes nothing, if two have one name.
-pub type Reseater = Arc<
+/// Replaces the authorizers of a server. Fails, and changes nothing, if two have one name.
+pub type ReplaceAuthorizers = Arc<
     dyn Fn(&Arc<[AuthorizerSlot]>) -> Result<(), authz_chain::ConfigurationError> + Send + Sync,
 >;
 
-/// A server that serves.
+/// A running server.
 pub struct Server<S> {
-    server: Arc<ServerState<S>>,
+    state: Arc<ServerState<S>>,
     address: SocketAddr,
-    tasks: JoinSet<()>,
+    /// The task that serves connections.
+    connections: JoinSet<()>,
     loops: JoinSet<()>,
 }
 
-/// Why a server does not start.
+/// The server can not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The order of authorizers is at fault.
-    #[error("authorization: {0}")]
+    /// The list of authorizers is invalid.
+    #[error("authorization")]
     Authorization(#[from] authz_chain::ConfigurationError),
-    /// Who is believed is at fault.
-    #[error("authentication: {0}")]
+    /// The options of authentication are invalid.
+    #[error("authentication")]
     Authentication(#[from] authn::OptionsError),
     /// The store can not be read.
-    #[error("the store can not be read: {0}")]
+    #[error("the store can not be read")]
     Store(#[from] ReadError),
-    /// What a server needs can not be written.
-    #[error("the default objects can not be written: {0}")]
+    /// The default objects can not be written.
+    #[error("the default objects can not be written")]
     Bootstrap(#[from] BootstrapError),
-    /// Numbers can not be kept.
-    #[error("metrics: {0}")]
+    /// A metric can not be registered.
+    #[error("metrics")]
     Metrics(#[from] prometheus::Error),
 }
 
 impl<S: Store> Server<S> {
-    /// Reads the store, makes sure of what must be there, and begins to serve.
+    /// Reads the store, writes the default objects, and begins to serve.
     ///
     /// # Errors
-    /// Something that the server can not do without is missing.
+    /// An option is invalid, or the store can not be read or written.
     pub async fn start(
         store: Arc<S>,
         listener: Listener,
         options: ServerOptions,
     ) -> Result<Self, StartError> {
         let admission_metrics = metrics::AdmissionMetrics::new(
-            &options.registry,
-            authz_reload::Instruments::remote(options.authorization_metrics.as_ref()),
+            &options.metrics_registry,
+            authz_reload::AuthorizationObservers::connection_observer(
+                options.authorization_metrics.as_ref(),
+            ),
         )?;
-        let usual = HookEnvironment::default();
+        let default_environment = HookEnvironment::default();
         let hooks = Hooks::none(Arc::new(HookEnvironment {
-            services: Some(Arc::clone(&options.directory) as _),
-            access: options.admission.access,
+            services: Some(Arc::clone(&options.service_directory) as _),
+            credentials: options.admission.hook_credentials,
             limits: https_client::Limits {
                 body_bytes_max: options.admission.response_bytes_max,
                 connect_timeout: options.admission.connect_timeout,
-                addresses: options.admission.addresses,
-                ..usual.limits
+                address_policy: options.admission.hook_addresses,
+                ..default_environment.limits
             },
             calls_in_flight_max: options.admission.calls_in_flight_max,
             observe: Arc::clone(&admission_metrics) as _,
         }));
-        let empty = ClusterSnapshot::empty(options.slots, options.node, hooks.clone())?;
+        let empty = ClusterSnapshot::empty(options.slots, options.node_policy, hooks.clone())?;
         let authenticator = Authenticator::new(options.authentication)?;
-        let (snapshot_cache, notices) = SnapshotCache::start(
+        let (snapshot_cache, stale_roles) = SnapshotCache::start(
             Arc::clone(&store),
             &options.prefix,
             empty.clone(),
-            Arc::clone(&options.directory),
+            Arc::clone(&options.service_directory),
             options.log,
         )
         .await?;
         let address = listener.address();
-        options.directory.set_own(address);
+        options.service_directory.set_server_address(address);
         let (initialization_tracker, jobs) = InitializationTracker::new();
         let mut server = ServerState {
             store,
@@ -204,65 +206,65 @@ impl<S: Store> Server<S> {
             prefix: options.prefix,
             snapshot_cache,
             options: options.requests,
-            metrics: Metrics::new(options.registry)?,
+            metrics: Metrics::new(options.metrics_registry)?,
             log: options.log,
             rng: SystemRandom::new(),
             audit_ids: AuditIds::new([0; 16]),
             readiness: Readiness::default(),
-            own_user: own_user(String::new()),
+            loopback_user: loopback_user(String::new()),
             authenticator,
             impersonator: Impersonator::new(access_reviews::forbidden),
-            issuer: options.issuer,
+            token_issuer: options.token_issuer,
             auditor: options.auditor,
             authorization_metrics: options.authorization_metrics,
             admission_metrics,
             barrier: FreshnessBarrier::new(options.admission.sync),
-            started: Instant::now(),
+            started_at: Instant::now(),
             server_id: String::new(),
-            polled: ArcSwap::from_pointee(Polled::nothing(hooks)),
+            polled: ArcSwap::from_pointee(PolledConfiguration::empty(hooks)),
             initialization: options.admission.initializers,
             call_time_max: options.admission.call_time_max,
-            hook_addresses: options.admission.addresses,
+            hook_addresses: options.admission.hook_addresses,
             get_mode: options.admission.get_mode,
             initialization_tracker,
             clock: options.admission.clock,
             authorization_status: options.authorization_status,
-            in_flight: InFlight::new(options.mutating_max, options.read_only_max),
+            in_flight: InFlight::new(options.mutating_requests_max, options.read_only_requests_max),
             escalation_checks: Arc::new(ConcurrencyLimit::new(ESCALATION_CHECKS_MAX)),
-            watches: Arc::new(ConcurrencyLimit::new(match options.watches_max {
+            watch_limit: Arc::new(ConcurrencyLimit::new(match options.watches_max {
                 0 => usize::MAX,
                 max => max,
             })),
             shutdown: Shutdown::new(),
-            picked_addresses: PickedAddresses::default(),
+            pending_ip_allocations: PendingAllocations::default(),
         };
-        server.own_user = own_user(api_object::uuid4(server.random()));
+        server.loopback_user = loopback_user(api_object::uuid4(server.random()));
         server.server_id = api_object::uuid4(server.random());
         server.audit_ids = AuditIds::new(server.random());
         let server = Arc::new(server);
         let mut loops = JoinSet::new();
         loops.spawn(Arc::clone(&server.snapshot_cache).run(empty));
-        loops.spawn(Arc::clone(&server).confirm());
-        loops.spawn(Arc::clone(&server).beat());
-        loops.spawn(Arc::clone(&server).count_configured());
-        loops.spawn(oversee_all(Arc::clone(&server), jobs));
+        loops.spawn(Arc::clone(&server).keep_configuration_fresh());
+        loops.spawn(Arc::clone(&server).run_heartbeat());
+        loops.spawn(Arc::clone(&server).report_configured_hooks());
+        loops.spawn(run_tracker(Arc::clone(&server), jobs));
         loops.spawn(sweep_waiting(Arc::clone(&server)));
-        loops.spawn(follow_authorities(Arc::clone(&server), options.authority_files));
-        loops.spawn(loops::store_aggregated(Arc::clone(&server), notices));
-        loops.spawn(log_store_status(Arc::clone(&server)));
+        loops.spawn(reload_ca_files_periodically(Arc::clone(&server), options.ca_files));
+        loops.spawn(loops::store_aggregated_roles(Arc::clone(&server), stale_roles));
+        loops.spawn(loops::log_store_alarms(Arc::clone(&server)));
         if !bootstrap(&server).await? {
             loops.spawn(complete_bootstrap(Arc::clone(&server)));
         }
         server.readiness.is_bootstrapped.store(true, Ordering::Release);
-        loops.spawn(loops::end_namespaces(Arc::clone(&server)));
-        loops.spawn(loops::establish_definitions(Arc::clone(&server)));
-        if server.options.service_range.is_some() {
-            loops.spawn(loops::repair_addresses(Arc::clone(&server)));
+        loops.spawn(loops::delete_terminating_namespaces(Arc::clone(&server)));
+        loops.spawn(loops::reconcile_definitions(Arc::clone(&server)));
+        if server.options.service_ip_range.is_some() {
+            loops.spawn(loops::repair_cluster_ips_periodically(Arc::clone(&server)));
         }
         if server.options.has_garbage_collector {
             loops.spawn(loops::collect_garbage(Arc::clone(&server)));
         }
-        let mut tasks = JoinSet::new();
+        let mut connections = JoinSet::new();
         let service = {
             let server = Arc::clone(&server);
             move |request, connection, responder| {
@@ -275,37 +277,38 @@ impl<S: Store> Server<S> {
                 log.write(crate::log::Level::Debug, "connection", &[("why", trouble)]);
             })
         };
-        tasks.spawn(https_server::serve_with_responder(
+        connections.spawn(https_server::serve_with_responder(
             listener,
-            options.limits,
+            options.connection_limits,
             server.shutdown.clone(),
             report,
             service,
         ));
-        Ok(Self { server, address, tasks, loops })
+        Ok(Self { state: server, address, connections, loops })
     }
 
-    /// Where it listens.
+    /// The address that the server listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What puts other authorizers in place of those that the server has. Requests that are under
-    /// way go on with those that they began with.
+    /// Returns a function that replaces the authorizers. Requests in progress keep those that they began
+    /// with.
     #[must_use]
-    pub fn reseater(&self) -> Reseater {
-        let snapshot_cache = Arc::clone(&self.server.snapshot_cache);
+    pub fn authorizer_replacer(&self) -> ReplaceAuthorizers {
+        let snapshot_cache = Arc::clone(&self.state.snapshot_cache);
         Arc::new(move |slots| snapshot_cache.replace_authorizers(slots))
     }
 
-    /// Stops: refuses what is new, ends watches, waits for what is under way, and closes the store.
+    /// Stops the server: refuses new requests, ends watches, waits for requests in progress, and closes the
+    /// store.
     pub async fn stop(mut self, plan: DrainPlan) -> DrainResult {
-        self.server.readiness.is_stopping.store(true, Ordering::Release);
-        let drained = self.server.shutdown.drain(plan).await;
-        while self.tasks.join_next().await.is_some() {}
+        self.state.readiness.is_stopping.store(true, Ordering::Release);
+        let drained = self.state.shutdown.drain(plan).await;
+        while self.connections.join_next().await.is_some() {}
         self.loops.shutdown().await;
-        self.server.store.close().await;
+        self.state.store.close().await;
         drained
     }
 }

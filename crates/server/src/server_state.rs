@@ -1,4 +1,4 @@
-//! What all requests share.
+//! The state that all requests share.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,58 +12,56 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use https_server::{InFlight, Shutdown};
 
+use crate::admission::{FreshnessBarrier, PolledConfigurationSlot};
 use crate::audit_id::AuditIds;
 use crate::clock::Clock;
-use crate::cluster_ips::{PickedAddresses, ServiceRange};
-use crate::confirm::FreshnessBarrier;
+use crate::cluster_ips::{PendingAllocations, ServiceIpRange};
+use crate::decodable_versions::DecodableVersions;
 use crate::health::Readiness;
 use crate::initialize::{GetMode, InitializationTracker};
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::snapshot_cache::SnapshotCache;
-use crate::standing::PolledConfiguration;
-use crate::undecodable::DecodableVersions;
 
-/// The most checks of roles and bindings that run at one time beside those that take no time.
+/// The maximum number of concurrent checks for privilege escalation, apart from fast ones.
 pub(crate) const ESCALATION_CHECKS_MAX: usize = 4;
 
-/// How the server behaves.
+/// The options of requests and loops.
 #[derive(Debug, Clone)]
 pub struct RequestOptions {
-    /// How long an Event lives.
+    /// The time to live of Events.
     pub event_ttl: Duration,
-    /// Whether dependents of what is deleted are taken care of.
+    /// Whether the garbage collector runs.
     pub has_garbage_collector: bool,
-    /// Whether pods on nodes get time to end when they are deleted.
+    /// Whether pods on nodes get a grace period when they are deleted.
     pub has_graceful_pods: bool,
-    /// How many objects of a collection are deleted at one time.
+    /// How many objects of a collection are deleted concurrently.
     pub delete_workers: usize,
-    /// The addresses that services get; `None` gives them none.
-    pub service_range: Option<ServiceRange>,
-    /// Whether objects are refused that ask for something that nobody enforces.
+    /// The range of cluster IPs; `None` disables their allocation.
+    pub service_ip_range: Option<ServiceIpRange>,
+    /// Whether objects are rejected that use features which no component enforces.
     pub refuses_unenforced: bool,
-    /// How long a request may take.
+    /// The timeout of requests.
     pub request_timeout: Duration,
-    /// How long the write of one object may take, whatever the client allows.
+    /// The timeout of the write of one object, whatever timeout the client sets.
     pub write_timeout: Duration,
-    /// How long a watch lasts at least when the client does not say; at most twice that.
-    pub min_watch: Duration,
-    /// How often a watch that has nothing to tell says how far it is. Clients count on once a
-    /// minute.
-    pub bookmark_every: Duration,
-    /// What `/version` says: `1.34`.
-    pub report_version: String,
-    /// Where clients find the server: `127.0.0.1:6443`.
-    pub advertised: String,
+    /// Watches without a timeout end after a random time between this value and twice this value.
+    pub watch_duration_min: Duration,
+    /// The interval of bookmarks in an idle watch. Clients expect one about every minute.
+    pub bookmark_interval: Duration,
+    /// The Kubernetes version that `/version` reports, such as `1.34`.
+    pub reported_version: String,
+    /// The address under which clients reach the server, such as `127.0.0.1:6443`.
+    pub advertised_address: String,
 }
 
-/// What all requests share.
+/// The state that all requests and loops share.
 pub(crate) struct ServerState<S> {
     pub(crate) store: Arc<S>,
-    /// Of the keys in the store, without a slash at the end.
+    /// The prefix of the keys in the store, without a slash at the end.
     pub(crate) prefix: String,
     pub(crate) snapshot_cache: Arc<SnapshotCache<S>>,
-    /// Which versions of objects lists and watches can send as they are stored.
+    /// The versions of objects that lists and watches can send as they are stored.
     pub(crate) decodable_versions: Arc<DecodableVersions>,
     pub(crate) options: RequestOptions,
     pub(crate) metrics: Metrics,
@@ -71,54 +69,54 @@ pub(crate) struct ServerState<S> {
     pub(crate) rng: SystemRandom,
     pub(crate) audit_ids: AuditIds,
     pub(crate) readiness: Readiness,
-    /// Who the server is to itself.
-    pub(crate) own_user: Arc<User>,
+    /// The user of the server's own requests.
+    pub(crate) loopback_user: Arc<User>,
     pub(crate) authenticator: Authenticator,
     pub(crate) impersonator: Impersonator,
-    pub(crate) issuer: TokenIssuer,
-    /// `None` records nothing.
+    pub(crate) token_issuer: TokenIssuer,
+    /// `None` disables auditing.
     pub(crate) auditor: Option<Auditor>,
     pub(crate) authorization_metrics: Arc<metrics::AuthorizationMetrics>,
     pub(crate) admission_metrics: Arc<metrics::AdmissionMetrics>,
-    /// Knows how new the configuration of admission is.
+    /// Determines whether the admission configuration is current.
     pub(crate) barrier: FreshnessBarrier,
-    /// When it began to read the store.
-    pub(crate) started: Instant,
-    /// Who this server is to the others, from its start to its end.
+    /// The time at which the server began to read the store.
+    pub(crate) started_at: Instant,
+    /// The id of this process among the servers of one store.
     pub(crate) server_id: String,
-    /// The configuration of admission, where it is read at intervals.
-    pub(crate) polled: PolledConfiguration,
-    /// How initialization behaves.
+    /// The admission configuration that was polled last, in poll mode.
+    pub(crate) polled: PolledConfigurationSlot,
+    /// The options of initializers.
     pub(crate) initialization: InitializerOptions,
-    /// The longest that a call of a hook may take.
+    /// The maximum duration of a call of a hook.
     pub(crate) call_time_max: Duration,
     /// The addresses that hooks may have.
     pub(crate) hook_addresses: https_client::AddressPolicy,
-    /// What who reads an uninitialized object gets to see.
+    /// The response to GET for an uninitialized object.
     pub(crate) get_mode: GetMode,
-    /// Follows objects that wait for initializers.
+    /// Tracks objects that wait for initializers.
     pub(crate) initialization_tracker: InitializationTracker,
-    /// What they wait by.
+    /// The clock of the timeouts of initializers.
     pub(crate) clock: Clock,
-    /// Which authorizers are in use, and how they fare.
+    /// Returns the JSON document of `/portcullis/authorization/status`.
     pub(crate) authorization_status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
     pub(crate) in_flight: InFlight,
-    /// Checks whether users hold what they grant, where that takes long.
+    /// Limits concurrent checks for privilege escalation that take long.
     pub(crate) escalation_checks: Arc<ConcurrencyLimit>,
-    /// The watches of all users who are not in `system:masters`.
-    pub(crate) watches: Arc<ConcurrencyLimit>,
+    /// Limits the watches of users who are not in `system:masters`.
+    pub(crate) watch_limit: Arc<ConcurrencyLimit>,
     pub(crate) shutdown: Shutdown,
-    /// Addresses that services are about to take.
-    pub(crate) picked_addresses: PickedAddresses,
+    /// Cluster IPs that requests are about to allocate.
+    pub(crate) pending_ip_allocations: PendingAllocations,
 }
 
 impl<S> ServerState<S> {
-    /// Bytes that nobody can guess. Where the system has none the server can not go on safely, and
-    /// names and ids of zeros collide rather than leak.
+    /// Random bytes. If the system returns none, the bytes are zero and the error is logged: generated names
+    /// and ids then collide, and writes fail.
     pub(crate) fn random<const N: usize>(&self) -> [u8; N] {
         let mut bytes = [0; N];
         if self.rng.fill(&mut bytes).is_err() {
-            self.log.error("the system gives no random numbers", &[]);
+            self.log.error("the system returns no random bytes", &[]);
         }
         bytes
     }

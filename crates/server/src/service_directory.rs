@@ -1,24 +1,30 @@
-//! Where the services of the cluster are, for webhooks that run inside it.
+//! Resolves the names of services to addresses, for webhooks that run inside the cluster.
 //!
-//! It is no part of the picture that decisions are made from: an address is looked up when a
-//! connection is made, and then the newest is wanted.
+//! The directory is not part of the snapshot: an address is looked up when a connection is made, and the
+//! newest one is used then.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{OnceLock, PoisonError, RwLock};
 
 use admission_hooks::Services;
+use codec::JsonError;
 use https_client::{HostPort, Resolve, ResolveError, ServiceName};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::Value;
 
-/// How the name of a service becomes an address.
+/// The storage path of Services, below the prefix.
+pub(crate) const SERVICES_PATH: &str = "services/specs/";
+/// The storage path of EndpointSlices, below the prefix.
+pub(crate) const SLICES_PATH: &str = "endpointslices/";
+
+/// How the name of a service is resolved to an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ServiceRouting {
     /// A ready endpoint of the service, chosen anew for each connection.
     #[default]
     Endpoints,
-    /// The address of the service itself, which something in the cluster has to forward.
+    /// The cluster IP of the service, which a proxy in the cluster has to forward.
     ClusterIp,
 }
 
@@ -26,20 +32,41 @@ pub enum ServiceRouting {
 #[derive(Debug)]
 pub struct ServiceDirectory {
     routing: ServiceRouting,
-    tables: RwLock<Tables>,
-    /// The service `default/kubernetes` is this server, whatever is stored.
-    own: OnceLock<SocketAddr>,
+    tables: RwLock<ServiceTables>,
+    /// The address of this server, to which `default/kubernetes` resolves, whatever is stored.
+    server_address: OnceLock<SocketAddr>,
     rng: SystemRandom,
 }
 
+/// A service can not be resolved. The texts are those of Kubernetes.
+#[derive(Debug, thiserror::Error)]
+enum LookupError {
+    #[error("services {service:?} not found")]
+    NotFound { service: String },
+    #[error("no service port {port} found for service {service:?}")]
+    NoPort { service: String, port: u16 },
+    #[error("cannot route to service with ClusterIP {cluster_ip:?}")]
+    NoClusterIp { cluster_ip: String },
+    #[error("unsupported service type {service_type:?}")]
+    UnsupportedType { service_type: String },
+    #[error("no endpoints available for service {service:?}")]
+    NoEndpoints { service: String },
+}
+
+impl From<LookupError> for ResolveError {
+    fn from(error: LookupError) -> Self {
+        Self(error.to_string())
+    }
+}
+
 #[derive(Debug, Default)]
-struct Tables {
+struct ServiceTables {
     /// By `namespace/name`.
     services: HashMap<String, Service>,
     /// By `namespace/name` of the service, then by the name of the slice.
-    slices: HashMap<String, BTreeMap<String, Slice>>,
+    slices: HashMap<String, BTreeMap<String, EndpointSlice>>,
     /// The service of a slice, by `namespace/name` of the slice.
-    owners: HashMap<String, String>,
+    services_by_slice: HashMap<String, String>,
 }
 
 #[derive(Debug, Clone)]
@@ -47,96 +74,99 @@ struct Service {
     service_type: String,
     cluster_ip: String,
     external_name: String,
-    first_family: String,
-    /// Name and number.
+    preferred_ip_family: String,
+    /// The name and the number of each TCP port.
     ports: Vec<(String, u16)>,
 }
 
 #[derive(Debug, Clone)]
-struct Slice {
-    family: String,
-    /// Name and number.
+struct EndpointSlice {
+    ip_family: String,
+    /// The name and the number of each TCP port.
     ports: Vec<(String, u16)>,
     /// The first address of each ready endpoint.
-    ready: Vec<String>,
+    ready_ips: Vec<String>,
 }
 
 impl ServiceDirectory {
     /// A directory without services.
     #[must_use]
     pub fn new(routing: ServiceRouting) -> Self {
-        Self { routing, tables: RwLock::default(), own: OnceLock::new(), rng: SystemRandom::new() }
+        Self {
+            routing,
+            tables: RwLock::default(),
+            server_address: OnceLock::new(),
+            rng: SystemRandom::new(),
+        }
     }
 
-    /// Where this server listens. Only the first time counts.
-    pub(crate) fn set_own(&self, address: SocketAddr) {
+    /// Sets the address that this server listens on. Only the first call has an effect.
+    pub(crate) fn set_server_address(&self, address: SocketAddr) {
         let loopback = match address {
             SocketAddr::V4(_) => IpAddr::from([127, 0, 0, 1]),
             SocketAddr::V6(_) => IpAddr::from([0, 0, 0, 0, 0, 0, 0, 1]),
         };
         let ip = if address.ip().is_unspecified() { loopback } else { address.ip() };
-        let _ = self.own.set(SocketAddr::new(ip, address.port()));
+        let _ = self.server_address.set(SocketAddr::new(ip, address.port()));
     }
 
-    /// Forgets everything, before all objects are told again.
+    /// Removes all services, before they are loaded again.
     pub(crate) fn clear(&self) {
-        *self.tables.write().unwrap_or_else(PoisonError::into_inner) = Tables::default();
+        *self.tables.write().unwrap_or_else(PoisonError::into_inner) = ServiceTables::default();
     }
 
-    /// An object was stored or, without a value, removed. `path` is its key without the prefix.
+    /// Stores a Service or an EndpointSlice, or removes it if there is no value. `path` is its key without
+    /// the prefix.
     ///
     /// # Errors
-    /// The value can not be read; the object counts as absent.
-    pub(crate) fn apply(&self, path: &str, value: Option<&[u8]>) -> Result<(), String> {
+    /// The value can not be decoded; the object counts as absent.
+    pub(crate) fn apply(&self, path: &str, value: Option<&[u8]>) -> Result<(), JsonError> {
         let object = value.map(|value| codec::from_stored(value).map(Value::Object)).transpose();
         let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(name) = path.strip_prefix(SERVICES_PATH) {
             tables.services.remove(name);
-            if let Some(object) = object.map_err(|error| error.to_string())? {
-                tables.services.insert(name.to_owned(), Service::read(&object));
+            if let Some(object) = object? {
+                tables.services.insert(name.to_owned(), Service::from_object(&object));
             }
         } else if let Some(name) = path.strip_prefix(SLICES_PATH) {
             tables.remove_slice(name);
-            if let Some(object) = object.map_err(|error| error.to_string())? {
+            if let Some(object) = object? {
                 tables.add_slice(name, &object);
             }
         }
         Ok(())
     }
 
-    fn locate(&self, tables: &Tables, service: &ServiceName) -> Result<HostPort, String> {
+    fn find_address(
+        &self,
+        tables: &ServiceTables,
+        service: &ServiceName,
+    ) -> Result<HostPort, LookupError> {
         let ServiceName { namespace, name, port } = service;
-        let found = tables.services.get(&format!("{namespace}/{name}"));
-        let found = found.ok_or_else(|| format!("services {name:?} not found"))?;
+        let found = tables.find_service(namespace, name)?;
         match self.routing {
-            ServiceRouting::ClusterIp => found.cluster_address(name, *port),
+            ServiceRouting::ClusterIp => found.cluster_ip_address(name, *port),
             ServiceRouting::Endpoints => {
                 let slices = tables.slices.get(&format!("{namespace}/{name}"));
-                found.endpoint(name, *port, slices, |n| self.below(n))
+                found.ready_endpoint(name, *port, slices, |n| self.random_below(n))
             }
         }
     }
 
-    /// A number below another one, nobody knows which.
-    fn below(&self, n: usize) -> usize {
+    /// A random number below `n`.
+    fn random_below(&self, n: usize) -> usize {
         let mut bytes = [0; 8];
-        // Without randomness always the first is taken, which is as ready as the others.
+        // If the system returns no random bytes, the first endpoint is chosen.
         let _ = self.rng.fill(&mut bytes);
         usize::from_le_bytes(bytes).checked_rem(n).unwrap_or_default()
     }
 }
 
-/// Where services are stored, below the prefix.
-pub(crate) const SERVICES_PATH: &str = "services/specs/";
-/// Where endpoint slices are.
-pub(crate) const SLICES_PATH: &str = "endpointslices/";
-
 impl Services for ServiceDirectory {
     fn tcp_ports(&self, namespace: &str, name: &str) -> Result<Vec<u16>, ResolveError> {
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
-        let found = tables.services.get(&format!("{namespace}/{name}"));
-        let found = found.ok_or_else(|| ResolveError(format!("services {name:?} not found")))?;
-        Ok(found.ports.iter().map(|(_, number)| *number).collect())
+        let service = tables.find_service(namespace, name)?;
+        Ok(service.ports.iter().map(|(_, number)| *number).collect())
     }
 }
 
@@ -144,22 +174,27 @@ impl Resolve for ServiceDirectory {
     fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
         if (service.namespace.as_str(), service.name.as_str(), service.port)
             == ("default", "kubernetes", 443)
-            && let Some(own) = self.own.get()
+            && let Some(address) = self.server_address.get()
         {
-            return Ok(HostPort { host: own.ip().to_string(), port: own.port() });
+            return Ok(HostPort { host: address.ip().to_string(), port: address.port() });
         }
         let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
-        self.locate(&tables, service).map_err(ResolveError)
+        Ok(self.find_address(&tables, service)?)
     }
 }
 
-impl Tables {
+impl ServiceTables {
+    fn find_service(&self, namespace: &str, name: &str) -> Result<&Service, LookupError> {
+        let service = self.services.get(&format!("{namespace}/{name}"));
+        service.ok_or_else(|| LookupError::NotFound { service: name.to_owned() })
+    }
+
     fn remove_slice(&mut self, name: &str) {
-        let Some(owner) = self.owners.remove(name) else { return };
-        if let Some(slices) = self.slices.get_mut(&owner) {
+        let Some(service) = self.services_by_slice.remove(name) else { return };
+        if let Some(slices) = self.slices.get_mut(&service) {
             slices.remove(name);
             if slices.is_empty() {
-                self.slices.remove(&owner);
+                self.slices.remove(&service);
             }
         }
     }
@@ -170,98 +205,100 @@ impl Tables {
         if service.is_empty() {
             return;
         }
-        let owner = format!("{namespace}/{service}");
-        self.owners.insert(name.to_owned(), owner.clone());
-        self.slices.entry(owner).or_default().insert(name.to_owned(), Slice::read(object));
+        let service = format!("{namespace}/{service}");
+        self.services_by_slice.insert(name.to_owned(), service.clone());
+        let slices = self.slices.entry(service).or_default();
+        slices.insert(name.to_owned(), EndpointSlice::from_object(object));
     }
 }
 
 impl Service {
-    fn read(object: &Value) -> Self {
+    fn from_object(object: &Value) -> Self {
         let spec = &object["spec"];
         let service_type = match text(&spec["type"]) {
             "" => "ClusterIP",
-            own => own,
+            service_type => service_type,
         };
         Self {
             service_type: service_type.to_owned(),
             cluster_ip: text(&spec["clusterIP"]).to_owned(),
             external_name: text(&spec["externalName"]).to_owned(),
-            first_family: text(&spec["ipFamilies"][0]).to_owned(),
-            ports: ports(&spec["ports"]),
+            preferred_ip_family: text(&spec["ipFamilies"][0]).to_owned(),
+            ports: tcp_ports(&spec["ports"]),
         }
     }
 
-    fn port(&self, service: &str, number: u16) -> Result<&str, String> {
-        let found = self.ports.iter().find(|(_, own)| *own == number);
-        let found = found.map(|(name, _)| name.as_str());
-        found.ok_or_else(|| format!("no service port {number} found for service {service:?}"))
+    fn port_name(&self, service: &str, port: u16) -> Result<&str, LookupError> {
+        let found = self.ports.iter().find(|(_, number)| *number == port);
+        let name = found.map(|(name, _)| name.as_str());
+        name.ok_or_else(|| LookupError::NoPort { service: service.to_owned(), port })
     }
 
-    fn cluster_address(&self, service: &str, port: u16) -> Result<HostPort, String> {
+    fn cluster_ip_address(&self, service: &str, port: u16) -> Result<HostPort, LookupError> {
         match self.service_type.as_str() {
             "ExternalName" => Ok(HostPort { host: self.external_name.clone(), port }),
             "ClusterIP" | "NodePort" | "LoadBalancer" => {
                 if matches!(self.cluster_ip.as_str(), "" | "None") {
-                    let ip = &self.cluster_ip;
-                    return Err(format!("cannot route to service with ClusterIP {ip:?}"));
+                    return Err(LookupError::NoClusterIp { cluster_ip: self.cluster_ip.clone() });
                 }
-                self.port(service, port)?;
+                self.port_name(service, port)?;
                 Ok(HostPort { host: self.cluster_ip.clone(), port })
             }
-            other => Err(format!("unsupported service type {other:?}")),
+            other => Err(LookupError::UnsupportedType { service_type: other.to_owned() }),
         }
     }
 
-    fn endpoint(
+    /// Chooses a ready endpoint, of the preferred IP family if there is one.
+    fn ready_endpoint(
         &self,
         service: &str,
         port: u16,
-        slices: Option<&BTreeMap<String, Slice>>,
-        below: impl Fn(usize) -> usize,
-    ) -> Result<HostPort, String> {
+        slices: Option<&BTreeMap<String, EndpointSlice>>,
+        random_below: impl Fn(usize) -> usize,
+    ) -> Result<HostPort, LookupError> {
         if !matches!(self.service_type.as_str(), "ClusterIP" | "NodePort" | "LoadBalancer") {
-            return Err(format!("unsupported service type {:?}", self.service_type));
+            return Err(LookupError::UnsupportedType { service_type: self.service_type.clone() });
         }
-        let port_name = self.port(service, port)?;
+        let port_name = self.port_name(service, port)?;
         let candidates = |is_preferred: bool| {
             let slices = slices.into_iter().flatten().map(|(_, slice)| slice);
             slices
-                .filter(move |slice| (slice.family == self.first_family) == is_preferred)
+                .filter(move |slice| (slice.ip_family == self.preferred_ip_family) == is_preferred)
                 .flat_map(move |slice| {
-                    let named = slice.ports.iter().find(|(name, _)| name == port_name);
-                    let ready = named.map(|(_, number)| (slice.ready.iter(), *number));
-                    ready.into_iter().flat_map(|(ready, number)| ready.map(move |ip| (ip, number)))
+                    let found = slice.ports.iter().find(|(name, _)| name == port_name);
+                    let ready = found.map(|(_, number)| (slice.ready_ips.iter(), *number));
+                    ready.into_iter().flat_map(|(ips, number)| ips.map(move |ip| (ip, number)))
                 })
         };
         for is_preferred in [true, false] {
             let count = candidates(is_preferred).count();
             if count > 0
-                && let Some((host, port)) = candidates(is_preferred).nth(below(count))
+                && let Some((host, port)) = candidates(is_preferred).nth(random_below(count))
             {
                 return Ok(HostPort { host: host.clone(), port });
             }
         }
-        Err(format!("no endpoints available for service {service:?}"))
+        Err(LookupError::NoEndpoints { service: service.to_owned() })
     }
 }
 
-impl Slice {
-    fn read(object: &Value) -> Self {
+impl EndpointSlice {
+    fn from_object(object: &Value) -> Self {
         let endpoints = object["endpoints"].as_array().into_iter().flatten();
-        let ready = endpoints
+        let ready_ips = endpoints
             .filter(|endpoint| endpoint["conditions"]["ready"].as_bool() != Some(false))
             .map(|endpoint| text(&endpoint["addresses"][0]).to_owned())
             .filter(|address| !address.is_empty());
         Self {
-            family: text(&object["addressType"]).to_owned(),
-            ports: ports(&object["ports"]),
-            ready: ready.collect(),
+            ip_family: text(&object["addressType"]).to_owned(),
+            ports: tcp_ports(&object["ports"]),
+            ready_ips: ready_ips.collect(),
         }
     }
 }
 
-fn ports(list: &Value) -> Vec<(String, u16)> {
+/// The TCP ports of a Service or an EndpointSlice.
+fn tcp_ports(list: &Value) -> Vec<(String, u16)> {
     let ports = list.as_array().into_iter().flatten();
     let read = |port: &Value| {
         if !matches!(text(&port["protocol"]), "" | "TCP") {

@@ -1,8 +1,8 @@
-//! Keeping the picture that decisions are made from as new as the store.
+//! Keeps the snapshot that decisions are made from as new as the store, as an informer does.
 //!
-//! One watch over the whole prefix feeds it, so it always shows one state of the store. Whoever has
-//! written waits until the picture has the write before the client is told, so a grant that was
-//! acknowledged holds for the next request.
+//! One watch over the whole prefix feeds the snapshot, so it always shows one revision of the store. A write
+//! is acknowledged only after the snapshot of this server contains it, so a grant that was acknowledged
+//! holds for the next request.
 
 use std::num::NonZeroUsize;
 use std::ops::Bound;
@@ -12,43 +12,44 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use authz_chain::{AuthorizerSlot, ConfigurationError};
+use authz_rbac::Role;
 use store::{At, Change, Item, ListRequest, Prefix, ReadError, Revision, Store, Watch, WatchError};
 use tokio::sync::{mpsc, watch};
 
-use crate::cluster_snapshot::{ClusterSnapshot, Noticed, TRACKED_PATHS, address_path};
-use crate::hooks::mark_key;
-use crate::initialize::{ObjectWatchers, WaitingObjects, is_shown};
+use crate::admission::config_revision_key;
+use crate::cluster_snapshot::{ClusterSnapshot, TRACKED_PATHS, UpdateReport, service_path};
+use crate::initialize::{ObjectWatchers, WaitingObjects, is_visible};
 use crate::log::Log;
 use crate::service_directory::ServiceDirectory;
 
-/// How many objects are read at once at start.
-const PAGE_ITEMS: usize = 10_000;
-/// How long to wait before a store that can not be followed is tried again.
+/// How many objects one read returns at the start.
+const PAGE_ITEMS_MAX: usize = 10_000;
+/// The delay before a watch that failed is started again.
 const RETRY: Duration = Duration::from_millis(500);
-/// How many notices may wait to be acted upon. More are dropped: the next change of a role notices
+/// How many lists of stale roles are queued. Further ones are dropped: the next change of a role reports
 /// whatever is still stale.
-const NOTICES_MAX: usize = 64;
+const STALE_ROLES_QUEUE_MAX: usize = 64;
 
-/// The newest picture, and how to wait for a newer one.
+/// The newest snapshot, and the means to wait for a newer one.
 pub(crate) struct SnapshotCache<S> {
     store: Arc<S>,
     /// Without a slash at the end.
     prefix: String,
-    cluster: ArcSwap<ClusterSnapshot>,
-    /// Held by whoever makes the next picture from the last one: objects and authorizers change
-    /// independently, and neither may undo the other.
-    changing: Mutex<()>,
-    directory: Arc<ServiceDirectory>,
-    reached: watch::Sender<u64>,
+    newest: ArcSwap<ClusterSnapshot>,
+    /// Held while the next snapshot is built from the newest one: objects and authorizers change
+    /// independently, and neither change may undo the other. It is never held over an await.
+    update_lock: Mutex<()>,
+    service_directory: Arc<ServiceDirectory>,
+    published_revision: watch::Sender<u64>,
     is_synced: AtomicBool,
-    notices: mpsc::Sender<Noticed>,
+    stale_roles: mpsc::Sender<Vec<Arc<Role>>>,
     object_watchers: Arc<ObjectWatchers>,
-    waiting: Arc<WaitingObjects>,
+    waiting_objects: Arc<WaitingObjects>,
     log: Log,
 }
 
 impl<S: Store> SnapshotCache<S> {
-    /// Reads everything once. What is noticed from then on is sent to the receiver.
+    /// Reads all tracked objects once. Stale aggregated roles are sent to the receiver from then on.
     ///
     /// # Errors
     /// The store can not be read.
@@ -56,90 +57,90 @@ impl<S: Store> SnapshotCache<S> {
         store: Arc<S>,
         prefix: &str,
         empty: ClusterSnapshot,
-        directory: Arc<ServiceDirectory>,
+        service_directory: Arc<ServiceDirectory>,
         log: Log,
-    ) -> Result<(Arc<Self>, mpsc::Receiver<Noticed>), ReadError> {
-        let (notices, receiver) = mpsc::channel(NOTICES_MAX);
+    ) -> Result<(Arc<Self>, mpsc::Receiver<Vec<Arc<Role>>>), ReadError> {
+        let (stale_roles, receiver) = mpsc::channel(STALE_ROLES_QUEUE_MAX);
         let snapshot_cache = Self {
             store,
             prefix: prefix.to_owned(),
-            cluster: ArcSwap::from_pointee(empty.clone()),
-            changing: Mutex::new(()),
-            directory,
-            reached: watch::Sender::new(0),
+            newest: ArcSwap::from_pointee(empty.clone()),
+            update_lock: Mutex::new(()),
+            service_directory,
+            published_revision: watch::Sender::new(0),
             is_synced: AtomicBool::new(false),
-            notices,
+            stale_roles,
             object_watchers: Arc::default(),
-            waiting: Arc::new(WaitingObjects::new(prefix)),
+            waiting_objects: Arc::new(WaitingObjects::new(prefix)),
             log,
         };
-        snapshot_cache.load(&empty).await?;
+        snapshot_cache.load_all(&empty).await?;
         Ok((Arc::new(snapshot_cache), receiver))
     }
 
-    /// Who follows what happens to single objects.
+    /// The watchers of single objects.
     pub(crate) fn object_watchers(&self) -> &Arc<ObjectWatchers> {
         &self.object_watchers
     }
 
     /// The objects that wait for initializers.
     pub(crate) fn waiting(&self) -> &Arc<WaitingObjects> {
-        &self.waiting
+        &self.waiting_objects
     }
 
-    /// The newest picture.
+    /// The newest snapshot.
     pub(crate) fn snapshot(&self) -> Arc<ClusterSnapshot> {
-        self.cluster.load_full()
+        self.newest.load_full()
     }
 
-    /// Puts other authorizers around the objects, for requests that begin from now on.
+    /// Replaces the authorizers for requests that begin from now on.
     ///
     /// # Errors
-    /// Two authorizers have one name; then nothing changes.
+    /// Two authorizers have one name; nothing changes then.
     pub(crate) fn replace_authorizers(
         &self,
         slots: &Arc<[AuthorizerSlot]>,
     ) -> Result<(), ConfigurationError> {
-        let _changing = self.changing();
-        let next = self.cluster.load().with_seats(slots)?;
-        self.cluster.store(Arc::new(next));
+        let _guard = self.lock_updates();
+        let next = self.newest.load().with_authorizers(slots)?;
+        self.newest.store(Arc::new(next));
         Ok(())
     }
 
-    fn changing(&self) -> MutexGuard<'_, ()> {
-        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_updates(&self) -> MutexGuard<'_, ()> {
+        self.update_lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the picture follows the store right now.
+    /// Whether the watch that feeds the snapshot is running.
     pub(crate) fn is_synced(&self) -> bool {
         self.is_synced.load(Ordering::Acquire)
     }
 
-    /// Waits until the picture has everything up to a revision.
+    /// Waits until the snapshot contains everything up to a revision.
     pub(crate) async fn wait_for(&self, revision: Revision) {
-        if self.cluster.load().revision >= revision {
+        if self.newest.load().revision >= revision {
             return;
         }
-        let mut reached = self.reached.subscribe();
+        let mut published = self.published_revision.subscribe();
         // The sender lives as long as this value, so waiting does not fail.
-        let _ = reached.wait_for(|reached| *reached >= revision.number()).await;
+        let _ = published.wait_for(|published| *published >= revision.number()).await;
     }
 
-    /// Waits until the picture is newer than a revision, and returns its own.
-    pub(crate) async fn changed(&self, than: u64) -> u64 {
-        let mut reached = self.reached.subscribe();
-        // As above.
-        let _ = reached.wait_for(|reached| *reached > than).await;
-        self.cluster.load().revision.number()
+    /// Waits until the snapshot is newer than a revision, and returns the revision of the snapshot.
+    pub(crate) async fn wait_for_change_after(&self, revision: u64) -> u64 {
+        let mut published = self.published_revision.subscribe();
+        // The sender lives as long as this value, so waiting does not fail.
+        let _ = published.wait_for(|published| *published > revision).await;
+        self.newest.load().revision.number()
     }
 
-    /// Follows the store until the task is dropped.
+    /// Applies the changes of the store until the task is dropped.
     pub(crate) async fn run(self: Arc<Self>, empty: ClusterSnapshot) {
         loop {
-            let why = match self.follow().await {
-                WatchError::Compacted { .. } => match self.load(&empty).await {
+            let why = match self.watch_and_apply().await {
+                WatchError::Compacted { .. } => match self.load_all(&empty).await {
                     Ok(()) => {
-                        self.object_watchers.lose();
+                        self.object_watchers.mark_gap();
                         continue;
                     }
                     Err(error) => error.to_string(),
@@ -147,16 +148,16 @@ impl<S: Store> SnapshotCache<S> {
                 WatchError::Unavailable(error) => error.to_string(),
             };
             self.is_synced.store(false, Ordering::Release);
-            self.log.warn("the store can not be followed", &[("why", &why)]);
+            self.log.warn("the store can not be watched", &[("why", &why)]);
             tokio::time::sleep(RETRY).await;
         }
     }
 
-    async fn follow(&self) -> WatchError {
+    async fn watch_and_apply(&self) -> WatchError {
         let Ok(prefix) = Prefix::new(&format!("{}/", self.prefix)) else {
-            return unavailable("the prefix of the store is malformed");
+            return unavailable_error("the prefix of the store is malformed");
         };
-        let after = self.cluster.load().revision;
+        let after = self.newest.load().revision;
         let mut watch = match self.store.watch(prefix, after).await {
             Ok(watch) => watch,
             Err(error) => return error,
@@ -172,28 +173,28 @@ impl<S: Store> SnapshotCache<S> {
                     Change::Create(entry) | Change::Update { entry, .. } => Some(&entry.value),
                     Change::Delete { .. } => None,
                 };
-                self.locate(&event.key, value);
+                self.update_service_directory(&event.key, value);
             }
-            let _changing = self.changing();
-            let old = self.cluster.load();
-            let (next, noticed) = old.with_events(&self.prefix, &batch.events, batch.through);
-            self.publish(next, noticed);
-            self.object_watchers.tell(&batch.events);
-            self.waiting.tell(&batch.events);
+            let _guard = self.lock_updates();
+            let old = self.newest.load();
+            let (next, report) = old.with_events(&self.prefix, &batch.events, batch.through);
+            self.publish(next, report);
+            self.object_watchers.apply_events(&batch.events);
+            self.waiting_objects.apply_events(&batch.events);
         }
     }
 
-    /// Remembers where a service is.
-    fn locate(&self, key: &store::Key, value: Option<&bytes::Bytes>) {
-        let Some(path) = address_path(&self.prefix, key.as_str()) else { return };
-        let value = value.filter(is_shown).map(AsRef::as_ref);
-        if let Err(why) = self.directory.apply(path, value) {
+    /// Stores the address of a Service or an EndpointSlice in the directory.
+    fn update_service_directory(&self, key: &store::Key, value: Option<&bytes::Bytes>) {
+        let Some(path) = service_path(&self.prefix, key.as_str()) else { return };
+        let value = value.filter(is_visible).map(AsRef::as_ref);
+        if let Err(why) = self.service_directory.apply(path, value) {
             self.log.error("a stored object can not be read", &[("key", &key), ("why", &why)]);
         }
     }
 
-    /// Makes the picture from all objects of one state of the store.
-    async fn load(&self, empty: &ClusterSnapshot) -> Result<(), ReadError> {
+    /// Builds the snapshot from all tracked objects at one revision of the store.
+    async fn load_all(&self, empty: &ClusterSnapshot) -> Result<(), ReadError> {
         let mut items: Vec<Item> = Vec::new();
         let mut at = At::Newest;
         let mut revision = Revision::ZERO;
@@ -201,7 +202,7 @@ impl<S: Store> SnapshotCache<S> {
             let Ok(prefix) = Prefix::new(&format!("{}/{path}/", self.prefix)) else { continue };
             let mut from = Bound::Unbounded;
             loop {
-                let request = ListRequest { from, limit: NonZeroUsize::new(PAGE_ITEMS), at };
+                let request = ListRequest { from, limit: NonZeroUsize::new(PAGE_ITEMS_MAX), at };
                 let page = self.store.list(&prefix, request).await?;
                 revision = page.revision;
                 at = At::Exactly(revision);
@@ -213,42 +214,43 @@ impl<S: Store> SnapshotCache<S> {
                 }
             }
         }
-        // The mark has no keys below it.
-        if let Ok(key) = mark_key(&self.prefix) {
-            let mark = self.store.get(&key, at).await?.entry;
-            items.extend(mark.map(|entry| Item { key, entry }));
+        // The config revision key is a single key and no prefix.
+        if let Ok(key) = config_revision_key(&self.prefix) {
+            let entry = self.store.get(&key, at).await?.entry;
+            items.extend(entry.map(|entry| Item { key, entry }));
         }
-        self.waiting.load(&items);
-        self.directory.clear();
+        self.waiting_objects.replace_records(&items);
+        self.service_directory.clear();
         for item in &items {
-            self.locate(&item.key, Some(&item.entry.value));
+            self.update_service_directory(&item.key, Some(&item.entry.value));
         }
-        // What is known of the ways to hooks stays.
+        // The connections to hooks and the state of their circuit breakers are kept.
         let mut empty = empty.clone();
-        empty.hooks = self.cluster.load().hooks.cleared();
-        let (cluster, noticed) = empty.with_items(&self.prefix, &items, revision);
-        let _changing = self.changing();
-        // The authorizers may have changed since the server began with an empty picture. They have
-        // made a chain before, so they make one again.
-        let cluster = cluster.with_seats(self.cluster.load().slots()).unwrap_or(cluster);
-        self.publish(cluster, noticed);
+        empty.hooks = self.newest.load().hooks.cleared();
+        let (cluster, report) = empty.with_items(&self.prefix, &items, revision);
+        let _guard = self.lock_updates();
+        // The authorizers may have changed since the server started with an empty snapshot. These slots have
+        // built a chain before, so their names are unique.
+        let cluster =
+            cluster.with_authorizers(self.newest.load().authorizer_slots()).unwrap_or(cluster);
+        self.publish(cluster, report);
         Ok(())
     }
 
-    fn publish(&self, cluster: ClusterSnapshot, noticed: Noticed) {
+    fn publish(&self, cluster: ClusterSnapshot, report: UpdateReport) {
         let revision = cluster.revision;
-        self.cluster.store(Arc::new(cluster));
-        self.reached.send_replace(revision.number());
-        for (key, why) in &noticed.unreadable {
+        self.newest.store(Arc::new(cluster));
+        self.published_revision.send_replace(revision.number());
+        for (key, why) in &report.undecodable_objects {
             self.log.error("a stored object can not be read", &[("key", key), ("why", why)]);
         }
-        if !noticed.stale_roles.is_empty() {
+        if !report.stale_roles.is_empty() {
             // A full queue means that the same roles are being written already.
-            let _ = self.notices.try_send(noticed);
+            let _ = self.stale_roles.try_send(report.stale_roles);
         }
     }
 }
 
-fn unavailable(reason: &str) -> WatchError {
+fn unavailable_error(reason: &str) -> WatchError {
     WatchError::Unavailable(store::Unavailable { reason: reason.into() })
 }

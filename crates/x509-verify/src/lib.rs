@@ -10,6 +10,8 @@
 //! signatures; the server certificate verifier for `rustls`; certificate signing requests.
 //! Must not know: users, files, sockets, clocks.
 
+#![deny(clippy::indexing_slicing)]
+
 mod alternative_names;
 mod ca_bundle;
 mod certificate;

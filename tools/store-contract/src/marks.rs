@@ -294,7 +294,7 @@ async fn number_next<S: Store>(store: &S, name: &str) -> usize {
             Err(error) => panic!("{error}"),
         }
     }
-    unreachable!("the loop ends with a write")
+    panic!("the loop ends with a write")
 }
 
 /// A mark has no time to live, whatever the write has and whatever the key was before. And what

@@ -244,7 +244,7 @@ impl Model {
             (Some(entry), None) => Change::Create(entry),
             (Some(entry), Some(prev)) => Change::Update { entry, prev },
             (None, Some(prev)) => Change::Delete { prev },
-            (None, None) => unreachable!("a delete of nothing does not fit"),
+            (None, None) => panic!("a delete of nothing does not fit"),
         };
         self.log.push(Event { key: key.clone(), revision, change });
     }

@@ -40,7 +40,7 @@ pub(crate) struct Examined {
 /// # Errors
 /// Everything that is wrong, in the order of the file.
 pub(crate) fn examine(kept: WholeObject, rules: Rules) -> Result<Examined, Vec<Diagnostic>> {
-    let Some(kind) = ConfigurationKind::of(kept.api_version(), kept.kind_name()) else {
+    let Some(kind) = ConfigurationKind::from_type_meta(kept.api_version(), kept.kind_name()) else {
         let message = "this is no configuration of admission".to_owned();
         return Err(vec![kept.wrong_type_diagnostic("kind", message)]);
     };
@@ -62,11 +62,11 @@ pub(crate) fn examine(kept: WholeObject, rules: Rules) -> Result<Examined, Vec<D
         let old = is_stored.then_some(&tree);
         let errors = errors(kind, &tree, old);
         if errors.is_empty() {
-            let mut warnings = admission::warnings(kind, &tree, old);
+            let mut warnings = admission::configuration_warnings(kind, &tree, old);
             // The server that will store it may refuse loopback addresses, too.
             let policy = https_client::AddressPolicy::default();
             let refusal = |address| policy.check(address).err().map(|refused| refused.to_string());
-            warnings.extend(admission::address_warnings(kind, &tree, &refusal));
+            warnings.extend(admission::refused_address_warnings(kind, &tree, &refusal));
             return Ok(Examined { kept, kind, tree, warnings });
         }
         faults = errors.iter().map(|error| located(&kept, error.clone())).collect();

@@ -11,7 +11,7 @@ use super::examine::Examined;
 /// The most circles that are told. Whoever has more mends the first ones first.
 const CIRCLES_MAX: usize = 100;
 
-const LIST: &str = ConfigurationKind::Initializer.list();
+const LIST: &str = ConfigurationKind::Initializer.list_member();
 
 /// What is found about the order.
 #[derive(Debug, Default)]
@@ -27,13 +27,13 @@ pub(crate) struct Order {
 pub(crate) fn order(configurations: &[Examined]) -> Order {
     let mut entries = entries(configurations);
     let mut order = Order::default();
-    for warning in admission::ordering_warnings(&together(&entries), &[]) {
+    for warning in admission::initializer_ordering_warnings(&together(&entries), &[]) {
         if let Some((own, path)) = own_place(&entries, &warning.path) {
             order.warnings.push((own, Warning { path, ..warning }));
         }
     }
     while order.errors.len() < CIRCLES_MAX {
-        let errors = admission::ordering_errors(&together(&entries), &[]);
+        let errors = admission::initializer_ordering_errors(&together(&entries), &[]);
         let Some(error) = errors.iter().next() else { break };
         let Some((own, path)) = own_place(&entries, &error.path) else { break };
         if let Some(examined) = configurations.get(own) {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use authz_reload::Modes;
+use authz_reload::AuthorizationModes;
 use config::authorization_hooks;
 use document::{DOCUMENT_BYTES_MAX, ReadError, Source};
 
@@ -14,7 +14,10 @@ use crate::offline::Trouble;
 ///
 /// # Errors
 /// It is a file of hooks, and it is wrong.
-pub(crate) fn hook_names(modes: &Modes, directory: &Path) -> Result<HookNames, Trouble> {
+pub(crate) fn hook_names(
+    modes: &AuthorizationModes,
+    directory: &Path,
+) -> Result<HookNames, Trouble> {
     let Some(flags) = &modes.webhook else { return Ok(HookNames::Flag) };
     let path = flags.absolute_config_file(directory);
     let bytes = match read_up_to(&path, DOCUMENT_BYTES_MAX) {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use document::{Diagnostic, Fault, Place, ReadError, Source, Warning};
-use https_client::{Client, Limits, Unobserved};
+use https_client::{Client, Limits, NoCertificateObserver};
 use kubeconfig::{Connection, LoadError, Loaded};
 
 use super::finding::{Checked, Finding, Outcome, ReadFile, Summary};
@@ -65,7 +65,7 @@ fn read_file(source: &Source<'_>, loaded: Result<Loaded, LoadError>) -> ReadFile
     let mut errors = Vec::new();
     for Connection { target, warnings: more, .. } in connections {
         warnings.extend(more);
-        let client = Client::new(target, None, Limits::default(), Arc::new(Unobserved));
+        let client = Client::new(target, None, Limits::default(), Arc::new(NoCertificateObserver));
         errors.extend(client.err().map(|error| whole_file(source, &error.to_string())));
     }
     // Each hook repeats what is odd about the whole file.

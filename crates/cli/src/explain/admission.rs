@@ -14,7 +14,7 @@ mod write;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use ::admission::{Decisions, Operation};
+use ::admission::{AuthorizerDecisions, Operation};
 use clap::ValueEnum;
 use manifests::WholeObject;
 
@@ -143,7 +143,7 @@ fn explain<'a>(
     write: &'a Write<'a>,
     waiting: Waiting<'a>,
 ) -> Verdict<'a> {
-    let mut decisions = Decisions::default();
+    let mut decisions = AuthorizerDecisions::default();
     // Whom the object waits for is decided before any hook is asked.
     let hooks = match &waiting {
         Waiting::Refused(_) => Vec::new(),

@@ -2,7 +2,7 @@
 
 use access_reviews::review::Question;
 use authz::Verdict;
-use authz_chain::Outcome;
+use authz_chain::ChainDecision;
 use serde_json::{Map, Value};
 
 use super::webhook::is_unanswered;
@@ -11,14 +11,14 @@ use crate::exit::Exit;
 /// What a chain answers, in the terms of a SubjectAccessReview.
 #[derive(Debug)]
 pub(crate) struct Answer<'c> {
-    pub(crate) outcome: Outcome<'c>,
+    pub(crate) outcome: ChainDecision<'c>,
     pub(crate) evaluation_error: Option<String>,
     /// A webhook would have to be asked.
     pub(crate) is_open: bool,
 }
 
 impl<'c> Answer<'c> {
-    pub(crate) fn new(question: &Question<'_>, outcome: Outcome<'c>) -> Self {
+    pub(crate) fn new(question: &Question<'_>, outcome: ChainDecision<'c>) -> Self {
         let failure = outcome.decision.error.as_ref();
         let evaluation_error = question.evaluation_error(failure);
         let is_open = is_unanswered(failure);
@@ -92,7 +92,7 @@ impl<'c> Answer<'c> {
 mod tests {
     use super::*;
 
-    use authz::{Decision, Failure};
+    use authz::{Decision, EvaluationErrors};
 
     fn question() -> Question<'static> {
         let line = r#"{"user":"u","nonResourceAttributes":{"path":"/","verb":"get"}}"#;
@@ -101,7 +101,7 @@ mod tests {
 
     #[track_caller]
     fn check(decision: Decision, decided_by: Option<&str>, want: &str, exit: Exit) {
-        let answer = Answer::new(&question(), Outcome::new(decision, decided_by));
+        let answer = Answer::new(&question(), ChainDecision::new(decision, decided_by));
         let mut line = Vec::new();
         answer.append_line(&mut line);
         assert_eq!(String::from_utf8(line).unwrap(), format!("{want}\n"));
@@ -114,7 +114,7 @@ mod tests {
         check(Decision::allow(""), None, r#"{"allowed":true}"#, Exit::Clean);
         check(Decision::no_opinion(""), None, r#"{"allowed":false}"#, Exit::Findings);
         check(
-            Decision::deny("say \"no\"").with_error(Failure::message("e")),
+            Decision::deny("say \"no\"").with_error(EvaluationErrors::message("e")),
             Some("w"),
             r#"{"allowed":false,"denied":true,"reason":"say \"no\"","evaluationError":"e","decidedBy":"w"}"#,
             Exit::Findings,

@@ -5,8 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use authz_chain::{Authorizer, AuthorizerType, Configuration};
-use authz_reload::{Assembler, Generation, Modes, Origin, Plan, Source, Uninstrumented};
-use authz_webhook::{Guards, Webhook};
+use authz_reload::{
+    Assembler, AuthorizationModes, AuthorizationPlan, ConfigOrigin, ConfigSource, Generation,
+    NoObservers,
+};
+use authz_webhook::{Webhook, WebhookLimits};
 use https_client::{HostPort, Limits, Resolve, ResolveError, ServiceName};
 
 use super::show::Unusable;
@@ -18,7 +21,7 @@ use super::show::Unusable;
 /// # Errors
 /// A file that says how one is reached is missing or wrong.
 pub(super) fn webhooks(
-    plan: &Plan,
+    plan: &AuthorizationPlan,
     called: Vec<Authorizer>,
     directory: &Path,
 ) -> Result<BTreeMap<String, Arc<Webhook>>, Unusable> {
@@ -26,21 +29,23 @@ pub(super) fn webhooks(
         return Ok(BTreeMap::new());
     }
     let assembler = Assembler {
-        guards: Guards::default(),
+        guards: WebhookLimits::default(),
         limits: Limits::default(),
         resolver: Some(Arc::new(NoCluster)),
-        instruments: Arc::new(Uninstrumented),
+        observers: Arc::new(NoObservers),
         directory: directory.to_owned(),
     };
     let names: BTreeSet<String> = called.iter().map(|own| own.name().to_owned()).collect();
     let generation = match plan {
-        Plan::File(file) => of_file(&assembler, &directory.join(&file.path), called)?,
+        AuthorizationPlan::File(file) => of_file(&assembler, &directory.join(&file.path), called)?,
         // All are in one file, so it is read whole, and some may not be meant.
-        Plan::Modes(modes) => assembler.start(&Plan::Modes(Modes {
-            modes: vec![AuthorizerType::Webhook],
-            policy_file: None,
-            ..modes.clone()
-        }))?,
+        AuthorizationPlan::Modes(modes) => {
+            assembler.start(&AuthorizationPlan::Modes(AuthorizationModes {
+                modes: vec![AuthorizerType::Webhook],
+                policy_file: None,
+                ..modes.clone()
+            }))?
+        }
     };
     let meant = generation.webhooks().filter(|webhook| names.contains(webhook.name()));
     Ok(meant.map(|webhook| (webhook.name().to_owned(), Arc::clone(webhook))).collect())
@@ -52,7 +57,8 @@ fn of_file(
     called: Vec<Authorizer>,
 ) -> Result<Generation, Unusable> {
     let configuration = Configuration::new(called).map_err(Unusable::broken)?;
-    let origin = Origin { source: Source::File(path.to_owned()), hash: None, policy_file: None };
+    let origin =
+        ConfigOrigin { source: ConfigSource::File(path.to_owned()), hash: None, policy_file: None };
     Ok(assembler.build(&configuration, origin, None)?)
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use authz_chain::{Authorizer, Configuration};
-use authz_reload::{Modes, Plan};
+use authz_reload::{AuthorizationModes, AuthorizationPlan};
 use config::authorization_config;
 use config::authorization_config::{LoadOptions, assume_regular_file};
 use document::{ReadError, Source};
@@ -38,13 +38,15 @@ impl Order {
     /// Everything that is wrong in any file.
     pub(super) fn load(
         flags: &AuthorizationFlags,
-        plan: &Plan,
+        plan: &AuthorizationPlan,
         files: ConnectionFiles,
         directory: &Path,
     ) -> Result<Self, Unusable> {
         let configuration = match plan {
-            Plan::File(file) => configuration(&file.path, files).map_err(Unusable::one),
-            Plan::Modes(modes) => translated(modes, files, directory),
+            AuthorizationPlan::File(file) => {
+                configuration(&file.path, files).map_err(Unusable::one)
+            }
+            AuthorizationPlan::Modes(modes) => translated(modes, files, directory),
         };
         let (authorizers, mut troubles) = match configuration {
             Ok(configuration) => (configuration.authorizers().to_vec(), Vec::new()),
@@ -92,7 +94,7 @@ fn configuration(path: &Path, files: ConnectionFiles) -> Result<Configuration, T
 
 /// The configuration that flags mean.
 fn translated(
-    modes: &Modes,
+    modes: &AuthorizationModes,
     files: ConnectionFiles,
     directory: &Path,
 ) -> Result<Configuration, Unusable> {
@@ -101,7 +103,7 @@ fn translated(
         (HookNames::Unreadable(error), ConnectionFiles::Needed) => Err(Unusable::broken(error)),
         (HookNames::Unreadable(_), ConnectionFiles::Elsewhere)
         | (HookNames::Flag | HookNames::File(_), _) => modes
-            .configuration(directory, names.of_file())
+            .to_configuration(directory, names.of_file())
             .map_err(|error| Unusable::Usage(vec![error.to_string()])),
     }
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use authz::{Attributes, Recorder};
-use authz_chain::{Authorizer, Chain, Member, Outcome, Webhook};
+use authz_chain::{Authorizer, Chain, ChainDecision, Member, Webhook};
 use authz_rbac::{Extras, Snapshot};
-use authz_reload::Plan;
+use authz_reload::AuthorizationPlan;
 use manifests::abac;
 use manifests::rbac;
 use manifests::{ManifestObject, Object, WholeObject};
@@ -105,7 +105,11 @@ impl Policy {
     }
 
     /// What the chain answers, however long that takes.
-    pub(crate) fn ask(&self, attributes: &Attributes<'_>, recorder: Recorder<'_>) -> Outcome<'_> {
+    pub(crate) fn ask(
+        &self,
+        attributes: &Attributes<'_>,
+        recorder: Recorder<'_>,
+    ) -> ChainDecision<'_> {
         self.runtime.block_on(self.chain.authorize(attributes, recorder))
     }
 
@@ -137,7 +141,7 @@ fn chain(
     webhooks: Webhooks,
     order: Order,
     objects: Vec<ManifestObject>,
-    plan: &Plan,
+    plan: &AuthorizationPlan,
     directory: &Path,
 ) -> Result<Chain, Unusable> {
     let Order { authorizers, abac } = order;

@@ -3,10 +3,10 @@
 use std::str::FromStr;
 
 use authz::{
-    Answer, Attributes, Authorizer, Decision, Denied, Event, Failure, Recorder, Rules, Subjects,
-    User, Verdict,
+    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, EvaluationErrors, Event,
+    Recorder, Rules, Subjects, User, Verdict,
 };
-use authz_webhook::{FailurePolicy, MatchConditions, Matching, ReviewSpec, Selectors};
+use authz_webhook::{FailurePolicy, MatchConditions, MatchResult, ReviewSpec, Selectors};
 
 /// Stands in a chain where a webhook would stand.
 ///
@@ -63,8 +63,8 @@ impl FromStr for Assumption {
 }
 
 /// Reports whether the failure is that a webhook was not asked.
-pub(crate) fn is_unanswered(failure: Option<&Failure>) -> bool {
-    let causes = failure.map_or(&[][..], Failure::causes);
+pub(crate) fn is_unanswered(failure: Option<&EvaluationErrors>) -> bool {
+    let causes = failure.map_or(&[][..], EvaluationErrors::causes);
     causes.iter().any(|cause| cause.is::<Unanswered>())
 }
 
@@ -82,13 +82,13 @@ impl StandIn {
     fn decide(&self, attributes: &Attributes<'_>, recorder: &mut Recorder<'_>) -> Decision {
         let request = ReviewSpec::new(attributes, self.selectors);
         match self.match_conditions.evaluate_recorded(&request, recorder) {
-            Matching::Excluded { .. } => Decision::no_opinion(""),
-            Matching::Failed(error) => {
+            MatchResult::Excluded { .. } => Decision::no_opinion(""),
+            MatchResult::Failed(error) => {
                 recorder
                     .note(|| Event::new("failurePolicy").with("is", self.failure_policy.name()));
-                self.failed(Failure::message(error))
+                self.failed(EvaluationErrors::message(error))
             }
-            Matching::Matched => match self.assumed {
+            MatchResult::Matched => match self.assumed {
                 Some(Assumed::Verdict(verdict)) => {
                     recorder.note(|| Event::new("assumed").with("answer", verdict.name()));
                     Decision { verdict, ..Decision::default() }
@@ -99,7 +99,7 @@ impl StandIn {
                         event.with("failurePolicy", self.failure_policy.name())
                     });
                     let message = format!("webhook {:?} is taken to fail", self.name);
-                    self.failed(Failure::message(message))
+                    self.failed(EvaluationErrors::message(message))
                 }
                 None => Decision::deny("").with_error(Unanswered { name: self.name.clone() }),
             },
@@ -107,7 +107,7 @@ impl StandIn {
     }
 
     /// What the failure policy makes of a failure.
-    fn failed(&self, failure: Failure) -> Decision {
+    fn failed(&self, failure: EvaluationErrors) -> Decision {
         Decision { verdict: self.verdict_of_failure(), error: Some(failure), ..Decision::default() }
     }
 
@@ -124,7 +124,7 @@ impl Authorizer for StandIn {
         &'a self,
         attributes: &'a Attributes<'a>,
         mut recorder: Recorder<'a>,
-    ) -> Answer<'a> {
+    ) -> DecisionFuture<'a> {
         Box::pin(std::future::ready(self.decide(attributes, &mut recorder)))
     }
 
@@ -144,7 +144,9 @@ impl Authorizer for StandIn {
                 let everybody = ["system:authenticated", "system:unauthenticated"];
                 Subjects { groups: everybody.map(str::to_owned).into(), ..Subjects::default() }
             }
-            Some(Verdict::Deny) => Subjects { denied: Denied::Everybody, ..Subjects::default() },
+            Some(Verdict::Deny) => {
+                Subjects { denied: DeniedSubjects::Everybody, ..Subjects::default() }
+            }
             Some(Verdict::NoOpinion) => Subjects::default(),
             // Nobody assumes that this program fails.
             Some(Verdict::Unavailable(_)) | None => {

@@ -3,8 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use admission::{InitializerOptions, PENDING_MAX, WAITING_MAX, WAITING_PER_USER_MAX, WaitingMax};
-use admission_hooks::{Access, AccessTable, CALLS_IN_FLIGHT_MAX, RESPONSE_BYTES_MAX};
+use admission::{
+    InitializerOptions, PENDING_INITIALIZERS_MAX, WAITING_OBJECTS_MAX,
+    WAITING_OBJECTS_PER_USER_MAX, WaitingObjectsMax,
+};
+use admission_hooks::{
+    CALLS_IN_FLIGHT_MAX, RESPONSE_BYTES_MAX, ServiceCredentials, ServiceCredentialsTable,
+};
 use kubeconfig::{UserAccess, Users};
 use server::{AdmissionOptions, GetMode, Level, Log, SyncMode, SyncOptions};
 
@@ -70,7 +75,7 @@ pub(crate) struct AdmissionFlags {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = PENDING_MAX as u64,
+        default_value_t = PENDING_INITIALIZERS_MAX as u64,
         value_parser = clap::value_parser!(u64).range(1..=PENDING_CEILING)
     )]
     admission_initializers_max_pending: u64,
@@ -79,7 +84,7 @@ pub(crate) struct AdmissionFlags {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = WAITING_MAX.n_objects as u64,
+        default_value_t = WAITING_OBJECTS_MAX.n_objects as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     admission_initializers_max_waiting_objects: u64,
@@ -89,7 +94,7 @@ pub(crate) struct AdmissionFlags {
     #[arg(
         long,
         value_name = "BYTES",
-        default_value_t = WAITING_MAX.bytes as u64,
+        default_value_t = WAITING_OBJECTS_MAX.bytes as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     admission_initializers_max_waiting_bytes: u64,
@@ -98,7 +103,7 @@ pub(crate) struct AdmissionFlags {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = WAITING_PER_USER_MAX.n_objects as u64,
+        default_value_t = WAITING_OBJECTS_PER_USER_MAX.n_objects as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     admission_initializers_max_waiting_objects_per_user: u64,
@@ -107,7 +112,7 @@ pub(crate) struct AdmissionFlags {
     #[arg(
         long,
         value_name = "BYTES",
-        default_value_t = WAITING_PER_USER_MAX.bytes as u64,
+        default_value_t = WAITING_OBJECTS_PER_USER_MAX.bytes as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     admission_initializers_max_waiting_bytes_per_user: u64,
@@ -206,7 +211,11 @@ impl AdmissionFlags {
     }
 
     /// What the flags mean for a server with such a store.
-    pub(super) fn options(&self, sharing: Sharing, access: AccessTable) -> AdmissionOptions {
+    pub(super) fn options(
+        &self,
+        sharing: Sharing,
+        access: ServiceCredentialsTable,
+    ) -> AdmissionOptions {
         let mode = match self.admission_sync_mode {
             SyncModeArgument::Barrier => SyncMode::Barrier,
             SyncModeArgument::Poll => SyncMode::Poll,
@@ -230,11 +239,11 @@ impl AdmissionFlags {
                 global_timeout: self.admission_initializers_global_timeout,
                 clock_drift: self.admission_initializers_clock_drift.unwrap_or(drift),
                 pending_max: bounded(self.admission_initializers_max_pending),
-                waiting_max: WaitingMax {
+                waiting_max: WaitingObjectsMax {
                     n_objects: bounded(self.admission_initializers_max_waiting_objects),
                     bytes: bounded(self.admission_initializers_max_waiting_bytes),
                 },
-                waiting_per_user_max: WaitingMax {
+                waiting_per_user_max: WaitingObjectsMax {
                     n_objects: bounded(self.admission_initializers_max_waiting_objects_per_user),
                     bytes: bounded(self.admission_initializers_max_waiting_bytes_per_user),
                 },
@@ -244,7 +253,7 @@ impl AdmissionFlags {
                 GetModeArgument::Object => GetMode::Object,
                 GetModeArgument::Accepted => GetMode::Accepted,
             },
-            access,
+            hook_credentials: access,
             response_bytes_max: bounded(self.admission_webhook_max_response_bytes),
             calls_in_flight_max: bounded(self.admission_webhook_max_in_flight),
             call_time_max: self.admission_webhook_client_timeout,
@@ -256,17 +265,17 @@ impl AdmissionFlags {
     ///
     /// # Errors
     /// The file is missing or wrong.
-    pub(super) fn access(&self, log: Log) -> Result<AccessTable, Unusable> {
+    pub(super) fn access(&self, log: Log) -> Result<ServiceCredentialsTable, Unusable> {
         let Some(path) = &self.admission_webhook_kubeconfig else {
-            return Ok(AccessTable::default());
+            return Ok(ServiceCredentialsTable::default());
         };
         let users = kubeconfig::load_users(path, &kubeconfig::read_file)?;
         tell(path, &users, log);
         let Users { by_name, current, .. } = users;
-        Ok(AccessTable {
-            users: by_name.into_iter().map(|(name, own)| (name, access(own))).collect(),
+        Ok(ServiceCredentialsTable {
+            by_name: by_name.into_iter().map(|(name, own)| (name, access(own))).collect(),
             current: current.map(access),
-            own: None,
+            own_server: None,
         })
     }
 
@@ -299,8 +308,8 @@ fn tell(path: &Path, users: &Users, log: Log) {
     }
 }
 
-fn access(UserAccess { credentials, identity }: UserAccess) -> Access {
-    Access { credentials, identity }
+fn access(UserAccess { credentials, identity }: UserAccess) -> ServiceCredentials {
+    ServiceCredentials { credentials, client_certificate: identity }
 }
 
 /// A number that a flag has bounded already.
@@ -344,7 +353,7 @@ mod tests {
     }
 
     fn options(args: &[&str], sharing: Sharing) -> AdmissionOptions {
-        flags(args).unwrap().options(sharing, AccessTable::default())
+        flags(args).unwrap().options(sharing, ServiceCredentialsTable::default())
     }
 
     #[test]
@@ -405,8 +414,8 @@ mod tests {
             global_timeout: second(60),
             clock_drift: second(4),
             pending_max: 9,
-            waiting_max: WaitingMax { n_objects: 8, bytes: 7000 },
-            waiting_per_user_max: WaitingMax { n_objects: 6, bytes: 5000 },
+            waiting_max: WaitingObjectsMax { n_objects: 8, bytes: 7000 },
+            waiting_per_user_max: WaitingObjectsMax { n_objects: 6, bytes: 5000 },
             ..InitializerOptions::default()
         };
         assert_eq!(found.initializers, initializers);

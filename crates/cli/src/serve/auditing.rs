@@ -18,7 +18,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// The policy is wrong, or the file can not be written.
 pub(super) fn auditor(flags: &AuditFlags, log: &Log) -> anyhow::Result<Option<Auditor>> {
     let Some(path) = &flags.audit_policy_file else { return Ok(None) };
-    let (policy, warnings) = Policy::read(read(path)?.as_bytes())
+    let (policy, warnings) = Policy::parse(read(path)?.as_bytes())
         .with_context(|| format!("audit policy `{}`", path.display()))?;
     for warning in warnings {
         log.warn("the audit policy is odd", &[("why", &warning)]);

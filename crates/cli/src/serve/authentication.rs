@@ -57,7 +57,7 @@ pub(super) fn options(
         (false, _) => Anonymous::Off,
         (true, true) => {
             // Who allows everything should at least know whom.
-            log.warn(authz_reload::ANONYMOUS_SWITCHED_OFF, &[]);
+            log.warn(authz_reload::ANONYMOUS_AUTH_DISABLED, &[]);
             Anonymous::Off
         }
     };

@@ -5,13 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use authz_chain::AuthorizerType;
-use authz_reload::{Assembler, Generation, Notice, Plan, Publish, ReloadOptions, Reloader};
-use authz_webhook::Guards;
+use authz_reload::{
+    Assembler, AuthorizationPlan, Generation, Publish, PublishError, ReloadNotice, ReloadOptions,
+    Reloader,
+};
+use authz_webhook::WebhookLimits;
 use https_client::{Limits, Resolve};
 use metrics::AuthorizationMetrics;
 use prometheus::Registry;
 use serde_json::Value;
-use server::{Log, Reseater, ServiceDirectory, ServiceRouting};
+use server::{Log, ReplaceAuthorizers, ServiceDirectory, ServiceRouting};
 
 use super::flags::{Args, ChainFlags};
 use super::logged::Logged;
@@ -22,7 +25,7 @@ pub(super) struct Authorizing {
     pub(super) generation: Arc<Generation>,
     pub(super) directory: Arc<ServiceDirectory>,
     pub(super) registry: Registry,
-    plan: Plan,
+    plan: AuthorizationPlan,
     assembler: Assembler,
     pub(super) metrics: Arc<AuthorizationMetrics>,
     options: ReloadOptions,
@@ -39,7 +42,7 @@ impl Authorizing {
     /// The flags contradict each other, or something in the files is wrong.
     pub(super) fn load(args: &Args, log: Log) -> Result<Self, Unusable> {
         let plan = args.authorization.plan().map_err(Unusable::Usage)?;
-        let is_file_mode = matches!(plan, Plan::File(_));
+        let is_file_mode = matches!(plan, AuthorizationPlan::File(_));
         let registry = Registry::new();
         let identity = identity(&args.store.data_dir);
         let metrics = AuthorizationMetrics::new(&registry, &identity, is_file_mode)
@@ -53,11 +56,11 @@ impl Authorizing {
             guards: guards(&args.chain),
             limits: Limits {
                 connect_timeout: args.chain.webhook_connect_timeout,
-                addresses: args.chain.webhook_addresses(args.listen.bind_address),
+                address_policy: args.chain.webhook_addresses(args.listen.bind_address),
                 ..Limits::default()
             },
             resolver: Some(Arc::clone(&directory) as Arc<dyn Resolve>),
-            instruments: Arc::new(Logged { metrics: Arc::clone(&metrics), log }),
+            observers: Arc::new(Logged { metrics: Arc::clone(&metrics), log }),
             directory: std::env::current_dir().map_err(Unusable::broken)?,
         };
         let generation = Arc::new(assembler.start(&plan)?);
@@ -70,10 +73,10 @@ impl Authorizing {
     }
 
     /// Whether the flags switch anonymous authentication off. A configuration file never does.
-    pub(super) fn switches_anonymous_off(&self) -> bool {
+    pub(super) fn disables_anonymous_auth(&self) -> bool {
         match &self.plan {
-            Plan::File(_) => false,
-            Plan::Modes(modes) => modes.switches_anonymous_off(),
+            AuthorizationPlan::File(_) => false,
+            AuthorizationPlan::Modes(modes) => modes.disables_anonymous_auth(),
         }
     }
 
@@ -104,23 +107,20 @@ impl Authorizing {
     /// Says what should be changed in the files of the start.
     pub(super) fn warn(&self, log: Log) {
         for warning in &self.generation.warnings {
-            tell(log, &Notice::Warned(warning));
+            tell(log, &ReloadNotice::Warned(warning));
         }
     }
 
     /// Follows the files and puts what they come to mean in the place of what there is.
-    pub(super) fn follow(self, replace_authorizers: Reseater, log: Log) {
+    pub(super) fn follow(self, replace_authorizers: ReplaceAuthorizers, log: Log) {
         self.metrics.set_active_webhooks(&webhooks(&self.generation));
         let metrics = Arc::clone(&self.metrics);
         let publish: Publish = Arc::new(move |generation: &Arc<Generation>| {
-            // The names in a configuration are unique, which is all that can be wrong here.
-            if let Err(error) = replace_authorizers(&generation.slots) {
-                log.error("the authorizers can not be replaced", &[("why", &error)]);
-                return;
-            }
+            replace_authorizers(&generation.slots).map_err(|error| PublishError(error.into()))?;
             metrics.set_active_webhooks(&webhooks(generation));
+            Ok(())
         });
-        let tell = Arc::new(move |notice: &Notice<'_>| tell(log, notice));
+        let tell = Arc::new(move |notice: &ReloadNotice<'_>| tell(log, notice));
         let Self { assembler, plan, generation, options, reloader, .. } = self;
         reloader
             .get_or_init(|| Reloader::start(assembler, &plan, generation, options, publish, tell));
@@ -131,13 +131,13 @@ fn webhooks(generation: &Generation) -> Vec<Arc<authz_webhook::Webhook>> {
     generation.webhooks().map(Arc::clone).collect()
 }
 
-fn guards(flags: &ChainFlags) -> Guards {
+fn guards(flags: &ChainFlags) -> WebhookLimits {
     let in_flight_max = match flags.authorization_webhook_max_in_flight {
         0 => usize::MAX,
         limit => limit,
     };
     let cache_bytes_max = flags.authorization_webhook_cache_max_bytes;
-    Guards { in_flight_max, cache_bytes_max, ..Guards::default() }
+    WebhookLimits { in_flight_max, cache_bytes_max, ..WebhookLimits::default() }
 }
 
 /// What tells this server from others in metrics, the same after a restart: the machine and where
@@ -156,16 +156,16 @@ fn absolute(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-fn tell(log: Log, notice: &Notice<'_>) {
+fn tell(log: Log, notice: &ReloadNotice<'_>) {
     match notice {
-        Notice::Applied(generation) => log.notice(
+        ReloadNotice::Applied(generation) => log.notice(
             "the authorization configuration was reloaded",
             &[
                 ("generation", &generation.number),
                 ("hash", &generation.hash.as_deref().unwrap_or_default()),
             ],
         ),
-        Notice::Failed { file, message, diagnostics } => {
+        ReloadNotice::Failed { file, message, diagnostics } => {
             let place = match diagnostics.first() {
                 Some(first) => {
                     format!("{}:{}:{}", first.file, first.place.line, first.place.column)
@@ -177,7 +177,7 @@ fn tell(log: Log, notice: &Notice<'_>) {
                 &[("at", &place), ("why", message)],
             );
         }
-        Notice::Warned(warning) => {
+        ReloadNotice::Warned(warning) => {
             let (line, column) = (warning.place.line, warning.place.column);
             log.warn(
                 "the authorization configuration is odd",
@@ -187,7 +187,7 @@ fn tell(log: Log, notice: &Notice<'_>) {
                 ],
             );
         }
-        Notice::Unwatched { message } => log.warn(
+        ReloadNotice::Unwatched { message } => log.warn(
             "files of the authorization configuration can not be watched and are polled",
             &[("why", message)],
         ),
@@ -211,8 +211,11 @@ mod tests {
         let guards = |args: &[&str]| {
             guards(&Program::try_parse_from([&["x"], args].concat()).unwrap().flags)
         };
-        assert_eq!(guards(&[]), Guards::default());
-        assert_eq!(guards(&["--authorization-webhook-max-in-flight=0"]), Guards::disabled());
+        assert_eq!(guards(&[]), WebhookLimits::default());
+        assert_eq!(
+            guards(&["--authorization-webhook-max-in-flight=0"]),
+            WebhookLimits::without_in_flight_limit()
+        );
         let changed = guards(&["--authorization-webhook-cache-max-bytes=1024"]);
         assert_eq!(changed.cache_bytes_max, 1024);
     }

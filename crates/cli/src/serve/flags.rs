@@ -4,9 +4,9 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use authz_webhook::Guards;
+use authz_webhook::WebhookLimits;
 use https_client::AddressPolicy;
-use server::ServiceRange;
+use server::ServiceIpRange;
 
 use super::admission::AdmissionFlags;
 use crate::authorization::AuthorizationFlags;
@@ -71,7 +71,7 @@ pub(crate) struct ListenFlags {
     /// CIDR from which Services get their cluster IPs, such as 10.96.0.0/16. Without it Services
     /// get no cluster IP
     #[arg(long, value_name = "CIDR")]
-    pub(crate) service_cluster_ip_range: Option<ServiceRange>,
+    pub(crate) service_cluster_ip_range: Option<ServiceIpRange>,
 
     /// Kubernetes version that /version reports: MAJOR.MINOR
     #[arg(long, value_name = "VERSION", default_value = "1.34", value_parser = version)]
@@ -247,7 +247,7 @@ pub(crate) struct ChainFlags {
 
     /// Maximum concurrent calls to one authorization webhook, at most half of them for one user;
     /// further requests get 429 whatever the failure policy. 0 means no limit
-    #[arg(long, value_name = "N", default_value_t = Guards::default().in_flight_max)]
+    #[arg(long, value_name = "N", default_value_t = WebhookLimits::default().in_flight_max)]
     pub(crate) authorization_webhook_max_in_flight: usize,
 
     /// Timeout for connecting to an authorization or admission webhook, including name resolution,
@@ -273,7 +273,7 @@ pub(crate) struct ChainFlags {
     webhook_allow_loopback: bool,
 
     /// Maximum size of the decision cache of one authorization webhook, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = Guards::default().cache_bytes_max)]
+    #[arg(long, value_name = "BYTES", default_value_t = WebhookLimits::default().cache_bytes_max)]
     pub(crate) authorization_webhook_cache_max_bytes: usize,
 
     /// Call a webhook that is a Service at one of its ready endpoints; if false, at its cluster IP,

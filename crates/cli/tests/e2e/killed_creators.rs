@@ -69,7 +69,7 @@ async fn kill_again_and_again(place: &Place) {
     }
     assert_eq!(n_services + n_more, N_ADDRESSES);
     let log = server.log();
-    assert!(!log.contains("reservations of addresses did not fit"), "{log}");
+    assert!(!log.contains("reservations of cluster IPs did not match"), "{log}");
 }
 
 fn service(name: &str) -> Value {

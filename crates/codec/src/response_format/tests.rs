@@ -131,7 +131,7 @@ fn discovery_is_aggregated_when_asked() {
     assert_eq!(version(profile), Some(DiscoveryVersion::V2));
     let beta = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"; // H-006
     assert_eq!(version(beta), Some(DiscoveryVersion::V2Beta1));
-    let plain = ResponseFormat { format: Format::Json, pretty: false, transform: None };
+    let plain = ResponseEncoding { format: Format::Json, pretty: false, transform: None };
     for accept in [
         "",
         "application/json",

@@ -1,110 +1,108 @@
-//! Bringing reservations in line with services.
+//! Repair of reservations that do not match the services.
 //!
-//! A service and its reservation are written together, so this finds something to do only in data that
-//! earlier versions wrote or that was changed behind the servers.
+//! A service and its reservation are written together, so the repair finds something to do only in data
+//! that earlier versions wrote or that another program changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-use store::{
-    At, Delete, Expect, Item, Key, ListRequest, Prefix, Put, ReadError, Store, WriteError,
-};
+use store::{At, Delete, Expect, Item, ListRequest, Prefix, Put, ReadError, Store, WriteError};
 
-use super::address_of;
-use super::reservation::{Holder, holder_name, parse_address};
+use super::reservation::{ReservationOwner, reserved_ip, reserving_service};
+use super::stored_cluster_ip;
 use crate::server_state::ServerState;
 
-/// A service that has an address.
-struct Held {
+/// A service that has a cluster IP.
+struct ServiceWithIp {
     item: Item,
-    holder: Holder,
+    owner: ReservationOwner,
 }
 
-/// The services in one state of the store.
+/// The services at one revision of the store.
 #[derive(Default)]
-struct Services {
-    by_address: BTreeMap<Ipv4Addr, Vec<Held>>,
-    /// Namespace and name of those that can not be read: nobody knows which addresses they have.
-    unreadable: BTreeSet<String>,
+struct ServicesByIp {
+    by_ip: BTreeMap<Ipv4Addr, Vec<ServiceWithIp>>,
+    /// The `namespace/name` of each service that can not be decoded: its cluster IP is unknown.
+    undecodable: BTreeSet<String>,
 }
 
-/// The changes that a pass has made.
+/// How many reservations a repair has changed.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Repaired {
-    /// Reservations that no service holds.
+pub(crate) struct RepairSummary {
+    /// Deleted reservations that no service owned.
     pub(crate) n_freed: usize,
-    /// Addresses of services that were not reserved for them.
+    /// New reservations for addresses that a service had without one.
     pub(crate) n_reserved: usize,
 }
 
 impl<S: Store> ServerState<S> {
-    /// Frees the addresses that no service has, reserves those that services have without a reservation, and
-    /// logs which services share one.
+    /// Makes the reservations match the services, and logs services that share an address.
     ///
-    /// 1. Services and reservations are read in one state of the store.
-    /// 2. A reservation that no service of that state holds is deleted, if it is still that version. A
-    ///    service can not have taken the address since: it would have had to write the reservation.
-    /// 3. An address that a service has and nobody holds is reserved for it, if the service is still that
+    /// 1. Read services and reservations at one revision of the store.
+    /// 2. Delete each reservation that no service of that revision owns, if it is still the same version. A
+    ///    service can not have allocated the address since: it would have had to write the reservation.
+    /// 3. Reserve each address that a service has without a reservation, if the service is still the same
     ///    version.
     ///
     /// # Errors
-    /// The store can not be read. What could not be written is left to the next pass.
-    pub(crate) async fn repair_addresses(&self) -> Result<Repaired, ReadError> {
-        let mut repaired = Repaired::default();
-        if self.options.service_range.is_none() {
-            return Ok(repaired);
+    /// The store can not be read. A write that fails is left to the next repair.
+    pub(crate) async fn repair_cluster_ips(&self) -> Result<RepairSummary, ReadError> {
+        let mut summary = RepairSummary::default();
+        if self.options.service_ip_range.is_none() {
+            return Ok(summary);
         }
-        let Some(prefix) = self.services_prefix() else { return Ok(repaired) };
+        let Some(prefix) = self.services_prefix() else { return Ok(summary) };
         let page = self.store.list(&prefix, ListRequest::default()).await?;
-        let services = Services::read(page.items, &prefix);
+        let services = ServicesByIp::from_items(page.items, &prefix);
         let mut reserved = BTreeSet::new();
-        for item in self.reservations(At::Exactly(page.revision)).await? {
-            let Some(address) = parse_address(&item) else { continue };
-            match services.next_step(address, &item) {
-                Step::Keep => drop(reserved.insert(address)),
-                Step::Free => {
+        for item in self.list_reservations(At::Exactly(page.revision)).await? {
+            let Some(ip) = reserved_ip(&item) else { continue };
+            match services.next_step(ip, &item) {
+                RepairStep::Keep => drop(reserved.insert(ip)),
+                RepairStep::Free => {
                     let expect = Expect::At(item.entry.mod_rev);
                     let delete = Delete { key: item.key, expect, mark: None };
                     let freed = self.store.delete(delete).await.map(drop);
-                    repaired.n_freed += self.count(address, freed);
+                    summary.n_freed += self.count_or_log(ip, freed);
                 }
-                Step::ReserveFor(held) => {
-                    reserved.insert(address);
+                RepairStep::ReserveFor(service) => {
+                    reserved.insert(ip);
                     let expect = Expect::At(item.entry.mod_rev);
-                    repaired.n_reserved += self.reserve_for(address, held, expect).await;
+                    summary.n_reserved += self.reserve_for(ip, service, expect).await;
                 }
             }
         }
-        for (address, holders) in &services.by_address {
-            if let [first, _, ..] = holders.as_slice() {
-                let facts: [crate::log::Fact<'_>; 2] =
-                    [("address", address), ("service", &first.item.key)];
-                self.log.warn("several services have one address", &facts);
+        for (ip, owners) in &services.by_ip {
+            if let [first, _, ..] = owners.as_slice() {
+                let fields: [crate::log::LogField<'_>; 2] =
+                    [("address", ip), ("service", &first.item.key)];
+                self.log.warn("several services have one address", &fields);
             }
-            if let Some(held) = holders.first().filter(|_| !reserved.contains(address)) {
-                repaired.n_reserved += self.reserve_for(*address, held, Expect::Absent).await;
+            if let Some(service) = owners.first().filter(|_| !reserved.contains(ip)) {
+                summary.n_reserved += self.reserve_for(*ip, service, Expect::Absent).await;
             }
         }
-        Ok(repaired)
+        Ok(summary)
     }
 
-    async fn reserve_for(&self, address: Ipv4Addr, held: &Held, expect: Expect) -> usize {
-        let Some(key) = self.address_key(address) else { return 0 };
-        let value = held.holder.reservation();
+    async fn reserve_for(&self, ip: Ipv4Addr, service: &ServiceWithIp, expect: Expect) -> usize {
+        let Some(key) = self.reservation_key(ip) else { return 0 };
+        let value = service.owner.to_stored();
         let put: store::Transaction = Put { key, value, expect, ttl: None, mark: None }.into();
-        let service: (Key, Expect) = (held.item.key.clone(), Expect::At(held.item.entry.mod_rev));
-        let written = self.store.write(put.require(service.0, service.1)).await.map(drop);
-        self.count(address, written)
+        let expect_service = Expect::At(service.item.entry.mod_rev);
+        let written =
+            self.store.write(put.require(service.item.key.clone(), expect_service)).await.map(drop);
+        self.count_or_log(ip, written)
     }
 
-    /// A key that changed meanwhile is in line by what changed it, or is looked at by the next pass.
-    fn count(&self, address: Ipv4Addr, written: Result<(), WriteError>) -> usize {
+    /// Returns 1 for a successful write. A key that changed in the meantime is left to the next repair.
+    fn count_or_log(&self, ip: Ipv4Addr, written: Result<(), WriteError>) -> usize {
         match written {
             Ok(()) => 1,
             Err(WriteError::Conflict { .. } | WriteError::ConditionFailed { .. }) => 0,
             Err(error) => {
-                let facts: [crate::log::Fact<'_>; 2] = [("address", &address), ("why", &error)];
-                self.log.warn("the reservation of an address can not be repaired", &facts);
+                let fields: [crate::log::LogField<'_>; 2] = [("address", &ip), ("why", &error)];
+                self.log.warn("the reservation of an address can not be repaired", &fields);
                 0
             }
         }
@@ -117,41 +115,41 @@ impl<S: Store> ServerState<S> {
     }
 }
 
-/// The decision about a reservation.
-enum Step<'a> {
+/// The decision about one reservation.
+enum RepairStep<'a> {
     Keep,
     Free,
-    ReserveFor(&'a Held),
+    ReserveFor(&'a ServiceWithIp),
 }
 
-impl Services {
-    fn read(items: Vec<Item>, prefix: &Prefix) -> Self {
+impl ServicesByIp {
+    fn from_items(items: Vec<Item>, prefix: &Prefix) -> Self {
         let mut services = Self::default();
         for item in items {
             let Ok(tree) = codec::from_stored(&item.entry.value) else {
                 let name = item.key.strip_prefix(prefix.as_str()).unwrap_or_default();
-                services.unreadable.insert(name.to_owned());
+                services.undecodable.insert(name.to_owned());
                 continue;
             };
-            if let Some(address) = address_of(&tree) {
-                let holder = Holder::of(&tree);
-                services.by_address.entry(address).or_default().push(Held { item, holder });
+            if let Some(ip) = stored_cluster_ip(&tree) {
+                let owner = ReservationOwner::from_service(&tree);
+                services.by_ip.entry(ip).or_default().push(ServiceWithIp { item, owner });
             }
         }
         services
     }
 
-    fn next_step(&self, address: Ipv4Addr, reservation: &Item) -> Step<'_> {
-        let holders = self.by_address.get(&address).map_or(&[][..], Vec::as_slice);
-        if holders.iter().any(|held| held.holder.holds(&reservation.entry)) {
-            return Step::Keep;
+    fn next_step(&self, ip: Ipv4Addr, reservation: &Item) -> RepairStep<'_> {
+        let services = self.by_ip.get(&ip).map_or(&[][..], Vec::as_slice);
+        if services.iter().any(|service| service.owner.owns(&reservation.entry)) {
+            return RepairStep::Keep;
         }
-        let is_unknown = holder_name(&reservation.entry)
-            .is_some_and(|service| self.unreadable.contains(&service));
-        match holders.first() {
-            _ if is_unknown => Step::Keep,
-            Some(held) => Step::ReserveFor(held),
-            None => Step::Free,
+        let is_unknown = reserving_service(&reservation.entry)
+            .is_some_and(|service| self.undecodable.contains(&service));
+        match services.first() {
+            _ if is_unknown => RepairStep::Keep,
+            Some(service) => RepairStep::ReserveFor(service),
+            None => RepairStep::Free,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The keys that reserve addresses, and whose they are.
+//! The keys that reserve cluster IPs, and the services that own them.
 
 use std::net::Ipv4Addr;
 
@@ -7,80 +7,83 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use store::{At, Entry, Expect, Item, Key, ListRequest, Prefix, ReadError, Revision, Store};
 
-use super::address_of;
-use crate::rest::Call;
+use super::stored_cluster_ip;
+use crate::rest::RequestContext;
 use crate::server_state::ServerState;
 
-/// Where reservations are stored, below the prefix of the store.
-const PATH: &str = "ranges/serviceips";
+/// The path of all reservations, below the prefix of the store.
+const RESERVATIONS_PATH: &str = "ranges/serviceips";
 
-/// A service by what its reservation says of it.
-pub(super) struct Holder {
-    /// Namespace and name. Neither has a slash, so no two services read alike.
+/// The service that a reservation is for.
+pub(super) struct ReservationOwner {
+    /// `namespace/name`. Neither part contains a slash, so the text names one service only.
     service: String,
     uid: String,
 }
 
 /// A reservation to be written.
-pub(super) struct Reservation {
+pub(super) struct IpReservation {
     pub(super) key: Key,
     pub(super) value: Bytes,
     pub(super) expect: Expect,
 }
 
-impl Holder {
-    pub(super) fn of(service: &Tree) -> Self {
+impl ReservationOwner {
+    pub(super) fn from_service(service: &Tree) -> Self {
         let (namespace, name) = (api_object::namespace(service), api_object::name(service));
         Self { service: format!("{namespace}/{name}"), uid: api_object::uid(service).to_owned() }
     }
 
-    pub(super) fn reservation(&self) -> Bytes {
+    /// The stored form of a reservation for this service.
+    pub(super) fn to_stored(&self) -> Bytes {
         json!({"service": self.service, "uid": self.uid}).to_string().into()
     }
 
-    /// Whether it is the service under which servers are found.
-    pub(super) fn is_own_service(&self) -> bool {
+    /// Whether it is the service `default/kubernetes`, under which clients in the cluster find the servers.
+    pub(super) fn is_kubernetes_service(&self) -> bool {
         self.service == "default/kubernetes"
     }
 
-    /// Whether a stored reservation is that of this service. Earlier versions stored no uid.
-    pub(super) fn holds(&self, reservation: &Entry) -> bool {
+    /// Whether a stored reservation is for this service. Earlier versions stored no uid.
+    pub(super) fn owns(&self, reservation: &Entry) -> bool {
         let stored: Value = serde_json::from_slice(&reservation.value).unwrap_or_default();
         self.is_named_in(reservation)
             && stored.get("uid").is_none_or(|uid| uid == self.uid.as_str())
     }
 
-    /// Whether it is that of a service with this name, perhaps of an earlier one.
+    /// Whether a stored reservation is for a service of this name, perhaps an earlier one.
     pub(super) fn is_named_in(&self, reservation: &Entry) -> bool {
-        holder_name(reservation).is_some_and(|service| service == self.service)
+        reserving_service(reservation).is_some_and(|service| service == self.service)
     }
 }
 
-/// The namespace and the name of the service that a reservation is for, with a slash in between.
-pub(super) fn holder_name(reservation: &Entry) -> Option<String> {
+/// The `namespace/name` of the service that a reservation is for.
+pub(super) fn reserving_service(reservation: &Entry) -> Option<String> {
     let stored: Value = serde_json::from_slice(&reservation.value).ok()?;
     stored.get("service")?.as_str().map(str::to_owned)
 }
 
-/// Whether a key reserves an address.
-pub(crate) fn is_reservation(prefix: &str, key: &Key) -> bool {
+/// Whether a key reserves a cluster IP.
+pub(crate) fn is_reservation_key(prefix: &str, key: &Key) -> bool {
     let path = key.strip_prefix(prefix).and_then(|path| path.strip_prefix('/'));
-    path.and_then(|path| path.strip_prefix(PATH)).is_some_and(|name| name.starts_with('/'))
+    let name = path.and_then(|path| path.strip_prefix(RESERVATIONS_PATH));
+    name.is_some_and(|name| name.starts_with('/'))
 }
 
-/// The address that is reserved.
-pub(super) fn parse_address(reservation: &Item) -> Option<Ipv4Addr> {
+/// The address that the key of a reservation names.
+pub(super) fn reserved_ip(reservation: &Item) -> Option<Ipv4Addr> {
     reservation.key.rsplit('/').next()?.parse().ok()
 }
 
 impl<S: Store> ServerState<S> {
-    pub(super) fn address_key(&self, address: Ipv4Addr) -> Option<Key> {
-        Key::new(&format!("{}/{PATH}/{address}", self.prefix)).ok()
+    pub(super) fn reservation_key(&self, ip: Ipv4Addr) -> Option<Key> {
+        Key::new(&format!("{}/{RESERVATIONS_PATH}/{ip}", self.prefix)).ok()
     }
 
-    /// The reservation that a stored service holds, if the object is one and does. A reservation of another
-    /// service is not its to free, whatever it says of itself.
-    pub(crate) async fn held_reservation(
+    /// The reservation that a stored object owns: `None` unless the object is a service and the reservation
+    /// of its address names it. A service does not release the reservation of another one, whatever address
+    /// its spec contains.
+    pub(crate) async fn find_owned_reservation(
         &self,
         stored: &Tree,
     ) -> Result<Option<(Key, Revision)>, ReadError> {
@@ -88,16 +91,15 @@ impl<S: Store> ServerState<S> {
         if (member("apiVersion"), member("kind")) != ("v1", "Service") {
             return Ok(None);
         }
-        let key = address_of(stored).and_then(|address| self.address_key(address));
+        let key = stored_cluster_ip(stored).and_then(|ip| self.reservation_key(ip));
         let Some(key) = key else { return Ok(None) };
         let entry = self.store.get(&key, At::Newest).await?.entry;
-        let entry = entry.filter(|entry| Holder::of(stored).holds(entry));
+        let entry = entry.filter(|entry| ReservationOwner::from_service(stored).owns(entry));
         Ok(entry.map(|entry| (key, entry.mod_rev)))
     }
 
-    /// All reservations.
-    pub(super) async fn reservations(&self, at: At) -> Result<Vec<Item>, ReadError> {
-        let Ok(prefix) = Prefix::new(&format!("{}/{PATH}/", self.prefix)) else {
+    pub(super) async fn list_reservations(&self, at: At) -> Result<Vec<Item>, ReadError> {
+        let Ok(prefix) = Prefix::new(&format!("{}/{RESERVATIONS_PATH}/", self.prefix)) else {
             return Ok(Vec::new());
         };
         let request = ListRequest { at, ..ListRequest::default() };
@@ -105,30 +107,30 @@ impl<S: Store> ServerState<S> {
     }
 }
 
-impl<S: Store> Call<'_, S> {
-    pub(super) async fn held_reservation(
+impl<S: Store> RequestContext<'_, S> {
+    pub(super) async fn find_owned_reservation(
         &self,
         stored: &Tree,
     ) -> Result<Option<(Key, Revision)>, Status> {
-        let held = self.server.held_reservation(stored).await;
-        held.map_err(|error| self.read_failed("update", &error))
+        let owned = self.server.find_owned_reservation(stored).await;
+        owned.map_err(|error| self.read_failed("update", &error))
     }
 
-    pub(super) async fn reservation(&self, address: Ipv4Addr) -> Result<Option<Entry>, Status> {
-        let Some(key) = self.server.address_key(address) else { return Ok(None) };
+    pub(super) async fn read_reservation(&self, ip: Ipv4Addr) -> Result<Option<Entry>, Status> {
+        let Some(key) = self.server.reservation_key(ip) else { return Ok(None) };
         let got = self.server.store.get(&key, At::Newest).await;
         got.map(|got| got.entry).map_err(|error| self.read_failed("create", &error))
     }
 
-    pub(super) fn reserve(
+    pub(super) fn new_reservation(
         &self,
-        address: Ipv4Addr,
-        holder: &Holder,
+        ip: Ipv4Addr,
+        owner: &ReservationOwner,
         expect: Expect,
-    ) -> Result<Reservation, Status> {
-        let key = self.server.address_key(address);
+    ) -> Result<IpReservation, Status> {
+        let key = self.server.reservation_key(ip);
         let key = key.ok_or_else(|| Status::internal("an address can not be reserved"))?;
-        Ok(Reservation { key, value: holder.reservation(), expect })
+        Ok(IpReservation { key, value: owner.to_stored(), expect })
     }
 }
 
@@ -137,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reservations_are_told_from_other_keys() {
+    fn only_keys_below_the_path_of_reservations_are_reservations() {
         for (key, want) in [
             ("/registry/ranges/serviceips/10.0.0.1", true),
             ("/registry/ranges/serviceips", false),
@@ -146,7 +148,7 @@ mod tests {
             ("/registryx/ranges/serviceips/10.0.0.1", false),
             ("/other/ranges/serviceips/10.0.0.1", false),
         ] {
-            assert_eq!(is_reservation("/registry", &Key::new(key).unwrap()), want, "{key}");
+            assert_eq!(is_reservation_key("/registry", &Key::new(key).unwrap()), want, "{key}");
         }
     }
 }

@@ -1,56 +1,53 @@
-//! The facts about a namespace that decisions need.
+//! The parts of a namespace that decisions need.
 
 use std::sync::Arc;
 
 use api_object::Tree;
-use serde_json::json;
+use serde_json::{Value, json};
 use store::Revision;
 
-use super::parse;
+use super::DecodeError;
 
-/// Whether something may be created in a namespace.
+/// Whether objects may be created in a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NamespacePhase {
-    /// Yes.
+    /// Objects may be created in it.
     Active,
-    /// Not any more.
+    /// The namespace is being deleted, and no object may be created in it.
     Terminating,
-    /// Not yet: the namespace waits for its initializers and counts as absent.
+    /// The namespace waits for its initializers and counts as absent.
     Uninitialized,
 }
 
-/// The facts about a namespace.
+/// A namespace as decisions see it.
 #[derive(Debug, Clone)]
 pub struct Namespace {
-    /// Its uid: another namespace of that name has other objects.
+    /// The uid, which tells the namespace from an earlier one of its name.
     pub uid: String,
     /// The revision that wrote it.
     pub mod_rev: Revision,
-    /// Whether something may be created in it.
+    /// Whether objects may be created in it.
     pub phase: NamespacePhase,
-    /// Its name and labels, as in the object.
-    pub labelled: Arc<Tree>,
+    /// An object with the name and the labels of the namespace only.
+    pub name_and_labels: Arc<Tree>,
 }
 
 impl Namespace {
-    /// Reads a stored namespace.
-    ///
-    /// # Errors
-    /// It can not be read.
-    pub(crate) fn read(value: &[u8], mod_rev: Revision) -> Result<Self, String> {
-        let stored = parse(value)?;
+    /// Decodes a stored namespace.
+    pub(crate) fn from_stored(value: &[u8], mod_rev: Revision) -> Result<Self, DecodeError> {
+        let stored = Value::Object(codec::from_stored(value)?);
         let metadata = &stored["metadata"];
         let is_terminating =
             stored["status"]["phase"] == "Terminating" || metadata["deletionTimestamp"].is_string();
-        let phase = match stored.as_object().is_some_and(admission::is_uninitialized) {
+        let phase = match stored.as_object().is_some_and(admission::has_pending_initializers) {
             _ if is_terminating => NamespacePhase::Terminating,
             true => NamespacePhase::Uninitialized,
             false => NamespacePhase::Active,
         };
-        let labelled =
+        let name_and_labels =
             json!({"metadata": {"name": metadata["name"], "labels": metadata["labels"]}});
-        let labelled = Arc::new(labelled.as_object().cloned().unwrap_or_default());
+        let name_and_labels = Arc::new(name_and_labels.as_object().cloned().unwrap_or_default());
         let uid = metadata["uid"].as_str().unwrap_or_default().to_owned();
-        Ok(Self { uid, mod_rev, phase, labelled })
+        Ok(Self { uid, mod_rev, phase, name_and_labels })
     }
 }

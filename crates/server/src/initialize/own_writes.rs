@@ -1,18 +1,17 @@
-//! What the server writes by itself about objects that wait for initializers. Nobody is asked, neither
-//! authorizers nor hooks: the server does what was configured when the object was made (admission §0.4,
-//! E3).
+//! Writes of the server itself to objects that wait for initializers. Neither authorizers nor hooks review
+//! them: the server carries out the configuration that was in force when the object was created.
 
 use std::time::Duration;
 
 use api_object::Tree;
 use store::{Delete, Entry, Expect, Key, Put, ReadError, Revision, Store, WriteError};
 
-use crate::cluster_ips::AddressChange;
+use crate::cluster_ips::ClusterIpChange;
 use crate::server_state::ServerState;
 
 impl<S: Store> ServerState<S> {
-    /// Puts the next state of an object in the place of one that is stored.
-    pub(super) async fn write_own(
+    /// Replaces a stored object by its next state.
+    pub(super) async fn write_waiting_object(
         &self,
         key: &Key,
         stored: &Entry,
@@ -26,19 +25,19 @@ impl<S: Store> ServerState<S> {
         Ok(Entry { value, mod_rev, create_rev: stored.create_rev })
     }
 
-    /// Deletes an object whatever holds it back, and frees its address.
-    pub(super) async fn delete_own(
+    /// Deletes an object whatever finalizers it has, and frees its cluster IP.
+    pub(super) async fn delete_waiting_object(
         &self,
         key: &Key,
         tree: &Tree,
         stored: Revision,
     ) -> Result<(), WriteError> {
-        let held = self.held_reservation(tree).await.map_err(|error| match error {
+        let held = self.find_owned_reservation(tree).await.map_err(|error| match error {
             ReadError::Unavailable(why) => WriteError::Unavailable(why),
             _ => WriteError::Timeout,
         })?;
         let delete = Delete { key: key.clone(), expect: Expect::At(stored), mark: None };
-        let transaction = AddressChange::free(held).attach(delete.into());
+        let transaction = ClusterIpChange::release(held).attach(delete.into());
         self.store.write(transaction).await.map(drop)
     }
 }

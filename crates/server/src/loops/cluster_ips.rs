@@ -1,35 +1,37 @@
-//! Freeing addresses that no service has.
+//! Repairs the reservations of cluster IPs.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use store::Store;
 
+use crate::log::LogField;
 use crate::server_state::ServerState;
 
-/// How often reservations are compared with services.
-const PERIOD: Duration = Duration::from_secs(180);
+const REPAIR_INTERVAL: Duration = Duration::from_secs(180);
 
-/// Repairs the reservations of addresses for as long as the server runs. The first pass is part of the
-/// start, so this begins with a pause.
-pub(crate) async fn repair_addresses<S: Store>(server: Arc<ServerState<S>>) {
+/// Repairs reservations for as long as the server runs. The first repair is part of the start of the
+/// server, so this loop begins with a pause.
+pub(crate) async fn repair_cluster_ips_periodically<S: Store>(server: Arc<ServerState<S>>) {
     loop {
-        tokio::time::sleep(PERIOD).await;
-        repair(&server).await;
+        tokio::time::sleep(REPAIR_INTERVAL).await;
+        repair_cluster_ips_and_log(&server).await;
     }
 }
 
-/// One pass, and what the log says of it.
-pub(crate) async fn repair<S: Store>(server: &ServerState<S>) {
-    match server.repair_addresses().await {
-        Ok(repaired) if repaired.n_freed + repaired.n_reserved > 0 => {
-            let facts: [crate::log::Fact<'_>; 2] =
-                [("freed", &repaired.n_freed), ("reserved", &repaired.n_reserved)];
-            server.log.warn("reservations of addresses did not fit the services", &facts);
+/// Repairs reservations once and logs the result.
+pub(crate) async fn repair_cluster_ips_and_log<S: Store>(server: &ServerState<S>) {
+    match server.repair_cluster_ips().await {
+        Ok(summary) if summary.n_freed + summary.n_reserved > 0 => {
+            let fields: [LogField<'_>; 2] =
+                [("freed", &summary.n_freed), ("reserved", &summary.n_reserved)];
+            let message =
+                "reservations of cluster IPs did not match the services and were repaired";
+            server.log.warn(message, &fields);
         }
         Ok(_) => {}
         Err(error) => {
-            server.log.warn("addresses of services can not be compared", &[("why", &error)]);
+            server.log.warn("reservations of cluster IPs can not be read", &[("why", &error)]);
         }
     }
 }

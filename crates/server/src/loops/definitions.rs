@@ -1,7 +1,7 @@
-//! The life of CustomResourceDefinitions: which names they get, that their resources are served, and
-//! that their objects go before they do.
+//! Reconciles CustomResourceDefinitions: accepts their names, marks them as established, and deletes their
+//! objects before a definition is deleted.
 
-mod leftovers;
+mod unserved_objects;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,117 +11,130 @@ use api_resources::{CLEANUP_FINALIZER, Definition};
 use jiff::Timestamp;
 use store::{ListRequest, Store};
 
-use super::endings::{Endings, end_by, is_going};
+use super::deletion_tasks::{DeletionTasks, is_stored_as_terminating, retry_until_deleted};
+use crate::log::LogField;
 use crate::object_ref::ObjectRef;
 use crate::server_state::ServerState;
 
-/// How often a definition that is not settled yet is looked at again.
+/// The delay before definitions whose conditions could not be updated are tried again.
 const RETRY: Duration = Duration::from_millis(200);
 
 const DEFINITIONS: (&str, &str, &str) = ("apiextensions.k8s.io", "v1", "customresourcedefinitions");
 
-/// Looks at definitions whenever one changed, and again while one is going.
-pub(crate) async fn establish_definitions<S: Store>(server: Arc<ServerState<S>>) {
-    let mut endings = Endings::default();
-    let mut seen = 0;
+/// Reconciles all definitions whenever one of them changes.
+pub(crate) async fn reconcile_definitions<S: Store>(server: Arc<ServerState<S>>) {
+    let mut tasks = DeletionTasks::default();
+    let mut seen_revision = 0;
     loop {
         let cluster = server.snapshot_cache.snapshot();
-        let mut is_busy = false;
+        let mut needs_retry = false;
         for (name, stored) in cluster.definitions.iter() {
             if api_object::is_terminating(&stored.tree) {
-                endings.begin(name, || try_to_end(Arc::clone(&server), name.clone()));
+                tasks.start(name, || delete_until_gone(Arc::clone(&server), name.clone()));
                 continue;
             }
-            match settle(&server, name).await {
-                Ok(is_open) => is_busy |= is_open,
-                // Somebody else changes or deletes it; that wakes us again.
+            match update_conditions(&server, name).await {
+                Ok(is_terminating) => needs_retry |= is_terminating,
+                // Another writer changes or deletes the definition.
                 Err(status) if status.is_from_this_server() && matches!(status.code, 404 | 409) => {
-                    is_busy = true;
+                    needs_retry = true;
                 }
                 Err(status) => {
-                    let why = status.message;
-                    let facts: [crate::log::Fact<'_>; 2] = [("name", name), ("why", &why)];
-                    server.log.warn("a definition can not be settled", &facts);
-                    is_busy = true;
+                    let fields: [LogField<'_>; 2] = [("name", name), ("why", &status.message)];
+                    server.log.warn("the conditions of a definition can not be updated", &fields);
+                    needs_retry = true;
                 }
             }
         }
-        if is_busy {
+        if needs_retry {
             tokio::time::sleep(RETRY).await;
             continue;
         }
         while Arc::ptr_eq(&cluster.definitions, &server.snapshot_cache.snapshot().definitions) {
             tokio::select! {
-                () = endings.next_ended() => break,
-                next = server.snapshot_cache.changed(seen) => seen = next,
+                () = tasks.wait_for_any() => break,
+                revision = server.snapshot_cache.wait_for_change_after(seen_revision) => {
+                    seen_revision = revision;
+                }
             }
         }
-        server.metrics.forget_unserved(&server.snapshot_cache.snapshot().registry);
+        server.metrics.remove_unserved_series(&server.snapshot_cache.snapshot().registry);
     }
 }
 
-/// Takes one definition a step further; `true` if there will be another.
-async fn settle<S: Store>(server: &ServerState<S>, name: &str) -> Result<bool, Status> {
-    let own = ObjectRef::built_in(DEFINITIONS, "", name);
-    let mut tree = server.own_get(own).await?.into_tree();
+/// Updates the conditions `NamesAccepted` and `Established` of a definition. Returns whether the definition
+/// is terminating by now.
+async fn update_conditions<S: Store>(server: &ServerState<S>, name: &str) -> Result<bool, Status> {
+    let definition_ref = ObjectRef::built_in(DEFINITIONS, "", name);
+    let mut tree = server.loopback_get(definition_ref).await?.into_tree();
     if api_object::is_terminating(&tree) {
         return Ok(true);
     }
-    if let Some(definition) = Definition::read(&tree).filter(|own| !own.is_served()) {
-        leftovers::remove(server, &definition).await?;
+    if let Some(definition) = Definition::read(&tree).filter(|definition| !definition.is_served()) {
+        unserved_objects::delete_of_earlier_definitions(server, &definition).await?;
     }
     let now = Timestamp::now();
     let cluster = server.snapshot_cache.snapshot();
-    let others = cluster.definitions.iter().filter(|(own, _)| own.as_str() != name);
+    let others = cluster.definitions.iter().filter(|(other, _)| other.as_str() != name);
     let others: Vec<Definition> =
-        others.filter_map(|(_, own)| Definition::read(&own.tree)).collect();
+        others.filter_map(|(_, other)| Definition::read(&other.tree)).collect();
     if api_resources::accept_names(&mut tree, &others, now) {
-        // The write returns when the resource is served, for decisions and routes see it by then.
-        tree = server.own_update(own.part("status"), tree).await?.into_tree();
+        // The write returns when the snapshot contains it, so the resource is served then.
+        tree = server
+            .loopback_update(definition_ref.with_subresource("status"), tree)
+            .await?
+            .into_tree();
     }
     if api_resources::mark_established(&mut tree, now) {
-        server.own_update(own.part("status"), tree).await?;
+        server.loopback_update(definition_ref.with_subresource("status"), tree).await?;
     }
     Ok(false)
 }
 
-async fn try_to_end<S: Store>(server: Arc<ServerState<S>>, name: String) {
-    let attempt = || end(&server, &name);
-    end_by(server.log, "a definition can not be emptied", &name, attempt).await;
+async fn delete_until_gone<S: Store>(server: Arc<ServerState<S>>, name: String) {
+    let attempt = || try_to_delete(&server, &name);
+    retry_until_deleted(server.log, "a definition can not be emptied", &name, attempt).await;
 }
 
-/// Deletes the objects of a definition that ends, and then the definition. Returns how many objects are
-/// left; `None` if the definition stays.
-async fn end<S: Store>(server: &ServerState<S>, name: &str) -> Result<Option<usize>, Status> {
-    let own = ObjectRef::built_in(DEFINITIONS, "", name);
-    let mut tree = server.own_get(own).await?.into_tree();
+/// Deletes the objects of a terminating definition, and then the definition. Returns how many objects are
+/// left; `None` if the definition is not terminating.
+async fn try_to_delete<S: Store>(
+    server: &ServerState<S>,
+    name: &str,
+) -> Result<Option<usize>, Status> {
+    let definition_ref = ObjectRef::built_in(DEFINITIONS, "", name);
+    let mut tree = server.loopback_get(definition_ref).await?.into_tree();
     if !api_object::is_terminating(&tree) {
         return Ok(None);
     }
     if !api_object::finalizers(&tree).contains(&CLEANUP_FINALIZER) {
         return Ok(Some(0));
     }
-    // Nothing is created once the definition is known to end, since each create depends on its key. The
-    // second pass sees what was on its way during the first.
+    // No object is created once the definition is stored as terminating, since each create depends on its
+    // key. The second pass finds objects whose creation was in progress during the first.
     for _ in 0..2 {
-        let n_found = empty(server, &tree).await?;
+        let n_found = delete_objects(server, &tree).await?;
         if n_found > 0 {
             return Ok(Some(n_found));
         }
     }
-    let mut kept: Vec<String> =
+    let mut finalizers: Vec<String> =
         api_object::finalizers(&tree).into_iter().map(str::to_owned).collect();
-    kept.retain(|finalizer| finalizer != CLEANUP_FINALIZER);
-    api_object::metadata_mut(&mut tree).insert("finalizers".to_owned(), kept.into());
-    server.own_update(own, tree).await?;
+    finalizers.retain(|finalizer| finalizer != CLEANUP_FINALIZER);
+    api_object::metadata_mut(&mut tree).insert("finalizers".to_owned(), finalizers.into());
+    server.loopback_update(definition_ref, tree).await?;
     Ok(Some(0))
 }
 
-/// Deletes the objects of a definition, wherever it is or was served, and returns how many there were. What
-/// the API serves is deleted through it. An object that can not be deleted now does not keep the others.
-async fn empty<S: Store>(server: &ServerState<S>, tree: &Tree) -> Result<usize, Status> {
+/// Deletes the objects of a definition and returns how many there were. Objects that the API serves are
+/// deleted through the API. An object that can not be deleted now does not keep the others from being
+/// deleted.
+///
+/// # Errors
+/// The first refusal, after all objects were tried.
+async fn delete_objects<S: Store>(server: &ServerState<S>, tree: &Tree) -> Result<usize, Status> {
     let Some(definition) = Definition::read(tree) else { return Ok(0) };
-    let Some(prefix) = leftovers::prefix(server, &definition) else { return Ok(0) };
+    let Some(prefix) = unserved_objects::objects_prefix(server, &definition) else { return Ok(0) };
     let cluster = server.snapshot_cache.snapshot();
     let served = cluster.registry.resources().find(|resource| {
         resource.is_custom()
@@ -132,24 +145,24 @@ async fn empty<S: Store>(server: &ServerState<S>, tree: &Tree) -> Result<usize, 
     let page = page.map_err(|error| Status::internal(&error.to_string()))?;
     let options =
         DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
-    let mut refused = None;
+    let mut first_refusal = None;
     for item in &page.items {
-        let names = served.and_then(|resource| {
+        let object_ref = served.and_then(|resource| {
             let (namespace, name) = api_resources::names(&server.prefix, resource, &item.key)?;
-            Some(ObjectRef::of(resource, namespace, name))
+            Some(ObjectRef::of_resource(resource, namespace, name))
         });
-        let Some(of) = names else {
-            leftovers::end(server, &definition, item).await?;
+        let Some(object_ref) = object_ref else {
+            unserved_objects::delete_or_mark(server, &definition, item).await?;
             continue;
         };
-        if is_going(&item.entry.value) {
+        if is_stored_as_terminating(&item.entry.value) {
             continue;
         }
-        match server.own_delete(of, &options).await {
+        match server.loopback_delete(object_ref, &options).await {
             Err(status) if status.is_from_this_server() && status.code == 404 => {}
-            Err(status) => refused = refused.or(Some(status)),
+            Err(status) => first_refusal = first_refusal.or(Some(status)),
             Ok(_) => {}
         }
     }
-    refused.map_or(Ok(page.items.len()), Err)
+    first_refusal.map_or(Ok(page.items.len()), Err)
 }

@@ -1,4 +1,4 @@
-//! Emptying namespaces that are being deleted.
+//! Deletes terminating namespaces and their contents.
 
 use std::sync::Arc;
 
@@ -7,48 +7,50 @@ use api_resources::Resource;
 use serde_json::Value;
 use store::{ListRequest, Prefix, Store};
 
-use super::endings::{Endings, end_by, is_going};
+use super::deletion_tasks::{DeletionTasks, is_stored_as_terminating, retry_until_deleted};
 use crate::cluster_snapshot::NamespacePhase;
 use crate::object_ref::ObjectRef;
 use crate::server_state::ServerState;
 
-/// Looks at terminating namespaces whenever something changed.
-pub(crate) async fn end_namespaces<S: Store>(server: Arc<ServerState<S>>) {
-    let mut endings = Endings::default();
-    let mut seen = 0;
+/// Starts a task for each terminating namespace, whenever the snapshot changes.
+pub(crate) async fn delete_terminating_namespaces<S: Store>(server: Arc<ServerState<S>>) {
+    let mut tasks = DeletionTasks::default();
+    let mut seen_revision = 0;
     loop {
         let cluster = server.snapshot_cache.snapshot();
-        for (name, own) in cluster.namespaces.iter() {
-            if own.phase == NamespacePhase::Terminating {
-                endings.begin(name, || try_to_end(Arc::clone(&server), name.clone()));
+        for (name, namespace) in cluster.namespaces.iter() {
+            if namespace.phase == NamespacePhase::Terminating {
+                tasks.start(name, || delete_until_gone(Arc::clone(&server), name.clone()));
             }
         }
         tokio::select! {
-            () = endings.next_ended() => {}
-            next = server.snapshot_cache.changed(seen) => seen = next,
+            () = tasks.wait_for_any() => {}
+            revision = server.snapshot_cache.wait_for_change_after(seen_revision) => {
+                seen_revision = revision;
+            }
         }
     }
 }
 
-async fn try_to_end<S: Store>(server: Arc<ServerState<S>>, name: String) {
-    let attempt = || end_namespace(&server, &name);
-    end_by(server.log, "a namespace can not be emptied", &name, attempt).await;
+async fn delete_until_gone<S: Store>(server: Arc<ServerState<S>>, name: String) {
+    let attempt = || try_to_delete(&server, &name);
+    retry_until_deleted(server.log, "a namespace can not be emptied", &name, attempt).await;
 }
 
-/// Deletes what is in a namespace that ends, and then the namespace. Returns how many objects are left;
-/// `None` if the namespace stays.
-async fn end_namespace<S: Store>(
+/// Deletes the contents of a terminating namespace, and then the namespace. Returns how many objects are
+/// left; `None` if the namespace is not terminating.
+async fn try_to_delete<S: Store>(
     server: &ServerState<S>,
     name: &str,
 ) -> Result<Option<usize>, Status> {
-    let own = ObjectRef::built_in(("", "v1", "namespaces"), "", name);
-    let mut tree = server.own_get(own).await?.into_tree();
+    let namespace_ref = ObjectRef::built_in(("", "v1", "namespaces"), "", name);
+    let mut tree = server.loopback_get(namespace_ref).await?.into_tree();
     if !api_object::is_terminating(&tree) {
         return Ok(None);
     }
-    // Nothing is created once the namespace is stored as ending, since each create depends on its key. The
-    // second pass begins after the first is complete: it sees what the first one left and what the deletion
-    // of one object made of others.
+    // No object is created once the namespace is stored as terminating, since each create depends on its
+    // key. The second pass begins after the first is complete: it finds objects that the first one left and
+    // objects that the deletion of others created.
     for _ in 0..2 {
         let n_found = delete_contents(server, name).await?;
         if n_found > 0 {
@@ -59,40 +61,40 @@ async fn end_namespace<S: Store>(
     if let Some(Value::Array(finalizers)) = spec.get_mut("finalizers") {
         finalizers.retain(|finalizer| finalizer != "kubernetes");
     }
-    match server.own_update(own.part("finalize"), tree).await {
+    match server.loopback_update(namespace_ref.with_subresource("finalize"), tree).await {
         Err(status) if status.is_from_this_server() && status.code == 409 => Ok(Some(0)),
         Err(status) => Err(status),
-        // It is gone, or finalizers of others hold it.
+        // The namespace is gone, or finalizers of other controllers keep it.
         Ok(_) => Ok(Some(0)),
     }
 }
 
-/// Deletes everything in a namespace and returns how many objects there were. An object that cannot be
-/// deleted now, perhaps because its owner fills the store, does not keep the others.
+/// Deletes all objects in a namespace and returns how many there were. An object that can not be deleted
+/// now, perhaps because its tenant fills the store, does not keep the others from being deleted.
 ///
 /// # Errors
 /// The first refusal, after all objects were tried.
 async fn delete_contents<S: Store>(server: &ServerState<S>, name: &str) -> Result<usize, Status> {
-    // Resources that another server has defined meanwhile count, too.
+    // The registry must include resources that another server has defined in the meantime.
     let current = server.store.current_rev().await;
     let current = current.map_err(|error| Status::internal(&error.to_string()))?;
     server.snapshot_cache.wait_for(current).await;
     let cluster = server.snapshot_cache.snapshot();
-    let (mut n_found, mut refused) = (0, None);
+    let (mut n_found, mut first_refusal) = (0, None);
     for resource in cluster.registry.resources() {
         if resource.is_namespaced() && resource.is_stored() {
-            n_found += delete_all_of(server, resource, name, &mut refused).await?;
+            n_found += delete_all_of_resource(server, resource, name, &mut first_refusal).await?;
         }
     }
-    refused.map_or(Ok(n_found), Err)
+    first_refusal.map_or(Ok(n_found), Err)
 }
 
-/// Deletes what a namespace has of a resource and returns how many objects there were.
-async fn delete_all_of<S: Store>(
+/// Deletes the objects of one resource in a namespace and returns how many there were.
+async fn delete_all_of_resource<S: Store>(
     server: &ServerState<S>,
     resource: &Resource,
     namespace: &str,
-    refused: &mut Option<Status>,
+    first_refusal: &mut Option<Status>,
 ) -> Result<usize, Status> {
     let prefix = api_resources::prefix(&server.prefix, resource, Some(namespace));
     let Some(prefix) = prefix.and_then(|text| Prefix::new(&text).ok()) else { return Ok(0) };
@@ -102,16 +104,16 @@ async fn delete_all_of<S: Store>(
         DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
     let n_found = page.items.len();
     for item in page.items {
-        if is_going(&item.entry.value) {
+        if is_stored_as_terminating(&item.entry.value) {
             continue;
         }
         let Some((_, name)) = api_resources::names(&server.prefix, resource, &item.key) else {
             continue;
         };
-        let of = ObjectRef::of(resource, Some(namespace), name);
-        match server.own_delete(of, &options).await {
+        let object_ref = ObjectRef::of_resource(resource, Some(namespace), name);
+        match server.loopback_delete(object_ref, &options).await {
             Err(status) if status.is_from_this_server() && status.code == 404 => {}
-            Err(status) if refused.is_none() => *refused = Some(status),
+            Err(status) if first_refusal.is_none() => *first_refusal = Some(status),
             Ok(_) | Err(_) => {}
         }
     }

@@ -39,10 +39,10 @@ fn https() -> Value {
     json!([{"name": "https", "port": 443}])
 }
 
-/// Rows SHW-09, SHW-10 and the table of chain §8.5.3.
+/// Rows SHW-09 and SHW-10: each type of service, with and without a cluster IP.
 #[test]
-fn addresses_of_services() {
-    let own = directory(
+fn cluster_ips_are_resolved() {
+    let services = directory(
         ServiceRouting::ClusterIp,
         &[
             ("services/specs/ns/a", service(json!({"clusterIP": "10.0.0.1", "ports": https()}))),
@@ -66,14 +66,13 @@ fn addresses_of_services() {
         ("port", "no service port 443 found for service \"port\""),
         ("unknown", "services \"unknown\" not found"),
     ] {
-        assert_eq!(resolve(&own, name), want);
+        assert_eq!(resolve(&services, name), want);
     }
 }
 
-/// The rules of chain §8.5.4.
 #[test]
-fn ready_endpoints() {
-    let own = directory(
+fn only_ready_endpoints_are_used() {
+    let services = directory(
         ServiceRouting::Endpoints,
         &[
             ("services/specs/ns/a", service(json!({"clusterIP": "None", "ports": https()}))),
@@ -91,14 +90,14 @@ fn ready_endpoints() {
         ("dead", "no endpoints available for service \"dead\""),
         ("out", "unsupported service type \"ExternalName\""),
     ] {
-        assert_eq!(resolve(&own, name), want);
+        assert_eq!(resolve(&services, name), want);
     }
-    // Row SHW-12: an endpoint that moves is found where it is now. Unknown readiness is ready.
+    // Row SHW-12: an endpoint that moves is resolved to its new address. Unknown readiness counts as ready.
     let moved = slice("a", &[("10.1.0.9", None)], 9443).to_string();
-    own.apply("endpointslices/ns/a-1", Some(moved.as_bytes())).unwrap();
-    assert_eq!(resolve(&own, "a"), "10.1.0.9:9443");
-    own.apply("endpointslices/ns/a-1", None).unwrap();
-    assert_eq!(resolve(&own, "a"), "no endpoints available for service \"a\"");
+    services.apply("endpointslices/ns/a-1", Some(moved.as_bytes())).unwrap();
+    assert_eq!(resolve(&services, "a"), "10.1.0.9:9443");
+    services.apply("endpointslices/ns/a-1", None).unwrap();
+    assert_eq!(resolve(&services, "a"), "no endpoints available for service \"a\"");
 }
 
 #[test]
@@ -107,7 +106,7 @@ fn all_ready_endpoints_are_used_and_the_first_family_is_preferred() {
     six["addressType"] = json!("IPv6");
     let spec = json!({"clusterIP": "None", "ports": https(), "ipFamilies": ["IPv4"]});
     let two = slice("a", &[("10.1.0.1", Some(true)), ("10.1.0.2", Some(true))], 1);
-    let own = directory(
+    let services = directory(
         ServiceRouting::Endpoints,
         &[
             ("services/specs/ns/a", service(spec)),
@@ -115,31 +114,31 @@ fn all_ready_endpoints_are_used_and_the_first_family_is_preferred() {
             ("endpointslices/ns/a-2", two),
         ],
     );
-    let mut seen: Vec<String> = (0..200).map(|_| resolve(&own, "a")).collect();
+    let mut seen: Vec<String> = (0..200).map(|_| resolve(&services, "a")).collect();
     seen.sort();
     seen.dedup();
     assert_eq!(seen, ["10.1.0.1:1", "10.1.0.2:1"]);
-    own.apply("endpointslices/ns/a-2", None).unwrap();
-    assert_eq!(resolve(&own, "a"), "fd00::1:1");
+    services.apply("endpointslices/ns/a-2", None).unwrap();
+    assert_eq!(resolve(&services, "a"), "fd00::1:1");
 }
 
 #[test]
-fn the_server_itself_is_found_at_its_own_address() {
-    let own = ServiceDirectory::new(ServiceRouting::ClusterIp);
+fn the_service_kubernetes_resolves_to_the_server() {
+    let services = ServiceDirectory::new(ServiceRouting::ClusterIp);
     let service =
         ServiceName { namespace: "default".to_owned(), name: "kubernetes".to_owned(), port: 443 };
-    assert!(own.resolve(&service).is_err());
-    own.set_own("0.0.0.0:6443".parse().unwrap());
-    let found = own.resolve(&service).unwrap();
+    assert!(services.resolve(&service).is_err());
+    services.set_server_address("0.0.0.0:6443".parse().unwrap());
+    let found = services.resolve(&service).unwrap();
     assert_eq!((found.host.as_str(), found.port), ("127.0.0.1", 6443));
 }
 
 #[test]
-fn what_can_not_be_read_counts_as_absent() {
-    let own = directory(
+fn an_object_that_can_not_be_decoded_counts_as_absent() {
+    let services = directory(
         ServiceRouting::ClusterIp,
         &[("services/specs/ns/a", service(json!({"clusterIP": "10.0.0.1", "ports": https()})))],
     );
-    assert!(own.apply("services/specs/ns/a", Some(b"{")).is_err());
-    assert_eq!(resolve(&own, "a"), "services \"a\" not found");
+    assert!(services.apply("services/specs/ns/a", Some(b"{")).is_err());
+    assert_eq!(resolve(&services, "a"), "services \"a\" not found");
 }

@@ -27,7 +27,7 @@ fn n_requests() -> usize {
 
 async fn audited() -> Cluster {
     Cluster::start_with(|options, folder| {
-        let (policy, _) = Policy::read(POLICY.as_bytes()).expect("a policy");
+        let (policy, _) = Policy::parse(POLICY.as_bytes()).expect("a policy");
         let log = Log::file(&folder.join("audit.log"), Rotation::default()).expect("a log");
         options.auditor = Some(Auditor::new(policy, log));
     })
@@ -74,7 +74,7 @@ fn events(cluster: &Cluster) -> Vec<Value> {
     // The last line may be on its way.
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     let lines = whole.lines().map(|line| serde_json::from_str(line).expect("JSON"));
-    // What the server does by itself is no request.
+    // Requests of the server to itself are not counted.
     lines.filter(|event: &Value| event["user"]["username"] != "system:apiserver").collect()
 }
 
@@ -103,7 +103,7 @@ async fn settled(cluster: &Cluster) -> Vec<Value> {
                 received.keys().filter(|id| !complete.contains_key(*id)).collect();
             panic!("{} of {} requests have no last event: {open:?}", open.len(), received.len());
         }
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        crate::polling::pause().await;
     }
 }
 
@@ -152,7 +152,7 @@ async fn every_request_that_was_received_is_recorded_once_though_its_client_hang
     assert!(n_received * 10 > n_sent * 6, "{n_received} of {n_sent} were received");
     assert!(events.len() > n_before);
 
-    // What is stored was recorded as stored, under the id of its request.
+    // Each stored object was recorded as stored, under the id of its request.
     let mut stored = BTreeSet::new();
     for path in [MAPS, BINDINGS, "/api/v1/namespaces"] {
         let list = admin.get(path).await.expect(200);
@@ -206,7 +206,7 @@ async fn a_creator_who_does_not_wait_for_initializers_is_recorded() {
     let sending = send_over_http1(&admin, vec![first, creation]);
     let receiving = async {
         while !counted(&events(&cluster), "RequestReceived").contains_key("creator") {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            crate::polling::pause().await;
         }
     };
     tokio::join!(sending, tokio::time::timeout(Duration::from_secs(20), receiving)).1.unwrap();
@@ -232,7 +232,7 @@ fn a_request_that_is_cancelled_is_recorded_as_unknown() {
             admin.send(http::Method::GET, &slow, &[("audit-id", "slow")], "").await
         });
         while !counted(&events(&cluster), "RequestReceived").contains_key("slow") {
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            crate::polling::pause().await;
         }
         cluster
     });

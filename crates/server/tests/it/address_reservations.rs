@@ -18,7 +18,7 @@ const SERVICES: &str = "/api/v1/namespaces/default/services";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn range(options: &mut ServerOptions, text: &str) {
-    options.requests.service_range = text.parse().ok();
+    options.requests.service_ip_range = text.parse().ok();
 }
 
 fn service(name: &str) -> Value {
@@ -70,6 +70,7 @@ async fn wait_until_quiet<S: Store>(store: &S) {
     let patience = Instant::now() + PATIENCE;
     let mut seen = store.current_rev().await.unwrap();
     loop {
+        // The test waits for a real process: aborted requests still run in the server.
         tokio::time::sleep(Duration::from_millis(500)).await;
         let current = store.current_rev().await.unwrap();
         if current == seen {
@@ -183,7 +184,7 @@ async fn services_that_nobody_understands_keep_their_addresses() {
     }
 }
 
-/// Somebody else's service has the address of the server's own, which was deleted before.
+/// Another service has the address of the deleted service `default/kubernetes`.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_starts_when_its_address_is_taken() {
     let cluster = Cluster::start_with(|options, _| range(options, "10.0.0.0/28")).await;
@@ -205,7 +206,7 @@ async fn a_server_starts_when_its_address_is_taken() {
     assert_eq!(address(&own), "10.0.0.1");
 }
 
-/// Whatever a service goes through, its address is reserved while it has it and no longer.
+/// The address of a service is reserved exactly while the service has it.
 #[tokio::test(flavor = "multi_thread")]
 async fn reservations_follow_services_through_their_lives() {
     let cluster = Cluster::start_with(|options, _| range(options, "10.0.0.0/28")).await;

@@ -13,7 +13,6 @@ fn map(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}})
 }
 
-/// admission T-087, T-088, T-091, T-118, T-142.
 #[tokio::test(flavor = "multi_thread")]
 async fn hooks_change_and_judge_what_is_stored() {
     let authority = HookAuthority::new();
@@ -79,7 +78,6 @@ async fn hooks_change_and_judge_what_is_stored() {
     }
 }
 
-/// admission T-082, T-099, T-143.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_denial_holds_until_the_hook_is_gone() {
     let authority = HookAuthority::new();
@@ -95,7 +93,7 @@ async fn a_denial_holds_until_the_hook_is_gone() {
     admin.post(MAPS, &map("a")).await.expect(201);
 }
 
-/// admission §5.6, and who touched my object.
+/// The response has the trace of the hooks for users who may see it.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_may_ask_is_told_what_hooks_did() {
     let authority = HookAuthority::new();

@@ -14,7 +14,7 @@ pub(crate) const MUTATING: &str =
 pub(crate) const VALIDATING: &str =
     "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 
-/// Who vouches for the hooks of a test.
+/// The CA of the hooks of a test.
 pub(crate) struct HookAuthority(Authority);
 
 impl HookAuthority {
@@ -104,7 +104,7 @@ pub(crate) fn warnings(reply: &Reply) -> Vec<String> {
     texts.collect()
 }
 
-/// What a peer was asked: the `request` of the review.
+/// The `request` of the review that a peer received.
 pub(crate) fn asked(request: &Request) -> Value {
     let review: Value = serde_json::from_slice(&request.body).expect("a review");
     review["request"].clone()

@@ -6,8 +6,8 @@
 //! the objects, the namespaces, the services and the time of a request.
 //!
 //! Nobody is asked about what is not served: there are no paths with the operation CONNECT, nor a
-//! resource with two groups. Rows that need such (T-089, and parts of T-059 to T-063, T-067, T-069
-//! and T-076) are there with what comes nearest.
+//! resource with two groups. Cases that need such are tested with the nearest
+//! resource that exists.
 
 mod changing_configuration;
 mod completed;

@@ -1,4 +1,4 @@
-//! What is written down about requests.
+//! The audit events of requests.
 
 use ::audit::{Auditor, Log, Policy, Rotation};
 use http::Method;
@@ -16,7 +16,7 @@ const POLICY: &str = r#"{
 
 async fn audited() -> Cluster {
     Cluster::start_with(|options, folder| {
-        let (policy, _) = Policy::read(POLICY.as_bytes()).expect("a policy");
+        let (policy, _) = Policy::parse(POLICY.as_bytes()).expect("a policy");
         let log = Log::file(&folder.join("audit.log"), Rotation::default()).expect("a log");
         options.auditor = Some(Auditor::new(policy, log));
     })
@@ -32,7 +32,7 @@ async fn events(cluster: &Cluster, audit_id: &str) -> Vec<Value> {
         if own.last().is_some_and(|event| event["stage"] == "ResponseComplete") {
             return own;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        crate::polling::pause().await;
     }
     panic!("the request {audit_id} was not recorded to its end");
 }

@@ -1,4 +1,4 @@
-//! Whose word counts for clients and proxies, and what becomes of it when a file changes.
+//! The CAs of clients and of front proxies, and the reload of their files.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use rcgen::{
     Issuer, KeyPair, KeyUsagePurpose,
 };
 use rustls_pki_types::CertificateDer;
-use server::{AuthorityFiles, ServerOptions};
+use server::{CaFiles, ServerOptions};
 
 use crate::client::{Answer, Client};
 use crate::cluster::Cluster;
@@ -19,7 +19,7 @@ const SELF_REVIEW: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 /// How long a change of a file may take to count. Only a broken server takes so long.
 const SOON: Duration = Duration::from_secs(20);
 
-/// Somebody with a certificate.
+/// A client with a certificate.
 struct Holder {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
@@ -71,7 +71,7 @@ fn client(cluster: &Cluster, holder: &Holder, others: &[&Holder]) -> Client {
     Client::with_certificate(cluster.address, &cluster.ca, &chain, &holder.key)
 }
 
-/// What a proxy is told that names a user.
+/// The response to a front proxy that names a user.
 async fn ask_as_proxy(client: &Client) -> Answer {
     let headers = [("x-remote-user", "ana"), ("x-remote-group", "system:masters")];
     client.send(Method::POST, SELF_REVIEW, &headers, "{}").await
@@ -217,7 +217,7 @@ async fn reloads(cluster: &Cluster, file: &str, status: &str, n: u32) {
     );
     let counted = async {
         while !cluster.admin().get("/metrics").await.text().lines().any(|own| own == line) {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            crate::polling::pause().await;
         }
     };
     tokio::time::timeout(SOON, counted).await.unwrap_or_else(|_| panic!("not seen: {line}"));
@@ -232,17 +232,17 @@ async fn removed_authorities_are_not_trusted_any_more() {
     for (flag, is_proxy) in [("client-ca-file", false), ("requestheader-client-ca-file", true)] {
         let path = files.path().join(flag);
         std::fs::write(&path, &old.pem).unwrap();
-        let follow = AuthorityFiles {
-            clients: (!is_proxy).then(|| path.clone()),
-            proxies: is_proxy.then(|| path.clone()),
-            reload_every: Duration::from_millis(5),
+        let follow = CaFiles {
+            client_ca: (!is_proxy).then(|| path.clone()),
+            requestheader_client_ca: is_proxy.then(|| path.clone()),
+            reload_interval: Duration::from_millis(5),
         };
         let folder = tempfile::tempdir().unwrap();
         let cluster = Cluster::start_by(
             folder,
             |_, _| {},
             |options| {
-                options.authority_files = follow;
+                options.ca_files = follow;
                 match is_proxy {
                     true => trust_proxies(options, vec![old.der.clone()]),
                     false => options.authentication.client_authorities = vec![old.der.clone()],

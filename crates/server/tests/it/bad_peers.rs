@@ -23,7 +23,7 @@ fn bad(name: &'static str, answer: Answer, attempts: (usize, &'static str)) -> B
     Bad { name, script: vec![answer].into(), leaf: Leaf::loopback(), attempts }
 }
 
-/// Each kind of misbehaviour, by the table of chain §4.7 and rows WHK-22 to WHK-34.
+/// Each kind of misbehaviour: rows WHK-22 to WHK-34.
 fn all() -> Vec<Bad> {
     let huge = || Answer::json("").body(Body::Filler(100 << 20));
     vec![
@@ -116,6 +116,7 @@ async fn a_webhook_that_stops_listening_is_found_again() {
     let cluster = hooks.cluster(&plan, |_, _| {}).await;
     let alice = cluster.alice();
     alice.get(MAPS).await.expect(200);
+    // The test waits for a real process: the cached decision expires after 1 ms.
     tokio::time::sleep(Duration::from_millis(5)).await;
     peer.stop_listening().expect("nobody listens");
     peer.close_connections().expect("no connections");

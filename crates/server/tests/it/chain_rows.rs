@@ -1,4 +1,4 @@
-//! What a webhook gets to see of requests: rows CHN-24 to CHN-28 of the chain.
+//! The requests that an authorization webhook receives: rows CHN-24 to CHN-28 of the chain.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -63,6 +63,7 @@ async fn webhooks_see_what_is_asked() {
         ),
     ];
     for (id, method, path, mut want) in rows {
+        // The test waits for a real process: the cached decision expires after 1 ms.
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         let code = cluster.alice().send(method, &path, &[], "").await.code;
         assert_eq!(code, 403, "{id} {path}");

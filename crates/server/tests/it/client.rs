@@ -32,7 +32,7 @@ pub(crate) struct Client {
     token: Option<String>,
 }
 
-/// What the server said.
+/// The response of the server.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) code: u16,

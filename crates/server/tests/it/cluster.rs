@@ -14,7 +14,7 @@ use https_server::{
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use server::{
-    AdmissionOptions, AuthorityFiles, Level, Log, LogFormat, RequestOptions, Server, ServerOptions,
+    AdmissionOptions, CaFiles, Level, Log, LogFormat, RequestOptions, Server, ServerOptions,
     ServiceDirectory, ServiceRouting, SyncOptions,
 };
 use store_embedded::Embedded;
@@ -102,9 +102,9 @@ impl Cluster {
         self.folder
     }
 
-    /// What puts other authorizers in place.
-    pub(crate) fn reseater(&self) -> server::Reseater {
-        self.server.as_ref().expect("a server").reseater()
+    /// Returns the function that replaces the authorizers.
+    pub(crate) fn authorizer_replacer(&self) -> server::ReplaceAuthorizers {
+        self.server.as_ref().expect("a server").authorizer_replacer()
     }
 
     /// Where the server keeps its files.
@@ -121,12 +121,12 @@ impl Cluster {
         self.anonymous().with_token("admin-token")
     }
 
-    /// Somebody without roles.
+    /// A user without roles.
     pub(crate) fn alice(&self) -> Client {
         self.anonymous().with_token("alice-token")
     }
 
-    /// Somebody else without roles.
+    /// Another user without roles.
     pub(crate) fn bob(&self) -> Client {
         self.anonymous().with_token("bob-token")
     }
@@ -173,28 +173,28 @@ pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
             has_garbage_collector: true,
             has_graceful_pods: false,
             delete_workers: 1,
-            service_range: None,
+            service_ip_range: None,
             refuses_unenforced: false,
             request_timeout: Duration::from_secs(60),
             write_timeout: Duration::from_secs(34),
-            min_watch: Duration::from_secs(1800),
-            bookmark_every: Duration::from_secs(50),
-            report_version: "1.34".to_owned(),
-            advertised: address.to_string(),
+            watch_duration_min: Duration::from_secs(1800),
+            bookmark_interval: Duration::from_secs(50),
+            reported_version: "1.34".to_owned(),
+            advertised_address: address.to_string(),
         },
         prefix: "/registry".to_owned(),
         slots: [ActiveAuthorizer::Node, ActiveAuthorizer::Rbac]
-            .map(AuthorizerSlot::unobserved)
+            .map(AuthorizerSlot::without_observer)
             .into(),
         authorization_status: Arc::new(|| serde_json::Value::Null),
-        directory: Arc::new(ServiceDirectory::new(ServiceRouting::Endpoints)),
-        registry,
+        service_directory: Arc::new(ServiceDirectory::new(ServiceRouting::Endpoints)),
+        metrics_registry: registry,
         authorization_metrics,
         admission: AdmissionOptions {
             sync: SyncOptions { is_only_server: true, ..SyncOptions::default() },
             ..AdmissionOptions::default()
         },
-        node: authz_node::Policy::default(),
+        node_policy: authz_node::Policy::default(),
         authentication: authn::Options {
             client_authorities: authorities.map(|own| own.expect("PEM")).collect(),
             token_file: Some(TokenFile::parse("tokens", TOKENS).expect("tokens")),
@@ -205,13 +205,13 @@ pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
             anonymous: Anonymous::On,
             ..authn::Options::default()
         },
-        issuer: TokenIssuer::new(ISSUER, key),
-        authority_files: AuthorityFiles::default(),
+        token_issuer: TokenIssuer::new(ISSUER, key),
+        ca_files: CaFiles::default(),
         auditor: None,
-        mutating_max: 200,
-        read_only_max: 400,
+        mutating_requests_max: 200,
+        read_only_requests_max: 400,
         watches_max: 10_000,
-        limits: Limits::default(),
+        connection_limits: Limits::default(),
         log: Log { format: LogFormat::Text, level: Level::Warn },
     }
 }

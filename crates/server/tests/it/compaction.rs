@@ -1,4 +1,4 @@
-//! What happens to clients that ask for a state that the store has forgotten.
+//! Requests for revisions that the store has compacted.
 
 use serde_json::{Value, json};
 use store::{Revision, Store};

@@ -26,7 +26,7 @@ fn path_of(kind: ConfigurationKind) -> String {
 }
 
 fn object(kind: ConfigurationKind, name: &str, entries: Value) -> Value {
-    json!({"metadata": {"name": name}, (kind.list()): entries})
+    json!({"metadata": {"name": name}, (kind.list_member()): entries})
 }
 
 /// A value with members set to other values; null removes one.
@@ -49,7 +49,7 @@ async fn create(client: &Client, kind: ConfigurationKind, name: &str, entries: V
 async fn replace(client: &Client, kind: ConfigurationKind, name: &str, entries: Value) -> Answer {
     let path = format!("{}/{name}", path_of(kind));
     let mut object = client.get(&path).await.expect(200);
-    object[kind.list()] = entries;
+    object[kind.list_member()] = entries;
     client.put(&path, &object).await
 }
 
@@ -75,7 +75,7 @@ async fn plant_object(cluster: &Cluster, kind: ConfigurationKind, name: &str, en
     plant(cluster, kind, name, planted.to_string().into_bytes()).await;
 }
 
-/// What is wrong with an object, one text for each fault.
+/// The field errors of an object, one text each.
 #[track_caller]
 fn faults(answer: &Answer) -> Vec<String> {
     let status = answer.json();

@@ -18,7 +18,7 @@ use self::rig::{Mood, Rig};
 use self::samples::sample;
 use self::served::{Served, Target};
 
-/// What no hook is asked about, as group and resource: what configures admission, and reviews.
+/// The group and resource of each kind that no hook is called for: admission configurations and reviews.
 const EXEMPT: [(&str, &str); 17] = [
     ("admissionregistration.k8s.io", "externaladmissionhookconfigurations"),
     ("admissionregistration.k8s.io", "initializerconfigurations"),
@@ -43,7 +43,7 @@ const EXEMPT: [(&str, &str); 17] = [
 /// Says which state of the configuration a write was admitted by.
 const REVISION: &str = "portcullis-admission-revision";
 
-/// What hooks were asked if they were not.
+/// The value for hooks that were not called.
 const NOBODY: [Vec<Value>; 2] = [Vec::new(), Vec::new()];
 
 /// A request that writes, and what everybody must be told of it.
@@ -63,7 +63,7 @@ struct Attempt<'t> {
     told_name: &'t str,
 }
 
-/// §0.3, §0.4, and T-082 to T-085: every verb of every resource and subresource.
+/// Every verb of every resource and subresource.
 /// L11: subresources are no way around hooks.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_write_is_authorized_and_admitted() {
@@ -145,7 +145,7 @@ async fn walk(rig: &Rig, served: &Served) -> usize {
     n_attempts
 }
 
-/// Whoever reads is asked about by nobody but the authorizers.
+/// Reads are checked by the authorizers and call no hook.
 async fn reads(rig: &Rig, served: &Served) {
     rig.set(Mood::Allow);
     rig.allow_alice(true);
@@ -251,7 +251,7 @@ impl Rig {
 }
 
 impl Attempt<'_> {
-    /// What authorizers are asked.
+    /// The attributes that the authorizer receives.
     fn question(&self) -> Value {
         let Target { group, version, plural, part, .. } = self.target;
         let mut question = json!({"verb": self.verb, "version": version, "resource": plural});
@@ -271,7 +271,7 @@ impl Attempt<'_> {
         question
     }
 
-    /// What hooks are asked.
+    /// The attributes that hooks receive.
     #[track_caller]
     fn check(&self, told: &Value) {
         let target = self.target;

@@ -47,7 +47,7 @@ async fn until(client: &Client, path: &str, is_wanted: impl Fn(u16, &Value) -> b
             return value;
         }
         assert!(Instant::now() < patience, "{path}: {value}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        crate::polling::pause().await;
     }
 }
 
@@ -73,7 +73,7 @@ fn widget(name: &str) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}})
 }
 
-/// Somebody who may write definitions and their status, and objects of what is called innocents.
+/// A user who may write definitions and their status, and objects of the resource `innocents`.
 async fn author(cluster: &Cluster) -> Client {
     let admin = cluster.admin();
     let rbac = "/apis/rbac.authorization.k8s.io/v1";
@@ -193,7 +193,7 @@ async fn a_definition_that_serves_nothing_takes_its_objects_with_it() {
         || stored(held).await.is_some_and(|own| own["metadata"]["deletionTimestamp"].is_null())
     {
         assert!(Instant::now() < patience, "the objects stay");
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        crate::polling::pause().await;
     }
     admin.get(&path).await.expect(200);
     admin.patch(&path, "json-patch", &served(true)).await.expect(200);
@@ -205,7 +205,7 @@ async fn a_definition_that_serves_nothing_takes_its_objects_with_it() {
     assert_eq!(admin.get(WIDGETS).await.expect(200)["items"], json!([]));
 }
 
-/// What a server wrote that did not know of the deletion, and did not live to take it back.
+/// An object of a server that did not know of the deletion and stopped before it could delete the object.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_definition_begins_without_objects() {
     let cluster = Cluster::start().await;

@@ -30,7 +30,7 @@ struct Stored {
 
 /// The options of servers that write or serve fixtures. Events of a fixture must outlive it.
 fn change(options: &mut ServerOptions, _folder: &Path) {
-    options.requests.service_range = "10.0.0.0/24".parse().ok();
+    options.requests.service_ip_range = "10.0.0.0/24".parse().ok();
     options.requests.event_ttl = Duration::from_secs(100 * 365 * 24 * 3600);
 }
 
@@ -75,7 +75,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What a fixture holds.
+/// The contents of a fixture.
 fn stored(folder: &TempDir) -> Vec<Stored> {
     let text = fs::read_to_string(folder.path().join(OBJECTS)).expect("a list of objects");
     let read = |line: &str| {

@@ -7,7 +7,7 @@ mod authorization;
 
 use crate::client::Answer;
 
-/// Whose failure a cause is.
+/// The party that a failure is attributed to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Side {
     /// The webhook failed: its failure policy decides.
@@ -32,7 +32,7 @@ pub(crate) const CAUSES: [(&str, Side); 12] = [
     ("lost call", Side::Server(503)),
 ];
 
-/// What is answered to a request that the webhook would refuse.
+/// The response to a request that the webhook would refuse.
 pub(crate) struct Codes {
     /// If the policy lets it pass.
     pub(crate) passed: u16,

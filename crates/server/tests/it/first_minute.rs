@@ -1,4 +1,4 @@
-//! What everybody does first.
+//! The first commands of a new user.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Who may grant what, and what a role that is too large comes to.
+//! Privilege escalation checks, and roles that are too large for them.
 
 use std::time::{Duration, Instant};
 
@@ -113,7 +113,7 @@ async fn a2_checks_at_the_limit_leave_room_for_others() {
     for number in 0..10 {
         let own = role(&format!("own-{number}"), json!([rule(1, 1, 1)]));
         admin.post(ROLES, &own).await.expect(201);
-        // What takes no time is never turned away.
+        // A fast check is never rejected.
         let held = json!([{"verbs": ["v40"], "apiGroups": ["g1"], "resources": ["r45"]}]);
         alice.post(ROLES, &role(&format!("small-{number}"), held)).await.expect(201);
     }
@@ -126,7 +126,7 @@ async fn a2_checks_at_the_limit_leave_room_for_others() {
         }
     }
     assert!(begun.elapsed() < TIME_MAX, "{:?}", begun.elapsed());
-    // What is held is granted, as large as it is.
+    // A user may grant a role of any size whose permissions the user holds.
     let held = json!({"verbs": entries("v", 46).split_off(40), "apiGroups": entries("g", 46),
         "resources": entries("r", 46)});
     alice.post(ROLES, &role("held", json!([held]))).await.expect(201);

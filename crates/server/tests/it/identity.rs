@@ -1,4 +1,4 @@
-//! Who a client is by its certificate.
+//! The user that a client certificate authenticates.
 
 use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair};
 use serde_json::json;

@@ -1,5 +1,4 @@
-//! Objects that wait for initializers, over real sockets and on a clock that tests turn by hand:
-//! admission §8.6.
+//! Objects that wait for initializers, over real sockets and with a clock that tests advance.
 
 mod creating;
 mod failing;

@@ -1,4 +1,4 @@
-//! What is too much.
+//! Limits of bodies, annotations, patches and requests in flight.
 
 use http::Method;
 use http_body_util::BodyExt;
@@ -98,7 +98,7 @@ async fn a_json_patch_may_have_ten_thousand_operations() {
 /// is lower here than by default, so that few connections reach it.
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_in_flight_are_limited() {
-    let cluster = Cluster::start_with(|options, _| options.read_only_max = 4).await;
+    let cluster = Cluster::start_with(|options, _| options.read_only_requests_max = 4).await;
     let (admin, alice) = (cluster.admin(), cluster.alice());
     // A read of a state that does not exist yet is kept waiting for it.
     let slow = "/api/v1/namespaces?resourceVersion=99999999";

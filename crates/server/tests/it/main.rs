@@ -1,4 +1,8 @@
 //! The server as clients see it, over real sockets and TLS.
+//!
+//! The background loops of the server run in real time. A test that depends on them polls in a loop with a
+//! short sleep until the expected state is reached. Timers of initializers use the injected clock. Any other
+//! sleep has a comment with the reason.
 
 #![expect(
     clippy::unwrap_used,
@@ -41,6 +45,7 @@ mod own_requests;
 mod owner_permissions;
 mod pattern;
 mod pods;
+mod polling;
 mod races;
 mod rows;
 mod service_addresses;

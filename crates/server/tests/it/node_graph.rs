@@ -1,4 +1,4 @@
-//! What a node may read follows from what objects say now, not from what they said once.
+//! The permissions of a node follow from the current objects, not from earlier versions.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ const PODS: &str = "/api/v1/namespaces/t1/pods";
 const SECRET: &str = "/api/v1/namespaces/t1/secrets/s";
 const TOKEN: &str = "/api/v1/namespaces/t1/serviceaccounts/default/token";
 
-/// Somebody who may do what they like with pods and what else binds objects to nodes, in their namespace.
+/// A user who may do anything in their namespace with pods and other objects that refer to nodes.
 async fn cluster() -> Cluster {
     let cluster = Cluster::start().await;
     let admin = cluster.admin();

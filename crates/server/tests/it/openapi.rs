@@ -1,4 +1,4 @@
-//! What clients read about kinds before they send them.
+//! The OpenAPI documents.
 
 use std::collections::BTreeSet;
 

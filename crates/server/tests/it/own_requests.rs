@@ -1,6 +1,4 @@
-//! What the server does by itself touches the object that it means, whatever that is called.
-
-use std::time::Duration;
+//! Requests of the server to itself affect only the intended object, whatever its name is.
 
 use serde_json::{Value, json};
 
@@ -41,7 +39,7 @@ async fn an_aggregated_role_fills_itself_and_no_other() {
                 break;
             }
             assert!(n_tries < 500, "`{name}` never gets its rules");
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            crate::polling::pause().await;
         }
     }
     let after = [rules(&admin, "victim").await, rules(&admin, "cluster-admin").await];
@@ -77,7 +75,7 @@ async fn loops_delete_objects_of_any_name() {
                 break;
             }
             assert!(n_tries < 1000, "{path}: {:?}", names(&admin, path).await);
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            crate::polling::pause().await;
         }
     }
 }
@@ -123,7 +121,7 @@ async fn foreground_deletion_takes_what_the_owner_alone_owns() {
             break;
         }
         assert!(n_tries < 500, "{:?}", names(&admin, &maps("default")).await);
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        crate::polling::pause().await;
     }
     let shared = admin.get(&format!("{}/shared", maps("default"))).await.expect(200);
     assert_eq!(shared["metadata"]["ownerReferences"], json!([second]));

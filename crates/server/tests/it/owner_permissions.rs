@@ -1,4 +1,4 @@
-//! Who may say that an object has owners, and what writes to the status keep.
+//! Permissions to set owner references, and the fields that writes to the status keep.
 
 use std::slice::from_ref;
 
@@ -88,7 +88,7 @@ async fn changing_owners_needs_delete_and_blocking_them_needs_their_finalizers()
     alice.patch(&path, "merge-patch", &set(&[blocking])).await.expect(200);
 }
 
-/// What one request asks the authorizers has a limit.
+/// The number of authorization checks of one request is limited.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_blocks_so_many_owners() {
     let cluster = Cluster::start().await;
@@ -106,7 +106,7 @@ async fn a_request_blocks_so_many_owners() {
         .await;
 }
 
-/// Somebody who may write the status of objects makes the collector delete none of them.
+/// A user who may only write the status of objects can not make the garbage collector delete them.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_status_write_gives_no_object_to_owners_that_are_gone() {
     let cluster = Cluster::start().await;

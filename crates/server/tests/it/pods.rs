@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::cluster::Cluster;
 
-/// api-server §3.8: only where it is asked for, and only on a node.
+/// Graceful deletion is used only if it is enabled, and only for pods on a node.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pod_on_a_node_stays_until_it_is_deleted_without_grace() {
     let cluster = Cluster::start_with(|options, _| options.requests.has_graceful_pods = true).await;

@@ -1,4 +1,4 @@
-//! What happens to writers that meet.
+//! Concurrent writers.
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;

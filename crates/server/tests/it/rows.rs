@@ -47,7 +47,6 @@ const PLACES: [(&str, &str); 11] = [
 
 /// How long something that happens soon may take.
 const SOON: Duration = Duration::from_secs(10);
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// A row of the table.
 #[derive(Deserialize)]
@@ -140,7 +139,7 @@ async fn take(cluster: &Cluster, step: &Step, saved: &mut Saved) -> Result<(), S
         if !step.soon || began.elapsed() > SOON {
             return Err(told(&step, &answer, &faults));
         }
-        tokio::time::sleep(PAUSE).await;
+        crate::polling::pause().await;
     }
 }
 

@@ -1,4 +1,4 @@
-//! Whose the address of a service is: nobody frees or takes one that another service holds.
+//! Ownership of cluster IPs: a service neither releases nor takes the address of another one.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ const TAKEN: &str = "provided IP is already allocated";
 
 async fn cluster() -> Cluster {
     let cluster = Cluster::start_with(|options, _| {
-        options.requests.service_range = "10.0.0.0/28".parse().ok();
+        options.requests.service_ip_range = "10.0.0.0/28".parse().ok();
     })
     .await;
     let admin = cluster.admin();
@@ -140,7 +140,7 @@ async fn nobody_frees_or_takes_the_address_of_another_service() {
         }
         let patch = json!([{"op": "add", "path": "/spec/clusterIP", "value": address}]);
         refused(alice.patch(&format!("{OWN}/name"), "json-patch", &patch).await, no_address);
-        // What a dry run does is not done.
+        // A dry run reserves nothing.
         let dry = format!("{OWN}?dryRun=All");
         alice.post(&dry, &service("dry", ip.clone())).await.expect(201);
         let dry = format!("{OWN}/name?dryRun=All");
@@ -166,7 +166,7 @@ async fn nobody_frees_or_takes_the_address_of_another_service() {
     admin.post(OTHERS, &service("more", json!({}))).await.expect(500);
 }
 
-/// What the first versions stored: services with addresses of others, and reservations without a uid.
+/// Data of the first versions: services with addresses of others, and reservations without a uid.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_earlier_versions_stored_frees_only_its_own() {
     let cluster = cluster().await;

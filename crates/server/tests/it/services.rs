@@ -10,11 +10,11 @@ fn service(name: &str, address: &str) -> Value {
     json!({"metadata": {"name": name}, "spec": {"clusterIP": address, "ports": [{"port": 80}]}})
 }
 
-/// api-server §7.3: addresses come from the range, each once, and come back.
+/// Cluster IPs come from the range, each is allocated once, and a deleted service releases its own.
 #[tokio::test(flavor = "multi_thread")]
 async fn services_have_addresses_of_their_own() {
     let cluster = Cluster::start_with(|options, _| {
-        options.requests.service_range = "10.0.0.0/29".parse().ok();
+        options.requests.service_ip_range = "10.0.0.0/29".parse().ok();
     })
     .await;
     let admin = cluster.admin();
@@ -35,7 +35,7 @@ async fn services_have_addresses_of_their_own() {
     assert!(taken["message"].as_str().unwrap().contains("already allocated"), "{taken}");
     let foreign = admin.post(services, &service("more", "10.1.0.1")).await.expect(422);
     assert!(foreign["message"].as_str().unwrap().contains("valid range 10.0.0.0/29"), "{foreign}");
-    // What was not made gives its address back, and what was deleted has.
+    // A service that was not created releases its address, as a deleted one does.
     admin.post(services, &service("s1", &free)).await.expect(409);
     let made = admin.post(services, &service("more", "")).await.expect(201);
     assert_eq!(made["spec"]["clusterIP"], free.as_str());

@@ -1,7 +1,5 @@
 //! Definitions that claim what is part of the program.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -35,7 +33,7 @@ async fn settled(admin: &Client, name: &str) -> Value {
         if !is_open {
             return found;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        crate::polling::pause().await;
     }
 }
 
@@ -80,7 +78,7 @@ async fn a_definition_never_shadows_a_built_in_resource() {
         );
         admin.delete(&format!("{DEFINITIONS}/{name}")).await.expect(200);
         while admin.get(&format!("{DEFINITIONS}/{name}")).await.code != 404 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            crate::polling::pause().await;
         }
     }
     // Nor does a status that somebody wrote help.
@@ -101,7 +99,7 @@ async fn a_definition_never_shadows_a_built_in_resource() {
         != "False"
     {
         assert_eq!(admin.get(&format!("/apis/{rbac}/v2/namespaces/default/roles")).await.code, 404);
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        crate::polling::pause().await;
     }
     // The group of a built-in resource needs approval, and another version of it is served beside it.
     let mut body = definition(rbac, "rollen", "Rolle", "v2");

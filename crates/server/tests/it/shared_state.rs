@@ -17,7 +17,7 @@ use self::scene::Scene;
 /// The page with the table.
 const PAGE: &str = include_str!("../../../../docs/security.md");
 
-/// What the last column says where the test is a row of this file.
+/// The last column of rows that are tested in this file.
 const HERE: &str = "`shared_state`";
 
 #[tokio::test(flavor = "multi_thread")]

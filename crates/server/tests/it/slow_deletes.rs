@@ -37,7 +37,7 @@ async fn wait_until_gone(client: &Client, path: &str) -> Duration {
     let begun = Instant::now();
     while client.get(path).await.code != 404 {
         assert!(begun.elapsed() < Duration::from_secs(60), "{path} stays");
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        crate::polling::pause().await;
     }
     begun.elapsed()
 }

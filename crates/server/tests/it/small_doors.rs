@@ -1,7 +1,5 @@
 //! What leaks, and what grows, where nobody looks: audit lines, answers, series, watches.
 
-use std::time::Duration;
-
 use ::audit::{Auditor, Log, Policy, Rotation};
 use http::Method;
 use serde_json::{Value, json};
@@ -18,7 +16,7 @@ const POLICY: &str = r#"{
 
 async fn audited() -> Cluster {
     Cluster::start_with(|options, folder| {
-        let (policy, _) = Policy::read(POLICY.as_bytes()).expect("a policy");
+        let (policy, _) = Policy::parse(POLICY.as_bytes()).expect("a policy");
         let log = Log::file(&folder.join("audit.log"), Rotation::default()).expect("a log");
         options.auditor = Some(Auditor::new(policy, log));
     })
@@ -35,7 +33,7 @@ async fn lines(cluster: &Cluster, audit_id: &str) -> Vec<String> {
         if own.last().is_some_and(|line| line.contains("\"ResponseComplete\"")) {
             return own;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        crate::polling::pause().await;
     }
     panic!("{audit_id} was not recorded to its end");
 }
@@ -165,7 +163,7 @@ async fn the_series_of_a_definition_go_with_it() {
         if admin.get(widgets).await.code == 200 {
             break;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        crate::polling::pause().await;
     }
     let widget =
         json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}});
@@ -177,7 +175,7 @@ async fn the_series_of_a_definition_go_with_it() {
         if admin.get(&format!("{definitions}/widgets.example.com")).await.code == 404 {
             break;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        crate::polling::pause().await;
     }
     assert_eq!(series().await, Vec::<String>::new());
 }
@@ -226,7 +224,7 @@ async fn a_user_has_a_share_of_the_watches() {
             return;
         }
         drop(body);
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        crate::polling::pause().await;
     }
     panic!("the place of a watch that ended did not come back");
 }

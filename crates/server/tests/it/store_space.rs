@@ -1,4 +1,4 @@
-//! What clients are answered when the embedded store runs out of room, and what operators see.
+//! The responses to clients when the embedded store runs out of space, and the metrics for operators.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -123,7 +123,7 @@ async fn a_flood_of_updates_is_answered_429_in_its_namespace_alone() {
     let want =
         "Too many requests: namespace \"flood\" has written too much data in the last minutes";
     assert_eq!(status["message"], want);
-    // Whatever the resource, it is the namespace that has written too much.
+    // The namespace is named, whatever the resource is.
     let secrets = "/api/v1/namespaces/flood/secrets";
     let mut code = 201;
     for n in 0..4 {

@@ -136,7 +136,7 @@ fn n_writes() -> u64 {
     std::env::var("PORTCULLIS_RACE_WRITES").map_or(1_500, |text| text.parse().expect("a number"))
 }
 
-/// admission T-142, T-143, T-155, P2: whatever was acknowledged before a request was sent holds for it,
+/// A configuration that was acknowledged before a request was sent applies to it,
 /// at every server.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_write_is_admitted_by_an_older_configuration() {
@@ -228,6 +228,7 @@ async fn no_write_is_admitted_by_an_older_configuration() {
         let version = changed["metadata"]["resourceVersion"].as_str().expect("a version");
         floor.0.store(n_changes, Ordering::SeqCst);
         floor.1.store(version.parse().expect("a number"), Ordering::SeqCst);
+        // The test waits for a real process: writes happen between two changes.
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let (mut n_written, mut n_stamped) = (0, 0);
@@ -241,7 +242,7 @@ async fn no_write_is_admitted_by_an_older_configuration() {
     assert!(n_stamped > 0 && n_stamped < n_written, "{n_stamped}");
     assert!(n_changes > 10);
 
-    // What is deleted is not asked any more, anywhere.
+    // No server calls a deleted hook.
     stations[2].lag(Duration::ZERO);
     for round in 0..5 {
         let admin = stations[round % 3].admin();
@@ -264,7 +265,6 @@ async fn no_write_is_admitted_by_an_older_configuration() {
     }
 }
 
-/// admission T-144..T-149, T-152, P3, P5.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_server_that_is_cut_off_admits_nothing_and_recovers() {
     let members = Member::three();
@@ -284,15 +284,16 @@ async fn a_server_that_is_cut_off_admits_nothing_and_recovers() {
         let patch =
             json!([{"op": "replace", "path": "/webhooks/0/clientConfig/url", "value": url}]);
         one.admin().patch(&path, "json-patch", &patch).await.expect(200);
+        // The test waits for a real process: the configuration becomes stale.
         while cut.elapsed() < Duration::from_secs(6) {
-            tokio::time::sleep(Duration::from_millis(200)).await;
+            crate::polling::pause().await;
         }
         let refused = three.admin().send(Method::POST, MAPS, &[], map("cut")).await;
         assert_eq!(refused.headers["retry-after"], "1");
         let refused = refused.expect(500);
         assert_eq!(refused["reason"], "LoadingConfiguration");
         assert_eq!(refused["details"]["causes"][0]["reason"], "InitializerConfigurationFailure");
-        // What concerns no hook is refused as well: there might be one by now.
+        // A write that matches no hook is refused as well: a new hook might match it.
         let secrets = MAPS.replace("configmaps", "secrets");
         let refused = three.admin().send(Method::POST, &secrets, &[], map("cut")).await;
         assert_eq!(refused.expect(500)["reason"], "LoadingConfiguration");
@@ -322,7 +323,7 @@ async fn a_server_that_is_cut_off_admits_nothing_and_recovers() {
                 break answer.json();
             }
             assert!(healed.elapsed() < Duration::from_secs(15), "{}", answer.text());
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            crate::polling::pause().await;
         };
         assert_eq!(generation(&made), round as u64 + 2);
         println!("{state:?}: admitted again after {:?}", healed.elapsed());
@@ -332,7 +333,7 @@ async fn a_server_that_is_cut_off_admits_nothing_and_recovers() {
     }
 }
 
-/// admission T-141, T-145, T-149 where the configuration is read at intervals.
+/// The configuration is polled at intervals.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn polling_sees_changes_within_its_interval() {
     let members = [Member::alone()];
@@ -355,13 +356,16 @@ async fn polling_sees_changes_within_its_interval() {
     let path = crate::admission_hooks::VALIDATING;
     register_with(&writer.admin(), path, &configuration).await;
     let acknowledged = Instant::now();
+    // The test waits for a real process: the other server polls every 200 ms.
     tokio::time::sleep(Duration::from_millis(500)).await;
     other.admin().send(Method::POST, MAPS, &[], map("a")).await.expect(403);
     assert!(acknowledged.elapsed() < Duration::from_secs(10));
     writer.admin().delete(&format!("{path}/v")).await.expect(200);
+    // The test waits for a real process: the other server polls every 200 ms.
     tokio::time::sleep(Duration::from_millis(500)).await;
     other.admin().send(Method::POST, MAPS, &[], map("a")).await.expect(201);
     other.set_lines(State::Silent);
+    // The test waits for a real process: the configuration becomes stale.
     tokio::time::sleep(Duration::from_millis(1500)).await;
     let refused = other.admin().send(Method::POST, MAPS, &[], map("b")).await.expect(500);
     assert_eq!(refused["reason"], "LoadingConfiguration");
@@ -369,14 +373,13 @@ async fn polling_sees_changes_within_its_interval() {
     let healed = Instant::now();
     while other.admin().send(Method::POST, MAPS, &[], map("b")).await.code != 201 {
         assert!(healed.elapsed() < Duration::from_secs(15));
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        crate::polling::pause().await;
     }
     for station in [writer, other] {
         station.stop().await;
     }
 }
 
-/// admission T-151, T-156.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn who_writes_a_configuration_may_wait_for_all_servers() {
     let members = [Member::alone()];
@@ -398,7 +401,7 @@ async fn who_writes_a_configuration_may_wait_for_all_servers() {
     let begun = Instant::now();
     while quick.status().await["servers"].as_array().map(Vec::len) != Some(2) {
         assert!(begun.elapsed() < Duration::from_secs(10));
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        crate::polling::pause().await;
     }
     let lagging = slow.status().await["serverId"].as_str().expect("an id").to_owned();
     let path = format!("{MUTATING}?ackTimeout=2s");
@@ -424,7 +427,7 @@ async fn who_writes_a_configuration_may_wait_for_all_servers() {
     answer.expect(200);
     assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
 
-    // Who starts later sees what is.
+    // A server that starts later reads the current state.
     register_with(&quick.admin(), MUTATING, &stamp(&authority, &hook, 5)).await;
     let late = Station::start(&members, |_| {}).await;
     let made = late.admin().send(Method::POST, MAPS, &[], map("late")).await.expect(201);
@@ -434,7 +437,7 @@ async fn who_writes_a_configuration_may_wait_for_all_servers() {
     }
 }
 
-/// admission P2 for what would be refused: a hook that was acknowledged may repair it, even if the
+/// A hook that was acknowledged may repair an object that would be refused, even if the
 /// server has not heard of the hook when the request arrives.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nothing_is_refused_by_an_older_configuration() {

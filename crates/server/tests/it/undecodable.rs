@@ -3,8 +3,6 @@
 mod deep;
 mod grants;
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use store::{At, Expect, Key, Put, Store};
 
@@ -52,7 +50,7 @@ async fn wait_gone(admin: &Client, path: &str) {
         if admin.get(path).await.code == 404 {
             return;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        crate::polling::pause().await;
     }
     panic!("{path} stays: {}", admin.get(path).await.text());
 }
@@ -118,7 +116,7 @@ async fn they_go_with_their_collection_and_their_namespace() {
         let key = "configmaps/tenant/broken";
         admin.post(MAPS, &json!({"metadata": {"name": "sound"}})).await.expect(201);
         damage(&cluster, key, bytes.clone()).await;
-        // What is known of it does not say that it is the one that is meant.
+        // Its readable metadata does not prove that it is the requested object.
         admin.delete(&format!("{MAPS}?fieldSelector=metadata.name%3Dother")).await.expect(200);
         assert_eq!(admin.get(&format!("{MAPS}/broken")).await.code, 500, "{why}");
         admin.delete(MAPS).await.expect(200);
@@ -182,7 +180,7 @@ async fn a_damaged_definition_can_be_deleted() {
     let serve = async || {
         admin.post(DEFINITIONS, &definition).await.expect(201);
         while admin.get(widgets).await.code != 200 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            crate::polling::pause().await;
         }
     };
     serve().await;
@@ -197,7 +195,7 @@ async fn a_damaged_definition_can_be_deleted() {
     damage(&cluster, "apiextensions.k8s.io/customresourcedefinitions/widgets.example.com", "{")
         .await;
     while admin.get(widgets).await.code != 404 {
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        crate::polling::pause().await;
     }
     admin.delete(&path).await.expect(200);
     wait_gone(&admin, &path).await;
@@ -240,7 +238,7 @@ async fn a_damaged_configuration_does_not_remove_its_hooks() {
     damage(&cluster, "validatingwebhookconfigurations/a", "{garbage").await;
     let status = "/portcullis/admission/status";
     while admin.get(status).await.expect(200)["invalidObjects"] == json!([]) {
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        crate::polling::pause().await;
     }
     admin.post(MAPS, &json!({"metadata": {"name": "m"}})).await.expect(403);
     admin.delete(&format!("{VALIDATING}/a")).await.expect(200);

@@ -67,7 +67,7 @@ async fn authors_are_warned() {
         }
         assert_eq!(warnings(&admin.delete(&object).await), Vec::<String>::new(), "{path}");
     }
-    // Nobody is warned about what others enforce, nor about a namespace that asks for nothing.
+    // There is no warning for features that other components enforce, nor for a namespace without labels.
     for (path, own) in [
         (
             "/api/v1/namespaces".to_owned(),
@@ -134,7 +134,7 @@ async fn authors_are_refused_if_the_operator_wants_that() {
         }
         let refused = merge(&admin, &object, &change).await;
         assert_eq!(refused.code, 422, "{path}: {}", refused.text());
-        // What is there already can be labelled and deleted.
+        // Existing objects can be labelled and deleted.
         let label = json!({"metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}}});
         expect_warning(&merge(&admin, &object, &label).await, &path);
         assert_eq!(admin.delete(&object).await.code, 200, "{path}");

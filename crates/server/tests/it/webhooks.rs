@@ -30,11 +30,13 @@ async fn a_webhook_allows_and_denies() {
     let cluster = hooks.cluster(&plan, |_, _| {}).await;
     let alice = cluster.alice();
     alice.get(MAPS).await.expect(200);
+    // The test waits for a real process: the cached decision expires after 1 ms.
     tokio::time::sleep(Duration::from_millis(5)).await;
     let denied = alice.get(MAPS).await.expect(403);
     let want = "configmaps is forbidden: User \"alice\" cannot list resource \"configmaps\" in API \
                 group \"\" in the namespace \"default\": because not";
     assert_eq!(denied["message"], want);
+    // The test waits for a real process: the cached decision expires after 1 ms.
     tokio::time::sleep(Duration::from_millis(5)).await;
     alice.get(MAPS).await.expect(403);
     assert_eq!(peer.requests().len(), 3);
@@ -51,7 +53,7 @@ async fn a_webhook_allows_and_denies() {
     );
 }
 
-/// Chain §3.6: what fails closed is an internal error, and fails open is left to others.
+/// A webhook that fails closed is an internal error; one that fails open leaves the decision to the next.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failing_webhook_follows_its_policy() {
     for (policy, code) in [("Deny", 500), ("NoOpinion", 500)] {
@@ -63,7 +65,7 @@ async fn a_failing_webhook_follows_its_policy() {
         assert_eq!(refused.code, code, "{policy}");
         let text = refused.text();
         assert!(text.starts_with("Internal Server Error: \"/api/v1/"), "{text}");
-        // What somebody later allows is allowed if the webhook fails open, and only then.
+        // A request that a later authorizer allows is allowed only if the webhook fails open.
         let discovery = cluster.alice().get("/api").await.code;
         assert_eq!(discovery, if policy == "Deny" { 500 } else { 200 });
         assert_eq!(peer.requests().len(), 2);
@@ -75,7 +77,7 @@ async fn a_failing_webhook_follows_its_policy() {
     }
 }
 
-/// Chain §3.10: the audit tells which webhooks were skipped. It also tells which failed and were passed
+/// The audit event names the webhooks that were skipped. It also names those that failed and were passed
 /// over, and why; errors of match conditions count as such.
 #[tokio::test(flavor = "multi_thread")]
 async fn webhooks_that_were_not_asked_are_told_in_the_audit() {
@@ -95,7 +97,7 @@ async fn webhooks_that_were_not_asked_are_told_in_the_audit() {
         .cluster(&plan, |options, folder| {
             let policy = r#"{"apiVersion": "audit.k8s.io/v1", "kind": "Policy",
                 "rules": [{"level": "Metadata"}]}"#;
-            let (policy, _) = Policy::read(policy.as_bytes()).expect("a policy");
+            let (policy, _) = Policy::parse(policy.as_bytes()).expect("a policy");
             let log = Log::file(&folder.join("audit.log"), Rotation::default()).expect("a log");
             options.auditor = Some(Auditor::new(policy, log));
         })
@@ -114,7 +116,7 @@ async fn webhooks_that_were_not_asked_are_told_in_the_audit() {
             Some(event) => break event,
             None => assert!(begun.elapsed() < LONG, "no event"),
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        crate::polling::pause().await;
     };
     let annotation = |key: &str| event["annotations"][key].as_str().unwrap_or_default();
     assert_eq!(annotation("authorization.k8s.io/webhook-skipped"), "a,c", "{event}");
@@ -152,7 +154,8 @@ async fn a_request_keeps_the_authorizers_that_it_began_with() {
     let old = tokio::spawn(async move { alice.get(MAPS).await });
     assert!(peer.wait_requests(1, LONG));
     let open = hooks.plan(&[json!({"type": "AlwaysAllow", "name": "alwaysallow"})]);
-    cluster.reseater()(&Arc::clone(&hooks.generation(&open).slots)).expect("other authorizers");
+    cluster.authorizer_replacer()(&Arc::clone(&hooks.generation(&open).slots))
+        .expect("other authorizers");
     cluster.alice().get(MAPS).await.expect(200);
     old.await.unwrap().expect(403);
     assert_eq!(peer.requests().len(), 1);
@@ -185,7 +188,7 @@ async fn a_hook_inside_the_cluster() {
     });
     let cluster = hooks.cluster(&plan, |_, _| {}).await;
     let (admin, alice) = (cluster.admin(), cluster.alice());
-    // Nobody knows the service yet.
+    // The service does not exist yet.
     let refused = alice.get(MAPS).await;
     assert_eq!(refused.code, 500);
     assert!(refused.text().contains("services \"some-service\" not found"), "{}", refused.text());
@@ -235,7 +238,7 @@ async fn a_hook_inside_the_cluster() {
     alice.get(MAPS).await.expect(200);
     assert_eq!((first.requests().len(), second.requests().len()), (1, 1));
 
-    // Who has a certificate for another name is not believed.
+    // A certificate for another name is rejected.
     let other = hooks.service(&Leaf::server(&["other.default.svc"]), allowing());
     admin.put(&path, &slice(other.address().port())).await.expect(200);
     second.close_connections().unwrap();

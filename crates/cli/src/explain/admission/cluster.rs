@@ -83,7 +83,7 @@ fn wants(api_version: &str, kind: &str) -> KindHandling {
 /// Configurations are held against the rules for what a server has: they may have been raised to
 /// `Fail` long ago.
 fn faults(kept: &WholeObject) -> Vec<Diagnostic> {
-    match ConfigurationKind::of(kept.api_version(), kept.kind_name()) {
+    match ConfigurationKind::from_type_meta(kept.api_version(), kept.kind_name()) {
         Some(_) => examine(kept.clone(), Rules::Stored).err().unwrap_or_default(),
         None => Vec::new(),
     }

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use admission::{
-    Attributes, CHECKS_MAX, ConditionInput, Consideration, Decisions, ExplainedCondition,
-    FailurePolicy, GroupVersionKind, Hook, HookList, Identity, Match, SideEffects, Skip,
+    AUTHORIZER_CHECKS_MAX, Attributes, AuthorizerDecisions, CallDecision, ConditionInput,
+    ExplainedCondition, FailurePolicy, GroupVersionKind, Hook, HookList, HookMatch,
+    MatchedResource, SideEffects, SkipCause,
 };
-use admission_hooks::{Kinds, Phase, Untyped};
+use admission_hooks::{ObjectKinds, Phase, UntypedKinds};
 use api_object::{Status, Tree};
 use authz::Recorder;
 
@@ -27,7 +28,7 @@ pub(super) struct Considered<'a> {
     pub(super) index: usize,
     pub(super) hook: &'a Arc<Hook>,
     /// As what it would be told of the request; `None` if no rule matches.
-    pub(super) identity: Option<Identity<'a>>,
+    pub(super) identity: Option<MatchedResource<'a>>,
     pub(super) fate: Fate,
     /// It would be told another version than the request's.
     pub(super) is_converted: bool,
@@ -79,7 +80,7 @@ pub(super) enum Reason {
 pub(super) fn consider_all<'a>(
     cluster: &'a Cluster,
     write: &'a Write<'a>,
-    decisions: &mut Decisions,
+    decisions: &mut AuthorizerDecisions,
 ) -> Vec<Considered<'a>> {
     let snapshot = &cluster.snapshot;
     let mut all = Vec::new();
@@ -123,11 +124,11 @@ fn consider_list<'a>(
     write: &'a Write<'a>,
     phase: Phase,
     list: &'a HookList,
-    decisions: &mut Decisions,
+    decisions: &mut AuthorizerDecisions,
     all: &mut Vec<Considered<'a>>,
 ) {
     let attributes = write.attributes();
-    let mut matches = list.matching(&attributes).into_iter().peekable();
+    let mut matches = list.match_hooks(&attributes).into_iter().peekable();
     for (index, hook) in list.hooks().iter().enumerate() {
         let considered = match matches.next_if(|found| found.position == index) {
             None => Considered {
@@ -141,8 +142,8 @@ fn consider_list<'a>(
             },
             Some(found) => {
                 let (fate, conditions) = consider(cluster, &attributes, &found, decisions);
-                let is_converted = found.identity.resource != attributes.resource;
-                let identity = Some(found.identity);
+                let is_converted = found.matched_resource.resource != attributes.resource;
+                let identity = Some(found.matched_resource);
                 Considered { phase, index, hook, identity, fate, is_converted, conditions }
             }
         };
@@ -158,12 +159,12 @@ fn consider_list<'a>(
 fn consider<'a>(
     cluster: &Cluster,
     attributes: &Attributes<'a>,
-    found: &Match<'a, 'a>,
-    decisions: &mut Decisions,
+    found: &HookMatch<'a, 'a>,
+    decisions: &mut AuthorizerDecisions,
 ) -> (Fate, Vec<ExplainedCondition<'a>>) {
-    let Match { hook, identity, .. } = found;
+    let HookMatch { hook, matched_resource: identity, .. } = found;
     let namespace = cluster.namespace(attributes.namespace);
-    if namespace.is_none() && hook.needs_namespace(attributes) {
+    if namespace.is_none() && hook.needs_stored_namespace(attributes) {
         let name = attributes.namespace;
         let why = format!(
             "its namespaceSelector looks at the labels of namespace \"{name}\", which --objects \
@@ -171,10 +172,10 @@ fn consider<'a>(
         );
         return (Fate::Open(why), Vec::new());
     }
-    match hook.select(attributes, identity, namespace) {
-        Consideration::Go => {}
-        Consideration::Skip(skip) => return (Fate::Skipped(skip.into()), Vec::new()),
-        Consideration::Refuse(status) => {
+    match hook.evaluate_selectors(attributes, identity, namespace) {
+        CallDecision::Call => {}
+        CallDecision::Skip(skip) => return (Fate::Skipped(skip.into()), Vec::new()),
+        CallDecision::Refuse(status) => {
             return (Fate::Refuses(status, Step::Selection), Vec::new());
         }
     }
@@ -183,9 +184,9 @@ fn consider<'a>(
         Err(why) => return (Fate::Open(why), Vec::new()),
     };
     let fate = match considered {
-        Consideration::Go => called(hook, attributes),
-        Consideration::Skip(skip) => Fate::Skipped(skip.into()),
-        Consideration::Refuse(status) => Fate::Refuses(status, Step::Selection),
+        CallDecision::Call => called(hook, attributes),
+        CallDecision::Skip(skip) => Fate::Skipped(skip.into()),
+        CallDecision::Refuse(status) => Fate::Refuses(status, Step::Selection),
     };
     (fate, conditions)
 }
@@ -198,10 +199,10 @@ fn consider<'a>(
 fn check_conditions<'a>(
     cluster: &Cluster,
     attributes: &Attributes<'a>,
-    found: &Match<'a, 'a>,
-    decisions: &mut Decisions,
-) -> Result<(Consideration<'a>, Vec<ExplainedCondition<'a>>), String> {
-    let Match { hook, identity, .. } = found;
+    found: &HookMatch<'a, 'a>,
+    decisions: &mut AuthorizerDecisions,
+) -> Result<(CallDecision<'a>, Vec<ExplainedCondition<'a>>), String> {
+    let HookMatch { hook, matched_resource: identity, .. } = found;
     let kind = identity.kind.unwrap_or(attributes.kind);
     let object = converted(attributes.object, attributes, &kind)?;
     let old_object = converted(attributes.old_object, attributes, &kind)?;
@@ -209,10 +210,10 @@ fn check_conditions<'a>(
         Attributes { object: object.as_deref(), old_object: old_object.as_deref(), ..*attributes };
     let input = ConditionInput::new(attributes, &objects, kind, identity.resource);
     // One more than there are questions, for the evaluation that asks none.
-    for _ in 0..=CHECKS_MAX {
-        match hook.check_conditions(attributes, &input, Some(decisions)) {
+    for _ in 0..=AUTHORIZER_CHECKS_MAX {
+        match hook.evaluate_conditions(attributes, &input, Some(decisions)) {
             Ok(considered) => {
-                return Ok((considered, hook.conditions.explain(&input, Some(decisions))));
+                return Ok((considered, hook.match_conditions.explain(&input, Some(decisions))));
             }
             Err(question) => {
                 let asked = question.attributes(attributes.user);
@@ -221,7 +222,7 @@ fn check_conditions<'a>(
                     let why = "its conditions ask the authorizer, which would call a webhook";
                     return Err(why.to_owned());
                 }
-                decisions.remember(*question, &decision);
+                decisions.record(*question, &decision);
             }
         }
     }
@@ -236,7 +237,8 @@ fn converted<'t>(
 ) -> Result<Option<Cow<'t, Tree>>, String> {
     match tree {
         Some(tree) if attributes.kind != *kind => {
-            Untyped.convert(tree, kind).map(|tree| Some(Cow::Owned(tree)))
+            let converted = UntypedKinds.convert(tree, kind).map_err(|error| error.to_string());
+            converted.map(|tree| Some(Cow::Owned(tree)))
         }
         tree => Ok(tree.map(Cow::Borrowed)),
     }
@@ -259,7 +261,7 @@ fn called(hook: &Hook, attributes: &Attributes<'_>) -> Fate {
         let why = "webhook does not accept known AdmissionReview versions (v1, v1beta1)";
         return failed(hook, why);
     }
-    match admission_hooks::hook_target(&hook.client, SOME_PORT) {
+    match admission_hooks::hook_target(&hook.client_config, SOME_PORT) {
         Ok(_) => Fate::Called,
         Err(error) => failed(hook, &error.to_string()),
     }
@@ -277,13 +279,13 @@ fn failed(hook: &Hook, why: &str) -> Fate {
     }
 }
 
-impl From<Skip<'_>> for Reason {
-    fn from(skip: Skip<'_>) -> Self {
+impl From<SkipCause<'_>> for Reason {
+    fn from(skip: SkipCause<'_>) -> Self {
         match skip {
-            Skip::NamespaceSelector => Self::NamespaceSelector,
-            Skip::ObjectSelector => Self::ObjectSelector,
-            Skip::Condition { name } => Self::Condition(name.to_owned()),
-            Skip::ConditionError(cause) => Self::ConditionError(cause),
+            SkipCause::NamespaceSelector => Self::NamespaceSelector,
+            SkipCause::ObjectSelector => Self::ObjectSelector,
+            SkipCause::Condition { name } => Self::Condition(name.to_owned()),
+            SkipCause::ConditionError(cause) => Self::ConditionError(cause),
         }
     }
 }

@@ -160,7 +160,11 @@ fn awaited(awaited: &Awaited<'_>) -> Branch {
     let name = &awaited.entry.name;
     let known = match awaited.initializer {
         Some(own) => {
-            format!("{}, failurePolicy {}", own.configuration, failure_policy(own.failure_policy))
+            format!(
+                "{}, failurePolicy {}",
+                own.configuration_name,
+                failure_policy(own.failure_policy)
+            )
         }
         None => "no configuration has it".to_owned(),
     };
@@ -186,7 +190,7 @@ fn hook(considered: &Considered<'_>) -> Branch {
         Fate::NotReached => (Mark::NotAsked, "not asked, for the request is refused".to_owned()),
         Fate::Open(why) => (Mark::Open, format!("unknown: {why}")),
     };
-    let text = format!("{} ({}): {words}", hook.name, hook.configuration);
+    let text = format!("{} ({}): {words}", hook.name, hook.configuration_name);
     let mut below = Vec::new();
     match fate {
         Fate::Called => {
@@ -224,11 +228,11 @@ fn call(considered: &Considered<'_>) -> Vec<String> {
 }
 
 fn place(hook: &Hook) -> String {
-    let path = match hook.client.path.as_str() {
+    let path = match hook.client_config.path.as_str() {
         "" => "/",
         path => path,
     };
-    match &hook.client.endpoint {
+    match &hook.client_config.endpoint {
         Endpoint::Url { host, port } => {
             let port = port.map(|port| format!(":{port}")).unwrap_or_default();
             let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
@@ -238,7 +242,7 @@ fn place(hook: &Hook) -> String {
             let port = port.map_or("its port".to_owned(), |port| format!("port {port}"));
             format!("service {namespace}/{name}, {port}, path {path}")
         }
-        Endpoint::Nowhere => "nowhere".to_owned(),
+        Endpoint::Invalid => "nowhere".to_owned(),
     }
 }
 

@@ -3,7 +3,8 @@
 use std::io;
 
 use admission::{
-    Endpoint, Exemption, ExplainedCondition, GroupVersionKind, GroupVersionResource, Origin,
+    Endpoint, Exemption, ExplainedCondition, GroupVersionKind, GroupVersionResource,
+    InitializersOrigin,
 };
 use api_object::Status;
 use cel::{ExplainedPart, PartResult};
@@ -96,8 +97,8 @@ fn initializers(waiting: &Waiting<'_>) -> Option<Value> {
         Waiting::Open(why) => Some(json!({ "why": why })),
         Waiting::For(all, origin) => {
             let origin = match origin {
-                Origin::Configuration => "configuration",
-                Origin::Client => "client",
+                InitializersOrigin::Configuration => "configuration",
+                InitializersOrigin::Client => "client",
             };
             let pending: Vec<Value> = all.iter().map(awaited).collect();
             Some(json!({ "origin": origin, "pending": pending }))
@@ -113,7 +114,7 @@ fn awaited(awaited: &Awaited<'_>) -> Value {
     }
     map.insert("runnable".to_owned(), awaited.may_act.into());
     if let Some(own) = awaited.initializer {
-        map.insert("configuration".to_owned(), own.configuration.as_str().into());
+        map.insert("configuration".to_owned(), own.configuration_name.as_str().into());
         map.insert("failurePolicy".to_owned(), failure_policy(own.failure_policy).into());
     }
     Value::Object(map)
@@ -136,7 +137,7 @@ fn hook(considered: &Considered<'_>) -> Value {
     without_empty(json!({
         "phase": phase(considered.phase),
         "index": considered.index,
-        "configuration": hook.configuration,
+        "configuration": hook.configuration_name,
         "webhook": hook.name,
         "outcome": outcome,
         "why": why,
@@ -152,7 +153,7 @@ fn hook(considered: &Considered<'_>) -> Value {
 }
 
 fn endpoint(considered: &Considered<'_>) -> Value {
-    let client = &considered.hook.client;
+    let client = &considered.hook.client_config;
     without_empty(match &client.endpoint {
         Endpoint::Url { host, port } => json!({ "host": host, "port": port, "path": client.path }),
         Endpoint::Service { namespace, name, port } => json!({
@@ -160,7 +161,7 @@ fn endpoint(considered: &Considered<'_>) -> Value {
             "port": port,
             "path": client.path,
         }),
-        Endpoint::Nowhere => Value::Null,
+        Endpoint::Invalid => Value::Null,
     })
 }
 

@@ -25,7 +25,7 @@ pub(super) fn settle(
         ))
     };
     api_object::normalize_metadata(&mut tree).map_err(|error| bad(error.to_string()))?;
-    admission::shape_initializers(&mut tree).map_err(|error| bad(error.to_string()))?;
+    admission::normalize_initializers(&mut tree).map_err(|error| bad(error.to_string()))?;
     api_object::check_and_set_namespace(&mut tree, namespace)?;
     match (operation, stored) {
         (Operation::Create, _) if subresource.is_empty() => {

@@ -1,8 +1,9 @@
 //! Whom a new object would wait for.
 
 use admission::{
-    CreateDecision, Initializer, InitializerOptions, Initializers, Operation, Origin, Pending,
-    UpdateDecision, create_denied, decide_create, decide_update, runnable, update_denied,
+    CreateDecision, Initializer, InitializerOptions, Initializers, InitializersOrigin, Operation,
+    PendingInitializer, UpdateDecision, create_denied_status, decide_create, decide_update,
+    runnable_initializers, update_denied_status,
 };
 use api_object::Status;
 use authz::{Attributes, Recorder, Resource, Target, Verdict};
@@ -17,7 +18,7 @@ pub(super) enum Waiting<'a> {
     /// Nobody.
     Nobody,
     /// These, in this order.
-    For(Vec<Awaited<'a>>, Origin),
+    For(Vec<Awaited<'a>>, InitializersOrigin),
     /// The write is refused because of what it says about initializers.
     Refused(Status),
     /// That depends on something that is not known; this is what.
@@ -26,12 +27,15 @@ pub(super) enum Waiting<'a> {
 
 impl Waiting<'_> {
     /// The list that the configuration gives to the object.
-    pub(super) fn assigned(&self) -> Option<Vec<Pending>> {
+    pub(super) fn assigned(&self) -> Option<Vec<PendingInitializer>> {
         match self {
-            Self::For(all, Origin::Configuration) => {
+            Self::For(all, InitializersOrigin::Configuration) => {
                 Some(all.iter().map(|awaited| awaited.entry.clone()).collect())
             }
-            Self::For(_, Origin::Client) | Self::Nobody | Self::Refused(_) | Self::Open(_) => None,
+            Self::For(_, InitializersOrigin::Client)
+            | Self::Nobody
+            | Self::Refused(_)
+            | Self::Open(_) => None,
         }
     }
 }
@@ -39,7 +43,7 @@ impl Waiting<'_> {
 /// One initializer that an object waits for.
 #[derive(Debug)]
 pub(super) struct Awaited<'a> {
-    pub(super) entry: Pending,
+    pub(super) entry: PendingInitializer,
     /// `None` if no configuration has it.
     pub(super) initializer: Option<&'a Initializer>,
     /// It need not wait for others.
@@ -56,25 +60,33 @@ pub(super) fn waiting<'a>(cluster: &'a Cluster, write: &Write<'_>) -> Waiting<'a
     match attributes.operation {
         Operation::Create => match decide_create(&options, &attributes, &cluster.snapshot) {
             CreateDecision::Initialized => Waiting::Nobody,
-            CreateDecision::Assign(list) => listed(cluster, list.entries, Origin::Configuration),
+            CreateDecision::Assign(list) => {
+                listed(cluster, list.entries, InitializersOrigin::Configuration)
+            }
             CreateDecision::AssignUnlessPermitted(list) => {
                 let own = Initializers::default();
                 let errors = field_errors::FieldErrors::new();
-                match permitted(cluster, write, own, create_denied, &errors) {
-                    Waiting::Refused(_) => listed(cluster, list.entries, Origin::Configuration),
+                match permitted(cluster, write, own, create_denied_status, &errors) {
+                    Waiting::Refused(_) => {
+                        listed(cluster, list.entries, InitializersOrigin::Configuration)
+                    }
                     unhindered => unhindered,
                 }
             }
             CreateDecision::NeedsPermission(own) => {
                 let errors = own.create_errors(options.pending_max);
-                permitted(cluster, write, own, create_denied, &errors)
+                permitted(cluster, write, own, create_denied_status, &errors)
             }
         },
         Operation::Update => match decide_update(&options, &attributes) {
-            Ok(UpdateDecision::Ordinary | UpdateDecision::Carry) => Waiting::Nobody,
-            Ok(UpdateDecision::NeedsPermission(own)) => {
-                permitted(cluster, write, own, update_denied, &field_errors::FieldErrors::new())
-            }
+            Ok(UpdateDecision::NoInitializers | UpdateDecision::KeepStored) => Waiting::Nobody,
+            Ok(UpdateDecision::NeedsPermission(own)) => permitted(
+                cluster,
+                write,
+                own,
+                update_denied_status,
+                &field_errors::FieldErrors::new(),
+            ),
             Err(errors) => Waiting::Refused(invalid(write, &errors)),
         },
         Operation::Delete | Operation::Connect => Waiting::Nobody,
@@ -119,18 +131,22 @@ fn permitted<'a>(
     if !errors.is_empty() {
         return Waiting::Refused(invalid(write, errors));
     }
-    listed(cluster, own.pending, Origin::Client)
+    listed(cluster, own.pending, InitializersOrigin::Client)
 }
 
 fn invalid(write: &Write<'_>, errors: &field_errors::FieldErrors) -> Status {
     Status::invalid(&write.resource.group_kind(), write.attributes().name, errors)
 }
 
-fn listed(cluster: &Cluster, entries: Vec<Pending>, origin: Origin) -> Waiting<'_> {
+fn listed(
+    cluster: &Cluster,
+    entries: Vec<PendingInitializer>,
+    origin: InitializersOrigin,
+) -> Waiting<'_> {
     if entries.is_empty() {
         return Waiting::Nobody;
     }
-    let runnable = runnable(&entries);
+    let runnable = runnable_initializers(&entries);
     let awaited = entries.into_iter().enumerate().map(|(idx, entry)| Awaited {
         initializer: cluster.snapshot.initializer(&entry.name),
         may_act: runnable.contains(&idx),

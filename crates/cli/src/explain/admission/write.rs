@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use admission::{Attributes, Equivalent, GroupVersionKind, Initializers, Operation, Pending};
+use admission::{
+    Attributes, EquivalentResource, GroupVersionKind, Initializers, Operation, PendingInitializer,
+};
 use api_object::{Status, Tree};
 use api_resources::{Registry, Resource, equivalents, group_version_resource, written_kind};
 use authz::User;
@@ -43,7 +45,7 @@ pub(super) struct Write<'a> {
     object: Option<Tree>,
     old_object: Option<Tree>,
     options: Option<Tree>,
-    equivalents: Vec<Equivalent<'a>>,
+    equivalents: Vec<EquivalentResource<'a>>,
     /// What a server answers that does not even take the object.
     pub(super) refusal: Option<Status>,
 }
@@ -126,9 +128,9 @@ impl<'a> Write<'a> {
     }
 
     /// Lets the object say whom it waits for, as hooks are told it.
-    pub(super) fn assign(&mut self, pending: Vec<Pending>) {
+    pub(super) fn assign(&mut self, pending: Vec<PendingInitializer>) {
         if let Some(object) = &mut self.object {
-            Initializers { pending, result: None }.write(object);
+            Initializers { pending, result: None }.write_to(object);
         }
     }
 

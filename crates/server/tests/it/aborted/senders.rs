@@ -56,6 +56,7 @@ pub(super) async fn send_over_http1(client: &Client, requests: Vec<Aborted>) {
             let sent = if n % 17 == 0 { &body[..n_bytes / 2] } else { body };
             stream.write_all(format!("{head}{sent}").as_bytes()).await.unwrap();
             stream.flush().await.unwrap();
+            // The test waits for a real process: the server is at another step of each request.
             tokio::time::sleep(request.delay).await;
             drop((stream, permit));
         });

@@ -1,4 +1,4 @@
-//! Which state of the configuration a request is admitted by, on one server: §5.
+//! The state of the configuration that a request is admitted by, on one server.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn admission_revision(answer: &Answer) -> Option<u64> {
     Some(value.to_str().unwrap().parse().unwrap())
 }
 
-/// T-151: what was written while the server was down holds for the first request.
+/// A configuration that was written while the server was down applies to the first request.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restart_sees_what_was_written_meanwhile() {
     let authority = HookAuthority::new();
@@ -54,7 +54,7 @@ async fn a_restart_sees_what_was_written_meanwhile() {
     );
 }
 
-/// T-153: one request is admitted by one state, whatever happens between its phases.
+/// One state of the configuration applies to all phases of a request.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_keeps_its_configuration() {
     let scene = Scene::start().await;
@@ -70,7 +70,7 @@ async fn a_request_keeps_its_configuration() {
         tokio::spawn(async move { admin.post(MAPS, &map("m")).await })
     };
     while mutating.n_requests() == 0 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        crate::polling::pause().await;
     }
     let changed = scene.admin.delete(&format!("{VALIDATING}/old")).await;
     changed.expect(200);
@@ -82,7 +82,7 @@ async fn a_request_keeps_its_configuration() {
     assert_eq!((old.n_requests(), new.n_requests()), (1, 1));
 }
 
-/// T-154: what can not be read does not stop the rest, and is told.
+/// An object that can not be decoded does not affect the others, and the status page lists it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stored_object_that_can_not_be_read() {
     let scene = Scene::start().await;
@@ -102,7 +102,7 @@ async fn a_stored_object_that_can_not_be_read() {
         if status["invalidObjects"].as_array().is_some_and(|list| list.len() == garbage.len()) {
             break status;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        crate::polling::pause().await;
     };
     let paths: Vec<&Value> =
         status["invalidObjects"].as_array().unwrap().iter().map(|own| &own["path"]).collect();
@@ -115,7 +115,7 @@ async fn a_stored_object_that_can_not_be_read() {
     scene.create("").await.expect(201);
 }
 
-/// T-155: the header, on every write that is admitted and on nothing else.
+/// The response of every admitted write has the header, and no other response has it.
 #[tokio::test(flavor = "multi_thread")]
 async fn writes_tell_by_which_state_they_were_admitted() {
     let scene = Scene::start().await;
@@ -144,12 +144,12 @@ async fn writes_tell_by_which_state_they_were_admitted() {
         }
         assert_eq!(admission_revision(&admin.get(MAPS).await), None);
     }
-    // Who is denied by a hook knows as well which state that was.
+    // The response to a denied request has the header as well.
     hook.replace(deny("no")).unwrap();
     assert!(admission_revision(&scene.create("").await) >= Some(last));
 }
 
-/// T-156: the time to wait for others must be one.
+/// The time to wait for other servers must be a duration.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_time_to_wait_that_is_none() {
     let scene = Scene::start().await;
@@ -173,7 +173,7 @@ async fn a_time_to_wait_that_is_none() {
     scene.create("ackTimeout=soon").await.expect(201);
 }
 
-/// T-145 to T-147, T-152, and the row of §7.3: a server whose configuration is too old.
+/// A server whose configuration is too old refuses writes.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stale_configuration() {
     let scene = Scene::start_with(|options| {
@@ -188,12 +188,12 @@ async fn a_stale_configuration() {
     .await;
     let admin = &scene.admin;
     while admin.get(STATUS).await.expect(200)["state"] != "stale" {
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        crate::polling::pause().await;
     }
     let ready = admin.get("/readyz").await;
-    assert_eq!(ready.code, 500, "T-152");
-    assert!(ready.text().contains("[-]admission-config failed"), "T-152: {}", ready.text());
-    assert_eq!(admin.get("/livez").await.code, 200, "T-152");
+    assert_eq!(ready.code, 500);
+    assert!(ready.text().contains("[-]admission-config failed"), "{}", ready.text());
+    assert_eq!(admin.get("/livez").await.code, 200);
 
     let hooks_row = (
         "Unable to refresh the ExternalAdmissionHook configuration: ",
@@ -214,19 +214,19 @@ async fn a_stale_configuration() {
         ),
         ("DELETE", "configmaps", admin.delete(MAPS).await, hooks_row),
     ] {
-        assert_eq!(answer.headers["retry-after"], "1", "T-145");
+        assert_eq!(answer.headers["retry-after"], "1");
         let status = answer.expect(500);
-        assert_eq!(status["reason"], "LoadingConfiguration", "T-145");
+        assert_eq!(status["reason"], "LoadingConfiguration");
         let text = status["message"].as_str().unwrap();
-        assert!(text.starts_with(message), "T-145: {text}");
+        assert!(text.starts_with(message), "{text}");
         let details = &status["details"];
         assert_eq!(
             (&details["name"], &details["kind"]),
             (&json!(operation), &json!(kind)),
             "T-145"
         );
-        assert_eq!(details["retryAfterSeconds"], 1, "T-145");
-        assert_eq!(details["causes"][0]["reason"], cause, "T-145");
+        assert_eq!(details["retryAfterSeconds"], 1);
+        assert_eq!(details["causes"][0]["reason"], cause);
     }
 
     admin.get(MAPS).await.expect(200);

@@ -227,7 +227,7 @@ async fn remove(scene: &Scene, path: &str) {
     let patience = Instant::now() + Duration::from_secs(20);
     while scene.admin.get(path).await.code != 404 {
         assert!(Instant::now() < patience, "{path} does not go");
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        crate::polling::pause().await;
     }
 }
 

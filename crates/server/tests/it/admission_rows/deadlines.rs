@@ -1,4 +1,4 @@
-//! How long hooks may take: §4.8.
+//! The timeouts of hooks.
 
 use std::time::{Duration, Instant};
 
@@ -14,14 +14,14 @@ fn slow(delay: Duration) -> Script {
     Script::rule(move |request| answer(request, &json!({"allowed": true})).delay(delay))
 }
 
-/// What a hook was told of its time.
+/// The timeout that a hook received.
 fn timeouts(peer: &Peer) -> Vec<String> {
     let target =
         |request: fake_http::Request| request.target.rsplit('?').next().unwrap().to_owned();
     peer.take_requests().into_iter().map(target).collect()
 }
 
-/// T-112. What the request has left is not told: a caller could make a hook fail with that.
+/// The hook is not told the remaining time of the request: a caller could make a hook fail with it.
 #[tokio::test(flavor = "multi_thread")]
 async fn hooks_are_told_their_own_time() {
     let scene = Scene::start().await;
@@ -46,7 +46,6 @@ async fn hooks_are_told_their_own_time() {
     }
 }
 
-/// T-113.
 #[tokio::test(flavor = "multi_thread")]
 async fn mutating_hooks_use_up_the_time_of_the_request() {
     let scene = Scene::start().await;
@@ -66,7 +65,7 @@ async fn mutating_hooks_use_up_the_time_of_the_request() {
     assert_eq!(timeouts(&validating), [""; 0]);
 }
 
-/// T-114, and the row of §7.3 about the deadline: the request is over, whatever the policies.
+/// The request ends at its deadline, whatever the failure policies are.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_ends_when_its_time_is_over() {
     let scene = Scene::start().await;
@@ -94,7 +93,7 @@ async fn a_request_ends_when_its_time_is_over() {
     }
 }
 
-/// T-115: a hook that nobody insists on holds up a request for as long as it says.
+/// A hook delays a request for its own timeout at most, whatever its failure policy.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hook_ends_when_its_time_is_over() {
     let scene = Scene::start().await;

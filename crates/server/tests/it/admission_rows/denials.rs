@@ -1,4 +1,4 @@
-//! What a denial of a hook means for the client: class D of §4.13.
+//! The response to a client whose request a hook denies.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::admission_hooks::{MUTATING, VALIDATING, answering};
 
 const DENIED: &str = "admission webhook \"h.x.y\" denied the request";
 
-/// T-098 to T-101, and the second row of §7.3, in both phases.
+/// Each form of a denial, in both phases.
 #[tokio::test(flavor = "multi_thread")]
 async fn denials() {
     let scene = Scene::start().await;
@@ -57,11 +57,11 @@ async fn denials() {
     }
 }
 
-/// What is denied takes nothing with it: the address of a service is free again.
+/// A denied service releases its address.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_is_denied_has_no_address() {
     let scene = Scene::start_with(|options| {
-        options.requests.service_range = "10.0.0.0/29".parse().ok();
+        options.requests.service_ip_range = "10.0.0.0/29".parse().ok();
     })
     .await;
     let hook = scene.hook(answering(json!({"allowed": false})));
@@ -78,7 +78,7 @@ async fn a_service_that_is_denied_has_no_address() {
     assert!(made["spec"]["clusterIP"].as_str().unwrap().starts_with("10.0.0."), "{made}");
 }
 
-/// §4.13: what else the hook says of its reasons passes through.
+/// The other fields of the status that the hook returns are passed on.
 #[tokio::test(flavor = "multi_thread")]
 async fn details_of_a_denial() {
     let scene = Scene::start().await;

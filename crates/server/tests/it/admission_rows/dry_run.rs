@@ -1,11 +1,10 @@
-//! Requests that change nothing: §4.9.
+//! Requests with `dryRun`.
 
 use serde_json::json;
 
 use super::{MAPS, Scene, map, told_once};
 use crate::admission_hooks::{MUTATING, VALIDATING, allow, plant, rule, webhook_configuration};
 
-/// T-116.
 #[tokio::test(flavor = "multi_thread")]
 async fn hooks_without_side_effects_are_told() {
     let scene = Scene::start().await;
@@ -23,7 +22,7 @@ async fn hooks_without_side_effects_are_told() {
     }
 }
 
-/// T-116, T-117, and the row of §7.3: what older servers have stored.
+/// Configurations that older servers have stored.
 #[tokio::test(flavor = "multi_thread")]
 async fn hooks_with_side_effects_refuse() {
     for kind in [MUTATING, VALIDATING] {
@@ -62,7 +61,7 @@ async fn hooks_with_side_effects_refuse() {
                 assert_eq!(status["message"], want, "{effects}");
             }
             assert_eq!(hook.take_requests().len(), 0, "{effects}");
-            // What the hook does not ask for is no matter.
+            // A hook that does not match the request has no effect.
             let secrets = "/api/v1/namespaces/default/secrets?dryRun=All";
             scene.admin.post(secrets, &json!({"metadata": {"name": "s"}})).await.expect(201);
             scene.admin.delete(&format!("{kind}/c")).await.expect(200);

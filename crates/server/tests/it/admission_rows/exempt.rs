@@ -1,4 +1,4 @@
-//! What no hook and no initializer has a say in: §0.4.
+//! Objects that no hook and no initializer applies to.
 
 use fake_http::{Answer, Conduct};
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn configurations() -> [(String, Value); 8] {
     ]
 }
 
-/// T-082, T-083, P5: what is broken can be repaired, and questions are answered.
+/// Broken configurations can be repaired, and access reviews are answered.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broken_hook_for_everything_stops_no_repair() {
     let scene = Scene::start().await;
@@ -59,14 +59,14 @@ async fn a_broken_hook_for_everything_stops_no_repair() {
     let text = message(admin.post(DEPLOYMENTS, &deployment).await, 500);
     let want =
         "Internal error occurred: failed calling webhook \"h.x.y\": failed to call webhook: ";
-    assert!(text.starts_with(want), "T-083: {text}");
+    assert!(text.starts_with(want), "{text}");
     for kind in [MUTATING, VALIDATING] {
         admin.delete(&format!("{kind}/c")).await.expect(200);
     }
     admin.post(DEPLOYMENTS, &deployment).await.expect(201);
 }
 
-/// T-085: an initializer of everything is not one of what configures admission, nor of reviews.
+/// An initializer of all resources does not apply to admission configurations or to reviews.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_initializer_of_everything_is_not_assigned_to_configurations() {
     let scene = Scene::start().await;
@@ -90,7 +90,7 @@ async fn an_initializer_of_everything_is_not_assigned_to_configurations() {
     assert_eq!(made["metadata"]["initializers"]["pending"], json!([{"name": "i.x.y"}]));
 }
 
-/// §0.4: who writes a rule that can never match is told.
+/// A rule that can never match produces a warning.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rule_for_reviews_is_accepted_with_a_warning() {
     let scene = Scene::start().await;

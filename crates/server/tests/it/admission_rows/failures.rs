@@ -1,4 +1,4 @@
-//! Calls that fail: §4.5, §4.6, §4.10, class C of §4.13, and the first row of §7.3.
+//! Calls of hooks that fail.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::admission_hooks::{
 struct Bad {
     row: &'static str,
     peer: Peer,
-    /// What stands in place of fields of its entry.
+    /// The fields of the entry that are replaced.
     changes: Value,
     /// How the cause begins.
     cause: &'static str,
@@ -57,15 +57,15 @@ fn bad_hooks(scene: &Scene) -> Vec<Bad> {
         bad("T-102", Answer::json("{}").status(500).into(), called),
         bad("T-104", Answer::misbehave(Conduct::Refuse).into(), called),
         bad("T-104", Answer::misbehave(Conduct::Raw("garbage\n".into())).into(), called),
-        bad("§4.5", Answer::misbehave(Conduct::Close).into(), called),
+        bad("closed", Answer::misbehave(Conduct::Close).into(), called),
         bad("T-106", Answer::json("{}").status(429).header("Retry-After", "1").into(), called),
         bad("T-107", Answer::redirect("/elsewhere").into(), called),
         bad("T-107", Answer::json("").status(204).into(), called),
-        bad("§4.5", Answer::json("").into(), called),
-        bad("§4.5", Answer::json("no JSON").into(), called),
-        bad("§4.5", Answer::json("").body(Body::Filler(5 << 20)).into(), called),
+        bad("empty", Answer::json("").into(), called),
+        bad("no JSON", Answer::json("no JSON").into(), called),
+        bad("too long", Answer::json("").body(Body::Filler(5 << 20)).into(), called),
         bad(
-            "§4.5",
+            "bad review",
             Answer::json(r#"{"kind":"Status","apiVersion":"v1","code":403}"#).into(),
             called,
         ),
@@ -81,11 +81,11 @@ fn bad_hooks(scene: &Scene) -> Vec<Bad> {
     let peer = scene.hook(allow());
     let broken = json!({"url": format!("https://{}/", peer.address()), "caBundle": "bm8="});
     let cause = "could not get REST client: ";
-    all.push(Bad { row: "§4.6", peer, changes: json!({"clientConfig": broken}), cause });
+    all.push(Bad { row: "broken client", peer, changes: json!({"clientConfig": broken}), cause });
     all
 }
 
-/// T-096, T-102, T-104 to T-107, in both phases: closed, and open with what is left behind.
+/// Each failure in both phases: with failure policy Fail, and with Ignore and its annotations.
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_that_fail() {
     for (phase, kind) in [(MUTATING, "admit"), (VALIDATING, "validating")] {
@@ -115,7 +115,7 @@ async fn calls_that_fail() {
     }
 }
 
-/// T-104: what is counted.
+/// Failed calls are counted.
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_that_fail_are_counted() {
     let scene = Scene::start().await;
@@ -132,7 +132,7 @@ async fn calls_that_fail_are_counted() {
     assert_eq!(scene.metric(&series).await, 1.0);
 }
 
-/// T-095, and §4.9 of what older servers have stored.
+/// Configurations that older servers have stored.
 #[tokio::test(flavor = "multi_thread")]
 async fn stored_hooks_that_no_server_would_accept_today() {
     let scene = Scene::start().await;
@@ -160,13 +160,13 @@ async fn stored_hooks_that_no_server_would_accept_today() {
                  AdmissionReview versions (v1, v1beta1)"
             ),
         ),
-        ("§4.9", silent, format!("{failed}Webhook SideEffects is nil")),
+        ("no side effects", silent, format!("{failed}Webhook SideEffects is nil")),
         (
-            "§7.3: no class C, so nothing is ignored",
+            "the failure policy does not apply",
             by_object,
             "\"Foo\" is not a valid label selector operator".to_owned(),
         ),
-        ("§7.3", by_namespace, "\"Foo\" is not a valid label selector operator".to_owned()),
+        ("selector", by_namespace, "\"Foo\" is not a valid label selector operator".to_owned()),
     ] {
         let revision =
             plant(&scene.cluster, "validatingwebhookconfigurations/c", object.to_string()).await;
@@ -186,7 +186,7 @@ async fn stored_hooks_that_no_server_would_accept_today() {
     assert_eq!(hook.n_requests(), 0);
 }
 
-/// T-095, T-097: the older form is sent when it comes first, and less is asked of its answer. An
+/// The older review version is sent when it comes first in the list, and its response needs fewer fields. An
 /// answer of another kind can not be decoded, though.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_older_form_of_reviews() {
@@ -208,7 +208,7 @@ async fn the_older_form_of_reviews() {
     }
 }
 
-/// §4.5: what a call looks like.
+/// The request that a hook receives.
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_are_posts_of_json_over_http_1() {
     let scene = Scene::start().await;
@@ -226,7 +226,7 @@ async fn calls_are_posts_of_json_over_http_1() {
     }
 }
 
-/// T-125: who may only refuse has nothing to patch.
+/// A validating hook must not return a patch.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_validating_hook_with_a_patch() {
     let scene = Scene::start().await;
@@ -243,7 +243,7 @@ async fn a_validating_hook_with_a_patch() {
     assert_eq!(made["data"], json!({"a": "b"}));
 }
 
-/// T-111: each call that is under way has a connection, and connections are used again.
+/// Each call in progress has a connection, and connections are reused.
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_are_kept() {
     let scene = Scene::start().await;

@@ -1,6 +1,4 @@
-//! What the server does by itself asks hooks, too.
-
-use std::time::Duration;
+//! Requests of the server to itself call hooks.
 
 use fake_http::{Peer, Script};
 use serde_json::{Value, json};
@@ -16,7 +14,7 @@ async fn told_by_server(hook: &Peer, name: &str) -> Value {
         if let Some(told) = requests.iter().map(asked).find(|it| is_own(it) && it["name"] == name) {
             return told;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        crate::polling::pause().await;
     }
     panic!("nobody was asked about {name}");
 }
@@ -26,7 +24,7 @@ async fn gone(scene: &Scene, path: &str) {
         if scene.admin.get(path).await.code == 404 {
             return;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        crate::polling::pause().await;
     }
     panic!("{path} stays");
 }
@@ -54,7 +52,7 @@ async fn emptying_a_namespace() {
     gone(&scene, &namespace).await;
 }
 
-/// What depends on something that is gone.
+/// Deletion of dependents by the garbage collector.
 #[tokio::test(flavor = "multi_thread")]
 async fn collecting_garbage() {
     let scene = Scene::start().await;
@@ -63,7 +61,7 @@ async fn collecting_garbage() {
     dependent["metadata"]["ownerReferences"] = json!([{"apiVersion": "v1", "kind": "ConfigMap",
         "name": "owner", "uid": owner["metadata"]["uid"]}]);
     scene.admin.post(MAPS, &dependent).await.expect(201);
-    // Who is nobody's dependent may go.
+    // An object without owners can be deleted.
     let hook = scene.hook(Script::rule(|request| {
         let is_allowed = asked(request)["name"] != "dependent";
         answer(request, &json!({"allowed": is_allowed}))
@@ -73,12 +71,12 @@ async fn collecting_garbage() {
     let told = told_by_server(&hook, "dependent").await;
     assert_eq!((&told["operation"], &told["namespace"]), (&json!("DELETE"), &json!("default")));
     scene.admin.get(&format!("{MAPS}/dependent")).await.expect(200);
-    // What was denied is tried again.
+    // A denied deletion is tried again.
     hook.replace(allow()).unwrap();
     gone(&scene, &format!("{MAPS}/dependent")).await;
 }
 
-/// What a server needs before it can ask anybody must not depend on hooks.
+/// The default objects of a server are written without hooks.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_starts_whatever_hooks_say() {
     let scene = Scene::start().await;

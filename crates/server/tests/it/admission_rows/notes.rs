@@ -1,4 +1,4 @@
-//! What hooks leave behind: §4.12.
+//! The warnings, annotations and traces of hooks.
 
 use fake_http::Answer as Say;
 use serde_json::{Value, json};
@@ -7,7 +7,6 @@ use super::{MAPS, NAMESPACES, Scene, map};
 use crate::admission_hooks::{MUTATING, VALIDATING, allow, answering, patch_of, rule, warnings};
 use crate::client::Answer;
 
-/// T-130, T-131.
 #[tokio::test(flavor = "multi_thread")]
 async fn warnings_become_headers() {
     let scene = Scene::start().await;
@@ -18,11 +17,11 @@ async fn warnings_become_headers() {
         scene.ask(phase, &hook, json!({})).await;
         let answer = scene.create("dryRun=All").await;
         let found = warning_headers(&answer);
-        assert_eq!(found.len(), 2, "T-130: {found:?}");
-        assert_eq!(found[0], "299 - \"twice\"", "T-130");
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!(found[0], "299 - \"twice\"");
         answer.expect(201);
 
-        // Who denies is heard, too.
+        // A hook that denies has warnings and annotations as well.
         hook.replace(answering(json!({"allowed": false, "warnings": ["why"]}))).unwrap();
         let answer = scene.create("dryRun=All").await;
         assert_eq!(warnings(&answer), ["why"]);
@@ -31,11 +30,11 @@ async fn warnings_become_headers() {
         hook.replace(answering(json!({"allowed": true, "warnings": long}))).unwrap();
         let answer = scene.create("dryRun=All").await;
         let found = warnings(&answer);
-        assert!(found.iter().all(|text| text.chars().count() <= 256), "T-131");
+        assert!(found.iter().all(|text| text.chars().count() <= 256));
         let total: usize = found.iter().map(String::len).sum();
-        assert!(found.len() > 10 && total <= 4096 + 256, "T-131: {} of {total}", found.len());
+        assert!(found.len() > 10 && total <= 4096 + 256, "{} of {total}", found.len());
         for (text, whole) in found.iter().zip(&long) {
-            assert!(whole.starts_with(text.as_str()), "T-131: {text}");
+            assert!(whole.starts_with(text.as_str()), "{text}");
         }
         answer.expect(201);
 
@@ -63,7 +62,7 @@ async fn audited() -> (Scene, std::path::PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("audit.log");
     let log = audit::Log::file(&file, audit::Rotation::default()).unwrap();
-    let (policy, _) = audit::Policy::read(POLICY.as_bytes()).unwrap();
+    let (policy, _) = audit::Policy::parse(POLICY.as_bytes()).unwrap();
     let auditor = audit::Auditor::new(policy, log);
     let scene = Scene::start_in(folder, |options| options.auditor = Some(auditor)).await;
     (scene, file)
@@ -82,12 +81,11 @@ async fn annotations(file: &std::path::Path, answer: &Answer) -> Value {
             members.retain(|key, _| !key.starts_with("authorization.k8s.io/"));
             return annotations;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        crate::polling::pause().await;
     }
     panic!("the request was not recorded");
 }
 
-/// T-103, T-118, T-123, T-132, and the table of §4.12.
 #[tokio::test(flavor = "multi_thread")]
 async fn annotations_stand_in_the_audit_log() {
     let (scene, file) = audited().await;
@@ -156,7 +154,7 @@ async fn annotations_stand_in_the_audit_log() {
     }
 }
 
-/// What hooks said of each object of a collection, and of what the server deletes by itself.
+/// The annotations of each object of a collection, and of objects that the server deletes by itself.
 #[tokio::test(flavor = "multi_thread")]
 async fn annotations_of_several_objects_and_of_the_server() {
     let (scene, file) = audited().await;
@@ -177,7 +175,7 @@ async fn annotations_of_several_objects_and_of_the_server() {
     let path = format!("{NAMESPACES}/n");
     scene.admin.delete(&path).await.expect(200);
     while scene.admin.get(&path).await.code != 404 {
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        crate::polling::pause().await;
     }
     let text = std::fs::read_to_string(&file).unwrap();
     let events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -191,7 +189,7 @@ async fn annotations_of_several_objects_and_of_the_server() {
     assert!(event["annotations"][key].is_string(), "{event}");
 }
 
-/// §4.12: rounds are told apart, and a request that is denied leaves as much behind.
+/// Rounds have separate annotations, and a denied request has them as well.
 #[tokio::test(flavor = "multi_thread")]
 async fn annotations_of_two_rounds_and_of_a_denial() {
     let (scene, file) = audited().await;

@@ -1,4 +1,4 @@
-//! Who is asked when, and whose word counts: §4.1.
+//! The order in which hooks are called, and which result counts.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ fn denying(text: &'static str, delay: Duration) -> Script {
     Script::rule(move |request| answer(request, &response).delay(delay))
 }
 
-/// T-086: who matches is decided on the object as the hooks before have left it.
+/// Hooks match the object as the hooks before them have left it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hook_does_not_see_what_was_removed_before_it() {
     let scene = Scene::start().await;
@@ -34,7 +34,7 @@ async fn a_hook_does_not_see_what_was_removed_before_it() {
     assert_eq!((first.n_requests(), second.n_requests()), (1, 0));
 }
 
-/// T-127: the first in the list is reported, not the first that answers.
+/// The first denial in the order of the list is reported, not the first in time.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_in_the_list_is_reported() {
     let scene = Scene::start().await;
@@ -46,7 +46,7 @@ async fn the_first_in_the_list_is_reported() {
     assert_eq!((a.n_requests(), b.n_requests()), (1, 1));
 }
 
-/// T-128: validating hooks are asked at the same time.
+/// Validating hooks are called concurrently.
 #[tokio::test(flavor = "multi_thread")]
 async fn validating_hooks_are_asked_at_once() {
     let scene = Scene::start().await;
@@ -66,8 +66,8 @@ async fn validating_hooks_are_asked_at_once() {
     assert!(hooks.iter().all(|hook| hook.n_requests() == 1));
 }
 
-/// T-129: mutating hooks come in the order of their objects' names, and a denial ends the walk.
-/// What was denied there is not shown to validating hooks.
+/// Mutating hooks are called in the order of their objects' names, and a denial ends the phase.
+/// Validating hooks do not receive an object that a mutating hook has denied.
 #[tokio::test(flavor = "multi_thread")]
 async fn mutating_hooks_are_asked_in_order() {
     let scene = Scene::start().await;
@@ -97,7 +97,7 @@ async fn mutating_hooks_are_asked_in_order() {
     assert_eq!(validating.n_requests(), 0);
 }
 
-/// §4.1: an error in choosing a hook ends the request before any is called.
+/// An error in the selection of a hook ends the request before any hook is called.
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_is_called_if_somebody_can_not_be_chosen() {
     let scene = Scene::start().await;
@@ -112,7 +112,7 @@ async fn nobody_is_called_if_somebody_can_not_be_chosen() {
     assert_eq!((first.n_requests(), second.n_requests()), (0, 0));
 }
 
-/// §0.2: what the server itself refuses is not shown to hooks that come later.
+/// An object that the server itself rejects is not sent to later hooks.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_server_refuses_before_it_asks() {
     let scene = Scene::start().await;

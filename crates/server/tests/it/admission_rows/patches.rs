@@ -1,4 +1,4 @@
-//! What hooks change: §4.11, and class E of §4.13.
+//! The patches of hooks.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -17,7 +17,7 @@ fn add() -> Value {
     serde_json::from_str(ADD).unwrap()
 }
 
-/// T-118: creations and updates, and all that comes after sees it.
+/// A patch applies to creates and updates, and later hooks see it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_patch_is_stored() {
     let scene = Scene::start().await;
@@ -40,7 +40,7 @@ async fn a_patch_is_stored() {
     assert_eq!(told_once(&validating)["object"]["metadata"]["labels"], json!({"by": "hook"}));
 }
 
-/// What becomes of an object.
+/// The result of a patch.
 enum Want {
     /// It is made, with this data.
     Made(Value),
@@ -53,7 +53,7 @@ fn typed(patch: &str, patch_type: &str) -> Value {
     json!({"allowed": true, "patch": STANDARD.encode(patch), "patchType": patch_type})
 }
 
-/// T-119 to T-124 and §4.11: the row, what the hook answers, how its entry differs, and what
+/// The row, the response of the hook, the changes of its entry, and what
 /// becomes of the object.
 fn odd_patches() -> Vec<(&'static str, Value, Value, Want)> {
     use Want::{Made, Refused};
@@ -155,7 +155,7 @@ async fn patches_that_are_odd() {
     }
 }
 
-/// T-123: what is deleted can not be changed, and still a hook may look at it.
+/// A deleted object can not be changed, but a hook may inspect it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_patch_on_a_deletion() {
     let scene = Scene::start().await;
@@ -170,7 +170,7 @@ async fn a_patch_on_a_deletion() {
     scene.admin.delete(&format!("{MAPS}/m")).await.expect(200);
 }
 
-/// T-126: defaults come before the next hook; validation comes after the last.
+/// Defaults are set before the next hook is called; validation runs after the last.
 #[tokio::test(flavor = "multi_thread")]
 async fn defaults_and_validation_of_what_hooks_made() {
     let scene = Scene::start().await;
@@ -201,7 +201,7 @@ async fn defaults_and_validation_of_what_hooks_made() {
     scene.admin.get(&format!("{PODS}/q")).await.expect(404);
 }
 
-/// §4.11: hooks may say what they want about metadata; what is not theirs to decide is put right or
+/// Hooks may patch metadata; fields that they must not change are reset or
 /// refused.
 #[tokio::test(flavor = "multi_thread")]
 async fn metadata_that_hooks_change() {
@@ -238,7 +238,7 @@ async fn metadata_that_hooks_change() {
     assert_eq!(made["metadata"]["ownerReferences"].as_array().map(Vec::len), Some(1));
 }
 
-/// T-137: what a hook adds counts as what the caller wants, so that it can not give them more than
+/// A change by a hook counts as a change by the caller, so that it can not give the caller more than
 /// they may give.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hook_can_not_lend_permissions() {
@@ -260,7 +260,7 @@ async fn a_hook_can_not_lend_permissions() {
     alice.post(&path, &role).await.expect(201);
 }
 
-/// §4.11 by way of a subresource: only what the subresource is about changes.
+/// A patch of a subresource changes only the fields of that subresource.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_patch_by_way_of_a_subresource() {
     let scene = Scene::start().await;

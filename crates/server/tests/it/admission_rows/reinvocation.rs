@@ -1,4 +1,4 @@
-//! Which mutating hooks are asked twice: §4.14.
+//! Mutating hooks that are called a second time.
 
 use fake_http::{Peer, Script};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ impl Scene {
     }
 }
 
-/// T-133, T-134, as what `a` and `b` set, their policy, and how often each is asked.
+/// The values that `a` and `b` set, their policies, and how often each is called.
 #[tokio::test(flavor = "multi_thread")]
 async fn hooks_are_asked_again_when_a_later_one_changes_something() {
     let scene = Scene::start().await;
@@ -47,7 +47,7 @@ async fn hooks_are_asked_again_when_a_later_one_changes_something() {
     }
 }
 
-/// T-135: who was not asked in the first round is not asked in the second.
+/// A hook that was not called in the first round is not called in the second.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hook_that_was_skipped_is_not_asked_later() {
     let scene = Scene::start().await;
@@ -59,7 +59,7 @@ async fn a_hook_that_was_skipped_is_not_asked_later() {
     assert_eq!((a.n_requests(), b.n_requests()), (0, 1));
 }
 
-/// T-134: validating hooks are asked once, about the last state.
+/// Validating hooks are called once, with the last state.
 #[tokio::test(flavor = "multi_thread")]
 async fn validating_hooks_see_the_last_state() {
     let scene = Scene::start().await;
@@ -73,7 +73,7 @@ async fn validating_hooks_see_the_last_state() {
     assert_eq!(told[0]["object"]["data"]["x"], "false");
 }
 
-/// T-137: the rules of the server are asked again before the second round, here about a namespace
+/// The checks of the server run again before the second round, here for a namespace
 /// that has begun to go meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_server_may_refuse_in_the_second_round() {
@@ -97,7 +97,7 @@ async fn the_server_may_refuse_in_the_second_round() {
         tokio::spawn(async move { admin.post(&path, &super::map("m")).await })
     };
     while b.n_requests() == 0 {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        crate::polling::pause().await;
     }
     admin.delete(&format!("{}/going", super::NAMESPACES)).await.expect(200);
     let status = creating.await.unwrap().expect(403);

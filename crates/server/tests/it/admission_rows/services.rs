@@ -1,4 +1,4 @@
-//! Hooks behind services of the cluster itself: §4.7, and the hooks of v1alpha1.
+//! Hooks behind services of the cluster, and the hooks of v1alpha1.
 
 use fake_http::{Answer, Leaf, Peer, Script};
 use serde_json::{Value, json};
@@ -81,7 +81,6 @@ fn service_client(scene: &Scene, changes: Value) -> Value {
     json!({"clientConfig": {"service": service, "caBundle": scene.authority.bundle()}})
 }
 
-/// T-108.
 #[tokio::test(flavor = "multi_thread")]
 async fn hooks_of_the_proposal_take_the_only_port_or_443() {
     let scene = start().await;
@@ -108,7 +107,6 @@ async fn hooks_of_the_proposal_take_the_only_port_or_443() {
     }
 }
 
-/// T-109.
 #[tokio::test(flavor = "multi_thread")]
 async fn services_that_can_not_be_called() {
     let scene = start().await;
@@ -143,7 +141,7 @@ async fn services_that_can_not_be_called() {
     assert_eq!(hook.n_requests(), 0);
 }
 
-/// T-110, and T-105 of services: the name in the certificate is that of the service.
+/// The name in the certificate must be that of the service.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_endpoint_is_chosen_for_each_call() {
     let scene = start().await;
@@ -170,7 +168,7 @@ async fn the_endpoint_is_chosen_for_each_call() {
     assert_eq!(other.n_requests(), 0);
 }
 
-/// T-092 to T-094, T-117, and T-061, T-062 of the proposal.
+/// The hooks of v1alpha1.
 #[tokio::test(flavor = "multi_thread")]
 async fn hooks_of_the_proposal() {
     let scene = start().await;
@@ -184,8 +182,8 @@ async fn hooks_of_the_proposal() {
     let request = hook.take_requests().remove(0);
     assert_eq!(request.target, "/some/where?timeout=30s");
     let review: Value = serde_json::from_slice(&request.body).unwrap();
-    assert_eq!(review["apiVersion"], "admission.k8s.io/v1alpha1", "T-092");
-    assert_eq!(review["status"], json!({"allowed": false}), "T-092");
+    assert_eq!(review["apiVersion"], "admission.k8s.io/v1alpha1");
+    assert_eq!(review["status"], json!({"allowed": false}));
     let spec = &review["spec"];
     assert_eq!(spec["kind"], json!({"group": "", "version": "v1", "kind": "ConfigMap"}));
     let resource = json!({"group": "", "version": "v1", "resource": "configmaps"});
@@ -197,20 +195,20 @@ async fn hooks_of_the_proposal() {
     assert_eq!(spec["object"]["data"], made["data"]);
     assert_eq!(spec["userInfo"]["username"], "admin");
     for member in ["uid", "dryRun", "options", "requestKind"] {
-        assert_eq!(spec.get(member), None, "T-092: {member}");
+        assert_eq!(spec.get(member), None, "{member}");
     }
 
     let refused = scene.create("dryRun=All").await.expect(400);
-    assert_eq!(refused["message"], "admission webhook \"e.x.y\" does not support dry run", "T-117");
+    assert_eq!(refused["message"], "admission webhook \"e.x.y\" does not support dry run");
 
     hook.replace(Answer::json(r#"{"allowed":true}"#)).unwrap();
     let text = message(scene.admin.post(MAPS, &map("n")).await, 500);
-    assert!(text.contains("failed calling webhook \"e.x.y\""), "T-093: {text}");
-    assert!(text.ends_with("webhook response was absent"), "T-093: {text}");
+    assert!(text.contains("failed calling webhook \"e.x.y\""), "{text}");
+    assert!(text.ends_with("webhook response was absent"), "{text}");
 
     hook.replace(status(json!({"allowed": false, "status": {"message": "no"}}))).unwrap();
     let text = message(scene.admin.post(MAPS, &map("n")).await, 400);
-    assert_eq!(text, "admission webhook \"e.x.y\" denied the request: no", "T-094");
+    assert_eq!(text, "admission webhook \"e.x.y\" denied the request: no");
 
     hook.replace(status(json!({"allowed": true}))).unwrap();
     hook.take_requests();
@@ -221,10 +219,10 @@ async fn hooks_of_the_proposal() {
     assert_eq!(hook.take_requests().len(), 0, "T-061: subresources only");
     let patch = json!({"status": {"phase": "Running"}});
     scene.admin.patch(&format!("{PODS}/p/status"), "merge-patch", &patch).await.expect(200);
-    assert_eq!(hook.take_requests().len(), 1, "T-062");
+    assert_eq!(hook.take_requests().len(), 1);
 }
 
-/// §1.7, §4.1: hooks of the proposal come before those of today, and decide what is reported.
+/// Hooks of v1alpha1 come before those of v1 in the list, so their denial is reported.
 #[tokio::test(flavor = "multi_thread")]
 async fn hooks_of_the_proposal_come_first() {
     let scene = start().await;

@@ -64,7 +64,7 @@ async fn hooks_see_the_token_that_will_be_issued() {
     issued.as_object_mut().expect("an object").shift_remove("status");
     assert_eq!(second["object"], issued);
 
-    // What is wrong is refused before hooks are asked.
+    // An invalid object is refused before hooks are called.
     let short = json!({"spec": {"expirationSeconds": 10}});
     scene.admin.post(TOKEN, &short).await.expect(422);
     scene.admin.post(&TOKEN.replace("/o/", "/missing/"), &posted).await.expect(404);

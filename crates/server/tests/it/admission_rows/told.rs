@@ -1,11 +1,11 @@
-//! What hooks are told about each request: §0.3 and §4.3.
+//! The fields of an admission review.
 
 use serde_json::{Value, json};
 
 use super::{MAPS, NAMESPACES, Scene, everything, map, pod, told, told_once};
 use crate::admission_hooks::{MUTATING, VALIDATING, allow, rule};
 
-/// What both hooks are told of a request, which must be the same but for the name of a new object.
+/// The review that both hooks receive, which must be equal except for the name of a new object.
 struct Pair {
     mutating: fake_http::Peer,
     validating: fake_http::Peer,
@@ -26,7 +26,6 @@ impl Pair {
     }
 }
 
-/// T-087, T-090.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_operation_with_its_objects_and_options() {
     let scene = Scene::start().await;
@@ -59,20 +58,20 @@ async fn every_operation_with_its_objects_and_options() {
     next["data"]["a"] = "c".into();
     let changed = admin.put(&path, &next).await.expect(200);
     for told in pair.told() {
-        assert_eq!(told["operation"], "UPDATE", "T-087");
-        assert_eq!(told["object"]["data"]["a"], "c", "T-087");
+        assert_eq!(told["operation"], "UPDATE");
+        assert_eq!(told["object"]["data"]["a"], "c");
         assert_eq!(told["oldObject"], made, "T-087: as it is read");
-        assert_eq!(told["options"]["kind"], "UpdateOptions", "T-087");
-        assert_eq!(told["dryRun"], false, "T-087");
+        assert_eq!(told["options"]["kind"], "UpdateOptions");
+        assert_eq!(told["dryRun"], false);
     }
 
     let patch = json!({"data": {"a": "d"}});
     let patched = admin.patch(&path, "merge-patch", &patch).await.expect(200);
     for told in pair.told() {
-        assert_eq!(told["operation"], "UPDATE", "T-090");
-        assert_eq!(told["options"]["kind"], "UpdateOptions", "T-090");
+        assert_eq!(told["operation"], "UPDATE");
+        assert_eq!(told["options"]["kind"], "UpdateOptions");
         assert_eq!(told["object"]["data"]["a"], "d", "T-090: the object, not the patch");
-        assert_eq!(told["oldObject"], changed, "T-090");
+        assert_eq!(told["oldObject"], changed);
     }
 
     admin.delete(&format!("{path}?gracePeriodSeconds=0&propagationPolicy=Orphan&dryRun=All")).await;
@@ -83,15 +82,14 @@ async fn every_operation_with_its_objects_and_options() {
     }
     admin.delete(&path).await.expect(200);
     for told in pair.told() {
-        assert_eq!(told["operation"], "DELETE", "T-087");
-        assert_eq!(told["name"], "m", "T-087");
-        assert_eq!(told["object"], Value::Null, "T-087");
-        assert_eq!(told["oldObject"], patched, "T-087");
-        assert_eq!(told["options"]["kind"], "DeleteOptions", "T-087");
+        assert_eq!(told["operation"], "DELETE");
+        assert_eq!(told["name"], "m");
+        assert_eq!(told["object"], Value::Null);
+        assert_eq!(told["oldObject"], patched);
+        assert_eq!(told["options"]["kind"], "DeleteOptions");
     }
 }
 
-/// T-088.
 #[tokio::test(flavor = "multi_thread")]
 async fn each_object_of_a_collection() {
     let scene = Scene::start().await;
@@ -115,7 +113,7 @@ async fn each_object_of_a_collection() {
     }
 }
 
-/// T-088: one denial ends it. What went before is gone, and what comes after stays.
+/// One denial ends a deletecollection. The objects before it are deleted, and those after it stay.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_denial_within_a_collection() {
     let scene = Scene::start().await;
@@ -137,7 +135,7 @@ async fn a_denial_within_a_collection() {
     assert_eq!(left, ["b", "c"]);
 }
 
-/// §0.3: who acts as somebody else is that somebody to hooks.
+/// Hooks receive the impersonated user.
 #[tokio::test(flavor = "multi_thread")]
 async fn hooks_are_told_of_the_user_who_counts() {
     let scene = Scene::start().await;
@@ -158,7 +156,6 @@ async fn hooks_are_told_of_the_user_who_counts() {
     }
 }
 
-/// T-091.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_is_told_when_there_is_one() {
     let scene = Scene::start().await;
@@ -173,7 +170,7 @@ async fn a_name_is_told_when_there_is_one() {
     assert!(made["metadata"]["name"].as_str().unwrap().starts_with("g-"));
 }
 
-/// T-090: a namespace is in itself. And §0.3: what is written by way of a subresource.
+/// A namespace is in itself, and a review names the subresource.
 #[tokio::test(flavor = "multi_thread")]
 async fn namespaces_and_subresources() {
     let scene = Scene::start().await;
@@ -181,7 +178,7 @@ async fn namespaces_and_subresources() {
     let pair = Pair::of(&scene, everything()).await;
     let made = admin.post(NAMESPACES, &json!({"metadata": {"name": "n"}})).await.expect(201);
     for told in pair.told() {
-        assert_eq!((&told["name"], &told["namespace"]), (&json!("n"), &json!("n")), "T-090");
+        assert_eq!((&told["name"], &told["namespace"]), (&json!("n"), &json!("n")));
         assert_eq!(told["operation"], "CREATE");
     }
     admin.put(&format!("{NAMESPACES}/n/finalize"), &made).await.expect(200);
@@ -231,7 +228,7 @@ async fn namespaces_and_subresources() {
     }
 }
 
-/// §0.3: a replacement that creates is a creation, and hooks are asked again when a write has lost
+/// An update that creates an object is a create, and hooks are called again when a write has lost
 /// a race.
 #[tokio::test(flavor = "multi_thread")]
 async fn replacements_that_create_and_patches_that_lose_a_race() {
@@ -262,7 +259,7 @@ async fn replacements_that_create_and_patches_that_lose_a_race() {
         tokio::spawn(async move { admin.patch(&path, "merge-patch", &patch).await })
     };
     while slow.n_requests() == 0 {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        crate::polling::pause().await;
     }
     admin.patch(&path, "merge-patch", &json!({"data": {"quick": "1"}})).await.expect(200);
     let both = loser.await.unwrap().expect(200);
@@ -272,7 +269,7 @@ async fn replacements_that_create_and_patches_that_lose_a_race() {
     assert_eq!(seen, [first, second, both["data"].clone()]);
 }
 
-/// T-089: what is not served is no matter for hooks.
+/// Requests for resources that are not served do not reach hooks.
 #[tokio::test(flavor = "multi_thread")]
 async fn there_is_nothing_to_connect_to() {
     let scene = Scene::start().await;

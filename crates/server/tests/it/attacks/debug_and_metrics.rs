@@ -1,4 +1,4 @@
-//! What the server tells about itself.
+//! The debug and metrics endpoints.
 
 use std::collections::BTreeSet;
 

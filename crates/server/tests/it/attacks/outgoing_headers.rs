@@ -1,4 +1,4 @@
-//! What the server says to webhooks about a client's request.
+//! The headers that the server sends to webhooks.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What is accepted stays readable, and says nothing that its author may not decide.
+//! Accepted objects can be decoded and have no fields that their author may not set.
 
 use serde_json::{Value, json};
 

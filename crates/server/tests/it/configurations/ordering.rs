@@ -1,4 +1,4 @@
-//! The order of initializers across objects: §6.9.
+//! The order of initializers across objects.
 
 use admission::ConfigurationKind::Initializer;
 use serde_json::{Value, json};
@@ -13,13 +13,13 @@ fn after(name: &str, others: &[&str]) -> Value {
     json!({"name": name, "orderingMode": "Graph", "after": others})
 }
 
-/// T-203 and the rest of the validation of one entry.
+/// The validation of one entry.
 #[tokio::test(flavor = "multi_thread")]
 async fn entries_by_themselves() {
     let cluster = Cluster::start().await;
     let row = |entry: Value, want: &[&str]| -> Row {
         let want = want.iter().map(|want| format!("initializers[0].{want}")).collect();
-        ("§6.9", json!([entry]), want)
+        ("entry", json!([entry]), want)
     };
     let only_graph = "Forbidden: may only be set when orderingMode is Graph";
     let rows = vec![
@@ -54,7 +54,6 @@ async fn entries_by_themselves() {
     check(&cluster.admin(), Initializer, rows).await;
 }
 
-/// T-203.
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_waits_for_itself_by_way_of_other_objects() {
     let cluster = Cluster::start().await;
@@ -89,7 +88,7 @@ async fn nobody_waits_for_itself_by_way_of_other_objects() {
     replace(&admin, Initializer, "two", circle).await.expect(200);
 }
 
-/// §6.9: the check and the write are one. Of two that come at once and do not fit together one is
+/// The check and the write are atomic. Of two concurrent writes that do not fit together one is
 /// refused; those that do are all made, however many they are.
 #[tokio::test(flavor = "multi_thread")]
 async fn objects_that_come_at_once_are_checked_against_each_other() {
@@ -119,7 +118,6 @@ async fn objects_that_come_at_once_are_checked_against_each_other() {
     assert_eq!(making.join_all().await, [201; AT_ONCE]);
 }
 
-/// T-204.
 #[tokio::test(flavor = "multi_thread")]
 async fn waiting_for_nobody_is_told() {
     let cluster = Cluster::start().await;

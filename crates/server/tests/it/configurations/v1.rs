@@ -1,4 +1,4 @@
-//! The kinds of v1: §8.2.
+//! The admission configurations of v1.
 
 use admission::ConfigurationKind::{Mutating, Validating};
 use admission::MATCH_CONDITIONS_MAX;
@@ -28,7 +28,7 @@ fn rule(changes: Value) -> Value {
     with(rule, changes)
 }
 
-/// What a webhook gets that says only what it must.
+/// The defaults of a webhook that has only the required fields.
 fn defaults() -> Value {
     json!({
         "failurePolicy": "Fail", "matchPolicy": "Equivalent", "timeoutSeconds": 10,
@@ -36,7 +36,6 @@ fn defaults() -> Value {
     })
 }
 
-/// T-032, T-033 and T-054.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_said_has_a_default() {
     let cluster = Cluster::start().await;
@@ -44,7 +43,7 @@ async fn what_is_not_said_has_a_default() {
     let made = create(&admin, Validating, "v", json!([webhook(json!({}))])).await.expect(201);
     let stored = admin.get(&format!("{}/v", path_of(Validating))).await.expect(200);
     assert_eq!(made, stored);
-    assert_eq!(stored["webhooks"], json!([webhook(defaults())]), "T-032");
+    assert_eq!(stored["webhooks"], json!([webhook(defaults())]));
 
     let service = json!({"namespace": "n", "name": "s"});
     let given = webhook(json!({
@@ -56,7 +55,7 @@ async fn what_is_not_said_has_a_default() {
         "rules": [rule(json!({"scope": "*"}))],
         "reinvocationPolicy": "Never",
     });
-    assert_eq!(made["webhooks"], json!([with(with(given, defaults()), more)]), "T-033");
+    assert_eq!(made["webhooks"], json!([with(with(given, defaults()), more)]));
 
     let fail = json!([webhook(json!({"failurePolicy": "Fail"}))]);
     create(&admin, Validating, "t-054", fail).await.expect(201);
@@ -285,7 +284,6 @@ async fn new_webhooks() {
     check(&cluster.admin(), Mutating, rows).await;
 }
 
-/// T-040, T-051, T-056.
 #[tokio::test(flavor = "multi_thread")]
 async fn names_are_unique_where_they_must_be() {
     let cluster = Cluster::start().await;
@@ -308,7 +306,7 @@ async fn names_are_unique_where_they_must_be() {
     assert_faults("T-056", &answer, &[want.to_owned()]);
 }
 
-/// T-035, T-038, T-040: an update need not be better than what is stored.
+/// An update may keep faults that the stored object has.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_stored_before_a_rule_can_still_change() {
     let cluster = Cluster::start().await;
@@ -333,7 +331,7 @@ async fn what_was_stored_before_a_rule_can_still_change() {
             json!([duplicate[0], with(duplicate[1].clone(), json!({"timeoutSeconds": 5}))]),
         ),
     ] {
-        // What is fine for the stored object is not for a new one.
+        // A fault that a stored object may keep is refused in a new one.
         assert_eq!(create(&admin, Validating, "new", after.clone()).await.code, 422, "{row}");
         plant_object(&cluster, Validating, row, before).await;
         let answer = replace(&admin, Validating, row, after.clone()).await.expect(200);
@@ -355,7 +353,7 @@ async fn what_was_stored_before_a_rule_can_still_change() {
     assert_faults("T-038", &answer, &[want.to_owned()]);
 }
 
-/// T-046, T-055, T-057: accepted, with a word.
+/// The object is accepted with a warning.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_has_no_effect_is_told() {
     let cluster = Cluster::start().await;
@@ -408,7 +406,6 @@ async fn thousands_of_warnings_are_cut() {
     assert!((3_000..5_000).contains(&n_chars), "{n_chars}");
 }
 
-/// T-028 of conditions.
 #[tokio::test(flavor = "multi_thread")]
 async fn patches_change_conditions_by_name() {
     let cluster = Cluster::start().await;

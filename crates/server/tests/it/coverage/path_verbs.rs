@@ -1,4 +1,4 @@
-//! What runs is what was authorized (attack A1): every method, every form of path, every resource.
+//! The authorized request is the one that runs (attack A1): every method, every form of path, every resource.
 //!
 //! Each request is sent twice: by a user who holds only the verb that the request is classified as, and
 //! by one who holds every verb but that one. The first may do what the verb says and nothing else; the
@@ -78,7 +78,7 @@ async fn what_runs_is_what_was_authorized() {
     while admin.get("/apis/example.com/v1/widgets").await.code != 200 {
         tokio::task::yield_now().await;
     }
-    // What everybody may do by default would hide what these users may not.
+    // The default permissions of all users would hide what these users may not do.
     for name in ["system:basic-user", "system:discovery", "system:public-info-viewer"] {
         let bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
         admin.delete(&format!("{bindings}/{name}")).await.expect(200);
@@ -259,7 +259,7 @@ impl Walk {
     /// Waits for the end of an object that is on its way out, which goes by itself.
     async fn await_end(&mut self, path: &str) {
         while is_terminating(&self.admin_send(Method::GET, path, "").await) {
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            crate::polling::pause().await;
         }
     }
 
@@ -283,7 +283,7 @@ impl Walk {
             assert!(matches!(created.code, 201 | 409), "{target}: {}", created.text());
         }
         while target.plural == "customresourcedefinitions" && !self.is_established(own).await {
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            crate::polling::pause().await;
         }
         self.known = self.objects(target).await;
     }

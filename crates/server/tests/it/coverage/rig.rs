@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::time::Duration;
 
 use fake_http::{Peer, Request, Script};
 use serde_json::{Value, json};
@@ -19,7 +18,7 @@ use crate::hooks::{Hooks, abstain, allow, deny, rbac};
 /// Where objects of namespaces are written.
 pub(super) const NAMESPACE: &str = "coverage";
 
-/// What hooks say about what alice does. Others have their consent.
+/// The response of hooks to requests of alice. They allow the requests of other users.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mood {
     Allow,
@@ -117,7 +116,7 @@ impl Rig {
                     }
                     n_tries += 1;
                     assert!(n_tries < 2000, "{role} has not the rules of {part}");
-                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    crate::polling::pause().await;
                 }
             }
         }
@@ -156,13 +155,13 @@ impl Rig {
         })
     }
 
-    /// What the authorizer was asked about alice since this was last asked.
+    /// The authorizer's requests about alice since the last call.
     pub(super) fn questions(&self) -> Vec<Value> {
         let specs = self.authorizer.take_requests().iter().map(spec).collect::<Vec<_>>();
         let own = specs.into_iter().filter(|spec| spec["user"] == "alice");
         let question = |spec: Value| {
             let mut question = spec["resourceAttributes"].clone();
-            // What is selected is no matter of the walk.
+            // Selectors are not compared.
             question.as_object_mut().expect("a resource").shift_remove("labelSelector");
             question
         };
@@ -190,7 +189,7 @@ impl Rig {
             if conditions.as_array().is_some_and(|list| list.iter().any(is_met)) {
                 return;
             }
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            crate::polling::pause().await;
         }
         panic!("{name} is not served");
     }
@@ -201,13 +200,13 @@ impl Rig {
             if self.admin.get(path).await.code == 404 {
                 return;
             }
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            crate::polling::pause().await;
         }
         panic!("{path} stays");
     }
 }
 
-/// What an authorizer is asked.
+/// The attributes that an authorizer receives.
 fn spec(request: &Request) -> Value {
     let review: Value = serde_json::from_slice(&request.body).expect("a review");
     review["spec"].clone()

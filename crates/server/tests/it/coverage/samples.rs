@@ -21,7 +21,7 @@ pub(crate) fn sample(target: &Target) -> Value {
     object
 }
 
-/// What a kind can not do without.
+/// The required fields of each kind.
 fn content(kind: &str) -> Value {
     let question = json!({"verb": "get", "resource": "pods", "namespace": NAMESPACE});
     match kind {

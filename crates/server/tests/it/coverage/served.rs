@@ -1,4 +1,4 @@
-//! What a server says that it serves.
+//! The resources that the discovery of a server lists.
 
 use std::fmt;
 

@@ -13,7 +13,6 @@ use crate::cluster::Cluster;
 const OWN_OF_SERVER: [&str; 3] = ["initializers", "managedFields", "resourceVersion"];
 const SERVICES: &str = "/api/v1/namespaces/default/services";
 const PATIENCE: Duration = Duration::from_secs(30);
-const LOOK: Duration = Duration::from_millis(20);
 
 /// Serves a data directory, and reads, updates and deletes all that is stored in it.
 pub(super) async fn everything(folder: TempDir) {
@@ -148,6 +147,6 @@ async fn delete(admin: &Client, path: &str) {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while admin.get(&uninitialized(path)).await.code != 404 {
         assert!(tokio::time::Instant::now() < deadline, "{path} does not go");
-        tokio::time::sleep(LOOK).await;
+        crate::polling::pause().await;
     }
 }

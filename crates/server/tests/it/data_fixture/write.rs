@@ -24,7 +24,6 @@ const INITIALIZERS: &str = "/apis/admissionregistration.k8s.io/v1alpha1/initiali
 const SAMPLES: &str = include_str!("samples.json");
 /// How long the server may take to do something by itself.
 const PATIENCE: Duration = Duration::from_secs(30);
-const LOOK: Duration = Duration::from_millis(20);
 
 /// Writes a data directory in three runs: one whose writes end up in a snapshot, one that makes the
 /// snapshot, and one whose writes stay in a log behind it.
@@ -144,7 +143,7 @@ async fn make_snapshot(store: &Path) {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while !names().iter().any(|name| name.starts_with("snapshot-") && !name.ends_with(".tmp")) {
         assert!(tokio::time::Instant::now() < deadline, "no snapshot: {:?}", names());
-        tokio::time::sleep(LOOK).await;
+        crate::polling::pause().await;
     }
     engine.close().await;
 }
@@ -214,6 +213,6 @@ async fn established(admin: &Client, name: &str) {
             return;
         }
         assert!(tokio::time::Instant::now() < deadline, "{definition}");
-        tokio::time::sleep(LOOK).await;
+        crate::polling::pause().await;
     }
 }

@@ -240,7 +240,7 @@ async fn no_failure_policy_decides_about_this_side() {
                 assert_eq!(reply.code, code, "{text}");
                 let retry = reply.headers.get("retry-after").map(|own| own.to_str().unwrap());
                 assert_eq!(retry, (code != 504).then_some("1"), "{text}");
-                // Whoever holds places ends with the answer of the hook.
+                // Requests that hold slots end with the response of the hook.
                 peer.close_connections().unwrap();
                 for holder in holders {
                     holder.await.unwrap();

@@ -1,4 +1,4 @@
-//! What creators get, and what they may say about initializers.
+//! The responses to creates of objects with initializers.
 
 use admission::InitializerOptions;
 use serde_json::{Value, json};
@@ -7,31 +7,29 @@ use super::scene::{MAPS, Scene, entry, map, map_with, next, pending, seen};
 use crate::client::Answer;
 use crate::initializers::scene::{INITIALIZERS, configuration};
 
-/// T-159, T-160, T-161, T-164.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_creator_waits_until_all_have_acted() {
     let scene = Scene::start().await;
     let plain = scene.admin.post(MAPS, &map("plain")).await.expect(201);
-    assert_eq!(pending(&plain), None, "T-159");
+    assert_eq!(pending(&plain), None);
     scene.register(&[("b.x.y", "Ignore"), ("a.x.y", "Ignore")]).await;
     let (mut all, mut default) =
         (scene.watch("includeUninitialized=true").await, scene.watch("").await);
     let creator = scene.create("m");
-    assert_eq!(next(&mut all).await, seen("ADDED", "m", &["b.x.y", "a.x.y"]), "T-161");
+    assert_eq!(next(&mut all).await, seen("ADDED", "m", &["b.x.y", "a.x.y"]));
     scene.act("m", "b.x.y").await;
     assert_eq!(next(&mut all).await, seen("MODIFIED", "m", &["a.x.y"]));
-    assert!(!creator.is_finished(), "T-160");
+    assert!(!creator.is_finished());
     let last = scene.act("m", "a.x.y").await;
-    assert_eq!(next(&mut all).await, seen("MODIFIED", "m", &[]), "T-164");
+    assert_eq!(next(&mut all).await, seen("MODIFIED", "m", &[]));
     let made = creator.await.unwrap().expect(201);
-    assert_eq!(made, last, "T-160");
+    assert_eq!(made, last);
     assert_eq!(pending(&made), None);
     assert_eq!(made["data"], json!({"a": "b", "b.x.y": "was here", "a.x.y": "was here"}));
-    assert_eq!(next(&mut default).await, seen("ADDED", "m", &[]), "T-164");
+    assert_eq!(next(&mut default).await, seen("ADDED", "m", &[]));
     assert_eq!(scene.metric("portcullis_initializer_wait_seconds_count").await, Some(1.0));
 }
 
-/// T-166, T-195, T-196, T-177.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_asks_for_it_does_not_wait() {
     let scene = Scene::start().await;
@@ -39,13 +37,13 @@ async fn who_asks_for_it_does_not_wait() {
     for value in ["1", "true"] {
         let path = format!("{MAPS}?includeUninitialized={value}");
         let made = scene.admin.post(&path, &map(&format!("m{value}"))).await.expect(202);
-        assert_eq!(pending(&made), Some(vec!["a.x.y"]), "T-166");
+        assert_eq!(pending(&made), Some(vec!["a.x.y"]));
         assert!(made["metadata"]["resourceVersion"].is_string());
     }
     scene.admin.post(MAPS, &map("m1")).await.expect(409);
     let path = format!("{MAPS}?dryRun=All");
     let dry = scene.admin.post(&path, &map("dry")).await.expect(202);
-    assert_eq!(pending(&dry), Some(vec!["a.x.y"]), "T-195");
+    assert_eq!(pending(&dry), Some(vec!["a.x.y"]));
     scene.admin.get(&format!("{MAPS}/dry")).await.expect(404);
     let path = format!("{MAPS}?includeUninitialized=perhaps");
     scene.admin.post(&path, &map("bad")).await.expect(400);
@@ -61,13 +59,12 @@ async fn who_asks_for_it_does_not_wait() {
     let mut events = scene.admin.watch(&path).await;
     let creator = tokio::spawn(async move { admin.put(&format!("{LIMITS}/l"), &body).await });
     assert_eq!(next(&mut events).await, seen("ADDED", "l", &["l.x.y"]));
-    assert!(!creator.is_finished(), "T-196");
+    assert!(!creator.is_finished());
     let patch = json!({"metadata": {"initializers": null}});
     scene.admin.patch(&format!("{LIMITS}/l"), "merge-patch", &patch).await.expect(200);
-    assert_eq!(pending(&creator.await.unwrap().expect(201)), None, "T-196");
+    assert_eq!(pending(&creator.await.unwrap().expect(201)), None);
 }
 
-/// T-167, T-168, T-169, T-173.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_may_say_whom_an_object_waits_for() {
     let scene = Scene::start().await;
@@ -78,9 +75,9 @@ async fn who_may_say_whom_an_object_waits_for() {
         let refused = alice.post(MAPS, &body).await.expect(403);
         let message = refused["message"].as_str().unwrap();
         let want = format!("configmaps \"e{idx}\" is forbidden: create with initializers denied: ");
-        assert!(message.starts_with(&want), "T-167: {message}");
+        assert!(message.starts_with(&want), "{message}");
         let made = scene.admin.post(MAPS, &body).await.expect(201);
-        assert_eq!(pending(&made), None, "T-167");
+        assert_eq!(pending(&made), None);
     }
     let null = map_with("null", json!(null));
     let creator = scene.create_at(&format!("{MAPS}?includeUninitialized=1"), null);
@@ -89,7 +86,7 @@ async fn who_may_say_whom_an_object_waits_for() {
     let own = json!({"pending": [{"name": "x.y.z"}, {"name": "b.y.z", "after": ["gone.y.z"]}]});
     let made = scene.admin.post(&path, &map_with("own", own)).await.expect(202);
     let want = json!({"pending": [{"name": "x.y.z"}, {"name": "b.y.z", "after": []}]});
-    assert_eq!(made["metadata"]["initializers"], want, "T-168");
+    assert_eq!(made["metadata"]["initializers"], want);
 
     let many: Vec<Value> = (0..65).map(|idx| json!({"name": format!("n{idx}.y.z")})).collect();
     for (own, want) in [
@@ -102,14 +99,14 @@ async fn who_may_say_whom_an_object_waits_for() {
         (json!({"pending": many}), "pending: Too many: 65: must have at most 64 items"),
     ] {
         let refused = scene.admin.post(MAPS, &map_with("bad", own.clone())).await.expect(422);
-        assert!(refused["message"].as_str().unwrap().contains(want), "T-169: {refused}");
+        assert!(refused["message"].as_str().unwrap().contains(want), "{refused}");
         alice.post(MAPS, &map_with("bad", own)).await.expect(403);
     }
     let odd = json!({"pending": "a.b.c"});
     scene.admin.post(MAPS, &map_with("odd", odd)).await.expect(400);
 }
 
-/// T-170, T-208, and what is exempt.
+/// Objects that initializers do not apply to.
 #[tokio::test(flavor = "multi_thread")]
 async fn some_objects_wait_for_nobody() {
     let scene = Scene::start().await;
@@ -121,7 +118,7 @@ async fn some_objects_wait_for_nobody() {
     let mut mirror = json!({"metadata": {"name": "mirror",
         "annotations": {"kubernetes.io/config.mirror": ""}}, "spec": spec});
     mirror["spec"]["nodeName"] = json!("n1");
-    assert_eq!(pending(&scene.admin.post(PODS, &mirror).await.expect(201)), None, "T-170");
+    assert_eq!(pending(&scene.admin.post(PODS, &mirror).await.expect(201)), None);
     let plain = json!({"metadata": {"name": "plain"}, "spec": spec});
     let path = format!("{PODS}?includeUninitialized=1");
     let made = scene.admin.post(&path, &plain).await.expect(202);
@@ -137,15 +134,15 @@ async fn some_objects_wait_for_nobody() {
     let scene = Scene::start_with(off).await;
     scene.register(&[("a.x.y", "Ignore")]).await;
     let own = map_with("m", json!({"pending": [{"name": "x.y.z"}]}));
-    assert_eq!(pending(&scene.admin.post(MAPS, &own).await.expect(201)), None, "T-208");
+    assert_eq!(pending(&scene.admin.post(MAPS, &own).await.expect(201)), None);
     let changed = scene.admin.put(&format!("{MAPS}/m"), &own).await.expect(200);
-    assert_eq!(pending(&changed), None, "T-208");
+    assert_eq!(pending(&changed), None);
 }
 
 /// A creator who waits takes no room from those who could act.
 #[tokio::test(flavor = "multi_thread")]
 async fn waiting_takes_no_room() {
-    let scene = Scene::start_with(|options| options.mutating_max = 1).await;
+    let scene = Scene::start_with(|options| options.mutating_requests_max = 1).await;
     scene.register(&[("a.x.y", "Ignore")]).await;
     let alice = scene.grant_alice(&["initialize"]).await;
     let create = |name: &'static str| {

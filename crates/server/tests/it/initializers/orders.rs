@@ -1,11 +1,10 @@
-//! Whom objects wait for when several configurations say so: admission §1.7.
+//! The initializers of an object when several configurations apply.
 
 use serde_json::json;
 
 use super::scene::{MAPS, Scene, entry, map, pending};
 use crate::initializers::scene::{INITIALIZERS, configuration};
 
-/// T-029, T-031, T-205.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_order_holds_for_all_configurations() {
     let scene = Scene::start().await;
@@ -27,5 +26,5 @@ async fn one_order_holds_for_all_configurations() {
     let made = scene.admin.post(&path, &map("m")).await.expect(202);
     assert_eq!(pending(&made), Some(vec!["y.b.c", "z.b.c", "x.b.c"]));
     let entries = made["metadata"]["initializers"]["pending"].as_array().unwrap();
-    assert!(entries.iter().all(|entry| entry.get("after").is_none()), "T-205");
+    assert!(entries.iter().all(|entry| entry.get("after").is_none()));
 }

@@ -19,14 +19,13 @@ async fn left_behind(policies: &[(&str, &str)], later: Duration) -> Scene {
 
 const DEAD: [(&str, &str); 2] = [("a.x.y", "Ignore"), ("b.x.y", "Ignore")];
 
-/// T-188, T-189, T-190, T-191, T-194.
 #[tokio::test(flavor = "multi_thread")]
 async fn reading_takes_out_one_at_a_time() {
     let scene = left_behind(&DEAD, 9 * MINUTE).await;
     let path = format!("{MAPS}/m");
-    assert_eq!(pending(&scene.get("m").await), Some(vec!["a.x.y", "b.x.y"]), "T-188");
+    assert_eq!(pending(&scene.get("m").await), Some(vec!["a.x.y", "b.x.y"]));
     scene.pass(70.0);
-    assert_eq!(pending(&scene.get("m").await), Some(vec!["a.x.y", "b.x.y"]), "T-188");
+    assert_eq!(pending(&scene.get("m").await), Some(vec!["a.x.y", "b.x.y"]));
     scene.pass(50.0);
     // The API knows no other way to read one object.
     assert_eq!(scene.admin.send(Method::HEAD, &path, &[], "").await.code, 405);
@@ -39,17 +38,16 @@ async fn reading_takes_out_one_at_a_time() {
     let mut default = scene.watch("").await;
     let first = alice.get(&path).await.expect(200);
     assert_eq!(pending(&first), Some(vec!["b.x.y"]), "T-189, T-194");
-    assert_eq!(pending(&alice.get(&path).await.expect(200)), None, "T-190");
-    assert_eq!(next(&mut default).await, seen("ADDED", "m", &[]), "T-190");
+    assert_eq!(pending(&alice.get(&path).await.expect(200)), None);
+    assert_eq!(next(&mut default).await, seen("ADDED", "m", &[]));
     let repaired = "portcullis_initializer_read_repairs_total{name=\"a.x.y\"}";
     assert_eq!(scene.metric(repaired).await, Some(1.0));
 }
 
-/// T-191, T-192, T-186.
 #[tokio::test(flavor = "multi_thread")]
 async fn some_are_left_as_they_are() {
     let scene = left_behind(&[("a.x.y", "Fail")], 11 * MINUTE).await;
-    assert_eq!(pending(&scene.get("m").await), Some(vec!["a.x.y"]), "T-191");
+    assert_eq!(pending(&scene.get("m").await), Some(vec!["a.x.y"]));
     scene
         .admin
         .delete("/apis/admissionregistration.k8s.io/v1alpha1/initializerconfigurations/a")
@@ -64,10 +62,9 @@ async fn some_are_left_as_they_are() {
     let folder = scene.cluster.stop(Duration::ZERO).await;
     let behind = jiff::Timestamp::now() - jiff::SignedDuration::from_mins(5);
     let scene = Scene::start_in(folder, behind, |_| {}).await;
-    assert_eq!(pending(&scene.get("m").await).map(|own| own.len()), Some(2), "T-192");
+    assert_eq!(pending(&scene.get("m").await).map(|own| own.len()), Some(2));
 }
 
-/// T-193.
 #[tokio::test(flavor = "multi_thread")]
 async fn readers_do_not_repair_twice() {
     let names: Vec<String> = (0..30).map(|idx| format!("n{idx}.x.y")).collect();
@@ -96,7 +93,7 @@ async fn readers_do_not_repair_twice() {
     }
 }
 
-/// §6.7: as long as the server that made the object follows it, nobody else acts.
+/// As long as the server that created the object tracks it, no other server acts.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_followed_is_not_repaired() {
     let folder = tempfile::tempdir().unwrap();

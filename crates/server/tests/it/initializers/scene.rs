@@ -148,7 +148,7 @@ impl Scene {
 
 /// Waits until timers of a clock are set.
 pub(super) async fn asleep(clock: &Clock, until: f64, n_objects: usize) {
-    let waiting = clock.until_asleep(Duration::from_secs_f64(until), n_objects);
+    let waiting = clock.wait_until_asleep(Duration::from_secs_f64(until), n_objects);
     tokio::time::timeout(PATIENCE, waiting).await.expect("timers that are set");
 }
 
@@ -174,7 +174,7 @@ pub(super) fn map_with(name: &str, initializers: Value) -> Value {
     json!({"metadata": {"name": name, "initializers": initializers}, "data": {"a": "b"}})
 }
 
-/// Whom an object waits for; `None` if it says nothing.
+/// The pending initializers of an object; `None` if it has no such field.
 pub(super) fn pending(object: &Value) -> Option<Vec<&str>> {
     let initializers = object["metadata"].get("initializers")?;
     let entries = initializers["pending"].as_array().expect("a list").iter();
@@ -190,7 +190,7 @@ pub(super) async fn next(events: &mut Events) -> (String, String, Vec<String>) {
     (text(&event["type"]), text(&event["object"]["metadata"]["name"]), waiting)
 }
 
-/// What [`next`] returns.
+/// The value that [`next`] returns.
 pub(super) fn seen(kind: &str, name: &str, pending: &[&str]) -> (String, String, Vec<String>) {
     let pending = pending.iter().map(|&name| name.to_owned()).collect();
     (kind.to_owned(), name.to_owned(), pending)

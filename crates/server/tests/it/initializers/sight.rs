@@ -1,4 +1,4 @@
-//! Who sees objects that are not initialized.
+//! The visibility of uninitialized objects.
 
 use serde_json::{Value, json};
 use server::GetMode;
@@ -13,7 +13,6 @@ async fn store(scene: &Scene, name: &str) -> Value {
     answer.json()
 }
 
-/// T-162, T-163, T-176.
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_hide_what_is_not_initialized() {
     let scene = Scene::start().await;
@@ -28,11 +27,11 @@ async fn lists_hide_what_is_not_initialized() {
         names.into_iter().filter(|name| name.len() == 1).collect()
     };
     for query in ["", "includeUninitialized=false", "includeUninitialized=0"] {
-        assert_eq!(visible(scene.list(query).await), ["a", "d"], "T-162: {query}");
+        assert_eq!(visible(scene.list(query).await), ["a", "d"], "{query}");
     }
     for query in ["includeUninitialized=true", "includeUninitialized=1"] {
         let names = visible(scene.list(query).await);
-        assert_eq!(names, ["a", "b", "c", "d", "e"], "T-162: {query}");
+        assert_eq!(names, ["a", "b", "c", "d", "e"], "{query}");
     }
     assert_eq!(visible(scene.list("labelSelector=!x").await), ["a", "d"]);
     scene.admin.get(&format!("{MAPS}?includeUninitialized=x")).await.expect(400);
@@ -55,9 +54,9 @@ async fn lists_hide_what_is_not_initialized() {
     assert_eq!(visible(names), ["a", "d"]);
 
     let got = scene.get("b").await;
-    assert_eq!(pending(&got), Some(vec!["a.x.y"]), "T-163");
+    assert_eq!(pending(&got), Some(vec!["a.x.y"]));
     scene.admin.delete(MAPS).await.expect(200);
-    assert!(visible(scene.list("includeUninitialized=1").await).is_empty(), "T-176");
+    assert!(visible(scene.list("includeUninitialized=1").await).is_empty());
 }
 
 /// Counts are told where nothing can be hidden, also when the server has just begun.
@@ -87,7 +86,7 @@ async fn counts_are_exact_or_absent() {
     assert!(page["metadata"]["remainingItemCount"].is_number(), "who sees all may count all");
 }
 
-/// T-163, where the object is not shown.
+/// With `GetMode::Accepted`, GET returns 202 and a Status.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_may_only_say_that_there_will_be_an_object() {
     let scene = Scene::start_with(|options| options.admission.get_mode = GetMode::Accepted).await;
@@ -96,16 +95,15 @@ async fn a_server_may_only_say_that_there_will_be_an_object() {
     let path = format!("{MAPS}/m");
     let status = scene.admin.get(&path).await.expect(202);
     assert_eq!((&status["kind"], &status["status"]), (&json!("Status"), &json!("Success")));
-    assert_eq!(status["details"]["uid"], made["metadata"]["uid"], "T-163");
+    assert_eq!(status["details"]["uid"], made["metadata"]["uid"]);
     let version = &status["details"]["causes"][0];
-    assert_eq!(version["message"], made["metadata"]["resourceVersion"], "T-163");
+    assert_eq!(version["message"], made["metadata"]["resourceVersion"]);
     let shown = scene.admin.get(&format!("{path}?includeUninitialized=1")).await.expect(200);
-    assert_eq!(shown, made, "T-163");
+    assert_eq!(shown, made);
     scene.act("m", "a.x.y").await;
     scene.admin.get(&path).await.expect(200);
 }
 
-/// T-164, T-165, T-176, T-177.
 #[tokio::test(flavor = "multi_thread")]
 async fn watches_tell_of_what_was_always_hidden_to_those_who_ask() {
     let scene = Scene::start().await;
@@ -116,10 +114,10 @@ async fn watches_tell_of_what_was_always_hidden_to_those_who_ask() {
     let creator = scene.create("m");
     assert_eq!(next(&mut all).await, seen("ADDED", "m", &["a.x.y"]));
     alice.delete(&format!("{MAPS}/m")).await.expect(200);
-    assert_eq!(next(&mut all).await, seen("DELETED", "m", &["a.x.y"]), "T-165");
+    assert_eq!(next(&mut all).await, seen("DELETED", "m", &["a.x.y"]));
     let told = creator.await.unwrap().expect(500);
     let want = "Internal error occurred: object deleted while waiting for creation";
-    assert_eq!(told["message"], want, "T-177");
+    assert_eq!(told["message"], want);
 
     let made = store(&scene, "n").await;
     assert_eq!(next(&mut all).await, seen("ADDED", "n", &["a.x.y"]));
@@ -128,7 +126,7 @@ async fn watches_tell_of_what_was_always_hidden_to_those_who_ask() {
     let mut late = scene.admin.watch(&path).await;
     scene.act("n", "a.x.y").await;
     assert_eq!(next(&mut default).await, seen("ADDED", "n", &[]), "T-165: nothing before");
-    assert_eq!(next(&mut late).await, seen("ADDED", "n", &[]), "T-164");
+    assert_eq!(next(&mut late).await, seen("ADDED", "n", &[]));
     assert_eq!(next(&mut all).await, seen("MODIFIED", "n", &[]));
     let mut initial = scene.admin.watch(&format!("{MAPS}?watch=1&labelSelector=!x")).await;
     store(&scene, "z").await;
@@ -182,7 +180,7 @@ async fn custom_objects_wait_too() {
     scene.admin.post(WIDGETS, &bad).await.expect(400);
 }
 
-/// Nobody decides by roles and definitions that are not there for everybody.
+/// Uninitialized roles and definitions do not affect decisions.
 #[tokio::test(flavor = "multi_thread")]
 async fn hidden_roles_grant_nothing() {
     let scene = Scene::start().await;

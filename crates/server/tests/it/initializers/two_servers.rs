@@ -72,7 +72,7 @@ async fn initializers_act_at_any_server() {
     assert_eq!(next(&mut default).await, seen("ADDED", "m", &[]));
 }
 
-/// T-188, T-189: the server that waited is gone.
+/// The server that waited for the initializer is gone.
 #[tokio::test(flavor = "multi_thread")]
 async fn another_server_repairs() {
     let members = [member()];
@@ -84,13 +84,13 @@ async fn another_server_repairs() {
     one.stop().await;
     let path = format!("{MAPS}/m");
     let left = two.admin().get(&path).await.expect(200);
-    assert_eq!(pending(&left), Some(vec!["a.x.y", "b.x.y"]), "T-188");
+    assert_eq!(pending(&left), Some(vec!["a.x.y", "b.x.y"]));
     clock.advance(Duration::from_secs(60));
     let repaired = two.admin().get(&path).await.expect(200);
-    assert_eq!(pending(&repaired), Some(vec!["b.x.y"]), "T-189");
+    assert_eq!(pending(&repaired), Some(vec!["b.x.y"]));
 }
 
-/// T-207: a server that is cut off takes nobody out, until it knows again who may be skipped.
+/// A server that is cut off removes no initializer until its configuration is fresh again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_cut_off_waits() {
     let members = [member()];
@@ -105,11 +105,11 @@ async fn a_server_that_is_cut_off_waits() {
     clock.advance(Duration::from_secs(5));
     asleep(&clock, 6.0, 1).await;
     let kept = two.admin().get(&format!("{MAPS}/m")).await.expect(200);
-    assert_eq!(pending(&kept), Some(vec!["a.x.y", "b.x.y"]), "T-207");
+    assert_eq!(pending(&kept), Some(vec!["a.x.y", "b.x.y"]));
     one.set_lines(State::Open);
     while one.status().await["state"] != "ready" {}
     clock.advance(Duration::from_secs(1));
     asleep(&clock, 11.0, 1).await;
     let next = two.admin().get(&format!("{MAPS}/m")).await.expect(200);
-    assert_eq!(pending(&next), Some(vec!["b.x.y"]), "T-207");
+    assert_eq!(pending(&next), Some(vec!["b.x.y"]));
 }

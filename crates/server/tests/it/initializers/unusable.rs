@@ -1,4 +1,4 @@
-//! What initializers hide is not usable.
+//! Uninitialized objects can not be used.
 
 use http::Method;
 use serde_json::{Value, json};

@@ -5,7 +5,6 @@ use serde_json::json;
 use super::scene::{MAPS, Scene, entry, map, map_with, pending};
 use crate::initializers::scene::{INITIALIZERS, configuration};
 
-/// T-171, T-172, T-173, T-174.
 #[tokio::test(flavor = "multi_thread")]
 async fn changes_need_permission_until_the_object_is_initialized() {
     let scene = Scene::start().await;
@@ -17,34 +16,33 @@ async fn changes_need_permission_until_the_object_is_initialized() {
     let refused = alice.put(&path, &same).await.expect(403);
     let message = refused["message"].as_str().unwrap();
     let want = "configmaps \"m\" is forbidden: update to uninitialized resource denied: ";
-    assert!(message.starts_with(want), "T-171: {message}");
+    assert!(message.starts_with(want), "{message}");
     let patch = json!({"data": {"c": "d"}});
     alice.patch(&path, "merge-patch", &patch).await.expect(403);
     let kept = scene.admin.put(&path, &same).await.expect(200);
-    assert_eq!(pending(&kept), Some(vec!["a.x.y"]), "T-171");
+    assert_eq!(pending(&kept), Some(vec!["a.x.y"]));
     let more = map_with("m", json!({"pending": [{"name": "a.x.y"}, {"name": "b.x.y"}]}));
     let extended = scene.admin.put(&path, &more).await.expect(200);
-    assert_eq!(pending(&extended), Some(vec!["a.x.y", "b.x.y"]), "T-171");
+    assert_eq!(pending(&extended), Some(vec!["a.x.y", "b.x.y"]));
     let bad = map_with("m", json!({"pending": [{"name": "Test"}]}));
     scene.admin.put(&path, &bad).await.expect(422);
     assert_eq!(pending(&scene.act("m", "b.x.y").await), Some(vec!["a.x.y"]));
-    assert_eq!(pending(&scene.act("m", "a.x.y").await), None, "T-172");
+    assert_eq!(pending(&scene.act("m", "a.x.y").await), None);
 
     let want = "metadata.initializers: Invalid value: null: field is immutable once initialization \
                 has completed";
     for client in [&scene.admin, &alice] {
         let refused = client.put(&path, &same).await.expect(422);
-        assert!(refused["message"].as_str().unwrap().ends_with(want), "T-173: {refused}");
+        assert!(refused["message"].as_str().unwrap().ends_with(want), "{refused}");
         let empty = map_with("m", json!({"pending": []}));
-        assert_eq!(pending(&client.put(&path, &empty).await.expect(200)), None, "T-174");
+        assert_eq!(pending(&client.put(&path, &empty).await.expect(200)), None);
     }
     scene.admin.post(&format!("{MAPS}?includeUninitialized=1"), &map("n")).await.expect(202);
     let empty = map_with("n", json!({}));
     let done = scene.admin.put(&format!("{MAPS}/n"), &empty).await.expect(200);
-    assert_eq!(pending(&done), None, "T-172");
+    assert_eq!(pending(&done), None);
 }
 
-/// T-178.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_status_can_be_written_by_whoever_may() {
     const PODS: &str = "/api/v1/namespaces/default/pods";
@@ -60,16 +58,15 @@ async fn the_status_can_be_written_by_whoever_may() {
     let patch = json!({"metadata": {"initializers": null}, "status": {"phase": "Running"}});
     alice.patch(&path, "merge-patch", &patch).await.expect(403);
     let changed = alice.patch(&format!("{path}/status"), "merge-patch", &patch).await.expect(200);
-    assert_eq!(changed["status"]["phase"], "Running", "T-178");
-    assert_eq!(pending(&changed), Some(vec!["a.x.y"]), "T-178");
+    assert_eq!(changed["status"]["phase"], "Running");
+    assert_eq!(pending(&changed), Some(vec!["a.x.y"]));
     let result = json!({"metadata": {"initializers": {"result": {"status": "Failure"}}}});
     let path = format!("{path}/status");
     alice.patch(&path, "merge-patch", &result).await.expect(200);
     let kept = scene.admin.get(&format!("{PODS}/p")).await.expect(200);
-    assert_eq!(pending(&kept), Some(vec!["a.x.y"]), "T-178");
+    assert_eq!(pending(&kept), Some(vec!["a.x.y"]));
 }
 
-/// T-206.
 #[tokio::test(flavor = "multi_thread")]
 async fn two_who_act_at_once_do_not_undo_each_other() {
     let scene = Scene::start().await;
@@ -91,5 +88,5 @@ async fn two_who_act_at_once_do_not_undo_each_other() {
     scene.admin.put(&path, &without("b.x.y")).await.expect(409);
     let mut again = map_with("m", json!({}));
     again["metadata"]["resourceVersion"] = first["metadata"]["resourceVersion"].clone();
-    assert_eq!(pending(&scene.admin.put(&path, &again).await.expect(200)), None, "T-206");
+    assert_eq!(pending(&scene.admin.put(&path, &again).await.expect(200)), None);
 }

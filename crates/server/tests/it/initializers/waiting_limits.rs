@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use admission::WaitingMax;
+use admission::WaitingObjectsMax;
 use bytes::Bytes;
 use etcd_testing::Member;
 use http::Method;
@@ -22,9 +22,9 @@ const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
 
 fn small(options: &mut ServerOptions) {
     let initializers = &mut options.admission.initializers;
-    initializers.waiting_max = WaitingMax { n_objects: OBJECTS_MAX, bytes: 50_000 };
+    initializers.waiting_max = WaitingObjectsMax { n_objects: OBJECTS_MAX, bytes: 50_000 };
     initializers.waiting_per_user_max =
-        WaitingMax { n_objects: OBJECTS_PER_USER_MAX, bytes: BYTES_PER_USER_MAX };
+        WaitingObjectsMax { n_objects: OBJECTS_PER_USER_MAX, bytes: BYTES_PER_USER_MAX };
 }
 
 /// A server with an initializer that never acts, and two users who create what waits for it.

@@ -90,7 +90,7 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         change: |options, folder| {
             usual(options, folder);
-            (options.read_only_max, options.mutating_max) = (8, 8);
+            (options.read_only_requests_max, options.mutating_requests_max) = (8, 8);
         },
         when_full: &[429],
         ..Row::new("requests in flight", |scene| {
@@ -165,7 +165,7 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         change: |options, folder| {
             usual(options, folder);
-            options.requests.service_range = Some("10.9.0.0/28".parse().expect("a range"));
+            options.requests.service_ip_range = Some("10.9.0.0/28".parse().expect("a range"));
         },
         ..Row::new("addresses of services", |scene| {
             Box::pin(async {
@@ -203,6 +203,7 @@ async fn many(
             drop(answer);
         });
     }
+    // The test waits for a real process: the requests of the attack reach the server.
     tokio::time::sleep(Duration::from_millis(300)).await;
     Attack { requests }
 }

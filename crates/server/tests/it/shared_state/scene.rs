@@ -77,7 +77,7 @@ impl Scene {
         Self { _cluster: cluster, admin, mallory, ana, _peers: [guard, hook], _files: files }
     }
 
-    /// What the victim is answered: a code, and what a review says.
+    /// The response that the victim gets: a code, and the decision of a review.
     pub(super) async fn decisions(&self, round: &str) -> Vec<(String, u16)> {
         let mut decisions = Vec::new();
         let fine = json!({"metadata": {"name": format!("fine-{round}")}}).to_string();

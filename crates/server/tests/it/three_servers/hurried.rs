@@ -65,7 +65,7 @@ async fn each_object_of_a_collection_is_admitted_by_its_own_configuration() {
         async move { admin.delete(MAPS).await }
     });
     while slow.n_requests() == 0 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        crate::polling::pause().await;
     }
     let denying = authority.hook(deny("keep the rest"));
     let webhook = authority.webhook("deny.x.y", &denying, rules);

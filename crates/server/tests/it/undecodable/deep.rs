@@ -89,7 +89,7 @@ async fn a14_objects_of_any_depth_that_is_accepted() {
     assert_eq!(admin.get(PODS).await.expect(200)["items"], json!([]));
 }
 
-/// What is too deep is refused whichever way it comes, and says so.
+/// An object that is nested too deeply is refused in every format, with a message.
 #[tokio::test(flavor = "multi_thread")]
 async fn a14_deeper_objects_are_refused() {
     let cluster = Cluster::start().await;

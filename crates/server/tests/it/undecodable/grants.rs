@@ -1,7 +1,5 @@
 //! Roles and bindings that can no longer be decoded grant nothing, and everybody is told.
 
-use std::time::Duration;
-
 use serde_json::json;
 
 use super::damage;
@@ -17,7 +15,7 @@ async fn until(client: &Client, code: u16) {
         if client.get(SECRETS).await.code == code {
             return;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        crate::polling::pause().await;
     }
     panic!("the answer stays {}", client.get(SECRETS).await.code);
 }

@@ -1,0 +1,130 @@
+//! Reloads the CA bundles of clients and of front proxies while the server runs.
+//!
+//! A CA that an administrator removes from a file must not be trusted any longer. Files are polled and
+//! compared by content, so that reloading does not depend on file system events.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use authn::AuthorityKind;
+use https_server::{ReadError, WatchedFiles};
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
+
+use crate::server_state::ServerState;
+
+/// The CA bundles that were read at the start.
+#[derive(Debug, Clone, Default)]
+pub struct CaFiles {
+    /// The CA bundle for client certificates, PEM.
+    pub client_ca: Option<PathBuf>,
+    /// The CA bundle for front-proxy client certificates, PEM.
+    pub requestheader_client_ca: Option<PathBuf>,
+    /// The interval between two reads of the files; zero disables reloading.
+    pub reload_interval: Duration,
+}
+
+/// A file can not replace the CA bundle that was read before.
+#[derive(Debug, thiserror::Error)]
+enum ReloadError {
+    #[error("{error}: {}", error.source)]
+    Read { error: ReadError },
+    #[error("`{path}` is not PEM: {reason}")]
+    Pem { path: String, reason: String },
+    #[error("`{path}`: {error}")]
+    Authorities { path: String, error: authn::OptionsError },
+}
+
+struct WatchedCaFile {
+    kind: AuthorityKind,
+    files: WatchedFiles,
+    /// The last error, which is not logged again.
+    last_error: String,
+    was_read: bool,
+}
+
+/// Reads both files periodically and replaces the CAs that the server trusts. If a file can not be used, the
+/// earlier CAs stay in use and the error is logged once.
+pub(crate) async fn reload_ca_files_periodically<S: Send + Sync + 'static>(
+    server: Arc<ServerState<S>>,
+    files: CaFiles,
+) {
+    let watched = |kind, path: Option<PathBuf>| {
+        let files = WatchedFiles::new(path.into_iter().collect());
+        WatchedCaFile { kind, files, last_error: String::new(), was_read: false }
+    };
+    let mut all = [
+        watched(AuthorityKind::Clients, files.client_ca),
+        watched(AuthorityKind::Proxies, files.requestheader_client_ca),
+    ];
+    if files.reload_interval.is_zero() || all.iter().all(|file| file.files.paths().is_empty()) {
+        return;
+    }
+    loop {
+        let task_server = Arc::clone(&server);
+        let reading = tokio::task::spawn_blocking(move || {
+            for file in &mut all {
+                file.reload(&task_server);
+            }
+            all
+        });
+        // Joining fails only when the runtime shuts down.
+        let Ok(read) = reading.await else { return };
+        all = read;
+        tokio::time::sleep(files.reload_interval).await;
+    }
+}
+
+impl WatchedCaFile {
+    fn reload<S>(&mut self, server: &ServerState<S>) {
+        let name = match self.kind {
+            AuthorityKind::Clients => "client-ca-file",
+            AuthorityKind::Proxies => "requestheader-client-ca-file",
+        };
+        let count = |status| {
+            server.metrics.authority_reloads.with_label_values(&[name, status]).inc();
+        };
+        match self.read_if_changed(server) {
+            Ok(false) => self.last_error.clear(),
+            Ok(true) => {
+                self.last_error.clear();
+                count("success");
+                // The first read repeats the one at the start, so it is not logged.
+                if self.was_read {
+                    server.log.notice("a CA file was reloaded", &[("file", &name)]);
+                }
+            }
+            Err(error) => {
+                let error = error.to_string();
+                if error != self.last_error {
+                    count("failure");
+                    let message = "a CA file can not be reloaded, the earlier CAs stay in use";
+                    server.log.error(message, &[("file", &name), ("why", &error)]);
+                }
+                self.last_error = error;
+            }
+        }
+        self.was_read = true;
+    }
+
+    /// Returns whether the file has changed.
+    fn read_if_changed<S>(&mut self, server: &ServerState<S>) -> Result<bool, ReloadError> {
+        let Some(path) = self.files.paths().first() else { return Ok(false) };
+        let path = path.display().to_string();
+        let Some(contents) =
+            self.files.read_if_changed().map_err(|error| ReloadError::Read { error })?
+        else {
+            return Ok(false);
+        };
+        let pem = contents.first().map(Vec::as_slice).unwrap_or_default();
+        let certificates = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
+        let certificates = certificates
+            .map_err(|error| ReloadError::Pem { path: path.clone(), reason: error.to_string() })?;
+        server
+            .authenticator
+            .replace_authorities(self.kind, &certificates)
+            .map_err(|error| ReloadError::Authorities { path, error })?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,115 @@
+//! The keys of the store that the snapshot is built from.
+
+use admission::ConfigurationKind;
+
+use crate::admission::{CONFIG_REVISION_PATH, configuration_kind_at};
+use crate::initialize::{UNINITIALIZED_PATH, WAITING_PATH};
+
+/// The part of the snapshot that a key belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TrackedKind {
+    Rbac,
+    Node,
+    Namespace,
+    Definition,
+    Hooks(ConfigurationKind),
+    /// The key that every change of the hooks writes.
+    ConfigRevision,
+    UninitializedPath,
+    /// A record of an object that waits for initializers; `WaitingObjects` counts these.
+    WaitingObject,
+    /// A Service or an EndpointSlice. No decision depends on them, but a write of one returns only after
+    /// the service directory contains it.
+    ServiceOrEndpoints,
+}
+
+/// The storage paths that the snapshot reads at the start. The order does not matter.
+pub(crate) const TRACKED_PATHS: [&str; 19] = [
+    "roles",
+    "rolebindings",
+    "clusterroles",
+    "clusterrolebindings",
+    "namespaces",
+    "pods",
+    "persistentvolumes",
+    "volumeattachments",
+    "resourceslices",
+    "podcertificaterequests",
+    "services/specs",
+    "endpointslices",
+    "apiextensions.k8s.io/customresourcedefinitions",
+    "admissionregistration.k8s.io/externaladmissionhookconfigurations",
+    "admissionregistration.k8s.io/initializerconfigurations",
+    "mutatingwebhookconfigurations",
+    "validatingwebhookconfigurations",
+    UNINITIALIZED_PATH,
+    WAITING_PATH,
+];
+
+/// The path of a Service or an EndpointSlice below the prefix; `None` for other keys.
+pub(crate) fn service_path<'k>(prefix: &str, key: &'k str) -> Option<&'k str> {
+    let (kind, path) = classify_key(prefix, key)?;
+    (kind == TrackedKind::ServiceOrEndpoints).then_some(path)
+}
+
+/// Whether the snapshot depends on a key, so that a write of it waits for the snapshot.
+pub(crate) fn is_tracked(prefix: &str, key: &str) -> bool {
+    classify_key(prefix, key).is_some()
+}
+
+/// The part of the snapshot that a key belongs to, and the path of the key below the prefix.
+pub(super) fn classify_key<'k>(prefix: &str, key: &'k str) -> Option<(TrackedKind, &'k str)> {
+    let path = key.strip_prefix(prefix)?.strip_prefix('/')?;
+    // Whole segments are compared: a resource whose name only begins alike is another one.
+    let mut segments = path.split('/');
+    let resource = (segments.next()?, segments.next());
+    let has_name = segments.next().is_some();
+    let kind = match resource {
+        (CONFIG_REVISION_PATH, None) => TrackedKind::ConfigRevision,
+        ("roles" | "rolebindings" | "clusterroles" | "clusterrolebindings", Some(_)) => {
+            TrackedKind::Rbac
+        }
+        (
+            "pods"
+            | "persistentvolumes"
+            | "volumeattachments"
+            | "resourceslices"
+            | "podcertificaterequests",
+            Some(_),
+        ) => TrackedKind::Node,
+        ("namespaces", Some(_)) => TrackedKind::Namespace,
+        (UNINITIALIZED_PATH, Some(_)) => TrackedKind::UninitializedPath,
+        (WAITING_PATH, Some(_)) => TrackedKind::WaitingObject,
+        ("endpointslices", Some(_)) => TrackedKind::ServiceOrEndpoints,
+        ("services", Some("specs")) if has_name => TrackedKind::ServiceOrEndpoints,
+        ("apiextensions.k8s.io", Some("customresourcedefinitions")) if has_name => {
+            TrackedKind::Definition
+        }
+        _ => TrackedKind::Hooks(configuration_kind_at(path)?),
+    };
+    Some((kind, path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_only_begins_like_a_tracked_one_is_not_tracked() {
+        for path in TRACKED_PATHS {
+            assert!(is_tracked("/registry", &format!("/registry/{path}/x")), "{path}");
+            for other in [
+                format!("/registry/{path}x/x"),
+                format!("/registry/x{path}/x"),
+                format!("/registryx/{path}/x"),
+                format!("/registry/x/{path}/x"),
+                format!("/registry/{path}"),
+            ] {
+                assert!(!is_tracked("/registry", &other), "{other}");
+            }
+        }
+        assert!(is_tracked("/registry", &format!("/registry/{CONFIG_REVISION_PATH}")));
+        assert!(!is_tracked("/registry", &format!("/registry/{CONFIG_REVISION_PATH}/x")));
+        assert!(!is_tracked("/registry", &format!("/registry/{CONFIG_REVISION_PATH}x")));
+    }
+}

@@ -1,0 +1,80 @@
+//! A cache of the versions of objects that lists and watches can send as they are stored.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use api_resources::Resource;
+use store::{Entry, Key};
+
+use crate::undecodable::placeholder;
+
+/// How many versions the cache holds, at 8 bytes each.
+const VERSIONS_MAX: usize = 1 << 18;
+
+/// A cache of the versions of objects that can be decoded, so that a version is checked once and not for
+/// every list and watch. A version that was evicted is checked again.
+pub(crate) struct DecodableVersions {
+    /// The prefix of the keys in the store, without a slash at the end.
+    prefix: String,
+    hasher: RandomState,
+    /// Hashes of a key and a revision, each in the slot that the hash selects.
+    hashes: Box<[AtomicU64]>,
+}
+
+/// An object as lists and watches show it.
+pub(crate) struct ListedEntry {
+    /// The stored object, or its placeholder.
+    pub(crate) entry: Entry,
+    pub(crate) is_placeholder: bool,
+}
+
+impl DecodableVersions {
+    /// An empty cache.
+    pub(crate) fn new(prefix: &str) -> Self {
+        let hashes = (0..VERSIONS_MAX).map(|_| AtomicU64::new(0)).collect();
+        Self { prefix: prefix.to_owned(), hasher: RandomState::new(), hashes }
+    }
+
+    /// The stored object, or a placeholder if it can not be decoded.
+    pub(crate) fn or_placeholder(
+        &self,
+        resource: &Resource,
+        key: &Key,
+        entry: Entry,
+    ) -> ListedEntry {
+        if self.is_decodable(key, &entry) {
+            return ListedEntry { entry, is_placeholder: false };
+        }
+        let why = match codec::from_stored(&entry.value) {
+            Err(error) => error.to_string(),
+            Ok(_) => codec::MalformedObject.to_string(),
+        };
+        let names = api_resources::names(&self.prefix, resource, key.as_str());
+        let (namespace, name) = names.unwrap_or_default();
+        let tree = placeholder(resource, namespace, name, &entry.value, &why);
+        let entry = Entry { value: codec::to_stored(&tree).into(), ..entry };
+        ListedEntry { entry, is_placeholder: true }
+    }
+
+    fn is_decodable(&self, key: &Key, entry: &Entry) -> bool {
+        // No version has the hash 0, which marks an empty slot.
+        let hash = self.hasher.hash_one((key.as_str(), entry.mod_rev.number())) | 1;
+        let slot = usize::try_from(hash >> 1).unwrap_or_default() % VERSIONS_MAX;
+        let Some(cached) = self.hashes.get(slot) else { return false };
+        if cached.load(Ordering::Relaxed) == hash {
+            return true;
+        }
+        let is_decodable = codec::check_stored(&entry.value).is_ok();
+        if is_decodable {
+            cached.store(hash, Ordering::Relaxed);
+        }
+        is_decodable
+    }
+}
+
+impl fmt::Debug for DecodableVersions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DecodableVersions").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,140 @@
+//! Custom objects that no path of the API leads to: their definition serves no version, or it is gone and a
+//! server that did not know that created them. They are found by the prefix of their keys.
+
+use std::num::NonZeroUsize;
+use std::ops::Bound;
+
+use api_object::{GroupResource, Status, Tree};
+use api_resources::{Definition, Verb};
+use jiff::Timestamp;
+use store::{At, Delete, Expect, Item, Key, ListRequest, Prefix, Put, Store, WriteError};
+
+use super::DEFINITIONS;
+use crate::log::LogField;
+use crate::object_ref::ObjectRef;
+use crate::server_state::ServerState;
+
+/// The audit annotation with the reason for the deletion of an unserved object.
+const REASON_ANNOTATION: &str = "leftover.apiextensions.portcullis.io/reason";
+
+const PAGE_ITEMS_MAX: Option<NonZeroUsize> = NonZeroUsize::new(500);
+
+/// The prefix of the keys of a definition's objects.
+pub(super) fn objects_prefix<S: Store>(
+    server: &ServerState<S>,
+    definition: &Definition,
+) -> Option<Prefix> {
+    let text = api_resources::definition_prefix(&server.prefix, definition)?;
+    Prefix::new(&text).ok()
+}
+
+/// Deletes the objects of earlier definitions of the name, before this definition is served for the first
+/// time.
+///
+/// An object belongs to an earlier definition exactly if it was created at an earlier revision than this
+/// definition. The status of the definition is not considered, since clients can write it.
+pub(super) async fn delete_of_earlier_definitions<S: Store>(
+    server: &ServerState<S>,
+    definition: &Definition,
+) -> Result<(), Status> {
+    let Some(prefix) = objects_prefix(server, definition) else { return Ok(()) };
+    let Some(key) = definition_key(server, &definition.name) else { return Ok(()) };
+    let got = server.store.get(&key, At::Newest).await.map_err(|error| read_status(&error))?;
+    let Some(entry) = got.entry else { return Ok(()) };
+    let mut n_removed = 0_usize;
+    let mut from = Bound::Unbounded;
+    loop {
+        let request = ListRequest { from, limit: PAGE_ITEMS_MAX, at: At::Newest };
+        let page =
+            server.store.list(&prefix, request).await.map_err(|error| read_status(&error))?;
+        let Some(last) = page.items.last().map(|item| item.key.clone()) else { break };
+        for item in page.items.iter().filter(|item| item.entry.create_rev < entry.create_rev) {
+            delete_and_audit(server, definition, item, "it is of an earlier definition").await?;
+            n_removed += 1;
+        }
+        if page.remaining == 0 {
+            break;
+        }
+        from = Bound::Excluded(last);
+    }
+    if n_removed > 0 {
+        let fields: [LogField<'_>; 2] = [("name", &definition.name), ("count", &n_removed)];
+        server.log.warn("objects of an earlier definition were removed", &fields);
+    }
+    Ok(())
+}
+
+/// Deletes an unserved object. An object with finalizers is only marked as terminating; its finalizers can
+/// be removed when the definition serves a version again.
+pub(super) async fn delete_or_mark<S: Store>(
+    server: &ServerState<S>,
+    definition: &Definition,
+    item: &Item,
+) -> Result<(), Status> {
+    let tree: Option<Tree> = codec::from_stored(&item.entry.value).ok();
+    let Some(mut tree) = tree.filter(|tree| !api_object::finalizers(tree).is_empty()) else {
+        let why = "its definition goes and serves it nowhere";
+        return delete_and_audit(server, definition, item, why).await;
+    };
+    let finalizers: Vec<String> =
+        api_object::finalizers(&tree).into_iter().map(str::to_owned).collect();
+    if !api_object::mark_for_deletion(
+        &mut tree,
+        &finalizers,
+        &api_object::rfc3339(Timestamp::now()),
+    ) {
+        return Ok(());
+    }
+    let put = Put {
+        key: item.key.clone(),
+        value: codec::to_stored(&tree).into(),
+        expect: Expect::At(item.entry.mod_rev),
+        ttl: None,
+        mark: None,
+    };
+    server.store.put(put).await.map(drop).map_err(|error| write_status(&item.key, &error))
+}
+
+/// Deletes an object from the store and records the reason in the audit log. No hook is called, because the
+/// API has no such object.
+async fn delete_and_audit<S: Store>(
+    server: &ServerState<S>,
+    definition: &Definition,
+    item: &Item,
+    why: &str,
+) -> Result<(), Status> {
+    let expect = Expect::At(item.entry.mod_rev);
+    let delete = Delete { key: item.key.clone(), expect, mark: None };
+    server.store.delete(delete).await.map_err(|error| write_status(&item.key, &error))?;
+    let prefix = api_resources::definition_prefix(&server.prefix, definition).unwrap_or_default();
+    let names = item.key.strip_prefix(prefix.as_str()).unwrap_or_default();
+    let (namespace, name) = names.split_once('/').unwrap_or(("", names));
+    let version = definition.storage_version().map_or("", |version| version.name.as_str());
+    let resource = (definition.group.as_str(), version, definition.names.plural.as_str());
+    let request = ObjectRef::built_in(resource, namespace, name).to_request(Verb::Delete);
+    server.audit_loopback_write(&request, REASON_ANNOTATION.to_owned(), why);
+    Ok(())
+}
+
+/// A conflict becomes 409, after which the definition is reconciled again.
+fn write_status(key: &Key, error: &WriteError) -> Status {
+    let (group, _, plural) = DEFINITIONS;
+    match error {
+        WriteError::Conflict { .. } => {
+            let resource = GroupResource::new(group, plural);
+            Status::conflict(&resource, key.as_str(), "an object of it has been modified")
+        }
+        other => Status::internal(&other.to_string()),
+    }
+}
+
+fn read_status(error: &store::ReadError) -> Status {
+    Status::internal(&error.to_string())
+}
+
+fn definition_key<S: Store>(server: &ServerState<S>, name: &str) -> Option<Key> {
+    let (group, version, plural) = DEFINITIONS;
+    let cluster = server.snapshot_cache.snapshot();
+    let definitions = cluster.registry.resource(group, version, plural)?;
+    Key::new(&api_resources::key(&server.prefix, definitions, None, name)?).ok()
+}

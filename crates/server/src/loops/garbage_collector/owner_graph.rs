@@ -1,0 +1,119 @@
+//! The graph of objects and their owners, and the work that changes of it make.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use api_object::{FOREGROUND_FINALIZER, Tree, owner_references};
+use store::{Change, Entry, Event, Key};
+
+/// Something to be done about the object with a key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum WorkItem {
+    /// Check whether the owners of this object exist.
+    CheckOwners(Key),
+    /// Delete or orphan the dependents of this owner, which waits for that.
+    ReleaseOwner(Key),
+}
+
+impl WorkItem {
+    pub(super) fn key(&self) -> &Key {
+        let (Self::CheckOwners(key) | Self::ReleaseOwner(key)) = self;
+        key
+    }
+}
+
+/// The owners and dependents, by the uid of the owner.
+#[derive(Debug, Default)]
+pub(super) struct OwnerGraph {
+    dependents_by_owner: HashMap<String, BTreeSet<Key>>,
+    owners_by_dependent: HashMap<Key, Vec<String>>,
+    /// Owners that are being deleted and wait for their dependents.
+    waiting_owners: HashMap<String, Key>,
+}
+
+/// The graph, which the watch changes while work is done. It is never locked over an await.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SharedOwnerGraph(Arc<Mutex<OwnerGraph>>);
+
+impl SharedOwnerGraph {
+    pub(super) fn lock(&self) -> MutexGuard<'_, OwnerGraph> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The keys of the objects that name this uid as an owner.
+    pub(super) fn dependents_of(&self, uid: &str) -> Vec<Key> {
+        self.lock().dependents_by_owner.get(uid).into_iter().flatten().cloned().collect()
+    }
+}
+
+impl OwnerGraph {
+    pub(super) fn apply_event(&mut self, event: &Event, queue: &mut HashSet<WorkItem>) {
+        match &event.change {
+            Change::Create(entry) | Change::Update { entry, .. } => {
+                self.insert(&event.key, entry, queue);
+            }
+            Change::Delete { prev } => {
+                for owner in self.remove(&event.key) {
+                    if let Some(key) = self.waiting_owners.get(&owner) {
+                        queue.insert(WorkItem::ReleaseOwner(key.clone()));
+                    }
+                }
+                if let Some(uid) = stored_uid(prev) {
+                    self.waiting_owners.remove(&uid);
+                    let dependents = self.dependents_by_owner.get(&uid).into_iter().flatten();
+                    queue.extend(dependents.cloned().map(WorkItem::CheckOwners));
+                }
+            }
+        }
+    }
+
+    /// Adds an object, or replaces its earlier version.
+    pub(super) fn insert(&mut self, key: &Key, entry: &Entry, queue: &mut HashSet<WorkItem>) {
+        let value = &entry.value;
+        let contains = |needle: &str| memchr::memmem::find(value, needle.as_bytes()).is_some();
+        let may_be_waiting = contains(FOREGROUND_FINALIZER) || contains("\"orphan\"");
+        let owners_before = self.remove(key);
+        if !may_be_waiting && !contains("\"ownerReferences\"") {
+            return;
+        }
+        let Ok(tree) = codec::from_stored(value) else { return };
+        let owners = owner_uids(&tree);
+        for owner in &owners {
+            self.dependents_by_owner.entry(owner.clone()).or_default().insert(key.clone());
+        }
+        if !owners.is_empty() {
+            if owners != owners_before {
+                queue.insert(WorkItem::CheckOwners(key.clone()));
+            }
+            self.owners_by_dependent.insert(key.clone(), owners);
+        }
+        if may_be_waiting && api_object::is_terminating(&tree) {
+            self.waiting_owners.insert(api_object::uid(&tree).to_owned(), key.clone());
+            queue.insert(WorkItem::ReleaseOwner(key.clone()));
+        }
+    }
+
+    /// Removes an object as a dependent and returns the uids of its owners.
+    fn remove(&mut self, key: &Key) -> Vec<String> {
+        let owners = self.owners_by_dependent.remove(key).unwrap_or_default();
+        for owner in &owners {
+            if let Some(keys) = self.dependents_by_owner.get_mut(owner) {
+                keys.remove(key);
+                if keys.is_empty() {
+                    self.dependents_by_owner.remove(owner);
+                }
+            }
+        }
+        owners
+    }
+}
+
+fn stored_uid(entry: &Entry) -> Option<String> {
+    let tree: Tree = codec::from_stored(&entry.value).ok()?;
+    Some(api_object::uid(&tree).to_owned()).filter(|uid| !uid.is_empty())
+}
+
+fn owner_uids(tree: &Tree) -> Vec<String> {
+    let uids = owner_references(tree).iter().filter_map(|owner| owner["uid"].as_str());
+    uids.map(str::to_owned).collect()
+}
