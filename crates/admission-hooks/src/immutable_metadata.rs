@@ -34,27 +34,39 @@ pub(crate) fn check_unchanged(object: &Tree, patched: &Tree) -> Result<(), Forbi
     for (field, from, to, is_settable, is_removable) in [
         (
             "apiVersion",
-            api_object::text(object, "apiVersion"),
-            api_object::text(patched, "apiVersion"),
+            api_object::string_member(object, "apiVersion"),
+            api_object::string_member(patched, "apiVersion"),
             false,
             true,
         ),
-        ("kind", api_object::text(object, "kind"), api_object::text(patched, "kind"), false, true),
+        (
+            "kind",
+            api_object::string_member(object, "kind"),
+            api_object::string_member(patched, "kind"),
+            false,
+            true,
+        ),
         (
             "metadata.name",
-            api_object::text(own, "name"),
-            api_object::text(made, "name"),
+            api_object::string_member(own, "name"),
+            api_object::string_member(made, "name"),
             true,
             false,
         ),
         (
             "metadata.namespace",
-            api_object::text(own, "namespace"),
-            api_object::text(made, "namespace"),
+            api_object::string_member(own, "namespace"),
+            api_object::string_member(made, "namespace"),
             false,
             false,
         ),
-        ("metadata.uid", api_object::text(own, "uid"), api_object::text(made, "uid"), false, false),
+        (
+            "metadata.uid",
+            api_object::string_member(own, "uid"),
+            api_object::string_member(made, "uid"),
+            false,
+            false,
+        ),
     ] {
         let is_permitted = (is_settable && from.is_empty()) || (is_removable && to.is_empty());
         if from != to && !is_permitted {

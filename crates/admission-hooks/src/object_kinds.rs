@@ -42,7 +42,7 @@ impl ObjectKinds for UntypedKinds {
     }
 
     fn normalize(&self, tree: Tree, _kind: &GroupVersionKind<'_>) -> Result<Tree, ObjectKindError> {
-        if api_object::text(&tree, "kind").is_empty() {
+        if api_object::string_member(&tree, "kind").is_empty() {
             let shown = serde_json::to_string(&tree).unwrap_or_default();
             return Err(ObjectKindError(format!("Object 'Kind' is missing in '{shown}'")));
         }

@@ -1,6 +1,6 @@
 //! The refusal of a request by a hook, or because of one.
 
-use api_object::{Cause, Details, Foreign, Status};
+use api_object::{Cause, Details, ForeignStatus, Status};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::lenient_json;
@@ -83,7 +83,7 @@ impl From<Status> for Refusal {
 impl From<Refusal> for Status {
     fn from(refusal: Refusal) -> Self {
         let code = refusal.http_code();
-        let foreign = Foreign { status: refusal.status, code: refusal.code };
+        let foreign = ForeignStatus { status: refusal.status, code: refusal.code };
         Self {
             code,
             reason: refusal.reason.into(),

@@ -3,7 +3,7 @@
 use api_object::Status;
 use api_resources::Registry;
 use bytes::Bytes;
-use codec::{Asked, DiscoveryAnswer, Endpoint};
+use codec::{DiscoveryFormat, Endpoint, FormatRequest};
 use serde_json::json;
 use store::Store;
 
@@ -28,7 +28,7 @@ pub(crate) fn discovery_document<S: Store>(
     server: &ServerState<S>,
     registry: &Registry,
     path: &str,
-    asked: &Asked<'_>,
+    asked: &FormatRequest<'_>,
     etag: Option<&str>,
     query: &Query,
 ) -> Result<Option<Reply<S>>, Status> {
@@ -90,10 +90,10 @@ pub(crate) fn is_known_group(registry: &Registry, path: &str) -> bool {
 
 fn aggregated_reply<S: Store>(
     document: &api_resources::Document,
-    asked: &Asked<'_>,
+    asked: &FormatRequest<'_>,
     etag: Option<&str>,
 ) -> Result<Option<Reply<S>>, Status> {
-    let DiscoveryAnswer::Aggregated { version, .. } = codec::negotiate_discovery(asked)? else {
+    let DiscoveryFormat::Aggregated { version, .. } = codec::negotiate_discovery(asked)? else {
         return Ok(None);
     };
     if version != codec::DiscoveryVersion::V2 {
@@ -112,7 +112,7 @@ fn aggregated_reply<S: Store>(
     })))
 }
 
-fn openapi_v2<S: Store>(asked: &Asked<'_>) -> Result<Reply<S>, Status> {
+fn openapi_v2<S: Store>(asked: &FormatRequest<'_>) -> Result<Reply<S>, Status> {
     let (bytes, content_type) = match asked.accept.starts_with(V2_ACCEPT_PREFIX) {
         true => (V2_PROTOBUF_DOCUMENT, V2_PROTOBUF_TYPE),
         false => {

@@ -90,7 +90,7 @@ impl RequestRecord {
             "a request is not authenticated",
             &[("why", error), ("auditID", &self.audit_id), ("source", &self.peer)],
         );
-        self.begin_event(server, None, info, parts, now);
+        self.write_event_start(server, None, info, parts, now);
         if let Some(event) = &mut self.event {
             let status = serde_json::to_value(Status::unauthorized()).ok();
             event.respond(401, status.as_ref());
@@ -111,7 +111,7 @@ impl RequestRecord {
         now: Timestamp,
     ) -> Result<(), Status> {
         self.user = Some(Arc::clone(user));
-        self.begin_event(server, Some(user), info, parts, now);
+        self.write_event_start(server, Some(user), info, parts, now);
         match self.write_event(server, Stage::RequestReceived) {
             true => Ok(()),
             false => {
@@ -122,7 +122,7 @@ impl RequestRecord {
         }
     }
 
-    fn begin_event<S>(
+    fn write_event_start<S>(
         &mut self,
         server: &ServerState<S>,
         user: Option<&User>,
@@ -220,7 +220,7 @@ impl RequestRecord {
     pub(crate) fn record_request_patch(&mut self, bytes: &[u8]) {
         if let Some(event) = &mut self.event
             && event.wants_request_object()
-            && let Ok(patch) = codec::json_tree(bytes)
+            && let Ok(patch) = codec::parse_json(bytes)
         {
             event.request_patch(&patch.value);
         }
@@ -252,7 +252,7 @@ impl RequestRecord {
                 let is_wanted = event.wants_response_object();
                 (
                     *code,
-                    is_wanted.then(|| codec::json_tree(json).ok().map(|own| own.value)).flatten(),
+                    is_wanted.then(|| codec::parse_json(json).ok().map(|own| own.value)).flatten(),
                 )
             }
             Reply::List { page, .. } => {

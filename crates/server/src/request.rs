@@ -98,7 +98,7 @@ pub(crate) async fn handle<S: Store>(
     };
     if let Some(body) = body.filter(|body| !body.is_end_stream()) {
         // A client that is still sending would not read the response.
-        https_server::discard(body).await;
+        https_server::discard_body(body).await;
     }
     // 8. Record the end of the request.
     record.finish(response.status().as_u16());
@@ -192,7 +192,7 @@ async fn authenticate_and_authorize<S: Store>(
 ) -> Result<(Authorized, Option<InFlightPermit>), RequestError> {
     // 2. Authenticate the user, then impersonate.
     let certificates = connection.identity(
-        |known| server.authenticator.is_current(known),
+        |known| server.authenticator.uses_current_authorities(known),
         |presented| server.authenticator.identify_certificates(presented, now),
     );
     let request = authn::Request { headers: &parts.headers, path: &info.path };
@@ -229,7 +229,7 @@ async fn authenticate_and_authorize<S: Store>(
         }
     };
     server.authenticator.strip_credentials(&mut parts.headers);
-    authn::strip_impersonation(&mut parts.headers);
+    authn::strip_impersonation_headers(&mut parts.headers);
     // 3. Acquire an in-flight permit.
     let Some(permit) = acquire_permit(server, &info, &user) else {
         server.metrics.terminations.with_label_values(&["429"]).inc();
@@ -446,8 +446,8 @@ fn acquire_permit<S>(
         _ => RequestKind::Mutating,
     };
     match user.is_in_group("system:masters") {
-        true => Some(Some(server.in_flight.admit_exempt(kind))),
-        false => server.in_flight.admit(kind).map(Some),
+        true => Some(Some(server.in_flight.acquire_exempt(kind))),
+        false => server.in_flight.try_acquire(kind).map(Some),
     }
 }
 

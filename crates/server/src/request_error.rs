@@ -1,7 +1,7 @@
 //! Errors that end a request, and their responses.
 
 use api_object::Status;
-use codec::{Asked, Endpoint};
+use codec::{Endpoint, FormatRequest};
 use http::Response;
 use http::header::{ACCEPT, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
 use http::request::Parts;
@@ -54,12 +54,15 @@ impl RequestError {
 }
 
 /// The response format that the headers of a request ask for.
-pub(crate) fn client_preferences<'p>(parts: &'p Parts, pretty: Option<&'p str>) -> Asked<'p> {
+pub(crate) fn client_preferences<'p>(
+    parts: &'p Parts,
+    pretty: Option<&'p str>,
+) -> FormatRequest<'p> {
     let text = |name: HeaderName| {
         let value = parts.headers.get(name).and_then(|value| value.to_str().ok());
         value.unwrap_or_default()
     };
-    Asked { accept: text(ACCEPT), pretty, user_agent: text(USER_AGENT) }
+    FormatRequest { accept: text(ACCEPT), pretty, user_agent: text(USER_AGENT) }
 }
 
 fn record_and_respond(

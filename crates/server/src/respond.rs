@@ -5,7 +5,7 @@ use std::sync::Arc;
 use api_object::{Status, Tree};
 use api_resources::Resource;
 use bytes::Bytes;
-use codec::{Answer, Format, ListMetadata, MetaVersion, Row, Transform, TypeMeta};
+use codec::{Format, ListMetadata, MetaVersion, ResponseEncoding, Row, Transform, TypeMeta};
 use http::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderValue, LOCATION, RETRY_AFTER, VARY,
     WARNING, X_CONTENT_TYPE_OPTIONS,
@@ -79,19 +79,19 @@ impl IncludeObject {
 /// The negotiated format of a response.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResponseFormat {
-    pub(crate) encoding: Answer,
+    pub(crate) encoding: ResponseEncoding,
     pub(crate) include: IncludeObject,
     pub(crate) accepts_gzip: bool,
     pub(crate) now: Timestamp,
 }
 
 /// Compact JSON, for errors before the format is negotiated.
-pub(crate) const PLAIN_JSON: Answer =
-    Answer { format: Format::Json, pretty: false, transform: None };
+pub(crate) const PLAIN_JSON: ResponseEncoding =
+    ResponseEncoding { format: Format::Json, pretty: false, transform: None };
 
 impl ResponseFormat {
-    fn without_transform(&self) -> Answer {
-        Answer { transform: None, ..self.encoding }
+    fn without_transform(&self) -> ResponseEncoding {
+        ResponseEncoding { transform: None, ..self.encoding }
     }
 
     fn encode_object(&self, resource: &Resource, tree: &Tree) -> Vec<u8> {
@@ -107,13 +107,15 @@ impl ResponseFormat {
             Some(Transform::Table(version)) => {
                 let mut out = Vec::new();
                 let revision =
-                    api_object::text(api_object::metadata(tree), "resourceVersion").parse().ok();
+                    api_object::string_member(api_object::metadata(tree), "resourceVersion")
+                        .parse()
+                        .ok();
                 let metadata =
                     ListMetadata { resource_version: revision, ..ListMetadata::default() };
                 let row = self.table_row(resource, tree, version);
                 let columns = table_columns(resource);
                 codec::encode_table(version, &metadata, Some(&columns), &[row], &mut out);
-                codec::reencode(out, &self.without_transform())
+                codec::reencode_json(out, &self.without_transform())
             }
         }
     }
@@ -155,17 +157,17 @@ impl ResponseFormat {
                 | Transform::PartialObjectMetadataList(version),
             ) => {
                 let kind = "PartialObjectMetadataList";
-                codec::begin_list(version.api_version(), kind, &metadata, &mut out);
+                codec::write_list_start(version.api_version(), kind, &metadata, &mut out);
                 write_items(&page.items, &mut out, |item, out| {
                     let revision = item.entry.mod_rev.number();
                     codec::splice_partial_metadata(&item.entry.value, revision, version, out)
                         .is_ok()
                 });
-                codec::end_list(&mut out);
+                codec::write_list_end(&mut out);
             }
             None => {
                 let api_version = resource.group_version().to_string();
-                codec::begin_list(&api_version, &resource.list_kind, &metadata, &mut out);
+                codec::write_list_start(&api_version, &resource.list_kind, &metadata, &mut out);
                 let is_custom = resource.is_custom();
                 let type_meta = if is_custom { TypeMeta::Keep } else { TypeMeta::Drop };
                 write_items(&page.items, &mut out, |item, out| {
@@ -177,10 +179,10 @@ impl ResponseFormat {
                     codec::splice_resource_version(&item.entry.value, revision, type_meta, out)
                         .is_ok()
                 });
-                codec::end_list(&mut out);
+                codec::write_list_end(&mut out);
             }
         }
-        codec::reencode(out, &self.without_transform())
+        codec::reencode_json(out, &self.without_transform())
     }
 
     /// Encodes an event; the first event of a table contains its columns.
@@ -191,7 +193,7 @@ impl ResponseFormat {
         is_first: bool,
     ) -> Vec<u8> {
         let mut out = Vec::new();
-        codec::begin_event(event_type(event.kind), &mut out);
+        codec::write_event_start(event_type(event.kind), &mut out);
         match &event.object {
             WatchEventObject::Status(status) => {
                 // An error is never transformed, and writing to memory does not fail.
@@ -214,7 +216,7 @@ impl ResponseFormat {
                 }
             }
         }
-        codec::end_event(&mut out);
+        codec::write_event_end(&mut out);
         out
     }
 
@@ -234,7 +236,9 @@ impl ResponseFormat {
             ) => serde_json::to_writer(out, &codec::partial_metadata(tree, version)),
             Some(Transform::Table(version)) => {
                 let revision =
-                    api_object::text(api_object::metadata(tree), "resourceVersion").parse().ok();
+                    api_object::string_member(api_object::metadata(tree), "resourceVersion")
+                        .parse()
+                        .ok();
                 let metadata =
                     ListMetadata { resource_version: revision, ..ListMetadata::default() };
                 let columns = is_first.then(|| table_columns(resource));
@@ -260,8 +264,11 @@ impl ResponseFormat {
             }
             Reply::Json { code, json } => {
                 let is_plain = self.encoding.format == Format::Json && !self.encoding.pretty;
-                let json =
-                    if is_plain { json } else { codec::reencode(json, &self.without_transform()) };
+                let json = if is_plain {
+                    json
+                } else {
+                    codec::reencode_json(json, &self.without_transform())
+                };
                 self.bytes_response(code, json)
             }
             Reply::List { resource, page } => {

@@ -3,7 +3,7 @@
 use api_object::{Status, Tree};
 use authn::{LookupError, ReferencedKind, TokenRequest, TokenRequestSettings};
 use authz::Recorder;
-use codec::{BodyFormat, Expected};
+use codec::{BodyFormat, ExpectedKind};
 use http::header::CONTENT_TYPE;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -32,7 +32,7 @@ pub(crate) async fn answer_access_review<S: Store>(
 ) -> Result<Reply<S>, Status> {
     let authorized = request.authorized();
     let Some(info) = authorized.target() else { return Err(Status::unknown_resource()) };
-    let expected = Expected {
+    let expected = ExpectedKind {
         group: kind.group(),
         version: &info.api_version,
         kind: kind.name(),
@@ -149,7 +149,7 @@ async fn decode_review<S: Store>(
     kind: &str,
     body: &mut UnreadBody,
 ) -> Result<Tree, Status> {
-    let expected = Expected { group, version, kind, is_custom: false };
+    let expected = ExpectedKind { group, version, kind, is_custom: false };
     let format = codec::body_format(request.header(&CONTENT_TYPE), &expected)?;
     let bytes = request.read_body(body).await?;
     request.query().write_options("CreateOptions")?;
@@ -157,7 +157,7 @@ async fn decode_review<S: Store>(
 }
 
 /// Finds the objects that tokens refer to.
-impl<S: Store> authn::Lookup for ServerState<S> {
+impl<S: Store> authn::ObjectLookup for ServerState<S> {
     async fn find(
         &self,
         kind: ReferencedKind,

@@ -16,7 +16,7 @@ use authn::{Authenticator, Impersonator, TokenIssuer};
 use authz_chain::AuthorizerSlot;
 use concurrency_limit::ConcurrencyLimit;
 use https_client::AddressPolicy;
-use https_server::{DrainPlan, Drained, InFlight, Limits, Listener, Shutdown};
+use https_server::{DrainPlan, DrainResult, InFlight, Limits, Listener, Shutdown};
 use ring::rand::SystemRandom;
 use store::{ReadError, Store};
 use tokio::task::JoinSet;
@@ -273,11 +273,11 @@ impl<S: Store> Server<S> {
         };
         let report = {
             let log = server.log;
-            Arc::new(move |trouble: &https_server::Trouble| {
+            Arc::new(move |trouble: &https_server::ConnectionFault| {
                 log.write(crate::log::Level::Debug, "connection", &[("why", trouble)]);
             })
         };
-        connections.spawn(https_server::serve_responding(
+        connections.spawn(https_server::serve_with_responder(
             listener,
             options.connection_limits,
             server.shutdown.clone(),
@@ -303,7 +303,7 @@ impl<S: Store> Server<S> {
 
     /// Stops the server: refuses new requests, ends watches, waits for requests in progress, and closes the
     /// store.
-    pub async fn stop(mut self, plan: DrainPlan) -> Drained {
+    pub async fn stop(mut self, plan: DrainPlan) -> DrainResult {
         self.state.readiness.is_stopping.store(true, Ordering::Release);
         let drained = self.state.shutdown.drain(plan).await;
         while self.connections.join_next().await.is_some() {}

@@ -51,7 +51,7 @@ pub(crate) fn respond<S: Store>(
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-    let registration = server.shutdown.watch();
+    let registration = server.shutdown.register_watch();
     let stream_record = record.record_stream(server);
     let server = Arc::clone(server);
     tokio::spawn(async move {
@@ -64,13 +64,13 @@ pub(crate) fn respond<S: Store>(
         let sent_events = server.metrics.watch_events.with_label_values(&labels);
         running.inc();
         let mut is_first = true;
-        let ended = registration.ended();
+        let ended = registration.wait_for_end();
         tokio::pin!(ended);
         loop {
             let event = tokio::select! {
                 event = watcher.next() => event,
                 () = &mut ended => break,
-                () = sender.peer_gone() => break,
+                () = sender.wait_for_disconnect() => break,
             };
             let Ok(event) = event else { break };
             let mut chunk = format.encode_event(&resource, &event, is_first);

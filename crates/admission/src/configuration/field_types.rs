@@ -189,7 +189,7 @@ pub(crate) fn check_value_type(
         (shape, value) => Err(ShapeError {
             path: at.to_owned(),
             found: json_type_name(value),
-            wanted: shape.type_name(),
+            expected: shape.type_name(),
         }),
     }
 }

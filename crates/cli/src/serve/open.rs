@@ -42,7 +42,7 @@ pub(super) fn embedded(
             disk_free_bytes_min: flags.store_disk_free_bytes,
             ..Limits::default()
         },
-        tenant_of: TenantOf::new(move |key| api_resources::share(&prefix, key)),
+        tenant_of: TenantOf::new(move |key| api_resources::tenant_of_key(&prefix, key)),
         ..Options::default()
     };
     let store = EmbeddedStore::open_locked(directory, options)

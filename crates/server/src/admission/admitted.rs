@@ -175,11 +175,11 @@ impl AdmittedDeletion {
         if is_forced {
             finalizers.clear();
         }
-        if finalizers.is_empty() && !api_resources::is_held(resource, &next) {
+        if finalizers.is_empty() && !api_resources::blocks_removal(resource, &next) {
             return Termination::Removable(self.0);
         }
         let now = api_object::rfc3339(now);
-        let is_marked = api_object::begin_deletion(&mut next, &finalizers, &now);
+        let is_marked = api_object::mark_for_deletion(&mut next, &finalizers, &now);
         let is_changed = is_marked | (next != self.0.tree);
         let mut marked = self.0;
         let before = std::mem::replace(&mut marked.tree, next);

@@ -87,7 +87,7 @@ fn check_enforced<S: Store>(
     if Arc::ptr_eq(ctx.authorized.user(), &ctx.server.loopback_user) {
         return Ok(None);
     }
-    let Some(unenforced) = api_resources::unenforced(ctx.resource, new, old) else {
+    let Some(unenforced) = api_resources::find_unenforced(ctx.resource, new, old) else {
         return Ok(None);
     };
     if ctx.server.options.refuses_unenforced && !unenforced.errors.is_empty() {
@@ -109,7 +109,7 @@ async fn check_certificate_request<S: Store>(
     {
         return Err(forbidden(&why));
     }
-    let demand = api_resources::signer_demand(ctx.resource, new, old, ctx.subresource);
+    let demand = api_resources::required_signer_permission(ctx.resource, new, old, ctx.subresource);
     let Some(demand) = demand else { return Ok(()) };
     let (verb, signer) = (demand.verb, demand.signer_name);
     let domain = signer.split_once('/').map_or(signer, |(domain, _)| domain);

@@ -5,7 +5,7 @@ use admission_hooks::{ObjectKindError, ObjectKinds, UntypedKinds};
 use api_object::{GroupVersion, Status, Tree};
 use api_resources::{Registry, Resource, written_kind};
 use authz::User;
-use codec::Expected;
+use codec::ExpectedKind;
 
 use crate::rest::requester;
 
@@ -33,7 +33,7 @@ impl ObjectKinds for HookKinds<'_> {
         let mut tree = UntypedKinds.normalize(tree, kind)?;
         check_type(&mut tree, kind)?;
         let resource = self.resource_of(kind);
-        let expected = Expected {
+        let expected = ExpectedKind {
             group: kind.group,
             version: kind.version,
             kind: kind.kind,
@@ -42,13 +42,13 @@ impl ObjectKinds for HookKinds<'_> {
         // Unknown fields are dropped, as in a request without strict field validation.
         let invalid = |error: &dyn std::fmt::Display| ObjectKindError(error.to_string());
         codec::conform_object(&mut tree, &expected).map_err(|error| invalid(&error))?;
-        api_object::shape_metadata(&mut tree).map_err(|error| invalid(&error))?;
+        api_object::normalize_metadata(&mut tree).map_err(|error| invalid(&error))?;
         match resource {
             Some(resource) => {
                 let completed = self.complete(resource, &mut tree, kind);
                 completed.map_err(|status| ObjectKindError(status.message))?;
             }
-            None if self.subresource == "token" => authn::default_token_request(&mut tree),
+            None if self.subresource == "token" => authn::set_token_request_defaults(&mut tree),
             None => {}
         }
         Ok(tree)
@@ -76,13 +76,13 @@ impl HookKinds<'_> {
     ) -> Result<(), Status> {
         match (self.operation, self.old) {
             (Operation::Create, _) if self.subresource.is_empty() => {
-                api_resources::complete_create(resource, tree, &requester(self.user))
+                api_resources::before_create(resource, tree, &requester(self.user))
             }
             (Operation::Update, Some(old)) => {
                 let old =
                     self.convert(old, kind).map_err(|why| Status::internal(&why.to_string()))?;
                 let subresource = Some(self.subresource).filter(|own| !own.is_empty());
-                api_resources::complete_update(resource, tree, &old, subresource)
+                api_resources::before_update(resource, tree, &old, subresource)
             }
             (_, _) => Ok(()),
         }
@@ -92,11 +92,11 @@ impl HookKinds<'_> {
 /// Refuses an object that names another kind or version than expected. A missing version is filled in.
 fn check_type(tree: &mut Tree, kind: &GroupVersionKind<'_>) -> Result<(), ObjectKindError> {
     let wanted = GroupVersion::new(kind.group, kind.version).to_string();
-    if api_object::text(tree, "apiVersion").is_empty() {
+    if api_object::string_member(tree, "apiVersion").is_empty() {
         tree.insert("apiVersion".to_owned(), wanted.as_str().into());
     }
     let (own_version, own_kind) =
-        (api_object::text(tree, "apiVersion"), api_object::text(tree, "kind"));
+        (api_object::string_member(tree, "apiVersion"), api_object::string_member(tree, "kind"));
     if (own_version, own_kind) == (wanted.as_str(), kind.kind) {
         return Ok(());
     }

@@ -87,7 +87,7 @@ impl<S: Store> ServerState<S> {
         &self,
         stored: &Tree,
     ) -> Result<Option<(Key, Revision)>, ReadError> {
-        let member = |name: &str| api_object::text(stored, name);
+        let member = |name: &str| api_object::string_member(stored, name);
         if (member("apiVersion"), member("kind")) != ("v1", "Service") {
             return Ok(None);
         }

@@ -3,7 +3,7 @@
 use api_object::{DeleteOptions, Status};
 use api_resources::Verb;
 use bytes::Bytes;
-use codec::{Asked, Endpoint, Expected};
+use codec::{Endpoint, ExpectedKind, FormatRequest};
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use https_server::CollectError;
 use store::Store;
@@ -17,7 +17,7 @@ use crate::route::Route;
 
 impl<S: Store> AuthorizedRequest<'_, S> {
     /// The format that the client asks for.
-    pub(super) fn preferences(&self) -> Asked<'_> {
+    pub(super) fn preferences(&self) -> FormatRequest<'_> {
         client_preferences(self.parts, self.query.get("pretty"))
     }
 
@@ -25,7 +25,7 @@ impl<S: Store> AuthorizedRequest<'_, S> {
         Ok(self.response_format(codec::negotiate(&self.preferences(), Endpoint::Plain)?))
     }
 
-    pub(super) fn response_format(&self, encoding: codec::Answer) -> ResponseFormat {
+    pub(super) fn response_format(&self, encoding: codec::ResponseEncoding) -> ResponseFormat {
         ResponseFormat {
             encoding,
             include: IncludeObject::default(),
@@ -91,7 +91,7 @@ impl<S: Store> AuthorizedRequest<'_, S> {
         report: &mut RequestReport,
     ) -> Result<(api_object::Tree, WriteOptions), Status> {
         let resource = &route.resource;
-        let expected = Expected {
+        let expected = ExpectedKind {
             group: &resource.group,
             version: &resource.version,
             kind: &resource.kind,

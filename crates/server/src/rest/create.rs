@@ -11,7 +11,7 @@ use crate::admission::{
 use crate::cluster_ips::ClusterIpChange;
 use crate::initialize::{InitializationWait, store_uninitialized};
 use crate::rest::object_metadata::{
-    dedup_owner_references, metadata_errors, normalize_metadata, requester, set_authorized_name,
+    dedup_owner_references, normalize_metadata, requester, set_authorized_name, validate_metadata,
 };
 use crate::rest::persist::persist;
 use crate::rest::{RequestContext, RequestReport, VersionedObject, WriteFailure, WriteOptions};
@@ -84,29 +84,29 @@ async fn attempt_create<S: Store>(
 ) -> Result<Created, WriteFailure> {
     let namespace = ctx.namespace.unwrap_or_default();
     normalize_metadata(ctx, &mut tree)?;
-    api_object::fit_namespace(&mut tree, namespace)?;
+    api_object::check_and_set_namespace(&mut tree, namespace)?;
     dedup_owner_references(&mut tree, &mut attempt.warnings);
     let write = WriteRequest::create("", options, ctx.query);
     establish_freshness(ctx, attempt, &write, &tree).await?;
     let mut tree = admit_mutating(ctx, attempt, &write, tree, None).await?;
-    api_object::fit_namespace(&mut tree, namespace)?;
+    api_object::check_and_set_namespace(&mut tree, namespace)?;
     if !ctx.name.is_empty() {
         set_authorized_name(ctx, &mut tree)?;
     }
     dedup_owner_references(&mut tree, &mut attempt.warnings);
     let metadata = api_object::metadata(&tree);
-    let prefix = api_object::text(metadata, "generateName").to_owned();
-    if !api_object::text(metadata, "name").is_empty() || prefix.is_empty() {
+    let prefix = api_object::string_member(metadata, "generateName").to_owned();
+    if !api_object::string_member(metadata, "name").is_empty() || prefix.is_empty() {
         return create_named(ctx, attempt, &write, tree, options).await;
     }
     let mut name = String::new();
     for _ in 0..NAME_TRIES {
-        name = api_object::generated_name(&prefix, ctx.server.random());
+        name = api_object::generate_name(&prefix, ctx.server.random());
         let mut tree = tree.clone();
         api_object::metadata_mut(&mut tree).insert("name".to_owned(), name.as_str().into());
         match create_named(ctx, attempt, &write, tree, options).await {
             Err(WriteFailure::Rejected(status))
-                if status.is_own() && status.reason == "AlreadyExists" => {}
+                if status.is_from_this_server() && status.reason == "AlreadyExists" => {}
             result => return result,
         }
     }
@@ -129,10 +129,10 @@ async fn create_named<S: Store>(
     let now = api_object::rfc3339(ctx.now);
     let uid = api_object::uuid4(ctx.server.random());
     let requester = requester(ctx.authorized.user());
-    api_resources::complete_create(ctx.resource, &mut tree, &requester)?;
-    api_object::begin_metadata(&mut tree, uid, &now, ctx.resource.has_generation)?;
+    api_resources::before_create(ctx.resource, &mut tree, &requester)?;
+    api_object::set_creation_metadata(&mut tree, uid, &now, ctx.resource.has_generation)?;
     let name = api_object::name(&tree).to_owned();
-    let mut errors = metadata_errors(ctx, &tree);
+    let mut errors = validate_metadata(ctx, &tree);
     errors.append(api_resources::validate_create(ctx.resource, &tree));
     let pending_max = ctx.server.initialization.pending_max;
     errors.append(Initializers::from_object(&tree).create_errors(pending_max));

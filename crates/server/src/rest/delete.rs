@@ -70,7 +70,7 @@ async fn attempt_delete<S: Store>(
 ) -> Result<DeleteResult, WriteFailure> {
     // No later write could repair metadata of wrong types, so the object would never be removed.
     let stored = ctx.parse_authorized(entry).and_then(|mut tree| {
-        let shaped = api_object::shape_metadata(&mut tree);
+        let shaped = api_object::normalize_metadata(&mut tree);
         shaped.map_err(|error| undecodable::undecodable_status(&error.to_string()))?;
         Ok(tree)
     });
@@ -158,7 +158,8 @@ async fn delete_gracefully<S: Store>(
     seconds: i64,
 ) -> Result<DeleteResult, WriteFailure> {
     let old = admitted.tree();
-    let earlier = api_object::number(api_object::metadata(old), "deletionGracePeriodSeconds");
+    let earlier =
+        api_object::integer_member(api_object::metadata(old), "deletionGracePeriodSeconds");
     let revision = Some(entry.mod_rev);
     if api_object::is_terminating(old) && earlier <= seconds {
         return Ok(DeleteResult::Terminating(VersionedObject {

@@ -34,7 +34,7 @@ pub(crate) async fn delete_collection<S: Store>(
                 item_report.admission_revision.or(report.admission_revision);
             match result {
                 // Another client deleted the object in the meantime.
-                Err(status) if status.is_own() && status.code == 404 => {}
+                Err(status) if status.is_from_this_server() && status.code == 404 => {}
                 Err(status) => first_error = first_error.or(Some(status)),
                 Ok(()) => {}
             }

@@ -16,7 +16,7 @@ pub(super) fn normalize_metadata<S>(
     ctx: &RequestContext<'_, S>,
     tree: &mut Tree,
 ) -> Result<(), Status> {
-    let shaped = api_object::shape_metadata(tree).and_then(|()| normalize_initializers(tree));
+    let shaped = api_object::normalize_metadata(tree).and_then(|()| normalize_initializers(tree));
     shaped.map_err(|error| {
         let (kind, version) = (&ctx.resource.kind, &ctx.resource.version);
         Status::bad_request(format!(
@@ -31,7 +31,7 @@ pub(super) fn set_authorized_name<S>(
     tree: &mut Tree,
 ) -> Result<(), Status> {
     let (metadata, name) = (api_object::metadata_mut(tree), ctx.name);
-    match api_object::text(metadata, "name") {
+    match api_object::string_member(metadata, "name") {
         "" => {
             metadata.insert("name".to_owned(), name.into());
             Ok(())
@@ -45,20 +45,20 @@ pub(super) fn set_authorized_name<S>(
 
 /// Removes repeated owner references and warns about them.
 pub(super) fn dedup_owner_references(tree: &mut Tree, warnings: &mut Vec<String>) {
-    let repeated = api_object::dedup_owners(tree);
+    let repeated = api_object::remove_duplicate_owners(tree);
     if !repeated.is_empty() {
-        warnings.push(api_object::owners_warning(&repeated));
+        warnings.push(api_object::duplicate_owners_warning(&repeated));
     }
 }
 
 /// The errors in the metadata of an object, by the name rule of its resource.
-pub(super) fn metadata_errors<S>(ctx: &RequestContext<'_, S>, tree: &Tree) -> FieldErrors {
+pub(super) fn validate_metadata<S>(ctx: &RequestContext<'_, S>, tree: &Tree) -> FieldErrors {
     let rule = ctx.resource.name_rule;
     let name_faults = |name: &str, is_prefix: bool| match is_prefix {
         true => rule.prefix_faults(name),
         false => rule.faults(name),
     };
-    api_object::metadata_errors(tree, ctx.resource.is_namespaced(), name_faults)
+    api_object::validate_metadata(tree, ctx.resource.is_namespaced(), name_faults)
 }
 
 /// The user as objects record who requested them.

@@ -28,7 +28,7 @@ pub(super) fn apply_patch<S>(
     warnings: &mut Vec<String>,
 ) -> Result<Tree, Status> {
     let current = VersionedObject { tree: old.clone(), revision: Some(revision) }.into_tree();
-    let parsed = codec::json_tree(&patch.body).map_err(|_| PatchError::NotJson.to_status())?;
+    let parsed = codec::parse_json(&patch.body).map_err(|_| PatchError::NotJson.to_status())?;
     check_findings(&parsed.findings, patch.field_validation, warnings)?;
     let patched = match patch.patch_type {
         PatchType::Json => object_patch::json_patch(current, parsed.value),
@@ -43,15 +43,15 @@ pub(super) fn apply_patch<S>(
         ("apiVersion", ctx.resource.group_version().to_string()),
         ("kind", ctx.resource.kind.clone()),
     ] {
-        if api_object::text(&patched, member) != expected {
+        if api_object::string_member(&patched, member) != expected {
             let mut errors = FieldErrors::new();
-            let actual = api_object::text(&patched, member).to_owned();
+            let actual = api_object::string_member(&patched, member).to_owned();
             let detail = format!("must be {expected}");
             errors.push(FieldPath::root(member).invalid(actual, &detail));
             return Err(Status::invalid(&ctx.group_kind(), api_object::name(old), &errors));
         }
     }
-    let expected = codec::Expected {
+    let expected = codec::ExpectedKind {
         group: &ctx.resource.group,
         version: &ctx.resource.version,
         kind: &ctx.resource.kind,

@@ -111,7 +111,7 @@ impl Query {
     pub(crate) fn write_options(&self, kind: &str) -> Result<WriteOptions, Status> {
         let mut errors = FieldErrors::new();
         let dry_run: Vec<&str> = self.all("dryRun").collect();
-        let is_dry_run = api_object::check_dry_run(&dry_run, &mut errors);
+        let is_dry_run = api_object::parse_dry_run(&dry_run, &mut errors);
         let field_validation = match self.text("fieldValidation") {
             "Ignore" => FieldValidation::Ignore,
             "" | "Warn" => FieldValidation::Warn,
@@ -145,7 +145,10 @@ impl Query {
             resource_version: precondition("preconditions.resourceVersion"),
             ..DeleteOptions::default()
         }
-        .with_checked(self.get("propagationPolicy").filter(|own| !own.is_empty()), &dry_run)
+        .with_policy_and_dry_run(
+            self.get("propagationPolicy").filter(|own| !own.is_empty()),
+            &dry_run,
+        )
     }
 
     /// The options of a list.

@@ -16,7 +16,7 @@ use crate::cluster_ips::ClusterIpChange;
 use crate::initialize::{delete_failed, has_failed};
 use crate::rest::create::{WriteResult, create_from};
 use crate::rest::object_metadata::{
-    dedup_owner_references, metadata_errors, normalize_metadata, set_authorized_name,
+    dedup_owner_references, normalize_metadata, set_authorized_name, validate_metadata,
 };
 use crate::rest::patch::{PatchRequest, apply_patch};
 use crate::rest::persist::{persist, remove};
@@ -131,24 +131,24 @@ async fn attempt_update<S: Store>(
     };
     normalize_metadata(ctx, &mut new)?;
     set_authorized_name(ctx, &mut new)?;
-    api_object::fit_namespace(&mut new, namespace)?;
+    api_object::check_and_set_namespace(&mut new, namespace)?;
     dedup_owner_references(&mut new, &mut attempt.warnings);
     if !is_patch {
         check_uid_precondition(ctx, &new, &old)?;
     }
-    api_resources::complete_update(ctx.resource, &mut new, &old, subresource)?;
+    api_resources::before_update(ctx.resource, &mut new, &old, subresource)?;
     let write = WriteRequest::update(subresource, options, ctx.query).of_stored(entry.mod_rev);
     establish_freshness(ctx, attempt, &write, &new).await?;
     let mut new = admit_mutating(ctx, attempt, &write, new, Some(&old)).await?;
     // The session refuses hooks that change the name or the namespace. The object is stored under the
     // authorized name in any case, so it must have it.
     set_authorized_name(ctx, &mut new)?;
-    api_object::fit_namespace(&mut new, namespace)?;
+    api_object::check_and_set_namespace(&mut new, namespace)?;
     dedup_owner_references(&mut new, &mut attempt.warnings);
     take_resource_version(ctx, &mut new, entry.mod_rev, is_patch)?;
-    api_resources::stamp_conditions(ctx.resource, &mut new, &old, ctx.now);
-    let mut errors = metadata_errors(ctx, &new);
-    errors.append(api_object::metadata_update_errors(&new, &old));
+    api_resources::set_condition_times(ctx.resource, &mut new, &old, ctx.now);
+    let mut errors = validate_metadata(ctx, &new);
+    errors.append(api_object::validate_metadata_update(&new, &old));
     errors.append(content_errors(ctx, &new, &old));
     if !errors.is_empty() {
         return Err(Status::invalid(&ctx.group_kind(), ctx.name, &errors).into());
@@ -260,5 +260,5 @@ fn take_resource_version<S>(
 
 /// Whether an object is marked for deletion and nothing holds it back any more.
 fn is_deletion_complete<S>(ctx: &RequestContext<'_, S>, tree: &Tree) -> bool {
-    api_object::can_go(tree) && !api_resources::is_held(ctx.resource, tree)
+    api_object::is_ready_for_removal(tree) && !api_resources::blocks_removal(ctx.resource, tree)
 }

@@ -13,7 +13,7 @@ use crate::cluster::Cluster;
 const MIB: u64 = 1024 * 1024;
 
 async fn start(limits: Limits, disk: Disk) -> Cluster {
-    let tenant_of = TenantOf::new(|key| api_resources::share("/registry", key));
+    let tenant_of = TenantOf::new(|key| api_resources::tenant_of_key("/registry", key));
     let options = Options { limits, tenant_of, disk, ..Options::default() };
     Cluster::start_on(tempfile::tempdir().unwrap(), options, |_, _| {}, |_| {}).await
 }

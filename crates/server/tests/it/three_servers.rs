@@ -50,7 +50,7 @@ impl Station {
         let store = EtcdStore::open(store_etcd::Options::new(endpoints, prefix)).await;
         let server = Server::start(Arc::new(store.expect("a store")), listener, options).await;
         let server = Some(server.expect("a server"));
-        Self { server, lines, address, ca: read(&pki.trust), folder }
+        Self { server, lines, address, ca: read(&pki.serving_ca), folder }
     }
 
     pub(crate) fn admin(&self) -> Client {

@@ -78,7 +78,11 @@ pub(super) async fn delete_or_mark<S: Store>(
     };
     let finalizers: Vec<String> =
         api_object::finalizers(&tree).into_iter().map(str::to_owned).collect();
-    if !api_object::begin_deletion(&mut tree, &finalizers, &api_object::rfc3339(Timestamp::now())) {
+    if !api_object::mark_for_deletion(
+        &mut tree,
+        &finalizers,
+        &api_object::rfc3339(Timestamp::now()),
+    ) {
         return Ok(());
     }
     let put = Put {

@@ -105,7 +105,7 @@ async fn release_owner<S: Store>(
 /// Ignores that another writer has changed or deleted the object: its event makes new work.
 fn ignore_concurrent_change<T>(result: Result<T, Status>) -> Result<(), Status> {
     match result {
-        Err(status) if status.is_own() && matches!(status.code, 404 | 409) => Ok(()),
+        Err(status) if status.is_from_this_server() && matches!(status.code, 404 | 409) => Ok(()),
         result => result.map(drop),
     }
 }
