@@ -23,14 +23,14 @@ pub struct Family {
 #[derive(Debug, thiserror::Error)]
 pub enum MetricsError {
     /// The labels of a sample are out of order.
-    #[error("labels of {family} are not sorted: {labels:?}")]
-    UnsortedLabels { family: String, labels: Vec<String> },
+    #[error("labels of {0} are not sorted: {1:?}")]
+    UnsortedLabels(String, Vec<String>),
     /// A summary or an untyped family.
-    #[error("{family} is of the kind {kind:?}")]
-    UnusedKind { family: String, kind: MetricType },
+    #[error("{0} is of the kind {1:?}")]
+    UnusedKind(String, MetricType),
     /// Two samples with the same labels.
-    #[error("{family} exports {labels:?} twice")]
-    DuplicateSeries { family: String, labels: Vec<String> },
+    #[error("{0} exports {1:?} twice")]
+    DuplicateSeries(String, Vec<String>),
 }
 
 /// Gathers the metrics of the registry.
@@ -57,18 +57,18 @@ fn read_family(family: &MetricFamily) -> Result<Family, MetricsError> {
             key.push(format!("{}={}", label.name(), label.value()));
         }
         if !key.is_sorted() {
-            return Err(MetricsError::UnsortedLabels { family: name.to_owned(), labels: key });
+            return Err(MetricsError::UnsortedLabels(name.to_owned(), key));
         }
         let value = match kind {
             MetricType::COUNTER => sample.get_counter().get_value(),
             MetricType::GAUGE => sample.get_gauge().get_value(),
             MetricType::HISTOGRAM => sample.get_histogram().get_sample_count() as f64,
             MetricType::SUMMARY | MetricType::UNTYPED => {
-                return Err(MetricsError::UnusedKind { family: name.to_owned(), kind });
+                return Err(MetricsError::UnusedKind(name.to_owned(), kind));
             }
         };
         if samples.insert(key.join(","), value).is_some() {
-            return Err(MetricsError::DuplicateSeries { family: name.to_owned(), labels: key });
+            return Err(MetricsError::DuplicateSeries(name.to_owned(), key));
         }
     }
     let kind = match kind {

@@ -18,11 +18,11 @@ pub enum QueryError {
     #[error("no series `{0}`")]
     UnknownSeries(String),
     /// The series lacks a label that a matcher names.
-    #[error("`{series}` has no `{label}`")]
-    UnknownLabel { series: String, label: String },
+    #[error("`{0}` has no `{1}`")]
+    UnknownLabel(String, String),
     /// The label never has the value that a matcher names.
-    #[error("`{label}` of `{series}` is never `{value}`")]
-    UnknownValue { series: String, label: String, value: String },
+    #[error("`{1}` of `{0}` is never `{2}`")]
+    UnknownValue(String, String, String),
     /// The query groups by, or the text mentions, a label that no selected series has.
     #[error("no series of the query has `{0}`")]
     UnusableLabel(String),
@@ -47,10 +47,9 @@ pub fn check_query(
         let labels =
             find_labels(exported, name).ok_or_else(|| QueryError::UnknownSeries(name.clone()))?;
         for (label, operator, value) in &selector.matchers {
-            let values = labels.get(label).ok_or_else(|| QueryError::UnknownLabel {
-                series: name.clone(),
-                label: label.clone(),
-            })?;
+            let values = labels
+                .get(label)
+                .ok_or_else(|| QueryError::UnknownLabel(name.clone(), label.clone()))?;
             let is_known =
                 |value: &str| values.as_ref().is_none_or(|values| values.contains(value));
             let is_variable = value.starts_with('$');
@@ -59,11 +58,7 @@ pub fn check_query(
                 _ => vec![value],
             };
             if !is_variable && !alternatives.into_iter().all(is_known) {
-                return Err(QueryError::UnknownValue {
-                    series: name.clone(),
-                    label: label.clone(),
-                    value: value.clone(),
-                });
+                return Err(QueryError::UnknownValue(name.clone(), label.clone(), value.clone()));
             }
         }
         known.extend(labels.into_keys());

@@ -251,6 +251,14 @@ fn documents_of(text: &str, limits: DocumentLimits) -> Vec<Result<String, YamlEr
         .collect()
 }
 
+/// The messages of the documents that are errors; a document without one counts as `ok`.
+fn error_messages(documents: &[Result<String, YamlError>]) -> Vec<&str> {
+    documents
+        .iter()
+        .map(|document| document.as_ref().err().map_or("ok", |error| &error.message))
+        .collect()
+}
+
 #[test]
 fn documents_follow_each_other() {
     for (text, want) in [
@@ -288,9 +296,9 @@ fn each_document_is_limited_by_itself() {
     let text = "--- [a, b, c]\n--- [d, e, f]\n";
     assert_eq!(documents_of(text, limits(5, 9)).len(), 2);
     let found = documents_of(text, limits(4, 9));
-    assert_eq!(found, [Err("yaml: document holds more than 4 values".to_owned())]);
+    assert_eq!(error_messages(&found), ["yaml: document holds more than 4 values"]);
     let found = documents_of("[&a 'xxx', *a, *a]", limits(9, 9));
     assert_eq!(found, [Ok("[\"xxx\",\"xxx\",\"xxx\"]".to_owned())]);
     let found = documents_of("[&a 'xxx', *a, *a]", limits(9, 8));
-    assert_eq!(found, [Err("yaml: aliases make more than 8 bytes of text".to_owned())]);
+    assert_eq!(error_messages(&found), ["yaml: aliases make more than 8 bytes of text"]);
 }
