@@ -22,7 +22,7 @@ pub struct Request<'r> {
     pub namespace: &'r str,
     /// The user, after impersonation; `None` without an authenticated user.
     pub user: Option<&'r User>,
-    /// The current time.
+    /// Time at which the request is handled.
     pub now: Timestamp,
 }
 

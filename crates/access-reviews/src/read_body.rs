@@ -18,7 +18,7 @@ impl MalformedBody {
         Self(message)
     }
 
-    /// The error response.
+    /// Builds the `Status` of the response, with code 400.
     pub(crate) fn into_status(self, kind: Kind, version: &str) -> Status {
         let (kind, version) = (kind.name(), go_compat::quote(version));
         let Self(why) = self;

@@ -33,7 +33,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds.
+    /// Every kind of review.
     pub const ALL: [Self; 9] = [
         Self::SubjectAccessReview,
         Self::LocalSubjectAccessReview,

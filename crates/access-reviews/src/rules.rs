@@ -25,7 +25,7 @@ impl RulesReview {
         &self.user
     }
 
-    /// Where.
+    /// The namespace whose rules are listed.
     pub fn namespace(&self) -> &str {
         &self.namespace
     }

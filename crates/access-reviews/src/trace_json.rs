@@ -13,7 +13,7 @@ const DEPTH_MAX: usize = 32;
 /// An event and the events below it.
 #[derive(Debug)]
 pub struct TraceNode<'t> {
-    /// The event.
+    /// The event that the node shows.
     pub event: &'t Event,
     /// The events below it, in order.
     pub children: Vec<TraceNode<'t>>,

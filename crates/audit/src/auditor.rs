@@ -38,7 +38,7 @@ impl Auditor {
         self.log.write(&event.encode_line(stage, now), now)
     }
 
-    /// The log.
+    /// Returns the log to which events are written.
     pub fn log(&self) -> &Log {
         &self.log
     }

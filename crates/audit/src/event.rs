@@ -46,7 +46,7 @@ pub struct Received<'a> {
     pub attributes: Attributes<'a>,
     /// The addresses of the client and of its proxies; see [`source_ips`](crate::source_ips).
     pub source_ips: &'a [IpAddr],
-    /// The header `User-Agent`.
+    /// The value of the header `User-Agent`.
     pub user_agent: &'a str,
     /// The time when it was received.
     pub at: Timestamp,

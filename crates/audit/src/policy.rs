@@ -11,7 +11,7 @@ pub use self::parse::PolicyError;
 /// The rules of a valid audit policy file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
-    /// INVARIANT: not empty.
+    /// INVARIANT: at least one rule.
     rules: Vec<Rule>,
     /// The defaults for requests that no rule matches; their level is `None`.
     omit_stages: Stages,

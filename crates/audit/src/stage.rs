@@ -5,7 +5,7 @@ use serde::Serialize;
 /// How much of a request an event contains. Each level includes the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Level {
-    /// Nothing is recorded.
+    /// The request is not recorded.
     None,
     /// The user, the time, the verb, the object and the status code.
     Metadata,
@@ -24,7 +24,7 @@ pub enum Stage {
     ResponseStarted,
     /// The response was sent.
     ResponseComplete,
-    /// The server panicked.
+    /// The server panicked while it handled the request.
     Panic,
 }
 

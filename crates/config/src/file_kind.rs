@@ -19,7 +19,7 @@ pub enum FileKind {
     AuthorizationConfiguration,
     /// A file of kind `ExternalAuthorizationHookConfiguration`.
     HookConfiguration,
-    /// A kubeconfig file.
+    /// A kubeconfig: clusters, users and contexts.
     Kubeconfig,
     /// Objects: roles, bindings and others.
     Manifest,

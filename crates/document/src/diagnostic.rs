@@ -30,7 +30,7 @@ pub enum Fault {
     Decode {
         /// The field path, such as `authorizers[0].webhook.timeuot`; empty for the file as a whole.
         field: String,
-        /// The decoder's message.
+        /// The message of Kubernetes' decoder.
         message: String,
     },
     /// A value breaks a rule of its field.
@@ -75,7 +75,7 @@ impl fmt::Display for Fault {
 /// One issue inside an expression.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Note {
-    /// The compiler's message.
+    /// The message of the CEL compiler.
     pub message: String,
     /// Line of the expression, from 1.
     pub line: usize,
@@ -206,7 +206,7 @@ pub struct SpannedFault {
 /// One issue inside an expression, with its range of bytes.
 #[derive(Debug)]
 pub struct SpannedNote {
-    /// The compiler's message.
+    /// The message of the CEL compiler.
     pub message: String,
     /// Line of the expression, from 1.
     pub line: usize,

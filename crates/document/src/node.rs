@@ -47,7 +47,7 @@ impl DocumentLimits {
 pub struct Node {
     /// The bytes of the value in the file.
     pub span: Span,
-    /// The value itself.
+    /// The value, whose children have spans too.
     pub value: Value,
     /// A local YAML tag such as `!has(x)` precedes the value, which is most likely a mistake.
     pub is_tagged: bool,
@@ -74,7 +74,7 @@ impl Node {
 pub enum Value {
     /// JSON's `null`, or an empty YAML value.
     Null,
-    /// A boolean value.
+    /// A JSON boolean, or a YAML word such as `yes`.
     Bool(bool),
     /// A number. No field of a configuration kind takes one; manifests do.
     Number(serde_json::Number),

@@ -8,7 +8,7 @@ use crate::{hint, json, yaml};
 
 /// The parsed content of a file.
 pub struct ParsedDocument {
-    /// The root value.
+    /// The value at the root of the document.
     pub root: Node,
     /// The duplicate keys of a YAML file. Those of a JSON file are still in the tree.
     pub duplicate_keys: Vec<DecodeProblem>,
@@ -19,7 +19,7 @@ pub struct ParsedDocument {
 pub struct DecodeFailure {
     /// The message that Kubernetes prints, often only the first problem.
     pub kubernetes_message: String,
-    /// Every problem.
+    /// Every problem of the file, also those that Kubernetes does not print.
     pub problems: Vec<DecodeProblem>,
 }
 

@@ -40,24 +40,24 @@ pub enum FieldType {
         /// The value that an absent field has.
         default: bool,
     },
-    /// A whole number.
+    /// A number without a fraction.
     Integer,
-    /// A nested object.
+    /// An object with the fields of this schema.
     Object(&'static ObjectSchema),
     /// A list of objects.
     List {
         /// The schema of an item.
         item: &'static ObjectSchema,
-        /// The fewest items.
+        /// The smallest number of items allowed.
         items_min: usize,
-        /// The most items.
+        /// The largest number of items allowed.
         items_max: Option<usize>,
     },
     /// A list of objects, or a map of them by name.
     ListOrMap {
         /// The schema of an item.
         item: &'static ObjectSchema,
-        /// The fewest items.
+        /// The smallest number of items allowed.
         items_min: usize,
     },
     /// A list of texts.
@@ -71,11 +71,11 @@ pub enum FieldType {
 /// The texts that the published JSON Schema accepts.
 #[derive(Debug)]
 pub enum TextRule {
-    /// Any text.
+    /// Any text is allowed.
     Any,
     /// One text of this list.
     OneOf(&'static [&'static str]),
-    /// A DNS-1123 subdomain.
+    /// The text must be a DNS-1123 subdomain.
     DnsSubdomain,
     /// An absolute path of a file.
     AbsolutePath,

@@ -51,7 +51,7 @@ impl<'a> Source<'a> {
 /// Position of a value in a source file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Line, from 1.
+    /// Line number, counted from 1.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
@@ -110,7 +110,7 @@ impl<'t> LineIndex<'t> {
         Self { text: Cow::Borrowed(text), starts, checkpoints }
     }
 
-    /// The indexed text.
+    /// Returns the text that is indexed.
     pub fn text(&self) -> &str {
         &self.text
     }

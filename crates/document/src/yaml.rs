@@ -31,7 +31,7 @@ use parser::Parser;
 /// One composed YAML document.
 #[derive(Debug)]
 pub struct YamlDocument {
-    /// The root value.
+    /// The value at the root of the document.
     pub root: Node,
     /// Keys that a mapping holds twice, in the order of discovery.
     pub duplicates: Vec<DuplicateKey>,

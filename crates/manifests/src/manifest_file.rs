@@ -69,7 +69,7 @@ pub struct Manifests {
 /// An object and where it was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ManifestObject {
-    /// The parsed object.
+    /// The object after decoding and validation.
     pub object: Object,
     /// The file, by the name that its source has.
     pub file: Arc<str>,

@@ -8,12 +8,11 @@ use crate::exported_metrics::ExportedMetrics;
 use crate::query::{check_query, mentioned_labels};
 use crate::tables::table_rows;
 
-/// How bad a thing may be.
+/// The severities that an alert may have.
 const SEVERITIES: [&str; 2] = ["critical", "warning"];
 
-/// What is wrong with a file of rules: queries that find nothing, rules that do not say what has
-/// happened, and those that the table of alerts in the explaining text does not have, or has in
-/// excess.
+/// Lists the faults of a file of alerting rules: queries that select nothing, rules without a summary,
+/// a description or a severity, and differences from the table of alerts in `explanation`.
 pub fn lint_alerts(exported: &ExportedMetrics, yaml: &str, explanation: &str) -> Vec<String> {
     let tree = match document::yaml_to_json(yaml.as_bytes()) {
         Ok(tree) => tree,
@@ -31,7 +30,7 @@ pub fn lint_alerts(exported: &ExportedMetrics, yaml: &str, explanation: &str) ->
             if !names.insert(name) {
                 faults.push(format!("{name}: it stands twice"));
             }
-            faults.extend(faults_of_rule(exported, rule).map(|fault| format!("{name}: {fault}")));
+            faults.extend(lint_rule(exported, rule).map(|fault| format!("{name}: {fault}")));
         }
     }
     let explained = table_rows(explanation).filter(|row| row.header == "alert");
@@ -42,10 +41,7 @@ pub fn lint_alerts(exported: &ExportedMetrics, yaml: &str, explanation: &str) ->
     faults
 }
 
-fn faults_of_rule(
-    exported: &ExportedMetrics,
-    rule: &Value,
-) -> impl Iterator<Item = String> + use<> {
+fn lint_rule(exported: &ExportedMetrics, rule: &Value) -> impl Iterator<Item = String> + use<> {
     let (summary, description) =
         (text(&rule["annotations"], "summary"), text(&rule["annotations"], "description"));
     let silent = summary.is_empty() || description.is_empty();
@@ -53,7 +49,8 @@ fn faults_of_rule(
     let is_severe = SEVERITIES.contains(&text(&rule["labels"], "severity"));
     let severity = (!is_severe).then(|| "it does not say how bad that is".to_owned());
     let labels = mentioned_labels(&format!("{summary}{description}"));
-    let query = check_query(exported, text(rule, "expr"), &labels).err();
+    let query =
+        check_query(exported, text(rule, "expr"), &labels).err().map(|error| error.to_string());
     silent.into_iter().chain(severity).chain(query)
 }
 

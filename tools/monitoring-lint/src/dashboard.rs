@@ -41,14 +41,14 @@ pub fn lint_dashboard(exported: &ExportedMetrics, json: &str) -> Vec<String> {
             used += query;
         }
     }
-    faults.extend(faults_of_variables(exported, &dashboard));
+    faults.extend(lint_variables(exported, &dashboard));
     let forgotten = exported.keys().filter(|family| !used.contains(family.as_str()));
     faults.extend(forgotten.map(|family| format!("no panel shows {family}")));
     faults
 }
 
 /// Variables take their values from the labels of a series.
-fn faults_of_variables(exported: &ExportedMetrics, dashboard: &Value) -> Vec<String> {
+fn lint_variables(exported: &ExportedMetrics, dashboard: &Value) -> Vec<String> {
     let queries = items(&dashboard["templating"]["list"]).iter();
     let queries = queries.filter_map(|variable| variable["query"]["query"].as_str());
     let fault = |query: &str| {

@@ -1,14 +1,14 @@
-//! What a registry shows, in a form that can be asked.
+//! The metric families of a registry, indexed by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use prometheus::proto::{MetricFamily, MetricType};
 use prometheus::{Registry, TextEncoder};
 
-/// All families that have a sample.
+/// All families that have a sample, by name.
 pub type ExportedMetrics = BTreeMap<String, Family>;
 
-/// One family.
+/// The labels and samples of one metric family.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Family {
     /// `counter`, `gauge` or `histogram`.
@@ -19,16 +19,33 @@ pub struct Family {
     pub samples: BTreeMap<String, f64>,
 }
 
-/// What the registry shows now.
-///
-/// # Errors
-/// Something that nobody should show: labels out of order, a series that stands twice, or a kind of
-/// family that is not used here.
-pub fn gather_exported_metrics(registry: &Registry) -> Result<ExportedMetrics, String> {
-    registry.gather().iter().map(|family| Ok((family.name().to_owned(), read(family)?))).collect()
+/// A registry that exports malformed or unexpected families.
+#[derive(Debug, thiserror::Error)]
+pub enum MetricsError {
+    /// The labels of a sample are out of order.
+    #[error("labels of {0} are not sorted: {1:?}")]
+    UnsortedLabels(String, Vec<String>),
+    /// A summary or an untyped family.
+    #[error("{0} is of the kind {1:?}")]
+    UnusedKind(String, MetricType),
+    /// Two samples with the same labels.
+    #[error("{0} exports {1:?} twice")]
+    DuplicateSeries(String, Vec<String>),
 }
 
-fn read(family: &MetricFamily) -> Result<Family, String> {
+/// Gathers the metrics of the registry.
+///
+/// # Errors
+/// A family is malformed or of a kind that this project does not use.
+pub fn gather_exported_metrics(registry: &Registry) -> Result<ExportedMetrics, MetricsError> {
+    registry
+        .gather()
+        .iter()
+        .map(|family| Ok((family.name().to_owned(), read_family(family)?)))
+        .collect()
+}
+
+fn read_family(family: &MetricFamily) -> Result<Family, MetricsError> {
     let name = family.name();
     let kind = family.get_field_type();
     let mut labels = BTreeMap::<String, BTreeSet<String>>::new();
@@ -40,18 +57,18 @@ fn read(family: &MetricFamily) -> Result<Family, String> {
             key.push(format!("{}={}", label.name(), label.value()));
         }
         if !key.is_sorted() {
-            return Err(format!("labels of {name} are not sorted: {key:?}"));
+            return Err(MetricsError::UnsortedLabels(name.to_owned(), key));
         }
         let value = match kind {
             MetricType::COUNTER => sample.get_counter().get_value(),
             MetricType::GAUGE => sample.get_gauge().get_value(),
             MetricType::HISTOGRAM => sample.get_histogram().get_sample_count() as f64,
             MetricType::SUMMARY | MetricType::UNTYPED => {
-                return Err(format!("{name} is of the kind {kind:?}"));
+                return Err(MetricsError::UnusedKind(name.to_owned(), kind));
             }
         };
         if samples.insert(key.join(","), value).is_some() {
-            return Err(format!("{name} shows {key:?} twice"));
+            return Err(MetricsError::DuplicateSeries(name.to_owned(), key));
         }
     }
     let kind = match kind {
@@ -66,16 +83,16 @@ fn read(family: &MetricFamily) -> Result<Family, String> {
 ///
 /// # Errors
 /// As for [`gather_exported_metrics`].
-pub fn samples(registry: &Registry, name: &str) -> Result<Vec<String>, String> {
-    let exposed = gather_exported_metrics(registry)?;
-    let samples = exposed.get(name).into_iter().flat_map(|family| &family.samples);
+pub fn samples(registry: &Registry, name: &str) -> Result<Vec<String>, MetricsError> {
+    let exported = gather_exported_metrics(registry)?;
+    let samples = exported.get(name).into_iter().flat_map(|family| &family.samples);
     Ok(samples.map(|(labels, value)| format!("{labels} {value}")).collect())
 }
 
-/// What is scraped.
+/// Renders the registry in the text format that Prometheus scrapes.
 ///
 /// # Errors
-/// The registry holds what can not be written.
+/// The encoder refuses a family.
 pub fn text(registry: &Registry) -> Result<String, prometheus::Error> {
     TextEncoder::new().encode_to_string(&registry.gather())
 }

@@ -1,13 +1,12 @@
-//! Whether the files under `docs/monitoring` speak of what is exported, of all of it, and of nothing
-//! else.
+//! Checks that the files under `docs/monitoring` name all exported metrics and no others.
 //!
-//! A dashboard that asks for a series nobody exports shows an empty panel, and an alert never fires;
-//! neither is noticed until it is needed. So the tests of whoever exports families let everything
-//! happen once, [`gather_exported_metrics`] at the registry, and compare: the queries of a dashboard and of alerting
-//! rules, and the tables that explain them.
+//! A dashboard that queries a series that does not exist shows an empty panel, and such an alert never
+//! fires; neither is noticed until it is needed. The tests of a crate that exports metrics therefore
+//! make every series appear once, call [`gather_exported_metrics`] on the registry, and compare the
+//! result with the dashboard's queries, the alerting rules and the tables that explain them.
 //!
-//! Owns: reading queries, dashboards, rules and tables as far as that takes.
-//! Must not know: which families there are, or who exports them.
+//! Owns: reading queries, dashboards, rules and tables as far as the comparison needs.
+//! Must not know: the names of the families and the crates that export them.
 
 mod alerts;
 mod dashboard;
@@ -18,6 +17,9 @@ mod tables;
 
 pub use alerts::lint_alerts;
 pub use dashboard::lint_dashboard;
-pub use exported_metrics::{ExportedMetrics, Family, gather_exported_metrics, samples, text};
-pub use query::check_query;
+pub use exported_metrics::{
+    ExportedMetrics, Family, MetricsError, gather_exported_metrics, samples, text,
+};
+pub use promql::PromqlError;
+pub use query::{QueryError, check_query};
 pub use tables::lint_tables;

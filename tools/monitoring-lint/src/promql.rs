@@ -1,16 +1,16 @@
-//! As much of the query language of Prometheus as finds out what a query looks at.
+//! Parses as much of PromQL as tells which series and labels a query uses.
 
 use std::collections::BTreeSet;
 
-/// What a query looks at.
+/// The series and labels that a query uses.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct ParsedQuery {
     pub(crate) selectors: Vec<Selector>,
-    /// Labels that it groups, joins or sorts by.
+    /// Labels that the query groups or joins by.
     pub(crate) labels: BTreeSet<String>,
 }
 
-/// The name of a series, and what its labels must be.
+/// The name of a series, with matchers of its labels.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Selector {
     pub(crate) name: String,
@@ -23,9 +23,32 @@ const FUNCTIONS: [&str; 8] =
 const OPERATORS: [&str; 4] = ["and", "offset", "or", "unless"];
 const WITH_LABELS: [&str; 4] = ["by", "ignoring", "on", "without"];
 
-/// Finds out what a query looks at; fails for what it does not know.
-pub(crate) fn parse_query(query: &str) -> Result<ParsedQuery, String> {
-    let tokens = tokens(query)?;
+/// A query that the parser does not understand.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum PromqlError {
+    /// `by`, `on` or a similar word without a list of labels.
+    #[error("no labels after `{0}`")]
+    NoLabels(String),
+    /// A function that no query of this project uses.
+    #[error("unknown function `{0}`")]
+    UnknownFunction(String),
+    /// Text within braces that is not `label operator "value"`.
+    #[error("no matcher: {0}")]
+    BadMatcher(String),
+    /// A bracket that is not closed.
+    #[error("no `{0}`")]
+    Unclosed(char),
+    /// A quoted text without a closing quote.
+    #[error("a text does not end")]
+    UnclosedText,
+    /// A character that PromQL does not use.
+    #[error("unexpected `{0}`")]
+    UnexpectedCharacter(char),
+}
+
+/// Finds the series and labels that a query uses.
+pub(crate) fn parse_query(query: &str) -> Result<ParsedQuery, PromqlError> {
+    let tokens = scan_tokens(query)?;
     let mut parsed = ParsedQuery::default();
     let mut rest = tokens.as_slice();
     while let Some((token, after)) = rest.split_first() {
@@ -33,7 +56,7 @@ pub(crate) fn parse_query(query: &str) -> Result<ParsedQuery, String> {
         let word = match token {
             Token::Word(word) => word.as_str(),
             Token::Sign('[') => {
-                rest = after_closing(rest, ']')?.1;
+                rest = split_at_closing(rest, ']')?.1;
                 continue;
             }
             Token::Sign(_) | Token::Number | Token::Text(_) => continue,
@@ -41,20 +64,20 @@ pub(crate) fn parse_query(query: &str) -> Result<ParsedQuery, String> {
         let next = rest.first();
         if WITH_LABELS.contains(&word) {
             let Some(Token::Sign('(')) = next else {
-                return Err(format!("no labels after `{word}`"));
+                return Err(PromqlError::NoLabels(word.to_owned()));
             };
-            let (inside, after) = after_closing(rest.get(1..).unwrap_or_default(), ')')?;
+            let (inside, after) = split_at_closing(rest.get(1..).unwrap_or_default(), ')')?;
             parsed.labels.extend(inside.iter().filter_map(Token::word).map(str::to_owned));
             rest = after;
         } else if OPERATORS.contains(&word) || FUNCTIONS.contains(&word) {
-            // What they are applied to follows.
+            // The operands follow.
         } else if let Some(Token::Sign('(')) = next {
-            return Err(format!("unknown function `{word}`"));
+            return Err(PromqlError::UnknownFunction(word.to_owned()));
         } else {
             let mut selector = Selector { name: word.to_owned(), matchers: Vec::new() };
             if let Some(Token::Sign('{')) = next {
-                let (inside, after) = after_closing(rest.get(1..).unwrap_or_default(), '}')?;
-                selector.matchers = matchers(inside)?;
+                let (inside, after) = split_at_closing(rest.get(1..).unwrap_or_default(), '}')?;
+                selector.matchers = parse_matchers(inside)?;
                 rest = after;
             }
             parsed.selectors.push(selector);
@@ -63,24 +86,24 @@ pub(crate) fn parse_query(query: &str) -> Result<ParsedQuery, String> {
     Ok(parsed)
 }
 
-fn matchers(inside: &[Token]) -> Result<Vec<(String, String, String)>, String> {
+fn parse_matchers(inside: &[Token]) -> Result<Vec<(String, String, String)>, PromqlError> {
     let one = |tokens: &[Token]| match tokens {
         [Token::Word(label), operator @ .., Token::Text(value)] => {
             let operator = operator.iter().map(|sign| match sign {
                 Token::Sign(sign) => Ok(*sign),
-                other => Err(format!("unexpected {other:?} in a matcher")),
+                other => Err(PromqlError::BadMatcher(format!("{other:?}"))),
             });
             Ok((label.clone(), operator.collect::<Result<_, _>>()?, value.clone()))
         }
-        other => Err(format!("no matcher: {other:?}")),
+        other => Err(PromqlError::BadMatcher(format!("{other:?}"))),
     };
     inside.split(|token| *token == Token::Sign(',')).map(one).collect()
 }
 
-/// What stands before the sign, and what after it.
-fn after_closing(tokens: &[Token], sign: char) -> Result<(&[Token], &[Token]), String> {
+/// Splits the tokens before the closing sign from those after it.
+fn split_at_closing(tokens: &[Token], sign: char) -> Result<(&[Token], &[Token]), PromqlError> {
     let at = tokens.iter().position(|token| *token == Token::Sign(sign));
-    let at = at.ok_or_else(|| format!("no `{sign}`"))?;
+    let at = at.ok_or(PromqlError::Unclosed(sign))?;
     Ok((&tokens[..at], &tokens[at + 1..]))
 }
 
@@ -101,7 +124,7 @@ impl Token {
     }
 }
 
-fn tokens(query: &str) -> Result<Vec<Token>, String> {
+fn scan_tokens(query: &str) -> Result<Vec<Token>, PromqlError> {
     let mut tokens = Vec::new();
     let mut rest = query.trim_start();
     while let Some(first) = rest.chars().next() {
@@ -109,7 +132,7 @@ fn tokens(query: &str) -> Result<Vec<Token>, String> {
         let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '$');
         let n = match first {
             '"' => {
-                let end = rest[1..].find('"').ok_or("a text does not end")?;
+                let end = rest[1..].find('"').ok_or(PromqlError::UnclosedText)?;
                 tokens.push(Token::Text(rest[1..=end].to_owned()));
                 end + 2
             }
@@ -126,7 +149,7 @@ fn tokens(query: &str) -> Result<Vec<Token>, String> {
                 tokens.push(Token::Sign(sign));
                 1
             }
-            other => return Err(format!("unexpected `{other}`")),
+            other => return Err(PromqlError::UnexpectedCharacter(other)),
         };
         rest = rest[n..].trim_start();
     }

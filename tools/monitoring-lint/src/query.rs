@@ -1,29 +1,55 @@
-//! Whether a query can find anything.
+//! Checks that a PromQL query selects series that exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::exported_metrics::ExportedMetrics;
-use crate::promql;
+use crate::promql::{self, PromqlError};
 
-/// Labels that Prometheus adds to whatever it scrapes.
+/// Labels that Prometheus adds to every series that it scrapes.
 const SCRAPE_LABELS: [&str; 2] = ["instance", "job"];
+
+/// A query that can not be parsed, or that selects something that is not exported.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum QueryError {
+    /// The query is not PromQL, or uses a part of it that this parser does not know.
+    #[error("{0}")]
+    Syntax(PromqlError),
+    /// No exported family has the series.
+    #[error("no series `{0}`")]
+    UnknownSeries(String),
+    /// The series lacks a label that a matcher names.
+    #[error("`{0}` has no `{1}`")]
+    UnknownLabel(String, String),
+    /// The label never has the value that a matcher names.
+    #[error("`{1}` of `{0}` is never `{2}`")]
+    UnknownValue(String, String, String),
+    /// The query groups by, or the text mentions, a label that no selected series has.
+    #[error("no series of the query has `{0}`")]
+    UnusableLabel(String),
+    /// The query is a constant.
+    #[error("it selects no series")]
+    NoSeries,
+}
 
 /// Checks a query, and the labels that a text beside it mentions.
 ///
 /// # Errors
-/// What is not exported: a series, a label of it, or a value of that label.
+/// The query does not parse, or a series, a label or a value in it is not exported.
 pub fn check_query(
     exported: &ExportedMetrics,
     query: &str,
     mentioned_labels: &[String],
-) -> Result<(), String> {
-    let parsed = promql::parse_query(query)?;
+) -> Result<(), QueryError> {
+    let parsed = promql::parse_query(query).map_err(QueryError::Syntax)?;
     let mut known = BTreeSet::new();
     for selector in &parsed.selectors {
         let name = &selector.name;
-        let labels = labels_of(exported, name).ok_or_else(|| format!("no series `{name}`"))?;
+        let labels =
+            find_labels(exported, name).ok_or_else(|| QueryError::UnknownSeries(name.clone()))?;
         for (label, operator, value) in &selector.matchers {
-            let values = labels.get(label).ok_or_else(|| format!("`{name}` has no `{label}`"))?;
+            let values = labels
+                .get(label)
+                .ok_or_else(|| QueryError::UnknownLabel(name.clone(), label.clone()))?;
             let is_known =
                 |value: &str| values.as_ref().is_none_or(|values| values.contains(value));
             let is_variable = value.starts_with('$');
@@ -32,27 +58,27 @@ pub fn check_query(
                 _ => vec![value],
             };
             if !is_variable && !alternatives.into_iter().all(is_known) {
-                return Err(format!("`{label}` of `{name}` is never `{value}`"));
+                return Err(QueryError::UnknownValue(name.clone(), label.clone(), value.clone()));
             }
         }
         known.extend(labels.into_keys());
     }
     let used = parsed.labels.iter().chain(mentioned_labels);
     match used.into_iter().find(|label| !known.contains(*label)) {
-        Some(label) => Err(format!("no series of the query has `{label}`")),
-        None if parsed.selectors.is_empty() => Err("it looks at nothing".to_owned()),
+        Some(label) => Err(QueryError::UnusableLabel(label.clone())),
+        None if parsed.selectors.is_empty() => Err(QueryError::NoSeries),
         None => Ok(()),
     }
 }
 
-/// The labels in `{{name}}` and `{{ $labels.name }}`.
+/// Finds the labels in `{{name}}` and `{{ $labels.name }}`.
 pub(crate) fn mentioned_labels(text: &str) -> Vec<String> {
     let inside = text.split("{{").skip(1).filter_map(|part| part.split("}}").next());
     inside.map(|part| part.trim().trim_start_matches("$labels.").to_owned()).collect()
 }
 
-/// The labels of a series of that name, with their values; of a histogram there are three.
-fn labels_of(
+/// Finds the labels of a series, with their values. A histogram has three series.
+fn find_labels(
     exported: &ExportedMetrics,
     series: &str,
 ) -> Option<BTreeMap<String, Option<BTreeSet<String>>>> {
@@ -110,15 +136,12 @@ mod tests {
             ),
             ("sum by (le) (attempts_total)", "", "no series of the query has `le`"),
             ("attempts_total", "name", "no series of the query has `name`"),
-            ("1 + 1", "", "it looks at nothing"),
+            ("1 + 1", "", "it selects no series"),
         ] {
             let mentioned_labels: Vec<String> =
                 mentioned_labels.split_whitespace().map(str::to_owned).collect();
-            assert_eq!(
-                check_query(&exported, query, &mentioned_labels),
-                Err(want.to_owned()),
-                "{query}"
-            );
+            let error = check_query(&exported, query, &mentioned_labels).unwrap_err();
+            assert_eq!(error.to_string(), want, "{query}");
         }
     }
 

@@ -96,7 +96,7 @@ pub(super) fn decode<'n>(text: &str, root: &'n Node) -> Decoded<'n> {
 struct FieldLocation {
     /// Kubernetes' name of the type around it.
     owner: &'static str,
-    /// `spec.resourceAttributes.fieldSelector.requirements[0].key`
+    /// The path with indices: `spec.resourceAttributes.fieldSelector.requirements[0].key`.
     indexed: String,
     /// The same without the numbers.
     plain: String,

@@ -26,9 +26,9 @@ pub struct Question<'a> {
     reason = "one question is asked at a time, and most are large"
 )]
 pub enum QuestionTarget<'a> {
-    /// A resource request.
+    /// A request for an API resource.
     Resource(ResourceQuestion<'a>),
-    /// A non-resource path.
+    /// A request for a URL path such as `/healthz`.
     Path(Cow<'a, str>),
 }
 
@@ -41,9 +41,9 @@ pub struct ResourceQuestion<'a> {
     pub api_version: Cow<'a, str>,
     /// The namespace; empty for the cluster and for all namespaces together.
     pub namespace: Cow<'a, str>,
-    /// The resource name.
+    /// The plural resource name, such as `pods`.
     pub resource: Cow<'a, str>,
-    /// The subresource name.
+    /// The subresource name, such as `log`.
     pub subresource: Cow<'a, str>,
     /// The name of the object.
     pub name: Cow<'a, str>,

@@ -15,7 +15,7 @@ pub const LINE_BYTES_MAX: usize = 1 << 20;
 /// The versions in which the group of reviews is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
-    /// The current version.
+    /// `v1`, the version that Kubernetes serves.
     V1,
     /// The one before, in which the list of groups is called `group`.
     V1beta1,

@@ -130,7 +130,7 @@ fn resource_question<'a>(resource: &ResourceAttributes<'a>) -> ResourceQuestion<
 fn selector<R>(
     given: &SelectorAttributes<'_>,
     parse: fn(&str) -> Result<Vec<R>, SelectorError>,
-    convert: fn(&Requirement<'_>) -> Result<R, String>,
+    convert: fn(&Requirement<'_>) -> Result<R, SelectorError>,
 ) -> Option<Selector<R>> {
     if given.requirements.is_empty() {
         return Selector::from_parsed(parse(given.raw_selector));
@@ -140,7 +140,7 @@ fn selector<R>(
     for requirement in &given.requirements {
         match convert(requirement) {
             Ok(requirement) => requirements.push(requirement),
-            Err(message) => messages.push(message),
+            Err(error) => messages.push(error.to_string()),
         }
     }
     let error =
@@ -148,29 +148,35 @@ fn selector<R>(
     Some(Selector { requirements, error })
 }
 
-fn field_requirement(given: &Requirement<'_>) -> Result<FieldRequirement, String> {
+fn field_requirement(given: &Requirement<'_>) -> Result<FieldRequirement, SelectorError> {
     let value = match given.values.as_slice() {
-        [_, _, ..] => return Err("fieldSelectors do not yet support multiple values".to_owned()),
+        [_, _, ..] => {
+            return Err(SelectorError::new("fieldSelectors do not yet support multiple values"));
+        }
         [value] => Some(*value),
         [] => None,
     };
     let (operator, value) = match (given.operator, value) {
         (IN, Some(value)) => (FieldOperator::Equals, value),
         (NOT_IN, Some(value)) => (FieldOperator::NotEquals, value),
-        (IN, None) => return Err("fieldSelectors in must have one value".to_owned()),
-        (NOT_IN, None) => return Err("fieldSelectors not in must have one value".to_owned()),
+        (IN, None) => return Err(SelectorError::new("fieldSelectors in must have one value")),
+        (NOT_IN, None) => {
+            return Err(SelectorError::new("fieldSelectors not in must have one value"));
+        }
         (operator @ (EXISTS | DOES_NOT_EXIST), _) => {
-            return Err(format!("fieldSelectors do not yet support {operator}"));
+            let message = format!("fieldSelectors do not yet support {operator}");
+            return Err(SelectorError::new(message));
         }
         (operator, _) => {
             let operator = go_compat::quote(operator);
-            return Err(format!("{operator} is not a valid field selector operator"));
+            let message = format!("{operator} is not a valid field selector operator");
+            return Err(SelectorError::new(message));
         }
     };
     Ok(FieldRequirement { field: given.key.to_owned(), operator, value: value.to_owned() })
 }
 
-fn label_requirement(given: &Requirement<'_>) -> Result<LabelRequirement, String> {
+fn label_requirement(given: &Requirement<'_>) -> Result<LabelRequirement, SelectorError> {
     let operator = match given.operator {
         IN => LabelOperator::In,
         NOT_IN => LabelOperator::NotIn,
@@ -178,7 +184,8 @@ fn label_requirement(given: &Requirement<'_>) -> Result<LabelRequirement, String
         DOES_NOT_EXIST => LabelOperator::DoesNotExist,
         operator => {
             let operator = go_compat::quote(operator);
-            return Err(format!("{operator} is not a valid label selector operator"));
+            let message = format!("{operator} is not a valid label selector operator");
+            return Err(SelectorError::new(message));
         }
     };
     Ok(LabelRequirement { key: given.key.to_owned(), operator, values: owned_texts(&given.values) })

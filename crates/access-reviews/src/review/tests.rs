@@ -66,7 +66,7 @@ fn a_spec_becomes_attributes() {
     assert_eq!((of.subresource, of.name, of.path), ("scale", "web", ""));
 }
 
-/// Cases AR-5 to AR-6, AR-28 and AR-29, and what the server tells apart from them.
+/// Both readers accept the same specs, with `groups` in v1 and `group` in v1beta1.
 #[test]
 fn wholes_and_parts_are_read_alike() {
     let spec = json!({"groups": ["g"], "resourceAttributes": {"verb": "get", "resource": "pods"}});
@@ -93,7 +93,7 @@ fn wholes_and_parts_are_read_alike() {
     assert_eq!(accepted(&old["spec"]), question);
 }
 
-/// Cases AR-7 to AR-13.
+/// A selector keeps the requirements that parse and reports the others.
 #[test]
 fn selectors_are_taken_as_far_as_they_go() {
     let field = |selector| selectors(&with_selector("fieldSelector", selector));
@@ -135,7 +135,7 @@ fn selectors_are_taken_as_far_as_they_go() {
     }
 }
 
-/// Case AR-8: what failed comes first, then fields, then labels.
+/// The error of the authorizer comes first, then field selectors, then label selectors.
 #[test]
 fn the_parts_of_an_evaluation_error_are_joined() {
     let mut spec = with_selector("fieldSelector", json!({"rawSelector": "key in value"}));
@@ -150,7 +150,7 @@ fn the_parts_of_an_evaluation_error_are_joined() {
     assert_eq!(accepted(&path).evaluation_error(None), None);
 }
 
-/// Cases AR-4, AR-5, AR-14 and AR-15.
+/// Invalid specs have the messages of Kubernetes.
 #[test]
 fn rules_are_told_in_the_words_of_kubernetes() {
     let exactly_one = "spec: Invalid value: null: exactly one of nonResourceAttributes or \

@@ -33,7 +33,6 @@ fn pods(namespace: &str) -> Value {
     }})
 }
 
-/// Cases AR-1 to AR-3 and CHN-31.
 #[test]
 fn the_status_says_what_was_decided() {
     let error = || EvaluationErrors::message("e");
@@ -81,7 +80,6 @@ fn the_spec_is_echoed_without_what_is_empty_or_unknown() {
     assert_eq!(subject(&nothing).send(&body).unwrap(), want);
 }
 
-/// Cases AR-4, AR-5, AR-14, AR-15 and CHN-32.
 #[test]
 fn rules_are_told_all_at_once_in_the_words_of_kubernetes() {
     let chain = everything();
@@ -178,7 +176,6 @@ fn what_has_the_wrong_type_is_no_review() {
     assert_eq!(code, 400);
 }
 
-/// Cases AR-16 to AR-19.
 #[test]
 fn local_reviews_are_about_their_namespace() {
     let chain = everything();
@@ -220,7 +217,7 @@ fn local_reviews_are_about_their_namespace() {
     assert_eq!(local(&chain, "").refused(&json!({"spec": pods("")})).0, 400);
 }
 
-/// Cases AR-20 and AR-21: the caller is the user after impersonation.
+/// The caller is the user after impersonation.
 #[test]
 fn self_reviews_are_about_the_caller() {
     let chain = chain(vec![rbac(&[
@@ -252,7 +249,7 @@ fn self_reviews_are_about_the_caller() {
     assert_eq!(post(Some(&dave)).refused(&json!({"spec": {}})).0, 422);
 }
 
-/// Cases AR-28 and AR-29.
+/// The groups are in `groups` in v1 and in `group` in v1beta1.
 #[test]
 fn groups_are_those_of_the_spec_by_the_name_of_the_version() {
     let chain = chain(vec![rbac(&[
@@ -291,7 +288,6 @@ fn groups_are_those_of_the_spec_by_the_name_of_the_version() {
     assert_eq!(answer["spec"]["group"], json!(["g"]));
 }
 
-/// Cases AR-8, AR-11 and CHN-33.
 #[test]
 fn what_is_left_out_of_selectors_is_told() {
     let chain = chain(vec![fixed("a", Decision::deny(""))]);

@@ -17,7 +17,7 @@ fn in_namespace(namespace: &str) -> Value {
     json!({"metadata": {"name": "ignored"}, "spec": {"namespace": namespace}})
 }
 
-/// Cases AR-23 and CH-9.
+/// AlwaysAllow yields one rule for all resources and one for all URLs.
 #[test]
 fn everything_is_one_rule_each() {
     let (chain, ana) = (chain(vec![Member::AlwaysAllow]), user("ana", &[]));
@@ -33,7 +33,7 @@ fn everything_is_one_rule_each() {
     assert_eq!(rules_of(&chain, Some(&ana)).send(&in_namespace("n")).unwrap(), want);
 }
 
-/// Cases AR-22, AR-24, AR-25, CHN-29 and CHN-30.
+/// The rules of all authorizers follow each other in the order of the chain.
 #[test]
 fn rules_are_those_of_all_authorizers_in_order() {
     let node = Member::Node(Arc::new(authz_node::Snapshot::default()));
@@ -72,7 +72,7 @@ fn lists_are_there_when_nothing_is_allowed() {
     );
 }
 
-/// Case AR-26.
+/// A SelfSubjectReview returns the user info of the caller.
 #[test]
 fn the_caller_is_shown_to_itself() {
     let mut alice = user("alice", &["dev", "system:authenticated"]);

@@ -58,7 +58,6 @@ fn body_of_the_proposal() -> Value {
     })
 }
 
-/// Cases RA-1, RA-17 and RA-18.
 #[test]
 fn the_proposal_gets_its_answer() {
     let chain = worked_example();
@@ -81,7 +80,6 @@ fn the_proposal_gets_its_answer() {
     assert!(legacy(&chain, "default").send(&bare).is_ok());
 }
 
-/// Cases RA-2, RA-3 and RA-12.
 #[test]
 fn lists_are_sorted_and_always_there() {
     let status = |member: Member| {
@@ -105,7 +103,6 @@ fn lists_are_sorted_and_always_there() {
     );
 }
 
-/// Cases RA-13 and RA-14.
 #[test]
 fn bodies_of_the_proposal_have_rules_too() {
     let chain = chain(vec![]);
@@ -157,7 +154,6 @@ fn bodies_of_the_proposal_have_rules_too() {
     assert_eq!(legacy(&chain, "").refused(&body_of_the_proposal()).0, 400);
 }
 
-/// Case RA-15.
 #[test]
 fn kinds_of_the_proposal_are_resources() {
     let now = jiff::Timestamp::UNIX_EPOCH;

@@ -47,12 +47,12 @@ fn probe(path: &Path) -> FileState {
     }
 }
 
-/// The generic validator alone, as `L1` in the tables: no rule of a server matters.
+/// The generic validator alone, without the rules of a server.
 fn generic() -> LoadOptions<'static> {
     LoadOptions { role: ServerRole::Delegated, stat_file: &probe, ..LoadOptions::default() }
 }
 
-/// The main server.
+/// The default options, which include the rules of a server.
 fn server() -> LoadOptions<'static> {
     LoadOptions { stat_file: &probe, ..LoadOptions::default() }
 }

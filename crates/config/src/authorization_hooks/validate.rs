@@ -12,7 +12,7 @@ use super::{hook_url, unvalidated};
 /// decision, so that a larger number is a mistake.
 pub const HOOKS_MAX: usize = 256;
 
-/// One authorization webhook.
+/// One authorization webhook of a hook file, after validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hook {
     /// Its name, unique in the file.

@@ -10,9 +10,9 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 /// A read position, counted as libyaml counts: every line break counts as one, also NEL, LS and PS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Mark {
-    /// Offset in bytes.
+    /// Number of bytes before the mark.
     pub(super) offset: usize,
-    /// Offset in characters.
+    /// Number of characters before the mark.
     pub(super) index: usize,
     /// Line number, from 0.
     pub(super) line: usize,

@@ -22,6 +22,15 @@ pub(super) enum Resolved {
     Text(Text),
 }
 
+/// A tag that does not agree with the text of its scalar.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(super) enum TagError {
+    #[error("cannot decode !!{text_tag} `{text}` as a !!{tag}")]
+    WrongType { text_tag: &'static str, text: String, tag: String },
+    #[error("!!binary value contains invalid base64 data")]
+    InvalidBase64,
+}
+
 /// Resolves a scalar.
 ///
 /// 1. Quoted and block scalars without a tag are text.
@@ -34,7 +43,7 @@ pub(super) enum Resolved {
 /// # Errors
 ///
 /// The tag does not agree with the text.
-pub(super) fn resolve(scalar: &RawScalar) -> Result<Resolved, String> {
+pub(super) fn resolve(scalar: &RawScalar) -> Result<Resolved, TagError> {
     let text = scalar.text.as_str();
     let tag = match scalar.tag.as_deref() {
         None if scalar.is_implicit => return Ok(resolve_plain(&scalar.text)),
@@ -48,14 +57,16 @@ pub(super) fn resolve(scalar: &RawScalar) -> Result<Resolved, String> {
     };
     match (tag, resolved) {
         ("float", Resolved::Int(int)) => Ok(Resolved::Float(int as f64)),
-        (tag, resolved) if tag == tag_of(&resolved) => Ok(resolved),
-        (tag, resolved) => {
-            Err(format!("cannot decode !!{} `{text}` as a !!{tag}", tag_of(&resolved)))
-        }
+        (tag, resolved) if tag == tag_for_type(&resolved) => Ok(resolved),
+        (tag, resolved) => Err(TagError::WrongType {
+            text_tag: tag_for_type(&resolved),
+            text: text.to_owned(),
+            tag: tag.to_owned(),
+        }),
     }
 }
 
-fn tag_of(resolved: &Resolved) -> &'static str {
+fn tag_for_type(resolved: &Resolved) -> &'static str {
     match resolved {
         Resolved::Null => "null",
         Resolved::Bool(_) => "bool",
@@ -141,11 +152,9 @@ fn parse_float(text: &str) -> Option<f64> {
     text.parse().ok().filter(|float: &f64| float.is_finite())
 }
 
-fn decode_binary(text: &Text) -> Result<Resolved, String> {
+fn decode_binary(text: &Text) -> Result<Resolved, TagError> {
     let encoded: String = text.as_str().chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-    let bytes = LENIENT_BASE64
-        .decode(encoded)
-        .map_err(|_| "!!binary value contains invalid base64 data".to_owned())?;
+    let bytes = LENIENT_BASE64.decode(encoded).map_err(|_| TagError::InvalidBase64)?;
     let at = text.file_offset(0).unwrap_or_default();
     let mut decoded = Text::default();
     for c in String::from_utf8_lossy(&bytes).chars() {
@@ -216,7 +225,8 @@ mod tests {
         };
         assert_eq!(tagged("str", "5"), Ok(Resolved::Text(text("5"))));
         assert_eq!(tagged("float", "5"), Ok(Resolved::Float(5.0)));
-        assert_eq!(tagged("int", "x"), Err("cannot decode !!str `x` as a !!int".into()));
+        let error = tagged("int", "x").unwrap_err();
+        assert_eq!(error.to_string(), "cannot decode !!str `x` as a !!int");
         assert_eq!(tagged("bool", "no"), Ok(Resolved::Bool(false)));
         assert!(
             matches!(tagged("binary", "cmJh\nYw=="), Ok(Resolved::Text(text)) if text.as_str() == "rbac")

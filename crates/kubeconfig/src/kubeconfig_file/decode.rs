@@ -15,7 +15,7 @@ const SCHEME: &str = "k8s.io/client-go/tools/clientcmd/api/latest/latest.go:50";
 /// The result of decoding a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decoded {
-    /// The decoded file.
+    /// The content of the file.
     pub kubeconfig: Kubeconfig,
     /// Warnings about accepted content.
     pub warnings: Vec<Warning>,

@@ -21,9 +21,9 @@ pub struct Kubeconfig {
     pub current_context: WithPosition<String>,
     /// Pairs of a cluster and a user.
     pub contexts: Vec<Context>,
-    /// The named clusters.
+    /// The entries of `clusters`.
     pub clusters: Vec<Cluster>,
-    /// The named users.
+    /// The entries of `users`, by name.
     pub users: Vec<User>,
 }
 

@@ -1,4 +1,4 @@
-//! Files of hooks: SHW-01 to SHW-08 and SHW-15, as far as they are about the file.
+//! Files of authorization hooks: endpoints, certificates and the faults of such files.
 
 use document::WarningCode;
 use https_client::{Destination, Proxy, Scheme, ServiceName, Trust};

@@ -1,5 +1,4 @@
-//! The rows of the specification about kubeconfigs (`WHK-48` to `WHK-52`, and the table of their
-//! keys) and about files of hooks (`SHW-nn`), with real files.
+//! Loads kubeconfigs and files of authorization hooks from real files.
 
 #[cfg(test)]
 mod any_bytes;

@@ -1,4 +1,4 @@
-//! Which cluster and user count: WHK-48 to WHK-50.
+//! The current context selects the cluster and the user.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Whom to trust: WHK-51, and the client certificate: WHK-52.
+//! The CA bundle that the client trusts, and the client certificate.
 
 use document::WarningCode;
 use https_client::{CaBundle, PemLocation, Trust};

@@ -17,7 +17,7 @@ pub(super) const SPEC_FIELDS: &[&str] =
 pub(super) const V0_FIELDS: &[&str] =
     &["apiVersion", "kind", "user", "group", "readonly", "resource", "namespace", "ns"];
 
-/// A parsed line.
+/// The policy of one line, with its version and its unknown fields.
 #[derive(Debug)]
 pub(super) struct PolicyLine {
     pub(super) policy: Policy,

@@ -71,7 +71,7 @@ const V0_FILE: &str = r#"{"readonly":true,"resource":"events"}
 {"user":"alice","namespace":"projectCaribou"}
 {"user":"bob","readonly":true,"namespace":"projectCaribou"}"#;
 
-/// Cases AB-1 to AB-12.
+/// In a line without a version an unset property matches every value.
 #[test]
 fn v0_lines_widen_what_is_unset() {
     check(
@@ -126,7 +126,7 @@ fn v1beta1_file() -> String {
     format!("\n  # comment\n{}", specs.map(line).concat())
 }
 
-/// Cases AB-20 to AB-30.
+/// In a v1beta1 line an unset property matches only the empty value.
 #[test]
 fn v1beta1_lines_mean_what_they_say() {
     check(
@@ -159,7 +159,7 @@ fn v1beta1_lines_mean_what_they_say() {
     );
 }
 
-/// The proposal's examples and its two property names (cases AB-79, AB-81).
+/// The proposal's examples and its two property names `kind` and `ns`.
 #[test]
 fn the_names_of_the_proposal_narrow_a_line() {
     check(
@@ -217,7 +217,7 @@ fn empty_files_and_files_without_last_newline_load() {
     assert_eq!(loaded.snapshot.policies()[0].line(), 2);
 }
 
-/// Cases AB-74 to AB-78 and AB-80: each would otherwise be misread, most of them as a grant.
+/// Lines that do not decode: each would otherwise be misread, most of them as a grant.
 #[test]
 fn bad_lines_have_a_place_and_a_cause() {
     let v1beta1 = "abac.authorization.kubernetes.io/v1beta1";

@@ -16,7 +16,7 @@ use crate::rbac;
 
 pub use role_ref::lint;
 
-/// Lints one object.
+/// Adds warnings for RBAC rules and subjects that match no request.
 pub(super) fn lint_object(
     object: &rbac::Object,
     root: &Node,

@@ -220,7 +220,8 @@ fn values_of_a_wrong_type_are_refused() {
     );
 }
 
-/// Rows RB-42 to RB-45, each with its place.
+/// A rule needs verbs and either resources or URLs, and a binding needs a valid role; each fault has
+/// its position.
 #[test]
 fn rules_of_the_api_hold() {
     refused(

@@ -14,7 +14,7 @@ fn pod(spec: Value, status: Value) -> authz_node::Pod {
     }
 }
 
-/// L11, L12: every list of containers, and `envFrom` as well as `env`.
+/// A pod refers to objects in every list of containers, through `envFrom` as well as `env`.
 #[test]
 fn containers_of_every_sort_refer_to_secrets_and_config_maps() {
     let container = |n: u8| {

@@ -1,4 +1,4 @@
-//! Rows CFG-01 to CFG-20.
+//! Files that decode, files that do not, and the defaults of absent fields.
 
 use document::{WarningCode, read_file};
 use serde_json::json;
@@ -7,20 +7,20 @@ use super::{HEADER, decode_error, faults, file, generic, load_text, warnings, we
 use crate::authorization_config::configuration_to_json;
 
 /// Asserts that the text is no configuration and that the message contains `part`.
-fn refused(row: &str, text: &str, part: &str) {
+fn refused(case: &str, text: &str, part: &str) {
     let error = decode_error(text);
-    assert!(error.starts_with("failed to load AuthorizationConfiguration from file: "), "{row}");
-    assert!(error.contains(part), "{row}: {error}");
+    assert!(error.starts_with("failed to load AuthorizationConfiguration from file: "), "{case}");
+    assert!(error.contains(part), "{case}: {error}");
 }
 
 #[test]
-fn cfg_01_an_empty_file_has_no_authorizers() {
+fn an_empty_file_has_no_authorizers() {
     let error = "authorizers: Required value: at least one authorization mode must be defined";
     assert_eq!(faults("", &generic()), [error]);
 }
 
 #[test]
-fn cfg_02_a_missing_file_is_named() {
+fn a_missing_file_is_named() {
     for path in ["/nowhere/at/all.yaml", ""] {
         let error = read_file(path.as_ref()).unwrap_err().to_string();
         assert_eq!(error, format!("open {path}: no such file or directory"));
@@ -28,7 +28,7 @@ fn cfg_02_a_missing_file_is_named() {
 }
 
 #[test]
-fn cfg_03_04_all_versions_and_both_formats_are_one() {
+fn all_versions_and_both_formats_decode_alike() {
     for version in ["v1alpha1", "v1beta1", "v1"] {
         let kind = format!(
             r#""apiVersion":"apiserver.config.k8s.io/{version}","kind":"AuthorizationConfiguration""#
@@ -43,27 +43,31 @@ fn cfg_03_04_all_versions_and_both_formats_are_one() {
 }
 
 #[test]
-fn cfg_05_16_17_18_19_defaults() {
+fn absent_and_zero_fields_get_defaults() {
     let effective_webhook = |changes: &[(&str, &str)]| {
         let configuration = load_text(&file(&webhook(changes)), &generic()).outcome.unwrap();
         configuration_to_json(&configuration)["authorizers"][0]["webhook"].clone()
     };
     let plain = effective_webhook(&[]);
-    assert_eq!(plain["authorizedTTL"], "5m0s", "CFG-05");
-    assert_eq!(plain["unauthorizedTTL"], "30s", "CFG-05");
-    assert_eq!(plain["cacheAuthorizedRequests"], true, "CFG-05");
-    assert_eq!(plain["cacheUnauthorizedRequests"], true, "CFG-05");
-    assert_eq!(effective_webhook(&[("timeout", "1500ms")])["timeout"], "1.5s", "CFG-16");
+    assert_eq!(plain["authorizedTTL"], "5m0s", "defaults");
+    assert_eq!(plain["unauthorizedTTL"], "30s", "defaults");
+    assert_eq!(plain["cacheAuthorizedRequests"], true, "defaults");
+    assert_eq!(plain["cacheUnauthorizedRequests"], true, "defaults");
+    assert_eq!(
+        effective_webhook(&[("timeout", "1500ms")])["timeout"],
+        "1.5s",
+        "timeout in milliseconds"
+    );
     let zero = effective_webhook(&[("authorizedTTL", "0s"), ("unauthorizedTTL", "0s")]);
-    assert_eq!(zero, plain, "CFG-17");
+    assert_eq!(zero, plain, "zero TTLs");
     let off = effective_webhook(&[("cacheAuthorizedRequests", "false")]);
-    assert_eq!(off["cacheAuthorizedRequests"], false, "CFG-18");
+    assert_eq!(off["cacheAuthorizedRequests"], false, "cache off");
     let null = effective_webhook(&[("cacheUnauthorizedRequests", "null")]);
-    assert_eq!(null["cacheUnauthorizedRequests"], true, "CFG-19");
+    assert_eq!(null["cacheUnauthorizedRequests"], true, "null cache flag");
 }
 
 #[test]
-fn cfg_05_an_empty_webhook_gets_defaults_and_an_absent_one_does_not() {
+fn an_empty_webhook_gets_defaults_and_an_absent_one_does_not() {
     let text = file("- type: Webhook\n  name: w\n  webhook: {}\n");
     let faults = faults(&text, &generic());
     assert!(faults.iter().all(|fault| !fault.contains("TTL")), "{faults:?}");
@@ -71,14 +75,22 @@ fn cfg_05_an_empty_webhook_gets_defaults_and_an_absent_one_does_not() {
 }
 
 #[test]
-fn cfg_06_to_08_kind_and_version() {
-    refused("CFG-06", r#"{"kind":"AuthorizationConfiguration"}"#, "'apiVersion' is missing");
-    refused("CFG-06", r#"{"apiVersion":"apiserver.config.k8s.io/v1"}"#, "'Kind' is missing");
+fn kind_and_version_are_required() {
+    refused(
+        "no kind or version",
+        r#"{"kind":"AuthorizationConfiguration"}"#,
+        "'apiVersion' is missing",
+    );
+    refused(
+        "no kind or version",
+        r#"{"apiVersion":"apiserver.config.k8s.io/v1"}"#,
+        "'Kind' is missing",
+    );
     for version in ["apps/v1alpha1", "apiserver.k8s.io/v1alpha1", "apiserver.config.k8s.io/v99"] {
         let text = format!("apiVersion: {version}\nkind: AuthorizationConfiguration\n");
-        refused("CFG-07", &text, &format!("{version:?}"));
+        refused("unknown version", &text, &format!("{version:?}"));
     }
-    refused("CFG-08", &HEADER.replace("Authorization", "Some"), "\"SomeConfiguration\"");
+    refused("unknown kind", &HEADER.replace("Authorization", "Some"), "\"SomeConfiguration\"");
     refused(
         "kind and version",
         &HEADER.replace("Authorization", "Authentication"),
@@ -100,16 +112,20 @@ fn cfg_06_to_08_kind_and_version() {
 }
 
 #[test]
-fn cfg_09_to_11_strictness() {
-    refused("CFG-09", &format!("{HEADER}authorzers: []\n"), "unknown field \"authorzers\"");
-    refused("CFG-09", &format!("{HEADER}Authorizers: []\n"), "unknown field \"Authorizers\"");
+fn unknown_and_duplicate_fields_are_refused() {
+    refused("unknown field", &format!("{HEADER}authorzers: []\n"), "unknown field \"authorzers\"");
+    refused(
+        "unknown field",
+        &format!("{HEADER}Authorizers: []\n"),
+        "unknown field \"Authorizers\"",
+    );
     let foo = file(&webhook(&[("foo", "1")]));
-    refused("CFG-10", &foo, "unknown field \"authorizers[0].webhook.foo\"");
+    refused("unknown field of a webhook", &foo, "unknown field \"authorizers[0].webhook.foo\"");
     let twice = file("- type: RBAC\n  name: rbac\n  name: rbac\n");
-    refused("CFG-11", &twice, "line 6: key \"name\" already set in map");
+    refused("duplicate key", &twice, "line 6: key \"name\" already set in map");
     let json = r#"{"apiVersion":"apiserver.config.k8s.io/v1","kind":"AuthorizationConfiguration",
         "authorizers":[{"type":"RBAC","name":"a","name":"b"}]}"#;
-    refused("CFG-11", json, "duplicate field \"authorizers[0].name\"");
+    refused("duplicate key", json, "duplicate field \"authorizers[0].name\"");
     let both = file("- type: RBAC\n  name: rbac\n  name: rbac\n  b: 1\n  a: 1\n");
     refused(
         "strict fields",
@@ -128,25 +144,29 @@ fn cfg_09_to_11_strictness() {
 }
 
 #[test]
-fn cfg_12_to_14_documents() {
+fn only_the_first_document_counts() {
     let json = r#"{"apiVersion":"apiserver.config.k8s.io/v1","kind":"AuthorizationConfiguration"}"#;
-    refused("CFG-12", &format!("{json}x"), "invalid character 'x' after top-level value");
+    refused("text after JSON", &format!("{json}x"), "invalid character 'x' after top-level value");
     let rbac = file("- type: RBAC\n  name: rbac\n");
     for rest in ["---\nkind: Other\n", "...\n---\nx: [\n", "---\n\tx\n"] {
         let text = format!("{rbac}{rest}");
-        assert_eq!(faults(&text, &generic()), [""; 0], "CFG-13");
-        assert_eq!(warnings(&text, &generic()), [WarningCode::SeveralDocuments], "CFG-13");
+        assert_eq!(faults(&text, &generic()), [""; 0], "several documents");
+        assert_eq!(
+            warnings(&text, &generic()),
+            [WarningCode::SeveralDocuments],
+            "several documents"
+        );
     }
     for rest in ["", "...\n", "---\n", "# end\n"] {
-        assert_eq!(warnings(&format!("---\n{rbac}{rest}"), &generic()), [], "CFG-13");
+        assert_eq!(warnings(&format!("---\n{rbac}{rest}"), &generic()), [], "several documents");
     }
-    refused("CFG-14", "# nothing\n", "'Kind' is missing");
-    refused("CFG-14", "apiVersion: apiserver.config.k8s.io\n", "'Kind' is missing");
+    refused("no content", "# nothing\n", "'Kind' is missing");
+    refused("no content", "apiVersion: apiserver.config.k8s.io\n", "'Kind' is missing");
     refused("second document", &format!("---\n---\n{rbac}"), "'Kind' is missing");
 }
 
 #[test]
-fn cfg_15_20_types() {
+fn values_have_the_types_of_their_fields() {
     for (value, part) in [
         (
             "5",
@@ -158,10 +178,10 @@ fn cfg_15_20_types() {
         ("1d", "time: unknown unit \"d\" in duration \"1d\""),
     ] {
         let text = file(&webhook(&[("timeout", value)]));
-        refused("CFG-15", &text, part);
+        refused("bad duration", &text, part);
     }
     refused(
-        "CFG-20",
+        "object in place of a list",
         &format!("{HEADER}authorizers: {{type: Webhook}}\n"),
         "cannot unmarshal object into Go struct field AuthorizationConfiguration.authorizers of \
          type []v1.AuthorizerConfiguration",

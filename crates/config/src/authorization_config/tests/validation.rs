@@ -1,4 +1,5 @@
-//! Rows VAL-01 to VAL-45, and the rules of the server.
+//! Rules that a decoded configuration breaks, in the order in which Kubernetes checks them, and the
+//! rules of the server.
 
 use authz_chain::AuthorizerType;
 use document::{FieldValue, ValidationReport, WarningCode};
@@ -13,58 +14,58 @@ fn knowing<'a>(known_types: &'a [&'a str]) -> LoadOptions<'a> {
 }
 
 /// Asserts the faults of a webhook with some fields changed.
-fn w(row: &str, changes: &[(&str, &str)], want: &[&str]) {
+fn check_webhook(case: &str, changes: &[(&str, &str)], want: &[&str]) {
     let found = faults(&file(&webhook(changes)), &generic());
     let want: Vec<_> = want.iter().map(|fault| format!("authorizers[0].{fault}")).collect();
-    assert_eq!(found, want, "{row}");
+    assert_eq!(found, want, "{case}");
 }
 
 #[test]
-fn val_01_02_nothing_there() {
+fn authorizers_and_types_are_required() {
     assert_eq!(
         faults(HEADER, &generic()),
         ["authorizers: Required value: at least one authorization mode must be defined"],
-        "VAL-01"
+        "no authorizers"
     );
     assert_eq!(
         faults(&file("- {}\n"), &generic()),
         ["authorizers[0].type: Required value"],
-        "VAL-02"
+        "no type"
     );
 }
 
 #[test]
-fn val_03_to_09_types_and_names() {
-    let check = |row: &str, known: &[&str], authorizers: &str, want: &[&str]| {
-        assert_eq!(faults(&file(authorizers), &knowing(known)), want, "{row}");
+fn types_and_names_are_checked() {
+    let check = |case: &str, known: &[&str], authorizers: &str, want: &[&str]| {
+        assert_eq!(faults(&file(authorizers), &knowing(known)), want, "{case}");
     };
-    check("VAL-03", &["Foo"], "- {type: Foo}\n", &["authorizers[0].name: Required value"]);
+    check("no name", &["Foo"], "- {type: Foo}\n", &["authorizers[0].name: Required value"]);
     check(
-        "VAL-04",
+        "duplicate name",
         &["Foo", "Bar"],
         "- {type: Foo, name: foo}\n- {type: Bar, name: foo}\n",
         &["authorizers[1].name: Duplicate value: \"foo\""],
     );
     for name in ["myauthorizer", "foo.example.domain"] {
         let text = file(&webhook(&[]).replace("name: w", &format!("name: {name}")));
-        assert_eq!(faults(&text, &generic()), [""; 0], "VAL-05");
+        assert_eq!(faults(&text, &generic()), [""; 0], "valid names");
     }
     let prefix =
         "authorizers[0].name: Invalid value: \"FOO.example.domain\": authorizer name is invalid: ";
     let text = file(&webhook(&[]).replace("name: w", "name: FOO.example.domain"));
     let found = faults(&text, &generic());
-    assert!(found.len() == 1 && found[0].starts_with(prefix), "VAL-06: {found:?}");
+    assert!(found.len() == 1 && found[0].starts_with(prefix), "upper case in a name: {found:?}");
     let long = file(&webhook(&[]).replace("name: w", &format!("name: {}", "a".repeat(254))));
     let found = faults(&long, &generic());
-    assert!(found.len() == 1 && found[0].contains("no more than 253 characters"), "VAL-07");
+    assert!(found.len() == 1 && found[0].contains("no more than 253 characters"), "long name");
     check(
-        "VAL-08",
+        "unknown type",
         &["Webhook"],
         "- {type: Foo, name: \"!\"}\n",
         &["authorizers[0].type: Unsupported value: \"Foo\": supported values: \"Webhook\""],
     );
     check(
-        "VAL-09",
+        "duplicate type",
         &["Foo"],
         "- {type: Foo, name: a}\n- {type: Foo, name: b}\n",
         &["authorizers[1].type: Duplicate value: \"Foo\""],
@@ -79,39 +80,47 @@ fn val_03_to_09_types_and_names() {
 }
 
 #[test]
-fn val_10_to_12_webhooks() {
+fn a_webhook_needs_its_type_and_settings() {
     let second = webhook(&[]).replace("name: w", "name: v");
-    assert_eq!(faults(&file(&(webhook(&[]) + &second)), &generic()), [""; 0], "VAL-10");
+    assert_eq!(faults(&file(&(webhook(&[]) + &second)), &generic()), [""; 0], "two webhooks");
     for absent in ["", ", webhook: null", ", webhook: ~"] {
         let text = file(&format!("- {{type: Webhook, name: w{absent}}}\n"));
         let want = ["authorizers[0].webhook: Required value: required when type=Webhook"];
-        assert_eq!(faults(&text, &generic()), want, "VAL-11");
+        assert_eq!(faults(&text, &generic()), want, "no webhook");
     }
     assert_eq!(
         faults(&file("- {type: Foo, name: foo, webhook: {}}\n"), &knowing(&["Foo"])),
         [
             "authorizers[0].webhook: Invalid value: \"non-null\": may only be specified when type=Webhook"
         ],
-        "VAL-12"
+        "webhook of another type"
     );
 }
 
 #[test]
-fn val_13_to_17_durations() {
+fn durations_have_ranges() {
     let range = "must be > 0s and <= 30s";
-    w("VAL-13", &[("timeout", "")], &["timeout: Required value"]);
-    w("VAL-13", &[("timeout", "0s")], &["timeout: Required value"]);
-    w("VAL-14", &[("timeout", "-30s")], &[&format!("timeout: Invalid value: \"-30s\": {range}")]);
-    w("VAL-14", &[("timeout", "60s")], &[&format!("timeout: Invalid value: \"1m0s\": {range}")]);
-    w("VAL-15", &[("timeout", "30s")], &[]);
+    check_webhook("no timeout", &[("timeout", "")], &["timeout: Required value"]);
+    check_webhook("no timeout", &[("timeout", "0s")], &["timeout: Required value"]);
+    check_webhook(
+        "timeout out of range",
+        &[("timeout", "-30s")],
+        &[&format!("timeout: Invalid value: \"-30s\": {range}")],
+    );
+    check_webhook(
+        "timeout out of range",
+        &[("timeout", "60s")],
+        &[&format!("timeout: Invalid value: \"1m0s\": {range}")],
+    );
+    check_webhook("largest timeout", &[("timeout", "30s")], &[]);
     for field in ["authorizedTTL", "unauthorizedTTL"] {
         let fault = format!("{field}: Invalid value: \"-30s\": must be > 0s");
-        w("VAL-17", &[(field, "-30s")], &[&fault]);
+        check_webhook("negative TTL", &[(field, "-30s")], &[&fault]);
     }
 }
 
 #[test]
-fn val_16_zero_times_without_defaults() {
+fn zero_ttls_without_defaults_are_missing() {
     let mut hook = unvalidated::Webhook::default();
     hook.timeout.value = 1;
     let entry = unvalidated::Authorizer {
@@ -143,36 +152,44 @@ fn val_16_zero_times_without_defaults() {
 }
 
 #[test]
-fn val_18_to_25_choices() {
+fn versions_and_failure_policies_are_closed_lists() {
     let review = "subjectAccessReviewVersion";
     let conditions = "matchConditionSubjectAccessReviewVersion";
-    w("VAL-18", &[(review, "")], &["subjectAccessReviewVersion: Required value"]);
-    w(
-        "VAL-19",
+    check_webhook(
+        "no review version",
+        &[(review, "")],
+        &["subjectAccessReviewVersion: Required value"],
+    );
+    check_webhook(
+        "unknown review version",
         &[(review, "v2beta1")],
         &[
             "subjectAccessReviewVersion: Unsupported value: \"v2beta1\": supported values: \"v1\", \"v1beta1\"",
         ],
     );
-    w("VAL-20", &[(review, "v1beta1")], &[]);
-    w(
-        "VAL-21",
+    check_webhook("v1beta1 reviews", &[(review, "v1beta1")], &[]);
+    check_webhook(
+        "conditions without a version",
         &[(conditions, ""), ("matchConditions", "[{expression: \"true\"}]")],
         &[
             "matchConditionSubjectAccessReviewVersion: Required value: required if match conditions are specified",
         ],
     );
-    w("VAL-22", &[(conditions, "")], &[]);
-    w(
-        "VAL-23",
+    check_webhook("neither conditions nor version", &[(conditions, "")], &[]);
+    check_webhook(
+        "unknown condition version",
         &[(conditions, "v1beta1")],
         &[
             "matchConditionSubjectAccessReviewVersion: Unsupported value: \"v1beta1\": supported values: \"v1\"",
         ],
     );
-    w("VAL-24", &[("failurePolicy", "")], &["failurePolicy: Required value"]);
-    w(
-        "VAL-25",
+    check_webhook(
+        "no failure policy",
+        &[("failurePolicy", "")],
+        &["failurePolicy: Required value"],
+    );
+    check_webhook(
+        "unknown failure policy",
         &[("failurePolicy", "AlwaysAllow")],
         &[
             "failurePolicy: Unsupported value: \"AlwaysAllow\": supported values: \"NoOpinion\", \"Deny\"",
@@ -181,45 +198,63 @@ fn val_18_to_25_choices() {
 }
 
 #[test]
-fn val_26_to_35_connections() {
-    let check = |row: &str, info: &str, want: &[&str]| w(row, &[("connectionInfo", info)], want);
+fn connections_are_checked() {
+    let check = |case: &str, info: &str, want: &[&str]| {
+        check_webhook(case, &[("connectionInfo", info)], want)
+    };
     let file_fault = |rest: &str| format!("connectionInfo.kubeConfigFile: {rest}");
-    check("VAL-26", "", &["connectionInfo.type: Required value"]);
+    check("no connection type", "", &["connectionInfo.type: Required value"]);
     check(
-        "VAL-27",
+        "unknown connection type",
         "{type: ExternalClusterConfig}",
         &["connectionInfo.type: Unsupported value: \
            {\"Type\":\"ExternalClusterConfig\",\"KubeConfigFile\":null}: \
            supported values: \"InClusterConfig\", \"KubeConfigFile\""],
     );
-    check("VAL-28", "{type: InClusterConfig}", &[]);
+    check("in-cluster connection", "{type: InClusterConfig}", &[]);
     assert_eq!(
         faults(&file(&webhook(&[("connectionInfo", "{type: InClusterConfig}")])), &server()),
         [
             "authorizers[0].connectionInfo.type: Invalid value: \"InClusterConfig\": not allowed in this server"
         ],
-        "VAL-28, S3"
+        "in-cluster connection in a server"
     );
     let extra = "Invalid value: \"\": can only be set when type=KubeConfigFile";
-    check("VAL-29", "{type: InClusterConfig, kubeConfigFile: \"\"}", &[&file_fault(extra)]);
+    check(
+        "in-cluster connection with a file",
+        "{type: InClusterConfig, kubeConfigFile: \"\"}",
+        &[&file_fault(extra)],
+    );
     for info in ["{type: KubeConfigFile}", "{type: KubeConfigFile, kubeConfigFile: \"\"}"] {
-        check("VAL-30", info, &[&file_fault("Required value")]);
+        check("no kubeconfig file", info, &[&file_fault("Required value")]);
     }
     let relative = "Invalid value: \"../x/kubeconfig\": must be an absolute path";
     check(
-        "VAL-31",
+        "relative path",
         "{type: KubeConfigFile, kubeConfigFile: ../x/kubeconfig}",
         &[&file_fault(relative)],
     );
     let missing = "Invalid value: \"/missing\": error loading file: no such file";
-    check("VAL-32", "{type: KubeConfigFile, kubeConfigFile: /missing}", &[&file_fault(missing)]);
+    check(
+        "missing file",
+        "{type: KubeConfigFile, kubeConfigFile: /missing}",
+        &[&file_fault(missing)],
+    );
     let folder = "Invalid value: \"/dir\": must be a regular file";
-    check("VAL-33", "{type: KubeConfigFile, kubeConfigFile: /dir}", &[&file_fault(folder)]);
-    check("VAL-33", "{type: KubeConfigFile, kubeConfigFile: /link}", &[]);
-    check("VAL-34", "{type: KubeConfigFile, kubeConfigFile: /empty}", &[]);
-    check("VAL-35", "{type: KubeConfig, kubeConfigFile: /good}", &[]);
+    check(
+        "folder or symbolic link",
+        "{type: KubeConfigFile, kubeConfigFile: /dir}",
+        &[&file_fault(folder)],
+    );
+    check("folder or symbolic link", "{type: KubeConfigFile, kubeConfigFile: /link}", &[]);
+    check("empty file", "{type: KubeConfigFile, kubeConfigFile: /empty}", &[]);
+    check("old name of KubeConfigFile", "{type: KubeConfig, kubeConfigFile: /good}", &[]);
     let alias = file(&webhook(&[("connectionInfo", "{type: KubeConfig, kubeConfigFile: /good}")]));
-    assert_eq!(warnings(&alias, &generic()), [WarningCode::KubeConfigAlias], "VAL-35");
+    assert_eq!(
+        warnings(&alias, &generic()),
+        [WarningCode::KubeConfigAlias],
+        "old name of KubeConfigFile"
+    );
 }
 
 /// A webhook with these conditions.
@@ -230,31 +265,35 @@ fn conditions(expressions: &[String]) -> String {
 }
 
 #[test]
-fn val_36_to_40_conditions() {
-    let check = |row: &str, expressions: &[String], want: &[&str]| {
+fn match_conditions_are_checked() {
+    let check = |case: &str, expressions: &[String], want: &[&str]| {
         let want: Vec<_> =
             want.iter().map(|fault| format!("authorizers[0].matchConditions{fault}")).collect();
-        assert_eq!(faults(&conditions(expressions), &generic()), want, "{row}");
+        assert_eq!(faults(&conditions(expressions), &generic()), want, "{case}");
     };
     let distinct = |n: usize| -> Vec<String> {
         (0..n).map(|idx| format!("request.user == 'user-{idx}'")).collect()
     };
-    check("VAL-36", &distinct(64), &[]);
+    check("64 conditions", &distinct(64), &[]);
     let mut many = distinct(64);
     many.push("(".to_owned());
-    check("VAL-37", &many, &[": Too many: 65: must have at most 64 items"]);
-    check("VAL-38", &["  ".to_owned()], &["[0].expression: Required value"]);
+    check("65 conditions", &many, &[": Too many: 65: must have at most 64 items"]);
+    check("blank expression", &["  ".to_owned()], &["[0].expression: Required value"]);
     let admin = "request.user == 'admin'".to_owned();
     check(
-        "VAL-39",
+        "duplicate expression",
         &[admin.clone(), admin.clone()],
         &["[1].expression: Duplicate value: \"request.user == 'admin'\""],
     );
-    check("VAL-40", &[admin, "request.user  ==  'admin'".to_owned()], &[]);
+    check(
+        "expressions that differ in spaces",
+        &[admin, "request.user  ==  'admin'".to_owned()],
+        &[],
+    );
 }
 
 #[test]
-fn val_41_faults_are_listed_in_the_order_of_the_table() {
+fn faults_are_listed_in_the_order_of_kubernetes() {
     let changes = WEBHOOK.map(|(name, _)| (name, ""));
     let text = file(&webhook(&[changes.as_slice(), &[("authorizedTTL", "-1s")]].concat()));
     let error = load_text(&text, &generic()).outcome.unwrap_err();
@@ -269,12 +308,12 @@ fn val_41_faults_are_listed_in_the_order_of_the_table() {
 }
 
 #[test]
-fn val_42_to_44_server_rules() {
-    let check = |row: &str, authorizers: &str, want: &[&str]| {
-        assert_eq!(faults(&file(authorizers), &server()), want, "{row}");
+fn the_server_has_rules_of_its_own() {
+    let check = |case: &str, authorizers: &str, want: &[&str]| {
+        assert_eq!(faults(&file(authorizers), &server()), want, "{case}");
     };
     check(
-        "VAL-42",
+        "names of built-in authorizers",
         "- {type: RBAC, name: foo}\n- {type: Node, name: nodes}\n",
         &[
             "expected name rbac for authorizer RBAC instead of foo",
@@ -282,26 +321,26 @@ fn val_42_to_44_server_rules() {
         ],
     );
     check(
-        "VAL-43",
+        "type in lower case",
         "- {type: rbac, name: rbac}\n",
         &["authorizers[0].type: Unsupported value: \"rbac\": supported values: \"ABAC\", \
            \"AlwaysAllow\", \"AlwaysDeny\", \"Node\", \"RBAC\", \"Webhook\""],
     );
     check(
-        "VAL-44",
+        "built-in authorizer twice",
         "- {type: RBAC, name: rbac}\n- {type: RBAC, name: rbac}\n",
         &["authorizers[1].type: Duplicate value: \"RBAC\""],
     );
     let hook = webhook(&[]).replace("name: w", "name: rbac");
     check(
-        "VAL-44",
+        "built-in authorizer twice",
         &format!("{hook}- {{type: RBAC, name: rbac}}\n"),
         &["authorizers[1].name: Duplicate value: \"rbac\""],
     );
 }
 
 #[test]
-fn val_45_an_expression_that_does_not_compile() {
+fn an_expression_that_does_not_compile() {
     let found = faults(&conditions(&["'admins' in request.user.groups".to_owned()]), &generic());
     let prefix = "authorizers[0].matchConditions[0].expression: Invalid value: \
         \"'admins' in request.user.groups\": compilation failed: ERROR: <input>:1:";

@@ -218,7 +218,7 @@ fn bindings_to_missing_roles_are_warned_about() {
     assert_eq!(lint(&to_default, false).len(), 1, "without the default roles it is missing");
 }
 
-/// A2: a dump of another cluster may have such roles, and decisions cope with them.
+/// An oversized role is a warning only: a dump of another cluster may hold one.
 #[test]
 fn a_role_that_the_server_refuses_is_warned_about_and_read() {
     let entries = |n: usize| -> String {

@@ -23,7 +23,7 @@ fn only(text: &str) -> WholeObject {
     manifests.whole_objects.remove(0)
 }
 
-/// `line:column message [hint]`
+/// Formats a diagnostic as `line:column message [hint]`.
 fn shown(fault: &Diagnostic) -> String {
     let hint = fault.hint.as_ref().map(|hint| format!(" [{hint}]")).unwrap_or_default();
     format!("{}:{} {}{hint}", fault.place.line, fault.place.column, fault.fault)
