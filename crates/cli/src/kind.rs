@@ -11,7 +11,7 @@ const GROUP: &str = ConfigurationKind::GROUP;
 /// A kind of configuration file, of which there is a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Kind {
-    /// Which authorizers are asked, and in which order
+    /// The authorizers of a server, in order
     #[value(name = "AuthorizationConfiguration")]
     AuthorizationConfiguration,
 }
@@ -19,17 +19,17 @@ pub(crate) enum Kind {
 /// What a file is, for those who would rather say it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum KindArgument {
-    /// Which authorizers are asked, and in which order
+    /// The authorizers of a server, in order
     #[value(name = "AuthorizationConfiguration")]
     AuthorizationConfiguration,
-    /// Where webhooks are
+    /// Addresses of authorization webhooks
     #[value(name = "ExternalAuthorizationHookConfiguration")]
     HookConfiguration,
-    /// How one webhook is reached
+    /// Connection to one webhook
     Kubeconfig,
-    /// Objects: roles, bindings, configurations of admission and others
+    /// API objects: roles, bindings, admission configurations and others
     Manifest,
-    /// ABAC policies, one JSON object a line
+    /// ABAC policies, one JSON object per line
     AbacPolicy,
 }
 
@@ -78,8 +78,8 @@ pub(crate) fn known_kinds() -> String {
     kinds.push("ExternalAuthorizationHookConfiguration".to_owned());
     kinds.push("kubeconfig".to_owned());
     kinds.push(format!("roles and bindings ({})", manifests::rbac::API_VERSION));
-    kinds.push(format!("configurations of admission ({GROUP}/v1, {GROUP}/v1alpha1)"));
-    kinds.push("ABAC policies (one JSON object a line)".to_owned());
+    kinds.push(format!("admission configurations ({GROUP}/v1, {GROUP}/v1alpha1)"));
+    kinds.push("ABAC policies (one JSON object per line)".to_owned());
     kinds.join("; ")
 }
 
@@ -94,9 +94,9 @@ mod tests {
             "AuthorizationConfiguration (apiserver.config.k8s.io/v1, \
              apiserver.config.k8s.io/v1beta1, apiserver.config.k8s.io/v1alpha1); \
              ExternalAuthorizationHookConfiguration; kubeconfig; roles and bindings \
-             (rbac.authorization.k8s.io/v1); configurations of admission \
+             (rbac.authorization.k8s.io/v1); admission configurations \
              (admissionregistration.k8s.io/v1, admissionregistration.k8s.io/v1alpha1); ABAC \
-             policies (one JSON object a line)"
+             policies (one JSON object per line)"
         );
     }
 

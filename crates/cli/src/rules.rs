@@ -20,15 +20,15 @@ const SUPERUSER_GROUP: &str = "system:masters";
 
 /// List what a user may do in a namespace
 ///
-/// The rules are those that SelfSubjectRulesReview lists for the user: those of the namespace and
-/// those of the whole cluster. The table has one row for each resource and path; JSON and YAML have
-/// the rules as the authorizers give them, as `resourceRules`, `nonResourceRules`, `incomplete` and
-/// `evaluationError`.
+/// The command lists the rules that SelfSubjectRulesReview returns for the user: those of the
+/// namespace and those of the whole cluster. The table has one row for each resource and path; JSON
+/// and YAML contain the rules as the authorizers return them, in the fields `resourceRules`,
+/// `nonResourceRules`, `incomplete` and `evaluationError`.
 ///
-/// A list may be incomplete: nodes are allowed what their pods need, and a webhook can not be asked
-/// for a list. A warning on standard error says so, and so does `incomplete`.
+/// The list may be incomplete: the node authorizer decides from the pods of a node, and a webhook can
+/// not list rules. Then the command prints a warning to standard error and sets `incomplete`.
 ///
-/// Exit codes: 0 when rules are listed, 2 wrong usage, 3 something can not be read or is invalid.
+/// Exit codes: 0 the rules are listed, 2 wrong usage, 3 something can not be read or is invalid.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   portcullis rules --as ana --as-group dev -n prod --objects manifests/
@@ -37,11 +37,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     subject: SubjectFlags,
 
-    /// The namespace
+    /// Namespace of the rules
     #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
     namespace: String,
 
-    /// How the rules are written
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table)]
     output: Output,
 
@@ -51,11 +51,11 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Output {
-    /// Columns for people
+    /// Text in columns
     Table,
     /// One JSON object
     Json,
-    /// The same as YAML
+    /// The same object as YAML
     Yaml,
 }
 

@@ -5,6 +5,7 @@ mod auditing;
 mod authentication;
 mod authorizing;
 mod data_directory;
+mod flag_values;
 mod flags;
 mod logged;
 mod open;
@@ -188,13 +189,13 @@ async fn serve(
     let banner = Banner { address, advertised, authorizers, pki, pki_options, directory, started };
     match is_etcd {
         true => {
-            let (store, place) = open::etcd(&args.store).await?;
-            serve_on(store, &place, listener, options, authorizing, banner, args, out).await
+            let (store, store_name) = open::etcd(&args.store).await?;
+            serve_on(store, &store_name, listener, options, authorizing, banner, args, out).await
         }
         false => {
             let mut banner = banner;
-            let (store, place) = open::embedded(&args.store, banner.directory.take_store()?)?;
-            serve_on(store, &place, listener, options, authorizing, banner, args, out).await
+            let (store, store_name) = open::embedded(&args.store, banner.directory.take_store()?)?;
+            serve_on(store, &store_name, listener, options, authorizing, banner, args, out).await
         }
     }
 }
@@ -212,7 +213,7 @@ struct Banner {
 
 async fn serve_on<S: Store>(
     store: S,
-    place: &str,
+    store_name: &str,
     listener: Listener,
     options: ServerOptions,
     authorizing: Authorizing,
@@ -228,7 +229,7 @@ async fn serve_on<S: Store>(
     let kubeconfig = https_server::write_kubeconfig(&banner.pki, banner.advertised)?;
     banner.directory.keep();
     tokio::spawn(keep_renewing(banner.pki_options.clone(), banner.advertised, log));
-    banner.show(place, kubeconfig.as_deref(), out)?;
+    banner.show(store_name, kubeconfig.as_deref(), out)?;
     tokio::select! {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
@@ -250,11 +251,16 @@ async fn serve_on<S: Store>(
 }
 
 impl Banner {
-    fn show(&self, place: &str, kubeconfig: Option<&Path>, out: &mut dyn Write) -> io::Result<()> {
+    fn show(
+        &self,
+        store_name: &str,
+        kubeconfig: Option<&Path>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let ready = self.started.elapsed().as_millis();
         writeln!(
             out,
-            "serving https://{} from {place}, authorization {}, ready in {ready} ms",
+            "serving https://{} from {store_name}, authorization {}, ready in {ready} ms",
             self.address, self.authorizers
         )?;
         if let Some(path) = kubeconfig {

@@ -15,39 +15,39 @@ use crate::output::{ignore_closed_pipe, write_json};
 /// How service accounts are named among users.
 const SERVICE_ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 
-/// List who may do something
+/// List the users and groups that are allowed a request
 ///
-/// Each user and group that is listed is allowed by itself: a group means all its members. Members
-/// of system:masters may do everything, so that group is always listed. Groups that a server puts
-/// users in, such as system:authenticated, are listed as such.
+/// Each listed user or group is sufficient by itself; a group stands for all its members.
+/// system:masters is always listed, because its members may do everything. Groups that a server adds
+/// to users, such as system:authenticated, are listed by name.
 ///
-/// Exit codes: 0 when the list is complete, 2 wrong usage, 3 something can not be read or is
-/// invalid, 4 when an authorizer can not tell whom it allows; the list is written nevertheless.
+/// Exit codes: 0 the list is complete, 2 wrong usage, 3 something can not be read or is invalid,
+/// 4 an authorizer can not list the users that it allows, so the printed list may be incomplete.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   portcullis who-can get secrets -n prod --objects manifests/
   portcullis who-can update deployments.apps/scale web -n prod --objects manifests/ -o json
   portcullis who-can get /healthz --objects manifests/
 
-The second one asks about the subresource scale of the deployment web, and the last one about a
-path. JSON and YAML have the fields `users`, `groups` and `evaluationError`; service accounts are
-among the users, as system:serviceaccount:NAMESPACE:NAME.")]
+The second example is about the subresource scale of the deployment web, the last about a path. JSON
+and YAML have the fields `users`, `groups` and `evaluationError`; `users` contains service accounts as
+system:serviceaccount:NAMESPACE:NAME.")]
 pub(crate) struct Args {
-    /// What is done: get, list, watch, create, update, patch, delete, ...
+    /// Verb of the request: get, list, watch, create, update, patch, delete, ...
     verb: String,
 
-    /// What it is done to: `RESOURCE[.GROUP][/SUBRESOURCE]`, or a path that begins with `/`
+    /// Resource of the request: `RESOURCE[.GROUP][/SUBRESOURCE]`, or a path that begins with `/`
     #[arg(value_name = "RESOURCE")]
     target: TargetText,
 
     /// Name of the object
     name: Option<String>,
 
-    /// Namespace of the object; without it the question is about the whole cluster
+    /// Namespace of the object; without it the request has cluster scope
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
 
-    /// How the list is written
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table)]
     output: Output,
 
@@ -57,11 +57,11 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Output {
-    /// Columns for people
+    /// Text in columns
     Table,
     /// One JSON object
     Json,
-    /// The same as YAML
+    /// The same object as YAML
     Yaml,
 }
 

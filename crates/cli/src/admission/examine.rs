@@ -71,7 +71,7 @@ pub(crate) fn examine(kept: WholeObject, rules: Rules) -> Result<Examined, Vec<D
         }
         faults = errors.iter().map(|error| located(&kept, error.clone())).collect();
     }
-    faults.sort_by_key(|fault| fault.place);
+    faults.sort_by_key(|fault| fault.position);
     Err(faults)
 }
 

@@ -28,14 +28,14 @@ pub(crate) fn order(configurations: &[Examined]) -> Order {
     let mut entries = entries(configurations);
     let mut order = Order::default();
     for warning in admission::ordering_warnings(&together(&entries), &[]) {
-        if let Some((own, path)) = own_place(&entries, &warning.path) {
+        if let Some((own, path)) = configuration_and_path(&entries, &warning.path) {
             order.warnings.push((own, Warning { path, ..warning }));
         }
     }
     while order.errors.len() < CIRCLES_MAX {
         let errors = admission::ordering_errors(&together(&entries), &[]);
         let Some(error) = errors.iter().next() else { break };
-        let Some((own, path)) = own_place(&entries, &error.path) else { break };
+        let Some((own, path)) = configuration_and_path(&entries, &error.path) else { break };
         if let Some(examined) = configurations.get(own) {
             order.errors.push(examined.kept.field_diagnostic(FieldError { path, ..error.clone() }));
         }
@@ -74,7 +74,7 @@ fn together(entries: &[Entry<'_>]) -> Tree {
 }
 
 /// The position of the configuration that a path leads to, and the path there.
-fn own_place(entries: &[Entry<'_>], path: &str) -> Option<(usize, String)> {
+fn configuration_and_path(entries: &[Entry<'_>], path: &str) -> Option<(usize, String)> {
     let (position, idx) = entries.get(index_of(path)?)?.origin;
     let (_, rest) = path.split_once(']')?;
     Some((position, format!("{LIST}[{idx}]{rest}")))

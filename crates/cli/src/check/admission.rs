@@ -35,7 +35,7 @@ impl Configurations {
         }
         if file.errors.len() > n_before && n_before > 0 {
             // Those of other objects came first.
-            file.errors.sort_by_key(|error| error.place);
+            file.errors.sort_by_key(|error| error.position);
         }
     }
 
@@ -64,7 +64,7 @@ fn finding(kept: &WholeObject, warning: &Warning) -> Finding {
         rule: Rule::of_admission(warning.cause),
         field: kept.path_in_file(&warning.path),
         message: warning.message.clone(),
-        place: kept.place_of_field(&warning.path),
+        position: kept.position_of_field(&warning.path),
         hint: None,
         issues: Vec::new(),
     }

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use document::{Diagnostic, Fault, Place, ReadError, Source, Warning};
+use document::{Diagnostic, Fault, ReadError, Source, SourcePosition, Warning};
 use https_client::{Client, Limits, Unobserved};
 use kubeconfig::{Connection, LoadError, Loaded};
 
 use super::finding::{Checked, Finding, Outcome, ReadFile, Summary};
 
 /// The first byte of a file, for what is wrong with all of it.
-const WHOLE_FILE: Place = Place { line: 1, column: 1, start: 0, end: 0 };
+const WHOLE_FILE: SourcePosition = SourcePosition { line: 1, column: 1, start: 0, end: 0 };
 
 /// Checks a file that a configuration names as `kubeConfigFile`. What is in order is nothing to talk
 /// about, for nobody asked about this file.
@@ -82,7 +82,7 @@ fn whole_file(source: &Source<'_>, message: &str) -> Finding {
     Finding::from(Diagnostic {
         fault: Fault::Server { field: String::new(), message: message.to_owned() },
         file: source.name.to_owned(),
-        place: WHOLE_FILE,
+        position: WHOLE_FILE,
         hint: None,
         notes: Vec::new(),
     })

@@ -1,6 +1,6 @@
 //! What is found, in the form that all outputs share.
 
-use document::{Diagnostic, Fault, Note, Place, Warning};
+use document::{Diagnostic, Fault, Note, SourcePosition, Warning};
 
 use super::rule::Rule;
 
@@ -24,7 +24,7 @@ pub(super) enum Outcome {
 /// A file that could be read.
 #[derive(Debug, Default)]
 pub(super) struct ReadFile {
-    /// The text that places refer to.
+    /// The text that positions refer to.
     pub(super) text: String,
     /// What the file holds, if it is accepted.
     pub(super) summary: Option<Summary>,
@@ -68,9 +68,9 @@ pub(super) struct Finding {
     pub(super) field: String,
     /// The message in Kubernetes' words.
     pub(super) message: String,
-    pub(super) place: Place,
+    pub(super) position: SourcePosition,
     pub(super) hint: Option<String>,
-    /// For an expression that does not compile: each issue with its own place.
+    /// For an expression that does not compile: each issue with its own position.
     pub(super) issues: Vec<Note>,
 }
 
@@ -117,7 +117,7 @@ impl From<Diagnostic> for Finding {
             rule: Rule::of_fault(&diagnostic.fault),
             field: diagnostic.fault.field().to_owned(),
             message: diagnostic.fault.to_string(),
-            place: diagnostic.place,
+            position: diagnostic.position,
             hint: diagnostic.hint,
             issues: diagnostic.notes,
         }
@@ -130,7 +130,7 @@ impl From<Warning> for Finding {
             rule: Rule::of_warning(warning.code),
             field: warning.field,
             message: warning.message,
-            place: warning.place,
+            position: warning.position,
             hint: warning.hint,
             issues: Vec::new(),
         }

@@ -97,13 +97,13 @@ fn render(
     finding: &Finding,
 ) -> String {
     let issues = finding.issues.get(..ISSUES_MAX).unwrap_or(&finding.issues);
-    let places: Vec<_> = match issues {
-        [] => vec![finding.place],
-        issues => issues.iter().map(|issue| issue.place).collect(),
+    let positions: Vec<_> = match issues {
+        [] => vec![finding.position],
+        issues => issues.iter().map(|issue| issue.position).collect(),
     };
-    // If the issues are too far apart, the first one must do; if even that is too much, its place.
-    let excerpt = excerpt(text, lines, &places)
-        .or_else(|| excerpt(text, lines, places.get(..1).unwrap_or_default()));
+    // If the issues are too far apart, the first one must do; if even that is too much, its position.
+    let excerpt = excerpt(text, lines, &positions)
+        .or_else(|| excerpt(text, lines, positions.get(..1).unwrap_or_default()));
     let title = level.primary_title(brief(&finding.message));
     let title = match finding.rule.level {
         rule::Level::Error => title,
@@ -120,14 +120,14 @@ fn render(
         Some(excerpt) => title.element(snippet(name, excerpt, issues)),
         None => title.element(
             Origin::path(printable(name))
-                .line(finding.place.line)
-                .char_column(finding.place.column),
+                .line(finding.position.line)
+                .char_column(finding.position.column),
         ),
     };
     renderer.render(&[group.elements(hints)])
 }
 
-/// The lines with a caret under each place, and at each what the compiler says about it.
+/// The lines with a caret under each position, and at each what the compiler says about it.
 fn snippet<'a>(name: &str, excerpt: &'a Excerpt, issues: &[Note]) -> Snippet<'a, Annotation<'a>> {
     let annotations = excerpt.spans.iter().enumerate().map(|(idx, span)| {
         let label = issues.get(idx).map(|issue| printable(first_line(&issue.message)));

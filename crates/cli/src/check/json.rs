@@ -13,15 +13,15 @@
 //! ```
 //!
 //! There is one object however many files there are; each finding names its file. Lines and
-//! columns count from 1, columns in characters, and the end is the place after the last character.
+//! columns count from 1, columns in characters, and the end is the position after the last character.
 //! All are null for a file that can not be read. `issues` has one entry for each fault inside an
-//! expression, with its place in the file and in the expression. `message` of a file is what
+//! expression, with its position in the file and in the expression. `message` of a file is what
 //! kube-apiserver says about it in one text; of manifests it says nothing as a whole. New members
 //! may be added; these stay.
 
 use std::io::{self, Write};
 
-use document::{Note, Place};
+use document::{Note, SourcePosition};
 use serde_json::{Map, Value, json};
 
 use super::finding::{Checked, Finding, Outcome, ReadFile, Summary};
@@ -109,14 +109,14 @@ fn unreadable(name: &str, message: &str) -> Value {
 }
 
 fn finding_json(name: &str, text: &str, finding: &Finding) -> Value {
-    let (end_line, end_column) = end(text, finding.place);
+    let (end_line, end_column) = end(text, finding.position);
     json!({
         "file": name,
         "type": finding.rule.id,
         "field": finding.field,
         "message": finding.message,
-        "line": finding.place.line,
-        "column": finding.place.column,
+        "line": finding.position.line,
+        "column": finding.position.column,
         "endLine": end_line,
         "endColumn": end_column,
         "hint": finding.hint,
@@ -127,23 +127,23 @@ fn finding_json(name: &str, text: &str, finding: &Finding) -> Value {
 fn issue_json(issue: &Note) -> Value {
     json!({
         "message": issue.message,
-        "line": issue.place.line,
-        "column": issue.place.column,
+        "line": issue.position.line,
+        "column": issue.position.column,
         "expressionLine": issue.line,
         "expressionColumn": issue.column,
         "hint": issue.hint,
     })
 }
 
-/// The line and column after the last character of a place.
-pub(super) fn end(text: &str, place: Place) -> (usize, usize) {
-    let covered = text.get(place.start..place.end).unwrap_or_default();
+/// The line and column after the last character of a position.
+pub(super) fn end(text: &str, position: SourcePosition) -> (usize, usize) {
+    let covered = text.get(position.start..position.end).unwrap_or_default();
     let lines = super::excerpt::lines(covered);
     let last = lines.last().cloned().unwrap_or_default();
     let width = covered.get(last).unwrap_or_default().chars().count();
     match lines.len() {
-        0 | 1 => (place.line, place.column + width),
-        n => (place.line + n - 1, width + 1),
+        0 | 1 => (position.line, position.column + width),
+        n => (position.line + n - 1, width + 1),
     }
 }
 
@@ -161,8 +161,8 @@ mod tests {
             (4, 10, 2, 1, (3, 2)),
             (9, 99, 3, 1, (3, 1)),
         ] {
-            let place = Place { line, column, start, end: end_at };
-            assert_eq!(end(text, place), want, "{start}..{end_at}");
+            let position = SourcePosition { line, column, start, end: end_at };
+            assert_eq!(end(text, position), want, "{start}..{end_at}");
         }
     }
 }

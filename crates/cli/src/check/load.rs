@@ -45,7 +45,7 @@ pub(super) fn check(inputs: &[Input], stdin: &mut dyn Read, options: &Options<'_
     }
     for checked in &mut checked {
         if let Outcome::Read(file) = &mut checked.outcome {
-            file.warnings.sort_by_key(|warning| warning.place);
+            file.warnings.sort_by_key(|warning| warning.position);
             if options.is_strict {
                 file.errors.append(&mut file.warnings);
             }
@@ -95,7 +95,7 @@ fn check_input(
     Checked { name, outcome }
 }
 
-/// The text that places refer to, without a copy of what may be a large file.
+/// The text that positions refer to, without a copy of what may be a large file.
 fn into_text(name: &str, bytes: Vec<u8>) -> String {
     String::from_utf8(bytes)
         .unwrap_or_else(|error| Source { name, bytes: error.as_bytes() }.text().into_owned())

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use document::Place;
+use document::SourcePosition;
 use serde_json::{Value, json};
 
 use super::finding::{Checked, Finding, Outcome, ReadFile};
@@ -73,7 +73,7 @@ fn findings(file: &ReadFile) -> impl Iterator<Item = (Level, &Finding)> {
     errors.chain(file.warnings.iter().map(|finding| (Level::Warning, finding)))
 }
 
-/// The place of a rule in the list, to which it is added if it is new.
+/// The position of a rule in the list, to which it is added if it is new.
 fn index_of(rule: Rule, rules: &mut Vec<Rule>) -> usize {
     rules.iter().position(|known| known.id == rule.id).unwrap_or_else(|| {
         rules.push(rule);
@@ -100,7 +100,7 @@ fn result(name: &str, text: &str, level: Level, rule_idx: usize, finding: &Findi
     let mut location = json!({
         "physicalLocation": {
             "artifactLocation": { "uri": uri(name) },
-            "region": region(text, finding.place),
+            "region": region(text, finding.position),
         },
     });
     if !finding.field.is_empty() {
@@ -112,7 +112,7 @@ fn result(name: &str, text: &str, level: Level, rule_idx: usize, finding: &Findi
             "message": { "text": issue.message },
             "physicalLocation": {
                 "artifactLocation": { "uri": uri(name) },
-                "region": region(text, issue.place),
+                "region": region(text, issue.position),
             },
         })
     });
@@ -126,12 +126,12 @@ fn result(name: &str, text: &str, level: Level, rule_idx: usize, finding: &Findi
     })
 }
 
-/// A place; one without width has no end, since a region that ends where it begins is taken for a
+/// A position; one without width has no end, since a region that ends where it begins is taken for a
 /// mistake by some readers.
-fn region(text: &str, place: Place) -> Value {
-    let mut region = json!({ "startLine": place.line, "startColumn": place.column });
-    let (line, column) = end(text, place);
-    if (line, column) != (place.line, place.column) {
+fn region(text: &str, position: SourcePosition) -> Value {
+    let mut region = json!({ "startLine": position.line, "startColumn": position.column });
+    let (line, column) = end(text, position);
+    if (line, column) != (position.line, position.column) {
         region["endLine"] = json!(line);
         region["endColumn"] = json!(column);
     }

@@ -63,9 +63,9 @@ fn assert_sound(bytes: &[u8]) {
     let n_errors = report["errors"].as_array().unwrap().len();
     assert_eq!(report["valid"], n_errors == 0);
     for error in report["errors"].as_array().unwrap() {
-        let place = |line: &str, column: &str| (error[line].as_u64(), error[column].as_u64());
-        assert!(place("line", "column") >= (Some(1), Some(1)), "{error}");
-        assert!(place("endLine", "endColumn") >= place("line", "column"), "{error}");
+        let position = |line: &str, column: &str| (error[line].as_u64(), error[column].as_u64());
+        assert!(position("line", "column") >= (Some(1), Some(1)), "{error}");
+        assert!(position("endLine", "endColumn") >= position("line", "column"), "{error}");
     }
 
     let run = &sarif_output(&checked)["runs"][0];

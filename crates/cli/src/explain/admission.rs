@@ -29,53 +29,54 @@ use crate::offline::{Trouble, Unusable, Wanted, read_objects, user};
 
 /// The write that admission is explained for.
 #[derive(Debug, Clone, Default, clap::Args)]
-#[command(next_help_heading = "Admission of a write (--admission)")]
+#[command(next_help_heading = "Admission of a write")]
 pub(crate) struct AdmissionFlags {
-    /// Explain admission: which hooks would be called for a write, and whom a new object waits for
+    /// Explain the admission of a write: which hooks the server would call, and which initializers a
+    /// new object waits for
     ///
-    /// FILE holds the objects to be written, as manifests. --objects has the configurations of
-    /// admission, the namespaces that their selectors look at, the definitions of custom resources,
-    /// and the roles and bindings by which `authorizer` in match conditions is answered. --as and
-    /// --as-group say who writes. Objects that do not say their namespace go to that of --namespace,
-    /// or to `default`. No admission hook is called.
+    /// FILE contains the objects to write, as manifests. --objects contains the admission
+    /// configurations, the namespaces that their selectors match, the CustomResourceDefinitions, and
+    /// the roles and bindings that `authorizer` in match conditions evaluates. --as and --as-group set
+    /// the user who writes. An object without a namespace goes to the one of --namespace, or to
+    /// `default`. The command calls no admission hook.
     #[arg(long, conflicts_with_all = ["verb", "name", "path"])]
     pub(super) admission: bool,
 
-    /// What is done: a creation unless --old is given, which makes it an update
+    /// Operation to explain; defaults to update if --old is given, otherwise to create
     ///
-    /// FILE has the new objects; for a deletion those that go, for a connection those that are
-    /// connected to.
+    /// FILE contains the new objects for create and update, the objects to delete for delete, and the
+    /// objects to connect to for connect.
     #[arg(long, value_enum, requires = "admission")]
     operation: Option<OperationArgument>,
 
-    /// Manifest with the objects as they are stored, for an update; `-` is standard input
+    /// Manifest with the stored objects, for an update; `-` is standard input
     #[arg(long, value_name = "FILE", requires = "admission")]
     old: Option<PathBuf>,
 
-    /// Part of the object that is written, such as `status`; what is connected to, such as `exec`
+    /// Subresource of the request, such as `status`, or `exec` for connect
     ///
-    /// Where the kind in FILE does not tell what it is a part of, --resource does.
+    /// If the kind in FILE belongs to several resources, --resource selects one.
     #[arg(long, requires = "admission")]
     subresource: Option<String>,
 
-    /// Nothing is stored, and hooks are told so; those with side effects refuse
+    /// Explain a dry run: the server stores nothing, and refuses if a hook has side effects
     #[arg(long, requires = "admission")]
     dry_run: bool,
 
-    /// Show also hooks none of whose rules match
+    /// Also show hooks that have no matching rule
     #[arg(long, requires = "admission")]
     all: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum OperationArgument {
-    /// A new object
+    /// Create an object
     Create,
-    /// The next state of an object
+    /// Replace or patch an object
     Update,
-    /// The end of an object
+    /// Delete an object
     Delete,
-    /// A connection to an object
+    /// Connect to an object
     Connect,
 }
 
@@ -247,7 +248,7 @@ fn with_old(
 }
 
 fn placed(kept: &WholeObject, message: &str) -> Trouble {
-    let place = kept.place();
-    let (file, line, column) = (&kept.file, place.line, place.column);
+    let position = kept.position();
+    let (file, line, column) = (&kept.file, position.line, position.column);
     Trouble::Unreadable(format!("{file}:{line}:{column}: {message}"))
 }

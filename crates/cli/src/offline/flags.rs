@@ -13,14 +13,15 @@ pub(crate) struct PolicyFlags {
     #[command(flatten)]
     pub(crate) authorization: AuthorizationFlags,
 
-    /// Files and folders of manifests: roles, bindings, pods and volumes; `-` is standard input
+    /// Files and directories of manifests: roles, bindings, pods and volumes; `-` is standard input
     ///
-    /// YAML or JSON, with any number of documents and Lists. Folders are read with all below them.
-    /// Paths belong to this flag up to the next one, so FILE comes before it or after `--`.
+    /// Files are YAML or JSON and may contain several documents and Lists. Directories are read
+    /// recursively. The flag takes all paths up to the next flag, so write FILE before it or after
+    /// `--`.
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub(crate) objects: Vec<PathBuf>,
 
-    /// Whether the default roles and bindings of Kubernetes exist beside the objects
+    /// Add the default roles and bindings of Kubernetes to the objects
     #[arg(
         long,
         value_name = "BOOL",
@@ -32,10 +33,10 @@ pub(crate) struct PolicyFlags {
     )]
     pub(crate) bootstrap_policy: bool,
 
-    /// What a webhook answers when it is asked: NAME=allow, NAME=deny, NAME=no-opinion, NAME=error
+    /// Assume the answer of a webhook: NAME=allow, NAME=deny, NAME=no-opinion or NAME=error
     ///
-    /// It is not called then, and how it is reached does not matter. With `error` its failure
-    /// policy counts. May be repeated.
+    /// The command does not call that webhook and does not read its connection settings. `error`
+    /// applies its failure policy. May be repeated.
     #[arg(long, value_name = "NAME=ANSWER")]
     pub(crate) webhook: Vec<Assumption>,
 }
@@ -44,10 +45,10 @@ pub(crate) struct PolicyFlags {
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Policy")]
 pub(crate) struct CallFlags {
-    /// Call no webhook: where one would be asked, the answer is unknown (exit code 4)
+    /// Call no webhook; a decision that needs one is unknown (exit code 4)
     ///
-    /// Its match conditions are evaluated, and what they exclude goes on to the next authorizer.
-    /// --webhook says what a webhook answers in place of that.
+    /// The command still evaluates match conditions; a request that they exclude goes to the next
+    /// authorizer. --webhook sets the answer of a webhook instead.
     #[arg(long)]
     pub(crate) no_webhooks: bool,
 }
@@ -55,18 +56,18 @@ pub(crate) struct CallFlags {
 /// Who asks.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct SubjectFlags {
-    /// Name of the user who asks; `system:serviceaccount:NAMESPACE:NAME` for a service account
+    /// User name of the request; `system:serviceaccount:NAMESPACE:NAME` for a service account
     #[arg(long = "as", value_name = "USER")]
     pub(crate) user: Option<String>,
 
-    /// A group of the user; may be repeated
+    /// Group of the user; may be repeated
     #[arg(long = "as-group", value_name = "GROUP")]
     pub(crate) groups: Vec<String>,
 
-    /// Take the groups as given
+    /// Use only the groups of --as-group
     ///
-    /// Without this the user is in the groups that a server puts a user of this name in:
-    /// system:authenticated; for system:anonymous system:unauthenticated; for service accounts
+    /// Without this flag the command adds the groups that a server adds for the user name:
+    /// system:authenticated; system:unauthenticated for system:anonymous; and for service accounts
     /// also system:serviceaccounts and system:serviceaccounts:NAMESPACE.
     #[arg(long)]
     pub(crate) no_implicit_groups: bool,
@@ -79,11 +80,11 @@ pub(crate) struct QuestionFlags {
     #[command(flatten)]
     pub(crate) subject: SubjectFlags,
 
-    /// What the user wants to do: get, list, watch, create, update, patch, delete, ...
+    /// Verb of the request: get, list, watch, create, update, patch, delete, ...
     #[arg(long, conflicts_with = "files")]
     pub(crate) verb: Option<String>,
 
-    /// What it is done to: `RESOURCE[.GROUP][/SUBRESOURCE]`, such as `deployments.apps/scale`
+    /// Resource of the request: `RESOURCE[.GROUP][/SUBRESOURCE]`, such as `deployments.apps/scale`
     #[arg(long, value_name = "RESOURCE", conflicts_with = "path")]
     pub(crate) resource: Option<ResourceText>,
 
@@ -91,11 +92,11 @@ pub(crate) struct QuestionFlags {
     #[arg(long, requires = "resource", conflicts_with = "path")]
     pub(crate) name: Option<String>,
 
-    /// Namespace of the object; without it the question is about the whole cluster
+    /// Namespace of the object; without it the request has cluster scope
     #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "path")]
     pub(crate) namespace: Option<String>,
 
-    /// A path that is no resource, such as /healthz
+    /// Non-resource path of the request, such as /healthz
     #[arg(long, value_name = "PATH", requires = "verb")]
     pub(crate) path: Option<String>,
 }

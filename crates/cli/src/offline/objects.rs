@@ -74,7 +74,7 @@ pub(crate) fn read(
         let more: Vec<Diagnostic> = read.whole_objects.iter().flat_map(wanted.faults).collect();
         if !more.is_empty() {
             errors.extend(more);
-            errors.sort_by_key(|error| error.place);
+            errors.sort_by_key(|error| error.position);
         }
         troubles.extend(trouble(name, bytes, errors));
         objects.found.extend(read.objects);

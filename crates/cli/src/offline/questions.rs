@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use access_reviews::review::{self, LINE_BYTES_MAX, Question, QuestionTarget, ResourceQuestion};
-use document::{Diagnostic, Place, ReadError};
+use document::{Diagnostic, ReadError, SourcePosition};
 
 use super::flags::{CallFlags, PolicyFlags, QuestionFlags, ResourceText, SubjectFlags};
 use super::implied;
@@ -108,7 +108,7 @@ impl<'f> Questions<'f> {
         }
     }
 
-    /// Has each question answered, in order. A line that holds none is reported with its place, and
+    /// Has each question answered, in order. A line that holds none is reported with its position, and
     /// the next one is read. Returns the worst exit.
     ///
     /// Answers are passed on before anything is read that has to be waited for. Nobody waits for
@@ -221,8 +221,8 @@ impl Walk<'_> {
         match review::read_line(name, number, text) {
             Ok(question) => self.answer(&question),
             Err(faults) => {
-                faults.iter().try_for_each(|Diagnostic { fault, place, hint, .. }| {
-                    let Place { line, column, .. } = *place;
+                faults.iter().try_for_each(|Diagnostic { fault, position, hint, .. }| {
+                    let SourcePosition { line, column, .. } = *position;
                     self.refuse(name, (line, column), &fault.to_string(), hint.as_deref())
                 })
             }

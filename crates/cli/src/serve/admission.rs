@@ -4,11 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use admission::{InitializerOptions, PENDING_MAX, WAITING_MAX, WAITING_PER_USER_MAX, WaitingMax};
-use admission_hooks::{Access, AccessTable, CALLS_IN_FLIGHT_MAX, RESPONSE_BYTES_MAX};
+use admission_hooks::{Access, AccessTable, CALLS_IN_FLIGHT_MAX};
 use kubeconfig::{UserAccess, Users};
 use server::{AdmissionOptions, GetMode, Level, Log, SyncMode, SyncOptions};
 
-use super::flags::duration;
+use super::flag_values::{
+    parse_call_timeout, parse_duration, parse_positive_bytes, parse_positive_duration,
+    parse_response_bytes,
+};
 use crate::offline::Unusable;
 
 /// The most initializers that a flag can let an object wait for. All of them are part of it, whenever
@@ -26,16 +29,16 @@ pub(crate) struct AdmissionFlags {
 
     /// Interval at which the server reads the configuration revision from the store: in mode `poll`
     /// always, in mode `barrier` only while no request reads it
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = positive)]
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = parse_positive_duration)]
     admission_sync_poll_interval: Duration,
 
     /// Maximum age of the last confirmation of the configuration. If it is older, the server
     /// refuses writes (500, LoadingConfiguration)
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = positive)]
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_positive_duration)]
     admission_sync_max_staleness: Duration,
 
     /// Maximum time that a write waits for the first configuration after a start
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_duration)]
     admission_sync_bootstrap_wait: Duration,
 
     /// Make new objects wait for their initializers; if false the server drops
@@ -53,17 +56,17 @@ pub(crate) struct AdmissionFlags {
 
     /// Timeout of each initializer, from the moment it may act. Then the server removes an
     /// initializer with failurePolicy Ignore, or fails the create for one with Fail
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = positive)]
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_positive_duration)]
     admission_initializers_step_timeout: Duration,
 
     /// Age after which the next read repairs an object with pending initializers. Must exceed the
     /// sum of the step timeouts of all its initializers
-    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = positive)]
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_positive_duration)]
     admission_initializers_global_timeout: Duration,
 
     /// Maximum clock difference between servers that share a store; reads repair an object that
     /// much later [default: 30s with etcd, 0s with the embedded store]
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     admission_initializers_clock_drift: Option<Duration>,
 
     /// Maximum number of initializers of one object: 1 to 1000
@@ -84,17 +87,12 @@ pub(crate) struct AdmissionFlags {
     )]
     admission_initializers_max_waiting_objects: u64,
 
-    /// Maximum total size in bytes of the objects that wait for initializers; further creates get
-    /// 429
-    #[arg(
-        long,
-        value_name = "BYTES",
-        default_value_t = WAITING_MAX.bytes as u64,
-        value_parser = clap::value_parser!(u64).range(1..)
-    )]
+    /// Maximum total size of the objects that wait for initializers, in bytes or with Ki, Mi or Gi;
+    /// further creates get 429
+    #[arg(long, value_name = "BYTES", default_value = "128Mi", value_parser = parse_positive_bytes)]
     admission_initializers_max_waiting_bytes: u64,
 
-    /// Maximum number of waiting objects that one user created
+    /// Maximum number of waiting objects that one user created; further creates get 429
     #[arg(
         long,
         value_name = "N",
@@ -103,13 +101,9 @@ pub(crate) struct AdmissionFlags {
     )]
     admission_initializers_max_waiting_objects_per_user: u64,
 
-    /// Maximum total size in bytes of the waiting objects that one user created
-    #[arg(
-        long,
-        value_name = "BYTES",
-        default_value_t = WAITING_PER_USER_MAX.bytes as u64,
-        value_parser = clap::value_parser!(u64).range(1..)
-    )]
+    /// Maximum total size of the waiting objects that one user created, in bytes or with Ki, Mi or
+    /// Gi; further creates get 429
+    #[arg(long, value_name = "BYTES", default_value = "16Mi", value_parser = parse_positive_bytes)]
     admission_initializers_max_waiting_bytes_per_user: u64,
 
     /// Answer to GET for an object whose initializers are pending
@@ -117,7 +111,7 @@ pub(crate) struct AdmissionFlags {
     admission_initializers_get_mode: GetModeArgument,
 
     /// Maximum duration of one admission webhook call, whatever its timeoutSeconds; at most 30s
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = call_time)]
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_call_timeout)]
     admission_webhook_client_timeout: Duration,
 
     /// Maximum concurrent calls to each admission webhook, at most half of them for one user;
@@ -130,14 +124,9 @@ pub(crate) struct AdmissionFlags {
     )]
     admission_webhook_max_in_flight: u64,
 
-    /// Maximum size in bytes of an admission webhook answer; a longer one counts as a failed call.
-    /// An answer may always be twice as long as its review
-    #[arg(
-        long,
-        value_name = "BYTES",
-        default_value_t = RESPONSE_BYTES_MAX as u64,
-        value_parser = clap::value_parser!(u64).range(1..=RESPONSE_BYTES_CEILING)
-    )]
+    /// Maximum size of an admission webhook response, in bytes or with Ki, Mi or Gi; a longer one is
+    /// a failed call. A response may always be twice as long as its review
+    #[arg(long, value_name = "BYTES", default_value = "4Mi", value_parser = parse_response_bytes)]
     admission_webhook_max_response_bytes: u64,
 
     /// Kubeconfig with the credentials that the server presents to admission webhooks; each user
@@ -153,15 +142,9 @@ pub(crate) struct AdmissionFlags {
 
     /// Maximum duration of the write of one object including all its webhooks, whatever timeout the
     /// client asks for; --request-timeout also applies
-    #[arg(long, value_name = "DURATION", default_value = "34s", value_parser = positive)]
+    #[arg(long, value_name = "DURATION", default_value = "34s", value_parser = parse_positive_duration)]
     pub(super) write_timeout_ceiling: Duration,
 }
-
-/// The largest answer that a flag can allow: it is kept in memory for each call.
-const RESPONSE_BYTES_CEILING: u64 = 1 << 30;
-
-/// The longest that any call may take.
-const CALL_TIME_CEILING: Duration = admission_hooks::CALL_TIME_MAX;
 
 /// How the configuration is kept new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -287,7 +270,7 @@ impl AdmissionFlags {
 
 fn tell(path: &Path, users: &Users, log: Log) {
     for warning in &users.warnings {
-        let (line, column) = (warning.place.line, warning.place.column);
+        let (line, column) = (warning.position.line, warning.position.column);
         log.write(
             Level::Warn,
             "the kubeconfig of admission webhooks is odd",
@@ -306,24 +289,6 @@ fn access(UserAccess { credentials, identity }: UserAccess) -> Access {
 /// A number that a flag has bounded already.
 fn bounded(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
-}
-
-/// A duration that is longer than nothing.
-fn positive(text: &str) -> Result<Duration, String> {
-    match duration(text)? {
-        Duration::ZERO => Err("must be longer than 0".to_owned()),
-        duration => Ok(duration),
-    }
-}
-
-/// What a call may take.
-fn call_time(text: &str) -> Result<Duration, String> {
-    match positive(text)? {
-        time if time > CALL_TIME_CEILING => {
-            Err(format!("must not be longer than {}s", CALL_TIME_CEILING.as_secs()))
-        }
-        time => Ok(time),
-    }
 }
 
 #[cfg(test)]
@@ -381,7 +346,7 @@ mod tests {
                 "--admission-initializers-clock-drift=4s",
                 "--admission-initializers-max-pending=9",
                 "--admission-initializers-max-waiting-objects=8",
-                "--admission-initializers-max-waiting-bytes=7000",
+                "--admission-initializers-max-waiting-bytes=7Ki",
                 "--admission-initializers-max-waiting-objects-per-user=6",
                 "--admission-initializers-max-waiting-bytes-per-user=5000",
                 "--admission-initializers-get-mode=accepted",
@@ -405,7 +370,7 @@ mod tests {
             global_timeout: second(60),
             clock_drift: second(4),
             pending_max: 9,
-            waiting_max: WaitingMax { n_objects: 8, bytes: 7000 },
+            waiting_max: WaitingMax { n_objects: 8, bytes: 7168 },
             waiting_per_user_max: WaitingMax { n_objects: 6, bytes: 5000 },
             ..InitializerOptions::default()
         };
@@ -428,13 +393,14 @@ mod tests {
             ("--admission-initializers-max-pending=0", "0 is not in 1..=1000"),
             ("--admission-initializers-max-pending=1001", "1001 is not in 1..=1000"),
             ("--admission-initializers-max-waiting-objects=0", "0 is not in 1.."),
-            ("--admission-initializers-max-waiting-bytes=0", "0 is not in 1.."),
+            ("--admission-initializers-max-waiting-bytes=0", "want at least 1"),
             ("--admission-initializers-max-waiting-objects-per-user=0", "0 is not in 1.."),
-            ("--admission-initializers-max-waiting-bytes-per-user=x", "invalid digit"),
+            ("--admission-initializers-max-waiting-bytes-per-user=x", "want a number of bytes"),
             ("--admission-initializers-get-mode=nothing", "object, accepted"),
             ("--admission-webhook-client-timeout=31s", "must not be longer than 30s"),
             ("--admission-webhook-client-timeout=0s", "must be longer than 0"),
-            ("--admission-webhook-max-response-bytes=0", "0 is not in 1..="),
+            ("--admission-webhook-max-response-bytes=0", "want at least 1"),
+            ("--admission-webhook-max-response-bytes=2Gi", "want at most 1Gi"),
             ("--admission-webhook-max-in-flight=0", "0 is not in 1.."),
             ("--write-timeout-ceiling=0s", "must be longer than 0"),
         ] {

@@ -109,7 +109,7 @@ impl Authorizing {
         }
     }
 
-    /// Follows the files and puts what they come to mean in the place of what there is.
+    /// Follows the files and puts what they come to mean instead of what there is.
     pub(super) fn follow(self, replace_authorizers: ReplaceAuthorizers, log: Log) {
         self.metrics.set_active_webhooks(&webhooks(&self.generation));
         let metrics = Arc::clone(&self.metrics);
@@ -137,12 +137,13 @@ fn guards(flags: &ChainFlags) -> Guards {
         0 => usize::MAX,
         limit => limit,
     };
-    let cache_bytes_max = flags.authorization_webhook_cache_max_bytes;
+    let cache_bytes_max =
+        usize::try_from(flags.authorization_webhook_cache_max_bytes).unwrap_or(usize::MAX);
     Guards { in_flight_max, cache_bytes_max, ..Guards::default() }
 }
 
 /// What tells this server from others in metrics, the same after a restart: the machine and where
-/// the server keeps its data. Two servers on one machine never share that place.
+/// the server keeps its data. Two servers on one machine never share that directory.
 fn identity(data_dir: &Path) -> String {
     let host = https_server::host_name().unwrap_or_default();
     let data = absolute(data_dir).unwrap_or_else(|_| data_dir.to_owned());
@@ -167,19 +168,19 @@ fn tell(log: Log, notice: &Notice<'_>) {
             ],
         ),
         Notice::Failed { file, message, diagnostics } => {
-            let place = match diagnostics.first() {
+            let position = match diagnostics.first() {
                 Some(first) => {
-                    format!("{}:{}:{}", first.file, first.place.line, first.place.column)
+                    format!("{}:{}:{}", first.file, first.position.line, first.position.column)
                 }
                 None => file.display().to_string(),
             };
             log.error(
                 "the authorization configuration can not be reloaded; the old one stays",
-                &[("at", &place), ("why", message)],
+                &[("at", &position), ("why", message)],
             );
         }
         Notice::Warned(warning) => {
-            let (line, column) = (warning.place.line, warning.place.column);
+            let (line, column) = (warning.position.line, warning.position.column);
             log.warn(
                 "the authorization configuration is odd",
                 &[
@@ -214,8 +215,10 @@ mod tests {
         };
         assert_eq!(guards(&[]), Guards::default());
         assert_eq!(guards(&["--authorization-webhook-max-in-flight=0"]), Guards::disabled());
-        let changed = guards(&["--authorization-webhook-cache-max-bytes=1024"]);
-        assert_eq!(changed.cache_bytes_max, 1024);
+        for (value, want) in [("1024", 1024), ("2Ki", 2048), ("0", 0)] {
+            let changed = guards(&[&format!("--authorization-webhook-cache-max-bytes={value}")]);
+            assert_eq!(changed.cache_bytes_max, want);
+        }
     }
 
     /// A19: addresses that users write lead to loopback only if the server is there too, or a flag says so.

@@ -32,7 +32,7 @@ pub(super) fn embedded(
     flags: &StoreFlags,
     directory: LockedDirectory,
 ) -> anyhow::Result<(Embedded, String)> {
-    let place = directory.path().display().to_string();
+    let store_name = directory.path().display().to_string();
     let prefix = flags.etcd_prefix.clone();
     let options = Options {
         sync: flags.store_sync,
@@ -46,8 +46,8 @@ pub(super) fn embedded(
         ..Options::default()
     };
     let store = Embedded::open_locked(directory, options)
-        .with_context(|| format!("can not open the store in `{place}`"))?;
-    Ok((store, place))
+        .with_context(|| format!("can not open the store in `{store_name}`"))?;
+    Ok((store, store_name))
 }
 
 /// The store on an etcd cluster, and its name for people.
@@ -70,9 +70,9 @@ pub(super) async fn etcd(flags: &StoreFlags) -> anyhow::Result<(Etcd, String)> {
         compaction_interval: (!interval.is_zero()).then_some(interval),
         ..store_etcd::Options::new(flags.etcd_servers.clone(), prefix)
     };
-    let place = format!("etcd {}", flags.etcd_servers.join(","));
-    let store = Etcd::open(options).await.with_context(|| format!("can not use {place}"))?;
-    store.check_prefix().await.with_context(|| format!("can not use {place}"))?;
-    store.check_format().await.with_context(|| format!("can not use {place}"))?;
-    Ok((store, place))
+    let store_name = format!("etcd {}", flags.etcd_servers.join(","));
+    let store = Etcd::open(options).await.with_context(|| format!("can not use {store_name}"))?;
+    store.check_prefix().await.with_context(|| format!("can not use {store_name}"))?;
+    store.check_format().await.with_context(|| format!("can not use {store_name}"))?;
+    Ok((store, store_name))
 }

@@ -116,9 +116,9 @@ fn namespace(kept: &WholeObject, registry: &Registry) -> Result<(String, Tree), 
 
 /// An object of the cluster as a server would have stored it.
 fn settled(kept: &WholeObject, registry: &Registry) -> Result<Tree, Unusable> {
-    let place = kept.place();
+    let position = kept.position();
     let wrong = |why: &str| {
-        let (file, line, column) = (&kept.file, place.line, place.column);
+        let (file, line, column) = (&kept.file, position.line, position.column);
         Unusable::broken(format!("{file}:{line}:{column}: {why}"))
     };
     let (group, version) = kept.api_version().split_once('/').unwrap_or(("", kept.api_version()));

@@ -23,7 +23,7 @@ const SOME_PORT: u16 = 443;
 #[derive(Debug)]
 pub(super) struct Considered<'a> {
     pub(super) phase: Phase,
-    /// The place in the list of all hooks of the phase.
+    /// The position in the list of all hooks of the phase.
     pub(super) index: usize,
     pub(super) hook: &'a Arc<Hook>,
     /// As what it would be told of the request; `None` if no rule matches.

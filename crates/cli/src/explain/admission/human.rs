@@ -204,7 +204,7 @@ fn hook(considered: &Considered<'_>) -> Branch {
 /// How a hook is called.
 fn call(considered: &Considered<'_>) -> Vec<String> {
     let hook = considered.hook;
-    let mut lines = vec![format!("at {}", place(hook)), settings(hook)];
+    let mut lines = vec![format!("at {}", endpoint_text(hook)), settings(hook)];
     if let Some(kind) =
         considered.identity.and_then(|told| told.kind).filter(|_| considered.is_converted)
     {
@@ -223,7 +223,7 @@ fn call(considered: &Considered<'_>) -> Vec<String> {
     lines
 }
 
-fn place(hook: &Hook) -> String {
+fn endpoint_text(hook: &Hook) -> String {
     let path = match hook.client.path.as_str() {
         "" => "/",
         path => path,

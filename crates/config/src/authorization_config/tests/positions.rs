@@ -9,16 +9,16 @@ fn diagnostics(text: &str) -> Vec<Diagnostic> {
     load_text(text, &generic()).outcome.unwrap_err().diagnostics().to_vec()
 }
 
-/// Asserts the place of each fault as `line:column`.
+/// Asserts the position of each fault as `line:column`.
 fn at(text: &str, want: &[&str]) {
-    let places: Vec<_> = diagnostics(text)
+    let positions: Vec<_> = diagnostics(text)
         .iter()
         .map(|d| {
             assert_eq!(d.file, "test.yaml");
-            format!("{}:{} {}", d.place.line, d.place.column, d.fault.field())
+            format!("{}:{} {}", d.position.line, d.position.column, d.fault.field())
         })
         .collect();
-    assert_eq!(places, want, "{text}");
+    assert_eq!(positions, want, "{text}");
 }
 
 /// Asserts the hint of the first fault.
@@ -105,7 +105,7 @@ fn a_leading_bang_is_explained() {
 
 #[test]
 fn issues_of_expressions_have_places_in_the_file() {
-    for (expression, place) in [
+    for (expression, position) in [
         // Plain, quoted with an escape before the fault, literal, and folded.
         ("request.usr == 'a'", "13:26"),
         ("\"\\u0072equest.usr == 'a'\"", "13:32"),
@@ -116,9 +116,13 @@ fn issues_of_expressions_have_places_in_the_file() {
             file(&webhook(&[("matchConditions", &format!("\n    - expression: {expression}"))]));
         let found = diagnostics(&text);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert_eq!(format!("{}:{}", found[0].place.line, found[0].place.column), place, "{text}");
+        assert_eq!(
+            format!("{}:{}", found[0].position.line, found[0].position.column),
+            position,
+            "{text}"
+        );
         assert_eq!(found[0].notes.len(), 1);
-        assert_eq!(found[0].notes[0].place, found[0].place);
+        assert_eq!(found[0].notes[0].position, found[0].position);
         assert!(found[0].notes[0].message.contains("undefined field 'usr'"), "{found:?}");
     }
 }
@@ -137,9 +141,12 @@ fn issues_of_expressions_have_hints() {
 fn warnings_have_places() {
     let text = file("- type: Node\n- {type: RBAC, name: rbac}\n---\nx\n");
     let loaded = load_text(&text, &server());
-    let places: Vec<_> =
-        loaded.warnings.iter().map(|w| (w.code.name(), w.place.line, w.place.column)).collect();
-    assert_eq!(places, [("several-documents", 7, 1), ("missing-built-in-name", 4, 3)]);
+    let positions: Vec<_> = loaded
+        .warnings
+        .iter()
+        .map(|w| (w.code.name(), w.position.line, w.position.column))
+        .collect();
+    assert_eq!(positions, [("several-documents", 7, 1), ("missing-built-in-name", 4, 3)]);
 }
 
 #[test]
