@@ -6,5 +6,5 @@ mod hook_names;
 mod node_rules;
 
 pub(crate) use flags::AuthorizationFlags;
-pub(crate) use hook_names::{HookNames, hook_names};
+pub(crate) use hook_names::{HookNames, read_hook_names};
 pub(crate) use node_rules::node_rules;

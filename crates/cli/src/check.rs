@@ -1,17 +1,17 @@
 //! `portcullis check`: says what is wrong with configuration files, manifests and policy files.
 
-mod admission;
-mod connection;
+mod admission_configurations;
+mod check_inputs;
 mod excerpt;
 mod finding;
-mod human;
+mod human_output;
 mod input;
-mod json;
-mod load;
+mod json_output;
 mod rule;
-mod sarif;
+mod sarif_output;
 #[cfg(test)]
 mod tests;
+mod webhook_connection;
 
 use std::collections::HashSet;
 use std::io::{self, Read, Write};
@@ -21,15 +21,15 @@ use clap::ValueEnum;
 use config::authorization_config::{self, LoadOptions, assume_regular_file, stat_file};
 
 use crate::exit::Exit;
-use crate::kind::KindArgument;
+use crate::file_kinds::FileKindArgument;
 use crate::output::ignore_closed_pipe;
-use finding::{Checked, Outcome};
+use check_inputs::{CheckOptions, check_inputs};
+use finding::{CheckOutcome, CheckedFile};
 use input::Input;
-use load::{Options, check};
 
 pub(crate) use excerpt::printable;
 pub(crate) use finding::is_missing_file;
-pub(crate) use human::write_errors;
+pub(crate) use human_output::write_errors;
 
 /// Check configuration files, RBAC and admission manifests, and ABAC policies
 ///
@@ -81,7 +81,7 @@ pub(crate) struct Args {
 
     /// Kind of all files; detected from the content of each file if not given
     #[arg(long, value_enum, ignore_case = true)]
-    kind: Option<KindArgument>,
+    kind: Option<FileKindArgument>,
 
     /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Human)]
@@ -177,28 +177,28 @@ pub(crate) fn run(
         stat_file: if args.assume_files_exist { &assume_regular_file } else { &stat_file },
         ..LoadOptions::default()
     };
-    let options = Options {
+    let options = CheckOptions {
         configuration,
         has_named_files: !args.assume_files_exist,
         kind: args.kind.map(Into::into),
         has_bootstrap_policy: args.bootstrap_policy,
         is_strict: args.strict,
     };
-    let checked = check(&inputs, stdin, &options);
+    let checked = check_inputs(&inputs, stdin, &options);
     let written = match args.output {
-        Output::Human => human::write(out, err, &checked, colour),
-        Output::Json => json::write(out, &checked),
-        Output::Sarif => sarif::write(out, &checked),
+        Output::Human => human_output::write_human_report(out, err, &checked, colour),
+        Output::Json => json_output::write_json_report(out, &checked),
+        Output::Sarif => sarif_output::write_sarif_report(out, &checked),
     };
     ignore_closed_pipe(written)?;
-    Ok(exit(&checked))
+    Ok(worst_exit(&checked))
 }
 
-fn exit(checked: &[Checked]) -> Exit {
+fn worst_exit(checked: &[CheckedFile]) -> Exit {
     let exits = checked.iter().map(|checked| match &checked.outcome {
-        Outcome::Unreadable { .. } => Exit::Unreadable,
-        Outcome::Read(read) if read.errors.is_empty() => Exit::Clean,
-        Outcome::Read(_) => Exit::Findings,
+        CheckOutcome::Unreadable { .. } => Exit::Unreadable,
+        CheckOutcome::Read(read) if read.errors.is_empty() => Exit::Clean,
+        CheckOutcome::Read(_) => Exit::Findings,
     });
     exits.max().unwrap_or(Exit::Clean)
 }

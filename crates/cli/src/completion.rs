@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-use crate::Cli;
+use crate::command_line::Cli;
 use crate::exit::Exit;
 use crate::output::ignore_closed_pipe;
 

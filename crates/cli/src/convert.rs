@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use authz_reload::{ConvertContext, Converted, Modes, Plan};
 
-use crate::authorization::{AuthorizationFlags, HookNames, hook_names};
+use crate::authorization::{AuthorizationFlags, HookNames, read_hook_names};
 use crate::exit::Exit;
-use crate::offline::{Unusable, printable};
+use crate::offline::{LoadFailure, printable};
 use crate::output::ignore_closed_pipe;
 
 /// Convert legacy authorization flags to an equivalent configuration file
@@ -67,7 +67,7 @@ pub(crate) fn run(
 ) -> io::Result<Exit> {
     let Converted { yaml, differences } = match converted(args) {
         Ok(converted) => converted,
-        Err(unusable) => return unusable.show(err, colour_of_errors),
+        Err(failure) => return failure.write_to(err, colour_of_errors),
     };
     match &args.output {
         None => ignore_closed_pipe(out.write_all(yaml.as_bytes()))?,
@@ -85,17 +85,17 @@ pub(crate) fn run(
     Ok(Exit::Clean)
 }
 
-fn converted(args: &Args) -> Result<Converted, Unusable> {
-    let usage = |message: String| Unusable::Usage(vec![message]);
-    let modes = match args.authorization.plan().map_err(Unusable::Usage)? {
+fn converted(args: &Args) -> Result<Converted, LoadFailure> {
+    let usage = |message: String| LoadFailure::Usage(vec![message]);
+    let modes = match args.authorization.plan().map_err(LoadFailure::Usage)? {
         Plan::Modes(modes) => modes,
         Plan::File(file) => {
             let path = file.path.display();
             return Err(usage(format!("`{path}` is a configuration file already")));
         }
     };
-    let directory = std::env::current_dir().map_err(Unusable::broken)?;
-    let names = hook_names(&modes, &directory).map_err(Unusable::one)?;
+    let directory = std::env::current_dir().map_err(LoadFailure::from_message)?;
+    let names = read_hook_names(&modes, &directory).map_err(LoadFailure::from_problem)?;
     let mut converted = convert(&modes, &names, &directory, args.anonymous_auth)?;
     if let HookNames::Unreadable(error) = names {
         converted.differences.push(format!(
@@ -111,7 +111,9 @@ fn convert(
     names: &HookNames,
     directory: &Path,
     is_anonymous_enabled: bool,
-) -> Result<Converted, Unusable> {
-    let context = ConvertContext { directory, hooks: names.of_file(), is_anonymous_enabled };
-    authz_reload::convert(modes, &context).map_err(|error| Unusable::Usage(vec![error.to_string()]))
+) -> Result<Converted, LoadFailure> {
+    let context =
+        ConvertContext { directory, hooks: names.names_from_file(), is_anonymous_enabled };
+    authz_reload::convert(modes, &context)
+        .map_err(|error| LoadFailure::Usage(vec![error.to_string()]))
 }

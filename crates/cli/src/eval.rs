@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use authz::Recorder;
 
 use crate::exit::Exit;
-use crate::offline::{Answer, CallFlags, PolicyFlags, QuestionFlags, Questions};
+use crate::offline::{AccessAnswer, CallFlags, PolicyFlags, QuestionFlags, QuestionSource};
 
-/// Answer access questions from files, without a server
+/// AccessAnswer access questions from files, without a server
 ///
 /// Each line of FILE is one question as JSON: a SubjectAccessReview of version v1 or v1beta1, or only
 /// its spec. For each question the command prints one line of JSON with the fields `allowed`,
@@ -66,18 +66,18 @@ pub(crate) fn run(
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
     let (question, files) = (&args.question, &args.files);
-    let (questions, policy) =
-        match Questions::with_policy(question, files, &args.policy, &args.calls, stdin) {
+    let (questions, authorizer) =
+        match QuestionSource::with_policy(question, files, &args.policy, &args.calls, stdin) {
             Ok(both) => both,
-            Err(unusable) => return unusable.show(err, colour_of_errors),
+            Err(failure) => return failure.write_to(err, colour_of_errors),
         };
     // Kept from answer to answer, so that a million answers need one buffer.
     let mut line = Vec::new();
-    questions.each(stdin, out, err, &mut |question, out| {
-        let outcome = policy.ask(&question.attributes(), Recorder::off());
-        let answer = Answer::new(question, outcome);
+    questions.answer_each(stdin, out, err, &mut |question, out| {
+        let outcome = authorizer.authorize(&question.attributes(), Recorder::off());
+        let answer = AccessAnswer::new(question, outcome);
         line.clear();
-        answer.append_line(&mut line);
+        answer.append_json_line(&mut line);
         out.write_all(&line)?;
         Ok(answer.exit())
     })

@@ -11,7 +11,7 @@ pub(crate) enum Exit {
     /// Something that was checked is wrong; what was asked is not allowed.
     Findings,
     /// What was asked can not be answered without a server.
-    Open,
+    Undecided,
     /// The arguments make no sense together. What they are alone is judged by `clap`, which ends
     /// the program with the same code.
     Usage,
@@ -28,7 +28,7 @@ impl Exit {
             Self::Findings => 1,
             Self::Usage => 2,
             Self::Unreadable => 3,
-            Self::Open => 4,
+            Self::Undecided => 4,
         }
     }
 }

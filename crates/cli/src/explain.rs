@@ -1,14 +1,14 @@
 //! `portcullis explain`: shows how an answer came about.
 
 mod admission;
-mod human;
-mod json;
-mod paint;
-mod particular;
-mod phrase;
+mod event_fields;
+mod event_lines;
+mod human_output;
+mod json_output;
+mod terminal_style;
 #[cfg(test)]
 mod tests;
-mod webhook;
+mod webhook_events;
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -20,7 +20,8 @@ use clap::ValueEnum;
 use self::admission::AdmissionFlags;
 use crate::exit::Exit;
 use crate::offline::{
-    Answer, CallFlags, Policy, PolicyFlags, QuestionFlags, Questions, hint_of_missing_group,
+    AccessAnswer, CallFlags, OfflineAuthorizer, PolicyFlags, QuestionFlags, QuestionSource,
+    missing_group_hint,
 };
 
 /// Explain an access decision or, with --admission, the admission of a write
@@ -103,44 +104,47 @@ pub(crate) fn run(
         return admission::run(args, stdin, out, err, colour, colour_of_errors);
     }
     let (question, files) = (&args.question, &args.files);
-    let (questions, policy) =
-        match Questions::with_policy(question, files, &args.policy, &args.calls, stdin) {
+    let (questions, authorizer) =
+        match QuestionSource::with_policy(question, files, &args.policy, &args.calls, stdin) {
             Ok(both) => both,
-            Err(unusable) => return unusable.show(err, colour_of_errors),
+            Err(failure) => return failure.write_to(err, colour_of_errors),
         };
     let mut is_first = true;
-    questions.each(stdin, out, err, &mut |question, out| {
-        let explanation = explain(&policy, question);
+    questions.answer_each(stdin, out, err, &mut |question, out| {
+        let explanation = explain_decision(&authorizer, question);
         match args.output {
             Output::Human => {
                 if !std::mem::take(&mut is_first) {
                     writeln!(out)?;
                 }
-                human::write(out, &explanation, colour)?;
+                human_output::write_human(out, &explanation, colour)?;
             }
-            Output::Json => json::write(out, &explanation)?,
+            Output::Json => json_output::write_json(out, &explanation)?,
         }
         Ok(explanation.answer.exit())
     })
 }
 
 /// An answer and how it came about.
-struct Explanation<'c> {
+struct ExplainedDecision<'c> {
     question: &'c Question<'c>,
-    answer: Answer<'c>,
+    answer: AccessAnswer<'c>,
     trace: Trace,
     /// The authorizers that were not asked, because one before them decided.
     not_asked: Vec<&'c str>,
     hints: Vec<String>,
 }
 
-fn explain<'c>(policy: &'c Policy, question: &'c Question<'c>) -> Explanation<'c> {
+fn explain_decision<'c>(
+    authorizer: &'c OfflineAuthorizer,
+    question: &'c Question<'c>,
+) -> ExplainedDecision<'c> {
     let mut trace = Trace::default();
-    let outcome = policy.ask(&question.attributes(), Recorder::on(&mut trace));
-    let answer = Answer::new(question, outcome);
-    let not_asked = access_reviews::not_asked(policy.chain(), &trace);
-    let is_refused = !answer.is_allowed() && !answer.is_open;
+    let outcome = authorizer.authorize(&question.attributes(), Recorder::on(&mut trace));
+    let answer = AccessAnswer::new(question, outcome);
+    let not_asked = access_reviews::not_asked(authorizer.chain(), &trace);
+    let is_denied = !answer.is_allowed() && !answer.is_undecided;
     let hints =
-        is_refused.then(|| hint_of_missing_group(policy, question)).flatten().into_iter().collect();
-    Explanation { question, answer, trace, not_asked, hints }
+        is_denied.then(|| missing_group_hint(authorizer, question)).flatten().into_iter().collect();
+    ExplainedDecision { question, answer, trace, not_asked, hints }
 }

@@ -1,6 +1,6 @@
 //! `portcullis rules`: lists what somebody may do.
 
-mod compact;
+mod rule_rows;
 
 use std::io::{self, Read, Write};
 
@@ -10,10 +10,11 @@ use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::offline::{
-    Policy, PolicyFlags, SubjectFlags, Table, Unusable, Webhooks, printable, user, write_yaml,
+    LoadFailure, OfflineAuthorizer, PolicyFlags, SubjectFlags, Table, WebhookMode, printable,
+    user_from_flags, write_yaml,
 };
 use crate::output::{ignore_closed_pipe, write_json};
-use compact::{non_resource_rows, resource_rows};
+use rule_rows::{non_resource_rows, resource_rows};
 
 /// The group whose members may do everything, which no rule says.
 const SUPERUSER_GROUP: &str = "system:masters";
@@ -70,13 +71,14 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    let loaded = asker(args)
-        .and_then(|user| Ok((user, Policy::load(&args.policy, Webhooks::LeftOpen, stdin)?)));
-    let (user, policy) = match loaded {
+    let loaded = user_to_list(args).and_then(|user| {
+        Ok((user, OfflineAuthorizer::load(&args.policy, WebhookMode::Skip, stdin)?))
+    });
+    let (user, authorizer) = match loaded {
         Ok(loaded) => loaded,
-        Err(unusable) => return unusable.show(err, colour_of_errors),
+        Err(failure) => return failure.write_to(err, colour_of_errors),
     };
-    let rules = policy.chain().rules_for(&user, &args.namespace);
+    let rules = authorizer.chain().rules_for(&user, &args.namespace);
     if user.is_in_group(SUPERUSER_GROUP) {
         writeln!(err, "note: members of {SUPERUSER_GROUP} may do everything, whatever is listed")?;
     }
@@ -88,19 +90,19 @@ pub(crate) fn run(
     }
     let written = match args.output {
         Output::Table => write_tables(out, &rules),
-        Output::Json => write_json(out, &status(&rules)),
-        Output::Yaml => write_yaml(out, &status(&rules)),
+        Output::Json => write_json(out, &review_status(&rules)),
+        Output::Yaml => write_yaml(out, &review_status(&rules)),
     };
     ignore_closed_pipe(written)?;
     Ok(Exit::Clean)
 }
 
-fn asker(args: &Args) -> Result<User, Unusable> {
+fn user_to_list(args: &Args) -> Result<User, LoadFailure> {
     if args.subject.user.is_none() && args.subject.groups.is_empty() {
         let message = "whose rules? Give --as or --as-group".to_owned();
-        return Err(Unusable::Usage(vec![message]));
+        return Err(LoadFailure::Usage(vec![message]));
     }
-    Ok(user(&args.subject))
+    Ok(user_from_flags(&args.subject))
 }
 
 fn write_tables(out: &mut dyn Write, rules: &Rules) -> io::Result<()> {
@@ -126,8 +128,8 @@ fn write_tables(out: &mut dyn Write, rules: &Rules) -> io::Result<()> {
     Ok(())
 }
 
-/// The status of a SelfSubjectRulesReview.
-fn status(rules: &Rules) -> Value {
+/// The review_status of a SelfSubjectRulesReview.
+fn review_status(rules: &Rules) -> Value {
     let resource_rules = rules.resource_rules.iter().map(|rule| {
         let mut shown = json!({
             "verbs": rule.verbs, "apiGroups": rule.api_groups, "resources": rule.resources,
@@ -141,13 +143,13 @@ fn status(rules: &Rules) -> Value {
         .non_resource_rules
         .iter()
         .map(|rule| json!({ "verbs": rule.verbs, "nonResourceURLs": rule.non_resource_urls }));
-    let mut status = json!({
+    let mut review_status = json!({
         "resourceRules": resource_rules.collect::<Vec<_>>(),
         "nonResourceRules": non_resource_rules.collect::<Vec<_>>(),
         "incomplete": rules.is_incomplete,
     });
     if let Some(error) = &rules.error {
-        status["evaluationError"] = error.to_string().into();
+        review_status["evaluationError"] = error.to_string().into();
     }
-    status
+    review_status
 }

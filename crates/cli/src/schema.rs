@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use crate::exit::Exit;
-use crate::kind::Kind;
+use crate::file_kinds::SchemaKind;
 use crate::output::{ignore_closed_pipe, write_json};
 
 /// Print the JSON Schema of a configuration kind
@@ -21,7 +21,7 @@ With yaml-language-server (VS Code, Neovim, Helix and others), start the file wi
 pub(crate) struct Args {
     /// Kind of the configuration file
     #[arg(value_enum, ignore_case = true, default_value = "AuthorizationConfiguration")]
-    kind: Kind,
+    kind: SchemaKind,
 }
 
 /// Prints the schema.

@@ -1,14 +1,14 @@
 //! `portcullis serve`: the API server.
 
-mod admission;
-mod auditing;
-mod authentication;
-mod authorizing;
+mod admission_flags;
+mod audit_setup;
+mod authentication_setup;
+mod authorizer_setup;
 mod data_directory;
 mod flag_values;
 mod flags;
-mod logged;
-mod open;
+mod logging_observer;
+mod open_store;
 
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -32,8 +32,8 @@ pub(crate) use flags::Args;
 
 use crate::authorization::node_rules;
 use crate::exit::Exit;
-use admission::Sharing;
-use authorizing::Authorizing;
+use admission_flags::StoreSharing;
+use authorizer_setup::AuthorizerSetup;
 use data_directory::DataDirectory;
 use flags::{LoggingFormat, StoreKind};
 
@@ -59,8 +59,8 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour: bool,
 ) -> io::Result<Exit> {
-    if let Err(unusable) = args.admission.check() {
-        return unusable.show(err, colour);
+    if let Err(failure) = args.admission.check_conflicts() {
+        return failure.write_to(err, colour);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_stack_size(STACK_BYTES)
@@ -73,20 +73,20 @@ pub(crate) fn run(
             return Ok(Exit::Unreadable);
         }
     };
-    let log = Log { format: format(args), level: level(args.requests.verbosity) };
-    let authorizing = {
+    let log = Log { format: log_format(args), level: log_level(args.requests.verbosity) };
+    let authorizers = {
         let _guard = runtime.enter();
-        Authorizing::load(args, log)
+        AuthorizerSetup::load(args, log)
     };
-    let authorizing = match authorizing {
-        Ok(authorizing) => authorizing,
-        Err(unusable) => return unusable.show(err, colour),
+    let authorizers = match authorizers {
+        Ok(authorizers) => authorizers,
+        Err(failure) => return failure.write_to(err, colour),
     };
-    let access = match args.admission.access(log) {
+    let access = match args.admission.load_hook_credentials(log) {
         Ok(access) => access,
-        Err(unusable) => return unusable.show(err, colour),
+        Err(failure) => return failure.write_to(err, colour),
     };
-    match runtime.block_on(serve(args, authorizing, access, log, out)) {
+    match runtime.block_on(start_and_serve(args, authorizers, access, log, out)) {
         Ok(()) => Ok(Exit::Clean),
         Err(error) => {
             writeln!(err, "error: {error:#}")?;
@@ -96,27 +96,27 @@ pub(crate) fn run(
 }
 
 /// What nodes may do from the beginning.
-fn node() -> anyhow::Result<authz_node::Policy> {
+fn node_policy() -> anyhow::Result<authz_node::Policy> {
     let defaults = manifests::rbac::bootstrap_policy()?;
     let rules = Arc::new(node_rules(&defaults));
     Ok(authz_node::Policy { rules, ..authz_node::Policy::default() })
 }
 
-async fn serve(
+async fn start_and_serve(
     args: &Args,
-    authorizing: Authorizing,
+    authorizers: AuthorizerSetup,
     access: AccessTable,
     log: Log,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     let started = Instant::now();
-    authorizing.warn(log);
-    args.admission.warn(log);
+    authorizers.log_warnings(log);
+    args.admission.log_warnings(log);
     let is_etcd = match args.store.store {
         Some(kind) => kind == StoreKind::Etcd,
         None => !args.store.etcd_servers.is_empty(),
     };
-    open::check(&args.store, is_etcd)?;
+    open_store::check_store_flags(&args.store, is_etcd)?;
     // Nothing is written before the directory is ours, and a start that fails leaves nothing behind.
     let mut directory = DataDirectory::claim(&args.store.data_dir, !is_etcd)?;
     let pki_options = pki_options(args);
@@ -136,9 +136,9 @@ async fn serve(
     });
     tokio::spawn(reloading);
     if let Some(file) = &args.audit.audit_log_path {
-        directory.expect_new(file);
+        directory.remove_on_failure(file);
     }
-    let sharing = if is_etcd { Sharing::Shared } else { Sharing::Own };
+    let sharing = if is_etcd { StoreSharing::Shared } else { StoreSharing::Exclusive };
     let options = ServerOptions {
         requests: RequestOptions {
             event_ttl: args.requests.event_ttl,
@@ -155,47 +155,69 @@ async fn serve(
             advertised_address: advertised.to_string(),
         },
         prefix: args.store.etcd_prefix.clone(),
-        slots: Arc::clone(&authorizing.generation.slots),
-        authorization_status: authorizing.status(),
-        service_directory: Arc::clone(&authorizing.directory),
-        metrics_registry: authorizing.registry.clone(),
-        authorization_metrics: Arc::clone(&authorizing.metrics),
+        slots: Arc::clone(&authorizers.generation.slots),
+        authorization_status: authorizers.status_reader(),
+        service_directory: Arc::clone(&authorizers.service_directory),
+        metrics_registry: authorizers.metrics_registry.clone(),
+        authorization_metrics: Arc::clone(&authorizers.metrics),
         admission: AdmissionOptions {
             connect_timeout: args.chain.webhook_connect_timeout,
             hook_addresses: args.chain.webhook_addresses(args.listen.bind_address),
-            ..args.admission.options(sharing, access)
+            ..args.admission.admission_options(sharing, access)
         },
-        node_policy: node()?,
-        authentication: authentication::options(
+        node_policy: node_policy()?,
+        authentication: authentication_setup::authentication_options(
             &args.authentication,
-            authorizing.switches_anonymous_off(),
+            authorizers.disables_anonymous(),
             &pki,
             &log,
         )?,
-        token_issuer: authentication::issuer(&args.authentication, &pki)?,
+        token_issuer: authentication_setup::token_issuer(&args.authentication, &pki)?,
         ca_files: CaFiles {
             client_ca: Some(pki.client_ca.clone()),
             requestheader_client_ca: args.authentication.requestheader_client_ca_file.clone(),
             reload_interval: RELOAD_EVERY,
         },
-        auditor: auditing::auditor(&args.audit, &log)?,
+        auditor: audit_setup::build_auditor(&args.audit, &log)?,
         mutating_requests_max: args.requests.max_mutating_requests_inflight,
         read_only_requests_max: args.requests.max_requests_inflight,
         watches_max: args.requests.max_watches,
         connection_limits: Limits::default(),
         log,
     };
-    let authorizers = authorizing.names();
-    let banner = Banner { address, advertised, authorizers, pki, pki_options, directory, started };
+    let authorizer_names = authorizers.describe_authorizers();
+    let banner =
+        Banner { address, advertised, authorizer_names, pki, pki_options, directory, started };
     match is_etcd {
         true => {
-            let (store, store_name) = open::etcd(&args.store).await?;
-            serve_on(store, &store_name, listener, options, authorizing, banner, args, out).await
+            let (store, store_name) = open_store::open_etcd(&args.store).await?;
+            serve_until_signal(
+                store,
+                &store_name,
+                listener,
+                options,
+                authorizers,
+                banner,
+                args,
+                out,
+            )
+            .await
         }
         false => {
             let mut banner = banner;
-            let (store, store_name) = open::embedded(&args.store, banner.directory.take_store()?)?;
-            serve_on(store, &store_name, listener, options, authorizing, banner, args, out).await
+            let (store, store_name) =
+                open_store::open_embedded(&args.store, banner.directory.take_store()?)?;
+            serve_until_signal(
+                store,
+                &store_name,
+                listener,
+                options,
+                authorizers,
+                banner,
+                args,
+                out,
+            )
+            .await
         }
     }
 }
@@ -204,19 +226,19 @@ async fn serve(
 struct Banner {
     address: SocketAddr,
     advertised: SocketAddr,
-    authorizers: String,
+    authorizer_names: String,
     pki: Pki,
     pki_options: PkiOptions,
     directory: DataDirectory,
     started: Instant,
 }
 
-async fn serve_on<S: Store>(
+async fn serve_until_signal<S: Store>(
     store: S,
     store_name: &str,
     listener: Listener,
     options: ServerOptions,
-    authorizing: Authorizing,
+    authorizers: AuthorizerSetup,
     mut banner: Banner,
     args: &Args,
     out: &mut dyn Write,
@@ -225,11 +247,11 @@ async fn serve_on<S: Store>(
     let mut terminate = signal(SignalKind::terminate()).context("signals can not be heard")?;
     let log = options.log;
     let server = Server::start(Arc::new(store), listener, options).await?;
-    authorizing.follow(server.authorizer_replacer(), log);
+    authorizers.start_reloading(server.authorizer_replacer(), log);
     let kubeconfig = https_server::write_kubeconfig(&banner.pki, banner.advertised)?;
-    banner.directory.keep();
+    banner.directory.keep_files();
     tokio::spawn(keep_renewing(banner.pki_options.clone(), banner.advertised, log));
-    banner.show(store_name, kubeconfig.as_deref(), out)?;
+    banner.print(store_name, kubeconfig.as_deref(), out)?;
     tokio::select! {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
@@ -251,7 +273,7 @@ async fn serve_on<S: Store>(
 }
 
 impl Banner {
-    fn show(
+    fn print(
         &self,
         store_name: &str,
         kubeconfig: Option<&Path>,
@@ -261,7 +283,7 @@ impl Banner {
         writeln!(
             out,
             "serving https://{} from {store_name}, authorization {}, ready in {ready} ms",
-            self.address, self.authorizers
+            self.address, self.authorizer_names
         )?;
         if let Some(path) = kubeconfig {
             let path = path.display();
@@ -317,14 +339,14 @@ async fn keep_renewing(options: PkiOptions, advertised: SocketAddr, log: Log) {
     .await;
 }
 
-fn format(args: &Args) -> LogFormat {
+fn log_format(args: &Args) -> LogFormat {
     match args.requests.logging_format {
         LoggingFormat::Text => LogFormat::Text,
         LoggingFormat::Json => LogFormat::Json,
     }
 }
 
-fn level(verbosity: u8) -> Level {
+fn log_level(verbosity: u8) -> Level {
     match verbosity {
         0 => Level::Warn,
         1 => Level::Notice,
@@ -334,6 +356,6 @@ fn level(verbosity: u8) -> Level {
 }
 
 /// The text of a file that the operator named.
-fn read(path: &Path) -> anyhow::Result<String> {
+fn read_text_file(path: &Path) -> anyhow::Result<String> {
     std::fs::read_to_string(path).with_context(|| format!("can not read `{}`", path.display()))
 }

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::offline::{
-    Policy, PolicyFlags, Table, TargetText, Unusable, Webhooks, printable, write_yaml,
+    LoadFailure, OfflineAuthorizer, PolicyFlags, Table, TargetArgument, WebhookMode, printable,
+    write_yaml,
 };
 use crate::output::{ignore_closed_pipe, write_json};
 
@@ -38,7 +39,7 @@ pub(crate) struct Args {
 
     /// Resource of the request: `RESOURCE[.GROUP][/SUBRESOURCE]`, or a path that begins with `/`
     #[arg(value_name = "RESOURCE")]
-    target: TargetText,
+    target: TargetArgument,
 
     /// Name of the object
     name: Option<String>,
@@ -76,32 +77,33 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    let loaded = attributes(args)
-        .and_then(|asked| Ok((asked, Policy::load(&args.policy, Webhooks::LeftOpen, stdin)?)));
-    let (asked, policy) = match loaded {
+    let loaded = attributes_from_args(args).and_then(|attributes| {
+        Ok((attributes, OfflineAuthorizer::load(&args.policy, WebhookMode::Skip, stdin)?))
+    });
+    let (attributes, authorizer) = match loaded {
         Ok(loaded) => loaded,
-        Err(unusable) => return unusable.show(err, colour_of_errors),
+        Err(failure) => return failure.write_to(err, colour_of_errors),
     };
-    let subjects = policy.chain().who_can(&asked);
+    let subjects = authorizer.chain().who_can(&attributes);
     let written = match args.output {
         Output::Table => write_table(out, err, &subjects),
-        Output::Json => write_json(out, &status(&subjects)),
-        Output::Yaml => write_yaml(out, &status(&subjects)),
+        Output::Json => write_json(out, &review_status(&subjects)),
+        Output::Yaml => write_yaml(out, &review_status(&subjects)),
     };
     ignore_closed_pipe(written)?;
-    Ok(if subjects.is_incomplete { Exit::Open } else { Exit::Clean })
+    Ok(if subjects.is_incomplete { Exit::Undecided } else { Exit::Clean })
 }
 
-fn attributes(args: &Args) -> Result<Attributes<'_>, Unusable> {
+fn attributes_from_args(args: &Args) -> Result<Attributes<'_>, LoadFailure> {
     let name = args.name.as_deref().unwrap_or_default();
     let namespace = args.namespace.as_deref().unwrap_or_default();
     let target = match &args.target {
-        TargetText::Path(path) if name.is_empty() && namespace.is_empty() => Target::Path(path),
-        TargetText::Path(_) => {
+        TargetArgument::Path(path) if name.is_empty() && namespace.is_empty() => Target::Path(path),
+        TargetArgument::Path(_) => {
             let message = "a path has neither a name nor a namespace".to_owned();
-            return Err(Unusable::Usage(vec![message]));
+            return Err(LoadFailure::Usage(vec![message]));
         }
-        TargetText::Resource(text) => Target::Resource(Resource {
+        TargetArgument::Resource(text) => Target::Resource(Resource {
             api_group: &text.api_group,
             api_version: "*",
             namespace,
@@ -137,13 +139,13 @@ fn write_table(out: &mut dyn Write, err: &mut dyn Write, subjects: &Subjects) ->
     Ok(())
 }
 
-/// The status of a ResourceAccessReview.
-fn status(subjects: &Subjects) -> Value {
-    let mut status = json!({ "users": subjects.users, "groups": subjects.groups });
+/// The review_status of a ResourceAccessReview.
+fn review_status(subjects: &Subjects) -> Value {
+    let mut review_status = json!({ "users": subjects.users, "groups": subjects.groups });
     if !subjects.notes.is_empty() {
-        status["evaluationError"] = subjects.notes.join("; ").into();
+        review_status["evaluationError"] = subjects.notes.join("; ").into();
     }
-    status
+    review_status
 }
 
 #[cfg(test)]
@@ -171,7 +173,7 @@ mod tests {
         );
         assert_eq!(String::from_utf8(err).unwrap(), "note: a\nnote: b\n");
         assert_eq!(
-            status(&subjects).to_string(),
+            review_status(&subjects).to_string(),
             r#"{"users":["system:serviceaccount:ns:ci","system:serviceaccount:odd","zoe"],"groups":["g"],"evaluationError":"a; b"}"#
         );
     }

@@ -20,7 +20,7 @@ pub(super) struct Excerpt {
 }
 
 /// The range of each line without what ends it (LF, CR LF or CR) and without a byte order mark.
-pub(super) fn lines(text: &str) -> Vec<Range<usize>> {
+pub(super) fn line_ranges(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut lines = Vec::new();
     let mut start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
@@ -59,7 +59,7 @@ pub(super) fn excerpt(
     let mut excerpt = String::new();
     for line in shown {
         starts.push(excerpt.len());
-        excerpt.extend(text.get(line.clone())?.chars().map(harmless));
+        excerpt.extend(text.get(line.clone())?.chars().map(replace_c1_control));
         excerpt.push('\n');
     }
     let span = |position: &SourcePosition| {
@@ -78,7 +78,7 @@ pub(super) fn excerpt(
 
 /// The second set of control characters, which the renderer lets pass, as another character of
 /// the same length.
-fn harmless(c: char) -> char {
+fn replace_c1_control(c: char) -> char {
     if matches!(c, '\u{80}'..='\u{9f}') { '·' } else { c }
 }
 
@@ -86,7 +86,7 @@ fn harmless(c: char) -> char {
 /// are made visible.
 pub(crate) fn printable(text: &str) -> String {
     let text = annotate_snippets::normalize_untrusted_str(text);
-    text.chars().map(|c| if c == '\n' { '␊' } else { harmless(c) }).collect()
+    text.chars().map(|c| if c == '\n' { '␊' } else { replace_c1_control(c) }).collect()
 }
 
 #[cfg(test)]
@@ -97,22 +97,22 @@ mod tests {
         SourcePosition { line, column: 1, start, end }
     }
 
-    fn of(text: &str, positions: &[SourcePosition]) -> Option<Excerpt> {
-        excerpt(text, &lines(text), positions)
+    fn excerpt_of(text: &str, positions: &[SourcePosition]) -> Option<Excerpt> {
+        excerpt(text, &line_ranges(text), positions)
     }
 
     #[test]
     fn lines_end_as_editors_end_them() {
-        assert_eq!(lines("a\r\nb\rc\n"), [0..1, 3..4, 5..6, 7..7]);
-        assert_eq!(lines("\n\r"), [0..0, 1..1, 2..2]);
-        assert_eq!(lines(""), [0..0; 1]);
-        assert_eq!(lines("\u{feff}a\n"), [3..4, 5..5]);
+        assert_eq!(line_ranges("a\r\nb\rc\n"), [0..1, 3..4, 5..6, 7..7]);
+        assert_eq!(line_ranges("\n\r"), [0..0, 1..1, 2..2]);
+        assert_eq!(line_ranges(""), [0..0; 1]);
+        assert_eq!(line_ranges("\u{feff}a\n"), [3..4, 5..5]);
     }
 
     #[test]
     fn places_are_translated_line_by_line() {
         let positions = [position(2, 6, 8), position(3, 9, 20)];
-        let found = of("x\r\nab cd\rsecond\nlast", &positions).unwrap();
+        let found = excerpt_of("x\r\nab cd\rsecond\nlast", &positions).unwrap();
         assert_eq!(found.text, "ab cd\nsecond\n");
         assert_eq!(found.first_line, 2);
         // The second position ends with its line, although it reaches into the next one.
@@ -121,34 +121,34 @@ mod tests {
 
     #[test]
     fn places_inside_of_a_character_are_at_its_start() {
-        assert_eq!(of("a\u{fffd}b", &[position(1, 2, 3)]).unwrap().spans, [1..1; 1]);
-        assert_eq!(of("a\u{fffd}b", &[position(1, 3, 5)]).unwrap().spans, [1..5; 1]);
+        assert_eq!(excerpt_of("a\u{fffd}b", &[position(1, 2, 3)]).unwrap().spans, [1..1; 1]);
+        assert_eq!(excerpt_of("a\u{fffd}b", &[position(1, 3, 5)]).unwrap().spans, [1..5; 1]);
     }
 
     #[test]
     fn an_excerpt_has_a_size_limit() {
         for (n, is_shown) in [(EXCERPT_BYTES_MAX, true), (EXCERPT_BYTES_MAX + 1, false)] {
             let long = "a".repeat(n);
-            assert_eq!(of(&long, &[position(1, 9, 10)]).is_some(), is_shown);
+            assert_eq!(excerpt_of(&long, &[position(1, 9, 10)]).is_some(), is_shown);
             let (first, second) = long.split_at(n / 2);
             let text = format!("{first}\n{second}\n");
             let positions = [position(1, 0, 1), position(2, n / 2 + 1, n / 2 + 2)];
-            assert_eq!(of(&text, &positions).is_some(), is_shown);
-            assert!(of(&text, &positions[..1]).is_some());
+            assert_eq!(excerpt_of(&text, &positions).is_some(), is_shown);
+            assert!(excerpt_of(&text, &positions[..1]).is_some());
         }
     }
 
     #[test]
     fn places_outside_of_the_text_have_no_excerpt() {
-        assert_eq!(of("a", &[position(7, 0, 1)]), None);
-        assert_eq!(of("a", &[position(0, 0, 1)]), None);
-        assert_eq!(of("a", &[]), None);
-        assert_eq!(of("a", &[position(1, 99, 3)]).unwrap().spans[0], 1..1);
+        assert_eq!(excerpt_of("a", &[position(7, 0, 1)]), None);
+        assert_eq!(excerpt_of("a", &[position(0, 0, 1)]), None);
+        assert_eq!(excerpt_of("a", &[]), None);
+        assert_eq!(excerpt_of("a", &[position(1, 99, 3)]).unwrap().spans[0], 1..1);
     }
 
     #[test]
     fn nothing_steers_the_terminal() {
-        assert_eq!(of("\u{9b}31m", &[position(1, 0, 0)]).unwrap().text, "·31m\n");
+        assert_eq!(excerpt_of("\u{9b}31m", &[position(1, 0, 0)]).unwrap().text, "·31m\n");
         assert_eq!(printable("a\u{1b}[31m\u{9b}b\nc"), "a␛[31m·b␊c");
     }
 }

@@ -2,18 +2,18 @@
 
 use document::{Diagnostic, Fault, Note, SourcePosition, Warning};
 
-use super::rule::Rule;
+use super::rule::FindingRule;
 
 /// One input after its check.
 #[derive(Debug)]
-pub(super) struct Checked {
+pub(super) struct CheckedFile {
     /// What findings call it.
     pub(super) name: String,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: CheckOutcome,
 }
 
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum CheckOutcome {
     /// There was nothing to check.
     Unreadable {
         message: String,
@@ -27,18 +27,18 @@ pub(super) struct ReadFile {
     /// The text that positions refer to.
     pub(super) text: String,
     /// What the file holds, if it is accepted.
-    pub(super) summary: Option<Summary>,
+    pub(super) summary: Option<FileSummary>,
     /// What kube-apiserver says in one text, if the file is refused by its rules.
-    pub(super) refusal: Option<String>,
+    pub(super) kubernetes_message: Option<String>,
     pub(super) errors: Vec<Finding>,
     pub(super) warnings: Vec<Finding>,
     /// How many more warnings there would be.
-    pub(super) n_warnings_dropped: usize,
+    pub(super) n_omitted_warnings: usize,
 }
 
 /// What a valid file holds.
 #[derive(Debug)]
-pub(super) enum Summary {
+pub(super) enum FileSummary {
     Configuration {
         api_version: Option<&'static str>,
         /// Names of the authorizers in order.
@@ -63,7 +63,7 @@ pub(super) enum Summary {
 /// One error or warning.
 #[derive(Debug)]
 pub(super) struct Finding {
-    pub(super) rule: Rule,
+    pub(super) rule: FindingRule,
     /// The field, as Kubernetes writes its path; empty for the file as a whole.
     pub(super) field: String,
     /// The message in Kubernetes' words.
@@ -81,7 +81,7 @@ impl ReadFile {
     }
 }
 
-impl Summary {
+impl FileSummary {
     /// What programs call it: the kind of a configuration, or the value of `--kind`.
     pub(super) fn kind_name(&self) -> &'static str {
         match self {
@@ -114,7 +114,7 @@ impl Finding {
 impl From<Diagnostic> for Finding {
     fn from(diagnostic: Diagnostic) -> Self {
         Self {
-            rule: Rule::of_fault(&diagnostic.fault),
+            rule: FindingRule::for_fault(&diagnostic.fault),
             field: diagnostic.fault.field().to_owned(),
             message: diagnostic.fault.to_string(),
             position: diagnostic.position,
@@ -127,7 +127,7 @@ impl From<Diagnostic> for Finding {
 impl From<Warning> for Finding {
     fn from(warning: Warning) -> Self {
         Self {
-            rule: Rule::of_warning(warning.code),
+            rule: FindingRule::for_warning(warning.code),
             field: warning.field,
             message: warning.message,
             position: warning.position,

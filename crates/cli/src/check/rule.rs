@@ -6,24 +6,24 @@ use field_errors::FieldErrorKind;
 
 /// A class of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Rule {
+pub(super) struct FindingRule {
     /// The stable name, `type` in JSON and `ruleId` in SARIF.
     pub(super) id: &'static str,
     /// What a finding of the class means, in one sentence.
     pub(super) summary: &'static str,
     /// What to do about it.
     pub(super) help: &'static str,
-    pub(super) level: Level,
+    pub(super) severity: Severity,
 }
 
 /// What a finding is unless `--strict` says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Level {
+pub(super) enum Severity {
     Error,
     Warning,
 }
 
-impl Level {
+impl Severity {
     /// SARIF's name.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -34,10 +34,10 @@ impl Level {
 }
 
 /// The name of a file that can not be read, which has no rule: nothing in it was checked.
-pub(super) const UNREADABLE: &str = "Unreadable";
+pub(super) const UNREADABLE_RULE_ID: &str = "Unreadable";
 
-impl Rule {
-    pub(super) fn of_fault(fault: &Fault) -> Self {
+impl FindingRule {
+    pub(super) fn for_fault(fault: &Fault) -> Self {
         let (summary, help) = match fault {
             Fault::Decode { .. } => (
                 "The file can not be decoded.",
@@ -48,24 +48,24 @@ impl Rule {
                 "The configuration is valid, but not for this server.",
                 "Change the configuration as the message says. The server refuses to start with it.",
             ),
-            Fault::Field(error) => describe(error.kind),
+            Fault::Field(error) => describe_field_error(error.kind),
         };
-        Self { id: fault.type_name(), summary, help, level: Level::Error }
+        Self { id: fault.type_name(), summary, help, severity: Severity::Error }
     }
 
     /// What is accepted in a configuration of admission and still deserves a word.
-    pub(super) fn of_admission(cause: WarningCause) -> Self {
-        let (summary, help) = describe_cause(cause);
-        Self { id: cause.name(), summary, help, level: Level::Warning }
+    pub(super) fn for_admission_warning(cause: WarningCause) -> Self {
+        let (summary, help) = describe_admission_warning(cause);
+        Self { id: cause.name(), summary, help, severity: Severity::Warning }
     }
 
-    pub(super) fn of_warning(code: WarningCode) -> Self {
+    pub(super) fn for_warning(code: WarningCode) -> Self {
         let (summary, help) = describe_warning(code);
-        Self { id: code.name(), summary, help, level: Level::Warning }
+        Self { id: code.name(), summary, help, severity: Severity::Warning }
     }
 }
 
-fn describe_cause(cause: WarningCause) -> (&'static str, &'static str) {
+fn describe_admission_warning(cause: WarningCause) -> (&'static str, &'static str) {
     match cause {
         WarningCause::ExcludedResource => (
             "A rule names a review, which hooks never see.",
@@ -208,7 +208,7 @@ fn describe_warning(code: WarningCode) -> (&'static str, &'static str) {
     }
 }
 
-fn describe(kind: FieldErrorKind) -> (&'static str, &'static str) {
+fn describe_field_error(kind: FieldErrorKind) -> (&'static str, &'static str) {
     match kind {
         FieldErrorKind::Required => ("A value is missing.", "Set the field."),
         FieldErrorKind::Invalid => {

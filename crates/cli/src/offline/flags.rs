@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use super::webhook::Assumption;
+use super::webhook_stand_in::AssumedWebhookAnswer;
 use crate::authorization::AuthorizationFlags;
 
 /// What is decided from.
@@ -38,7 +38,7 @@ pub(crate) struct PolicyFlags {
     /// The command does not call that webhook and does not read its connection settings. `error`
     /// applies its failure policy. May be repeated.
     #[arg(long, value_name = "NAME=ANSWER")]
-    pub(crate) webhook: Vec<Assumption>,
+    pub(crate) webhook: Vec<AssumedWebhookAnswer>,
 }
 
 /// Whether webhooks are called, for the commands that ask questions.
@@ -86,7 +86,7 @@ pub(crate) struct QuestionFlags {
 
     /// Resource of the request: `RESOURCE[.GROUP][/SUBRESOURCE]`, such as `deployments.apps/scale`
     #[arg(long, value_name = "RESOURCE", conflicts_with = "path")]
-    pub(crate) resource: Option<ResourceText>,
+    pub(crate) resource: Option<ResourceArgument>,
 
     /// Name of the object
     #[arg(long, requires = "resource", conflicts_with = "path")]
@@ -103,7 +103,7 @@ pub(crate) struct QuestionFlags {
 
 /// A resource as people write it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct ResourceText {
+pub(crate) struct ResourceArgument {
     pub(crate) resource: String,
     pub(crate) api_group: String,
     pub(crate) subresource: String,
@@ -111,12 +111,12 @@ pub(crate) struct ResourceText {
 
 /// A resource, or a path if it begins with a slash.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum TargetText {
-    Resource(ResourceText),
+pub(crate) enum TargetArgument {
+    Resource(ResourceArgument),
     Path(String),
 }
 
-impl FromStr for ResourceText {
+impl FromStr for ResourceArgument {
     type Err = &'static str;
 
     /// Reads `resource[.group][/subresource]`. The group may contain dots, the subresource slashes.
@@ -135,7 +135,7 @@ impl FromStr for ResourceText {
     }
 }
 
-impl FromStr for TargetText {
+impl FromStr for TargetArgument {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -164,16 +164,16 @@ mod tests {
             ("*.*/*", ["*", "*", "*"]),
         ] {
             let [resource, api_group, subresource] = want.map(str::to_owned);
-            assert_eq!(text.parse(), Ok(ResourceText { resource, api_group, subresource }));
+            assert_eq!(text.parse(), Ok(ResourceArgument { resource, api_group, subresource }));
         }
         for text in ["", ".apps", "/log", "pods/", "deployments.", "deployments./scale"] {
-            assert!(text.parse::<ResourceText>().is_err(), "{text}");
+            assert!(text.parse::<ResourceArgument>().is_err(), "{text}");
         }
     }
 
     #[test]
     fn a_slash_begins_a_path() {
-        assert_eq!("/healthz".parse(), Ok(TargetText::Path("/healthz".to_owned())));
-        assert!(matches!("pods/log".parse(), Ok(TargetText::Resource(_))));
+        assert_eq!("/healthz".parse(), Ok(TargetArgument::Path("/healthz".to_owned())));
+        assert!(matches!("pods/log".parse(), Ok(TargetArgument::Resource(_))));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::show::printable;
+use super::load_failure::printable;
 
 /// The longest cell that is padded for, in characters. Longer ones push their row to the right, and
 /// no other row.

@@ -8,7 +8,7 @@ use authz_webhook::Guards;
 use https_client::AddressPolicy;
 use server::ServiceIpRange;
 
-use super::admission::AdmissionFlags;
+use super::admission_flags::AdmissionFlags;
 use super::flag_values::{
     parse_bytes, parse_duration, parse_key_prefix, parse_store_bytes, parse_version,
 };
@@ -299,8 +299,8 @@ impl ChainFlags {
     /// The addresses that the server may connect to for a webhook whose address an API object sets.
     /// A server that listens on a loopback address may connect to loopback addresses.
     pub(crate) fn webhook_addresses(&self, bind_address: IpAddr) -> AddressPolicy {
-        let is_private = bind_address.to_canonical().is_loopback();
-        AddressPolicy { allows_loopback: self.webhook_allow_loopback || is_private }
+        let is_loopback_only = bind_address.to_canonical().is_loopback();
+        AddressPolicy { allows_loopback: self.webhook_allow_loopback || is_loopback_only }
     }
 }
 

@@ -1,0 +1,294 @@
+//! What would become of each hook.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use admission::{
+    Attributes, CHECKS_MAX, ConditionInput, Consideration, Decisions, ExplainedCondition,
+    FailurePolicy, GroupVersionKind, Hook, HookList, Identity, Match, SideEffects, Skip,
+};
+use admission_hooks::{Kinds, Phase, Untyped};
+use api_object::{Status, Tree};
+use authz::Recorder;
+
+use super::admission_write::AdmissionWrite;
+use super::manifest_cluster::ManifestCluster;
+use crate::offline::is_webhook_not_called;
+
+/// The port of services that hooks take where the configuration leaves it to them; which one it is
+/// does not matter for whether there is a way.
+const PLACEHOLDER_PORT: u16 = 443;
+
+/// One hook and what would become of it.
+#[derive(Debug)]
+pub(super) struct ExplainedHook<'a> {
+    pub(super) phase: Phase,
+    /// The position in the list of all hooks of the phase.
+    pub(super) index: usize,
+    pub(super) hook: &'a Arc<Hook>,
+    /// As what it would be told of the request; `None` if no rule matches.
+    pub(super) identity: Option<Identity<'a>>,
+    pub(super) outcome: HookOutcome,
+    /// It would be told another version than the request's.
+    pub(super) is_converted: bool,
+    /// WriteOptions its conditions come out, as far as they are looked at.
+    pub(super) conditions: Vec<ExplainedCondition<'a>>,
+}
+
+/// What would become of a hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum HookOutcome {
+    /// No rule matches.
+    Unmatched,
+    /// It is not called for this reason, and the request goes on.
+    Skipped(SkipReason),
+    /// It is called.
+    Called,
+    /// It can not be called for this reason, which is ignored.
+    FailsOpen(String),
+    /// The request is refused without a call, at this step.
+    Refuses(Status, RefusalStep),
+    /// It is not asked, for the request is refused before.
+    NotReached,
+    /// That depends on something that is not known; this is what.
+    Unknown(String),
+}
+
+/// When a request is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RefusalStep {
+    /// While it is found out who is asked.
+    Selection,
+    /// When it is asked.
+    Call,
+}
+
+/// Why a hook whose rules match is not called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum SkipReason {
+    NamespaceSelector,
+    ObjectSelector,
+    /// The condition of this name is false.
+    Condition(String),
+    /// Conditions fail, and that is ignored.
+    ConditionError(String),
+}
+
+/// All hooks in the order in which they are asked: the mutating ones, then the validating ones.
+/// Those whose rules do not match are among them.
+pub(super) fn explain_hooks<'a>(
+    cluster: &'a ManifestCluster,
+    write: &'a AdmissionWrite<'a>,
+    decisions: &mut Decisions,
+) -> Vec<ExplainedHook<'a>> {
+    let snapshot = &cluster.snapshot;
+    let mut all = Vec::new();
+    if write.refused_with.is_some() || write.attributes().exemption().is_some() {
+        return all;
+    }
+    for (phase, list) in
+        [(Phase::Mutating, snapshot.mutating()), (Phase::Validating, snapshot.validating())]
+    {
+        explain_hook_list(cluster, write, phase, list, decisions, &mut all);
+    }
+    mark_unreached(&mut all);
+    all
+}
+
+/// Finds the hooks that nobody comes to ask (admission §4.1):
+/// 1. The first refusal of a mutating hook ends the matter.
+/// 2. Validating hooks are all selected before one of them is called.
+fn mark_unreached(all: &mut [ExplainedHook<'_>]) {
+    let is_asked = |outcome: &HookOutcome| {
+        matches!(outcome, HookOutcome::Called | HookOutcome::FailsOpen(_) | HookOutcome::Unknown(_))
+    };
+    let is_refusal = |own: &ExplainedHook<'_>| matches!(own.outcome, HookOutcome::Refuses(_, _));
+    let first = all.iter().position(|own| own.phase == Phase::Mutating && is_refusal(own));
+    if let Some(first) = first {
+        for own in
+            all.iter_mut().skip(first + 1).filter(|own| own.outcome != HookOutcome::Unmatched)
+        {
+            own.outcome = HookOutcome::NotReached;
+            own.conditions.clear();
+        }
+        return;
+    }
+    let is_unselected = |own: &ExplainedHook<'_>| {
+        matches!(own.outcome, HookOutcome::Refuses(_, RefusalStep::Selection))
+    };
+    if all.iter().any(is_unselected) {
+        let asked =
+            |own: &&mut ExplainedHook<'_>| own.phase == Phase::Validating && is_asked(&own.outcome);
+        all.iter_mut().filter(asked).for_each(|own| own.outcome = HookOutcome::NotReached);
+    }
+}
+
+fn explain_hook_list<'a>(
+    cluster: &'a ManifestCluster,
+    write: &'a AdmissionWrite<'a>,
+    phase: Phase,
+    list: &'a HookList,
+    decisions: &mut Decisions,
+    all: &mut Vec<ExplainedHook<'a>>,
+) {
+    let attributes = write.attributes();
+    let mut matches = list.matching(&attributes).into_iter().peekable();
+    for (index, hook) in list.hooks().iter().enumerate() {
+        let explained = match matches.next_if(|found| found.position == index) {
+            None => ExplainedHook {
+                phase,
+                index,
+                hook,
+                identity: None,
+                outcome: HookOutcome::Unmatched,
+                is_converted: false,
+                conditions: Vec::new(),
+            },
+            Some(found) => {
+                let (outcome, conditions) = hook_outcome(cluster, &attributes, &found, decisions);
+                let is_converted = found.identity.resource != attributes.resource;
+                let identity = Some(found.identity);
+                ExplainedHook { phase, index, hook, identity, outcome, is_converted, conditions }
+            }
+        };
+        all.push(explained);
+    }
+}
+
+/// What becomes of a hook whose rules match, in the order in which a server finds out:
+/// 1. its selectors,
+/// 2. its conditions,
+/// 3. whether a dry run may call it,
+/// 4. whether there is a way to it.
+fn hook_outcome<'a>(
+    cluster: &ManifestCluster,
+    attributes: &Attributes<'a>,
+    found: &Match<'a, 'a>,
+    decisions: &mut Decisions,
+) -> (HookOutcome, Vec<ExplainedCondition<'a>>) {
+    let Match { hook, identity, .. } = found;
+    let namespace = cluster.namespace(attributes.namespace);
+    if namespace.is_none() && hook.needs_namespace(attributes) {
+        let name = attributes.namespace;
+        let why = format!(
+            "its namespaceSelector looks at the labels of namespace \"{name}\", which --objects \
+             does not have"
+        );
+        return (HookOutcome::Unknown(why), Vec::new());
+    }
+    match hook.select(attributes, identity, namespace) {
+        Consideration::Go => {}
+        Consideration::Skip(skip) => return (HookOutcome::Skipped(skip.into()), Vec::new()),
+        Consideration::Refuse(status) => {
+            return (HookOutcome::Refuses(status, RefusalStep::Selection), Vec::new());
+        }
+    }
+    let (explained, conditions) = match check_conditions(cluster, attributes, found, decisions) {
+        Ok(checked) => checked,
+        Err(why) => return (HookOutcome::Unknown(why), Vec::new()),
+    };
+    let outcome = match explained {
+        Consideration::Go => call_outcome(hook, attributes),
+        Consideration::Skip(skip) => HookOutcome::Skipped(skip.into()),
+        Consideration::Refuse(status) => HookOutcome::Refuses(status, RefusalStep::Selection),
+    };
+    (outcome, conditions)
+}
+
+/// Evaluates the conditions on the objects in the kind that the hook would be told, and asks the
+/// policy what they ask.
+///
+/// # Errors
+/// Says what the answer depends on.
+fn check_conditions<'a>(
+    cluster: &ManifestCluster,
+    attributes: &Attributes<'a>,
+    found: &Match<'a, 'a>,
+    decisions: &mut Decisions,
+) -> Result<(Consideration<'a>, Vec<ExplainedCondition<'a>>), String> {
+    let Match { hook, identity, .. } = found;
+    let kind = identity.kind.unwrap_or(attributes.kind);
+    let object = converted_object(attributes.object, attributes, &kind)?;
+    let old_object = converted_object(attributes.old_object, attributes, &kind)?;
+    let objects =
+        Attributes { object: object.as_deref(), old_object: old_object.as_deref(), ..*attributes };
+    let input = ConditionInput::new(attributes, &objects, kind, identity.resource);
+    // One more than there are questions, for the evaluation that asks none.
+    for _ in 0..=CHECKS_MAX {
+        match hook.check_conditions(attributes, &input, Some(decisions)) {
+            Ok(explained) => {
+                return Ok((explained, hook.conditions.explain(&input, Some(decisions))));
+            }
+            Err(question) => {
+                let asked = question.attributes(attributes.user);
+                let decision = cluster.authorizer.authorize(&asked, Recorder::off()).decision;
+                if is_webhook_not_called(decision.error.as_ref()) {
+                    let why = "its conditions ask the authorizer, which would call a webhook";
+                    return Err(why.to_owned());
+                }
+                decisions.remember(*question, &decision);
+            }
+        }
+    }
+    Err("its conditions ask the authorizer too often".to_owned())
+}
+
+/// An object in the kind that a hook is told.
+fn converted_object<'t>(
+    tree: Option<&'t Tree>,
+    attributes: &Attributes<'_>,
+    kind: &GroupVersionKind<'_>,
+) -> Result<Option<Cow<'t, Tree>>, String> {
+    match tree {
+        Some(tree) if attributes.kind != *kind => {
+            Untyped.convert(tree, kind).map(|tree| Some(Cow::Owned(tree)))
+        }
+        tree => Ok(tree.map(Cow::Borrowed)),
+    }
+}
+
+/// What becomes of a hook that is to be called: some calls fail before anybody is asked.
+fn call_outcome(hook: &Hook, attributes: &Attributes<'_>) -> HookOutcome {
+    let name = go_compat::quote(&hook.name);
+    if attributes.is_dry_run {
+        match hook.side_effects {
+            Some(SideEffects::None | SideEffects::NoneOnDryRun) => {}
+            Some(SideEffects::Some | SideEffects::Unknown) => {
+                let why = format!("admission webhook {name} does not support dry run");
+                return HookOutcome::Refuses(Status::bad_request(why), RefusalStep::Call);
+            }
+            None => return failure_outcome(hook, "Webhook SideEffects is nil"),
+        }
+    }
+    if hook.review_versions.is_empty() {
+        let why = "webhook does not accept known AdmissionReview versions (v1, v1beta1)";
+        return failure_outcome(hook, why);
+    }
+    match admission_hooks::hook_target(&hook.client, PLACEHOLDER_PORT) {
+        Ok(_) => HookOutcome::Called,
+        Err(error) => failure_outcome(hook, &error.to_string()),
+    }
+}
+
+/// What the failure policy makes of a call that fails.
+fn failure_outcome(hook: &Hook, why: &str) -> HookOutcome {
+    match hook.failure_policy {
+        FailurePolicy::Ignore => HookOutcome::FailsOpen(why.to_owned()),
+        FailurePolicy::Fail => {
+            let name = go_compat::quote(&hook.name);
+            let status = Status::internal(&format!("failed calling webhook {name}: {why}"));
+            HookOutcome::Refuses(status, RefusalStep::Call)
+        }
+    }
+}
+
+impl From<Skip<'_>> for SkipReason {
+    fn from(skip: Skip<'_>) -> Self {
+        match skip {
+            Skip::NamespaceSelector => Self::NamespaceSelector,
+            Skip::ObjectSelector => Self::ObjectSelector,
+            Skip::Condition { name } => Self::Condition(name.to_owned()),
+            Skip::ConditionError(cause) => Self::ConditionError(cause),
+        }
+    }
+}

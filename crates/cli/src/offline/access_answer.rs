@@ -1,0 +1,123 @@
+//! The answer to a question, as it is shown and counted.
+
+use access_reviews::review::Question;
+use authz::Verdict;
+use authz_chain::Outcome;
+use serde_json::{Map, Value};
+
+use super::webhook_stand_in::is_webhook_not_called;
+use crate::exit::Exit;
+
+/// What a chain answers, in the terms of a SubjectAccessReview.
+#[derive(Debug)]
+pub(crate) struct AccessAnswer<'c> {
+    pub(crate) outcome: Outcome<'c>,
+    pub(crate) evaluation_error: Option<String>,
+    /// A webhook would have to be asked.
+    pub(crate) is_undecided: bool,
+}
+
+impl<'c> AccessAnswer<'c> {
+    pub(crate) fn new(question: &Question<'_>, outcome: Outcome<'c>) -> Self {
+        let failure = outcome.decision.error.as_ref();
+        let evaluation_error = question.evaluation_error(failure);
+        let is_undecided = is_webhook_not_called(failure);
+        Self { outcome, evaluation_error, is_undecided }
+    }
+
+    pub(crate) fn is_allowed(&self) -> bool {
+        self.outcome.decision.verdict == Verdict::Allow
+    }
+
+    /// Somebody said no. Where the answer is open nobody did, although it is not yes.
+    pub(crate) fn is_denied(&self) -> bool {
+        self.outcome.decision.verdict == Verdict::Deny && !self.is_undecided
+    }
+
+    pub(crate) fn exit(&self) -> Exit {
+        match (self.is_allowed(), self.is_undecided) {
+            (true, _) => Exit::Clean,
+            (false, true) => Exit::Undecided,
+            (false, false) => Exit::Findings,
+        }
+    }
+
+    /// Appends the answer to `line`, as one line of JSON.
+    pub(crate) fn append_json_line(&self, line: &mut Vec<u8>) {
+        let is_allowed: &[u8] =
+            if self.is_allowed() { b"{\"allowed\":true" } else { b"{\"allowed\":false" };
+        line.extend_from_slice(is_allowed);
+        if self.is_denied() {
+            line.extend_from_slice(b",\"denied\":true");
+        }
+        let reason = self.outcome.decision.reason.to_string();
+        let texts = [
+            (&b",\"reason\":"[..], Some(reason.as_str()).filter(|reason| !reason.is_empty())),
+            (b",\"evaluationError\":", self.evaluation_error.as_deref()),
+            (b",\"decidedBy\":", self.outcome.decided_by),
+        ];
+        for (name, text) in texts {
+            if let Some(text) = text {
+                line.extend_from_slice(name);
+                // Memory takes whatever is written to it.
+                let _ = serde_json::to_writer(&mut *line, text);
+            }
+        }
+        line.extend_from_slice(b"}\n");
+    }
+
+    /// The same members, for more to be added.
+    pub(crate) fn to_json_map(&self) -> Map<String, Value> {
+        let mut map = Map::new();
+        map.insert("allowed".to_owned(), self.is_allowed().into());
+        if self.is_denied() {
+            map.insert("denied".to_owned(), true.into());
+        }
+        let reason = self.outcome.decision.reason.to_string();
+        let texts = [
+            ("reason", Some(reason.as_str()).filter(|reason| !reason.is_empty())),
+            ("evaluationError", self.evaluation_error.as_deref()),
+            ("decidedBy", self.outcome.decided_by),
+        ];
+        for (name, text) in texts {
+            if let Some(text) = text {
+                map.insert(name.to_owned(), text.into());
+            }
+        }
+        map
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use authz::{Decision, Failure};
+
+    fn question() -> Question<'static> {
+        let line = r#"{"user":"u","nonResourceAttributes":{"path":"/","verb":"get"}}"#;
+        access_reviews::review::read_line("", 1, line).unwrap()
+    }
+
+    #[track_caller]
+    fn check(decision: Decision, decided_by: Option<&str>, want: &str, exit: Exit) {
+        let answer = AccessAnswer::new(&question(), Outcome::new(decision, decided_by));
+        let mut line = Vec::new();
+        answer.append_json_line(&mut line);
+        assert_eq!(String::from_utf8(line).unwrap(), format!("{want}\n"));
+        assert_eq!(Value::Object(answer.to_json_map()).to_string(), want);
+        assert_eq!(answer.exit(), exit);
+    }
+
+    #[test]
+    fn what_is_empty_is_left_out() {
+        check(Decision::allow(""), None, r#"{"allowed":true}"#, Exit::Clean);
+        check(Decision::no_opinion(""), None, r#"{"allowed":false}"#, Exit::Findings);
+        check(
+            Decision::deny("say \"no\"").with_error(Failure::message("e")),
+            Some("w"),
+            r#"{"allowed":false,"denied":true,"reason":"say \"no\"","evaluationError":"e","decidedBy":"w"}"#,
+            Exit::Findings,
+        );
+    }
+}

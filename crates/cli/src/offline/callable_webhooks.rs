@@ -1,0 +1,71 @@
+//! WebhookMode that are really called.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use authz_chain::{Authorizer, AuthorizerType, Configuration};
+use authz_reload::{Assembler, Generation, Modes, Origin, Plan, Source, Uninstrumented};
+use authz_webhook::{Guards, Webhook};
+use https_client::{HostPort, Limits, Resolve, ResolveError, ServiceName};
+
+use super::load_failure::LoadFailure;
+
+/// Makes those webhooks of a plan that have these names, ready to be called, by name.
+///
+/// Only their files are read: a webhook that something stands in for need not be reachable.
+///
+/// # Errors
+/// A file that says how one is reached is missing or wrong.
+pub(super) fn build_callable_webhooks(
+    plan: &Plan,
+    called: Vec<Authorizer>,
+    directory: &Path,
+) -> Result<BTreeMap<String, Arc<Webhook>>, LoadFailure> {
+    if called.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let assembler = Assembler {
+        guards: Guards::default(),
+        limits: Limits::default(),
+        resolver: Some(Arc::new(NoServiceResolver)),
+        instruments: Arc::new(Uninstrumented),
+        directory: directory.to_owned(),
+    };
+    let names: BTreeSet<String> = called.iter().map(|own| own.name().to_owned()).collect();
+    let generation = match plan {
+        Plan::File(file) => {
+            build_from_config_file(&assembler, &directory.join(&file.path), called)?
+        }
+        // All are in one file, so it is read whole, and some may not be meant.
+        Plan::Modes(modes) => assembler.start(&Plan::Modes(Modes {
+            modes: vec![AuthorizerType::Webhook],
+            policy_file: None,
+            ..modes.clone()
+        }))?,
+    };
+    let meant = generation.webhooks().filter(|webhook| names.contains(webhook.name()));
+    Ok(meant.map(|webhook| (webhook.name().to_owned(), Arc::clone(webhook))).collect())
+}
+
+fn build_from_config_file(
+    assembler: &Assembler,
+    path: &Path,
+    called: Vec<Authorizer>,
+) -> Result<Generation, LoadFailure> {
+    let configuration = Configuration::new(called).map_err(LoadFailure::from_message)?;
+    let origin = Origin { source: Source::File(path.to_owned()), hash: None, policy_file: None };
+    Ok(assembler.build(&configuration, origin, None)?)
+}
+
+/// Where the services of a cluster are, nobody knows without its server.
+struct NoServiceResolver;
+
+impl Resolve for NoServiceResolver {
+    fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
+        let ServiceName { namespace, name, .. } = service;
+        Err(ResolveError(format!(
+            "service {namespace}/{name} is known to the server of its cluster only"
+        )))
+    }
+}

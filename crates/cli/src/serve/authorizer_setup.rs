@@ -1,0 +1,265 @@
+//! The authorizers of the server: made at the start, and followed while it runs.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use authz_chain::AuthorizerType;
+
+use authz_reload::{Assembler, Generation, Notice, Plan, Publish, ReloadOptions, Reloader};
+use authz_webhook::Guards;
+use https_client::{Limits, Resolve};
+use metrics::AuthorizationMetrics;
+use prometheus::Registry;
+use serde_json::Value;
+use server::{Log, ReplaceAuthorizers, ServiceDirectory, ServiceRouting};
+
+use super::flags::{Args, ChainFlags};
+use super::logging_observer::LoggingObserver;
+use crate::offline::LoadFailure;
+
+/// The authorizers as they are at the start, and what else belongs to them.
+pub(super) struct AuthorizerSetup {
+    pub(super) generation: Arc<Generation>,
+    pub(super) service_directory: Arc<ServiceDirectory>,
+    pub(super) metrics_registry: Registry,
+    plan: Plan,
+    assembler: Assembler,
+    pub(super) metrics: Arc<AuthorizationMetrics>,
+    options: ReloadOptions,
+    /// Filled once the server serves. The status is asked for through the server, which has to be
+    /// there before anything can be put into it.
+    reloader: Arc<OnceLock<Reloader>>,
+}
+
+impl AuthorizerSetup {
+    /// Reads the files that the flags lead to. Nothing is called: a webhook that is dead keeps no
+    /// server from starting.
+    ///
+    /// # Errors
+    /// The flags contradict each other, or something in the files is wrong.
+    pub(super) fn load(args: &Args, log: Log) -> Result<Self, LoadFailure> {
+        let plan = args.authorization.plan().map_err(LoadFailure::Usage)?;
+        let is_file_mode = matches!(plan, Plan::File(_));
+        let registry = Registry::new();
+        let identity = metrics_identity(&args.store.data_dir);
+        let metrics = AuthorizationMetrics::new(&registry, &identity, is_file_mode)
+            .map_err(LoadFailure::from_message)?;
+        let routing = match args.chain.enable_aggregator_routing {
+            true => ServiceRouting::Endpoints,
+            false => ServiceRouting::ClusterIp,
+        };
+        let directory = Arc::new(ServiceDirectory::new(routing));
+        let assembler = Assembler {
+            guards: webhook_guards(&args.chain),
+            limits: Limits {
+                connect_timeout: args.chain.webhook_connect_timeout,
+                addresses: args.chain.webhook_addresses(args.listen.bind_address),
+                ..Limits::default()
+            },
+            resolver: Some(Arc::clone(&directory) as Arc<dyn Resolve>),
+            instruments: Arc::new(LoggingObserver { metrics: Arc::clone(&metrics), log }),
+            directory: std::env::current_dir().map_err(LoadFailure::from_message)?,
+        };
+        let generation = Arc::new(assembler.start(&plan)?);
+        let options = ReloadOptions {
+            has_health_check: args.chain.authorization_config_reload_health_check,
+            ..ReloadOptions::default()
+        };
+        let reloader = Arc::default();
+        Ok(Self {
+            generation,
+            service_directory: directory,
+            metrics_registry: registry,
+            plan,
+            assembler,
+            metrics,
+            options,
+            reloader,
+        })
+    }
+
+    /// Whether the flags switch anonymous authentication off. A configuration file never does.
+    pub(super) fn disables_anonymous(&self) -> bool {
+        match &self.plan {
+            Plan::File(_) => false,
+            Plan::Modes(modes) => modes.switches_anonymous_off(),
+        }
+    }
+
+    /// The authorizers in order, for people.
+    pub(super) fn describe_authorizers(&self) -> String {
+        let name = |(kind, name): (AuthorizerType, &str)| match kind {
+            AuthorizerType::Webhook => format!("{}({name})", kind.name()),
+            AuthorizerType::Abac
+            | AuthorizerType::AlwaysAllow
+            | AuthorizerType::AlwaysDeny
+            | AuthorizerType::Node
+            | AuthorizerType::Rbac => kind.name().to_owned(),
+        };
+        let names: Vec<String> = self.generation.authorizers().into_iter().map(name).collect();
+        names.join(",")
+    }
+
+    /// What the server tells about its authorizers when it is asked. There is nothing to log_notice in the
+    /// moment before they are followed.
+    pub(super) fn status_reader(&self) -> Arc<dyn Fn() -> Value + Send + Sync> {
+        let reloader = Arc::clone(&self.reloader);
+        Arc::new(move || {
+            let status = reloader.get().map(Reloader::status);
+            status.and_then(|status| serde_json::to_value(status).ok()).unwrap_or_default()
+        })
+    }
+
+    /// Says what should be changed in the files of the start.
+    pub(super) fn log_warnings(&self, log: Log) {
+        for warning in &self.generation.warnings {
+            log_notice(log, &Notice::Warned(warning));
+        }
+    }
+
+    /// Follows the files and puts what they come to mean instead of what there is.
+    pub(super) fn start_reloading(self, replace_authorizers: ReplaceAuthorizers, log: Log) {
+        self.metrics.set_active_webhooks(&webhooks_of(&self.generation));
+        let metrics = Arc::clone(&self.metrics);
+        let publish: Publish = Arc::new(move |generation: &Arc<Generation>| {
+            // The names in a configuration are unique, which is all that can be wrong here.
+            if let Err(error) = replace_authorizers(&generation.slots) {
+                log.error("the authorizers can not be replaced", &[("why", &error)]);
+                return;
+            }
+            metrics.set_active_webhooks(&webhooks_of(generation));
+        });
+        let log_notice = Arc::new(move |notice: &Notice<'_>| log_notice(log, notice));
+        let Self { assembler, plan, generation, options, reloader, .. } = self;
+        reloader.get_or_init(|| {
+            Reloader::start(assembler, &plan, generation, options, publish, log_notice)
+        });
+    }
+}
+
+fn webhooks_of(generation: &Generation) -> Vec<Arc<authz_webhook::Webhook>> {
+    generation.webhooks().map(Arc::clone).collect()
+}
+
+fn webhook_guards(flags: &ChainFlags) -> Guards {
+    let in_flight_max = match flags.authorization_webhook_max_in_flight {
+        0 => usize::MAX,
+        limit => limit,
+    };
+    let cache_bytes_max =
+        usize::try_from(flags.authorization_webhook_cache_max_bytes).unwrap_or(usize::MAX);
+    Guards { in_flight_max, cache_bytes_max, ..Guards::default() }
+}
+
+/// What tells this server from others in metrics, the same after a restart: the machine and where
+/// the server keeps its data. Two servers on one machine never share that directory.
+fn metrics_identity(data_dir: &Path) -> String {
+    let host = https_server::host_name().unwrap_or_default();
+    let data = absolute_path(data_dir).unwrap_or_else(|_| data_dir.to_owned());
+    format!("{host}:{}", data.display())
+}
+
+/// The directory need not exist yet, and it must have the same name once it does.
+fn absolute_path(path: &Path) -> io::Result<PathBuf> {
+    match path.canonicalize() {
+        Ok(path) => Ok(path),
+        Err(_) => std::path::absolute(path),
+    }
+}
+
+fn log_notice(log: Log, notice: &Notice<'_>) {
+    match notice {
+        Notice::Applied(generation) => log.notice(
+            "the authorization configuration was reloaded",
+            &[
+                ("generation", &generation.number),
+                ("hash", &generation.hash.as_deref().unwrap_or_default()),
+            ],
+        ),
+        Notice::Failed { file, message, diagnostics } => {
+            let position = match diagnostics.first() {
+                Some(first) => {
+                    format!("{}:{}:{}", first.file, first.position.line, first.position.column)
+                }
+                None => file.display().to_string(),
+            };
+            log.error(
+                "the authorization configuration can not be reloaded; the old one stays",
+                &[("at", &position), ("why", message)],
+            );
+        }
+        Notice::Warned(warning) => {
+            let (line, column) = (warning.position.line, warning.position.column);
+            log.warn(
+                "the authorization configuration is odd",
+                &[
+                    ("at", &format_args!("{}:{line}:{column}", warning.file)),
+                    ("why", &warning.message),
+                ],
+            );
+        }
+        Notice::Unwatched { message } => log.warn(
+            "files of the authorization configuration can not be watched and are polled",
+            &[("why", message)],
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        flags: ChainFlags,
+    }
+
+    #[test]
+    fn guards_are_the_defaults_unless_flags_say_otherwise() {
+        let guards = |args: &[&str]| {
+            webhook_guards(&Program::try_parse_from([&["x"], args].concat()).unwrap().flags)
+        };
+        assert_eq!(guards(&[]), Guards::default());
+        assert_eq!(guards(&["--authorization-webhook-max-in-flight=0"]), Guards::disabled());
+        for (value, want) in [("1024", 1024), ("2Ki", 2048), ("0", 0)] {
+            let changed = guards(&[&format!("--authorization-webhook-cache-max-bytes={value}")]);
+            assert_eq!(changed.cache_bytes_max, want);
+        }
+    }
+
+    /// A19: addresses that users write lead to loopback only if the server is there too, or a flag says so.
+    #[test]
+    fn a19_loopback_is_for_servers_on_loopback() {
+        for (bind_address, args, allows_loopback) in [
+            ("127.0.0.1", &[][..], true),
+            ("127.8.8.8", &[], true),
+            ("::1", &[], true),
+            ("::ffff:127.0.0.1", &[], true),
+            ("0.0.0.0", &[], false),
+            ("::", &[], false),
+            ("10.0.0.1", &[], false),
+            ("0.0.0.0", &["--webhook-allow-loopback"], true),
+            ("0.0.0.0", &["--webhook-allow-loopback=false"], false),
+        ] {
+            let flags = Program::try_parse_from([&["x"], args].concat()).unwrap().flags;
+            let addresses = flags.webhook_addresses(bind_address.parse().unwrap());
+            assert_eq!(addresses.allows_loopback, allows_loopback, "{bind_address} {args:?}");
+        }
+    }
+
+    /// A server keeps its identity when its directory is made at the first start.
+    #[test]
+    fn the_identity_does_not_depend_on_what_exists() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().canonicalize().unwrap().join("data");
+        let before = metrics_identity(&data);
+        std::fs::create_dir(&data).unwrap();
+        assert_eq!(metrics_identity(&data), before);
+        assert!(before.ends_with(&format!(":{}", data.display())));
+        assert_ne!(metrics_identity(folder.path()), before);
+    }
+}
