@@ -1,5 +1,4 @@
-//! Configurations of dynamic admission, as manifests hold them: what is wrong with one, and what is
-//! wrong with all of them together.
+//! Validates the admission configurations in manifests, each by itself and all together.
 
 mod initializer_order;
 mod kind_handling;

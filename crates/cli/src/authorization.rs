@@ -1,4 +1,4 @@
-//! Which authorizers decide: what the server and the commands without one share.
+//! The authorization flags that the server and the offline commands share.
 
 mod feature_gates;
 mod flags;

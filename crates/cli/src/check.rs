@@ -1,4 +1,4 @@
-//! `portcullis check`: says what is wrong with configuration files, manifests and policy files.
+//! `portcullis check`: checks configuration files, manifests and policy files.
 
 mod admission_configurations;
 mod check_inputs;
@@ -168,7 +168,7 @@ pub(crate) fn run(
         }
     }
     if inputs.iter().filter(|input| input.is_stdin()).count() > 1 {
-        // When not even this can be written, the exit code still says it.
+        // If standard error can not be written, the exit code still reports it.
         let _ = writeln!(err, "error: `-` is given twice, but standard input can be read once");
         return Ok(Exit::Usage);
     }

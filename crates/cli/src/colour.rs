@@ -1,10 +1,10 @@
-//! Whether output is coloured.
+//! Decides whether output is coloured.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
 
-/// Colour is for terminals that understand it, and for people who did not decline it:
-/// `NO_COLOR` with any value, `CLICOLOR=0` and `TERM=dumb` turn it off.
+/// Reports whether the stream is a terminal and the environment allows colour: a non-empty `NO_COLOR`,
+/// `CLICOLOR=0` and `TERM=dumb` disable it.
 pub(crate) fn is_enabled(
     stream: &impl IsTerminal,
     variable: impl Fn(&str) -> Option<OsString>,

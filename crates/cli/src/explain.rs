@@ -130,7 +130,7 @@ struct ExplainedDecision<'c> {
     question: &'c Question<'c>,
     answer: AccessAnswer<'c>,
     trace: Trace,
-    /// The authorizers that were not asked, because one before them decided.
+    /// The authorizers that were not called, because an earlier one decided.
     not_asked: Vec<&'c str>,
     hints: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! The files that arguments mean, and their content: a directory stands for the manifests below it.
+//! Lists and reads the files that arguments name. A directory stands for the manifests below it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 
 use document::ReadError;
 
-/// How deep folders are followed. Links may lead in circles, and nobody nests manifests deeper.
+/// Maximum depth of directories. Symbolic links may form cycles.
 const DIRECTORY_DEPTH_MAX: usize = 32;
 
-/// The most files that a directory may stand for.
+/// Maximum number of files in a directory.
 const FILES_MAX: usize = 100_000;
 
-/// The names that files in folders end with. A file that is named itself may end with anything.
+/// The extensions of manifests in directories. A file that an argument names may have any name.
 const MANIFEST_EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
 
-/// The path itself, or what it stands for if it is a directory: all files below it whose names end
-/// with `.yaml`, `.yml` or `.json`, in the order of their names. What is hidden is left out.
+/// Returns the path of a file, or for a directory all files below it with one of the extensions
+/// `.yaml`, `.yml` and `.json`, sorted by name. It skips hidden files and directories.
 ///
 /// # Errors
-/// Says why a directory can not be read, or that there is nothing in it.
+/// A directory can not be read, or contains no manifest.
 pub(crate) fn manifest_files(path: &Path) -> Result<Vec<PathBuf>, String> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -33,18 +33,18 @@ pub(crate) fn manifest_files(path: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(files)
 }
 
-/// The content of a file, but not more than one byte past the limit: whoever reads it refuses that.
+/// Reads a file, at most one byte beyond the limit, so that the caller can reject it.
 ///
 /// # Errors
-/// Those of the operating system.
+/// The error of the operating system.
 pub(crate) fn read_file_up_to(path: &Path, bytes_max: usize) -> io::Result<Vec<u8>> {
     read_stream_up_to(&mut File::open(path)?, bytes_max)
 }
 
-/// What is left of a stream, but not more than one byte past the limit.
+/// Reads the rest of a stream, at most one byte beyond the limit.
 ///
 /// # Errors
-/// Those of the operating system.
+/// The error of the operating system.
 pub(crate) fn read_stream_up_to(reader: &mut dyn Read, bytes_max: usize) -> io::Result<Vec<u8>> {
     let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX).saturating_add(1);
     let mut bytes = Vec::new();

@@ -16,7 +16,7 @@ pub(crate) enum SchemaKind {
     AuthorizationConfiguration,
 }
 
-/// What a file is, for those who would rather say it.
+/// A value of `check --kind`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FileKindArgument {
     /// The authorizers of a server, in order
@@ -53,7 +53,7 @@ impl SchemaKind {
         }
     }
 
-    /// What a file of the kind looks like, as a JSON Schema.
+    /// The JSON Schema of the kind.
     pub(crate) fn schema(self) -> Value {
         match self {
             Self::AuthorizationConfiguration => config::json_schema(),

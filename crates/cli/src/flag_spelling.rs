@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
-/// The arguments with `-` for each `_` in the name of a flag, and what to tell about each spelling.
-/// What follows `--`, and values, are left as they are.
+/// Replaces `_` with `-` in the names of flags. Returns the arguments and a warning for each replaced
+/// name. Values and arguments after `--` stay unchanged.
 pub(crate) fn replace_underscores(
     args: impl Iterator<Item = OsString>,
 ) -> (Vec<OsString>, Vec<String>) {

@@ -1,6 +1,6 @@
-//! What the commands share that answer from files, without a server.
+//! Shared parts of the commands that answer access questions from files, without a server.
 //!
-//! The flags become a [`OfflineAuthorizer`]: the chain that a server with these flags and objects would ask.
+//! The flags become a [`OfflineAuthorizer`]: the chain of a server with these flags and objects.
 //! Questions come from flags or as lines of JSON.
 
 mod access_answer;

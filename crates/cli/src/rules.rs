@@ -1,4 +1,4 @@
-//! `portcullis rules`: lists what somebody may do.
+//! `portcullis rules`: lists the rules of a user.
 
 mod rule_rows;
 
@@ -16,7 +16,7 @@ use crate::offline::{
 use crate::output::{ignore_closed_pipe, write_json};
 use rule_rows::{non_resource_rows, resource_rows};
 
-/// The group whose members may do everything, which no rule says.
+/// The group whose members may do everything. No rule expresses that.
 const SUPERUSER_GROUP: &str = "system:masters";
 
 /// List what a user may do in a namespace
@@ -99,7 +99,7 @@ pub(crate) fn run(
 
 fn user_to_list(args: &Args) -> Result<User, LoadFailure> {
     if args.subject.user.is_none() && args.subject.groups.is_empty() {
-        let message = "whose rules? Give --as or --as-group".to_owned();
+        let message = "`portcullis rules` needs --as or --as-group".to_owned();
         return Err(LoadFailure::Usage(vec![message]));
     }
     Ok(user_from_flags(&args.subject))
@@ -128,7 +128,7 @@ fn write_tables(out: &mut dyn Write, rules: &Rules) -> io::Result<()> {
     Ok(())
 }
 
-/// The review_status of a SelfSubjectRulesReview.
+/// The status of a SelfSubjectRulesReview.
 fn review_status(rules: &Rules) -> Value {
     let resource_rules = rules.resource_rules.iter().map(|rule| {
         let mut shown = json!({

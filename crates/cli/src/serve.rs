@@ -37,22 +37,22 @@ use authorizer_setup::AuthorizerSetup;
 use data_directory::DataDirectory;
 use flags::{LoggingFormat, StoreKind};
 
-/// How often files of certificates and of authorities are looked at. A removed authority is gone
+/// Interval at which the server reads certificate and CA files again. It stops trusting a removed CA
 /// within ten seconds.
 const RELOAD_EVERY: Duration = Duration::from_secs(5);
-/// How often the server looks whether a certificate that it made for itself is about to expire.
+/// Interval at which the server checks whether a certificate that it generated expires soon.
 const RENEW_EVERY: Duration = Duration::from_secs(60 * 60);
-/// How often an idle watch says how far it is: some time before the minute that clients count on.
+/// Interval of bookmarks on an idle watch. Clients expect one per minute.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(50);
 
-/// Walks over objects recurse as deep as objects are nested, which takes more in a debug build. It is
-/// address space, not memory.
+/// Stack size of each thread. Functions recurse as deep as objects are nested, and debug builds need
+/// more. It reserves address space, not memory.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Serves until a signal comes.
+/// Serves until SIGINT or SIGTERM.
 ///
 /// # Errors
-/// Fails if what happened can not be written.
+/// Fails if a message can not be written.
 pub(crate) fn run(
     args: &Args,
     out: &mut dyn Write,
@@ -69,7 +69,7 @@ pub(crate) fn run(
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => {
-            writeln!(err, "error: the runtime can not start: {error}")?;
+            writeln!(err, "error: can not start the async runtime: {error}")?;
             return Ok(Exit::Unreadable);
         }
     };
@@ -95,7 +95,7 @@ pub(crate) fn run(
     }
 }
 
-/// What nodes may do from the beginning.
+/// The policy of the node authorizer before it knows any object.
 fn node_policy() -> anyhow::Result<authz_node::Policy> {
     let defaults = manifests::rbac::bootstrap_policy()?;
     let rules = Arc::new(node_rules(&defaults));
@@ -117,7 +117,7 @@ async fn start_and_serve(
         None => !args.store.etcd_servers.is_empty(),
     };
     open_store::check_store_flags(&args.store, is_etcd)?;
-    // Nothing is written before the directory is ours, and a start that fails leaves nothing behind.
+    // The server locks the directory before it writes, and a failed start leaves no files behind.
     let mut directory = DataDirectory::claim(&args.store.data_dir, !is_etcd)?;
     let pki_options = pki_options(args);
     let pki = https_server::prepare(&pki_options)?;
@@ -129,10 +129,8 @@ async fn start_and_serve(
     let advertised =
         SocketAddr::new(args.listen.advertise_address.unwrap_or(address.ip()), address.port());
     let reloading = certificate.keep_reloading(RELOAD_EVERY, move |result| match result {
-        Ok(()) => log.notice("the certificate of the server was reloaded", &[]),
-        Err(error) => {
-            log.error("the certificate of the server can not be reloaded", &[("why", error)])
-        }
+        Ok(()) => log.notice("serving certificate reloaded", &[]),
+        Err(error) => log.error("can not reload the serving certificate", &[("why", error)]),
     });
     tokio::spawn(reloading);
     if let Some(file) = &args.audit.audit_log_path {
@@ -222,7 +220,7 @@ async fn start_and_serve(
     }
 }
 
-/// The text that is printed, and the files that are written, when the server is ready.
+/// What the server prints and writes when it is ready.
 struct Banner {
     address: SocketAddr,
     advertised: SocketAddr,
@@ -243,8 +241,8 @@ async fn serve_until_signal<S: Store>(
     args: &Args,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    let mut interrupt = signal(SignalKind::interrupt()).context("signals can not be heard")?;
-    let mut terminate = signal(SignalKind::terminate()).context("signals can not be heard")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("can not handle signals")?;
+    let mut terminate = signal(SignalKind::terminate()).context("can not handle signals")?;
     let log = options.log;
     let server = Server::start(Arc::new(store), listener, options).await?;
     authorizers.start_reloading(server.authorizer_replacer(), log);
@@ -316,22 +314,23 @@ fn pki_options(args: &Args) -> PkiOptions {
     PkiOptions { directory, names, supplied, now: SystemTime::now() }
 }
 
-/// Renews what the server made for itself, and the kubeconfig with it. The listener shows a renewed
-/// certificate when it reads its file again.
+/// Renews generated certificates and the kubeconfig that contains them. The listener serves a renewed
+/// certificate after it reads the file again.
 async fn keep_renewing(options: PkiOptions, advertised: SocketAddr, log: Log) {
     https_server::keep_renewing(options, RENEW_EVERY, SystemTime::now, |renewed| {
         let written = renewed.map(|pki| (pki, https_server::write_kubeconfig(pki, advertised)));
         match written {
             Ok((pki, Ok(_))) => {
                 for path in &pki.written {
-                    log.notice("a certificate was renewed", &[("file", &path.display())]);
+                    log.notice("certificate renewed", &[("file", &path.display())]);
                 }
             }
             Ok((_, Err(error))) => {
-                log.error("the kubeconfig can not be renewed", &[("why", &error)]);
+                log.error("can not renew the kubeconfig", &[("why", &error)]);
             }
             Err(error) => {
-                let message = "a certificate can not be renewed, and clients will refuse it later";
+                let message =
+                    "can not renew a certificate; clients will refuse it after it expires";
                 log.error(message, &[("why", error)]);
             }
         }
@@ -355,7 +354,7 @@ fn log_level(verbosity: u8) -> Level {
     }
 }
 
-/// The text of a file that the operator named.
+/// Reads a text file that a flag names.
 fn read_text_file(path: &Path) -> anyhow::Result<String> {
     std::fs::read_to_string(path).with_context(|| format!("can not read `{}`", path.display()))
 }

@@ -13,7 +13,7 @@ use crate::offline::{
 };
 use crate::output::{ignore_closed_pipe, write_json};
 
-/// How service accounts are named among users.
+/// The prefix of the user names of service accounts.
 const SERVICE_ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 
 /// List the users and groups that are allowed a request
@@ -116,7 +116,7 @@ fn attributes_from_args(args: &Args) -> Result<Attributes<'_>, LoadFailure> {
     Ok(Attributes { user: None, verb: &args.verb, target })
 }
 
-/// Writes users, service accounts and groups, and below them what the lists do not say.
+/// Writes users, service accounts and groups to `out`, and notes to `err`.
 fn write_table(out: &mut dyn Write, err: &mut dyn Write, subjects: &Subjects) -> io::Result<()> {
     let mut table = Table::new(["KIND", "NAME"]);
     let account = |name: &str| {
@@ -139,7 +139,7 @@ fn write_table(out: &mut dyn Write, err: &mut dyn Write, subjects: &Subjects) ->
     Ok(())
 }
 
-/// The review_status of a ResourceAccessReview.
+/// The status of a ResourceAccessReview.
 fn review_status(subjects: &Subjects) -> Value {
     let mut review_status = json!({ "users": subjects.users, "groups": subjects.groups });
     if !subjects.notes.is_empty() {

@@ -1,4 +1,4 @@
-//! The findings of all initializers that are given as_one_configuration.
+//! Checks the order of the initializers of all configurations.
 
 use admission::{ConfigurationKind, Warning};
 use api_object::Tree;
@@ -8,22 +8,22 @@ use serde_json::Value;
 
 use super::validate_configuration::ValidConfiguration;
 
-/// The most circles that are told. Whoever has more mends the first ones first.
+/// Maximum number of reported cycles.
 const CYCLES_MAX: usize = 100;
 
 const LIST: &str = ConfigurationKind::Initializer.list();
 
-/// What is found about the findings.
+/// Errors and warnings about the order of initializers.
 #[derive(Debug, Default)]
 pub(crate) struct OrderFindings {
-    /// Circles in which initializers wait for each other.
+    /// Cycles of initializers that wait for each other.
     pub(crate) errors: Vec<Diagnostic>,
-    /// Names that nobody has, each with the position of the configuration that names them.
+    /// References to unknown initializers, each with the index of the configuration.
     pub(crate) warnings: Vec<(usize, Warning)>,
 }
 
-/// Checks the findings of all initializers as that of one object: a list of all of them, in the findings
-/// in which a server brings them, means the same.
+/// Checks the order of the initializers of all configurations as if one configuration listed them all,
+/// in the order of the server.
 pub(crate) fn check_initializer_order(configurations: &[ValidConfiguration]) -> OrderFindings {
     let mut entries = initializers_in_order(configurations);
     let mut findings = OrderFindings::default();
@@ -41,7 +41,7 @@ pub(crate) fn check_initializer_order(configurations: &[ValidConfiguration]) -> 
                 .errors
                 .push(configuration.object.field_diagnostic(FieldError { path, ..error.clone() }));
         }
-        // Without it the next circle is found.
+        // Without this entry the next iteration finds the next cycle.
         match index_in_path(&error.path) {
             Some(idx) if idx < entries.len() => entries.remove(idx),
             _ => break,

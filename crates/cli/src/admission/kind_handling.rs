@@ -1,10 +1,10 @@
-//! Which objects of a manifest configure admission.
+//! Selects the objects of a manifest that configure admission.
 
 use admission::ConfigurationKind;
 use manifests::KindHandling;
 
-/// Keeps objects of the four kinds. What looks like one of them and is none is refused: to pass it
-/// over would lose a hook silently.
+/// Keeps objects of the four kinds and rejects objects with a misspelled kind or version, because
+/// skipping them would lose a hook silently.
 pub(crate) fn kind_handling(api_version: &str, kind: &str) -> KindHandling {
     if ConfigurationKind::of(api_version, kind).is_some() {
         return KindHandling::KeepWhole;

@@ -1,4 +1,4 @@
-//! What is wrong with one configuration.
+//! Validates one admission configuration.
 
 use admission::{ConfigurationKind, Warning};
 use api_object::Tree;
@@ -7,44 +7,43 @@ use field_errors::{FieldErrorKind, FieldErrors, dns1123_subdomain_faults};
 use manifests::WholeObject;
 use serde_json::Value;
 
-/// The most values of a wrong type that are told of one configuration.
+/// Maximum number of reported type errors per configuration.
 const TYPE_ERRORS_MAX: usize = 100;
 
-/// Which rules a configuration is held against.
+/// The rules that apply to a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ValidationRules {
-    /// Those for a new object, unless it says that a server has stored it.
+    /// The rules for a new object, unless its `metadata.uid` shows that a server stored it.
     Creation,
-    /// Those for an object that a server has.
+    /// The rules for a stored object.
     Stored,
 }
 
-/// A configuration in which nothing is wrong.
+/// A configuration without errors.
 #[derive(Debug)]
 pub(crate) struct ValidConfiguration {
-    /// As it was written.
+    /// The object as written in the manifest.
     pub(crate) object: WholeObject,
     pub(crate) kind: ConfigurationKind,
-    /// As a server has it: with defaults.
+    /// The object with defaults, as a server stores it.
     pub(crate) tree: Tree,
-    /// What its author should know.
+    /// Warnings about the configuration.
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Reads a configuration as a server does that is strict about fields.
+/// Validates a configuration as a server does with strict field validation:
 ///
-/// 1. Fields that do not exist and values of a wrong type are told first: without them nobody knows
-///    what was meant.
-/// 2. Then the rules of the kind are asked.
+/// 1. It reports unknown fields and values of a wrong type.
+/// 2. Without such errors it applies the rules of the kind.
 ///
 /// # Errors
-/// Everything that is wrong, in the order of the file.
+/// All errors, in the order of the file.
 pub(crate) fn validate_configuration(
     object: WholeObject,
     rules: ValidationRules,
 ) -> Result<ValidConfiguration, Vec<Diagnostic>> {
     let Some(kind) = ConfigurationKind::of(object.api_version(), object.kind_name()) else {
-        let message = "this is no configuration of admission".to_owned();
+        let message = "not an admission configuration".to_owned();
         return Err(vec![object.wrong_type_diagnostic("kind", message)]);
     };
     let mut faults = object.metadata_diagnostics();
@@ -60,7 +59,7 @@ pub(crate) fn validate_configuration(
         }
     };
     if faults.is_empty() {
-        // Who stores it knows it already, and may keep it as it is.
+        // A stored object is validated as an update of itself.
         let is_stored = rules == ValidationRules::Stored || !api_object::uid(&tree).is_empty();
         let old = is_stored.then_some(&tree);
         let errors = validation_errors(kind, &tree, old);
@@ -89,12 +88,12 @@ fn apply_defaults(kind: ConfigurationKind, object: &WholeObject) -> Result<Tree,
         };
         let shaped = api_object::shape_metadata(&mut tree);
         let Err(wrong) = shaped.and_then(|()| admission::prepare(kind, &mut tree)) else {
-            // Nobody minds where a configuration of the whole cluster says that it is.
+            // The kinds have cluster scope; the server ignores a namespace.
             api_object::metadata_mut(&mut tree).shift_remove("namespace");
             return if faults.is_empty() { Ok(tree) } else { Err(faults) };
         };
         faults.push(object.wrong_type_diagnostic(&wrong.path, wrong.to_string()));
-        // What was told is taken away, so that the next one is found.
+        // Remove the reported value, so that the next iteration finds the next error.
         match written.pointer_mut(&json_pointer(&wrong.path)) {
             Some(value) => *value = Value::Null,
             None => break,
@@ -127,7 +126,7 @@ fn diagnostic_with_hint(object: &WholeObject, error: field_errors::FieldError) -
         error.kind == FieldErrorKind::Forbidden && error.path.ends_with(".failurePolicy");
     let mut fault = object.field_diagnostic(error);
     if is_name && is_generated {
-        fault.hint = Some("nothing completes `generateName` in a file: set `name`".to_owned());
+        fault.hint = Some("a file can not use `generateName`: set `name`".to_owned());
     }
     if is_registration {
         let hint = "the API refuses to create it like this: create it with `Ignore`; an update of \

@@ -9,11 +9,11 @@ use document::{DOCUMENT_BYTES_MAX, ReadError, Source};
 use crate::file_arguments::read_file_up_to;
 use crate::offline::FileProblem;
 
-/// The names in the file of mode Webhook if it is one of hooks. A kubeconfig names none, and neither
-/// does a file that is not here: its webhook has the name that flags give it.
+/// Reads the hook names of the file of mode Webhook if it is a hook configuration. For a kubeconfig, or
+/// if the file does not exist here, the webhook has its default name.
 ///
 /// # Errors
-/// It is a file of hooks, and it is wrong.
+/// The hook configuration is invalid.
 pub(crate) fn read_hook_names(modes: &Modes, directory: &Path) -> Result<HookNames, FileProblem> {
     let Some(flags) = &modes.webhook else { return Ok(HookNames::DefaultName) };
     let path = flags.absolute_config_file(directory);
@@ -32,7 +32,7 @@ pub(crate) fn read_hook_names(modes: &Modes, directory: &Path) -> Result<HookNam
     }
 }
 
-/// Who names the webhooks of flags.
+/// The names of the webhooks that mode Webhook configures.
 #[derive(Debug)]
 pub(crate) enum HookNames {
     /// The flag: there is one, and its name is always the same.

@@ -10,7 +10,7 @@ use crate::admission::{
     ValidConfiguration, ValidationRules, check_initializer_order, validate_configuration,
 };
 
-/// The configurations of all files in which nothing is wrong.
+/// The valid admission configurations of all files.
 #[derive(Debug, Default)]
 pub(super) struct AdmissionConfigurations {
     valid_configurations: Vec<ValidConfiguration>,
@@ -36,7 +36,7 @@ impl AdmissionConfigurations {
             }
         }
         if file.errors.len() > n_before && n_before > 0 {
-            // Those of other objects came first.
+            // The file has errors of other objects already.
             file.errors.sort_by_key(|error| error.position);
         }
     }
@@ -49,7 +49,7 @@ impl AdmissionConfigurations {
     }
 }
 
-/// The order of all initializers: what is wrong with it, and by file what does nothing.
+/// Checks the order of all initializers. Returns errors, and warnings with their file.
 pub(super) fn initializer_order_findings(
     configurations: &AdmissionConfigurations,
 ) -> (Vec<Diagnostic>, Vec<(&str, Finding)>) {

@@ -19,12 +19,12 @@ use super::input::{Input, InputContent};
 use super::webhook_connection;
 use crate::file_kinds::describe_known_kinds;
 
-/// What a check depends on besides the files.
+/// The flags that apply to all inputs.
 pub(super) struct CheckOptions<'a> {
     pub(super) configuration: LoadOptions<'a>,
     /// Files that are named in files are here and can be looked at.
     pub(super) has_named_files: bool,
-    /// What all files are; if not given, their content tells.
+    /// The kind of all files; detected from each content if not given.
     pub(super) kind: Option<FileKind>,
     /// The default roles of Kubernetes exist beside those of the files.
     pub(super) has_bootstrap_policy: bool,
@@ -59,12 +59,12 @@ pub(super) fn check_inputs(
     checked
 }
 
-/// What files have that has to be looked at after them.
+/// Objects and file names that are checked after all inputs are read.
 #[derive(Default)]
 struct GatheredObjects {
     objects: Vec<ManifestObject>,
     configurations: AdmissionConfigurations,
-    /// The files that say how webhooks are reached.
+    /// The connection files of webhooks.
     connection_files: BTreeSet<PathBuf>,
 }
 
@@ -88,7 +88,7 @@ fn check_input(
                 }
                 (Some(FileKind::HookConfiguration), None) => check_hooks(&source),
                 (Some(FileKind::Kubeconfig), None) => check_kubeconfig(&source),
-                // What can not be told is most likely a configuration that is quite wrong.
+                // An unknown kind is most likely an invalid AuthorizationConfiguration.
                 (Some(FileKind::AuthorizationConfiguration) | None, _) => {
                     let named = &mut gathered.connection_files;
                     check_configuration(&source, &options.configuration, named)
@@ -130,7 +130,7 @@ fn check_configuration(
     }
 }
 
-/// The files that say how webhooks are reached.
+/// The connection files of the webhooks.
 fn connection_files(configuration: &Configuration) -> Vec<PathBuf> {
     let file = |authorizer: &Authorizer| match authorizer {
         Authorizer::Webhook(webhook) => match &webhook.settings.connection {
@@ -163,18 +163,18 @@ fn configuration_errors(error: LoadError, is_empty: bool) -> Vec<Finding> {
     findings
 }
 
-/// The finding with what a flag of the program can do about it. Files that a configuration names are
-/// on the server, so a missing one is the first fault that people meet in CI.
+/// Adds a hint to the finding if the file that a configuration names does not exist here, which is usual
+/// in CI.
 fn finding_with_hint(diagnostic: Diagnostic) -> Finding {
     let is_about_a_file = is_missing_file(&diagnostic.fault);
     let mut finding = Finding::from(diagnostic);
     if is_about_a_file {
-        finding.add_hint("away from the server, `--assume-files-exist` leaves this to its start");
+        finding.add_hint("if the file exists only on the server, use `--assume-files-exist`");
     }
     finding
 }
 
-/// Whether the one thing wrong is what the file says it is.
+/// Reports whether the only error is about `kind` or `apiVersion`.
 fn is_unknown_kind_error(error: &LoadError) -> bool {
     match error {
         LoadError::Decode(error) => match error.diagnostics.as_slice() {
@@ -224,7 +224,7 @@ fn check_hooks(source: &Source<'_>) -> ReadFile {
     }
 }
 
-/// Whether it can be decoded, where nothing is known of what it refers to.
+/// Decodes a kubeconfig without checking the files that it names.
 fn check_kubeconfig(source: &Source<'_>) -> ReadFile {
     match kubeconfig::decode(source) {
         Ok(decoded) => ReadFile {
@@ -262,8 +262,8 @@ fn check_manifest(source: &Source<'_>, gathered: &mut GatheredObjects) -> ReadFi
     file
 }
 
-/// Checks what no file shows by itself. A role that could not be read is not missing, so with an
-/// error anywhere nobody asks for missing roles.
+/// Checks references between files. If any file has an error it skips the check for missing roles,
+/// because a role in that file may not have been read.
 fn check_across_files(
     checked: &mut [CheckedFile],
     gathered: &GatheredObjects,

@@ -54,7 +54,7 @@ pub(super) fn excerpt(
     if shown.iter().map(Range::len).sum::<usize>() > EXCERPT_BYTES_MAX {
         return None;
     }
-    // Where each line begins in the excerpt.
+    // The start of each line in the excerpt.
     let mut starts = Vec::with_capacity(shown.len());
     let mut excerpt = String::new();
     for line in shown {
@@ -82,8 +82,8 @@ fn replace_c1_control(c: char) -> char {
     if matches!(c, '\u{80}'..='\u{9f}') { '·' } else { c }
 }
 
-/// A text that may come from a file, as one line for a terminal: control characters and line feeds
-/// are made visible.
+/// Returns a text as one line for a terminal, with visible replacements for control characters and line
+/// feeds.
 pub(crate) fn printable(text: &str) -> String {
     let text = annotate_snippets::normalize_untrusted_str(text);
     text.chars().map(|c| if c == '\n' { '␊' } else { replace_c1_control(c) }).collect()

@@ -1,4 +1,4 @@
-//! What is found, in the form that all outputs share.
+//! The findings of a check, in the form that all outputs share.
 
 use document::{Diagnostic, Fault, Note, SourcePosition, Warning};
 
@@ -7,7 +7,7 @@ use super::rule::FindingRule;
 /// One input after its check.
 #[derive(Debug)]
 pub(super) struct CheckedFile {
-    /// What findings call it.
+    /// The name of the input in findings.
     pub(super) name: String,
     pub(super) outcome: CheckOutcome,
 }
@@ -26,17 +26,17 @@ pub(super) enum CheckOutcome {
 pub(super) struct ReadFile {
     /// The text that positions refer to.
     pub(super) text: String,
-    /// What the file holds, if it is accepted.
+    /// The content of a valid file.
     pub(super) summary: Option<FileSummary>,
-    /// What kube-apiserver says in one text, if the file is refused by its rules.
+    /// The error text of kube-apiserver for the whole file.
     pub(super) kubernetes_message: Option<String>,
     pub(super) errors: Vec<Finding>,
     pub(super) warnings: Vec<Finding>,
-    /// How many more warnings there would be.
+    /// The number of warnings beyond the limit.
     pub(super) n_omitted_warnings: usize,
 }
 
-/// What a valid file holds.
+/// The content of a valid file.
 #[derive(Debug)]
 pub(super) enum FileSummary {
     Configuration {
@@ -45,9 +45,9 @@ pub(super) enum FileSummary {
         authorizers: Vec<String>,
     },
     Manifest {
-        /// How many objects there are of each kind that has any.
+        /// The number of objects by kind.
         kinds: Vec<(String, usize)>,
-        /// How many objects were passed over.
+        /// The number of objects of other kinds, which are not checked.
         n_other_objects: usize,
     },
     AbacPolicy {
@@ -82,7 +82,7 @@ impl ReadFile {
 }
 
 impl FileSummary {
-    /// What programs call it: the kind of a configuration, or the value of `--kind`.
+    /// The kind in JSON output: that of a configuration, or the value of `--kind`.
     pub(super) fn kind_name(&self) -> &'static str {
         match self {
             Self::Configuration { .. } => "AuthorizationConfiguration",
@@ -94,7 +94,7 @@ impl FileSummary {
     }
 }
 
-/// Reports whether the fault is that a file is not here which another one names.
+/// Reports whether the error is that a file which the configuration names does not exist.
 pub(crate) fn is_missing_file(fault: &Fault) -> bool {
     match fault {
         Fault::Field(error) => error.detail.starts_with("error loading file: "),

@@ -1,4 +1,4 @@
-//! Findings for people: each with the lines of the source that it is about.
+//! Findings as text, each with its source lines.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -10,17 +10,17 @@ use super::excerpt::{Excerpt, excerpt, line_ranges, printable};
 use super::finding::{CheckOutcome, CheckedFile, FileSummary, Finding, ReadFile};
 use super::rule;
 
-/// The most findings of one file that are shown. Whoever has more mends the first ones first.
+/// Maximum number of shown findings per file.
 const FINDINGS_MAX: usize = 100;
 
-/// The most issues of one expression that are shown.
+/// Maximum number of shown issues per expression.
 const ISSUES_MAX: usize = 10;
 
-/// The longest message that is shown whole, in characters. Kubernetes quotes the value at fault,
-/// however long it is, and sometimes the whole file.
+/// Maximum number of characters of a shown message. Kubernetes quotes the invalid value, sometimes the
+/// whole file.
 const MESSAGE_CHARS_MAX: usize = 2000;
 
-/// The most authorizers that the summary names.
+/// Maximum number of authorizers in a summary.
 const NAMES_MAX: usize = 20;
 
 /// Writes findings and a summary to `out`, and which files can not be read to `err`.
@@ -50,7 +50,7 @@ pub(super) fn write_human_report(
     if checked.len() > 1 { writeln!(out, "{}", totals_line(checked)) } else { Ok(()) }
 }
 
-/// Writes what is wrong with a file that another command needs, as `check` would.
+/// Writes the errors of a file that another command reads, in the form of `check`.
 ///
 /// # Errors
 /// Fails if it can not be written.
@@ -127,7 +127,7 @@ fn render_finding(
     renderer.render(&[group.elements(hints)])
 }
 
-/// The lines with a caret under each position, and at each what the compiler says about it.
+/// The source lines with a caret and the compiler message at each position.
 fn source_snippet<'a>(
     name: &str,
     excerpt: &'a Excerpt,
@@ -143,9 +143,8 @@ fn source_snippet<'a>(
         .annotations(annotations)
 }
 
-/// The first line of a message, without its middle if it is very long: what is wrong stands at its
-/// beginning and at its end. What the compiler of expressions says in further lines is shown in
-/// the source instead.
+/// The first line of a message. It omits the middle of a very long line, because beginning and end state
+/// the error. The snippet shows further lines of the CEL compiler.
 pub(super) fn shorten_message(message: &str) -> String {
     let line = first_line(message);
     let n_chars = line.chars().count();
@@ -161,7 +160,7 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-/// What becomes of one file.
+/// The result line of one file.
 fn file_verdict(file: &ReadFile) -> String {
     let warnings = match file.warnings.len() + file.n_omitted_warnings {
         0 => String::new(),
@@ -191,7 +190,7 @@ fn describe_summary(summary: &FileSummary) -> String {
         FileSummary::Manifest { kinds, n_other_objects } => {
             let mut parts: Vec<_> = kinds.iter().map(|(kind, n)| count_noun(*n, kind)).collect();
             if parts.is_empty() {
-                parts.push("nothing that is checked".to_owned());
+                parts.push("no checked objects".to_owned());
             }
             if *n_other_objects > 0 {
                 parts.push(count_noun(*n_other_objects, "other object"));
@@ -213,10 +212,10 @@ fn describe_summary(summary: &FileSummary) -> String {
 }
 
 fn count_policies(n: usize) -> String {
-    if n == 1 { "1 policy".to_owned() } else { format!("{n} count_policies") }
+    if n == 1 { "1 policy".to_owned() } else { format!("{n} policies") }
 }
 
-/// What becomes of all files.
+/// The result line of all files.
 fn totals_line(checked: &[CheckedFile]) -> String {
     let (mut n_valid, mut n_invalid, mut n_unreadable) = (0, 0, 0);
     for CheckedFile { outcome, .. } in checked {

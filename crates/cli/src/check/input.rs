@@ -1,4 +1,4 @@
-//! Where the bytes to check come from.
+//! The inputs of `portcullis check`.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,7 +9,7 @@ use document::{DOCUMENT_BYTES_MAX, ReadError, Source};
 
 use crate::file_arguments;
 
-/// What findings call standard input unless told otherwise.
+/// Name of standard input in findings, unless `--stdin-filename` sets another.
 const STDIN_NAME: &str = "<stdin>";
 
 /// Something to check.
@@ -26,16 +26,16 @@ pub(super) enum Input {
     },
 }
 
-/// What was read.
+/// The content of an input.
 #[derive(Debug)]
 pub(super) struct InputContent {
     pub(super) bytes: Vec<u8>,
-    /// What it is, if that can be told.
+    /// The given or detected kind.
     pub(super) kind: Option<FileKind>,
 }
 
 impl Input {
-    /// What an argument stands for.
+    /// The inputs that an argument names.
     pub(super) fn from_argument(path: &Path, stdin_name: Option<&Path>) -> Vec<Self> {
         if path == Path::new("-") {
             let name = stdin_name.map_or(STDIN_NAME.into(), |name| name.to_string_lossy());
@@ -56,7 +56,7 @@ impl Input {
         matches!(self, Self::Stdin { .. })
     }
 
-    /// Where the file is, unless it is none.
+    /// The path, unless the input is standard input.
     pub(super) fn path(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),
@@ -72,7 +72,7 @@ impl Input {
         })
     }
 
-    /// What findings call it.
+    /// The name of the input in findings.
     pub(super) fn name(&self) -> String {
         match self {
             Self::File(path) => path.to_string_lossy().into_owned(),
@@ -80,8 +80,8 @@ impl Input {
         }
     }
 
-    /// The content, or why there is none. If nobody says what it is, its beginning tells. One byte
-    /// more than the loader of that kind accepts is read, and the loader says that this is too much.
+    /// Reads the content and detects its kind if none is given. It reads at most one byte beyond the
+    /// limit of the kind, and the loader of the kind reports the excess.
     pub(super) fn read(
         &self,
         stdin: &mut dyn Read,

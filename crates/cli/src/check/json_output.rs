@@ -14,10 +14,9 @@
 //!
 //! There is one object however many files there are; each finding names its file. Lines and
 //! columns count from 1, columns in characters, and the end is the position after the last character.
-//! All are null for a file that can not be read. `issues` has one entry for each fault inside an
-//! expression, with its position in the file and in the expression. `message` of a file is what
-//! kube-apiserver says about it in one text; of manifests it says nothing as a whole. New members
-//! may be added; these stay.
+//! All are null for a file that can not be read. `issues` has one entry for each error inside an
+//! expression, with its position in the file and in the expression. `message` of a file is the error text
+//! of kube-apiserver for the whole file; manifests have none. Later versions may add fields; these stay.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! Files that say how webhooks are reached, with everything that they refer to.
+//! Checks the connection files of webhooks and the files that they name.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,11 +9,10 @@ use kubeconfig::{Connection, LoadError, Loaded};
 
 use super::finding::{CheckOutcome, CheckedFile, FileSummary, Finding, ReadFile};
 
-/// The first byte of a file, for what is wrong with all of it.
+/// The start of a file, as position of errors that concern the whole file.
 const FILE_START: SourcePosition = SourcePosition { line: 1, column: 1, start: 0, end: 0 };
 
-/// Checks a file that a configuration names as `kubeConfigFile`. What is in order is nothing to talk
-/// about, for nobody asked about this file.
+/// Checks a file that a configuration names as `kubeConfigFile`. Returns `None` if it has no finding.
 pub(super) fn check_referenced_kubeconfig(path: &Path) -> Option<CheckedFile> {
     let name = path.to_string_lossy().into_owned();
     let bytes = match kubeconfig::read_file(path) {
@@ -70,7 +69,7 @@ fn connection_findings(source: &Source<'_>, loaded: Result<Loaded, LoadError>) -
         let client = Client::new(target, None, Limits::default(), Arc::new(Unobserved));
         errors.extend(client.err().map(|error| whole_file_finding(source, &error.to_string())));
     }
-    // Each hook repeats what is odd about the whole file.
+    // Each hook repeats the warnings about the whole file.
     warnings.dedup();
     ReadFile {
         summary: errors.is_empty().then_some(summary),

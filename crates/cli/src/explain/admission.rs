@@ -1,4 +1,4 @@
-//! `portcullis explain --admission`: who would touch a write, without calling anybody.
+//! `portcullis explain --admission`: shows which hooks and initializers a write meets, without calls.
 
 mod admission_write;
 mod configuration_values;
@@ -138,7 +138,7 @@ pub(super) fn run(
     Ok(worst)
 }
 
-/// What becomes of a write, as far as it is known without calling anybody.
+/// Explains a write as far as possible without calling hooks.
 fn explain_write<'a>(
     cluster: &'a ManifestCluster,
     options: &'a WriteOptions,
@@ -146,7 +146,7 @@ fn explain_write<'a>(
     waiting: InitializerWait<'a>,
 ) -> ExplainedWrite<'a> {
     let mut decisions = Decisions::default();
-    // Whom the object waits for is decided before any hook is asked.
+    // The server decides about initializers before it calls a hook.
     let hooks = match &waiting {
         InitializerWait::Refused(_) => Vec::new(),
         InitializerWait::None | InitializerWait::For(_, _) | InitializerWait::Unknown(_) => {
@@ -196,7 +196,7 @@ fn load(
     Ok((cluster, options, objects?))
 }
 
-/// What the flags say about all writes.
+/// Reads the flags that apply to all writes.
 fn write_options(args: &Args) -> Result<WriteOptions, LoadFailure> {
     let flags = &args.admission;
     let operation = match (flags.operation, &flags.old) {
@@ -206,13 +206,11 @@ fn write_options(args: &Args) -> Result<WriteOptions, LoadFailure> {
     };
     let subject = &args.question.subject;
     if subject.user.is_none() && subject.groups.is_empty() {
-        return Err(usage_failure(
-            "--admission needs --as or --as-group: hooks are told who writes",
-        ));
+        return Err(usage_failure("--admission needs --as or --as-group"));
     }
     match (operation, &flags.old) {
         (Operation::Update, None) => {
-            let message = "--operation update needs --old: hooks are told the stored object, too";
+            let message = "--operation update needs --old, the stored object";
             return Err(usage_failure(message));
         }
         (Operation::Create | Operation::Delete | Operation::Connect, Some(_)) => {
@@ -237,7 +235,7 @@ fn usage_failure(message: &str) -> LoadFailure {
     LoadFailure::Usage(vec![message.to_owned()])
 }
 
-/// An object with its stored state. A namespace that one of the two does not say is no difference.
+/// Pairs an object with its stored state. An omitted namespace matches every namespace.
 fn pair_with_stored(
     new: WholeObject,
     all: &[WholeObject],
@@ -251,7 +249,7 @@ fn pair_with_stored(
         Some(old) => Ok((new.clone(), Some(old.clone()))),
         None => {
             let (kind, name) = (new.kind_name(), new.name());
-            let message = format!("the file of --old has no {kind} of the name `{name}`");
+            let message = format!("the file of --old contains no {kind} named `{name}`");
             Err(LoadFailure::from_problem(problem_at(&new, &message)))
         }
     }

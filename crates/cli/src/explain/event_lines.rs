@@ -1,7 +1,7 @@
-//! Events in words.
+//! Describes trace events as text lines.
 //!
-//! Kinds that the built-in authorizers note have sentences of their own. Kinds are open, so all
-//! others are shown with their describe_unknown_event, as they are.
+//! Events of the built-in authorizers have their own sentences. Event kinds are open, so all other events
+//! are printed with their kind and fields.
 
 use access_reviews::TraceNode;
 use access_reviews::review::{Question, QuestionTarget};
@@ -11,7 +11,7 @@ use super::event_fields::{bool_field, integer_field, list_field, text_field};
 use super::terminal_style::LineMark;
 use super::webhook_events;
 
-/// The first authorizer of every chain, and what people call it.
+/// The first authorizer of every chain: its name, and the name that explanations show.
 const SUPERUSER: (&str, &str) = ("kubernetes.io/system-privileged-group", "superuser");
 
 /// The most entries of a list that are shown.
@@ -35,8 +35,8 @@ impl TreeLine {
     }
 }
 
-/// The line of an authorizer, which tells its verdict too, and what else lies below it. `open` is
-/// the one whose answer is not known.
+/// Describes an authorizer with its verdict, and returns the remaining children. `open` is the
+/// authorizer whose decision is unknown.
 pub(super) fn describe_authorizer<'n, 't>(
     node: &'n TraceNode<'t>,
     open: Option<&str>,
@@ -58,7 +58,7 @@ pub(super) fn describe_authorizer<'n, 't>(
     };
     let name = if name == SUPERUSER.0 { SUPERUSER.1 } else { name };
     let mut shown = format!("{name}: {words}");
-    // What the deciding one says is verdict_text below the tree.
+    // The reason of the deciding authorizer is printed below the tree.
     for more in [verdict_text("reason"), verdict_text("error")]
         .into_iter()
         .filter(|_| mark == LineMark::NoOpinion)
@@ -142,7 +142,7 @@ fn describe_binding_event(event: &Event) -> TreeLine {
     TreeLine::allow_or_no_opinion(allows, shown)
 }
 
-/// Rules are counted from 1 for people.
+/// The number of a rule, counted from 1.
 fn rule_number_prefix(event: &Event) -> String {
     match integer_field(event, "ruleIndex") {
         Some(idx) => format!("rule {}: ", idx.saturating_add(1)),
@@ -190,7 +190,7 @@ fn describe_near_miss(event: &Event, question: &Question<'_>) -> Option<TreeLine
     Some(TreeLine::new(LineMark::NearMiss, shown))
 }
 
-/// The first entries. The core group is the empty text, which nobody would see.
+/// The first entries of a list. The core group is the empty string, which is shown as `""`.
 fn join_first_entries(texts: &[String]) -> String {
     let quoted = |text: &String| if text.is_empty() { "\"\"".to_owned() } else { text.clone() };
     let mut shown: Vec<String> = texts.iter().take(LIST_MAX).map(quoted).collect();
@@ -209,7 +209,7 @@ fn describe_condition_part(event: &Event) -> Option<TreeLine> {
     let shown = match (text_field(event, "value"), text_field(event, "error")) {
         (Some(value), _) => format!("{part} is {value}"),
         (None, Some(error)) => format!("{part} fails: {error}"),
-        (None, None) => format!("{part} is not looked at"),
+        (None, None) => format!("{part} is not evaluated"),
     };
     Some(TreeLine::new(LineMark::None, shown))
 }
@@ -266,7 +266,7 @@ fn describe_node(event: &Event) -> TreeLine {
     let shown = match (text_field(event, "name"), text_field(event, "missing")) {
         (Some(name), _) => format!("is node {name}"),
         (None, Some(missing)) => {
-            let shown = format!("near miss: not a node, for want of the {missing}");
+            let shown = format!("near miss: not a node, because the {missing} is missing");
             return TreeLine::new(LineMark::NearMiss, shown);
         }
         (None, None) => "not a node".to_owned(),

@@ -1,4 +1,4 @@
-//! Explanations for people.
+//! Explanations as text.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use super::event_lines::{TreeLine, describe_authorizer, describe_event};
 use super::terminal_style::{LineMark, TerminalStyle};
 use crate::offline::printable;
 
-/// Writes a heading, a tree of what was asked, and what follows from it.
+/// Writes the decision, the tree of events, the reason and the hints.
 ///
 /// # Errors
 /// Fails if it can not be written.
@@ -44,7 +44,7 @@ pub(super) fn write_human(
     }
     let reason = answer.outcome.decision.reason.to_string();
     if answer.outcome.decided_by.is_none() {
-        writeln!(out, "all authorizers abstain, so it is not allowed")?;
+        writeln!(out, "no authorizer has an opinion, so the request is not allowed")?;
     } else if !reason.is_empty() {
         writeln!(out, "{} {}", style.styled("1", "reason:"), printable(&reason))?;
     }
@@ -57,7 +57,7 @@ pub(super) fn write_human(
     Ok(())
 }
 
-/// Who wants what.
+/// Describes the request: user, verb and target.
 fn describe_question(question: &Question<'_>) -> String {
     let user = match (question.user.name.as_str(), question.user.groups.as_slice()) {
         ("", groups) => format!("a member of {}", groups.join(", ")),
@@ -86,11 +86,11 @@ fn describe_question(question: &Question<'_>) -> String {
     text
 }
 
-/// The most children that only say that they do not allow the request.
+/// Maximum number of shown children with no opinion.
 const NO_OPINION_LINES_MAX: usize = 10;
 
-/// The children that are shown, and how many are not. Somebody with a thousand bindings would look
-/// for the one that matters among them.
+/// Returns the children to show and the number of hidden ones. A user with a thousand bindings needs to
+/// see the binding that decides.
 fn shown_children<'n, 't>(
     children: &[&'n TraceNode<'t>],
     question: &Question<'_>,

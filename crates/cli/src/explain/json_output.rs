@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::ExplainedDecision;
 
-/// Writes the answer, the hints and the trace as one line. The trace is written as a server writes
-/// it that is asked for an explanation.
+/// Writes the answer, the hints and the trace as one line of JSON. The trace has the form of a server's
+/// SubjectAccessExplanation.
 ///
 /// # Errors
 /// Fails if it can not be written.

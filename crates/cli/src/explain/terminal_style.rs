@@ -1,6 +1,6 @@
-//! How lines are marked and coloured.
+//! Marks and colours of the lines of an explanation.
 
-/// How a line is marked.
+/// The mark in front of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineMark {
     Allow,

@@ -4,13 +4,13 @@ use authz::Event;
 
 use super::event_fields::{bool_field, integer_field, text_field};
 
-/// What came of asking a webhook. Why a call failed is told with its verdict.
+/// Describes the call of a webhook. The verdict line contains the cause of a failure.
 pub(super) fn describe_call(event: &Event) -> Option<String> {
     if bool_field(event, "skipped") == Some(true) {
-        return Some("not called, for a match condition is false".to_owned());
+        return Some("not called, because a match condition is false".to_owned());
     }
     if text_field(event, "cache") == Some("hit") {
-        return Some("not called, for its answer is known from an earlier call".to_owned());
+        return Some("not called, because its answer is cached".to_owned());
     }
     if bool_field(event, "called") == Some(false) {
         let why = match text_field(event, "why")? {
@@ -18,11 +18,11 @@ pub(super) fn describe_call(event: &Event) -> Option<String> {
             "too_many_in_flight_of_user" => "too many calls of the user are in flight",
             other => other,
         };
-        return Some(format!("not called, for {why}; the request is answered 429"));
+        return Some(format!("not called, because {why}; the request is answered 429"));
     }
     let n_attempts = integer_field(event, "attempts")?;
     let mut shown = match bool_field(event, "joined") {
-        Some(true) => "another call was waited for".to_owned(),
+        Some(true) => "joined the call of another request".to_owned(),
         Some(false) | None => "called".to_owned(),
     };
     if n_attempts > 1 {
@@ -41,7 +41,7 @@ pub(super) fn describe_call(event: &Event) -> Option<String> {
     Some(shown)
 }
 
-/// What a webhook was taken to answer.
+/// Describes the assumed answer of a webhook.
 pub(super) fn describe_assumed_answer(event: &Event) -> Option<String> {
     let answer = text_field(event, "answer")?;
     Some(match text_field(event, "failurePolicy") {
@@ -64,24 +64,24 @@ mod tests {
         let called = called.with("tookMicros", 1_250i64);
         let refused = |why: &str| event("miss").with("called", false).with("why", why);
         for (event, want) in [
-            (event("hit"), "not called, for its answer is known from an earlier call"),
+            (event("hit"), "not called, because its answer is cached"),
             (
                 Event::new("webhook").with("skipped", true),
-                "not called, for a match condition is false",
+                "not called, because a match condition is false",
             ),
             (called.clone().with("status", 200i64), "called, took 1.25ms, HTTP status 200"),
             (called.with("error", "no"), "called, took 1.25ms, failed; its failurePolicy decides"),
             (
                 event("miss").with("joined", true).with("attempts", 5i64),
-                "another call was waited for, 5 attempts",
+                "joined the call of another request, 5 attempts",
             ),
             (
                 refused("too_many_in_flight"),
-                "not called, for too many calls are in flight; the request is answered 429",
+                "not called, because too many calls are in flight; the request is answered 429",
             ),
             (
                 refused("too_many_in_flight_of_user"),
-                "not called, for too many calls of the user are in flight; the request is answered 429",
+                "not called, because too many calls of the user are in flight; the request is answered 429",
             ),
         ] {
             assert_eq!(describe_call(&event).as_deref(), Some(want));

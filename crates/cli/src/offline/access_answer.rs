@@ -1,4 +1,4 @@
-//! The answer to a question, as it is shown and counted.
+//! The answer to an access question: its JSON form and its exit code.
 
 use access_reviews::review::Question;
 use authz::Verdict;
@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 use super::webhook_stand_in::is_webhook_not_called;
 use crate::exit::Exit;
 
-/// What a chain answers, in the terms of a SubjectAccessReview.
+/// The decision of a chain, in the terms of a SubjectAccessReview status.
 #[derive(Debug)]
 pub(crate) struct AccessAnswer<'c> {
     pub(crate) outcome: Outcome<'c>,
     pub(crate) evaluation_error: Option<String>,
-    /// A webhook would have to be asked.
+    /// The decision depends on a webhook that was not called.
     pub(crate) is_undecided: bool,
 }
 
@@ -29,7 +29,8 @@ impl<'c> AccessAnswer<'c> {
         self.outcome.decision.verdict == Verdict::Allow
     }
 
-    /// Somebody said no. Where the answer is open nobody did, although it is not yes.
+    /// Reports whether an authorizer denied the request. An undecided request is neither allowed nor
+    /// denied.
     pub(crate) fn is_denied(&self) -> bool {
         self.outcome.decision.verdict == Verdict::Deny && !self.is_undecided
     }
@@ -59,14 +60,14 @@ impl<'c> AccessAnswer<'c> {
         for (name, text) in texts {
             if let Some(text) = text {
                 line.extend_from_slice(name);
-                // Memory takes whatever is written to it.
+                // Writing to memory does not fail.
                 let _ = serde_json::to_writer(&mut *line, text);
             }
         }
         line.extend_from_slice(b"}\n");
     }
 
-    /// The same members, for more to be added.
+    /// The same fields as a map, to which `explain` adds more.
     pub(crate) fn to_json_map(&self) -> Map<String, Value> {
         let mut map = Map::new();
         map.insert("allowed".to_owned(), self.is_allowed().into());

@@ -1,4 +1,4 @@
-//! From flags to the authorizers that a server with these flags would ask, in order.
+//! Loads the ordered list of authorizers that the flags configure.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::authorization::{AuthorizationFlags, HookNames, read_hook_names};
 use crate::check::is_missing_file;
 use crate::file_arguments::read_file_up_to;
 
-/// The authorizers in order, and what the files say that they decide from.
+/// The authorizers in order, and the loaded ABAC policies.
 #[derive(Debug, Default)]
 pub(super) struct AuthorizerList {
     pub(super) authorizers: Vec<Authorizer>,
@@ -22,20 +22,20 @@ pub(super) struct AuthorizerList {
     pub(super) abac_policies: abac::LoadedPolicies,
 }
 
-/// Whether the files have to be here that say how webhooks are reached.
+/// Whether the connection files of webhooks must exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConnectionFiles {
-    /// They are used.
+    /// The command calls webhooks.
     Required,
-    /// They may be on the server only.
+    /// The files may exist only on the server.
     Optional,
 }
 
 impl AuthorizerList {
-    /// Reads the files that a plan names.
+    /// Reads the configuration and policy files of a plan.
     ///
     /// # Errors
-    /// Everything that is wrong in any file.
+    /// Every error in these files.
     pub(super) fn load(
         flags: &AuthorizationFlags,
         plan: &Plan,
@@ -87,7 +87,8 @@ fn load_configuration_file(
         let mut diagnostics = error.diagnostics().to_vec();
         for diagnostic in &mut diagnostics {
             if is_missing_file(&diagnostic.fault) && diagnostic.hint.is_none() {
-                let hint = "`--no-webhooks` does without it; `--webhook NAME=ANSWER` stands in";
+                let hint =
+                    "use `--no-webhooks`, or `--webhook NAME=ANSWER`, if the file is not available";
                 diagnostic.hint = Some(hint.to_owned());
             }
         }
@@ -95,7 +96,7 @@ fn load_configuration_file(
     })
 }
 
-/// The configuration that flags mean.
+/// Converts the mode flags to a configuration.
 fn configuration_from_modes(
     modes: &Modes,
     files: ConnectionFiles,

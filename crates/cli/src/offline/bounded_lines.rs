@@ -2,10 +2,10 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
-/// How much of the stream is read at once.
+/// Size of the read buffer.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Reads lines, of which each may have so many bytes and no more.
+/// A line reader that skips lines of more than `bytes_max` bytes.
 pub(super) struct BoundedLines<R> {
     reader: BufReader<R>,
     bytes_max: usize,
@@ -13,7 +13,7 @@ pub(super) struct BoundedLines<R> {
     buffer: Vec<u8>,
 }
 
-/// One line, without its end.
+/// One line without its line feed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BoundedLine<'b> {
     Text {
@@ -21,7 +21,7 @@ pub(super) enum BoundedLine<'b> {
         number: usize,
         bytes: &'b [u8],
     },
-    /// It was skipped.
+    /// The line exceeds the limit; the reader skipped it.
     TooLong { number: usize },
 }
 
@@ -31,8 +31,8 @@ impl<R: Read> BoundedLines<R> {
         Self { reader, bytes_max, number: 0, buffer: Vec::new() }
     }
 
-    /// Reports whether the next line is here already. If not, reading it may take as long as
-    /// somebody thinks about what to ask.
+    /// Reports whether the buffer contains the next line. If not, reading it may block until the
+    /// writer sends it.
     pub(super) fn is_next_ready(&self) -> bool {
         self.reader.buffer().contains(&b'\n')
     }

@@ -11,12 +11,12 @@ use https_client::{HostPort, Limits, Resolve, ResolveError, ServiceName};
 
 use super::load_failure::LoadFailure;
 
-/// Makes those webhooks of a plan that have these names, ready to be called, by name.
+/// Builds the given webhooks of a plan, by name.
 ///
-/// Only their files are read: a webhook that something stands in for need not be reachable.
+/// It reads only the files of these webhooks: a webhook with an assumed answer needs no connection.
 ///
 /// # Errors
-/// A file that says how one is reached is missing or wrong.
+/// The connection file of a webhook is missing or invalid.
 pub(super) fn build_callable_webhooks(
     plan: &Plan,
     called: Vec<Authorizer>,
@@ -37,7 +37,7 @@ pub(super) fn build_callable_webhooks(
         Plan::File(file) => {
             build_from_config_file(&assembler, &directory.join(&file.path), called)?
         }
-        // All are in one file, so it is read whole, and some may not be meant.
+        // One file defines all hooks of the mode; those that are not called are filtered out below.
         Plan::Modes(modes) => assembler.start(&Plan::Modes(Modes {
             modes: vec![AuthorizerType::Webhook],
             policy_file: None,
@@ -58,7 +58,7 @@ fn build_from_config_file(
     Ok(assembler.build(&configuration, origin, None)?)
 }
 
-/// Where the services of a cluster are, nobody knows without its server.
+/// Refuses to resolve Services, because only the server of a cluster knows their endpoints.
 struct NoServiceResolver;
 
 impl Resolve for NoServiceResolver {

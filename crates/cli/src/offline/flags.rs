@@ -1,4 +1,4 @@
-//! Flags that several commands have.
+//! Flags that several commands share.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::webhook_stand_in::AssumedWebhookAnswer;
 use crate::authorization::AuthorizationFlags;
 
-/// What is decided from.
+/// The policy and the objects that decide.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Policy")]
 pub(crate) struct PolicyFlags {
@@ -41,7 +41,7 @@ pub(crate) struct PolicyFlags {
     pub(crate) webhook: Vec<AssumedWebhookAnswer>,
 }
 
-/// Whether webhooks are called, for the commands that ask questions.
+/// Whether a command calls webhooks.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Policy")]
 pub(crate) struct CallFlags {
@@ -53,7 +53,7 @@ pub(crate) struct CallFlags {
     pub(crate) no_webhooks: bool,
 }
 
-/// Who asks.
+/// The user of the request.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct SubjectFlags {
     /// User name of the request; `system:serviceaccount:NAMESPACE:NAME` for a service account
@@ -73,7 +73,7 @@ pub(crate) struct SubjectFlags {
     pub(crate) no_implicit_groups: bool,
 }
 
-/// One question. Instead of it, questions may come as lines of JSON.
+/// One question by flags. Without `--verb` the command reads questions as JSON lines.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "One question by flags")]
 pub(crate) struct QuestionFlags {
@@ -101,7 +101,7 @@ pub(crate) struct QuestionFlags {
     pub(crate) path: Option<String>,
 }
 
-/// A resource as people write it.
+/// A resource argument: `RESOURCE[.GROUP][/SUBRESOURCE]`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct ResourceArgument {
     pub(crate) resource: String,

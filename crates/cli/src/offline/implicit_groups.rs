@@ -1,4 +1,4 @@
-//! The groups that a server puts a user in because of the name.
+//! The groups that a server adds to a user because of its name.
 
 use access_reviews::review::Question;
 use authz::{Attributes, Recorder, User, Verdict};
@@ -12,7 +12,7 @@ const ANONYMOUS: &str = "system:anonymous";
 const SERVICE_ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
 
-/// The user that flags speak of, as it would be when its request reaches the chain.
+/// The user of the flags, with the groups that a server adds.
 pub(crate) fn user_from_flags(flags: &SubjectFlags) -> User {
     let name = flags.user.clone().unwrap_or_default();
     let mut groups = flags.groups.clone();
@@ -26,10 +26,10 @@ pub(crate) fn user_from_flags(flags: &SubjectFlags) -> User {
     User { name, groups, ..User::default() }
 }
 
-/// What to tell somebody whose question would have another answer if it named the group that
-/// everybody is in who has logged in. A review names its groups itself, which is easily forgotten.
+/// Returns a hint if the request would be allowed with the group `system:authenticated`. Reviews often
+/// lack that group, because a review lists all groups itself.
 ///
-/// A webhook is only asked what somebody wants to know, so with one there is no such hint.
+/// There is no hint if the chain calls webhooks, because it would need an additional call.
 pub(crate) fn missing_group_hint(
     authorizer: &OfflineAuthorizer,
     question: &Question<'_>,
@@ -39,8 +39,8 @@ pub(crate) fn missing_group_hint(
     let outcome = authorizer.authorize(&attributes, Recorder::off());
     (outcome.decision.verdict == Verdict::Allow).then(|| {
         format!(
-            "it is allowed with the group {AUTHENTICATED}, which the question does not name and \
-             which a server puts everybody in who has logged in"
+            "the request is allowed with the group {AUTHENTICATED}, which the question lacks and \
+             which a server adds to every authenticated user"
         )
     })
 }

@@ -1,4 +1,4 @@
-//! What is wrong with the files that answers are made from, for people.
+//! Errors of flags and input files, and how they are printed.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -14,26 +14,26 @@ use crate::file_arguments::read_file_up_to;
 
 pub(crate) use crate::check::printable;
 
-/// Why there is nothing to answer from.
+/// Why a command can not load its input.
 #[derive(Debug)]
 pub(crate) enum LoadFailure {
-    /// The flags make no sense together.
+    /// The flags contradict each other.
     Usage(Vec<String>),
-    /// Files are missing or wrong.
+    /// Files are missing or invalid.
     Files(Vec<FileProblem>),
 }
 
-/// What is wrong with one file.
+/// A problem with one file.
 #[derive(Debug)]
 pub(crate) enum FileProblem {
-    /// It can not be read.
+    /// The file can not be read.
     Unreadable(String),
-    /// It can be read, and it is wrong.
+    /// The file has errors.
     Invalid { name: String, text: String, errors: Vec<Diagnostic> },
 }
 
 impl FileProblem {
-    /// What is wrong with a file whose content is at hand.
+    /// Errors of a file with its content.
     pub(crate) fn invalid(source: &Source<'_>, errors: Vec<Diagnostic>) -> Self {
         let (name, text) = (source.name.to_owned(), source.text().into_owned());
         Self::Invalid { name, text, errors }
@@ -72,22 +72,22 @@ impl From<BuildError> for LoadFailure {
     }
 }
 
-/// The most bytes of a faulty file that are read again to show its lines. It is more than any file
-/// of a configuration may have.
+/// Maximum size of an invalid file that is read again to show source lines. Configuration files are
+/// smaller.
 const EXCERPT_FILE_BYTES_MAX: usize = 64 << 20;
 
 impl LoadFailure {
-    /// One file is wrong.
+    /// A failure with one problem.
     pub(crate) fn from_problem(problem: FileProblem) -> Self {
         Self::Files(vec![problem])
     }
 
-    /// What can not happen with files that were accepted is still told and not a panic.
+    /// A failure with a message and no source lines.
     pub(crate) fn from_message(error: impl std::fmt::Display) -> Self {
         Self::from_problem(FileProblem::Unreadable(error.to_string()))
     }
 
-    /// Faults with the lines that they are about, or without any the message alone.
+    /// Errors with their source lines, or only the message if there is no diagnostic.
     fn from_diagnostics(diagnostics: &[Diagnostic], message: &str) -> Self {
         let mut files: BTreeMap<&str, Vec<Diagnostic>> = BTreeMap::new();
         for diagnostic in diagnostics {
@@ -97,7 +97,7 @@ impl LoadFailure {
             return Self::from_message(message);
         }
         let problem = |(name, errors): (&str, Vec<Diagnostic>)| {
-            // A file that is gone by now has no lines to show.
+            // A file that was removed in the meantime has no lines to show.
             let bytes =
                 read_file_up_to(Path::new(name), EXCERPT_FILE_BYTES_MAX).unwrap_or_default();
             FileProblem::invalid(&Source { name, bytes: &bytes }, errors)
@@ -105,7 +105,7 @@ impl LoadFailure {
         Self::Files(files.into_iter().map(problem).collect())
     }
 
-    /// Writes everything that is wrong, files as `portcullis check` does.
+    /// Prints all errors; errors in files look as in `portcullis check`.
     ///
     /// # Errors
     /// Fails if it can not be written.

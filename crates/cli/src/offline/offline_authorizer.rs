@@ -1,4 +1,4 @@
-//! From flags to the chain that a server with these flags would ask.
+//! Builds the authorizer chain of a server with the given flags and objects.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -21,29 +21,28 @@ use super::read_manifests::{ObjectSelection, SelectedObjects, read_manifests};
 use super::webhook_stand_in::{AssumedAnswer, AssumedWebhookAnswer, WebhookStandIn};
 use crate::authorization::node_rules;
 
-/// What questions are answered from.
+/// The authorizer chain that answers questions.
 #[derive(Debug)]
 pub(crate) struct OfflineAuthorizer {
     chain: Chain,
-    /// Where webhooks are called.
+    /// Runs the webhook calls.
     runtime: &'static Runtime,
 }
 
-/// What is done where a webhook would be asked that no flag speaks of.
+/// How the chain treats a webhook without an assumed answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WebhookMode {
-    /// It is.
+    /// The chain calls the webhook.
     Call,
-    /// The answer stays open.
+    /// The chain does not call it; a decision that needs it is unknown.
     Skip,
 }
 
 impl OfflineAuthorizer {
-    /// Reads everything that the flags name.
+    /// Reads all files that the flags name.
     ///
     /// # Errors
-    /// Fails if the flags contradict each other or if anything in any file is wrong, with all of
-    /// it. Nothing is used in part.
+    /// Fails with all errors if the flags contradict each other or a file is invalid.
     pub(crate) fn load(
         flags: &PolicyFlags,
         webhooks: WebhookMode,
@@ -53,10 +52,10 @@ impl OfflineAuthorizer {
         Ok(policy)
     }
 
-    /// The same, and what else a command wants of the objects.
+    /// Like [`load`](Self::load), and returns the objects that the selection keeps.
     ///
     /// # Errors
-    /// Those of [`load`](Self::load).
+    /// The same as [`load`](Self::load).
     pub(crate) fn load_with_objects(
         flags: &PolicyFlags,
         webhooks: WebhookMode,
@@ -69,8 +68,7 @@ impl OfflineAuthorizer {
         }
         let plan = flags.authorization.plan().map_err(LoadFailure::Usage)?;
         let directory = std::env::current_dir().map_err(LoadFailure::from_message)?;
-        // Where something stands in for one webhook, the others tell what is missing when they are
-        // made.
+        // With an assumed answer for one webhook, building the other webhooks reports missing files.
         let files = match (webhooks, flags.webhook.as_slice()) {
             (WebhookMode::Call, []) => ConnectionFiles::Required,
             (WebhookMode::Call, _) | (WebhookMode::Skip, _) => ConnectionFiles::Optional,
@@ -99,12 +97,12 @@ impl OfflineAuthorizer {
         Ok((Self { chain, runtime }, other_objects))
     }
 
-    /// The authorizers.
+    /// The chain, for listing rules and subjects.
     pub(crate) fn chain(&self) -> &Chain {
         &self.chain
     }
 
-    /// What the chain answers, however long that takes.
+    /// Returns the decision of the chain and blocks until webhooks have answered.
     pub(crate) fn authorize(
         &self,
         attributes: &Attributes<'_>,
@@ -113,20 +111,20 @@ impl OfflineAuthorizer {
         self.runtime.block_on(self.chain.authorize(attributes, recorder))
     }
 
-    /// Whether some questions are put to a webhook.
+    /// Reports whether the chain calls webhooks.
     pub(crate) fn calls_webhooks(&self) -> bool {
         self.chain.members().any(|member| matches!(member, Member::Webhook(_)))
     }
 
-    /// Answers from this chain, for tests.
+    /// Wraps a chain, for tests.
     #[cfg(test)]
     pub(crate) fn from_chain(chain: Chain) -> Self {
         Self { chain, runtime: runtime().unwrap() }
     }
 }
 
-/// The one runtime of the process. Questions come one after the other, so one thread does. It is
-/// never dropped, for that would wait for names that are still being looked up.
+/// The async runtime of the process. Questions run one after the other, so one thread is enough. It is
+/// never dropped, because the drop would wait for pending name lookups.
 fn runtime() -> io::Result<&'static Runtime> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     if let Some(runtime) = RUNTIME.get() {
@@ -168,7 +166,7 @@ fn build_chain(
     Chain::new(members.collect()).map_err(LoadFailure::from_message)
 }
 
-/// The built-in authorizers that decide from files.
+/// The built-in authorizers with their policies.
 struct BuiltInMembers {
     abac: Member,
     node: Member,
@@ -193,7 +191,7 @@ fn build_built_in_members(
             Object::Node(object) => node.graph.add(&object),
         }
     }
-    // A server that starts with these objects adds what is missing of the defaults.
+    // A server adds missing default roles and bindings when it starts.
     if flags.bootstrap_policy {
         authz_rbac::bootstrap(&mut snapshot, &defaults, Extras::Keep);
     } else {
@@ -214,7 +212,7 @@ fn stand_in_member(webhook: &Webhook, assumptions: &[AssumedWebhookAnswer]) -> M
     Member::Plugin(name.clone(), Arc::new(stand_in))
 }
 
-/// Nobody means to assume something about a webhook that is not there.
+/// Rejects `--webhook` for a name that no webhook has.
 fn check_assumptions(
     assumptions: &[AssumedWebhookAnswer],
     authorizers: &[Authorizer],
@@ -227,13 +225,13 @@ fn check_assumptions(
         .map(|AssumedWebhookAnswer { webhook_name: name, .. }| {
             let near = field_errors::nearest(name, webhooks.iter().copied());
             let hint = near.map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
-            format!("--webhook: no webhook is called `{name}`{hint}")
+            format!("--webhook: no webhook is named `{name}`{hint}")
         })
         .collect();
     if unknown.is_empty() { Ok(()) } else { Err(LoadFailure::Usage(unknown)) }
 }
 
-/// The last one counts, as for flags in general.
+/// Returns the assumed answer for a webhook; the last flag wins.
 fn assumed_answer(assumptions: &[AssumedWebhookAnswer], name: &str) -> Option<AssumedAnswer> {
     assumptions.iter().rev().find(|own| own.webhook_name == name).map(|own| own.answer)
 }

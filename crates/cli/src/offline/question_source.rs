@@ -1,4 +1,4 @@
-//! Where questions come from: flags, or lines of JSON in files and on standard input.
+//! Reads questions from flags, or from JSON lines in files and on standard input.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -14,28 +14,27 @@ use super::load_failure::{LoadFailure, printable};
 use super::offline_authorizer::{OfflineAuthorizer, WebhookMode};
 use crate::exit::Exit;
 
-/// What messages call standard input.
+/// Name of standard input in messages.
 const STDIN_NAME: &str = "<stdin>";
 
-/// What is asked.
+/// The source of the questions.
 #[derive(Debug)]
 pub(crate) enum QuestionSource<'f> {
     /// One question.
     One(Box<Question<'static>>),
-    /// One question a line, file after file; `-` is standard input.
+    /// One question per line, file after file; `-` is standard input.
     Lines(&'f [PathBuf]),
 }
 
-/// Answers one question.
+/// Callback that answers one question and writes the answer.
 pub(crate) type AnswerQuestion<'a> =
     &'a mut dyn FnMut(&Question<'_>, &mut dyn Write) -> io::Result<Exit>;
 
 impl<'f> QuestionSource<'f> {
-    /// The questions of these flags and files, and what they are answered from.
+    /// Returns the source of questions and the authorizer that answers them.
     ///
     /// # Errors
-    /// Fails if the flags make no sense together, or if anything that answers are made from is
-    /// wrong.
+    /// Fails if the flags contradict each other, or if a policy or manifest file is invalid.
     pub(crate) fn with_policy(
         flags: &QuestionFlags,
         files: &'f [PathBuf],
@@ -58,10 +57,10 @@ impl<'f> QuestionSource<'f> {
         Ok((questions, OfflineAuthorizer::load(policy, webhooks, stdin)?))
     }
 
-    /// The questions of these flags and files. Without any, they are on standard input.
+    /// Returns the question of the flags, or else the files, or else standard input.
     ///
     /// # Errors
-    /// Fails if flags are missing that a question needs, or contradict answer_each other.
+    /// Fails if flags of a question are missing or contradict each other.
     fn new(flags: &QuestionFlags, files: &'f [PathBuf]) -> Result<Self, String> {
         let Some(verb) = &flags.verb else {
             let SubjectFlags { user, groups, no_implicit_groups } = &flags.subject;
@@ -101,7 +100,7 @@ impl<'f> QuestionSource<'f> {
         Ok(Self::One(Box::new(Question { user, verb: verb.clone().into(), target })))
     }
 
-    /// Reports whether they come from standard input.
+    /// Reports whether the source reads standard input.
     fn reads_stdin(&self) -> bool {
         match self {
             Self::One(_) => false,
@@ -109,11 +108,11 @@ impl<'f> QuestionSource<'f> {
         }
     }
 
-    /// Has answer_each question answered, in order. A line that holds none is reported with its position, and
-    /// the next one is read. Returns the worst exit.
+    /// Answers each question in order and returns the worst exit. It reports an invalid line with its
+    /// position and continues with the next one.
     ///
-    /// Answers are passed on before anything is read that has to be waited for. Nobody waits for
-    /// an answer whose reader has gone away, so the walk ends there.
+    /// It flushes answers before a read that may block. If the reader of the answers closed the pipe,
+    /// it stops without an error.
     ///
     /// # Errors
     /// Fails if an answer can not be written.

@@ -1,4 +1,4 @@
-//! The objects of manifests, from files and folders.
+//! Reads the objects of manifests from files and directories.
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -10,23 +10,23 @@ use manifests::{KindHandler, MANIFEST_BYTES_MAX, ManifestObject, WholeObject};
 use super::load_failure::FileProblem;
 use crate::file_arguments;
 
-/// What messages call standard input.
+/// Name of standard input in messages.
 const STDIN_NAME: &str = "<stdin>";
 
-/// The most bytes of all manifests together: they are other_objects until all are read, to
-/// show what is wrong. A dump of the largest clusters has a tenth of it.
+/// Maximum size of all manifests together. They stay in memory until all are read, so that errors can
+/// show source lines. A dump of the largest clusters has a tenth of this size.
 const MANIFESTS_BYTES_MAX: usize = 1 << 30;
 
-/// What manifests hold.
+/// The objects that a command uses.
 #[derive(Debug, Default)]
 pub(crate) struct SelectedObjects {
-    /// What authorizers learn from.
+    /// Objects that the RBAC and node authorizers use.
     pub(crate) authorization_objects: Vec<ManifestObject>,
-    /// What the command wants besides.
+    /// Objects that the selection of the command keeps.
     pub(crate) other_objects: Vec<WholeObject>,
 }
 
-/// Which further objects a command wants, and what is wrong with one of them.
+/// Which further objects a command keeps, and how it validates them.
 #[derive(Clone, Copy)]
 pub(crate) struct ObjectSelection<'w> {
     pub(crate) kind_handler: KindHandler<'w>,
@@ -34,10 +34,10 @@ pub(crate) struct ObjectSelection<'w> {
 }
 
 impl ObjectSelection<'_> {
-    /// None.
+    /// Keeps no further objects.
     pub(crate) const NONE: Self =
         Self { kind_handler: &|_, _| manifests::KindHandling::Standard, validate: &|_| Vec::new() };
-    /// All, as they are.
+    /// Keeps all objects without validation.
     pub(crate) const ALL: Self = Self {
         kind_handler: &|_, _| manifests::KindHandling::KeepWhole,
         validate: &|_| Vec::new(),
@@ -47,7 +47,7 @@ impl ObjectSelection<'_> {
 /// Reads all objects below the paths.
 ///
 /// # Errors
-/// Everything that can not be read or is wrong, in the order of the paths. Nothing is loaded then.
+/// Every file that can not be read and every error, in the order of the paths.
 pub(crate) fn read_manifests(
     paths: &[PathBuf],
     stdin: &mut dyn Read,
@@ -98,7 +98,7 @@ pub(crate) fn read_manifests(
     if problems.is_empty() { Ok(objects) } else { Err(problems) }
 }
 
-/// The files that the paths mean. One that is named, and also in a folder that is named, is one.
+/// The files of the paths, each once: a path may name a file and another its directory.
 fn list_manifest_files(paths: &[PathBuf], problems: &mut Vec<FileProblem>) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for path in paths {

@@ -1,4 +1,5 @@
-//! WebhookMode that are not called: what is known of their answer without them.
+//! Replaces a webhook that is not called: evaluates its match conditions and returns an assumed
+//! answer.
 
 use std::str::FromStr;
 
@@ -8,11 +9,11 @@ use authz::{
 };
 use authz_webhook::{FailurePolicy, MatchConditions, Matching, ReviewSpec, Selectors};
 
-/// Stands in a chain where a webhook would stand.
+/// The replacement of a webhook in a chain.
 ///
-/// Its match conditions are evaluated, so requests that they exclude are passed on. A request that
-/// the webhook would be asked about gets the assumed answer, or else is denied with [`WebhookNotCalled`]
-/// as the error, so that no later authorizer allows what the webhook may deny.
+/// It evaluates the match conditions and has no opinion on requests that they exclude. Other requests
+/// get the assumed answer. Without one it denies with the error [`WebhookNotCalled`], so that no later
+/// authorizer allows a request that the webhook may deny.
 #[derive(Debug)]
 pub(crate) struct WebhookStandIn {
     name: String,
@@ -22,26 +23,26 @@ pub(crate) struct WebhookStandIn {
     assumed: Option<AssumedAnswer>,
 }
 
-/// The answer depends on a webhook that was not asked.
+/// The decision depends on a webhook that was not called.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("webhook {name:?} would be asked, and webhooks are not called here")]
+#[error("webhook {name:?} would decide, but the command does not call webhooks")]
 pub(super) struct WebhookNotCalled {
     name: String,
 }
 
-/// What a webhook is taken to answer.
+/// The value of `--webhook`: a webhook and its assumed answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AssumedWebhookAnswer {
     pub(super) webhook_name: String,
     pub(super) answer: AssumedAnswer,
 }
 
-/// An answer that stands in for that of a webhook.
+/// The assumed answer of a webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AssumedAnswer {
-    /// It answers, and this.
+    /// The webhook returns this verdict.
     Verdict(Verdict),
-    /// It does not answer, so that its failure policy counts.
+    /// The call fails, so the failure policy applies.
     Error,
 }
 
@@ -62,7 +63,7 @@ impl FromStr for AssumedWebhookAnswer {
     }
 }
 
-/// Reports whether the failure is that a webhook was not asked.
+/// Reports whether the cause of the failure is [`WebhookNotCalled`].
 pub(crate) fn is_webhook_not_called(failure: Option<&Failure>) -> bool {
     let causes = failure.map_or(&[][..], Failure::causes);
     causes.iter().any(|cause| cause.is::<WebhookNotCalled>())
@@ -98,7 +99,7 @@ impl WebhookStandIn {
                         let event = Event::new("assumed").with("answer", "error");
                         event.with("failurePolicy", self.failure_policy.name())
                     });
-                    let message = format!("webhook {:?} is taken to fail", self.name);
+                    let message = format!("webhook {:?} is assumed to fail", self.name);
                     self.apply_failure_policy(Failure::message(message))
                 }
                 None => Decision::deny("").with_error(WebhookNotCalled { name: self.name.clone() }),
@@ -106,7 +107,7 @@ impl WebhookStandIn {
         }
     }
 
-    /// What the failure policy makes of a failure.
+    /// Returns the decision of the failure policy.
     fn apply_failure_policy(&self, failure: Failure) -> Decision {
         Decision { verdict: self.failure_verdict(), error: Some(failure), ..Decision::default() }
     }
@@ -132,7 +133,8 @@ impl Authorizer for WebhookStandIn {
         Rules::unknown("webhook authorizer does not support user rule resolution")
     }
 
-    /// Whom conditions exclude can not be listed, so an assumption helps only without them.
+    /// The subjects that match conditions exclude can not be listed, so an assumed answer applies only
+    /// to a webhook without conditions.
     fn allowed_subjects(&self, _: &Attributes<'_>) -> Subjects {
         let is_always_asked = self.match_conditions.as_slice().is_empty();
         let assumed = self.assumed.filter(|_| is_always_asked).map(|assumed| match assumed {
@@ -146,7 +148,7 @@ impl Authorizer for WebhookStandIn {
             }
             Some(Verdict::Deny) => Subjects { denied: Denied::Everybody, ..Subjects::default() },
             Some(Verdict::NoOpinion) => Subjects::default(),
-            // Nobody assumes that this program fails.
+            // No flag sets `Unavailable`.
             Some(Verdict::Unavailable(_)) | None => {
                 Subjects::unknown("webhook authorizer cannot enumerate subjects")
             }
@@ -190,7 +192,7 @@ mod tests {
         assert_eq!(open.verdict, Verdict::Deny);
         assert!(is_webhook_not_called(open.error.as_ref()));
         let text = open.error.map(|error| error.to_string());
-        let want = "webhook \"w\" would be asked, and webhooks are not called here";
+        let want = "webhook \"w\" would decide, but the command does not call webhooks";
         assert_eq!(text.as_deref(), Some(want));
         let assumed = decide("true", Some(ALLOW), FailurePolicy::Deny);
         assert_eq!((assumed.verdict, assumed.error.is_none()), (Verdict::Allow, true));
@@ -217,7 +219,7 @@ mod tests {
             let decision = decide("true", Some(AssumedAnswer::Error), policy);
             assert_eq!(decision.verdict, want);
             let error = decision.error.map(|error| error.to_string());
-            assert_eq!(error.as_deref(), Some("webhook \"w\" is taken to fail"));
+            assert_eq!(error.as_deref(), Some("webhook \"w\" is assumed to fail"));
         }
     }
 

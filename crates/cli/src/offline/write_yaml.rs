@@ -1,11 +1,10 @@
-//! JSON values written as YAML for people.
+//! Writes a JSON value as block-style YAML.
 
 use std::io::{self, Write};
 
 use serde_json::Value;
 
-/// Writes a value in append_block style. Texts are quoted unless nothing could take them for something
-/// else.
+/// Writes a value in block style. It quotes a string unless YAML can only read it as a string.
 ///
 /// # Errors
 /// Fails if it can not be written.

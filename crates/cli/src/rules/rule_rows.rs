@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use authz::Rules;
 
-/// The order in which people name verbs; all others follow by name.
+/// The usual order of verbs; all others follow in alphabetical order.
 const VERB_ORDER: [&str; 8] =
     ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
 
-/// What may be done with one resource.
+/// The allowed verbs of one resource.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ResourceRow {
     pub(super) verbs: Vec<String>,
@@ -51,7 +51,7 @@ pub(super) fn non_resource_rows(rules: &Rules) -> BTreeMap<String, Vec<String>> 
     rows.into_iter().map(|(path, verbs)| (path.to_owned(), sort_verbs(verbs))).collect()
 }
 
-/// Verbs in the order in which people name them. All verbs are one.
+/// Sorts verbs by [`VERB_ORDER`]. `*` replaces all others.
 fn sort_verbs(verbs: BTreeSet<&str>) -> Vec<String> {
     if verbs.contains("*") {
         return vec!["*".to_owned()];

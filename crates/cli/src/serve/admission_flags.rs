@@ -1,4 +1,4 @@
-//! How dynamic admission behaves, from flags and files.
+//! The flags of dynamic admission, and the options that they set.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,12 +14,10 @@ use super::flag_values::{
 };
 use crate::offline::LoadFailure;
 
-/// The most initializers that a flag can let an object wait for. All of them are part of it, whenever
-/// it is written.
+/// Maximum of `--admission-initializers-max-pending`. Each write stores the whole list in the object.
 const PENDING_CEILING: u64 = 1000;
 
-/// How hooks and initializers are configured, called and waited for. None of these flags is
-/// kube-apiserver's.
+/// The flags of dynamic admission. kube-apiserver has none of them.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Dynamic admission")]
 pub(crate) struct AdmissionFlags {
@@ -146,7 +144,7 @@ pub(crate) struct AdmissionFlags {
     pub(super) write_timeout_ceiling: Duration,
 }
 
-/// How the configuration is kept new.
+/// How the server ensures that the admission configuration is current.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum SyncModeFlag {
     /// Each write is admitted by every configuration acknowledged before it, at any server
@@ -164,20 +162,20 @@ enum GetModeFlag {
     Accepted,
 }
 
-/// Which store the server has.
+/// Whether other servers use the same store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StoreSharing {
-    /// One that other servers may have, too.
+    /// Other servers may use the store.
     Shared,
-    /// One of its own.
+    /// This server is the only one.
     Exclusive,
 }
 
 impl AdmissionFlags {
-    /// What the flags contradict each other in.
+    /// Checks flags that must fit each other.
     ///
     /// # Errors
-    /// Says which flags, and why.
+    /// Names the flags and the reason.
     pub(super) fn check_conflicts(&self) -> Result<(), LoadFailure> {
         if self.admission_sync_poll_interval <= self.admission_sync_max_staleness {
             return Ok(());
@@ -188,7 +186,7 @@ impl AdmissionFlags {
         Err(LoadFailure::Usage(vec![fault.to_owned()]))
     }
 
-    /// What the flags mean for a server with such a store.
+    /// Converts the flags to the options of the server.
     pub(super) fn admission_options(
         &self,
         sharing: StoreSharing,
@@ -208,7 +206,7 @@ impl AdmissionFlags {
                 poll_interval: self.admission_sync_poll_interval,
                 max_staleness: self.admission_sync_max_staleness,
                 bootstrap_wait: self.admission_sync_bootstrap_wait,
-                // Who wants to poll gets it, also where nobody else writes.
+                // Mode `poll` polls even if no other server writes.
                 is_only_server: sharing == StoreSharing::Exclusive && mode == SyncMode::Barrier,
             },
             initializers: InitializerOptions {
@@ -239,7 +237,7 @@ impl AdmissionFlags {
         }
     }
 
-    /// Who the server is to hooks.
+    /// Loads the credentials that the server presents to hooks.
     ///
     /// # Errors
     /// The file is missing or wrong.
@@ -257,7 +255,7 @@ impl AdmissionFlags {
         })
     }
 
-    /// Says what is odd about the flags.
+    /// Logs warnings about the flags.
     pub(super) fn log_warnings(&self, log: Log) {
         let step = self.admission_initializers_step_timeout;
         let n_steps = u32::try_from(self.admission_initializers_max_pending).unwrap_or(u32::MAX);
@@ -277,7 +275,7 @@ fn log_kubeconfig_warnings(path: &Path, users: &Users, log: Log) {
         let (line, column) = (warning.position.line, warning.position.column);
         log.write(
             Level::Warn,
-            "the kubeconfig of admission webhooks is odd",
+            "admission webhook kubeconfig warning",
             &[
                 ("at", &format_args!("{}:{line}:{column}", path.display())),
                 ("why", &warning.message),
@@ -290,7 +288,7 @@ fn hook_access(UserAccess { credentials, identity }: UserAccess) -> Access {
     Access { credentials, identity }
 }
 
-/// A number that a flag has to_usize already.
+/// Converts a number whose range the flag parser checked.
 fn to_usize(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }

@@ -1,4 +1,4 @@
-//! What is recorded about requests, from flags and files.
+//! Builds the auditor from flags and the audit policy file.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,16 +12,16 @@ use super::read_text_file;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What records requests; `None` without a policy.
+/// Builds the auditor; `None` if no audit policy is given.
 ///
 /// # Errors
-/// The policy is wrong, or the file can not be written.
+/// The policy is invalid, or the file can not be written.
 pub(super) fn build_auditor(flags: &AuditFlags, log: &Log) -> anyhow::Result<Option<Auditor>> {
     let Some(path) = &flags.audit_policy_file else { return Ok(None) };
     let (policy, warnings) = Policy::read(read_text_file(path)?.as_bytes())
         .with_context(|| format!("audit policy `{}`", path.display()))?;
     for warning in warnings {
-        log.warn("the audit policy is odd", &[("why", &warning)]);
+        log.warn("audit policy warning", &[("why", &warning)]);
     }
     let Some(target) = &flags.audit_log_path else {
         anyhow::bail!("--audit-policy-file needs --audit-log-path: a file, or `-`");

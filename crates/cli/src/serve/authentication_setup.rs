@@ -1,4 +1,4 @@
-//! Whom the server believes, from flags and files.
+//! Builds the authenticators and the token issuer from flags and files.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use server::Log;
 use super::flags::AuthenticationFlags;
 use super::read_text_file;
 
-/// The sources of identity.
+/// Builds the options of the authenticator.
 ///
 /// # Errors
 /// A file is missing or wrong; the error names it.
@@ -30,7 +30,7 @@ pub(super) fn authentication_options(
         Some(path) => {
             let parsed = TokenFile::parse(&path.display().to_string(), &read_text_file(path)?)?;
             for warning in parsed.warnings() {
-                log.warn("the token file is odd", &[("why", warning)]);
+                log.warn("token file warning", &[("why", warning)]);
             }
             Some(parsed)
         }
@@ -56,7 +56,6 @@ pub(super) fn authentication_options(
         (true, false) => Anonymous::On,
         (false, _) => Anonymous::Off,
         (true, true) => {
-            // Who allows everything should at least know whom.
             log.warn(authz_reload::ANONYMOUS_SWITCHED_OFF, &[]);
             Anonymous::Off
         }
@@ -72,7 +71,7 @@ pub(super) fn authentication_options(
     })
 }
 
-/// What signs tokens of service accounts.
+/// Builds the issuer that signs service account tokens.
 ///
 /// # Errors
 /// The key can not be used.

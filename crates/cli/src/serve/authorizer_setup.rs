@@ -1,4 +1,4 @@
-//! The authorizers of the server: made at the start, and followed while it runs.
+//! The authorizers of the server: built at start, replaced when their files change.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use super::flags::{Args, ChainFlags};
 use super::logging_observer::LoggingObserver;
 use crate::offline::LoadFailure;
 
-/// The authorizers as they are at the start, and what else belongs to them.
+/// The authorizers that the server starts with, and what it needs to reload them.
 pub(super) struct AuthorizerSetup {
     pub(super) generation: Arc<Generation>,
     pub(super) service_directory: Arc<ServiceDirectory>,
@@ -27,17 +27,17 @@ pub(super) struct AuthorizerSetup {
     assembler: Assembler,
     pub(super) metrics: Arc<AuthorizationMetrics>,
     options: ReloadOptions,
-    /// Filled once the server serves. The status is asked for through the server, which has to be
-    /// there before anything can be put into it.
+    /// Set when reloading starts. The status endpoint of the server reads it, and the server exists
+    /// before the reloader does.
     reloader: Arc<OnceLock<Reloader>>,
 }
 
 impl AuthorizerSetup {
-    /// Reads the files that the flags lead to. Nothing is called: a webhook that is dead keeps no
-    /// server from starting.
+    /// Reads the files that the flags name. It calls no webhook, so that an unreachable webhook does
+    /// not prevent the start.
     ///
     /// # Errors
-    /// The flags contradict each other, or something in the files is wrong.
+    /// The flags contradict each other, or a file is invalid.
     pub(super) fn load(args: &Args, log: Log) -> Result<Self, LoadFailure> {
         let plan = args.authorization.plan().map_err(LoadFailure::Usage)?;
         let is_file_mode = matches!(plan, Plan::File(_));
@@ -79,7 +79,7 @@ impl AuthorizerSetup {
         })
     }
 
-    /// Whether the flags switch anonymous authentication off. A configuration file never does.
+    /// Reports whether the flags disable anonymous authentication. A configuration file never does.
     pub(super) fn disables_anonymous(&self) -> bool {
         match &self.plan {
             Plan::File(_) => false,
@@ -87,7 +87,7 @@ impl AuthorizerSetup {
         }
     }
 
-    /// The authorizers in order, for people.
+    /// The names of the authorizers in order, for the start message.
     pub(super) fn describe_authorizers(&self) -> String {
         let name = |(kind, name): (AuthorizerType, &str)| match kind {
             AuthorizerType::Webhook => format!("{}({name})", kind.name()),
@@ -101,8 +101,7 @@ impl AuthorizerSetup {
         names.join(",")
     }
 
-    /// What the server tells about its authorizers when it is asked. There is nothing to log_notice in the
-    /// moment before they are followed.
+    /// Returns a function that reads the reload status. It returns null before reloading starts.
     pub(super) fn status_reader(&self) -> Arc<dyn Fn() -> Value + Send + Sync> {
         let reloader = Arc::clone(&self.reloader);
         Arc::new(move || {
@@ -111,21 +110,21 @@ impl AuthorizerSetup {
         })
     }
 
-    /// Says what should be changed in the files of the start.
+    /// Logs the warnings about the files that were read at start.
     pub(super) fn log_warnings(&self, log: Log) {
         for warning in &self.generation.warnings {
             log_notice(log, &Notice::Warned(warning));
         }
     }
 
-    /// Follows the files and puts what they come to mean instead of what there is.
+    /// Starts to watch the files and replaces the authorizers when they change.
     pub(super) fn start_reloading(self, replace_authorizers: ReplaceAuthorizers, log: Log) {
         self.metrics.set_active_webhooks(&webhooks_of(&self.generation));
         let metrics = Arc::clone(&self.metrics);
         let publish: Publish = Arc::new(move |generation: &Arc<Generation>| {
-            // The names in a configuration are unique, which is all that can be wrong here.
+            // Replacing fails only for duplicate names, which the configuration rules out.
             if let Err(error) = replace_authorizers(&generation.slots) {
-                log.error("the authorizers can not be replaced", &[("why", &error)]);
+                log.error("the server can not replace its authorizers", &[("why", &error)]);
                 return;
             }
             metrics.set_active_webhooks(&webhooks_of(generation));
@@ -152,15 +151,15 @@ fn webhook_guards(flags: &ChainFlags) -> Guards {
     Guards { in_flight_max, cache_bytes_max, ..Guards::default() }
 }
 
-/// What tells this server from others in metrics, the same after a restart: the machine and where
-/// the server keeps its data. Two servers on one machine never share that directory.
+/// The identity of this server in metrics, which is the same after a restart: the host name and the
+/// data directory, which two servers on one host never share.
 fn metrics_identity(data_dir: &Path) -> String {
     let host = https_server::host_name().unwrap_or_default();
     let data = absolute_path(data_dir).unwrap_or_else(|_| data_dir.to_owned());
     format!("{host}:{}", data.display())
 }
 
-/// The directory need not exist yet, and it must have the same name once it does.
+/// Returns the same path before and after the directory is created.
 fn absolute_path(path: &Path) -> io::Result<PathBuf> {
     match path.canonicalize() {
         Ok(path) => Ok(path),
@@ -171,7 +170,7 @@ fn absolute_path(path: &Path) -> io::Result<PathBuf> {
 fn log_notice(log: Log, notice: &Notice<'_>) {
     match notice {
         Notice::Applied(generation) => log.notice(
-            "the authorization configuration was reloaded",
+            "authorization configuration reloaded",
             &[
                 ("generation", &generation.number),
                 ("hash", &generation.hash.as_deref().unwrap_or_default()),
@@ -192,7 +191,7 @@ fn log_notice(log: Log, notice: &Notice<'_>) {
         Notice::Warned(warning) => {
             let (line, column) = (warning.position.line, warning.position.column);
             log.warn(
-                "the authorization configuration is odd",
+                "authorization configuration warning",
                 &[
                     ("at", &format_args!("{}:{line}:{column}", warning.file)),
                     ("why", &warning.message),
@@ -200,7 +199,7 @@ fn log_notice(log: Log, notice: &Notice<'_>) {
             );
         }
         Notice::Unwatched { message } => log.warn(
-            "files of the authorization configuration can not be watched and are polled",
+            "files of the authorization configuration can not be watched; the server polls them",
             &[("why", message)],
         ),
     }

@@ -1,5 +1,5 @@
-//! The data directory during the start: claimed before anything is written, and left as it was found if
-//! the start fails.
+//! The data directory during the start: the server locks it before it writes, and restores it if the
+//! start fails.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -13,21 +13,21 @@ use store_embedded::{DIRECTORY_MODE, LockedDirectory};
 const STORE_DIRECTORY: &str = "store";
 const LOCK_FILE: &str = "lock";
 
-/// A data directory that belongs to this process.
+/// A data directory that this process has locked.
 ///
-/// Until [`Self::keep_files`] is called, dropping it takes back what the start has created: certificates, keys,
+/// Until [`Self::keep_files`] is called, dropping it removes what the start created: certificates, keys,
 /// the kubeconfig, an empty audit log, and directories that did not exist. Objects that the embedded store
 /// held before are never touched.
 #[derive(Debug)]
 pub(super) struct DataDirectory {
     path: PathBuf,
-    /// The files_before that the server makes, with what they held before.
+    /// The files that the server creates, with their content before the start.
     files_before: Vec<(PathBuf, Option<Vec<u8>>)>,
     /// Directories that did not exist before and are removed when they are empty, innermost first.
     created: Vec<PathBuf>,
     is_store_new: bool,
     is_kept: bool,
-    /// Taken by the embedded store.
+    /// The locked directory of the embedded store until the store opens it.
     store: Option<LockedDirectory>,
     _lock: LockedDirectory,
 }
@@ -50,7 +50,7 @@ impl DataDirectory {
     fn lock(path: &Path, has_store: bool, created: &mut CreatedPaths) -> anyhow::Result<Self> {
         created.create_directory(path)?;
         let lock = created.lock(path)?;
-        // Looked at under the lock, so that it is not another start that makes it.
+        // Read under the lock, so that no other start creates it at the same time.
         let store_path = path.join(STORE_DIRECTORY);
         let is_store_new = fs::symlink_metadata(&store_path).is_err();
         let store = match has_store {
@@ -103,14 +103,14 @@ impl DataDirectory {
         self.store.take().context("the directory of the store is not locked")
     }
 
-    /// The server serves: what was created stays. The directory stays locked until this is dropped.
+    /// Keeps the created files, because the server is ready. The directory stays locked until drop.
     pub(super) fn keep_files(&mut self) {
         self.is_kept = true;
     }
 
     fn restore(&mut self) {
         for (file, before) in &self.files_before {
-            // The error that created the start fail says more than one about cleaning up after it.
+            // The error of the start is more useful than an error of this cleanup.
             let _ = match before {
                 None => fs::remove_file(file),
                 Some(before) if fs::read(file).is_ok_and(|now| now == *before) => Ok(()),
@@ -141,12 +141,12 @@ fn reject_symlink(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The files_before and directories that this start has created so far, innermost first.
+/// The files and directories that this start has created so far, innermost first.
 #[derive(Debug, Default)]
 struct CreatedPaths(Vec<PathBuf>);
 
 impl CreatedPaths {
-    /// Makes a directory and what leads to it.
+    /// Creates a directory and its missing parents.
     fn create_directory(&mut self, path: &Path) -> anyhow::Result<()> {
         let missing = path
             .ancestors()
@@ -167,7 +167,7 @@ impl CreatedPaths {
         Ok(locked)
     }
 
-    /// Removes what is empty. A directory into which somebody has put something stays.
+    /// Removes created paths that are empty. A directory with other content stays.
     fn remove_empty(&mut self) {
         for path in std::mem::take(&mut self.0) {
             let Ok(found) = fs::symlink_metadata(&path) else { continue };

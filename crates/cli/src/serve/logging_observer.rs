@@ -1,4 +1,4 @@
-//! Numbers that also leave a trace in the log, where something fails.
+//! Observers of the authorization chain that count events and log failures of webhooks.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -9,7 +9,7 @@ use authz_webhook::{AttemptResult, CacheEvent, FailOpenCause, MatchOutcome, Obse
 use metrics::AuthorizationMetrics;
 use server::Log;
 
-/// The metrics, and the log beside them.
+/// Passes every event to the metrics and logs failed webhook calls.
 pub(super) struct LoggingObserver {
     pub(super) metrics: Arc<AuthorizationMetrics>,
     pub(super) log: Log,
@@ -38,7 +38,7 @@ impl Instruments for LoggingObserver {
     }
 }
 
-/// One webhook: its failures are logged, all else is only counted.
+/// The observer of one webhook: it logs failed calls and counts everything.
 struct WebhookLogObserver {
     name: Box<str>,
     metrics: Arc<dyn Observe>,
@@ -52,7 +52,8 @@ impl Observe for WebhookLogObserver {
 
     fn failed(&self, why: &str) {
         self.metrics.failed(why);
-        self.log.warn("a webhook failed", &[("webhook", &self.name), ("why", &why)]);
+        self.log
+            .warn("authorization webhook call failed", &[("webhook", &self.name), ("why", &why)]);
     }
 
     fn failed_open(&self, cause: FailOpenCause, result: Option<AttemptResult>) {

@@ -1,4 +1,4 @@
-//! Opening a store.
+//! Opens the embedded store or connects to etcd.
 
 use anyhow::Context;
 use store::Prefix;
@@ -7,10 +7,10 @@ use store_etcd::{Etcd, IdentityFiles};
 
 use super::flags::StoreFlags;
 
-/// Whether the flags fit the store, before anything is opened.
+/// Checks that the etcd flags match the storage backend.
 ///
 /// # Errors
-/// They do not.
+/// etcd has no URL, or the embedded store has one.
 pub(super) fn check_store_flags(flags: &StoreFlags, is_etcd: bool) -> anyhow::Result<()> {
     match is_etcd {
         true => {
@@ -24,10 +24,10 @@ pub(super) fn check_store_flags(flags: &StoreFlags, is_etcd: bool) -> anyhow::Re
     Ok(())
 }
 
-/// The store in a directory that is locked, and its name for people.
+/// Opens the embedded store in a locked directory. Returns it with its name for messages.
 ///
 /// # Errors
-/// Its files can not be used.
+/// The files of the store can not be read.
 pub(super) fn open_embedded(
     flags: &StoreFlags,
     directory: LockedDirectory,
@@ -50,7 +50,7 @@ pub(super) fn open_embedded(
     Ok((store, store_name))
 }
 
-/// The store on an etcd cluster, and its name for people.
+/// Connects to an etcd cluster. Returns the store with its name for messages.
 ///
 /// # Errors
 /// No member can be reached, or the prefix belongs to another server or to a later version.

@@ -13,21 +13,21 @@ use super::find_resource::{connection_kind, find_resource};
 use super::prepare_object::prepare_object;
 use crate::offline::ResourceArgument;
 
-/// Where an object goes that does not say its namespace.
+/// The namespace of an object that has none.
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// What the flags say about all writes.
+/// The flags that apply to all writes.
 #[derive(Debug)]
 pub(super) struct WriteOptions {
     pub(super) operation: Operation,
     /// Empty for the object itself.
     pub(super) subresource: String,
-    /// What the objects are written to, where their kind does not tell.
+    /// The value of `--resource`, for kinds that belong to several resources.
     pub(super) resource: Option<ResourceArgument>,
-    /// Where objects go that do not say it.
+    /// The value of `--namespace`, for objects without a namespace.
     pub(super) namespace: Option<String>,
     pub(super) is_dry_run: bool,
-    /// Who writes.
+    /// The user who writes.
     pub(super) user: User,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct AdmissionWrite<'a> {
     old_object: Option<Tree>,
     options: Option<Tree>,
     equivalents: Vec<Equivalent<'a>>,
-    /// What a server answers that does not even take the object.
+    /// The status with which a server rejects the object before admission.
     pub(super) refused_with: Option<Status>,
 }
 
@@ -126,7 +126,7 @@ impl<'a> AdmissionWrite<'a> {
         })
     }
 
-    /// Lets the object say whom it waits for, as hooks are told it.
+    /// Sets the pending initializers in the object that hooks receive.
     pub(super) fn assign_initializers(&mut self, pending: Vec<Pending>) {
         if let Some(object) = &mut self.object {
             Initializers { pending, result: None }.write(object);
@@ -151,7 +151,7 @@ impl<'a> AdmissionWrite<'a> {
     }
 }
 
-/// The kind of what hooks are told: that of the subresource, where there is one.
+/// The kind of the object that hooks receive: that of the subresource, if it has its own kind.
 fn hook_kind<'k>(
     resource: &'k Resource,
     options: &WriteOptions,
@@ -171,7 +171,7 @@ fn hook_kind<'k>(
     }
 }
 
-/// What a connection is asked for with. Nobody knows the query, so it says nothing.
+/// The options of a connect request. The query is unknown offline, so they are empty.
 fn connect_options(OwnedKind { group, version, kind }: &OwnedKind) -> Tree {
     let api_version = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
     let members = [("apiVersion", api_version), ("kind", kind.clone())];

@@ -1,4 +1,4 @@
-//! What things are called in configurations.
+//! The spelling of enum values in admission configurations.
 
 use admission::{FailurePolicy, ReviewVersion, SideEffects};
 use admission_hooks::Phase;

@@ -1,4 +1,4 @@
-//! What becomes of a write as a whole.
+//! The explanation of one write.
 
 use admission_hooks::Phase;
 use api_object::Status;
@@ -8,18 +8,18 @@ use super::hook_outcomes::{ExplainedHook, HookOutcome};
 use super::initializer_wait::InitializerWait;
 use crate::exit::Exit;
 
-/// Everything that is known of a write without calling anybody.
+/// The explanation of a write: its initializers and hooks.
 #[derive(Debug)]
 pub(super) struct ExplainedWrite<'a> {
     pub(super) options: &'a WriteOptions,
     pub(super) write: &'a AdmissionWrite<'a>,
     pub(super) waiting: InitializerWait<'a>,
-    /// All hooks, in the order in which they are asked.
+    /// All hooks in call order.
     pub(super) hooks: Vec<ExplainedHook<'a>>,
 }
 
 impl ExplainedWrite<'_> {
-    /// Why the write is refused, whatever hooks that are called say. Who comes first counts.
+    /// The first refusal that does not depend on a hook call.
     pub(super) fn refusal(&self) -> Option<&Status> {
         let waiting = match &self.waiting {
             InitializerWait::Refused(status) => Some(status),
@@ -41,7 +41,7 @@ impl ExplainedWrite<'_> {
         self.write.refused_with.as_ref().or(waiting).or_else(by_hook)
     }
 
-    /// Whether it depends on somebody who is not asked here.
+    /// Reports whether the result depends on hook calls or initializers.
     pub(super) fn is_undecided(&self) -> bool {
         let is_waiting = match &self.waiting {
             InitializerWait::For(_, _) | InitializerWait::Unknown(_) => true,

@@ -1,4 +1,4 @@
-//! Which resource an object is written to.
+//! Finds the resource of an object.
 
 use std::sync::Arc;
 
@@ -7,12 +7,11 @@ use api_resources::{Registry, Resource};
 
 use crate::offline::ResourceArgument;
 
-/// Subresources of Kubernetes that take a kind of their own and that no server of this project
-/// serves, with the resource that they belong to.
+/// Kubernetes subresources with their own kind that this server does not serve, with their resource.
 const ELSEWHERE: [(&str, &str, &str); 2] =
     [("Binding", "binding", "pods"), ("Eviction", "eviction", "pods")];
 
-/// What a connection is asked for with, by resource and subresource.
+/// The kind of the connect options, by resource and subresource.
 const CONNECTIONS: [(&str, &str, &str); 6] = [
     ("pods", "attach", "PodAttachOptions"),
     ("pods", "exec", "PodExecOptions"),
@@ -22,11 +21,11 @@ const CONNECTIONS: [(&str, &str, &str); 6] = [
     ("nodes", "proxy", "NodeProxyOptions"),
 ];
 
-/// Finds the resource that objects of a kind are written to: the one that was named, the one of that
-/// kind, or the only one that has such a subresource.
+/// Finds the resource of a kind: the one of `--resource`, the one with that kind, or the only one with
+/// such a subresource.
 ///
 /// # Errors
-/// Says why there is none.
+/// The message that no resource was found.
 pub(super) fn find_resource<'r>(
     registry: &'r Registry,
     kind: &GroupVersionKind<'_>,
@@ -61,10 +60,10 @@ pub(super) fn find_resource<'r>(
         group => format!("{group}/{}", kind.version),
     };
     let hint = match subresource {
-        "" => "give its CustomResourceDefinition with --objects",
-        _ => "say with --resource what it is a part of",
+        "" => "pass its CustomResourceDefinition with --objects",
+        _ => "set its resource with --resource",
     };
-    Err(format!("nobody knows the kind `{}` of version `{version}`: {hint}", kind.kind))
+    Err(format!("unknown kind `{}` of version `{version}`: {hint}", kind.kind))
 }
 
 /// In the version of the object if there is such a one.
@@ -81,7 +80,7 @@ fn by_name<'r>(
     })
 }
 
-/// The kind of what a connection is asked for with.
+/// The kind of the connect options.
 pub(super) fn connection_kind(resource: &Resource, subresource: &str) -> Option<&'static str> {
     let is_own = |(own, part, _): &&(&str, &str, &str)| {
         resource.group.is_empty() && *own == resource.plural && *part == subresource

@@ -1,4 +1,4 @@
-//! What would become of each hook.
+//! Determines for each hook whether the server would call it, and why.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -26,16 +26,16 @@ pub(super) struct ExplainedHook<'a> {
     /// The position in the list of all hooks of the phase.
     pub(super) index: usize,
     pub(super) hook: &'a Arc<Hook>,
-    /// As what it would be told of the request; `None` if no rule matches.
+    /// The kind and resource that the hook would receive; `None` if no rule matches.
     pub(super) identity: Option<Identity<'a>>,
     pub(super) outcome: HookOutcome,
-    /// It would be told another version than the request's.
+    /// The hook would receive another version than that of the request.
     pub(super) is_converted: bool,
-    /// WriteOptions its conditions come out, as far as they are looked at.
+    /// The results of the evaluated match conditions.
     pub(super) conditions: Vec<ExplainedCondition<'a>>,
 }
 
-/// What would become of a hook.
+/// What the server would do with a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum HookOutcome {
     /// No rule matches.
@@ -48,18 +48,18 @@ pub(super) enum HookOutcome {
     FailsOpen(String),
     /// The request is refused without a call, at this step.
     Refuses(Status, RefusalStep),
-    /// It is not asked, for the request is refused before.
+    /// The request is refused before the server reaches the hook.
     NotReached,
-    /// That depends on something that is not known; this is what.
+    /// The outcome depends on something unknown, which the text names.
     Unknown(String),
 }
 
 /// When a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RefusalStep {
-    /// While it is found out who is asked.
+    /// While the server selects the hooks to call.
     Selection,
-    /// When it is asked.
+    /// When the server calls the hook.
     Call,
 }
 
@@ -74,8 +74,8 @@ pub(super) enum SkipReason {
     ConditionError(String),
 }
 
-/// All hooks in the order in which they are asked: the mutating ones, then the validating ones.
-/// Those whose rules do not match are among them.
+/// Explains all hooks in call order: the mutating ones, then the validating ones. The list includes
+/// hooks without a matching rule.
 pub(super) fn explain_hooks<'a>(
     cluster: &'a ManifestCluster,
     write: &'a AdmissionWrite<'a>,
@@ -95,9 +95,10 @@ pub(super) fn explain_hooks<'a>(
     all
 }
 
-/// Finds the hooks that nobody comes to ask (admission §4.1):
-/// 1. The first refusal of a mutating hook ends the matter.
-/// 2. Validating hooks are all selected before one of them is called.
+/// Marks the hooks that the server does not reach:
+/// 1. The first refusal of a mutating hook ends admission.
+/// 2. The server selects all validating hooks before it calls one of them, so a refusal during selection
+///    leaves all of them uncalled.
 fn mark_unreached(all: &mut [ExplainedHook<'_>]) {
     let is_asked = |outcome: &HookOutcome| {
         matches!(outcome, HookOutcome::Called | HookOutcome::FailsOpen(_) | HookOutcome::Unknown(_))
@@ -155,7 +156,7 @@ fn explain_hook_list<'a>(
     }
 }
 
-/// What becomes of a hook whose rules match, in the order in which a server finds out:
+/// Determines the outcome of a hook with a matching rule, in the order of the server:
 /// 1. its selectors,
 /// 2. its conditions,
 /// 3. whether a dry run may call it,
@@ -171,8 +172,8 @@ fn hook_outcome<'a>(
     if namespace.is_none() && hook.needs_namespace(attributes) {
         let name = attributes.namespace;
         let why = format!(
-            "its namespaceSelector looks at the labels of namespace \"{name}\", which --objects \
-             does not have"
+            "its namespaceSelector needs the labels of namespace \"{name}\", which --objects does \
+             not contain"
         );
         return (HookOutcome::Unknown(why), Vec::new());
     }
@@ -195,11 +196,11 @@ fn hook_outcome<'a>(
     (outcome, conditions)
 }
 
-/// Evaluates the conditions on the objects in the kind that the hook would be told, and asks the
-/// policy what they ask.
+/// Evaluates the match conditions on the objects in the kind that the hook receives. The offline chain
+/// answers their authorizer checks.
 ///
 /// # Errors
-/// Says what the answer depends on.
+/// Names the unknown that the result depends on.
 fn check_conditions<'a>(
     cluster: &ManifestCluster,
     attributes: &Attributes<'a>,
@@ -223,17 +224,17 @@ fn check_conditions<'a>(
                 let asked = question.attributes(attributes.user);
                 let decision = cluster.authorizer.authorize(&asked, Recorder::off()).decision;
                 if is_webhook_not_called(decision.error.as_ref()) {
-                    let why = "its conditions ask the authorizer, which would call a webhook";
+                    let why = "its conditions need an authorizer check, which would call a webhook";
                     return Err(why.to_owned());
                 }
                 decisions.remember(*question, &decision);
             }
         }
     }
-    Err("its conditions ask the authorizer too often".to_owned())
+    Err("its conditions make too many authorizer checks".to_owned())
 }
 
-/// An object in the kind that a hook is told.
+/// Converts an object to the kind that a hook receives.
 fn converted_object<'t>(
     tree: Option<&'t Tree>,
     attributes: &Attributes<'_>,
@@ -247,7 +248,7 @@ fn converted_object<'t>(
     }
 }
 
-/// What becomes of a hook that is to be called: some calls fail before anybody is asked.
+/// Determines the outcome of a selected hook: some calls fail before a request is sent.
 fn call_outcome(hook: &Hook, attributes: &Attributes<'_>) -> HookOutcome {
     let name = go_compat::quote(&hook.name);
     if attributes.is_dry_run {
@@ -270,7 +271,7 @@ fn call_outcome(hook: &Hook, attributes: &Attributes<'_>) -> HookOutcome {
     }
 }
 
-/// What the failure policy makes of a call that fails.
+/// Applies the failure policy to a failed call.
 fn failure_outcome(hook: &Hook, why: &str) -> HookOutcome {
     match hook.failure_policy {
         FailurePolicy::Ignore => HookOutcome::FailsOpen(why.to_owned()),

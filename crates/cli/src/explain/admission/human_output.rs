@@ -1,4 +1,4 @@
-//! Explanations of admission for people.
+//! Explanations of admission as text.
 
 use std::io;
 
@@ -72,7 +72,7 @@ fn write_branch(
     Ok(())
 }
 
-/// Who writes what: `ana (dev) creates pods "web" in namespace "prod"`.
+/// Describes the write: `ana (dev) creates pods "web" in namespace "prod"`.
 fn describe_write(explained: &ExplainedWrite<'_>) -> String {
     let attributes = explained.write.attributes();
     let user = &explained.options.user;
@@ -106,19 +106,19 @@ fn describe_write(explained: &ExplainedWrite<'_>) -> String {
     text
 }
 
-/// What the write meets, in order.
+/// The initializers and hooks of the write, in order.
 fn build_branches(explained: &ExplainedWrite<'_>, all: bool) -> Vec<Branch> {
     if let Some(status) = &explained.write.refused_with {
-        return vec![Branch::new(LineMark::Deny, format!("not taken: {}", status.message))];
+        return vec![Branch::new(LineMark::Deny, format!("rejected: {}", status.message))];
     }
     match explained.write.attributes().exemption() {
         Some(Exemption::Configuration) => {
-            let text = "exempt: hooks and initializers never see what configures admission, so \
-                        that it can always be repaired";
+            let text = "exempt: hooks and initializers never receive admission configurations, so that they can \
+                        always be repaired";
             return vec![Branch::new(LineMark::Allow, text)];
         }
         Some(Exemption::Review) => {
-            let text = "exempt: hooks and initializers never see reviews, which are questions";
+            let text = "exempt: hooks and initializers never receive reviews";
             return vec![Branch::new(LineMark::Allow, text)];
         }
         None => {}
@@ -136,7 +136,8 @@ fn build_branches(explained: &ExplainedWrite<'_>, all: bool) -> Vec<Branch> {
         }
     }
     if branches.is_empty() {
-        branches.push(Branch::new(LineMark::Allow, "no hook and no initializer has a rule for it"));
+        branches
+            .push(Branch::new(LineMark::Allow, "no hook and no initializer has a matching rule"));
     }
     branches
 }
@@ -151,8 +152,8 @@ fn initializers_branch(waiting: &InitializerWait<'_>) -> Option<Branch> {
             Branch::new(LineMark::Undecided, format!("initializers: {why}"))
         }
         InitializerWait::For(all, _) => {
-            let heading = "initializers, which act after the object is stored and before others \
-                           see it";
+            let heading = "initializers, which act after the object is stored and before other \
+                           clients see it";
             Branch::new(LineMark::None, heading).with(all.iter().map(explain_initializer).collect())
         }
     })
@@ -192,7 +193,7 @@ fn explain_hook(explained_hook: &ExplainedHook<'_>) -> Branch {
         }
         HookOutcome::Refuses(status, _) => (LineMark::Deny, format!("refuses: {}", status.message)),
         HookOutcome::NotReached => {
-            (LineMark::NotAsked, "not asked, for the request is refused".to_owned())
+            (LineMark::NotAsked, "not called, because the request is refused".to_owned())
         }
         HookOutcome::Unknown(why) => (LineMark::Undecided, format!("unknown: {why}")),
     };
@@ -222,12 +223,15 @@ fn describe_call(explained_hook: &ExplainedHook<'_>) -> Vec<String> {
             "" => kind.version.to_owned(),
             group => format!("{group}/{}", kind.version),
         };
-        lines
-            .push(format!("told as {} of {version}, for its matchPolicy is Equivalent", kind.kind));
+        lines.push(format!(
+            "receives {} of {version}, because its matchPolicy is Equivalent",
+            kind.kind
+        ));
     }
     if hook.reinvocation_policy == ReinvocationPolicy::IfNeeded {
         lines.push(
-            "again if a later one changes the object (reinvocationPolicy IfNeeded)".to_owned(),
+            "called again if a later hook changes the object (reinvocationPolicy IfNeeded)"
+                .to_owned(),
         );
     }
     lines
@@ -259,7 +263,7 @@ fn describe_settings(hook: &Hook) -> String {
         failure_policy_name(hook.failure_policy),
         hook.timeout.as_secs(),
         version.map_or("of no known version", review_version_name),
-        hook.side_effects.map_or("not said", side_effects_name),
+        hook.side_effects.map_or("not set", side_effects_name),
     )
 }
 
@@ -307,7 +311,7 @@ fn part_branches(mut parts: &[ExplainedPart]) -> Vec<Branch> {
         let n_inside = rest.iter().take_while(|inner| inner.depth > part.depth).count();
         let (inside, after) = rest.split_at(n_inside);
         match &part.result {
-            // Whoever asks the authorizer passes through values that have nothing to show.
+            // Intermediate values of an authorizer check have no readable form.
             PartResult::Value(value) if value.starts_with(AUTHORIZER_VALUE_PREFIX) => {
                 branches.extend(part_branches(inside));
             }
@@ -325,7 +329,7 @@ fn describe_result(part: &ExplainedPart) -> String {
     match &part.result {
         PartResult::Value(value) => format!("is {value}"),
         PartResult::Error(error) => format!("fails: {error}"),
-        PartResult::Skipped => "is not looked at".to_owned(),
+        PartResult::Skipped => "is not evaluated".to_owned(),
     }
 }
 
@@ -353,13 +357,13 @@ fn write_conclusion(
         depends.push(count_noun(n_awaited, "initializer"));
     }
     if !depends.is_empty() {
-        writeln!(out, "it depends on {}", depends.join(" and "))?;
+        writeln!(out, "the result depends on {}", depends.join(" and "))?;
     }
     let is_mutating = |own: &ExplainedHook<'_>| {
         own.phase == Phase::Mutating && own.outcome == HookOutcome::Called
     };
     if explained.hooks.iter().any(is_mutating) {
-        writeln!(out, "hooks after a mutating one are told what it makes of the object")?;
+        writeln!(out, "later hooks receive the object as the mutating hooks change it")?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Whom a new object would wait for.
+//! Determines which initializers a written object waits for.
 
 use admission::{
     CreateDecision, Initializer, InitializerOptions, Initializers, Operation, Origin, Pending,
@@ -11,16 +11,16 @@ use super::admission_write::AdmissionWrite;
 use super::manifest_cluster::ManifestCluster;
 use crate::offline::is_webhook_not_called;
 
-/// Whom an object waits for.
+/// The initializers that an object waits for.
 #[derive(Debug)]
 pub(super) enum InitializerWait<'a> {
     /// Nobody.
     None,
     /// These, in this order.
     For(Vec<AwaitedInitializer<'a>>, Origin),
-    /// The write is refused because of what it says about initializers.
+    /// The server refuses the initializers that the client wrote.
     Refused(Status),
-    /// That depends on something that is not known; this is what.
+    /// The result depends on something unknown, which the text names.
     Unknown(String),
 }
 
@@ -46,7 +46,7 @@ pub(super) struct AwaitedInitializer<'a> {
     pub(super) is_runnable: bool,
 }
 
-/// Whom the object waits for once it is written, as a server decides before it asks any hook.
+/// Determines the initializers of a written object, as a server does before it calls hooks.
 pub(super) fn initializer_wait<'a>(
     cluster: &'a ManifestCluster,
     write: &AdmissionWrite<'_>,
@@ -90,7 +90,7 @@ pub(super) fn initializer_wait<'a>(
     }
 }
 
-/// Whom the client says that the object waits for, if they may say so.
+/// The initializers that the client wrote, if the client has the permission `initialize`.
 fn wait_if_permitted<'a>(
     cluster: &'a ManifestCluster,
     write: &AdmissionWrite<'_>,

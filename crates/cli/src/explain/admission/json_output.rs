@@ -170,7 +170,7 @@ fn endpoint_json(explained_hook: &ExplainedHook<'_>) -> Value {
     })
 }
 
-/// As the trace of a server has it.
+/// Describes a skip reason with the words of the server's trace.
 fn describe_skip_reason(reason: &SkipReason) -> String {
     match reason {
         SkipReason::NamespaceSelector => "namespaceSelector does not match".to_owned(),

@@ -1,4 +1,4 @@
-//! What manifests say about the cluster that objects are written to.
+//! The state of a cluster as manifests describe it.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -16,11 +16,11 @@ use crate::offline::{
     CallFlags, LoadFailure, ObjectSelection, OfflineAuthorizer, PolicyFlags, WebhookMode,
 };
 
-/// What is known of a cluster.
+/// The admission configurations, resources, namespaces and authorizers of a cluster.
 pub(super) struct ManifestCluster {
     /// The hooks and initializers.
     pub(super) snapshot: Snapshot,
-    /// Which resources there are.
+    /// The resources that the cluster serves.
     pub(super) registry: Registry,
     /// Answers what match conditions ask.
     pub(super) authorizer: OfflineAuthorizer,
@@ -54,7 +54,7 @@ impl ManifestCluster {
             match (object.api_version(), object.kind_name()) {
                 NAMESPACE => namespaces.push(object),
                 DEFINITION => definitions.push(object),
-                // What is wrong with one was told already.
+                // `configuration_diagnostics` reported invalid ones already.
                 _ => configurations
                     .extend(validate_configuration(object, ValidationRules::Stored).ok()),
             }
@@ -87,8 +87,7 @@ fn cluster_kind_handling(api_version: &str, kind: &str) -> KindHandling {
     }
 }
 
-/// Configurations are held against the rules for what a server has: they may have been raised to
-/// `Fail` long ago.
+/// Validates a configuration by the rules for stored objects, whose failurePolicy may be `Fail`.
 fn configuration_diagnostics(object: &WholeObject) -> Vec<Diagnostic> {
     match ConfigurationKind::of(object.api_version(), object.kind_name()) {
         Some(_) => validate_configuration(object.clone(), ValidationRules::Stored)
@@ -136,7 +135,7 @@ fn stored_object(object: &WholeObject, registry: &Registry) -> Result<Tree, Load
     let (group, version) =
         object.api_version().split_once('/').unwrap_or(("", object.api_version()));
     let resource = registry.resource_of_kind(group, version, object.kind_name());
-    let Some(resource) = resource else { return Err(wrong("nobody knows this kind")) };
+    let Some(resource) = resource else { return Err(wrong("unknown kind")) };
     let mut tree = object.value.clone();
     api_object::shape_metadata(&mut tree).map_err(|error| wrong(&error.to_string()))?;
     let status = tree.get("status").cloned();

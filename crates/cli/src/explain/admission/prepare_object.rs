@@ -1,15 +1,14 @@
-//! Objects as hooks would be told them.
+//! Prepares an object as a server does before it calls hooks.
 
 use admission::Operation;
 use api_object::{Status, Tree};
 use api_resources::Resource;
 
-/// Brings an object into the state in which a server takes it to the hooks: in shape, in its
-/// namespace, and as it would be stored. The next state of an object whose stored state is not known
-/// stays as it is given.
+/// Prepares an object as a server does before it calls hooks: it checks the metadata, sets the namespace
+/// and applies defaults. An update without a stored object leaves the object unchanged.
 ///
 /// # Errors
-/// The answer of a server that does not take it.
+/// The status with which a server rejects the object.
 pub(super) fn prepare_object(
     resource: &Resource,
     operation: Operation,
