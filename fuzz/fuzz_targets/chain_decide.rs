@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use authz::{Attributes, Recorder, Resource, Target, Trace, User, Verdict};
-use authz_chain::{Chain, Member, Outcome};
+use authz_chain::{Chain, Member, ChainDecision};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
 use libfuzzer_sys::fuzz_target;
 
@@ -201,7 +201,7 @@ fn user(name: &str, groups: &[&str]) -> User {
     User { name: name.to_owned(), groups, ..User::default() }
 }
 
-fn show(outcome: &Outcome<'_>) -> String {
+fn show(outcome: &ChainDecision<'_>) -> String {
     let decision = &outcome.decision;
     let error = decision.error.as_ref().map(ToString::to_string);
     format!("{:?} {} {error:?} {:?}", decision.verdict, decision.reason, outcome.decided_by)

@@ -16,12 +16,12 @@ const BENCHES: &[Bench] = &[
     Bench {
         name: "admission",
         about: "creates through admission hooks, matching, and what synchronisation costs",
-        cargo: &["run", "--release", "--package", "server-bench", "--", "admission"],
+        cargo: &["run", "--release", "--package", "bench", "--", "admission"],
     },
     Bench {
         name: "authz",
         about: "time per decision of the authorizers, beside naive ones and Kubernetes' own",
-        cargo: &["run", "--release", "--package", "authz-bench"],
+        cargo: &["run", "--release", "--package", "bench", "--", "authz"],
     },
     Bench {
         name: "cel",
@@ -38,12 +38,12 @@ const BENCHES: &[Bench] = &[
     Bench {
         name: "server",
         about: "requests a second, latency and memory of the server over TLS",
-        cargo: &["run", "--release", "--package", "server-bench"],
+        cargo: &["run", "--release", "--package", "bench", "--", "server"],
     },
     Bench {
         name: "webhook",
         about: "time per answer of authorization webhooks, cached and called, beside Kubernetes' own",
-        cargo: &["run", "--release", "--package", "webhook-bench"],
+        cargo: &["run", "--release", "--package", "bench", "--", "webhook"],
     },
 ];
 

@@ -1,4 +1,4 @@
-//! May somebody do something: SubjectAccessReview, its local form and the one about oneself.
+//! SubjectAccessReview, LocalSubjectAccessReview and SelfSubjectAccessReview.
 
 use crate::review::{Question, Spec};
 use api_object::{GroupKind, Status};
@@ -6,14 +6,14 @@ use authz::{Attributes, Decision, User};
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::Value;
 
-use crate::fault::{checked, path_fault, wrong_namespace};
-use crate::kind::Kind;
+use crate::invalid_review::{checked, path_fault, wrong_namespace};
 use crate::metadata::Metadata;
 use crate::prepare::{Request, no_user};
-use crate::read::{Fields, Malformed, subject_spec, target_spec};
-use crate::response::{AccessStatus, Response, tree};
+use crate::read_body::{Fields, MalformedBody, read_subject_spec, read_target_spec};
+use crate::response::{AccessStatus, Response, to_json_tree};
+use crate::review_kind::Kind;
 
-/// A question about one action of one user.
+/// A review of one action of one user.
 #[derive(Debug)]
 pub struct AccessReview {
     response: Response,
@@ -21,21 +21,22 @@ pub struct AccessReview {
 }
 
 impl AccessReview {
-    /// What the chain is to be asked.
+    /// The attributes for the chain.
     pub fn attributes(&self) -> Attributes<'_> {
         self.question.attributes()
     }
 
-    /// The body of the answer. A failure of an authorizer is told there and fails nothing.
+    /// The body of the response. It reports errors of authorizers; they do not fail the review.
     pub fn respond(self, decision: &Decision) -> Value {
         let status = AccessStatus::new(&self.question, decision).into_map();
         self.response.with_status(status)
     }
 }
 
-/// 1. The types of the body, and the place that it says.
-/// 2. Its rules: those of the spec, of the metadata, and of the kind.
-/// 3. Whom it is about.
+/// Reads and validates a review:
+/// 1. The types in the body, and its namespace.
+/// 2. The rules of the spec, of the metadata, and of the kind.
+/// 3. The user that it is about.
 pub(crate) fn prepare(
     kind: Kind,
     body: &Value,
@@ -44,7 +45,7 @@ pub(crate) fn prepare(
     let fields = Fields::of_body(body, kind);
     let nobody = User::default();
     let (spec, mut metadata) = read(kind, &fields, request)?;
-    metadata.place(kind, request.namespace)?;
+    metadata.set_namespace(kind, request.namespace)?;
     let question = match kind {
         Kind::SelfSubjectAccessReview => spec.question_for_user(request.user.unwrap_or(&nobody)),
         _ => spec.question(),
@@ -53,14 +54,14 @@ pub(crate) fn prepare(
     if kind == Kind::LocalSubjectAccessReview {
         local = local_faults(&spec, metadata.namespace());
     }
-    let faults = metadata.fault(kind).into_iter().chain(local);
+    let faults = metadata.validation_error(kind).into_iter().chain(local);
     // Kubernetes loses the kind on the way, so its messages begin with a dot.
     let kind_in_messages = GroupKind::new(kind.group(), "");
     let question = checked(question, faults, &kind_in_messages)?.into_owned();
     if kind == Kind::SelfSubjectAccessReview && request.user.is_none() {
         return Err(no_user());
     }
-    let response = Response::new(kind, request, metadata.into_value(), Some(tree(&spec)));
+    let response = Response::new(kind, request, metadata.into_value(), Some(to_json_tree(&spec)));
     Ok(AccessReview { response, question })
 }
 
@@ -74,16 +75,16 @@ fn read<'t>(
         let metadata = Metadata::read(fields)?;
         let spec = match kind {
             Kind::SelfSubjectAccessReview => {
-                target_spec(fields, version, "SelfSubjectAccessReviewSpec")?
+                read_target_spec(fields, version, "SelfSubjectAccessReviewSpec")?
             }
-            _ => subject_spec(fields, version, "SubjectAccessReviewSpec")?,
+            _ => read_subject_spec(fields, version, "SubjectAccessReviewSpec")?,
         };
         Ok((spec, metadata))
     };
-    read().map_err(|malformed: Malformed| malformed.into_status(kind, version))
+    read().map_err(|malformed: MalformedBody| malformed.into_status(kind, version))
 }
 
-/// A review that is local asks about its namespace and says so: an empty one is not filled in.
+/// The namespace in the spec of a local review must be that of the review; an empty one is not filled in.
 fn local_faults(spec: &Spec<'_>, namespace: &str) -> FieldErrors {
     let at = FieldPath::root("spec");
     let mut errors = FieldErrors::new();

@@ -1,43 +1,38 @@
-//! Reviews: questions about what somebody may do, and about who may do something.
+//! Access reviews: SubjectAccessReview, its relatives, and the listing of allowed subjects.
 //!
-//! A review is posted, answered and forgotten. [`prepare`] reads and checks the body and says what
-//! is to be asked; the asking lies in between and may take time; `respond` of each kind makes the
-//! body of the answer. [`answer`] does the asking with a chain. The one review that servers are
-//! asked thousands of times a second has a way of its own, [`SubjectAccessReview`], that makes no
-//! tree.
+//! A review is posted, answered and not stored. [`prepare`] reads and validates the body and makes the attributes for the
+//! chain; `respond` of each kind makes the body of the response; [`answer`] does both around the decision of a chain. The
+//! review that servers receive thousands of times a second has a fast path, [`SubjectAccessReview`], that makes no tree.
 //!
-//! Owns: which reviews exist, their rules, what is asked for each, how answers, explanations and
-//! refusals are written, what the audit log says of a decision.
+//! Owns: the kinds of reviews, their validation, the attributes for each, the bodies of responses and explanations, and the
+//! error responses to requests that are not allowed.
 //! Must not know: HTTP, sockets, how bodies are decoded, how a chain decides.
 
 mod access;
-mod answer;
+mod answer_review;
 mod explanation;
-mod fault;
-mod identity;
-mod kind;
-mod legacy;
+mod fast_review;
+mod invalid_review;
+mod legacy_resource_access_review;
 mod metadata;
-mod plain;
 mod prepare;
-mod read;
+mod read_body;
 mod refusal;
 mod response;
 pub mod review;
+mod review_kind;
 mod rules;
+mod self_subject_review;
 mod subjects;
-mod trace;
+mod trace_json;
 
 pub use access::AccessReview;
-pub use answer::{answer, check_decided};
+pub use answer_review::{answer, check_decided};
 pub use explanation::ExplanationReview;
-pub use kind::{Kind, PORTCULLIS_GROUP};
-pub use plain::SubjectAccessReview;
+pub use fast_review::SubjectAccessReview;
 pub use prepare::{Request, Review, prepare};
-pub use refusal::{
-    DECISION_ANNOTATION, REASON_ANNOTATION, Refusal, audit_annotations, forbidden, internal_error,
-    refusal,
-};
+pub use refusal::{Refusal, forbidden, internal_error, refusal};
+pub use review_kind::{Kind, PORTCULLIS_GROUP};
 pub use rules::RulesReview;
 pub use subjects::SubjectsReview;
-pub use trace::{TraceNode, not_asked, trace_json, trace_tree};
+pub use trace_json::{TraceNode, authorizers_not_consulted, trace_json, trace_tree};

@@ -1,4 +1,4 @@
-//! From the body of a request to what is to be asked.
+//! Reads and validates the body of a review.
 
 use api_object::Status;
 use authz::User;
@@ -7,46 +7,44 @@ use serde_json::Value;
 
 use crate::access::{self, AccessReview};
 use crate::explanation::{self, ExplanationReview};
-use crate::identity;
-use crate::kind::Kind;
-use crate::legacy;
+use crate::legacy_resource_access_review;
+use crate::review_kind::Kind;
 use crate::rules::{self, RulesReview};
+use crate::self_subject_review;
 use crate::subjects::{self, SubjectsReview};
 
-/// What is known of the request that posts a review.
+/// The request that posts a review.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'r> {
     /// The version in the path, such as `v1`.
     pub version: &'r str,
     /// The namespace in the path; empty if there is none.
     pub namespace: &'r str,
-    /// Who posts it, after impersonation; `None` if nobody knows.
+    /// The user, after impersonation; `None` without an authenticated user.
     pub user: Option<&'r User>,
-    /// The time.
+    /// The current time.
     pub now: Timestamp,
 }
 
-/// A review in which nothing is wrong, and which waits for an answer.
+/// A valid review without its answer.
 #[derive(Debug)]
 pub enum Review {
-    /// May somebody do something?
+    /// Whether a user may do something.
     Access(AccessReview),
-    /// May somebody do something, and why?
+    /// Whether a user may do something, with a trace.
     Explanation(ExplanationReview),
-    /// What may somebody do?
+    /// The rules of a user.
     Rules(RulesReview),
-    /// Who may do something?
+    /// The subjects that may do something.
     Subjects(SubjectsReview),
-    /// Nothing is to be asked; this is the answer.
+    /// The body of the response, if no authorizer decides.
     Answered(Value),
 }
 
-/// Reads and checks the body of a review.
+/// Reads and validates the body of a review.
 ///
-/// The body is an object whose `kind` and `apiVersion` whoever decoded it has compared with the
-/// path, but for the legacy form, which is of no registered kind. Fields that are not known are
-/// ignored; telling about them is the decoder's part too. The status that a client sends is
-/// discarded.
+/// The decoder has compared `kind` and `apiVersion` with the path, except for the legacy form, whose kind is not registered,
+/// and has warned about unknown fields, which are ignored here. The status that a client sends is discarded.
 ///
 /// # Errors
 /// 400 for a body of the wrong shape or in the wrong place, 422 for one that breaks a rule.
@@ -59,15 +57,17 @@ pub fn prepare(kind: Kind, body: &Value, request: &Request<'_>) -> Result<Review
             explanation::prepare(body, request).map(Review::Explanation)
         }
         Kind::SelfSubjectRulesReview => rules::prepare(body, request).map(Review::Rules),
-        Kind::SelfSubjectReview => identity::answer(body, request).map(Review::Answered),
+        Kind::SelfSubjectReview => self_subject_review::answer(body, request).map(Review::Answered),
         Kind::ResourceAccessReview | Kind::LocalResourceAccessReview => {
             subjects::prepare(kind, body, request).map(Review::Subjects)
         }
-        Kind::LegacyResourceAccessReview => legacy::prepare(body, request).map(Review::Subjects),
+        Kind::LegacyResourceAccessReview => {
+            legacy_resource_access_review::prepare(body, request).map(Review::Subjects)
+        }
     }
 }
 
-/// What self reviews answer if there is nobody whom they could be about.
+/// The error of a self review without an authenticated user.
 pub(crate) fn no_user() -> Status {
     Status::bad_request("no user present on request")
 }

@@ -1,32 +1,25 @@
-//! What becomes of a request by the decision about it: it goes on, or it is refused in Kubernetes'
-//! words.
+//! The error response to a request that is not allowed, in Kubernetes' words.
 
 use api_object::{GroupResource, Status};
-use authz::{Attributes, Decision, Failure, Reason, Resource, Target, Verdict};
+use authz::{Attributes, Decision, EvaluationErrors, Reason, Resource, Target, Verdict};
 
-/// The audit annotation that says `allow` or `forbid`.
-pub const DECISION_ANNOTATION: &str = "authorization.k8s.io/decision";
-/// The audit annotation that says why.
-pub const REASON_ANNOTATION: &str = "authorization.k8s.io/reason";
-
-/// How a request is refused. The first two come with the header `X-Content-Type-Options: nosniff`.
+/// The response to a request that is not allowed. The first two come with the header `X-Content-Type-Options: nosniff`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// 403, an object.
+    /// Status code 403, with a Status object.
     Forbidden(Status),
-    /// 500, plain text in UTF-8: nobody allowed it, and somebody failed who might have.
+    /// Status code 500, plain text in UTF-8: no authorizer allowed the request, and one failed that might have.
     InternalError(String),
-    /// 429, 503 or 504, an object: this server failed to ask.
+    /// Status code 429, 503 or 504, with a Status object: this server could not consult an authorizer.
     Unavailable(Status),
 }
 
-/// The refusal of a request, or `None` if it goes on.
+/// The error response for a decision, or `None` if the request is allowed.
 ///
-/// 1. What is allowed goes on, whatever failed on the way.
-/// 2. What is not is an internal error if something failed, for nobody knows what the answer would
-///    have been.
-/// 3. What this server failed to ask about is neither allowed nor forbidden, and may be tried again.
-/// 4. Otherwise it is forbidden, whether it was denied or nobody had an opinion.
+/// 1. An allowed request proceeds, also if an authorizer failed.
+/// 2. If this server could not consult an authorizer, the client may try again: 429, 503 or 504.
+/// 3. If an authorizer failed, the response is an internal error.
+/// 4. Otherwise the request is forbidden, whether it was denied or all authorizers abstained.
 pub fn refusal(
     attributes: &Attributes<'_>,
     request_uri: &str,
@@ -46,17 +39,16 @@ pub fn refusal(
 
 /// The 403 for a request that is not allowed.
 ///
-/// Names come from clients, so the sentence about the request is made safe to show as HTML. The
-/// reason is not: it is ours.
+/// The sentence about the request contains names from the client, so it is escaped for HTML. The reason is not.
 pub fn forbidden(attributes: &Attributes<'_>, reason: &Reason) -> Status {
-    let mut why = escape(&sentence(attributes));
+    let mut why = escape_html(&describe_request(attributes));
     if !reason.is_empty() {
         why.push_str(": ");
         why.push_str(&reason.to_string());
     }
     match &attributes.target {
         Target::Path(_) => Status::forbidden_path(&why),
-        Target::Resource(resource) if is_unnamed(resource) => {
+        Target::Resource(resource) if has_no_resource(resource) => {
             let mut status = Status::forbidden_path(&why);
             if let Some(details) = &mut status.details {
                 details.name = resource.name.to_owned();
@@ -70,55 +62,39 @@ pub fn forbidden(attributes: &Attributes<'_>, reason: &Reason) -> Status {
     }
 }
 
-/// The text of the 500 for a request that nobody allowed and somebody failed to decide, with a line
-/// feed at the end.
-pub fn internal_error(request_uri: &str, error: &Failure) -> String {
+/// The text of the 500 for a request that no authorizer allowed while one failed, with a line feed at the end.
+pub fn internal_error(request_uri: &str, error: &EvaluationErrors) -> String {
     let uri = go_compat::quote(request_uri);
-    escape(&format!("Internal Server Error: {uri}: {error}\n"))
+    escape_html(&format!("Internal Server Error: {uri}: {error}\n"))
 }
 
-/// What the audit log says about the decision on a request.
-pub fn audit_annotations(decision: &Decision) -> Vec<(&'static str, String)> {
-    let said = match (decision.verdict, &decision.error) {
-        (Verdict::Allow, _) => "allow",
-        (Verdict::Deny | Verdict::NoOpinion, None) => "forbid",
-        (Verdict::Unavailable(_), _) => {
-            return vec![(REASON_ANNOTATION, "unavailable".to_owned())];
-        }
-        (Verdict::Deny | Verdict::NoOpinion, Some(_)) => {
-            return vec![(REASON_ANNOTATION, "internal error".to_owned())];
-        }
-    };
-    vec![(DECISION_ANNOTATION, said.to_owned()), (REASON_ANNOTATION, decision.reason.to_string())]
-}
-
-fn is_unnamed(resource: &Resource<'_>) -> bool {
+fn has_no_resource(resource: &Resource<'_>) -> bool {
     resource.api_group.is_empty() && resource.resource.is_empty()
 }
 
-fn sentence(attributes: &Attributes<'_>) -> String {
+fn describe_request(attributes: &Attributes<'_>) -> String {
     let user = go_compat::quote(attributes.user.map_or("", |user| &user.name));
     let verb = attributes.verb;
-    let of = match &attributes.target {
+    let target = match &attributes.target {
         Target::Path(path) => {
             return format!("User {user} cannot {verb} path {}", go_compat::quote(path));
         }
         Target::Resource(resource) => resource,
     };
-    let resource = match of.subresource {
-        "" => go_compat::quote(of.resource),
-        subresource => go_compat::quote(&format!("{}/{subresource}", of.resource)),
+    let resource = match target.subresource {
+        "" => go_compat::quote(target.resource),
+        subresource => go_compat::quote(&format!("{}/{subresource}", target.resource)),
     };
-    let group = go_compat::quote(of.api_group);
-    let place = match of.namespace {
+    let group = go_compat::quote(target.api_group);
+    let scope = match target.namespace {
         "" => "at the cluster scope".to_owned(),
         namespace => format!("in the namespace {}", go_compat::quote(namespace)),
     };
-    format!("User {user} cannot {verb} resource {resource} in API group {group} {place}")
+    format!("User {user} cannot {verb} resource {resource} in API group {group} {scope}")
 }
 
-/// Makes a text safe to show as HTML. Quotes are left alone, as they only matter in attributes.
-fn escape(text: &str) -> String {
+/// Escapes a text for HTML, except quotes, which only matter in attributes.
+fn escape_html(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for char in text.chars() {
         match char {

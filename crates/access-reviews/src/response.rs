@@ -1,14 +1,14 @@
-//! What all answers have in common.
+//! The common parts of responses to reviews.
 
 use crate::review::Question;
 use authz::{Decision, Reason, Verdict};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::kind::Kind;
 use crate::prepare::Request;
+use crate::review_kind::Kind;
 
-/// An answer but for its status.
+/// A response without its status.
 #[derive(Debug)]
 pub(crate) struct Response {
     kind: &'static str,
@@ -41,20 +41,20 @@ impl Response {
     }
 }
 
-/// The tree of something that is made of texts, lists and maps with texts for keys.
-pub(crate) fn tree(value: &impl Serialize) -> Value {
-    // Only keys that are no texts and failing writers can not be written, and there are none.
+/// Serializes a value of strings, lists and maps with string keys to a JSON tree.
+pub(crate) fn to_json_tree(value: &impl Serialize) -> Value {
+    // Serialization fails only for keys that are not strings, and there are none.
     serde_json::to_value(value).unwrap_or_default()
 }
 
-/// Whether something is allowed, as reviews say it.
+/// The status of an access review.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AccessStatus<'d> {
     allowed: bool,
     #[serde(skip_serializing_if = "is_false")]
     denied: bool,
-    #[serde(skip_serializing_if = "Reason::is_empty", serialize_with = "as_text")]
+    #[serde(skip_serializing_if = "Reason::is_empty", serialize_with = "serialize_as_text")]
     reason: &'d Reason,
     #[serde(skip_serializing_if = "Option::is_none")]
     evaluation_error: Option<String>,
@@ -71,7 +71,7 @@ impl<'d> AccessStatus<'d> {
     }
 
     pub(crate) fn into_map(self) -> Map<String, Value> {
-        match tree(&self) {
+        match to_json_tree(&self) {
             Value::Object(members) => members,
             _ => Map::new(),
         }
@@ -84,6 +84,6 @@ fn is_false(truth: &bool) -> bool {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
-fn as_text<S: Serializer>(reason: &&Reason, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize_as_text<S: Serializer>(reason: &&Reason, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(*reason)
 }

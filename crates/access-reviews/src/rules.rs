@@ -1,13 +1,13 @@
-//! What may I do in a namespace: SelfSubjectRulesReview.
+//! SelfSubjectRulesReview: the rules of the caller in a namespace.
 
 use api_object::Status;
 use authz::{Rules, User};
 use serde_json::{Map, Value, json};
 
-use crate::kind::Kind;
 use crate::prepare::{Request, no_user};
-use crate::read::{Fields, spec_fields};
+use crate::read_body::{Fields, spec_fields};
 use crate::response::Response;
+use crate::review_kind::Kind;
 
 const KIND: Kind = Kind::SelfSubjectRulesReview;
 
@@ -20,7 +20,7 @@ pub struct RulesReview {
 }
 
 impl RulesReview {
-    /// Whom it is about.
+    /// The user that it is about.
     pub fn user(&self) -> &User {
         &self.user
     }
@@ -69,7 +69,7 @@ fn add(rule: &mut Map<String, Value>, name: &str, list: &[String]) {
 pub(crate) fn prepare(body: &Value, request: &Request<'_>) -> Result<RulesReview, Status> {
     let fields = Fields::of_body(body, KIND);
     let namespace = || match spec_fields(&fields, request.version, "SelfSubjectRulesReviewSpec")? {
-        Some(spec) => spec.text("namespace"),
+        Some(spec) => spec.read_string("namespace"),
         None => Ok(""),
     };
     let namespace =

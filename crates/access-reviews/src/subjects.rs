@@ -1,4 +1,4 @@
-//! Who may do something: ResourceAccessReview and its local form.
+//! ResourceAccessReview and LocalResourceAccessReview: the subjects that may do something.
 
 use std::borrow::Cow;
 
@@ -8,12 +8,12 @@ use authz::{Attributes, Resource, Subjects, Target, User};
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::{Map, Value};
 
-use crate::fault::{checked, path_fault, wrong_namespace};
-use crate::kind::Kind;
+use crate::invalid_review::{checked, path_fault, wrong_namespace};
 use crate::metadata::Metadata;
 use crate::prepare::Request;
-use crate::read::{Fields, Malformed, target_spec};
-use crate::response::{Response, tree};
+use crate::read_body::{Fields, MalformedBody, read_target_spec};
+use crate::response::{Response, to_json_tree};
+use crate::review_kind::Kind;
 
 /// A question about everybody who may do one thing.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl SubjectsReview {
         Some(Attributes { user: caller, verb: "create", target: Target::Resource(resource) })
     }
 
-    /// What the chain is to be asked; nobody is named.
+    /// The attributes for the chain, without a user.
     pub fn attributes(&self) -> Attributes<'_> {
         Attributes { user: None, ..self.question.attributes() }
     }
@@ -68,12 +68,13 @@ pub(crate) fn prepare(
     let is_local = kind == Kind::LocalResourceAccessReview;
     let type_name =
         if is_local { "LocalResourceAccessReviewSpec" } else { "ResourceAccessReviewSpec" };
-    let read = || Ok((target_spec(&fields, request.version, type_name)?, Metadata::read(&fields)?));
+    let read =
+        || Ok((read_target_spec(&fields, request.version, type_name)?, Metadata::read(&fields)?));
     let (spec, mut metadata) =
-        read().map_err(|error: Malformed| error.into_status(kind, request.version))?;
-    metadata.place(kind, request.namespace)?;
+        read().map_err(|error: MalformedBody| error.into_status(kind, request.version))?;
+    metadata.set_namespace(kind, request.namespace)?;
     let mut faults = missing(&spec);
-    faults.extend(metadata.fault(kind));
+    faults.extend(metadata.validation_error(kind));
     if is_local {
         faults.extend(local_faults(&spec, request.namespace));
     }
@@ -88,7 +89,7 @@ pub(crate) fn prepare(
             guarded_namespace = Some(resource.namespace.to_string());
         }
     }
-    let response = Response::new(kind, request, metadata.into_value(), Some(tree(&spec)));
+    let response = Response::new(kind, request, metadata.into_value(), Some(to_json_tree(&spec)));
     Ok(SubjectsReview { response, question, guarded_namespace })
 }
 

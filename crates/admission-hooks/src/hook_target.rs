@@ -1,7 +1,7 @@
 //! From the client configuration of a hook to the target that the HTTPS client connects to.
 
 use admission::{ClientConfig, Endpoint};
-use https_client::{CaBundle, CaBundleError, Place, Scheme, ServiceName, Target, Trust};
+use https_client::{CaBundle, CaBundleError, Destination, Scheme, ServiceName, Target, Trust};
 
 /// Why no client can be made for a hook. The texts are those of Kubernetes' call failures.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,11 +22,11 @@ pub enum HookTargetError {
 /// [`HookTargetError`], which is a failure of the call.
 pub fn hook_target(config: &ClientConfig, default_port: u16) -> Result<Target, HookTargetError> {
     let place = match &config.endpoint {
-        Endpoint::Nowhere => return Err(HookTargetError::InvalidClientConfig),
+        Endpoint::Invalid => return Err(HookTargetError::InvalidClientConfig),
         Endpoint::Url { host, port } => {
-            Place::Url { scheme: Scheme::Https, host: host.clone(), port: *port }
+            Destination::Url { scheme: Scheme::Https, host: host.clone(), port: *port }
         }
-        Endpoint::Service { namespace, name, port } => Place::Service(ServiceName {
+        Endpoint::Service { namespace, name, port } => Destination::Service(ServiceName {
             namespace: namespace.clone(),
             name: name.clone(),
             port: port.unwrap_or(default_port),

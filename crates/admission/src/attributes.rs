@@ -1,28 +1,28 @@
-//! What is to be admitted.
+//! The attributes of a request that admission decides about.
 
 use std::fmt;
 
 use api_object::Tree;
 use authz::User;
 
-/// What a request does to an object.
+/// The operation of a request, as rules and reviews name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// A new object, or a subresource that is created such as `pods/eviction`.
+    /// Creates an object, or a subresource such as `pods/eviction`.
     Create,
-    /// A new state of an object.
+    /// Changes an object.
     Update,
-    /// An object goes.
+    /// Deletes an object.
     Delete,
-    /// A connection to an object, such as `pods/exec`.
+    /// Opens a connection to an object, such as `pods/exec`.
     Connect,
 }
 
 impl Operation {
-    /// All of them.
+    /// All operations.
     pub const ALL: [Self; 4] = [Self::Create, Self::Update, Self::Delete, Self::Connect];
 
-    /// The name in rules and reviews.
+    /// The name that rules and reviews use, such as `CREATE`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Create => "CREATE",
@@ -38,9 +38,9 @@ impl Operation {
 pub struct GroupVersionKind<'a> {
     /// Empty for the core group.
     pub group: &'a str,
-    /// The version.
+    /// The version, such as `v1`.
     pub version: &'a str,
-    /// The kind.
+    /// The kind, such as `Pod`.
     pub kind: &'a str,
 }
 
@@ -55,7 +55,7 @@ pub struct GroupVersionResource<'a> {
     pub resource: &'a str,
 }
 
-/// As Kubernetes prints it in messages.
+/// Displays as Kubernetes prints it in messages.
 impl fmt::Display for GroupVersionResource<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { group, version, resource } = self;
@@ -63,45 +63,44 @@ impl fmt::Display for GroupVersionResource<'_> {
     }
 }
 
-/// Another name of what a request is for: the same stored objects under another version or group.
+/// Another name of the requested resource: the same stored objects under another version or group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Equivalent<'a> {
-    /// The other resource.
+pub struct EquivalentResource<'a> {
+    /// The equivalent resource.
     pub resource: GroupVersionResource<'a>,
-    /// The kind of that resource, or of the request's subresource of it. `None` if the server knows
-    /// of none; then a hook that asked for this resource can not be served.
+    /// The kind of that resource, or of the requested subresource of it. `None` if the server has no such kind; a request
+    /// that a hook matches by this resource is then refused.
     pub kind: Option<GroupVersionKind<'a>>,
 }
 
-/// One write, or one connection, as admission sees it (admission §0.3).
+/// The attributes of one write or one connection, as admission sees them.
 ///
-/// Objects are snapshots that nobody changes: a hook that patches makes a new value.
+/// Objects are never changed in place: the patch of a hook makes a new value.
 #[derive(Debug, Clone, Copy)]
 pub struct Attributes<'a> {
-    /// What is done.
+    /// The operation of the request.
     pub operation: Operation,
     /// The kind of the request's object, which for a subresource may be another than the
     /// resource's own.
     pub kind: GroupVersionKind<'a>,
-    /// What the URL names.
+    /// The resource that the URL names.
     pub resource: GroupVersionResource<'a>,
     /// Empty for the resource itself.
     pub subresource: &'a str,
-    /// Empty while the name is not yet made, and for each object of a deleted collection.
+    /// Empty before a name is generated, and for each object of a `deletecollection`.
     pub name: &'a str,
-    /// Empty for resources of the whole cluster, but the own name for a Namespace.
+    /// Empty for cluster-scoped resources; for a Namespace, its own name.
     pub namespace: &'a str,
-    /// The object to be, or what a connection was asked for with.
+    /// The new state of the object, or the options object of a connection.
     pub object: Option<&'a Tree>,
-    /// The object that is.
+    /// The stored state of the object.
     pub old_object: Option<&'a Tree>,
     /// The options of the operation, such as `CreateOptions`.
     pub options: Option<&'a Tree>,
-    /// Whether nothing will be stored.
+    /// Whether the request is a dry run.
     pub is_dry_run: bool,
-    /// Who asks.
+    /// The user that makes the request.
     pub user: Option<&'a User>,
-    /// The other names of the resource, in the order of their registration. The resource itself may
-    /// be among them.
-    pub equivalents: &'a [Equivalent<'a>],
+    /// The equivalent resources, in the order of their registration. The requested resource may be among them.
+    pub equivalents: &'a [EquivalentResource<'a>],
 }

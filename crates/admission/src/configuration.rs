@@ -1,79 +1,76 @@
-//! The four kinds that configure admission: what they look like, what they default to, what is wrong
-//! with them and what they mean.
+//! The four kinds that configure admission: their fields, defaults, validation and warnings.
 
-mod client;
-mod conditions;
+mod check_client_config;
+mod check_conditions;
+mod check_names;
+mod check_ordering;
+mod check_rules;
+mod check_selectors;
+mod check_v1alpha1;
+mod check_webhooks;
 mod defaults;
+mod fail_open_registration;
+mod field_types;
 mod kind;
-mod names;
-mod ordering;
-mod ratchet;
-mod registration;
-mod rules;
-mod selectors;
-mod shape;
-mod v1alpha1;
-mod warning;
-mod webhooks;
+mod ratcheting;
+mod warnings;
 
 use std::net::IpAddr;
 
 use api_object::{ShapeError, Tree, name};
 use field_errors::{FieldErrors, FieldPath};
 
+pub(crate) use check_names::check_qualified_name;
+pub use check_ordering::{initializer_ordering_errors, initializer_ordering_warnings};
+pub(crate) use field_types::{FieldType, STRING_LIST, check_value_type};
 pub use kind::ConfigurationKind;
-pub(crate) use names::check_qualified;
-pub use ordering::{ordering_errors, ordering_warnings};
-pub(crate) use shape::{Shape, TEXT_LIST, fit_value};
-pub use warning::{Warning, WarningCause};
+pub use warnings::{Warning, WarningCause};
 
-use self::ratchet::Strictness;
-use crate::members::objects;
+use self::ratcheting::UpdateRatchet;
+use crate::json_members::read_objects;
 
-/// Names that only manifests on the server's disk may have.
+/// The suffix of names that only static manifests may have.
 const STATIC_SUFFIX: &str = ".static.k8s.io";
 
-/// Completes a configuration that was received: it is brought into the shape of its kind, without
-/// members that the kind lacks, and gets its defaults. Metadata is left alone.
+/// Prepares a received configuration: checks the types of its fields, removes unknown members and sets defaults. Metadata
+/// is not changed.
 ///
 /// # Errors
-/// A value is of a type that its field can not have, which makes the request a bad one (400).
+/// A field has a value of a wrong type, so the request is a bad request.
 pub fn prepare(kind: ConfigurationKind, tree: &mut Tree) -> Result<(), ShapeError> {
-    shape::fit(kind, tree)?;
-    defaults::set(kind, tree);
+    field_types::check_types(kind, tree)?;
+    defaults::set_defaults(kind, tree);
     Ok(())
 }
 
-/// The places of members that a received configuration has and its kind lacks, such as
-/// `webhooks[0].matchPolcy`; metadata is left alone. They go when it is [prepared](prepare).
+/// Returns the paths of unknown members, such as `webhooks[0].matchPolcy`, except in metadata. [`prepare`] removes them.
 #[must_use]
 pub fn unknown_fields(kind: ConfigurationKind, tree: &Tree) -> Vec<String> {
-    shape::unknown(kind, tree)
+    field_types::unknown_members(kind, tree)
 }
 
-/// The members that an object inside of a configuration may have, by its place such as
-/// `webhooks[0].clientConfig`; that of the configuration itself is empty. For whoever misspelled one.
+/// Returns the members that the object at a path, such as `webhooks[0].clientConfig`, may have; the empty path is the
+/// configuration itself. It serves hints for misspelled members.
 #[must_use]
 pub fn known_fields(kind: ConfigurationKind, at: &str) -> Vec<&'static str> {
-    shape::members_at(kind, at)
+    field_types::members_at(kind, at)
 }
 
-/// What is wrong with a new configuration that was [prepared](prepare), its metadata aside.
+/// Validates a new configuration that was [prepared](prepare), except its metadata.
 #[must_use]
 pub fn validate_create(kind: ConfigurationKind, new: &Tree) -> FieldErrors {
     let mut errors = FieldErrors::new();
     validate(kind, new, None, &mut errors);
     if name(new).ends_with(STATIC_SUFFIX) {
         let at = FieldPath::root("metadata");
-        errors.push(at.child("name").invalid(name(new), &static_suffix_detail()));
+        errors.push(at.child("name").invalid(name(new), &reserved_suffix_detail()));
     }
     errors
 }
 
-/// What is wrong with the next state of a configuration, its metadata aside.
+/// Validates the next state of a configuration, except its metadata.
 ///
-/// Some rules hold only if the stored state kept them, so that an object from before a rule can
-/// still be changed (admission §2.6).
+/// Some rules apply only if the stored state satisfies them, so that an object that predates a rule can still be changed.
 #[must_use]
 pub fn validate_update(kind: ConfigurationKind, new: &Tree, old: &Tree) -> FieldErrors {
     let mut errors = FieldErrors::new();
@@ -82,27 +79,31 @@ pub fn validate_update(kind: ConfigurationKind, new: &Tree, old: &Tree) -> Field
 }
 
 fn validate(kind: ConfigurationKind, new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors) {
-    let at = FieldPath::root(kind.list());
-    let entries = objects(new, kind.list());
-    let stored = old.map(|old| objects(old, kind.list()));
+    let at = FieldPath::root(kind.list_member());
+    let entries = read_objects(new, kind.list_member());
+    let stored = old.map(|old| read_objects(old, kind.list_member()));
     match kind {
         ConfigurationKind::Initializer => {
-            v1alpha1::check_initializers(&entries, stored.as_deref(), &at, errors);
+            check_v1alpha1::check_initializers(&entries, stored.as_deref(), &at, errors);
         }
         ConfigurationKind::ExternalHook => {
-            v1alpha1::check_hooks(&entries, stored.as_deref(), &at, errors);
+            check_v1alpha1::check_hooks(&entries, stored.as_deref(), &at, errors);
         }
         ConfigurationKind::Mutating | ConfigurationKind::Validating => {
-            let strictness = Strictness::towards(&entries, stored.as_deref());
-            webhooks::check(kind, &entries, &strictness, &at, errors);
+            let strictness = UpdateRatchet::for_update(&entries, stored.as_deref());
+            check_webhooks::check_webhooks(kind, &entries, &strictness, &at, errors);
         }
     }
 }
 
-/// What the author of a configuration that is accepted should know. `old` is `None` on create.
+/// Returns warnings about a valid configuration. `old` is `None` on create.
 #[must_use]
-pub fn warnings(kind: ConfigurationKind, new: &Tree, old: Option<&Tree>) -> Vec<Warning> {
-    warning::find(kind, new, old)
+pub fn configuration_warnings(
+    kind: ConfigurationKind,
+    new: &Tree,
+    old: Option<&Tree>,
+) -> Vec<Warning> {
+    warnings::find_warnings(kind, new, old)
 }
 
 /// Warns of webhooks whose `url` has an IP address that the server refuses to connect to: the server then
@@ -111,15 +112,15 @@ pub fn warnings(kind: ConfigurationKind, new: &Tree, old: Option<&Tree>) -> Vec<
 /// `refusal` is the check that the HTTPS client makes before it connects; it returns the kind of address, such
 /// as `link-local`, if the client refuses it.
 #[must_use]
-pub fn address_warnings(
+pub fn refused_address_warnings(
     kind: ConfigurationKind,
     new: &Tree,
     refusal: &dyn Fn(IpAddr) -> Option<String>,
 ) -> Vec<Warning> {
-    warning::find_refused_addresses(kind, new, refusal)
+    warnings::find_refused_addresses(kind, new, refusal)
 }
 
-fn static_suffix_detail() -> String {
+fn reserved_suffix_detail() -> String {
     let suffix = go_compat::quote(STATIC_SUFFIX);
     format!(
         "names ending with {suffix} are reserved for static manifest-based configurations and \

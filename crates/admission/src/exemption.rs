@@ -1,13 +1,13 @@
-//! What hooks and initializers never see (admission §0.4).
+//! Requests that hooks and initializers never see.
 
 use crate::attributes::{Attributes, GroupVersionKind};
 
 /// Why a request is not subject to hooks and initializers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Exemption {
-    /// It changes the configuration of admission, which must stay repairable whatever the hooks do.
+    /// The request changes the configuration of admission, which must stay repairable whatever the hooks do.
     Configuration,
-    /// It is a review: a question that is not stored.
+    /// The request is a review, which is not stored.
     Review,
 }
 
@@ -34,10 +34,10 @@ const REVIEWS: [(&str, &str); 6] = [
     ("authorization.k8s.io", "subjectaccessreviews"),
 ];
 
-/// Whether a kind configures admission. Kind and group decide, in every version and for every
-/// subresource; the name of the resource does not.
+/// Whether a kind configures admission. The group and the kind decide, in every version and for every subresource; the
+/// name of the resource does not.
 #[must_use]
-pub fn is_configuration(kind: &GroupVersionKind<'_>) -> bool {
+pub fn is_admission_configuration(kind: &GroupVersionKind<'_>) -> bool {
     kind.group == CONFIGURATION_GROUP && CONFIGURATION_KINDS.contains(&kind.kind)
 }
 
@@ -46,21 +46,21 @@ pub(crate) fn is_review(group: &str, resource: &str) -> bool {
     REVIEWS.contains(&(group, resource))
 }
 
-/// Whether some review is of this group.
+/// Whether a review kind is in this group.
 pub(crate) fn is_review_group(group: &str) -> bool {
     REVIEWS.iter().any(|(own, _)| *own == group)
 }
 
-/// Whether some review has this name.
+/// Whether a review kind has this resource name.
 pub(crate) fn is_review_resource(resource: &str) -> bool {
     REVIEWS.iter().any(|(_, own)| *own == resource)
 }
 
 impl Attributes<'_> {
-    /// Why no hook and no initializer has a say, if that is so.
+    /// Returns why hooks and initializers do not apply to the request, if they do not.
     #[must_use]
     pub fn exemption(&self) -> Option<Exemption> {
-        if is_configuration(&self.kind) {
+        if is_admission_configuration(&self.kind) {
             Some(Exemption::Configuration)
         } else if is_review(self.resource.group, self.resource.resource) {
             Some(Exemption::Review)

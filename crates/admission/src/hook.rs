@@ -1,131 +1,135 @@
-//! Hooks: what is called, for which requests, and what its failure means.
+//! Hooks: their address, the requests that they match, and the effect of a failed call.
 
 use std::time::Duration;
 
 use api_object::Tree;
 
-use crate::client::ClientConfig;
-use crate::conditions::{ConditionCompiler, MatchConditions};
-use crate::matching::{Dialect, LabelSelector, Rule};
-use crate::members::{objects, text, texts};
+use crate::client_config::ClientConfig;
+use crate::json_members::{read_objects, read_string, read_strings};
+use crate::match_conditions::{ConditionCompiler, MatchConditions};
+use crate::matching::{LabelSelector, Rule, RuleDialect};
 
-/// How long a call may take if the hook does not say.
+/// The timeout of a call if the hook sets none.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a call of a v1alpha1 hook, which can not say it, may take; and the most for any other.
+/// The timeout of a `v1alpha1` hook, which can not set one, and the upper bound for all others.
 const TIMEOUT_MAX: Duration = Duration::from_secs(30);
 
-/// One hook of the engine: an ExternalAdmissionHook, a MutatingWebhook or a ValidatingWebhook.
+/// A compiled hook: an ExternalAdmissionHook, a MutatingWebhook or a ValidatingWebhook.
 #[derive(Debug)]
 pub struct Hook {
-    /// Fully qualified, and unique within its configuration if that is of today.
+    /// The fully qualified name. It is unique within a configuration of `v1`.
     pub name: String,
-    /// The name of the object that holds it.
-    pub configuration: String,
-    /// Where it is.
-    pub client: ClientConfig,
-    /// A request that matches none of them is no matter of the hook.
+    /// The name of the configuration object that holds the hook.
+    pub configuration_name: String,
+    /// How to reach the hook.
+    pub client_config: ClientConfig,
+    /// The hook is called only for requests that match at least one rule.
     pub rules: Vec<Rule>,
-    /// What a failed call means.
+    /// The effect of a failed call on the request.
     pub failure_policy: FailurePolicy,
-    /// Whether rules also speak of equivalent resources.
+    /// Whether rules also match equivalent resources.
     pub match_policy: MatchPolicy,
-    /// Which namespaces' objects.
+    /// Selects requests by the labels of their namespace.
     pub namespace_selector: LabelSelector,
-    /// Which objects.
+    /// Selects requests by the labels of their objects.
     pub object_selector: LabelSelector,
-    /// Which requests, of those that match otherwise.
-    pub conditions: MatchConditions,
-    /// Whether a dry run may call it. `None` if the stored object, which may be older than the rule
-    /// that it must, does not say.
+    /// Select among the requests that match by rules and selectors.
+    pub match_conditions: MatchConditions,
+    /// Whether a dry run may call the hook. `None` if the stored object, which may predate the rule that makes the field
+    /// required, does not set it.
     pub side_effects: Option<SideEffects>,
-    /// The most that a call may take.
+    /// The timeout of one call.
     pub timeout: Duration,
-    /// The forms of review that it understands, in the order of its preference; those that are not
-    /// known here are left out.
+    /// The versions of AdmissionReview that the hook accepts, in its order of preference, without versions that this
+    /// server does not know.
     pub review_versions: Vec<ReviewVersion>,
-    /// Whether it is called again when a later one has changed the object.
+    /// Whether the hook is called again after a later hook changed the object.
     pub reinvocation_policy: ReinvocationPolicy,
 }
 
-/// What a failure means.
+/// The effect of a failed call on the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FailurePolicy {
-    /// The request goes on.
+    /// The request continues.
     Ignore,
     /// The request is refused.
     Fail,
 }
 
-/// Which resources a rule speaks of.
+/// Which resources the rules of a hook match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MatchPolicy {
-    /// Those that it names.
+    /// The resources that a rule names.
     Exact,
-    /// Also those that stand for the same objects.
+    /// Also resources of other groups and versions that have the same objects.
     Equivalent,
 }
 
-/// What a call changes besides its answer.
+/// The side effects of a call, as the configuration declares them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SideEffects {
-    /// Nothing.
+    /// A call has no side effects.
     None,
-    /// Nothing if it is told that the run is dry.
+    /// A call has no side effects if the review says `dryRun`.
     NoneOnDryRun,
-    /// Something.
+    /// A call has side effects.
     Some,
-    /// Nobody knows.
+    /// The side effects are not known.
     Unknown,
 }
 
-/// The form of the review that a hook is sent.
+/// The version of AdmissionReview that a hook is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReviewVersion {
-    /// That of the proposal, for ExternalAdmissionHooks only.
+    /// The version of the design proposal, for ExternalAdmissionHooks only.
     V1alpha1,
-    /// `admission.k8s.io/v1beta1`
+    /// The version `admission.k8s.io/v1beta1`.
     V1beta1,
-    /// `admission.k8s.io/v1`
+    /// The version `admission.k8s.io/v1`.
     V1,
 }
 
 /// Whether a mutating hook is called a second time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReinvocationPolicy {
-    /// Never.
+    /// The hook is called once.
     Never,
-    /// When a later hook has changed the object.
+    /// The hook is called again if a later hook changed the object.
     IfNeeded,
 }
 
 impl Hook {
-    /// Reads a webhook of today.
+    /// Reads a webhook of `v1`.
     ///
-    /// The entry need not be valid by the rules of today: what it leaves out has its default, and
-    /// what can not be understood fails when it is needed.
-    pub(crate) fn read(configuration: &str, tree: &Tree, compiler: &mut ConditionCompiler) -> Self {
-        let conditions = objects(tree, "matchConditions");
+    /// The entry may be stored by an older version and invalid today: absent members get their defaults, and a part that
+    /// can not be used fails the requests that need it.
+    pub(crate) fn read(
+        configuration_name: &str,
+        tree: &Tree,
+        compiler: &mut ConditionCompiler,
+    ) -> Self {
+        let conditions = read_objects(tree, "matchConditions");
         let conditions = conditions.iter().map(|condition| {
-            let member = |name| text(condition, name).unwrap_or_default();
+            let member = |name| read_string(condition, name).unwrap_or_default();
             (member("name"), member("expression"))
         });
         Self {
-            name: text(tree, "name").unwrap_or_default().to_owned(),
-            configuration: configuration.to_owned(),
-            client: ClientConfig::read(tree),
-            rules: read_rules(tree, Dialect::V1),
-            failure_policy: match text(tree, "failurePolicy") {
+            name: read_string(tree, "name").unwrap_or_default().to_owned(),
+            configuration_name: configuration_name.to_owned(),
+            client_config: ClientConfig::read(tree),
+            rules: read_rules(tree, RuleDialect::V1),
+            failure_policy: match read_string(tree, "failurePolicy") {
                 Some("Ignore") => FailurePolicy::Ignore,
                 _ => FailurePolicy::Fail,
             },
-            match_policy: match text(tree, "matchPolicy") {
+            match_policy: match read_string(tree, "matchPolicy") {
                 Some("Exact") => MatchPolicy::Exact,
                 _ => MatchPolicy::Equivalent,
             },
             namespace_selector: LabelSelector::read(tree, "namespaceSelector"),
             object_selector: LabelSelector::read(tree, "objectSelector"),
-            conditions: MatchConditions::compile(conditions, compiler),
-            side_effects: match text(tree, "sideEffects") {
+            match_conditions: MatchConditions::compile(conditions, compiler),
+            side_effects: match read_string(tree, "sideEffects") {
                 None => None,
                 Some("None") => Some(SideEffects::None),
                 Some("NoneOnDryRun") => Some(SideEffects::NoneOnDryRun),
@@ -133,29 +137,29 @@ impl Hook {
                 Some(_) => Some(SideEffects::Unknown),
             },
             timeout: read_timeout(tree),
-            review_versions: texts(tree, "admissionReviewVersions")
+            review_versions: read_strings(tree, "admissionReviewVersions")
                 .into_iter()
-                .filter_map(ReviewVersion::of_webhook)
+                .filter_map(ReviewVersion::parse_for_webhook)
                 .collect(),
-            reinvocation_policy: match text(tree, "reinvocationPolicy") {
+            reinvocation_policy: match read_string(tree, "reinvocationPolicy") {
                 Some("IfNeeded") => ReinvocationPolicy::IfNeeded,
                 _ => ReinvocationPolicy::Never,
             },
         }
     }
 
-    /// Reads a hook of v1alpha1, which enters the engine as a validating one (admission §2.7).
-    pub(crate) fn read_v1alpha1(configuration: &str, tree: &Tree) -> Self {
+    /// Reads a hook of `v1alpha1`, which runs in the validating phase.
+    pub(crate) fn read_v1alpha1(configuration_name: &str, tree: &Tree) -> Self {
         Self {
-            name: text(tree, "name").unwrap_or_default().to_owned(),
-            configuration: configuration.to_owned(),
-            client: ClientConfig::read_v1alpha1(tree),
-            rules: read_rules(tree, Dialect::V1alpha1),
+            name: read_string(tree, "name").unwrap_or_default().to_owned(),
+            configuration_name: configuration_name.to_owned(),
+            client_config: ClientConfig::read_v1alpha1(tree),
+            rules: read_rules(tree, RuleDialect::V1alpha1),
             failure_policy: FailurePolicy::read_v1alpha1(tree),
             match_policy: MatchPolicy::Exact,
             namespace_selector: LabelSelector::Requirements(Vec::new()),
             object_selector: LabelSelector::Requirements(Vec::new()),
-            conditions: MatchConditions::default(),
+            match_conditions: MatchConditions::default(),
             side_effects: Some(SideEffects::Unknown),
             timeout: TIMEOUT_MAX,
             review_versions: vec![ReviewVersion::V1alpha1],
@@ -165,9 +169,9 @@ impl Hook {
 }
 
 impl FailurePolicy {
-    /// Of a v1alpha1 entry: open unless it says otherwise.
+    /// Reads the policy of a `v1alpha1` entry, whose default is `Ignore`.
     pub(crate) fn read_v1alpha1(tree: &Tree) -> Self {
-        match text(tree, "failurePolicy") {
+        match read_string(tree, "failurePolicy") {
             Some("Fail") => Self::Fail,
             _ => Self::Ignore,
         }
@@ -175,9 +179,8 @@ impl FailurePolicy {
 }
 
 impl ReviewVersion {
-    /// The version that a webhook of today means by this text. The form of the proposal is not for
-    /// them.
-    pub(crate) fn of_webhook(name: &str) -> Option<Self> {
+    /// Parses a version that a webhook of `v1` lists; `v1alpha1` is not one of these.
+    pub(crate) fn parse_for_webhook(name: &str) -> Option<Self> {
         match name {
             "v1" => Some(Self::V1),
             "v1beta1" => Some(Self::V1beta1),
@@ -186,8 +189,8 @@ impl ReviewVersion {
     }
 }
 
-fn read_rules(tree: &Tree, dialect: Dialect) -> Vec<Rule> {
-    objects(tree, "rules").into_iter().map(|rule| Rule::read(rule, dialect)).collect()
+fn read_rules(tree: &Tree, dialect: RuleDialect) -> Vec<Rule> {
+    read_objects(tree, "rules").into_iter().map(|rule| Rule::read(rule, dialect)).collect()
 }
 
 fn read_timeout(tree: &Tree) -> Duration {

@@ -1,28 +1,34 @@
-//! The life of an object that initializers have yet to act on (admission §6), without I/O.
+//! Objects with pending initializers, without I/O.
 //!
-//! A server asks [`decide_create`] and [`decide_update`] what a write means for the field
-//! `metadata.initializers`, judges the outcome with [`Initializers::create_errors`] and
-//! [`Initializers::update_errors`], and drives [`Steps`] for each object that it has created, so that
-//! initializers that are dead do not block the cluster. [`repair()`] is for objects whose server died.
+//! 1. [`decide_create`] and [`decide_update`] decide what a write does to the field `metadata.initializers`.
+//! 2. [`Initializers::create_errors`] and [`Initializers::update_errors`] validate the result.
+//! 3. The server that creates an object runs [`InitializerTimers`] for it, so that an initializer that does not act does not block
+//!    the object for ever.
+//! 4. [`read_repair()`] repairs an object whose server died.
+//!
 //! Time is always an argument.
 
-mod answer;
-mod create;
-mod initializers;
+mod create_decision;
+mod initializers_field;
 mod options;
-mod repair;
-mod steps;
-mod update;
+mod read_repair;
+mod statuses;
+mod timers;
+mod update_decision;
 
-pub use answer::{
-    Awaited, TimeoutCause, accepted, create_denied, deleted, failure, initialization_timeout,
-    update_denied,
+pub use create_decision::{CreateDecision, InitializersOrigin, decide_create};
+pub use initializers_field::{
+    Initializers, copy_initializers, has_pending_initializers, normalize_initializers,
+    without_initializer,
 };
-pub use create::{CreateDecision, Origin, decide_create};
-pub use initializers::{
-    Initializers, carry_initializers, is_uninitialized, shape_initializers, without,
+pub use options::{
+    InitializerOptions, WAITING_OBJECTS_MAX, WAITING_OBJECTS_PER_USER_MAX, WaitingObjectsMax,
 };
-pub use options::{InitializerOptions, WAITING_MAX, WAITING_PER_USER_MAX, WaitingMax};
-pub use repair::{Repair, repair};
-pub use steps::{Expired, ExpiryAction, Steps};
-pub use update::{UpdateDecision, decide_update};
+pub use read_repair::{ReadRepair, read_repair};
+pub use statuses::{
+    TimeoutCause, UninitializedObject, being_initialized_status, create_denied_status,
+    deleted_while_waiting_status, initialization_failure_status, initialization_timeout_status,
+    update_denied_status,
+};
+pub use timers::{ExpiredInitializer, ExpiryAction, InitializerTimers};
+pub use update_decision::{UpdateDecision, decide_update};

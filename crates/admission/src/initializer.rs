@@ -1,4 +1,4 @@
-//! Initializers: who has to act before an object is there for everybody.
+//! Initializers: clients that act on a new object before it becomes visible.
 
 use std::collections::HashSet;
 
@@ -6,34 +6,34 @@ use api_object::Tree;
 
 use crate::configuration::ConfigurationKind;
 use crate::hook::FailurePolicy;
+use crate::json_members::{read_objects, read_owned_strings, read_string};
 use crate::matching::Rule;
-use crate::members::{objects, owned_texts, text};
 
 /// An entry of an InitializerConfiguration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Initializer {
-    /// Fully qualified; what objects carry in their pending list.
+    /// The fully qualified name, which objects have in `metadata.initializers.pending`.
     pub name: String,
-    /// The name of the object that holds it.
-    pub configuration: String,
-    /// A new object that matches none of them is no matter of the initializer.
+    /// The name of the configuration object that holds the initializer.
+    pub configuration_name: String,
+    /// The initializer applies only to new objects that match at least one rule.
     pub rules: Vec<Rule>,
-    /// What happens if it does not act in time.
+    /// The effect on the object if the initializer does not act in time.
     pub failure_policy: FailurePolicy,
-    /// When it may act.
-    pub ordering: Ordering,
+    /// When the initializer may act.
+    pub ordering: InitializerOrdering,
 }
 
 /// When an initializer may act.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ordering {
-    /// After the sequential one before it.
+pub enum InitializerOrdering {
+    /// After the previous sequential initializer.
     Sequential,
-    /// When those that it names are done, and before others that it names.
+    /// After and before the initializers that it names.
     Graph {
-        /// Must be done first.
+        /// These initializers act before this one.
         after: Vec<String>,
-        /// Must wait for this one.
+        /// These initializers act after this one.
         before: Vec<String>,
     },
 }
@@ -41,34 +41,33 @@ pub enum Ordering {
 impl Initializer {
     /// Reads the initializers of a configuration in their order.
     pub(crate) fn read_all(configuration: &Tree) -> Vec<Self> {
-        let entries = objects(configuration, ConfigurationKind::Initializer.list());
+        let entries = read_objects(configuration, ConfigurationKind::Initializer.list_member());
         let read = |entry: &Tree| Self::read(api_object::name(configuration), entry);
         entries.into_iter().map(read).collect()
     }
 
-    fn read(configuration: &str, entry: &Tree) -> Self {
-        let rules = objects(entry, "rules");
+    fn read(configuration_name: &str, entry: &Tree) -> Self {
+        let rules = read_objects(entry, "rules");
         Self {
-            name: text(entry, "name").unwrap_or_default().to_owned(),
-            configuration: configuration.to_owned(),
+            name: read_string(entry, "name").unwrap_or_default().to_owned(),
+            configuration_name: configuration_name.to_owned(),
             rules: rules.into_iter().map(Rule::read_for_initializer).collect(),
             failure_policy: FailurePolicy::read_v1alpha1(entry),
-            ordering: match text(entry, "orderingMode") {
-                Some("Graph") => Ordering::Graph {
-                    after: owned_texts(entry, "after"),
-                    before: owned_texts(entry, "before"),
+            ordering: match read_string(entry, "orderingMode") {
+                Some("Graph") => InitializerOrdering::Graph {
+                    after: read_owned_strings(entry, "after"),
+                    before: read_owned_strings(entry, "before"),
                 },
-                _ => Ordering::Sequential,
+                _ => InitializerOrdering::Sequential,
             },
         }
     }
 }
 
-/// Brings initializers into the one order that holds for all resources: by the name of their
-/// configuration, then as listed there. Of several with the same name the first one counts
-/// (admission §1.7).
+/// Sorts initializers into the order that holds for all resources: by the name of their configuration, then as listed
+/// there. Of several with the same name, only the first is kept.
 pub(crate) fn in_global_order(mut initializers: Vec<Initializer>) -> Vec<Initializer> {
-    initializers.sort_by(|a, b| a.configuration.cmp(&b.configuration));
+    initializers.sort_by(|a, b| a.configuration_name.cmp(&b.configuration_name));
     let mut seen = HashSet::new();
     initializers.retain(|initializer| seen.insert(initializer.name.clone()));
     initializers

@@ -1,54 +1,63 @@
-//! Dynamic admission: how it is configured, and which hooks and initializers a write concerns.
+//! Dynamic admission without I/O: the kinds that configure it, and the hooks and initializers that a write matches.
 //!
-//! A [`Configuration`] is an object of one of four kinds, prepared and validated as the API server
-//! stores it and compiled once. A [`Snapshot`] holds all of them at one moment; a request is matched
-//! against it in three steps: [`HookList::matching`] by rules, [`Hook::select`] by labels and
-//! [`Hook::check_conditions`] by expressions. What becomes of a new object that has to wait for
-//! initializers begins with [`decide_create`].
+//! A [`Configuration`] is an object of one of four kinds. It is prepared and validated before the API server stores it,
+//! and compiled once. A [`Snapshot`] holds all of them at one moment. A request is matched against a snapshot in three
+//! steps: by rules ([`Snapshot::match_hooks`]), by label selectors ([`Hook::evaluate_selectors`]) and by match
+//! conditions ([`Hook::evaluate_conditions`]). [`decide_create`] decides which initializers a new object waits for.
 //!
-//! Owns: the configuration kinds with their defaults and rules, hooks, initializers and their order,
-//! the matching of requests, match conditions, exemptions, the steps of initialization.
+//! Owns: the configuration kinds with their defaults and validation, hooks, initializers and their order, the matching
+//! of requests, match conditions, exemptions, the timers of initialization.
 //! Must not know: HTTP, calls, stores, clocks, which resources exist, where snapshots come from.
 
 mod attributes;
 mod exemption;
 
 mod configuration;
-mod members;
+mod json_members;
 
-mod client;
+mod client_config;
 mod hook;
 mod initializer;
 
-mod conditions;
+mod match_conditions;
 mod matching;
 
-mod order;
+mod initializer_order;
 mod snapshot;
 
 mod initialization;
 
-pub use attributes::{Attributes, Equivalent, GroupVersionKind, GroupVersionResource, Operation};
-pub use client::{ClientConfig, Endpoint};
-pub use conditions::{
-    CHECKS_MAX, ConditionError, ConditionInput, Conditions, Decisions, ExplainedCondition,
-    MATCH_CONDITIONS_MAX, MatchConditions, Question,
+pub use attributes::{
+    Attributes, EquivalentResource, GroupVersionKind, GroupVersionResource, Operation,
 };
+pub use client_config::{ClientConfig, Endpoint};
 pub use configuration::{
-    ConfigurationKind, Warning, WarningCause, address_warnings, known_fields, ordering_errors,
-    ordering_warnings, prepare, unknown_fields, validate_create, validate_update, warnings,
+    ConfigurationKind, Warning, WarningCause, configuration_warnings, initializer_ordering_errors,
+    initializer_ordering_warnings, known_fields, prepare, refused_address_warnings, unknown_fields,
+    validate_create, validate_update,
 };
-pub use exemption::{Exemption, is_configuration};
+pub use exemption::{Exemption, is_admission_configuration};
 pub use hook::{FailurePolicy, Hook, MatchPolicy, ReinvocationPolicy, ReviewVersion, SideEffects};
 pub use initialization::{
-    Awaited, CreateDecision, Expired, ExpiryAction, InitializerOptions, Initializers, Origin,
-    Repair, Steps, TimeoutCause, UpdateDecision, WAITING_MAX, WAITING_PER_USER_MAX, WaitingMax,
-    accepted, carry_initializers, create_denied, decide_create, decide_update, deleted, failure,
-    initialization_timeout, is_uninitialized, repair, shape_initializers, update_denied, without,
+    CreateDecision, ExpiredInitializer, ExpiryAction, InitializerOptions, InitializerTimers,
+    Initializers, InitializersOrigin, ReadRepair, TimeoutCause, UninitializedObject,
+    UpdateDecision, WAITING_OBJECTS_MAX, WAITING_OBJECTS_PER_USER_MAX, WaitingObjectsMax,
+    being_initialized_status, copy_initializers, create_denied_status, decide_create,
+    decide_update, deleted_while_waiting_status, has_pending_initializers,
+    initialization_failure_status, initialization_timeout_status, normalize_initializers,
+    read_repair, update_denied_status, without_initializer,
 };
-pub use initializer::{Initializer, Ordering};
+pub use initializer::{Initializer, InitializerOrdering};
+pub use initializer_order::{
+    PENDING_INITIALIZERS_MAX, PendingInitializer, PendingInitializers, order_pending_initializers,
+    runnable_initializers,
+};
+pub use match_conditions::{
+    AUTHORIZER_CHECKS_MAX, AuthorizerDecisions, AuthorizerQuestion, ConditionError, ConditionInput,
+    ExplainedCondition, MATCH_CONDITIONS_MAX, MatchConditions, MatchConditionsResult,
+};
 pub use matching::{
-    Consideration, Dialect, Identity, LabelSelector, Match, MatchedHooks, Rule, RuleTarget, Skip,
+    CallDecision, HookMatch, LabelSelector, MatchedHooks, MatchedResource, Rule, RuleDialect,
+    RuleTarget, SkipCause,
 };
-pub use order::{PENDING_MAX, Pending, PendingList, pending, runnable};
 pub use snapshot::{Configuration, HookList, Snapshot};

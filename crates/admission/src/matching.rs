@@ -1,16 +1,16 @@
-//! Whether a hook is called for a request (admission §3).
+//! Decides whether a hook is called for a request.
 
-mod consider;
-mod index;
+mod hook_matching;
+mod label_selector;
 mod matched_hooks;
 mod rule;
-mod selector;
+mod rule_index;
 
-pub(crate) use consider::MatchedName;
-pub use consider::{Consideration, Identity, Skip};
-pub(crate) use index::Index;
-pub use matched_hooks::{Match, MatchedHooks};
+pub(crate) use hook_matching::MatchedName;
+pub use hook_matching::{CallDecision, MatchedResource, SkipCause};
+pub use label_selector::LabelSelector;
+pub(crate) use label_selector::parse_operator as parse_selector_operator;
+pub use matched_hooks::{HookMatch, MatchedHooks};
 pub(crate) use rule::{ANY, operations_member};
-pub use rule::{Dialect, Rule, RuleTarget};
-pub use selector::LabelSelector;
-pub(crate) use selector::operator as selector_operator;
+pub use rule::{Rule, RuleDialect, RuleTarget};
+pub(crate) use rule_index::RuleIndex;

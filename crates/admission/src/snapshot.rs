@@ -1,19 +1,18 @@
-//! All configurations at one moment, ready to be asked.
+//! All configurations of admission at one moment, sorted and indexed.
 
 use std::sync::Arc;
 
 use api_object::Tree;
 
 use crate::attributes::{Attributes, Operation};
-use crate::conditions::ConditionCompiler;
 use crate::configuration::ConfigurationKind;
 use crate::hook::Hook;
 use crate::initializer::{Initializer, in_global_order};
-use crate::matching::{Index, Match, MatchedHooks, MatchedName};
-use crate::members::objects;
+use crate::json_members::read_objects;
+use crate::match_conditions::ConditionCompiler;
+use crate::matching::{HookMatch, MatchedHooks, MatchedName, RuleIndex};
 
-/// One configuration object, compiled. It is immutable and shared, so that a change of one object
-/// compiles that object only.
+/// A compiled configuration object. It is immutable and shared, so a change of one object compiles that object only.
 #[derive(Debug)]
 pub struct Configuration {
     kind: ConfigurationKind,
@@ -28,12 +27,11 @@ enum Content {
 }
 
 impl Configuration {
-    /// Compiles a stored object. That never fails: a part that can not be understood fails the
-    /// requests that need it.
+    /// Compiles a stored object. Compilation never fails: a part that can not be used fails the requests that need it.
     #[must_use]
     pub fn compile(kind: ConfigurationKind, tree: &Tree) -> Self {
         let name = api_object::name(tree);
-        let entries = objects(tree, kind.list());
+        let entries = read_objects(tree, kind.list_member());
         let content = match kind {
             ConfigurationKind::Initializer => Content::Initializers(Initializer::read_all(tree)),
             ConfigurationKind::ExternalHook => {
@@ -62,25 +60,25 @@ impl Configuration {
     }
 }
 
-/// What holds for a request, from its first phase to its last.
+/// The hooks and initializers that one request is admitted by, in both phases.
 #[derive(Debug)]
 pub struct Snapshot {
     mutating: HookList,
     validating: HookList,
     initializers: Vec<Initializer>,
-    initializer_index: Index,
+    initializer_index: RuleIndex,
 }
 
-/// The hooks of one phase in their order (admission §1.7): by the name of their configuration, then
-/// as listed there; in the validating phase those of v1alpha1 come first.
+/// The hooks of one phase, ordered by the name of their configuration and then as listed there. In the validating phase,
+/// hooks of `v1alpha1` come first.
 #[derive(Debug)]
 pub struct HookList {
     hooks: Vec<Arc<Hook>>,
-    index: Index,
+    index: RuleIndex,
 }
 
 impl Snapshot {
-    /// Orders and indexes configurations.
+    /// Sorts and indexes configurations.
     #[must_use]
     pub fn new(configurations: &[Arc<Configuration>]) -> Self {
         let mut all: Vec<&Configuration> = configurations.iter().map(Arc::as_ref).collect();
@@ -99,7 +97,7 @@ impl Snapshot {
             }
         }
         let initializers = in_global_order(initializers);
-        let initializer_index = Index::new(initializers.iter().map(|it| it.rules.as_slice()));
+        let initializer_index = RuleIndex::new(initializers.iter().map(|it| it.rules.as_slice()));
         Self {
             mutating: HookList::new(mutating),
             validating: HookList::new(validating),
@@ -108,13 +106,13 @@ impl Snapshot {
         }
     }
 
-    /// The hooks that may change objects; they are called one after the other.
+    /// The mutating hooks, which are called one after the other.
     #[must_use]
     pub fn mutating(&self) -> &HookList {
         &self.mutating
     }
 
-    /// The hooks that only judge; they are called at the same time.
+    /// The validating hooks, which are called at the same time.
     #[must_use]
     pub fn validating(&self) -> &HookList {
         &self.validating
@@ -124,27 +122,27 @@ impl Snapshot {
     /// depend on the object.
     #[must_use]
     pub fn match_hooks(&self, attributes: &Attributes<'_>) -> MatchedHooks {
-        MatchedHooks::find(&self.mutating, &self.validating, attributes)
+        MatchedHooks::match_request(&self.mutating, &self.validating, attributes)
     }
 
-    /// The initializer of this name.
+    /// Finds an initializer by name.
     #[must_use]
     pub fn initializer(&self, name: &str) -> Option<&Initializer> {
         self.initializers.iter().find(|initializer| initializer.name == name)
     }
 
-    /// The initializers that a new object has to wait for, in global order; see
-    /// [`pending`](crate::pending).
+    /// Finds the initializers whose rules match a new object, in global order; see
+    /// [`order_pending_initializers`](crate::order_pending_initializers).
     ///
     /// The caller asks only about objects that are stored and have metadata.
     #[must_use]
-    pub fn initializers(&self, attributes: &Attributes<'_>) -> Vec<&Initializer> {
+    pub fn match_initializers(&self, attributes: &Attributes<'_>) -> Vec<&Initializer> {
         let is_creation = attributes.operation == Operation::Create;
         if !is_creation || attributes.exemption().is_some() {
             return Vec::new();
         }
         let target = attributes.rule_target();
-        let candidates = self.initializer_index.candidates(attributes).into_iter();
+        let candidates = self.initializer_index.find_candidates(attributes).into_iter();
         let candidates = candidates.filter_map(|position| self.initializers.get(position as usize));
         candidates.filter(|it| it.rules.iter().any(|rule| rule.matches(&target))).collect()
     }
@@ -152,27 +150,27 @@ impl Snapshot {
 
 impl HookList {
     fn new(hooks: Vec<Arc<Hook>>) -> Self {
-        let index = Index::new(hooks.iter().map(|hook| hook.rules.as_slice()));
+        let index = RuleIndex::new(hooks.iter().map(|hook| hook.rules.as_slice()));
         Self { hooks, index }
     }
 
-    /// All hooks in order.
+    /// All hooks of the phase, in order.
     #[must_use]
     pub fn hooks(&self) -> &[Arc<Hook>] {
         &self.hooks
     }
 
-    /// The hooks one of whose rules matches, in order; none for exempt requests. Selectors and
-    /// conditions come next.
+    /// Finds the hooks of this phase whose rules match, in order; none for exempt requests. Selectors and match
+    /// conditions come later.
     #[must_use]
-    pub fn matching<'s, 'a>(&'s self, attributes: &Attributes<'a>) -> Vec<Match<'s, 'a>> {
+    pub fn match_hooks<'s, 'a>(&'s self, attributes: &Attributes<'a>) -> Vec<HookMatch<'s, 'a>> {
         if attributes.exemption().is_some() {
             return Vec::new();
         }
-        let found = self.match_rules(attributes).map(|(position, hook, name)| Match {
+        let found = self.match_rules(attributes).map(|(position, hook, name)| HookMatch {
             position,
             hook,
-            identity: name.resolve(attributes),
+            matched_resource: name.to_resource(attributes),
         });
         found.collect()
     }
@@ -183,7 +181,7 @@ impl HookList {
     ) -> impl Iterator<Item = (usize, &Arc<Hook>, MatchedName)> {
         let candidates = match self.hooks.is_empty() {
             true => Vec::new(),
-            false => self.index.candidates(attributes),
+            false => self.index.find_candidates(attributes),
         };
         candidates.into_iter().filter_map(|position| {
             let position = position as usize;

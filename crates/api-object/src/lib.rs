@@ -7,6 +7,8 @@
 //! deletion, continue tokens, the Status of a failed request.
 //! Must not know: HTTP libraries, stores, clocks, randomness, which resources exist.
 
+#![deny(clippy::indexing_slicing)]
+
 mod deletion;
 mod lifecycle;
 mod name;

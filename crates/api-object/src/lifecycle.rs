@@ -22,6 +22,10 @@ pub fn generated_name(prefix: &str, random: [u8; SUFFIX_CHARS]) -> String {
     while !prefix.is_char_boundary(cut) {
         cut -= 1;
     }
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "INVARIANT: the index is a remainder by the length"
+    )]
     let suffix = random.map(|byte| SUFFIX_ALPHABET[usize::from(byte) % SUFFIX_ALPHABET.len()]);
     let suffix = suffix.map(char::from);
     prefix[..cut].chars().chain(suffix).collect()
@@ -32,14 +36,13 @@ pub fn generated_name(prefix: &str, random: [u8; SUFFIX_CHARS]) -> String {
 pub fn uuid4(mut random: [u8; 16]) -> String {
     random[6] = (random[6] & 0x0f) | 0x40;
     random[8] = (random[8] & 0x3f) | 0x80;
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = String::with_capacity(36);
     for (idx, byte) in random.into_iter().enumerate() {
         if matches!(idx, 4 | 6 | 8 | 10) {
             text.push('-');
         }
         for digit in [byte >> 4, byte & 0xf] {
-            text.push(char::from(DIGITS[usize::from(digit)]));
+            text.extend(char::from_digit(u32::from(digit), 16));
         }
     }
     text

@@ -120,8 +120,8 @@ fn check_items(
     is_right: impl Fn(&Value) -> bool,
 ) -> Result<(), ShapeError> {
     let Value::Array(items) = value else { return Err(wrong(path.to_owned(), value, wanted)) };
-    match items.iter().position(|item| !is_right(item)) {
-        Some(idx) => Err(wrong(format!("{path}[{idx}]"), &items[idx], wanted)),
+    match items.iter().enumerate().find(|(_, item)| !is_right(item)) {
+        Some((idx, item)) => Err(wrong(format!("{path}[{idx}]"), item, wanted)),
         None => Ok(()),
     }
 }

@@ -26,7 +26,8 @@ pub fn object_mut<'t>(tree: &'t mut Tree, member: &str) -> &'t mut Tree {
     }
     match own {
         Value::Object(object) => object,
-        _ => unreachable!("the branch above made it an object"),
+        #[expect(clippy::unreachable, reason = "INVARIANT: the statement above made it an object")]
+        _ => unreachable!(),
     }
 }
 

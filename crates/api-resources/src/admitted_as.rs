@@ -1,6 +1,6 @@
 //! What admission calls a resource: its kind, its name, and the other names of the same objects.
 
-use admission::{Equivalent, GroupVersionKind, GroupVersionResource};
+use admission::{EquivalentResource, GroupVersionKind, GroupVersionResource};
 
 use crate::registry::Registry;
 use crate::resource::Resource;
@@ -35,14 +35,14 @@ pub fn equivalents<'r>(
     registry: &'r Registry,
     resource: &Resource,
     subresource: &str,
-) -> Vec<Equivalent<'r>> {
+) -> Vec<EquivalentResource<'r>> {
     let versions = registry.group(&resource.group).map(|group| group.versions.as_slice());
     let Some(versions @ [_, _, ..]) = versions else { return Vec::new() };
     let same = versions.iter().filter_map(|version| version.resource(&resource.plural));
     let same = same.filter(|own| own.storage_path == resource.storage_path);
     same.map(|own| {
         let has_kind = subresource.is_empty() || own.subresource(subresource).is_some();
-        Equivalent {
+        EquivalentResource {
             resource: group_version_resource(own),
             kind: has_kind.then(|| written_kind(own, subresource)),
         }

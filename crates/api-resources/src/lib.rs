@@ -8,6 +8,8 @@
 //! documents, defaults and validation of single kinds, table columns, field selectors, storage keys.
 //! Must not know: HTTP, stores, clocks, who asks, how the metadata of every object is validated.
 
+#![deny(clippy::indexing_slicing)]
+
 mod resource;
 mod verb;
 

@@ -1,4 +1,4 @@
-//! The policy and the log together.
+//! Records requests in a log as a policy demands.
 
 use jiff::Timestamp;
 
@@ -7,7 +7,7 @@ use crate::log::{Log, LogError};
 use crate::policy::Policy;
 use crate::stage::{Level, Stage};
 
-/// Records requests as a policy says, in a log.
+/// An audit policy and the log that it fills.
 #[derive(Debug)]
 pub struct Auditor {
     policy: Policy,
@@ -15,31 +15,30 @@ pub struct Auditor {
 }
 
 impl Auditor {
-    /// An auditor with a policy and a log of its own.
+    /// An auditor with this policy and this log.
     pub fn new(policy: Policy, log: Log) -> Self {
         Self { policy, log }
     }
 
-    /// The event of a request, to be filled and recorded; `None` if the request is not recorded.
+    /// Begins the event of a request; returns `None` if the policy does not record it.
     pub fn begin(&self, received: &Received<'_>) -> Option<Event> {
-        let verdict = self.policy.verdict(&received.attributes);
-        (verdict.level > Level::None).then(|| Event::new(received, verdict))
+        let config = self.policy.config_for_request(&received.attributes);
+        (config.level > Level::None).then(|| Event::new(received, config))
     }
 
-    /// Writes an event as it is at a stage, unless the policy leaves the stage out. It returns when
-    /// the system has the line.
+    /// Writes an event at a stage, unless the policy omits the stage. Returns after the system has accepted the line.
     ///
     /// # Errors
-    /// [`LogError`] if the line could not be written. A request that was only just received should
-    /// then be refused; one that was answered can not be taken back.
+    /// [`LogError`] if the line could not be written. At stage RequestReceived the server should then reject the
+    /// request.
     pub fn record(&self, event: &Event, stage: Stage, now: Timestamp) -> Result<(), LogError> {
         if !event.is_recorded(stage) {
             return Ok(());
         }
-        self.log.write(&event.line(stage, now), now)
+        self.log.write(&event.encode_line(stage, now), now)
     }
 
-    /// Where events go.
+    /// The log.
     pub fn log(&self) -> &Log {
         &self.log
     }

@@ -1,17 +1,17 @@
-//! What is known of a request so far, and how it is written down.
+//! The audit event of a request, which is filled while the request is processed.
 
-mod wire;
+mod event_json;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use authz::{Attributes, User};
+use authz::{Attributes, Decision, User, Verdict};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use crate::policy::Verdict;
-use crate::redact::{Copier, REDACTED, Subject, redact_uri, without_quotes};
+use crate::policy::RequestAuditConfig;
+use crate::redact::{BodyCopier, BodySensitivity, REDACTED, redact_quoted_body, redact_uri};
 use crate::stage::{Level, Stage};
 
 /// The longest line of the log, in bytes. A longer one is written without bodies and says so.
@@ -29,29 +29,35 @@ const ANNOTATION_BYTES_MAX: usize = 10 << 10;
 /// The annotation of an event whose bodies were left out for their length.
 const TRUNCATED: &str = "audit.k8s.io/truncated";
 
-/// A request as it came in.
+/// The annotation whose value is `allow` or `forbid`.
+const DECISION_ANNOTATION: &str = "authorization.k8s.io/decision";
+
+/// The annotation with the reason of the decision.
+const REASON_ANNOTATION: &str = "authorization.k8s.io/reason";
+
+/// A request when it is received.
 #[derive(Debug, Clone, Copy)]
 pub struct Received<'a> {
-    /// What the request is found by.
+    /// The audit id, which all events of the request share.
     pub audit_id: &'a str,
-    /// The path and the query, as they were sent.
+    /// The path and the query as the client sent them.
     pub uri: &'a str,
-    /// Who asks for what. The user is `None` if authentication failed.
+    /// The attributes. The user is `None` if authentication failed.
     pub attributes: Attributes<'a>,
-    /// Where it came from; see [`source_ips`](crate::source_ips).
+    /// The addresses of the client and of its proxies; see [`source_ips`](crate::source_ips).
     pub source_ips: &'a [IpAddr],
-    /// What the client calls itself.
+    /// The header `User-Agent`.
     pub user_agent: &'a str,
-    /// When it came.
+    /// The time when it was received.
     pub at: Timestamp,
 }
 
-/// A request that is recorded. It is filled while the request is worked on, and written at each
-/// stage with what it has by then. It holds no secrets: they are masked when they are put in.
+/// The audit event of a request. It is filled while the request is processed, and written at each stage. It contains no
+/// secrets: they are masked when they are added.
 #[derive(Debug, Clone)]
 pub struct Event {
-    verdict: Verdict,
-    subject: Subject,
+    config: RequestAuditConfig,
+    sensitivity: BodySensitivity,
     audit_id: String,
     uri: String,
     verb: String,
@@ -70,7 +76,7 @@ pub struct Event {
 #[derive(Debug, Clone)]
 struct Impersonated {
     user: User,
-    /// The mode of constrained impersonation that allowed it; empty for the unconstrained one.
+    /// The mode of constrained impersonation that allowed it; empty without constraints.
     constraint: String,
 }
 
@@ -87,7 +93,7 @@ struct ObjectRef {
 }
 
 impl Event {
-    pub(crate) fn new(received: &Received<'_>, verdict: Verdict) -> Self {
+    pub(crate) fn new(received: &Received<'_>, config: RequestAuditConfig) -> Self {
         let attributes = &received.attributes;
         let object = attributes.resource().map(|resource| ObjectRef {
             resource: resource.resource.to_owned(),
@@ -98,19 +104,23 @@ impl Event {
             subresource: resource.subresource.to_owned(),
             ..ObjectRef::default()
         });
-        let subject = attributes.resource().map_or(Subject::Plain, |resource| {
-            Subject::of_resource(resource.api_group, resource.resource, resource.subresource)
+        let sensitivity = attributes.resource().map_or(BodySensitivity::Plain, |resource| {
+            BodySensitivity::of_resource(
+                resource.api_group,
+                resource.resource,
+                resource.subresource,
+            )
         });
         Self {
-            verdict,
-            subject,
+            config,
+            sensitivity,
             audit_id: received.audit_id.to_owned(),
             uri: redact_uri(received.uri).into_owned(),
             verb: attributes.verb.to_owned(),
             user: attributes.user.cloned(),
             impersonated: None,
             source_ips: received.source_ips.to_vec(),
-            user_agent: shortened(received.user_agent),
+            user_agent: truncate_user_agent(received.user_agent),
             object,
             response_status: None,
             request_object: None,
@@ -120,49 +130,49 @@ impl Event {
         }
     }
 
-    /// Reports whether there is an event of a stage.
+    /// Reports whether the policy records a stage.
     pub fn is_recorded(&self, stage: Stage) -> bool {
-        self.verdict.level > Level::None && !self.verdict.omit_stages.contains(stage)
+        self.config.level > Level::None && !self.config.omit_stages.contains(stage)
     }
 
     /// Reports whether the body of the request is recorded.
     pub fn wants_request_object(&self) -> bool {
-        self.verdict.level >= Level::Request && self.object.is_some()
+        self.config.level >= Level::Request && self.object.is_some()
     }
 
-    /// Reports whether the body of the answer is recorded.
+    /// Reports whether the body of the response is recorded.
     pub fn wants_response_object(&self) -> bool {
-        self.verdict.level >= Level::RequestResponse && self.object.is_some()
+        self.config.level >= Level::RequestResponse && self.object.is_some()
     }
 
-    /// The user asked to act as another. `constraint` is the mode that allowed it, or empty.
+    /// Sets the impersonated user. `constraint` is the mode that allowed it, or empty.
     pub fn impersonate(&mut self, user: &User, constraint: &str) {
         let constraint = constraint.to_owned();
         self.impersonated = Some(Impersonated { user: user.clone(), constraint });
     }
 
-    /// Adds an annotation, and reports whether it was: the first value of a key stays, and there
-    /// is room for a limited number. A long value is cut.
+    /// Adds an annotation, and reports whether it did: the first value of a key stays, and the number of annotations is
+    /// limited. A long value is truncated.
     pub fn annotate(&mut self, key: impl Into<Cow<'static, str>>, value: &str) -> bool {
         let key = key.into();
         if self.annotations.contains_key(&key) || self.annotations.len() >= ANNOTATIONS_MAX {
             return false;
         }
-        let end = value.floor_char_boundary(ANNOTATION_BYTES_MAX);
-        self.annotations.insert(key, value[..end].to_owned());
+        let value = field_errors::truncate(value, ANNOTATION_BYTES_MAX);
+        self.annotations.insert(key, value.to_owned());
         true
     }
 
     /// Adds an annotation whose value is JSON with a JSON patch of the object in the member `patch`.
     /// Values of secrets are masked in it, as they are in the object.
     pub fn annotate_patch(&mut self, key: impl Into<Cow<'static, str>>, value: &str) -> bool {
-        if self.subject == Subject::Plain {
+        if self.sensitivity == BodySensitivity::Plain {
             return self.annotate(key, value);
         }
         match serde_json::from_str::<Map<String, Value>>(value) {
             Ok(mut members) => {
                 if let Some(patch) = members.get_mut("patch") {
-                    *patch = self.copier().copy(patch, self.subject);
+                    *patch = self.body_copier().copy(patch, self.sensitivity);
                 }
                 self.annotate(key, &Value::Object(members).to_string())
             }
@@ -170,35 +180,53 @@ impl Event {
         }
     }
 
-    /// What authorization said, and why.
-    pub fn decided(&mut self, is_allowed: bool, reason: &str) {
-        let decision = if is_allowed { "allow" } else { "forbid" };
-        self.annotate("authorization.k8s.io/decision", decision);
-        self.annotate("authorization.k8s.io/reason", reason);
+    /// Adds the annotations about the authorization of the request. Every program of this repository
+    /// annotates decisions by this function.
+    ///
+    /// 1. An allowed request: `decision` is `allow`, and `reason` is the reason, also if an authorizer
+    ///    failed before another one allowed the request.
+    /// 2. A request that this server failed to decide: `reason` is `unavailable`, without a `decision`.
+    /// 3. A request that is not allowed while an authorizer failed: `reason` is `internal error`, without a
+    ///    `decision`.
+    /// 4. Any other request: `decision` is `forbid`, and `reason` is the reason.
+    pub fn annotate_decision(&mut self, decision: &Decision) {
+        let allow_or_forbid = match (decision.verdict, &decision.error) {
+            (Verdict::Allow, _) => "allow",
+            (Verdict::Unavailable(_), _) => {
+                self.annotate(REASON_ANNOTATION, "unavailable");
+                return;
+            }
+            (Verdict::Deny | Verdict::NoOpinion, Some(_)) => {
+                self.annotate(REASON_ANNOTATION, "internal error");
+                return;
+            }
+            (Verdict::Deny | Verdict::NoOpinion, None) => "forbid",
+        };
+        self.annotate(DECISION_ANNOTATION, allow_or_forbid);
+        self.annotate(REASON_ANNOTATION, &decision.reason.to_string());
     }
 
-    /// The object that came with a request to create or to replace one, or the options of a
-    /// deletion. Whatever the level, what the URL does not say about the object is taken from it.
+    /// Sets the object in the body of the request, or the options of a deletion. At any level, the object reference is
+    /// completed from it.
     pub fn request_object(&mut self, object: &Value) {
         if let Some(reference) = &mut self.object {
-            reference.complete(object);
+            reference.complete_from(object);
         }
         if self.wants_request_object() {
-            self.request_object = Some(self.copier().copy(object, self.subject));
+            self.request_object = Some(self.body_copier().copy(object, self.sensitivity));
         }
     }
 
-    /// The patch that came with a request: an object, or the list of operations of a JSON patch.
+    /// Sets the patch in the body of the request: an object, or the operations of a JSON patch.
     pub fn request_patch(&mut self, patch: &Value) {
         if self.wants_request_object() {
-            self.request_object = Some(self.copier().copy(patch, self.subject));
+            self.request_object = Some(self.body_copier().copy(patch, self.sensitivity));
         }
     }
 
-    /// The HTTP code of the answer. `status` is the Status that it carries, if that is what it
-    /// carries.
+    /// Sets the HTTP status code of the response, and the Status in its body, if it has one.
     pub fn respond(&mut self, code: u16, status: Option<&Value>) {
-        let status = status.map(|status| without_quotes(status, self.subject));
+        let status = status.map(|status| redact_quoted_body(status, self.sensitivity));
         let mut members = match status {
             Some(Value::Object(status)) => status,
             Some(_) | None => Map::from_iter([("metadata".to_owned(), Value::Object(Map::new()))]),
@@ -208,39 +236,39 @@ impl Event {
         self.response_status = Some(Value::Object(members));
     }
 
-    /// Reports whether the code of the answer is known.
+    /// Reports whether the status code of the response is set.
     pub fn has_response(&self) -> bool {
         self.response_status.is_some()
     }
 
-    /// The object of the answer.
+    /// Sets the object in the body of the response.
     pub fn response_object(&mut self, object: &Value) {
         if self.wants_response_object() {
-            let copy = self.copier().copy(object, self.subject);
+            let copy = self.body_copier().copy(object, self.sensitivity);
             let is_status = copy.get("kind").and_then(Value::as_str) == Some("Status");
             self.response_object =
-                Some(if is_status { without_quotes(&copy, self.subject) } else { copy });
+                Some(if is_status { redact_quoted_body(&copy, self.sensitivity) } else { copy });
         }
     }
 
-    /// The line for a stage, with its end.
-    pub fn line(&self, stage: Stage, now: Timestamp) -> Vec<u8> {
-        let line = wire::encode(self, stage, now);
+    /// The log line for a stage, with a line feed at the end.
+    pub fn encode_line(&self, stage: Stage, now: Timestamp) -> Vec<u8> {
+        let line = event_json::encode(self, stage, now);
         if line.len() <= EVENT_BYTES_MAX {
             return line;
         }
         let mut short = Self { request_object: None, response_object: None, ..self.clone() };
         short.annotations.insert(TRUNCATED.into(), "true".to_owned());
-        wire::encode(&short, stage, now)
+        event_json::encode(&short, stage, now)
     }
 
-    fn copier(&self) -> Copier {
-        Copier { omit_managed_fields: self.verdict.omit_managed_fields }
+    fn body_copier(&self) -> BodyCopier {
+        BodyCopier { omit_managed_fields: self.config.omit_managed_fields }
     }
 }
 
 impl ObjectRef {
-    fn complete(&mut self, object: &Value) {
+    fn complete_from(&mut self, object: &Value) {
         let metadata = object.get("metadata");
         let fields = [
             ("name", &mut self.name),
@@ -257,7 +285,7 @@ impl ObjectRef {
     }
 }
 
-fn shortened(user_agent: &str) -> String {
+fn truncate_user_agent(user_agent: &str) -> String {
     if user_agent.len() <= USER_AGENT_BYTES_MAX {
         return user_agent.to_owned();
     }

@@ -1,4 +1,4 @@
-//! Where lines go.
+//! The log file or standard output.
 
 mod rotating_file;
 
@@ -12,8 +12,7 @@ use jiff::Timestamp;
 
 use self::rotating_file::RotatingFile;
 
-/// A log of whole lines. Writers wait for each other, so that lines never mix; nothing is kept in
-/// memory, so that a line that was written survives the process.
+/// A log of whole lines. A lock keeps lines apart. Nothing is buffered, so that a written line survives the process.
 #[derive(Debug)]
 pub struct Log {
     target: Mutex<Target>,
@@ -27,50 +26,50 @@ enum Target {
     File(RotatingFile),
 }
 
-/// When a file is set aside for a new one, and which old files are removed then.
+/// When a file is replaced by a new one, and which old files are removed then.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rotation {
-    /// The longest a file becomes, in bytes. A single longer line has a file of its own.
+    /// The largest size of a file in bytes. A longer line gets a file of its own.
     pub bytes_max: Option<u64>,
-    /// How long old files are kept.
+    /// The age at which old files are removed.
     pub age_max: Option<Duration>,
-    /// How many old files are kept.
+    /// The number of old files that are kept.
     pub backups_max: Option<usize>,
 }
 
-/// Why a line is not in the log.
+/// A line is not in the log.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The file can not be opened.
     #[error("can not open audit log `{}`", path.display())]
     Open {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The line can not be written, or only a part of it.
+    /// The line can not be written as a whole.
     #[error("can not write to the audit log")]
     Write(#[source] io::Error),
 }
 
 impl Default for Rotation {
-    /// Files of 100 megabytes, all of which are kept.
+    /// Files of 100 MiB, all of which are kept.
     fn default() -> Self {
         Self { bytes_max: Some(100 << 20), age_max: None, backups_max: None }
     }
 }
 
 impl Log {
-    /// The standard output.
+    /// A log on standard output.
     pub fn stdout() -> Self {
         Self::new(Target::Stdout)
     }
 
-    /// A file, which is appended to. Directories on the way to it are made.
+    /// A log that appends to a file. Missing directories are created.
     ///
     /// # Errors
-    /// [`LogError::Open`] if there can be no such file.
+    /// [`LogError::Open`] if the file can not be opened.
     pub fn file(path: &Path, rotation: Rotation) -> Result<Self, LogError> {
         RotatingFile::open(path, rotation)
             .map(|file| Self::new(Target::File(file)))
@@ -85,11 +84,11 @@ impl Log {
         }
     }
 
-    /// Writes a line that has its end.
+    /// Writes a line, which ends with a line feed.
     ///
     /// # Errors
-    /// [`LogError::Write`] if the whole line could not be written. What there is of it is closed by
-    /// an end of line before the next one.
+    /// [`LogError::Write`] if the whole line could not be written. The part that was written is ended by a line feed before
+    /// the next line.
     pub fn write(&self, line: &[u8], now: Timestamp) -> Result<(), LogError> {
         let mut target = self.target.lock().unwrap_or_else(PoisonError::into_inner);
         let result = match &mut *target {
@@ -104,12 +103,12 @@ impl Log {
         result.map_err(LogError::Write)
     }
 
-    /// How many lines were written.
+    /// The number of lines that were written.
     pub fn lines_written(&self) -> u64 {
         self.lines_written.load(Ordering::Relaxed)
     }
 
-    /// How many lines could not be written.
+    /// The number of lines that could not be written.
     pub fn lines_failed(&self) -> u64 {
         self.lines_failed.load(Ordering::Relaxed)
     }

@@ -1,29 +1,29 @@
-//! Which requests are recorded, and how much of them.
+//! The audit policy: which requests are recorded, and at which level.
 
-mod read;
+mod parse;
 
 use authz::{Attributes, Resource, Target, User};
 
 use crate::stage::{Level, Stages};
 
-pub use self::read::PolicyError;
+pub use self::parse::PolicyError;
 
-/// The rules of an audit policy file. A policy that exists has passed every check.
+/// The rules of a valid audit policy file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
     /// INVARIANT: not empty.
     rules: Vec<Rule>,
-    /// What no rule matches is not recorded, but asking answers with these all the same.
+    /// The defaults for requests that no rule matches; their level is `None`.
     omit_stages: Stages,
     omit_managed_fields: bool,
 }
 
-/// How a request is to be recorded.
+/// How one request is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Verdict {
-    /// How much is recorded.
+pub struct RequestAuditConfig {
+    /// The level of its events.
     pub level: Level,
-    /// The stages of which there is no event.
+    /// The stages without an event.
     pub omit_stages: Stages,
     /// Bodies are recorded without `metadata.managedFields`.
     pub omit_managed_fields: bool,
@@ -32,7 +32,7 @@ pub struct Verdict {
 /// Empty lists match everything, unless the other kind of request is listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Rule {
-    verdict: Verdict,
+    config: RequestAuditConfig,
     users: Vec<String>,
     user_groups: Vec<String>,
     verbs: Vec<String>,
@@ -49,16 +49,16 @@ struct GroupResources {
 }
 
 impl Policy {
-    /// What the first rule that matches says; nothing is recorded if none does.
-    pub fn verdict(&self, attributes: &Attributes<'_>) -> Verdict {
+    /// The configuration of the first rule that matches; without one, the request is not recorded.
+    pub fn config_for_request(&self, attributes: &Attributes<'_>) -> RequestAuditConfig {
         let of_rule = self.rules.iter().find(|rule| rule.matches(attributes));
         of_rule.map_or(
-            Verdict {
+            RequestAuditConfig {
                 level: Level::None,
                 omit_stages: self.omit_stages,
                 omit_managed_fields: self.omit_managed_fields,
             },
-            |rule| rule.verdict,
+            |rule| rule.config,
         )
     }
 }

@@ -1,55 +1,53 @@
-//! What never reaches the log: the values of secrets, and credentials.
+//! Redacts secrets and credentials in bodies and URLs.
 //!
-//! Members that may be shown are listed, and everything else of a sensitive body is masked: a
-//! client that misspells `stringData` still has its secret kept. A body is sensitive because of the
-//! resource it was sent to, or because it, or something inside it, says that it is a Secret.
+//! The members of a sensitive body that may be shown are listed; all others are masked, so that a misspelled `stringData` is
+//! masked too. A body is sensitive because of the resource in the URL, or because it or a part of it is of kind Secret.
 
-mod status;
+mod quoted_body;
 mod uri;
 
 use serde_json::{Map, Value};
 
-pub(crate) use self::status::without_quotes;
+pub(crate) use self::quoted_body::redact_quoted_body;
 pub use self::uri::redact_uri;
 
-/// What stands in place of a secret.
+/// The text in place of a secret.
 pub const REDACTED: &str = "[redacted]";
 
-/// The deepest nesting that is copied. It is more than any server accepts; deeper parts are masked.
+/// The deepest nesting that is copied; deeper parts are masked. No server accepts as much.
 const NESTING_MAX: usize = 520;
 
-/// Holds the whole object as it was last applied, with its secrets.
+/// The annotation that contains the whole object as it was last applied.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// What a body is, as far as secrets go.
+/// Which parts of a body are secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Subject {
-    /// Nothing in it is secret by itself.
+pub(crate) enum BodySensitivity {
+    /// No part is secret.
     Plain,
-    /// A Secret. What it holds is masked.
-    Data,
-    /// The token that is asked about is masked.
+    /// The body is a Secret; its data is masked.
+    SecretData,
+    /// The token in the spec is masked.
     TokenReview,
-    /// The token that was issued is masked.
+    /// The token in the status is masked.
     TokenRequest,
 }
 
-impl Subject {
-    /// What bodies of a resource are.
+impl BodySensitivity {
+    /// The sensitivity of the bodies of a resource.
     pub(crate) fn of_resource(api_group: &str, resource: &str, subresource: &str) -> Self {
         match (api_group, resource, subresource) {
-            ("", "secrets", _) => Self::Data,
+            ("", "secrets", _) => Self::SecretData,
             ("", "serviceaccounts", "token") => Self::TokenRequest,
             ("authentication.k8s.io", "tokenreviews", _) => Self::TokenReview,
             _ => Self::Plain,
         }
     }
 
-    /// What an object says it is. Kinds of the same name in other groups are treated alike, since
-    /// something that is called a secret is one. What says nothing of the sort is what is expected.
+    /// The sensitivity of an object by its kind, in any API group; otherwise the expected one.
     fn of_object(self, members: &Map<String, Value>) -> Self {
         match members.get("kind").and_then(Value::as_str) {
-            Some("Secret" | "SecretList") => Self::Data,
+            Some("Secret" | "SecretList") => Self::SecretData,
             Some("TokenReview") => Self::TokenReview,
             Some("TokenRequest") => Self::TokenRequest,
             Some(_) | None => self,
@@ -57,80 +55,88 @@ impl Subject {
     }
 }
 
-/// What becomes of a member of a sensitive object.
+/// How a member of a sensitive object is copied.
 enum Treatment {
-    /// It is shown.
+    /// The member is shown.
     Show,
-    /// It holds objects like the one around it.
+    /// The member contains objects like the one around it.
     Descend,
-    /// It is an object of which one member is shown.
+    /// The member is an object of which one member is shown.
     ShowOnly(&'static str),
-    /// It is masked, and if it is an object the names of its members are shown.
+    /// The member is masked; if it is an object, the names of its members are shown.
     Mask,
 }
 
-/// A copy of a body without its secrets, and without managed fields if they are not wanted.
+/// Copies bodies without their secrets, and without managed fields on request.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Copier {
+pub(crate) struct BodyCopier {
     pub(crate) omit_managed_fields: bool,
 }
 
-impl Copier {
-    /// The object of a request or an answer, or a patch in the form of an object or a list.
-    pub(crate) fn copy(self, body: &Value, subject: Subject) -> Value {
-        self.value(body, subject, 0)
+impl BodyCopier {
+    /// Copies the object of a request or of a response, or a patch that is an object or a list.
+    pub(crate) fn copy(self, body: &Value, sensitivity: BodySensitivity) -> Value {
+        self.value(body, sensitivity, 0)
     }
 
-    fn value(self, value: &Value, subject: Subject, depth: usize) -> Value {
+    fn value(self, value: &Value, sensitivity: BodySensitivity, depth: usize) -> Value {
         if depth >= NESTING_MAX {
             return REDACTED.into();
         }
         match value {
             Value::Object(members) => {
-                let subject = subject.of_object(members);
+                let sensitivity = sensitivity.of_object(members);
                 let copied = members.iter().map(|(name, value)| {
-                    (name.clone(), self.member(name, value, subject, depth + 1))
+                    (name.clone(), self.member(name, value, sensitivity, depth + 1))
                 });
                 Value::Object(copied.collect())
             }
             Value::Array(items) => {
-                items.iter().map(|item| self.value(item, subject, depth + 1)).collect()
+                items.iter().map(|item| self.value(item, sensitivity, depth + 1)).collect()
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-                if subject == Subject::Plain { value.clone() } else { mask(value) }
+                if sensitivity == BodySensitivity::Plain { value.clone() } else { mask(value) }
             }
         }
     }
 
-    fn member(self, name: &str, value: &Value, subject: Subject, depth: usize) -> Value {
+    fn member(
+        self,
+        name: &str,
+        value: &Value,
+        sensitivity: BodySensitivity,
+        depth: usize,
+    ) -> Value {
         if name == "metadata" {
-            return self.metadata(value, subject, depth);
+            return self.metadata(value, sensitivity, depth);
         }
-        match treatment(name, value, subject) {
-            Treatment::Show => self.value(value, Subject::Plain, depth),
-            Treatment::Descend => self.value(value, subject, depth),
+        match member_treatment(name, value, sensitivity) {
+            Treatment::Show => self.value(value, BodySensitivity::Plain, depth),
+            Treatment::Descend => self.value(value, sensitivity, depth),
             Treatment::ShowOnly(shown) => self.show_only(shown, value, depth),
             Treatment::Mask => mask(value),
         }
     }
 
-    fn metadata(self, value: &Value, subject: Subject, depth: usize) -> Value {
+    fn metadata(self, value: &Value, sensitivity: BodySensitivity, depth: usize) -> Value {
         let Value::Object(members) = value else {
-            return self.value(value, subject, depth);
+            return self.value(value, sensitivity, depth);
         };
         let copied = members
             .iter()
             .filter(|(name, _)| !(self.omit_managed_fields && name.as_str() == "managedFields"));
         let copied = copied.map(|(name, value)| {
             let copy = match (name.as_str(), value) {
-                ("annotations", Value::Object(annotations)) if subject != Subject::Plain => {
+                ("annotations", Value::Object(annotations))
+                    if sensitivity != BodySensitivity::Plain =>
+                {
                     let masked = annotations.iter().map(|(name, value)| {
                         let copy = if name == LAST_APPLIED { mask(value) } else { value.clone() };
                         (name.clone(), copy)
                     });
                     Value::Object(masked.collect())
                 }
-                _ => self.value(value, Subject::Plain, depth + 1),
+                _ => self.value(value, BodySensitivity::Plain, depth + 1),
             };
             (name.clone(), copy)
         });
@@ -143,7 +149,7 @@ impl Copier {
         };
         let copied = members.iter().map(|(name, value)| {
             let copy = if name == shown {
-                self.value(value, Subject::Plain, depth + 1)
+                self.value(value, BodySensitivity::Plain, depth + 1)
             } else {
                 mask(value)
             };
@@ -153,32 +159,36 @@ impl Copier {
     }
 }
 
-/// The lists cover, beside the object itself, what else a request for it can carry: options, the
-/// Status of a failure, lists, tables, and the operations of a JSON patch, whose values are masked.
-fn treatment(name: &str, value: &Value, subject: Subject) -> Treatment {
-    match (subject, name) {
-        (Subject::Plain, _) => Treatment::Descend,
+/// How a member is copied. The lists cover the object itself, options, the Status of an error, lists, tables, and the
+/// operations of a JSON patch, whose values are masked.
+fn member_treatment(name: &str, value: &Value, sensitivity: BodySensitivity) -> Treatment {
+    match (sensitivity, name) {
+        (BodySensitivity::Plain, _) => Treatment::Descend,
         (_, "kind" | "apiVersion" | "message" | "reason" | "details" | "code") => Treatment::Show,
         (_, "op" | "path" | "from" | "dryRun" | "fieldManager") => Treatment::Show,
-        (Subject::Data, "type" | "immutable" | "status") => Treatment::Show,
+        (BodySensitivity::SecretData, "type" | "immutable" | "status") => Treatment::Show,
         (
-            Subject::Data,
+            BodySensitivity::SecretData,
             "gracePeriodSeconds" | "preconditions" | "propagationPolicy" | "orphanDependents",
         ) => Treatment::Show,
-        (Subject::Data, "columnDefinitions" | "cells") => Treatment::Show,
-        (Subject::Data, "items" | "rows" | "object") => Treatment::Descend,
-        (Subject::TokenReview, "spec") => Treatment::ShowOnly("audiences"),
-        (Subject::TokenReview, "status") => Treatment::Show,
-        (Subject::TokenRequest, "spec") => Treatment::Show,
+        (BodySensitivity::SecretData, "columnDefinitions" | "cells") => Treatment::Show,
+        (BodySensitivity::SecretData, "items" | "rows" | "object") => Treatment::Descend,
+        (BodySensitivity::TokenReview, "spec") => Treatment::ShowOnly("audiences"),
+        (BodySensitivity::TokenReview, "status") => Treatment::Show,
+        (BodySensitivity::TokenRequest, "spec") => Treatment::Show,
         // The status of a Status is a word.
-        (Subject::TokenRequest, "status") if value.is_string() => Treatment::Show,
-        (Subject::TokenRequest, "status") => Treatment::ShowOnly("expirationTimestamp"),
-        (Subject::Data | Subject::TokenReview | Subject::TokenRequest, _) => Treatment::Mask,
+        (BodySensitivity::TokenRequest, "status") if value.is_string() => Treatment::Show,
+        (BodySensitivity::TokenRequest, "status") => Treatment::ShowOnly("expirationTimestamp"),
+        (
+            BodySensitivity::SecretData
+            | BodySensitivity::TokenReview
+            | BodySensitivity::TokenRequest,
+            _,
+        ) => Treatment::Mask,
     }
 }
 
-/// Says that something is there, and how it is called, but not what it is. Null is nothing, and
-/// in a patch it means a removal.
+/// Replaces values and keeps the names of members. Null stays, because it means a removal in a patch.
 fn mask(value: &Value) -> Value {
     match value {
         Value::Null => Value::Null,

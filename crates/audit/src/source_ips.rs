@@ -1,13 +1,13 @@
-//! Where a request came from, as far as it says so.
+//! The source addresses of a request.
 
 use std::net::IpAddr;
 
 /// The most addresses of a chain of proxies that are recorded.
 const FORWARDED_MAX: usize = 64;
 
-/// The addresses of a request, the farthest first: those of the header `X-Forwarded-For`, that of
+/// The addresses of a request, the original client first: those of the header `X-Forwarded-For`, that of
 /// `X-Real-Ip` unless it is among them, and the peer of the connection unless it is the last. Only
-/// the peer is certain; the headers say what the client likes.
+/// the peer is certain; a client can send any header.
 pub fn source_ips(forwarded_for: &str, real_ip: &str, peer: IpAddr) -> Vec<IpAddr> {
     let mut addresses: Vec<IpAddr> = forwarded_for
         .split(',')

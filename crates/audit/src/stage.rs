@@ -1,30 +1,30 @@
-//! How much of a request is recorded, and when.
+//! Audit levels and stages.
 
 use serde::Serialize;
 
-/// How much of a request an event says. Each level says what the ones before it do.
+/// How much of a request an event contains. Each level includes the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Level {
     /// Nothing is recorded.
     None,
-    /// Who asked for what and when, and what became of it.
+    /// The user, the time, the verb, the object and the status code.
     Metadata,
-    /// The body of the request too, if it is for a resource.
+    /// Also the body of a resource request.
     Request,
-    /// The body of the answer too, if the request is for a resource.
+    /// Also the body of the response to a resource request.
     RequestResponse,
 }
 
-/// The moment in the life of a request that an event is about.
+/// The stage of a request at which an event is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum Stage {
-    /// The head of the request was read, and who sends it is known.
+    /// The header of the request was read and the user is known.
     RequestReceived,
-    /// The head of the answer was sent, and the body will take its time.
+    /// The header of a long-running response was sent.
     ResponseStarted,
-    /// The answer was sent.
+    /// The response was sent.
     ResponseComplete,
-    /// The server failed on the request.
+    /// The server panicked.
     Panic,
 }
 
@@ -48,7 +48,7 @@ impl Level {
 }
 
 impl Stage {
-    /// All stages, in the order of a request's life.
+    /// All stages in order.
     pub const ALL: [Self; 4] =
         [Self::RequestReceived, Self::ResponseStarted, Self::ResponseComplete, Self::Panic];
 
@@ -75,7 +75,7 @@ impl Stages {
         Self(self.0 | bit(stage))
     }
 
-    /// What is in either of two sets.
+    /// The stages in either set.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)

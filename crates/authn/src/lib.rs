@@ -10,6 +10,8 @@
 //! `TokenRequest`, impersonation and the permissions that it needs.
 //! Must not know: sockets, TLS handshakes, clocks, stores, any one authorizer, the wording of refusals.
 
+#![deny(clippy::indexing_slicing)]
+
 mod authenticator;
 mod bearer;
 mod certificate;

@@ -23,14 +23,13 @@ impl Authenticator {
         let audiences = (!audiences.is_empty()).then_some(audiences.as_slice());
         let status = match self.authenticate_token(&token, audiences, lookup, now).await {
             Ok(authenticated) => {
-                let mut status = json!({
-                    "authenticated": true,
-                    "user": user_info(&authenticated.user),
-                });
+                let mut status = Tree::new();
+                status.insert("authenticated".to_owned(), true.into());
+                status.insert("user".to_owned(), user_info(&authenticated.user));
                 if !authenticated.audiences.is_empty() {
-                    status["audiences"] = authenticated.audiences.into();
+                    status.insert("audiences".to_owned(), authenticated.audiences.into());
                 }
-                status
+                status.into()
             }
             Err(refused) => json!({"user": {}, "error": refused.to_string()}),
         };

@@ -1,6 +1,6 @@
 //! The decision, and the snapshot it is made from.
 
-use authz::{Attributes, Decision, Event, Recorder, User};
+use authz::{Attributes, Decision, Event, Reason, Recorder, User};
 
 use crate::hashes::Hashes;
 use crate::index::{Index, PolicyIdx, Proposal, Wanted};
@@ -66,7 +66,7 @@ impl Policies {
         let wanted = if recorder.is_on() { Wanted::First } else { Wanted::Any };
         if let Some(policy) = self.matching(attributes, wanted) {
             recorder.note(|| event(policy).with("matches", true));
-            return Decision::allow("");
+            return Decision::allow(Reason::AbacPolicy { line: policy.line() });
         }
         if recorder.is_on() {
             for miss in near_miss::find(self, attributes) {

@@ -1,42 +1,42 @@
-//! The order of authorizers, before what some of them decide from is known.
+//! A configured authorizer without the objects that it decides from.
 
 use std::fmt;
 use std::sync::Arc;
 
-use crate::kind::AuthorizerType;
+use crate::authorizer_type::AuthorizerType;
+use crate::chain::DecisionObserver;
 use crate::member::Member;
-use crate::observe::Observe;
 
-/// One place in the order of authorizers.
+/// One position in the order of authorizers.
 ///
-/// Seats outlive the objects that authorizers decide from: a new state of the objects makes a new
-/// chain on the same slots, and a new configuration puts new slots around the same objects.
+/// A change of roles or pods makes a new chain from the same slots. A change of the configuration makes new slots for the
+/// same objects.
 #[derive(Clone)]
 pub struct AuthorizerSlot {
-    /// Who sits there.
+    /// The authorizer in this position.
     pub authorizer: ActiveAuthorizer,
-    /// Who is told what it answers; `None` if nobody wants to know.
-    pub observe: Option<Arc<dyn Observe>>,
+    /// Observes its decisions; `None` without metrics.
+    pub observer: Option<DecisionObserver>,
 }
 
-/// Who sits in a place.
+/// The authorizer of a slot.
 #[derive(Debug, Clone)]
 pub enum ActiveAuthorizer {
     /// An authorizer that does not depend on objects.
     Fixed(Member),
-    /// The one that decides what nodes may do.
+    /// The Node authorizer.
     Node,
-    /// The one that decides by roles and bindings.
+    /// The RBAC authorizer.
     Rbac,
 }
 
 impl AuthorizerSlot {
-    /// A slot that nobody looks at.
-    pub const fn unobserved(authorizer: ActiveAuthorizer) -> Self {
-        Self { authorizer, observe: None }
+    /// A slot without an observer.
+    pub const fn without_observer(authorizer: ActiveAuthorizer) -> Self {
+        Self { authorizer, observer: None }
     }
 
-    /// The authorizer over these objects.
+    /// The authorizer with these objects.
     pub fn member(
         &self,
         rbac: &Arc<authz_rbac::Snapshot>,
@@ -49,7 +49,7 @@ impl AuthorizerSlot {
         }
     }
 
-    /// Its type; an authorizer written by others has none.
+    /// Its type; `None` for a plugin.
     pub fn authorizer_type(&self) -> Option<AuthorizerType> {
         match &self.authorizer {
             ActiveAuthorizer::Fixed(member) => member.authorizer_type(),

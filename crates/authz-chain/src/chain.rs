@@ -1,143 +1,157 @@
-//! Asking one authorizer after the other.
+//! The chain: consults one authorizer after the other.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use authz::{Attributes, Decision, Event, Failure, Recorder, Rules, User, Verdict};
-use authz_webhook::{Answered, FailOpenCause};
+use authz::{
+    Abstention, Attributes, Decision, EvaluationErrors, Event, Reason, Recorder, Rules, SharedText,
+    User, Verdict,
+};
+use authz_webhook::{FailOpenCause, WebhookDecision};
 
 use crate::configuration::ConfigurationError;
 use crate::member::Member;
-use crate::observe::Observe;
-use crate::superuser;
+use crate::system_masters;
 
-/// Authorizers in the order in which they are asked, after the one for superusers, which is always
-/// the first.
+/// Is called with the verdict of one authorizer of a chain and its duration, for metrics.
 ///
-/// A chain is a snapshot: when what an authorizer decides from changes, a new chain replaces it.
+/// Each authorizer has its own, which looks up labels once. It runs on the path of every decision, so it must be
+/// quick and must not block.
+pub type DecisionObserver = Arc<dyn Fn(Verdict, Duration) + Send + Sync>;
+
+/// Authorizers in the order in which they are consulted, after the one for `system:masters`, which is always the first.
+///
+/// A chain is a snapshot: a change of the objects of an authorizer makes a new chain.
 ///
 /// INVARIANT: names are unique.
 #[derive(Debug, Clone, Default)]
 pub struct Chain {
-    places: Vec<Place>,
+    members: Vec<ObservedMember>,
 }
 
-/// One authorizer of a chain, and who is told what it answers.
+/// One authorizer of a chain and the observer of its decisions.
 #[derive(Clone)]
-struct Place {
+struct ObservedMember {
     member: Member,
-    observe: Option<Arc<dyn Observe>>,
+    observer: Option<DecisionObserver>,
 }
 
-/// What a chain answers.
+/// The decision of a chain.
 #[derive(Debug, Clone)]
-#[must_use = "a decision that nobody looks at protects nothing"]
-pub struct Outcome<'c> {
-    /// The answer.
+#[must_use = "a decision must be enforced"]
+pub struct ChainDecision<'c> {
+    /// The decision.
     pub decision: Decision,
-    /// The name of the authorizer whose answer it is; `None` if all abstained.
+    /// The name of the authorizer that decided; `None` if all abstained.
     pub decided_by: Option<&'c str>,
-    /// The names of the webhooks that were not asked because a match condition is false, in order.
+    /// The names of the webhooks that were not called because a match condition is false, in order.
     pub skipped: Vec<&'c str>,
-    /// The webhooks that failed and whose failure policy let the request pass to the next authorizer,
-    /// each with what it did wrong, in order.
+    /// The webhooks that failed open, each with the cause, in order.
     pub failed_open: Vec<(&'c str, FailOpenCause)>,
 }
 
-impl<'c> Outcome<'c> {
-    /// An answer in which no webhook played a part.
+impl<'c> ChainDecision<'c> {
+    /// A decision without webhooks.
     pub fn new(decision: Decision, decided_by: Option<&'c str>) -> Self {
         Self { decision, decided_by, skipped: Vec::new(), failed_open: Vec::new() }
     }
 }
 
 impl Chain {
-    /// A chain of these authorizers. Without any, only superusers are allowed something.
+    /// A chain of these authorizers. Without any, only `system:masters` is allowed.
     ///
     /// # Errors
-    /// Fails if two bear one name.
+    /// Fails if two have one name.
     pub fn new(members: Vec<Member>) -> Result<Self, ConfigurationError> {
-        Self::observed(members.into_iter().map(|member| (member, None)))
+        Self::with_observers(members.into_iter().map(|member| (member, None)))
     }
 
-    /// A chain of these authorizers, each with who is told what it answers.
+    /// A chain of these authorizers, each with the observer of its decisions.
     ///
     /// # Errors
-    /// Fails if two bear one name.
-    pub fn observed(
-        members: impl IntoIterator<Item = (Member, Option<Arc<dyn Observe>>)>,
+    /// Fails if two have one name.
+    pub fn with_observers(
+        members: impl IntoIterator<Item = (Member, Option<DecisionObserver>)>,
     ) -> Result<Self, ConfigurationError> {
-        let places: Vec<Place> =
-            members.into_iter().map(|(member, observe)| Place { member, observe }).collect();
+        let members: Vec<ObservedMember> = members
+            .into_iter()
+            .map(|(member, observer)| ObservedMember { member, observer })
+            .collect();
         let mut names = BTreeSet::new();
-        for name in places.iter().map(|place| place.member.name()) {
+        for name in members.iter().map(|observed| observed.member.name()) {
             if !names.insert(name) {
                 return Err(ConfigurationError::RepeatedName(name.to_owned()));
             }
         }
-        Ok(Self { places })
+        Ok(Self { members })
     }
 
     /// The authorizers that were configured.
     pub fn members(&self) -> impl Iterator<Item = &Member> {
-        self.places.iter().map(|place| &place.member)
+        self.members.iter().map(|observed| &observed.member)
     }
 
-    /// Asks each authorizer in turn.
+    /// Consults each authorizer in turn.
     ///
-    /// 1. The first to allow or deny decides: its answer stands, with its reason and its error, and
-    ///    what was said before is dropped.
-    /// 2. The first that this server fails to ask ends the walk as well: what comes after it must not
-    ///    decide in its place.
-    /// 3. If all abstain, so does the chain. The reasons that were given are joined, a line each
-    ///    that begins with the name of the authorizer, and the errors are merged.
+    /// 1. The first to allow or deny decides, with its reason and its error. Reasons and errors of earlier
+    ///    authorizers are dropped.
+    /// 2. The first that this server could not consult ends the walk as well: no later authorizer decides
+    ///    in its place.
+    /// 3. If all abstain, so does the chain. Its reason lists the reasons that were given, and the errors
+    ///    are merged.
     ///
-    /// `caller` is the name of the user on whose behalf webhooks are called, who may ask about another
-    /// one.
+    /// `caller` is the name of the user who sent the request; the attributes may be about another user.
     pub async fn authorize_for(
         &self,
         caller: &str,
         attributes: &Attributes<'_>,
         mut recorder: Recorder<'_>,
-    ) -> Outcome<'_> {
-        let mut silent = Abstentions::default();
+    ) -> ChainDecision<'_> {
+        let mut abstentions = Abstentions::default();
         let mut skipped = Vec::new();
         let mut failed_open = Vec::new();
-        let decision = superuser::authorize(attributes);
-        note(superuser::NAME, &mut recorder).note(|| Event::verdict(&decision));
-        if let Some(decision) = silent.hear(superuser::NAME, decision) {
-            return Outcome::new(decision, Some(superuser::NAME));
+        let decision = system_masters::authorize(attributes);
+        enter_authorizer(system_masters::NAME, &mut recorder).note(|| Event::verdict(&decision));
+        if let Some(decision) = abstentions.end_or_keep(decision, || system_masters::NAME.into()) {
+            return ChainDecision::new(decision, Some(system_masters::NAME));
         }
-        for place in &self.places {
-            let name = place.member.name();
-            let mut inner = note(name, &mut recorder);
-            let answered = place.authorize(caller, attributes, inner.reborrow()).await;
+        for observed in &self.members {
+            let name = observed.member.name();
+            let mut inner = enter_authorizer(name, &mut recorder);
+            let answered = observed.authorize(caller, attributes, inner.reborrow()).await;
             inner.note(|| Event::verdict(&answered.decision));
             if answered.is_skipped {
                 skipped.push(name);
             }
             failed_open.extend(answered.failed_open.map(|cause| (name, cause)));
-            if let Some(decision) = silent.hear(name, answered.decision) {
-                return Outcome { decision, decided_by: Some(name), skipped, failed_open };
+            let ended =
+                abstentions.end_or_keep(answered.decision, || observed.member.shared_name());
+            if let Some(decision) = ended {
+                return ChainDecision { decision, decided_by: Some(name), skipped, failed_open };
             }
         }
-        Outcome { decision: silent.into_decision(), decided_by: None, skipped, failed_open }
+        ChainDecision {
+            decision: abstentions.into_decision(),
+            decided_by: None,
+            skipped,
+            failed_open,
+        }
     }
 
-    /// Asks each authorizer in turn, on behalf of the user who makes the request.
+    /// Consults each authorizer in turn, for a request of the user in the attributes.
     pub async fn authorize(
         &self,
         attributes: &Attributes<'_>,
         recorder: Recorder<'_>,
-    ) -> Outcome<'_> {
+    ) -> ChainDecision<'_> {
         let caller = attributes.user.map_or("", |user| &user.name);
         self.authorize_for(caller, attributes, recorder).await
     }
 
-    /// What the user may do in the namespace, as far as it can be listed: the lists of all
-    /// authorizers in order, and incomplete if one is. Superusers are not told apart.
+    /// Lists the rules of a user in a namespace: those of all authorizers in order. The list is incomplete if one of them
+    /// is. `system:masters` does not add a rule.
     pub fn rules_for(&self, user: &User, namespace: &str) -> Rules {
         let mut all = Rules::default();
         for member in self.members() {
@@ -151,49 +165,53 @@ impl Chain {
     }
 }
 
-impl Place {
+impl ObservedMember {
     async fn authorize(
         &self,
         caller: &str,
         attributes: &Attributes<'_>,
         recorder: Recorder<'_>,
-    ) -> Answered {
-        let Some(observe) = &self.observe else {
+    ) -> WebhookDecision {
+        let Some(observer) = &self.observer else {
             return self.member.authorize(caller, attributes, recorder).await;
         };
         let begun = Instant::now();
         let answered = self.member.authorize(caller, attributes, recorder).await;
-        observe.answered(answered.decision.verdict, begun.elapsed());
+        observer(answered.decision.verdict, begun.elapsed());
         answered
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for ObservedMember {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.member.fmt(f)
     }
 }
 
-fn note<'r>(name: &str, recorder: &'r mut Recorder<'_>) -> Recorder<'r> {
+fn enter_authorizer<'r>(name: &str, recorder: &'r mut Recorder<'_>) -> Recorder<'r> {
     recorder.enter(|| Event::new("authorizer").with("name", name))
 }
 
-/// What those said who abstained.
+/// The reasons and errors of the authorizers that abstained.
 #[derive(Default)]
 struct Abstentions {
-    reason: String,
-    error: Option<Failure>,
+    reasons: Vec<Abstention>,
+    error: Option<EvaluationErrors>,
 }
 
 impl Abstentions {
-    /// The decision, if it decides; otherwise remembers what it says.
-    fn hear(&mut self, name: &str, decision: Decision) -> Option<Decision> {
+    /// Returns the decision if it ends the walk, and keeps its reason and its error otherwise.
+    fn end_or_keep(
+        &mut self,
+        decision: Decision,
+        name: impl FnOnce() -> SharedText,
+    ) -> Option<Decision> {
         match decision.verdict {
             Verdict::Allow | Verdict::Deny | Verdict::Unavailable(_) => Some(decision),
             Verdict::NoOpinion => {
                 if !decision.reason.is_empty() {
-                    let separator = if self.reason.is_empty() { "" } else { "\n" };
-                    self.reason += &format!("{separator}{name}: {}", decision.reason);
+                    let reason = decision.reason;
+                    self.reasons.push(Abstention { authorizer: name(), reason });
                 }
                 merge(&mut self.error, decision.error);
                 None
@@ -202,11 +220,15 @@ impl Abstentions {
     }
 
     fn into_decision(self) -> Decision {
-        Decision { error: self.error, ..Decision::no_opinion(self.reason) }
+        let reason = match self.reasons.as_slice() {
+            [] => Reason::default(),
+            [_, ..] => Reason::Abstentions(self.reasons.into()),
+        };
+        Decision { error: self.error, ..Decision::no_opinion(reason) }
     }
 }
 
-fn merge(into: &mut Option<Failure>, more: Option<Failure>) {
+fn merge(into: &mut Option<EvaluationErrors>, more: Option<EvaluationErrors>) {
     match (into.as_mut(), more) {
         (Some(into), Some(more)) => into.merge(more),
         (None, more @ Some(_)) => *into = more,

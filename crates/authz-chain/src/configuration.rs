@@ -1,13 +1,13 @@
-//! What a chain is built from.
+//! The configuration of a chain.
 
 use std::collections::BTreeSet;
 
 use authz_webhook::WebhookSettings;
 
-use crate::kind::AuthorizerType;
-use crate::name::AuthorizerName;
+use crate::authorizer_name::AuthorizerName;
+use crate::authorizer_type::AuthorizerType;
 
-/// A valid configuration: the authorizers in the order in which they are asked.
+/// A valid configuration: the authorizers in the order in which they are consulted.
 ///
 /// INVARIANT: there is at least one authorizer, names are unique, and only webhooks repeat.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +28,7 @@ pub enum Authorizer {
     Node,
     /// Allows by roles and bindings.
     Rbac,
-    /// Asks a remote service.
+    /// Calls a remote service.
     Webhook(Box<Webhook>),
 }
 
@@ -37,20 +37,20 @@ pub enum Authorizer {
 pub struct Webhook {
     /// The name in metrics and reasons.
     pub name: AuthorizerName,
-    /// What is configured for it.
+    /// Its settings.
     pub settings: WebhookSettings,
 }
 
-/// Why authorizers do not make a chain.
+/// The authorizers do not make a chain.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigurationError {
-    /// There is none.
+    /// There is no authorizer.
     #[error("at least one authorization mode must be defined")]
     Empty,
     /// A type that may occur once occurs again.
     #[error("authorizer type {} is repeated", .0.name())]
     RepeatedType(AuthorizerType),
-    /// Two authorizers bear one name.
+    /// Two authorizers have one name.
     #[error("authorizer name {0} is repeated")]
     RepeatedName(String),
 }
@@ -83,7 +83,7 @@ impl Configuration {
         &self.authorizers
     }
 
-    /// The built-in types in it. A reload may not lose one that was there at the start.
+    /// The built-in types in it. A reload can not remove one that was there at the start.
     pub fn built_in_types(&self) -> BTreeSet<AuthorizerType> {
         let types = self.authorizers.iter().map(Authorizer::authorizer_type);
         types.filter(|kind| kind.required_authorizer_name().is_some()).collect()

@@ -1,24 +1,22 @@
-//! The closed set of authorizers and their order: the one crate that knows them all.
+//! The chain of authorizers: the one crate that knows all types.
 //!
-//! Owns: which types of authorizers exist, their names, what a valid configuration of a chain is, and
-//! how the answers of several become one.
+//! Owns: the types of authorizers and their names, the rules of a valid chain, and how the decisions of several authorizers
+//! become one.
 //! Must not know: configuration files, serde, flags, how an authorizer decides.
 
-mod always;
+mod always_allow;
+mod authorizer_name;
 mod authorizer_slot;
+mod authorizer_type;
 mod chain;
 mod configuration;
-mod kind;
 mod member;
-mod name;
-mod observe;
-mod superuser;
+mod system_masters;
 mod who_can;
 
+pub use authorizer_name::{AuthorizerName, NameError};
 pub use authorizer_slot::{ActiveAuthorizer, AuthorizerSlot};
-pub use chain::{Chain, Outcome};
+pub use authorizer_type::AuthorizerType;
+pub use chain::{Chain, ChainDecision, DecisionObserver};
 pub use configuration::{Authorizer, Configuration, ConfigurationError, Webhook};
-pub use kind::AuthorizerType;
 pub use member::Member;
-pub use name::{AuthorizerName, NameError};
-pub use observe::Observe;

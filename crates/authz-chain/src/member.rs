@@ -3,17 +3,19 @@
 use std::fmt;
 use std::sync::Arc;
 
-use authz::{Attributes, Authorizer as Plugin, Recorder, Rules, Subjects, User};
-use authz_webhook::Answered;
+use authz::{
+    Attributes, Authorizer as Plugin, Decision, Recorder, Rules, SharedText, Subjects, User,
+};
+use authz_webhook::WebhookDecision;
 
-use crate::always;
-use crate::kind::AuthorizerType;
-use crate::name::AuthorizerName;
+use crate::always_allow;
+use crate::authorizer_name::AuthorizerName;
+use crate::authorizer_type::AuthorizerType;
 
-/// An authorizer that can be asked. Built-in ones are a closed set, so that asking them costs
-/// neither a box nor a virtual call.
+/// An authorizer with everything that it decides from. The built-in ones are a closed set, so that a decision costs neither
+/// a box nor a virtual call.
 ///
-/// A clone shares what it decides from.
+/// A clone shares its objects.
 #[derive(Clone)]
 pub enum Member {
     /// Allows or abstains by a list of policies.
@@ -26,14 +28,14 @@ pub enum Member {
     Node(Arc<authz_node::Policy>),
     /// Allows by roles and bindings.
     Rbac(Arc<authz_rbac::Snapshot>),
-    /// Asks a remote service.
+    /// Calls a remote service.
     Webhook(Arc<authz_webhook::Webhook>),
-    /// An authorizer written by others.
+    /// An authorizer that is not built in.
     Plugin(AuthorizerName, Arc<dyn Plugin>),
 }
 
 impl Member {
-    /// Its type; an authorizer written by others has none.
+    /// Its type; `None` for a plugin.
     pub fn authorizer_type(&self) -> Option<AuthorizerType> {
         match self {
             Self::Abac(_) => Some(AuthorizerType::Abac),
@@ -46,44 +48,67 @@ impl Member {
         }
     }
 
-    /// The name that reasons begin with.
+    /// The name in metrics and reasons.
     pub fn name(&self) -> &str {
         match self {
             Self::Webhook(webhook) => webhook.name(),
             Self::Plugin(name, _) => name.as_str(),
-            _ => {
-                let built_in = self.authorizer_type();
-                built_in.and_then(AuthorizerType::required_authorizer_name).unwrap_or_default()
-            }
+            Self::Abac(_)
+            | Self::AlwaysAllow
+            | Self::AlwaysDeny
+            | Self::Node(_)
+            | Self::Rbac(_) => self.built_in_name(),
         }
     }
 
-    /// What this authorizer alone answers to `caller`, who may ask about another user.
+    /// The same name, for values that outlive this one.
+    pub(crate) fn shared_name(&self) -> SharedText {
+        match self {
+            Self::Webhook(webhook) => Arc::clone(webhook.shared_name()).into(),
+            Self::Plugin(name, _) => Arc::clone(name.as_shared()).into(),
+            Self::Abac(_)
+            | Self::AlwaysAllow
+            | Self::AlwaysDeny
+            | Self::Node(_)
+            | Self::Rbac(_) => self.built_in_name().into(),
+        }
+    }
+
+    fn built_in_name(&self) -> &'static str {
+        let built_in = self.authorizer_type();
+        built_in.and_then(AuthorizerType::required_authorizer_name).unwrap_or_default()
+    }
+
+    /// The decision of this authorizer alone. `caller` is the name of the user who sent the request.
     pub async fn authorize(
         &self,
         caller: &str,
         attributes: &Attributes<'_>,
         recorder: Recorder<'_>,
-    ) -> Answered {
+    ) -> WebhookDecision {
         let decision = match self {
             Self::Webhook(webhook) => {
                 return webhook.authorize_for(caller, attributes, recorder).await;
             }
             Self::Abac(policies) => policies.authorize(attributes, recorder),
-            Self::AlwaysAllow => always::allow(),
-            Self::AlwaysDeny => always::deny(),
+            Self::AlwaysAllow => always_allow::always_allow(),
+            Self::AlwaysDeny => always_allow::always_deny(),
             Self::Node(policy) => policy.authorize(attributes, recorder),
             Self::Rbac(snapshot) => snapshot.authorize(attributes, recorder),
-            Self::Plugin(_, plugin) => plugin.authorize(attributes, recorder).await,
+            Self::Plugin(name, plugin) => {
+                let decision = plugin.authorize(attributes, recorder).await;
+                let reason = decision.reason.from_plugin(name.as_shared());
+                Decision { reason, ..decision }
+            }
         };
         decision.into()
     }
 
-    /// What the user may do in the namespace, as far as this authorizer can list it.
+    /// Lists the rules of a user in a namespace, as far as this authorizer can.
     pub fn rules_for(&self, user: &User, namespace: &str) -> Rules {
         match self {
             Self::Abac(policies) => policies.rules_for(user, namespace),
-            Self::AlwaysAllow => always::allow_rules(),
+            Self::AlwaysAllow => always_allow::always_allow_rules(),
             Self::AlwaysDeny => Rules::default(),
             Self::Node(policy) => policy.rules_for(user),
             Self::Rbac(snapshot) => snapshot.rules_for(user, namespace),
@@ -92,22 +117,26 @@ impl Member {
         }
     }
 
-    /// Whom this authorizer alone allows what is asked, as far as it can list them.
+    /// Lists the subjects that this authorizer alone allows, as far as it can.
     pub fn allowed_subjects(&self, attributes: &Attributes<'_>) -> Subjects {
         match self {
             Self::Abac(policies) => policies.allowed_subjects(attributes),
-            Self::AlwaysAllow => always::allow_subjects(),
+            Self::AlwaysAllow => always_allow::always_allow_subjects(),
             Self::AlwaysDeny => Subjects::default(),
             Self::Node(policy) => policy.allowed_subjects(attributes),
             Self::Rbac(snapshot) => snapshot.allowed_subjects(attributes),
-            Self::Webhook(webhook) => noted(webhook.name(), webhook.allowed_subjects(attributes)),
-            Self::Plugin(name, plugin) => noted(name.as_str(), plugin.allowed_subjects(attributes)),
+            Self::Webhook(webhook) => {
+                with_named_notes(webhook.name(), webhook.allowed_subjects(attributes))
+            }
+            Self::Plugin(name, plugin) => {
+                with_named_notes(name.as_str(), plugin.allowed_subjects(attributes))
+            }
         }
     }
 }
 
-/// The list with notes that say whose they are.
-fn noted(name: &str, mut subjects: Subjects) -> Subjects {
+/// Puts the name of the authorizer before each note.
+fn with_named_notes(name: &str, mut subjects: Subjects) -> Subjects {
     for note in &mut subjects.notes {
         note.insert_str(0, ": ");
         note.insert_str(0, name);
@@ -115,7 +144,7 @@ fn noted(name: &str, mut subjects: Subjects) -> Subjects {
     subjects
 }
 
-/// Policies may be large and plugins say nothing about themselves, so the name has to do.
+/// Shows the name only: policies may be large, and plugins do not implement `Debug`.
 impl fmt::Debug for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Member").field(&self.name()).finish()

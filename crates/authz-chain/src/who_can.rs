@@ -1,27 +1,26 @@
-//! Who may do something, over the whole chain.
+//! Lists the subjects that a chain allows.
 
 use std::collections::BTreeSet;
 
-use authz::{Attributes, Denied, Subjects};
+use authz::{Attributes, DeniedSubjects, Subjects};
 
 use crate::chain::Chain;
-use crate::superuser;
+use crate::system_masters;
 
 impl Chain {
-    /// Lists whom the chain allows what is asked; the user of the attributes is ignored.
+    /// Lists the subjects that the chain allows. The user of the attributes is ignored.
     ///
-    /// 1. The authorizers contribute in order, superusers first.
-    /// 2. Whom an authorizer denies, later ones do not add. A group stays listed if only some of
-    ///    its members are denied; a note says so.
-    /// 3. An authorizer that can not list subjects contributes a note, and the answer is then
-    ///    incomplete. One that stands after a denial of everybody is not asked.
+    /// 1. The authorizers contribute in order, `system:masters` first.
+    /// 2. A subject that an authorizer denies is not added by a later one. A group stays listed if only some of its members
+    ///    are denied, with a note.
+    /// 3. An authorizer that can not list subjects contributes a note, and the list is then incomplete. After an authorizer
+    ///    that denies everybody, no other one is consulted.
     ///
     /// A user who is in [`groups`](Subjects::groups) by one of its groups, or in
-    /// [`users`](Subjects::users) by name, is allowed, and nobody else is, but for what the notes
-    /// say.
+    /// [`users`](Subjects::users) by name, is allowed, and no other user is, apart from the facts in the notes.
     pub fn who_can(&self, attributes: &Attributes<'_>) -> Subjects {
-        let mut listed = Listed::default();
-        listed.add(superuser::NAME, superuser::subjects());
+        let mut listed = SubjectList::default();
+        listed.add(system_masters::NAME, system_masters::subjects());
         for member in self.members() {
             if listed.is_closed() {
                 break;
@@ -32,29 +31,29 @@ impl Chain {
     }
 }
 
-/// Who is allowed and who is denied so far.
+/// The subjects that are allowed and denied so far.
 #[derive(Default)]
-struct Listed {
+struct SubjectList {
     allowed: Subjects,
     denied_users: BTreeSet<String>,
     denied_groups: BTreeSet<String>,
 }
 
-impl Listed {
+impl SubjectList {
     fn is_closed(&self) -> bool {
-        self.allowed.denied == Denied::Everybody
+        self.allowed.denied == DeniedSubjects::Everybody
     }
 
     fn add(&mut self, name: &str, more: Subjects) {
         let Self { allowed, denied_users, denied_groups } = self;
-        unite(&mut allowed.users, more.users, denied_users);
-        unite(&mut allowed.groups, more.groups, denied_groups);
+        add_names(&mut allowed.users, more.users, denied_users);
+        add_names(&mut allowed.groups, more.groups, denied_groups);
         allowed.notes.extend(more.notes);
         allowed.is_incomplete |= more.is_incomplete;
         match more.denied {
-            Denied::Nobody => {}
-            Denied::Everybody => allowed.denied = Denied::Everybody,
-            Denied::Listed { users, groups } => {
+            DeniedSubjects::Nobody => {}
+            DeniedSubjects::Everybody => allowed.denied = DeniedSubjects::Everybody,
+            DeniedSubjects::Listed { users, groups } => {
                 if !users.is_empty() || !groups.is_empty() {
                     allowed.notes.push(denial_note(name, &users, &groups));
                 }
@@ -67,16 +66,15 @@ impl Listed {
     fn into_subjects(mut self) -> Subjects {
         let (users, groups) = (self.denied_users, self.denied_groups);
         let is_listed = !users.is_empty() || !groups.is_empty();
-        if is_listed && self.allowed.denied == Denied::Nobody {
-            self.allowed.denied = Denied::Listed { users, groups };
+        if is_listed && self.allowed.denied == DeniedSubjects::Nobody {
+            self.allowed.denied = DeniedSubjects::Listed { users, groups };
         }
         self.allowed
     }
 }
 
-/// Adds names, but for those in `without`. The common case, in which one of the two sets is empty,
-/// moves the other one.
-fn unite(names: &mut BTreeSet<String>, mut more: BTreeSet<String>, without: &BTreeSet<String>) {
+/// Adds names except those in `without`. If one of the two sets is empty, the other one is moved.
+fn add_names(names: &mut BTreeSet<String>, mut more: BTreeSet<String>, without: &BTreeSet<String>) {
     if !without.is_empty() {
         more.retain(|name| !without.contains(name));
     }

@@ -1,6 +1,6 @@
 //! Whether a node may do what it asks.
 
-use authz::{Attributes, Decision, Event, Reason, Recorder, Resource, Rules, User};
+use authz::{Attributes, Decision, Event, NodeRule, Reason, Recorder, Resource, Rules, User};
 
 use crate::demand::{Demand, demand, selected_nodes};
 use crate::explain::{note_identity, note_unrelated, note_way};
@@ -21,9 +21,6 @@ static NOTHING: Resource<'static> = Resource {
     field_selector: None,
     label_selector: None,
 };
-
-/// What is said of a node that is refused what does not lead to it, before and after its name.
-const UNRELATED: [&str; 2] = ["no relationship found between node '", "' and this object"];
 
 impl Policy {
     /// Answers a request. Never denies: what is not allowed here, others may still allow.
@@ -46,11 +43,15 @@ impl Policy {
         let sought = self.graph.seek(node);
         let resource = attributes.resource().unwrap_or(&NOTHING);
         match demand(attributes, self.gates) {
-            Demand::Nothing => Decision::allow(""),
+            Demand::Nothing => Decision::allow(NodeRule::EveryNode),
             Demand::Refuse(reason) => Decision::no_opinion(reason),
-            Demand::Rule if self.rules.allow(attributes, &mut recorder) => Decision::allow(""),
+            Demand::Rule if self.rules.allow(attributes, &mut recorder) => {
+                Decision::allow(NodeRule::SystemNodeRole)
+            }
             Demand::Rule => Decision::no_opinion(""),
-            Demand::OwnName(_) | Demand::OwnNode if resource.name == node => Decision::allow(""),
+            Demand::OwnName(_) | Demand::OwnNode if resource.name == node => {
+                Decision::allow(NodeRule::OwnObject)
+            }
             Demand::OwnName(reason) => Decision::no_opinion(reason),
             Demand::OwnNode => Decision::no_opinion(not_own_node(node, resource.name)),
             Demand::Related(kind) => self.related(kind, resource, node, sought, recorder),
@@ -58,7 +59,7 @@ impl Policy {
                 if selected_nodes(resource).any(|selected| selected == node) =>
             {
                 recorder.note(|| Event::new("selector").with("spec.nodeName", node));
-                Decision::allow("")
+                Decision::allow(NodeRule::NodeNameSelector)
             }
             Demand::SelectedOrRelated(_, kind) if !resource.name.is_empty() => {
                 self.related(kind, resource, node, sought, recorder)
@@ -93,10 +94,10 @@ impl Policy {
         let object = Name { kind, namespace: resource.namespace, name: resource.name };
         if let Some((id, vertex)) = self.graph.relation(sought, object) {
             note_way(&self.graph, vertex, id, &mut recorder);
-            return Decision::allow("");
+            return Decision::allow(NodeRule::RelatedObject);
         }
         note_unrelated(&self.graph, object, node, &mut recorder);
-        Decision::no_opinion(Reason::named(&UNRELATED, node))
+        Decision::no_opinion(Reason::NodeNotRelated { node: node.into() })
     }
 }
 

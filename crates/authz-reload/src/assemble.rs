@@ -1,108 +1,111 @@
-//! From a configuration to authorizers that can be asked.
+//! Builds authorizers from a configuration.
 
-mod hook;
-mod policies;
+mod abac_policies;
+mod webhook;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use authz_chain::{ActiveAuthorizer, Authorizer, AuthorizerSlot, Configuration, Member};
-use authz_webhook::{Connection as HowTo, Guards, WebhookSettings};
+use authz_webhook::{Connection as ConnectionInfo, WebhookLimits, WebhookSettings};
 use config::authorization_config::LoadOptions;
 use document::Warning;
 use https_client::{Limits, Resolve};
 use kubeconfig::{Connection, HookConnection, Loaded};
 
 use crate::build_error::{BuildCause, BuildError, StartError};
-use crate::files::{Files, Recording};
-use crate::flags::{FilePlan, Modes, Plan};
-use crate::generation::{Abac, Generation, Hook, Source};
-use crate::hash::hash_of;
-use crate::instruments::{Instruments, Uninstrumented};
-use crate::translate::WEBHOOK_OF_FLAGS;
+use crate::files::{FileRecorder, FileSet};
+use crate::flags::{AuthorizationModes, AuthorizationPlan, ConfigFilePlan};
+use crate::generation::{AbacPolicyFile, ConfigSource, ConfiguredWebhook, Generation};
+use crate::modes_to_configuration::FLAG_WEBHOOK_NAME;
+use crate::observers::{AuthorizationObservers, NoObservers};
+use crate::sha256_hash::sha256_hash;
 
-/// What authorizers are made with, besides their configuration.
+/// Builds authorizers. The fields are the inputs that no configuration states.
 #[derive(Clone)]
 pub struct Assembler {
     /// The limits of one webhook.
-    pub guards: Guards,
-    /// What bounds the connections to webhooks.
+    pub guards: WebhookLimits,
+    /// The limits of the connections to webhooks.
     pub limits: Limits,
-    /// Who knows where services are; without it the name service does.
+    /// Resolves the names of Services; without it DNS does.
     pub resolver: Option<Arc<dyn Resolve>>,
-    /// Who counts.
-    pub instruments: Arc<dyn Instruments>,
-    /// Where relative paths of flags begin; absolute itself.
+    /// Makes the observers of authorizers and connections, for metrics.
+    pub observers: Arc<dyn AuthorizationObservers>,
+    /// The absolute folder that relative paths of flags start from.
     pub directory: PathBuf,
 }
 
 impl Assembler {
-    /// Safe guards, services by name, nobody who counts, paths from the working directory.
+    /// An assembler with default limits, DNS, no metrics, and paths from the working directory.
     ///
     /// # Errors
-    /// The working directory is gone or must not be looked at.
+    /// The working directory does not exist or is not readable.
     pub fn new() -> std::io::Result<Self> {
         Ok(Self {
-            guards: Guards::default(),
+            guards: WebhookLimits::default(),
             limits: Limits::default(),
             resolver: None,
-            instruments: Arc::new(Uninstrumented),
+            observers: Arc::new(NoObservers),
             directory: std::env::current_dir()?,
         })
     }
 }
 
-/// Where a configuration comes from, and what no configuration says.
+/// The source of a configuration, and the inputs that a configuration can not state.
 #[derive(Debug, Clone)]
-pub struct Origin {
-    /// Where it comes from.
-    pub source: Source,
-    /// The hash of the file.
+pub struct ConfigOrigin {
+    /// The configuration file or the flags.
+    pub source: ConfigSource,
+    /// The hash of the configuration file; `None` for flags.
     pub hash: Option<String>,
-    /// The policies of type ABAC.
+    /// The file of the ABAC policies: `--authorization-policy-file`.
     pub policy_file: Option<PathBuf>,
 }
 
-/// Finds out how a webhook is reached; `None` if only a pod could tell.
-type Connect<'a> =
-    dyn FnMut(&str, &WebhookSettings, &Recording) -> Result<Option<Connection>, BuildCause> + 'a;
+/// Finds the connection of a webhook; returns `None` for `InClusterConfig`.
+type FindConnection<'a> =
+    dyn FnMut(&str, &WebhookSettings, &FileRecorder) -> Result<Option<Connection>, BuildCause> + 'a;
 
 impl Assembler {
-    /// The authorizers of a plan, for the start of a server. Reads every file that the plan leads
-    /// to, so it blocks.
+    /// Builds the first generation of a server. Blocks, because it reads every file that the plan refers
+    /// to.
     ///
     /// # Errors
-    /// See [`StartError`].
-    pub fn start(&self, plan: &Plan) -> Result<Generation, StartError> {
+    /// A file can not be read or is invalid; see [`StartError`].
+    pub fn start(&self, plan: &AuthorizationPlan) -> Result<Generation, StartError> {
         match plan {
-            Plan::File(plan) => self.start_file(plan),
-            Plan::Modes(modes) => self.start_modes(modes).map_err(StartError::Build),
+            AuthorizationPlan::File(plan) => self.start_file(plan),
+            AuthorizationPlan::Modes(modes) => self.start_modes(modes).map_err(StartError::Build),
         }
     }
 
-    /// Makes the authorizers of a configuration. Reads every file that it leads to, so it blocks.
+    /// Builds the authorizers of a configuration. Blocks, because it reads every file that the configuration
+    /// refers to.
     ///
-    /// A webhook that `previous` has with the same name, the same settings and the same content of
-    /// all files stays the one it is, with its cache. So do the policies of ABAC.
+    /// A webhook with the name, the settings and the file contents of one in `previous` is reused with its
+    /// cache. So are ABAC policies from an unchanged file.
     ///
     /// # Errors
-    /// See [`BuildCause`].
+    /// A file can not be read or used; see [`BuildCause`].
     pub fn build(
         &self,
         configuration: &Configuration,
-        origin: Origin,
+        origin: ConfigOrigin,
         previous: Option<&Generation>,
     ) -> Result<Generation, BuildError> {
-        self.build_with(configuration, origin, previous, &mut |name, settings, recording| {
-            let HowTo::KubeConfigFile(path) = &settings.connection else { return Ok(None) };
-            let loaded = load_connections(name, path.as_path(), recording)?;
+        self.build_with(configuration, origin, previous, &mut |name, settings, recorder| {
+            let ConnectionInfo::KubeConfigFile(path) = &settings.connection else {
+                return Ok(None);
+            };
+            let loaded = load_connections(name, path.as_path(), recorder)?;
             let one = loaded.into_single_connection();
             one.map(Some).map_err(|error| BuildCause::Connection { name: name.to_owned(), error })
         })
     }
 
-    fn start_file(&self, plan: &FilePlan) -> Result<Generation, StartError> {
+    fn start_file(&self, plan: &ConfigFilePlan) -> Result<Generation, StartError> {
         let path = self.directory.join(&plan.path);
         let bytes = document::read_file(&path).map_err(StartError::Read)?;
         let name = path.display().to_string();
@@ -115,47 +118,47 @@ impl Assembler {
         Ok(generation)
     }
 
-    /// Where the configuration of a file with these bytes comes from.
-    pub(crate) fn origin(&self, plan: &FilePlan, bytes: &[u8]) -> Origin {
-        Origin {
-            source: Source::File(self.directory.join(&plan.path)),
-            hash: Some(hash_of(bytes)),
+    /// The origin of a configuration file with these bytes.
+    pub(crate) fn origin(&self, plan: &ConfigFilePlan, bytes: &[u8]) -> ConfigOrigin {
+        ConfigOrigin {
+            source: ConfigSource::File(self.directory.join(&plan.path)),
+            hash: Some(sha256_hash(bytes)),
             policy_file: plan.policy_file.clone(),
         }
     }
 
-    /// The file of webhooks is read first, for it may name several.
-    fn start_modes(&self, modes: &Modes) -> Result<Generation, BuildError> {
-        let recording = Recording::default();
-        let (names, mut connections) = match self.connections_of_flags(modes, &recording) {
+    /// Builds the authorizers of the flags. The webhook file is read first, because it may contain several
+    /// webhooks.
+    fn start_modes(&self, modes: &AuthorizationModes) -> Result<Generation, BuildError> {
+        let recorder = FileRecorder::default();
+        let (names, mut connections) = match self.load_flag_connections(modes, &recorder) {
             Ok(connections) => connections,
-            Err(cause) => return Err(BuildError { cause, files: recording.into_files() }),
+            Err(cause) => return Err(BuildError { cause, files: recorder.into_files() }),
         };
-        let files = recording.into_files();
+        let files = recorder.into_files();
         let configuration =
-            modes.configuration(&self.directory, names.as_deref()).map_err(|error| BuildError {
-                cause: BuildCause::Flags(error),
-                files: files.clone(),
+            modes.to_configuration(&self.directory, names.as_deref()).map_err(|error| {
+                BuildError { cause: BuildCause::Flags(error), files: files.clone() }
             })?;
         let policy_file = modes.policy_file.clone();
-        let origin = Origin { source: Source::Flags, hash: None, policy_file };
+        let origin = ConfigOrigin { source: ConfigSource::Flags, hash: None, policy_file };
         // The configuration has one webhook for each connection, in the same order.
-        let mut next = |_: &str, _: &WebhookSettings, recording: &Recording| {
-            recording.note_all(&files);
+        let mut next = |_: &str, _: &WebhookSettings, recorder: &FileRecorder| {
+            recorder.record_all(&files);
             Ok(connections.next())
         };
         self.build_with(&configuration, origin, None, &mut next)
     }
 
-    /// The names of hooks, if the file of the flags has any, and how all its services are reached.
-    fn connections_of_flags(
+    /// Reads the webhook file of the flags: the names of its webhooks, if it has any, and a connection for each.
+    fn load_flag_connections(
         &self,
-        modes: &Modes,
-        recording: &Recording,
+        modes: &AuthorizationModes,
+        recorder: &FileRecorder,
     ) -> Result<(Option<Vec<String>>, std::vec::IntoIter<Connection>), BuildCause> {
         let Some(flags) = &modes.webhook else { return Ok((None, Vec::new().into_iter())) };
         let path = flags.absolute_config_file(&self.directory);
-        match load_connections(WEBHOOK_OF_FLAGS, &path, recording)? {
+        match load_connections(FLAG_WEBHOOK_NAME, &path, recorder)? {
             Loaded::Kubeconfig(connection) => Ok((None, vec![*connection].into_iter())),
             Loaded::Hooks(hooks) => {
                 let hooks = hooks.into_iter();
@@ -169,18 +172,19 @@ impl Assembler {
     fn build_with(
         &self,
         configuration: &Configuration,
-        origin: Origin,
+        origin: ConfigOrigin,
         previous: Option<&Generation>,
-        connect: &mut Connect<'_>,
+        find_connection: &mut FindConnection<'_>,
     ) -> Result<Generation, BuildError> {
-        let mut parts = Parts::default();
+        let mut parts = PartialGeneration::default();
         for authorizer in configuration.authorizers() {
-            match self.slot(authorizer, &origin, previous, connect, &mut parts) {
-                Ok(seated) => parts.slots.push(AuthorizerSlot {
-                    authorizer: seated,
-                    observe: self
-                        .instruments
-                        .member(authorizer.authorizer_type(), authorizer.name()),
+            match self.build_authorizer(authorizer, &origin, previous, find_connection, &mut parts)
+            {
+                Ok(active) => parts.slots.push(AuthorizerSlot {
+                    authorizer: active,
+                    observer: self
+                        .observers
+                        .authorizer_observer(authorizer.authorizer_type(), authorizer.name()),
                 }),
                 Err(cause) => return Err(BuildError { cause, files: parts.files }),
             }
@@ -199,13 +203,13 @@ impl Assembler {
         })
     }
 
-    fn slot(
+    fn build_authorizer(
         &self,
         authorizer: &Authorizer,
-        origin: &Origin,
+        origin: &ConfigOrigin,
         previous: Option<&Generation>,
-        connect: &mut Connect<'_>,
-        parts: &mut Parts,
+        find_connection: &mut FindConnection<'_>,
+        parts: &mut PartialGeneration,
     ) -> Result<ActiveAuthorizer, BuildCause> {
         match authorizer {
             Authorizer::AlwaysAllow => Ok(ActiveAuthorizer::Fixed(Member::AlwaysAllow)),
@@ -214,14 +218,21 @@ impl Assembler {
             Authorizer::Rbac => Ok(ActiveAuthorizer::Rbac),
             Authorizer::Abac => {
                 let path = origin.policy_file.as_deref();
-                let abac = policies::load(&self.directory, path, previous, parts)?;
+                let abac = abac_policies::load(&self.directory, path, previous, parts)?;
                 let member = Member::Abac(Arc::clone(&abac.policies));
                 parts.abac = Some(abac);
                 Ok(ActiveAuthorizer::Fixed(member))
             }
             Authorizer::Webhook(webhook) => {
                 let (name, settings) = (webhook.name.as_str(), &webhook.settings);
-                let hook = hook::make(self, name, settings, previous, connect, parts)?;
+                let hook = webhook::reuse_or_build(
+                    self,
+                    name,
+                    settings,
+                    previous,
+                    find_connection,
+                    parts,
+                )?;
                 let member = Member::Webhook(Arc::clone(&hook.webhook));
                 parts.hooks.push(hook);
                 Ok(ActiveAuthorizer::Fixed(member))
@@ -230,18 +241,22 @@ impl Assembler {
     }
 }
 
-/// What is made so far, and every file that was read for it, also in vain.
+/// The parts of a generation that are built so far, and every file that was read, also without success.
 #[derive(Default)]
-struct Parts {
+struct PartialGeneration {
     slots: Vec<AuthorizerSlot>,
-    hooks: Vec<Arc<Hook>>,
+    hooks: Vec<Arc<ConfiguredWebhook>>,
     warnings: Vec<Warning>,
-    abac: Option<Abac>,
-    files: Files,
+    abac: Option<AbacPolicyFile>,
+    files: FileSet,
 }
 
-fn load_connections(name: &str, path: &Path, recording: &Recording) -> Result<Loaded, BuildCause> {
-    let read = |path: &Path| recording.read(path, kubeconfig::FILE_BYTES_MAX);
+fn load_connections(
+    name: &str,
+    path: &Path,
+    recorder: &FileRecorder,
+) -> Result<Loaded, BuildCause> {
+    let read = |path: &Path| recorder.read(path, kubeconfig::FILE_BYTES_MAX);
     kubeconfig::load(path, &read)
         .map_err(|error| BuildCause::Connection { name: name.to_owned(), error })
 }

@@ -1,4 +1,4 @@
-//! Why there are no authorizers.
+//! Errors of building authorizers.
 
 use std::fmt;
 
@@ -6,67 +6,68 @@ use config::authorization_config::LoadError;
 use document::{Diagnostic, ReadError};
 use manifests::abac;
 
-use crate::files::Files;
-use crate::translate::TranslateError;
+use crate::files::FileSet;
+use crate::modes_to_configuration::FlagTranslationError;
 
-/// Why a configuration could not be assembled.
+/// Authorizers can not be built from a configuration. Displays as its cause.
 #[derive(Debug)]
 pub struct BuildError {
-    /// What went wrong.
+    /// The cause.
     pub cause: BuildCause,
-    /// What was read before it did. When any of it changes, another attempt may succeed.
-    pub(crate) files: Files,
+    /// The files that were read until then. If one of them changes, another attempt may succeed.
+    pub(crate) files: FileSet,
 }
 
-/// What went wrong.
+/// The part of a configuration that can not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildCause {
-    /// The file that says how a webhook is reached can not be used.
+    /// The file with the connection of a webhook can not be used.
     #[error("webhook {name}: {error}")]
     Connection {
-        /// The webhook.
+        /// The name of the webhook.
         name: String,
-        /// Why.
+        /// The cause, which the text contains.
         error: kubeconfig::LoadError,
     },
-    /// A webhook can not be called the way that its files say.
+    /// The client of a webhook can not be built from its files.
     #[error("webhook {name}: {error}")]
     Client {
-        /// The webhook.
+        /// The name of the webhook.
         name: String,
-        /// Why.
+        /// The cause, which the text contains.
         error: https_client::BuildError,
     },
-    /// A webhook would be called with the service account of a pod, which is not for this server.
+    /// A webhook has the connection type `InClusterConfig`, which uses the service account of a pod. This server
+    /// does not run as one.
     #[error("webhook {name}: connection type InClusterConfig is not allowed in this server")]
     InClusterConfig {
-        /// The webhook.
+        /// The name of the webhook.
         name: String,
     },
-    /// The policies of type ABAC can not be read.
+    /// The ABAC policy file can not be read.
     #[error("{0}")]
     PolicyRead(ReadError),
-    /// The policies of type ABAC are at fault.
+    /// The ABAC policy file is invalid.
     #[error("{0}")]
     Policy(abac::LoadError),
-    /// The flags mean no configuration.
+    /// The flags do not make a configuration.
     #[error("{0}")]
-    Flags(TranslateError),
+    Flags(FlagTranslationError),
 }
 
-/// Why a server can not start with the authorizers that it is told to have. Displays as one line.
+/// A server can not start with its authorization configuration. Displays as one line.
 #[derive(Debug)]
 pub enum StartError {
     /// The configuration file can not be read.
     Read(ReadError),
-    /// The configuration file is at fault.
+    /// The configuration file is invalid.
     Load(LoadError),
-    /// The authorizers can not be made.
+    /// The authorizers can not be built.
     Build(BuildError),
 }
 
 impl BuildError {
-    /// Every fault that has a place.
+    /// Every fault that has a position in a file.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         match &self.cause {
             BuildCause::Connection { error, .. } => error.diagnostics(),
@@ -88,7 +89,7 @@ impl fmt::Display for BuildError {
 impl std::error::Error for BuildError {}
 
 impl StartError {
-    /// Every fault that has a place.
+    /// Every fault that has a position in a file.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         match self {
             Self::Read(_) => &[],

@@ -1,4 +1,4 @@
-//! Files that a configuration depends on, and what they held.
+//! The files that a configuration depends on, with a digest of each.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -8,56 +8,56 @@ use std::path::{Path, PathBuf};
 
 use ring::digest::{SHA256, digest};
 
-/// What a file held when it was looked at. Contents are compared and not times: a copied file can
-/// have any time, and mounted volumes change the files behind a link.
+/// The content of a file when it was read. Digests are compared and not modification times: a copied file
+/// can have any time, and a mounted volume changes the file behind a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Content {
-    /// Bytes with this SHA-256 digest.
+enum FileState {
+    /// The SHA-256 digest of its bytes.
     Digest([u8; 32]),
-    /// Nothing that could be read.
+    /// The file could not be read.
     Unreadable(io::ErrorKind),
 }
 
-/// Files by path, each with what it held when it was first read.
+/// Files by path, each with its state when it was first read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Files {
-    seen: BTreeMap<PathBuf, Seen>,
+pub(crate) struct FileSet {
+    files: BTreeMap<PathBuf, RecordedFile>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Seen {
-    content: Content,
-    /// How much of it was read, so that the next look sees as much.
+struct RecordedFile {
+    state: FileState,
+    /// How many bytes were read at most, so that the next read sees the same part.
     bytes_max: usize,
 }
 
-impl Files {
-    /// Notes what was read. What is already noted stays: if a file changes while a configuration is
-    /// assembled, the first content differs from what is there later, and the change is noticed.
-    fn note(&mut self, path: &Path, seen: Seen) {
-        self.seen.entry(path.to_owned()).or_insert(seen);
+impl FileSet {
+    /// Adds a file unless it is there. If a file changes while a configuration is built, the first state
+    /// differs from the later content, and the next check finds the change.
+    fn add(&mut self, path: &Path, file: RecordedFile) {
+        self.files.entry(path.to_owned()).or_insert(file);
     }
 
-    pub(crate) fn note_all(&mut self, other: &Self) {
-        for (path, seen) in &other.seen {
-            self.note(path, *seen);
+    pub(crate) fn add_all(&mut self, other: &Self) {
+        for (path, file) in &other.files {
+            self.add(path, *file);
         }
     }
 
     pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.seen.keys().map(PathBuf::as_path)
+        self.files.keys().map(PathBuf::as_path)
     }
 
-    /// Whether every file still holds what it held. Reads them all.
+    /// Reads all files and reports whether each has the same state as before.
     pub(crate) fn are_unchanged(&self) -> bool {
-        self.seen.iter().all(|(path, seen)| {
-            Content::of(read_up_to(path, seen.bytes_max).as_deref()) == seen.content
+        self.files.iter().all(|(path, file)| {
+            FileState::new(read_up_to(path, file.bytes_max).as_deref()) == file.state
         })
     }
 }
 
-impl Content {
-    fn of(read: Result<&[u8], &io::Error>) -> Self {
+impl FileState {
+    fn new(read: Result<&[u8], &io::Error>) -> Self {
         match read {
             Ok(bytes) => {
                 let mut sum = [0; 32];
@@ -69,43 +69,42 @@ impl Content {
     }
 }
 
-/// Reads files and remembers what they held.
+/// Reads files and records their state.
 #[derive(Debug, Default)]
-pub(crate) struct Recording {
-    files: RefCell<Files>,
+pub(crate) struct FileRecorder {
+    files: RefCell<FileSet>,
 }
 
-impl Recording {
-    /// Reads a file, but not much more than `bytes_max`, so that whoever looks at the content can
-    /// still see that it is too long.
+impl FileRecorder {
+    /// Reads at most one byte more than `bytes_max`, so that the caller can tell that a file is too long.
     pub(crate) fn read(&self, path: &Path, bytes_max: usize) -> io::Result<Vec<u8>> {
         let read = read_up_to(path, bytes_max);
-        let content = Content::of(read.as_deref());
-        self.files.borrow_mut().note(path, Seen { content, bytes_max });
+        let state = FileState::new(read.as_deref());
+        self.files.borrow_mut().add(path, RecordedFile { state, bytes_max });
         read
     }
 
-    /// Notes a file that somebody else reads.
-    pub(crate) fn note(&self, path: &Path, bytes_max: usize) {
-        if !self.files.borrow().seen.contains_key(path) {
-            // Whether it can be read is noted, and matters to whoever reads it.
+    /// Records a file that another crate reads.
+    pub(crate) fn record(&self, path: &Path, bytes_max: usize) {
+        if !self.files.borrow().files.contains_key(path) {
+            // An error is recorded as the state of the file, and its reader reports it.
             let _ = self.read(path, bytes_max);
         }
     }
 
-    /// Notes everything that was read for something else.
-    pub(crate) fn note_all(&self, files: &Files) {
-        self.files.borrow_mut().note_all(files);
+    /// Records files that were read before.
+    pub(crate) fn record_all(&self, files: &FileSet) {
+        self.files.borrow_mut().add_all(files);
     }
 
-    pub(crate) fn into_files(self) -> Files {
+    pub(crate) fn into_files(self) -> FileSet {
         self.files.into_inner()
     }
 }
 
-/// Reads a file, but not more than one byte past `bytes_max`.
+/// Reads at most one byte more than `bytes_max` of a regular file.
 pub(crate) fn read_up_to(path: &Path, bytes_max: usize) -> io::Result<Vec<u8>> {
-    // Opening a pipe waits for somebody who writes to it, perhaps forever.
+    // Opening a pipe blocks until another process writes to it, perhaps forever.
     let kind = std::fs::metadata(path)?.file_type();
     if !kind.is_file() && !kind.is_dir() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
@@ -125,12 +124,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         std::fs::write(&path, "one").unwrap();
-        let recording = Recording::default();
-        assert_eq!(recording.read(&path, 10).unwrap(), b"one");
+        let recorder = FileRecorder::default();
+        assert_eq!(recorder.read(&path, 10).unwrap(), b"one");
         std::fs::write(&path, "two").unwrap();
-        assert_eq!(recording.read(&path, 10).unwrap(), b"two");
-        let files = recording.into_files();
-        assert!(!files.are_unchanged(), "what counts is the first content");
+        assert_eq!(recorder.read(&path, 10).unwrap(), b"two");
+        let files = recorder.into_files();
+        assert!(!files.are_unchanged(), "the first content counts");
         std::fs::write(&path, "one").unwrap();
         assert!(files.are_unchanged());
         std::fs::remove_file(&path).unwrap();
@@ -138,12 +137,12 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_followed_too() {
+    fn a_missing_file_is_recorded_too() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
-        let recording = Recording::default();
-        recording.note(&path, 10);
-        let files = recording.into_files();
+        let recorder = FileRecorder::default();
+        recorder.record(&path, 10);
+        let files = recorder.into_files();
         assert_eq!(files.paths().collect::<Vec<_>>(), [path.as_path()]);
         assert!(files.are_unchanged());
         std::fs::write(&path, "").unwrap();

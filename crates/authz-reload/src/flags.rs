@@ -1,4 +1,4 @@
-//! The authorization flags of a server, and what they ask for together.
+//! The authorization flags of a server, and the plan that they make together.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -6,39 +6,39 @@ use std::path::{Path, PathBuf};
 use authz_chain::AuthorizerType;
 use config::authorization_config::CONFIG_FILE_NEEDS_GATE;
 
-/// The authorizers of kube-apiserver without any flag.
+/// The authorizers of kube-apiserver if no flag names any.
 pub const UPSTREAM_DEFAULT_MODES: &[AuthorizerType] = &[AuthorizerType::AlwaysAllow];
 
-/// The authorizers of this project's server without any flag.
+/// The authorizers of Portcullis if no flag names any.
 pub const DEFAULT_MODES: &[AuthorizerType] = &[AuthorizerType::Node, AuthorizerType::Rbac];
 
-/// The version of the review that a webhook of flags is sent unless a flag says otherwise.
+/// The default of `--authorization-webhook-version`.
 pub const DEFAULT_WEBHOOK_VERSION: &str = "v1beta1";
 
-/// How long allowing answers are kept unless a flag says otherwise: five minutes in nanoseconds.
+/// The default of `--authorization-webhook-cache-authorized-ttl`: five minutes in nanoseconds.
 pub const DEFAULT_AUTHORIZED_TTL_NS: i64 = 300_000_000_000;
 
-/// How long all other answers are kept unless a flag says otherwise: 30 seconds in nanoseconds.
+/// The default of `--authorization-webhook-cache-unauthorized-ttl`: 30 seconds in nanoseconds.
 pub const DEFAULT_UNAUTHORIZED_TTL_NS: i64 = 30_000_000_000;
 
-/// How often a webhook of flags is called at most for one question.
+/// The most calls of a webhook of the flags for one request.
 pub const DEFAULT_RETRY_STEPS: i32 = 5;
 
-/// What is logged when flags switch anonymous authentication off; see
-/// [`Modes::switches_anonymous_off`].
-pub const ANONYMOUS_SWITCHED_OFF: &str = "anonymous authentication is switched off, because \
+/// The log message when flags disable anonymous authentication; see
+/// [`AuthorizationModes::disables_anonymous_auth`].
+pub const ANONYMOUS_AUTH_DISABLED: &str = "anonymous authentication is switched off, because \
     --authorization-mode allows everything (AlwaysAllow)";
 
 const CONFIG_EXCLUDES_MODES: &str = "--authorization-config can not be specified when \
     --authorization-mode or --authorization-webhook-* flags are defined";
 
-/// The flags as they were given. `None` is a flag that was not given at all; some rules tell that
-/// from a flag with its default value.
+/// The flags as they were given. `None` is a flag that was not given; some rules distinguish that from a flag with
+/// its default value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthorizationOptions {
     /// `--authorization-config`.
     pub config: Option<PathBuf>,
-    /// `--authorization-mode`: the values of all its occurrences, cut at commas.
+    /// `--authorization-mode`: the values of all its occurrences, split at commas.
     pub modes: Option<Vec<String>>,
     /// `--authorization-policy-file`.
     pub policy_file: Option<PathBuf>,
@@ -50,7 +50,7 @@ pub struct AuthorizationOptions {
     pub webhook_authorized_ttl_ns: Option<i64>,
     /// `--authorization-webhook-cache-unauthorized-ttl` in nanoseconds, as Go counts them.
     pub webhook_unauthorized_ttl_ns: Option<i64>,
-    /// How often a webhook is called at most for one question. No flag sets it; programs may.
+    /// The most calls of a webhook for one request. No flag sets it; programs may.
     pub webhook_retry_steps: i32,
     /// The gate `StructuredAuthorizationConfiguration`.
     pub is_structured_enabled: bool,
@@ -72,78 +72,81 @@ impl Default for AuthorizationOptions {
     }
 }
 
-/// Where the authorizers come from.
+/// The source of the authorizers that the flags choose.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Plan {
-    /// From a file, which is followed while the server runs.
-    File(FilePlan),
-    /// From flags, for good.
-    Modes(Modes),
+pub enum AuthorizationPlan {
+    /// A configuration file, which is reloaded while the server runs.
+    File(ConfigFilePlan),
+    /// The other flags, which do not change while the server runs.
+    Modes(AuthorizationModes),
 }
 
-/// A configuration file, and what no file can say.
+/// A configuration file, and the flag that no configuration file can replace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FilePlan {
-    /// The file.
+pub struct ConfigFilePlan {
+    /// The path of the configuration file.
     pub path: PathBuf,
-    /// The policies of type ABAC. Whether they are needed shows when the file is read.
+    /// The ABAC policy file. It is needed if the configuration has type ABAC.
     pub policy_file: Option<PathBuf>,
 }
 
-/// What the flags without a configuration file say.
+/// The flags of a server without a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Modes {
-    /// The types in order.
+pub struct AuthorizationModes {
+    /// The authorizer types in order.
     pub modes: Vec<AuthorizerType>,
-    /// Whether a flag names the types, or they are the default.
+    /// Whether a flag names the types; otherwise they are the default.
     pub is_explicit: bool,
-    /// The policies of mode ABAC. Given exactly if the mode is.
+    /// The ABAC policy file; present exactly if mode ABAC is.
     pub policy_file: Option<PathBuf>,
-    /// The webhooks of mode Webhook. Given exactly if the mode is.
+    /// The flags about webhooks; present exactly if mode Webhook is.
     pub webhook: Option<WebhookFlags>,
 }
 
-/// What the flags say about webhooks.
+/// The flags about webhooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookFlags {
     /// A kubeconfig, or a file of external hooks; perhaps relative to the working directory.
     pub config_file: PathBuf,
-    /// The version of the review; that it exists shows when the client is built.
+    /// The version of SubjectAccessReview, which is checked when the configuration is made.
     pub version: String,
-    /// How long allowing answers are kept; 0 and less: not at all.
+    /// The lifetime of cached answers that allow; 0 and less disable the cache.
     pub authorized_ttl_ns: i64,
-    /// How long all other answers are kept; 0 and less: not at all.
+    /// The lifetime of all other cached answers; 0 and less disable the cache.
     pub unauthorized_ttl_ns: i64,
 }
 
-impl Modes {
-    /// Whether these flags switch anonymous authentication off: who allows everything should not
-    /// also allow everybody. The same type in a configuration file does not.
-    pub fn switches_anonymous_off(&self) -> bool {
+impl AuthorizationModes {
+    /// Reports whether these flags disable anonymous authentication. Mode AlwaysAllow does, so that a server that
+    /// allows every request does not also accept every client. The same type in a configuration file does not.
+    pub fn disables_anonymous_auth(&self) -> bool {
         self.modes.contains(&AuthorizerType::AlwaysAllow)
     }
 }
 
-/// What the flags ask for; `default_modes` if they name neither a file nor a mode.
+/// Makes a plan from the flags, with `default_modes` if they name neither a file nor a mode. Reads no file.
 ///
 /// # Errors
-/// Every rule that the flags break, in the words of Kubernetes. No file is read.
-pub fn plan(
+/// Every rule that the flags violate, in Kubernetes' words.
+pub fn plan_from_flags(
     options: &AuthorizationOptions,
     default_modes: &[AuthorizerType],
-) -> Result<Plan, Vec<String>> {
-    match given(options.config.as_deref()) {
+) -> Result<AuthorizationPlan, Vec<String>> {
+    match non_empty_path(options.config.as_deref()) {
         Some(path) => plan_file(options, path).map_err(|fault| vec![fault.to_owned()]),
         None => plan_modes(options, default_modes),
     }
 }
 
-/// An empty path is what `--flag=` gives, and means none.
-fn given(path: Option<&Path>) -> Option<&Path> {
+/// `--flag=` gives an empty path, which means none.
+fn non_empty_path(path: Option<&Path>) -> Option<&Path> {
     path.filter(|path| !path.as_os_str().is_empty())
 }
 
-fn plan_file(options: &AuthorizationOptions, path: &Path) -> Result<Plan, &'static str> {
+fn plan_file(
+    options: &AuthorizationOptions,
+    path: &Path,
+) -> Result<AuthorizationPlan, &'static str> {
     if !options.is_structured_enabled {
         return Err(CONFIG_FILE_NEEDS_GATE);
     }
@@ -155,24 +158,24 @@ fn plan_file(options: &AuthorizationOptions, path: &Path) -> Result<Plan, &'stat
     if is_legacy {
         return Err(CONFIG_EXCLUDES_MODES);
     }
-    let policy_file = given(options.policy_file.as_deref()).map(Path::to_owned);
-    Ok(Plan::File(FilePlan { path: path.to_owned(), policy_file }))
+    let policy_file = non_empty_path(options.policy_file.as_deref()).map(Path::to_owned);
+    Ok(AuthorizationPlan::File(ConfigFilePlan { path: path.to_owned(), policy_file }))
 }
 
 fn plan_modes(
     options: &AuthorizationOptions,
     default_modes: &[AuthorizerType],
-) -> Result<Plan, Vec<String>> {
-    // `--authorization-mode=` gives one empty text, and means the default.
+) -> Result<AuthorizationPlan, Vec<String>> {
+    // `--authorization-mode=` gives one empty value, which means the default.
     let explicit = options.modes.as_deref().unwrap_or_default();
     let explicit = if explicit.concat().is_empty() && explicit.len() < 2 { &[] } else { explicit };
     let defaults: Vec<String> = default_modes.iter().map(|mode| mode.name().to_owned()).collect();
     let is_explicit = !explicit.is_empty();
     let names = if is_explicit { explicit } else { &defaults };
 
-    let policy_file = given(options.policy_file.as_deref());
-    let webhook_file = given(options.webhook_config_file.as_deref());
-    let (modes, mut faults) = known_modes(names, policy_file, webhook_file);
+    let policy_file = non_empty_path(options.policy_file.as_deref());
+    let webhook_file = non_empty_path(options.webhook_config_file.as_deref());
+    let (modes, mut faults) = parse_modes(names, policy_file, webhook_file);
     if policy_file.is_some() && !modes.contains(&AuthorizerType::Abac) {
         faults.push("cannot specify --authorization-policy-file without mode ABAC".to_owned());
     }
@@ -196,11 +199,11 @@ fn plan_modes(
     }
     let webhook = webhook_file.map(|file| webhook_flags(options, file));
     let policy_file = policy_file.map(Path::to_owned);
-    Ok(Plan::Modes(Modes { modes, is_explicit, policy_file, webhook }))
+    Ok(AuthorizationPlan::Modes(AuthorizationModes { modes, is_explicit, policy_file, webhook }))
 }
 
-/// The modes that exist, and what is wrong with each name.
-fn known_modes(
+/// Parses the names of modes; returns the faults beside the valid modes.
+fn parse_modes(
     names: &[String],
     policy_file: Option<&Path>,
     webhook_file: Option<&Path>,

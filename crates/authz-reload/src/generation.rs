@@ -1,4 +1,4 @@
-//! One configuration in effect, with everything that was made from it.
+//! A configuration and the authorizers that were built from it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,62 +11,62 @@ use authz_webhook::Webhook;
 use document::Warning;
 use https_client::Client;
 
-use crate::files::Files;
-use crate::instruments::Applied;
+use crate::files::FileSet;
+use crate::observers::AppliedConfig;
 
-/// One configuration in effect, with everything that was made from it.
+/// A configuration and the authorizers that were built from it.
 ///
-/// Immutable: a request that begins with one ends with it, whatever is loaded meanwhile.
+/// Immutable: a request uses one generation from its beginning to its end, also if a reload ends meanwhile.
 pub struct Generation {
-    /// Counted from 1, the one of the start.
+    /// The number of this generation; the one of the start is 1.
     pub number: u64,
-    /// Where it comes from.
-    pub source: Source,
-    /// The hash of the file; `None` if it comes from flags.
+    /// The file or the flags that it comes from.
+    pub source: ConfigSource,
+    /// The hash of the configuration file; `None` if it comes from flags.
     pub hash: Option<String>,
-    /// When it was assembled.
+    /// The time when it was built.
     pub loaded_at: SystemTime,
-    /// What it was assembled from.
+    /// The configuration that it was built from.
     pub configuration: Configuration,
     /// The authorizers in order.
     pub slots: Arc<[AuthorizerSlot]>,
     /// The webhooks among them, in order. One that did not change is shared with the generation
     /// before, and so is its cache.
-    pub hooks: Vec<Arc<Hook>>,
-    /// What should be changed in the files, as far as the generation before did not say it.
+    pub hooks: Vec<Arc<ConfiguredWebhook>>,
+    /// Warnings about the files, without those about parts that the previous generation has too.
     pub warnings: Vec<Warning>,
-    pub(crate) abac: Option<Abac>,
-    pub(crate) files: Files,
+    pub(crate) abac: Option<AbacPolicyFile>,
+    pub(crate) files: FileSet,
 }
 
-/// Where a configuration comes from.
+/// The origin of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
-    /// From flags: it stays as it is.
+pub enum ConfigSource {
+    /// The flags, which do not change while the server runs.
     Flags,
-    /// From this file.
+    /// This configuration file.
     File(PathBuf),
 }
 
-/// A webhook, and how it is reached.
-pub struct Hook {
+/// A webhook authorizer and the client that calls it.
+pub struct ConfiguredWebhook {
     /// The authorizer.
     pub webhook: Arc<Webhook>,
-    /// Where it is called, without secrets.
+    /// The URL that is called, without secrets.
     pub endpoint: String,
     pub(crate) client: Arc<Client>,
-    pub(crate) files: Files,
+    pub(crate) files: FileSet,
 }
 
-/// The policies of type ABAC, and the file that they are from.
+/// The ABAC policies and the file that contains them.
 #[derive(Clone)]
-pub(crate) struct Abac {
+pub(crate) struct AbacPolicyFile {
     pub(crate) policies: Arc<Policies>,
-    pub(crate) files: Files,
+    pub(crate) files: FileSet,
 }
 
 impl Generation {
-    /// Type and name of all authorizers in order.
+    /// The type and the name of each authorizer, in order.
     pub fn authorizers(&self) -> Vec<(AuthorizerType, &str)> {
         let authorizers = self.configuration.authorizers().iter();
         authorizers.map(|it| (it.authorizer_type(), it.name())).collect()
@@ -82,10 +82,10 @@ impl Generation {
         self.files.paths()
     }
 
-    /// Hands what went into effect to `tell`.
-    pub(crate) fn tell(&self, tell: impl FnOnce(&Applied<'_>)) {
+    /// Calls a function with the facts about this configuration that metrics show.
+    pub(crate) fn with_applied_config(&self, observe: impl FnOnce(&AppliedConfig<'_>)) {
         let authorizers = self.authorizers();
-        tell(&Applied {
+        observe(&AppliedConfig {
             hash: self.hash.as_deref(),
             generation: self.number,
             authorizers: &authorizers,
@@ -103,7 +103,7 @@ impl fmt::Debug for Generation {
     }
 }
 
-impl fmt::Debug for Hook {
+impl fmt::Debug for ConfiguredWebhook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hook")
             .field("name", &self.webhook.name())

@@ -1,43 +1,45 @@
-//! The configuration of the authorizers of a running server: from flags or a file to a chain, and
-//! its replacement while requests go on.
+//! Builds the authorizers of a server from flags or from a configuration file, and reloads them when a file changes.
 //!
-//! Owns: the authorization flags and their translation, the assembly of a chain with all files that
-//! it refers to, reload, status, and what is told about all of it to metrics.
+//! Owns: the authorization flags and their translation, building authorizers from every file that a configuration
+//! refers to, reloading, status, and the interface to metrics.
 //! Must not know: HTTP, how metrics are exposed, how an authorizer decides, the store.
 //!
 //! ```text
-//! AuthorizationOptions -- plan --> Plan -- Assembler::start --> Generation (slots of a chain)
-//!                                   |                               |
-//!                                convert                     Reloader::start -- publishes more
+//! AuthorizationOptions -- plan_from_flags --> AuthorizationPlan -- Assembler::start --> Generation
+//!                                                  |                                       |
+//!                                       convert_flags_to_config               Reloader::start -- publishes more
 //! ```
 
 mod assemble;
 mod build_error;
-mod convert;
 mod files;
 mod flags;
+mod flags_to_config;
 mod generation;
-mod hash;
-mod instruments;
+mod modes_to_configuration;
 mod notice;
+mod observers;
 mod reload;
+mod sha256_hash;
 mod status;
-mod translate;
-mod transport;
+mod webhook_transport;
 
-pub use assemble::{Assembler, Origin};
+pub use assemble::{Assembler, ConfigOrigin};
 pub use build_error::{BuildCause, BuildError, StartError};
-pub use convert::{ConvertContext, Converted, convert};
 pub use flags::{
-    ANONYMOUS_SWITCHED_OFF, AuthorizationOptions, DEFAULT_AUTHORIZED_TTL_NS, DEFAULT_MODES,
-    DEFAULT_RETRY_STEPS, DEFAULT_UNAUTHORIZED_TTL_NS, DEFAULT_WEBHOOK_VERSION, FilePlan, Modes,
-    Plan, UPSTREAM_DEFAULT_MODES, WebhookFlags, plan,
+    ANONYMOUS_AUTH_DISABLED, AuthorizationModes, AuthorizationOptions, AuthorizationPlan,
+    ConfigFilePlan, DEFAULT_AUTHORIZED_TTL_NS, DEFAULT_MODES, DEFAULT_RETRY_STEPS,
+    DEFAULT_UNAUTHORIZED_TTL_NS, DEFAULT_WEBHOOK_VERSION, UPSTREAM_DEFAULT_MODES, WebhookFlags,
+    plan_from_flags,
 };
-pub use generation::{Generation, Hook, Source};
-pub use hash::hash_of;
-pub use instruments::{Applied, Instruments, ReloadStatus, Uninstrumented};
-pub use notice::Notice;
-pub use reload::{Checked, Log, Publish, ReloadOptions, Reloader};
-pub use status::{AuthorizerStatus, FailureStatus, LastAttempt, Status, WebhookStatus};
-pub use translate::{TranslateError, WEBHOOK_OF_FLAGS};
-pub use transport::{HookTransport, endpoint};
+pub use flags_to_config::{ConversionContext, ConvertedConfig, convert_flags_to_config};
+pub use generation::{ConfigSource, ConfiguredWebhook, Generation};
+pub use modes_to_configuration::{FLAG_WEBHOOK_NAME, FlagTranslationError};
+pub use notice::ReloadNotice;
+pub use observers::{AppliedConfig, AuthorizationObservers, NoObservers, ReloadStatus};
+pub use reload::{CheckResult, Log, Publish, PublishError, ReloadOptions, Reloader};
+pub use sha256_hash::sha256_hash;
+pub use status::{
+    AuthorizerStatus, LastReloadAttempt, Status, WebhookFailureStatus, WebhookStatus,
+};
+pub use webhook_transport::{WebhookTransport, endpoint_url};

@@ -1,4 +1,4 @@
-//! What is worth a line in the log.
+//! Events of reloads that are worth a line in the log.
 
 use std::fmt;
 use std::path::Path;
@@ -7,30 +7,30 @@ use document::{Diagnostic, Warning};
 
 use crate::generation::Generation;
 
-/// Something that whoever runs the server should know. Displays as one line.
+/// An event of a reload that the operator should know. Displays as one line.
 #[derive(Debug)]
-pub enum Notice<'a> {
+pub enum ReloadNotice<'a> {
     /// A new configuration is in effect.
     Applied(&'a Generation),
-    /// A new configuration is not in effect, and the old one stays.
+    /// A reload failed, and the old configuration stays in effect.
     Failed {
         /// The configuration file.
         file: &'a Path,
-        /// What is wrong with it, or with a file that it names.
+        /// The error of this file or of a file that it refers to.
         message: &'a str,
-        /// The same with places, as far as there are any.
+        /// The faults that have a position in a file.
         diagnostics: &'a [Diagnostic],
     },
-    /// A new configuration should be changed, but is in effect.
+    /// A configuration in effect has a part that should be changed.
     Warned(&'a Warning),
-    /// Changes of some files are only noticed once a minute.
+    /// The system does not report changes of some files, so that only the poll finds them.
     Unwatched {
-        /// Why.
+        /// The error of the system.
         message: &'a str,
     },
 }
 
-impl fmt::Display for Notice<'_> {
+impl fmt::Display for ReloadNotice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Applied(generation) => {
@@ -46,15 +46,15 @@ impl fmt::Display for Notice<'_> {
                     }
                     None => write!(f, "{}: ", file.display())?,
                 }
-                f.write_str(&one_line(message))
+                f.write_str(&to_one_line(message))
             }
             Self::Warned(Warning { file, position, field, message, .. }) => {
                 let colon = if field.is_empty() { "" } else { ": " };
                 write!(f, "{file}:{}:{}: ", position.line, position.column)?;
-                write!(f, "{field}{colon}{}", one_line(message))
+                write!(f, "{field}{colon}{}", to_one_line(message))
             }
             Self::Unwatched { message } => {
-                let message = one_line(message);
+                let message = to_one_line(message);
                 write!(
                     f,
                     "some files of authorization are only polled, for they can not be watched: {message}"
@@ -64,7 +64,7 @@ impl fmt::Display for Notice<'_> {
     }
 }
 
-/// Messages quote what stands in files, which must not begin lines of the log.
-fn one_line(text: &str) -> String {
+/// Replaces control characters. Messages quote text from files, which must not start a new line in the log.
+fn to_one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

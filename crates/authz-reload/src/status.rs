@@ -1,14 +1,14 @@
-//! What is in effect and how it is doing, for people and programs to read.
+//! The status of the configuration and of its webhooks, as served to operators.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use authz_webhook::{Health, LastFailure};
+use authz_webhook::{LastFailure, WebhookHealth};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::generation::{Generation, Hook, Source};
+use crate::generation::{ConfigSource, ConfiguredWebhook, Generation};
 
 /// The answer to `GET /portcullis/authorization/status`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -24,110 +24,116 @@ pub struct Status {
     pub hash: Option<String>,
     /// The number of the configuration in effect, from 1.
     pub generation: u64,
-    /// Since when it is in effect.
+    /// The time when it was built.
     pub loaded_at: String,
-    /// The last reload that came to anything; none before the first.
+    /// The last reload that applied a configuration or failed; absent before the first.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_attempt: Option<LastAttempt>,
-    /// The hash of the file that should be in effect and can not be.
+    pub last_attempt: Option<LastReloadAttempt>,
+    /// The hash of the configuration file, if the configuration in effect is another one because the file
+    /// was rejected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pending: Option<String>,
     /// The authorizers in order.
     pub authorizers: Vec<AuthorizerStatus>,
-    /// Every file whose change is noticed.
+    /// Every file that is watched.
     pub files: Vec<String>,
 }
 
-/// How a reload ended.
+/// The result of a reload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct LastAttempt {
-    /// When.
+pub struct LastReloadAttempt {
+    /// The time of the reload.
     pub at: String,
     /// Whether the new configuration went into effect.
     pub ok: bool,
-    /// Why not.
+    /// The error, if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// One authorizer.
+/// The status of one authorizer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AuthorizerStatus {
-    /// Its type.
+    /// The type, such as `RBAC`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// Its name.
+    /// The name in the configuration.
     pub name: String,
-    /// How it is doing; only webhooks can do badly.
+    /// The state of the calls; only for webhooks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook: Option<WebhookStatus>,
 }
 
-/// How a webhook is doing.
+/// The state of the calls to a webhook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookStatus {
-    /// Where it is called, without secrets.
+    /// The URL that is called, without secrets.
     pub endpoint: String,
-    /// How many calls are in flight.
+    /// The number of calls in flight.
     pub in_flight: usize,
-    /// When a call last succeeded.
+    /// The time of the last call that succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_success: Option<String>,
-    /// When and why a call last failed.
+    /// The last call that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_failure: Option<FailureStatus>,
-    /// How many answers are kept.
+    pub last_failure: Option<WebhookFailureStatus>,
+    /// The number of cached answers.
     pub cache_entries: usize,
-    /// How much memory they take, in bytes.
+    /// The memory that they take, in bytes.
     pub cache_bytes: usize,
 }
 
-/// A call that failed.
+/// A failed call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct FailureStatus {
-    /// When.
+pub struct WebhookFailureStatus {
+    /// The time when it ended.
     pub at: String,
-    /// Why.
+    /// The error, without secrets.
     pub message: String,
 }
 
-/// What is in effect, and what a reload came to last. Replaced whole.
+/// The generation in effect and the result of the last reload. Each check replaces it whole.
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub(crate) struct ReloadProgress {
     pub(crate) generation: Arc<Generation>,
-    pub(crate) last_attempt: Option<Attempt>,
-    /// The hash of the file that should be in effect and can not be.
-    pub(crate) pending: Option<String>,
-    /// Files that it depends on.
-    pub(crate) awaited: Vec<PathBuf>,
+    pub(crate) last_attempt: Option<ReloadAttempt>,
+    /// The hash of the configuration file, if it was rejected.
+    pub(crate) rejected_config_hash: Option<String>,
+    /// The files that the rejected configuration depends on.
+    pub(crate) rejected_config_files: Vec<PathBuf>,
 }
 
-/// A reload that came to something.
+/// A reload that applied a configuration or failed.
 #[derive(Debug, Clone)]
-pub(crate) struct Attempt {
+pub(crate) struct ReloadAttempt {
     pub(crate) at: SystemTime,
     /// `None` if it succeeded.
     pub(crate) error: Option<String>,
 }
 
-impl Progress {
-    /// A generation in effect, and nothing else that should be.
+impl ReloadProgress {
+    /// A generation in effect, without a reload.
     pub(crate) fn new(generation: Arc<Generation>) -> Self {
-        Self { generation, last_attempt: None, pending: None, awaited: Vec::new() }
+        Self {
+            generation,
+            last_attempt: None,
+            rejected_config_hash: None,
+            rejected_config_files: Vec::new(),
+        }
     }
 
-    /// Every file whose change matters, each once, sorted.
-    pub(crate) fn followed(&self) -> Vec<PathBuf> {
+    /// Every file to watch, each once, sorted.
+    pub(crate) fn watched_files(&self) -> Vec<PathBuf> {
         let mut files: Vec<PathBuf> = match &self.generation.source {
-            Source::Flags => Vec::new(),
-            Source::File(path) => vec![path.clone()],
+            ConfigSource::Flags => Vec::new(),
+            ConfigSource::File(path) => vec![path.clone()],
         };
         files.extend(self.generation.files().map(Path::to_owned));
-        files.extend(self.awaited.iter().cloned());
+        files.extend(self.rejected_config_files.iter().cloned());
         files.sort();
         files.dedup();
         files
@@ -136,30 +142,30 @@ impl Progress {
     pub(crate) fn status(&self) -> Status {
         let generation = &self.generation;
         let file = match &generation.source {
-            Source::Flags => None,
-            Source::File(path) => Some(path.display().to_string()),
+            ConfigSource::Flags => None,
+            ConfigSource::File(path) => Some(path.display().to_string()),
         };
-        let is_followed = file.is_some();
-        let followed = if is_followed { self.followed() } else { Vec::new() };
+        let is_file = file.is_some();
+        let watched_files = if is_file { self.watched_files() } else { Vec::new() };
         Status {
-            source: if is_followed { "file" } else { "flags" },
+            source: if is_file { "file" } else { "flags" },
             file,
             hash: generation.hash.clone(),
             generation: generation.number,
-            loaded_at: time(generation.loaded_at),
-            last_attempt: self.last_attempt.as_ref().map(|attempt| LastAttempt {
-                at: time(attempt.at),
+            loaded_at: format_time(generation.loaded_at),
+            last_attempt: self.last_attempt.as_ref().map(|attempt| LastReloadAttempt {
+                at: format_time(attempt.at),
                 ok: attempt.error.is_none(),
                 error: attempt.error.clone(),
             }),
-            pending: self.pending.clone(),
-            authorizers: authorizers(generation),
-            files: followed.iter().map(|path| path.display().to_string()).collect(),
+            pending: self.rejected_config_hash.clone(),
+            authorizers: authorizer_statuses(generation),
+            files: watched_files.iter().map(|path| path.display().to_string()).collect(),
         }
     }
 }
 
-fn authorizers(generation: &Generation) -> Vec<AuthorizerStatus> {
+fn authorizer_statuses(generation: &Generation) -> Vec<AuthorizerStatus> {
     let status = |(kind, name): (authz_chain::AuthorizerType, &str)| {
         let hook = generation.hooks.iter().find(|hook| hook.webhook.name() == name);
         let webhook = hook.map(|hook| webhook_status(hook));
@@ -168,15 +174,17 @@ fn authorizers(generation: &Generation) -> Vec<AuthorizerStatus> {
     generation.authorizers().into_iter().map(status).collect()
 }
 
-fn webhook_status(hook: &Hook) -> WebhookStatus {
-    let Health { in_flight, last_success, last_failure, cache_entries, cache_bytes } =
+fn webhook_status(hook: &ConfiguredWebhook) -> WebhookStatus {
+    let WebhookHealth { in_flight, last_success, last_failure, cache_entries, cache_bytes } =
         hook.webhook.health();
-    let failure =
-        |LastFailure { at, message }: LastFailure| FailureStatus { at: time(at), message };
+    let failure = |LastFailure { at, message }: LastFailure| WebhookFailureStatus {
+        at: format_time(at),
+        message,
+    };
     WebhookStatus {
         endpoint: hook.endpoint.clone(),
         in_flight,
-        last_success: last_success.map(time),
+        last_success: last_success.map(format_time),
         last_failure: last_failure.map(failure),
         cache_entries,
         cache_bytes,
@@ -184,6 +192,6 @@ fn webhook_status(hook: &Hook) -> WebhookStatus {
 }
 
 /// RFC 3339 with microseconds, as Kubernetes writes exact times.
-fn time(time: SystemTime) -> String {
+fn format_time(time: SystemTime) -> String {
     Timestamp::try_from(time).map_or_else(|_| String::new(), |time| format!("{time:.6}"))
 }

@@ -1,11 +1,9 @@
-//! Answers that are kept for a while.
+//! The cache of answers, with exact LRU eviction.
 //!
-//! Which answer gives way is decided exactly: the one that was used longest ago. Yet a hit writes
-//! nothing that other readers wait for. Each entry carries the number of its last use, readers hold
-//! only the read lock of one of many shards, and the order is put right when something has to go: a
-//! heap holds each entry under the number it had when the heap last looked, which is never more than
-//! its number now. When the first of the heap still has the number it is held under, nothing can
-//! have been unused for longer; otherwise it goes back under its new number.
+//! A hit takes the read lock of one shard and writes only the use number of the entry, so readers do not wait for each
+//! other. A heap holds each entry under the use number that it had when the heap last saw it, which is never more than
+//! its number now. To evict, the first item of the heap is compared with its entry: if the numbers are equal, no other
+//! entry has been unused for longer; otherwise the item goes back under the new number.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -17,20 +15,20 @@ use authz::Attributes;
 use foldhash::quality::RandomState;
 use tokio::time::Instant;
 
+use crate::cache_key::{self, CacheKey};
 use crate::decode::ReviewStatus;
-use crate::key::{self, Key};
 
-/// How many parts have a lock of their own.
+/// The number of shards, each with its own lock.
 const N_SHARDS: usize = 32;
 
-/// What an entry takes besides its key and its reason, in bytes: the entry, its slots in the table
-/// and in the heap, and what the allocator adds. Rounded up.
+/// The memory of an entry besides its key and its reason, in bytes, rounded up: the entry, its slots in the table and in
+/// the heap, and the overhead of the allocator.
 const ENTRY_BYTES: usize = 256;
 
-/// How many more items than twice the entries the heap may hold before it is made anew.
+/// The heap is rebuilt when it has more items than twice the entries plus this many.
 const HEAP_SLACK: usize = 64;
 
-/// The answers of one webhook.
+/// The cached answers of one webhook.
 ///
 /// INVARIANT: the order is locked before a shard, never the other way round.
 pub(crate) struct Cache {
@@ -39,15 +37,15 @@ pub(crate) struct Cache {
     seed: RandomState,
     uses: AtomicU64,
     shards: [RwLock<Shard>; N_SHARDS],
-    order: Mutex<Order>,
+    order: Mutex<EvictionOrder>,
 }
 
-/// Entries by the hash of their question. Two questions of one hash do not fit in at once; the later
-/// one takes the place, so that a lookup is one step. Keys are compared nevertheless.
-type Shard = HashMap<u64, Entry, BuildHasherDefault<AsIs>>;
+/// Entries by the hash of their request. Of two requests with one hash only the later one is cached, so that a lookup is
+/// one step. Keys are compared all the same.
+type Shard = HashMap<u64, Entry, BuildHasherDefault<IdentityHasher>>;
 
 struct Entry {
-    key: Arc<Key>,
+    key: Arc<CacheKey>,
     status: ReviewStatus,
     expires: Instant,
     last_use: AtomicU64,
@@ -55,31 +53,31 @@ struct Entry {
 }
 
 #[derive(Default)]
-struct Order {
-    /// The number of a use and the hash of the entry. May name entries that are gone.
+struct EvictionOrder {
+    /// The use number and the hash of each entry; also of removed entries.
     heap: BinaryHeap<Reverse<(u64, u64)>>,
     n_entries: usize,
     n_bytes: usize,
 }
 
-/// What a lookup found.
-pub(crate) enum Lookup {
+/// The result of a lookup.
+pub(crate) enum CacheLookup {
     Hit(ReviewStatus),
     Miss,
-    /// It was too old, and is gone now.
+    /// The entry had expired and is removed now.
     Expired,
 }
 
-/// What became of an answer.
+/// The result of storing an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Storing {
-    /// It is kept, and so many others had to go.
+pub(crate) enum StoreResult {
+    /// The answer is cached, and this many others were evicted.
     Stored { n_evicted: usize },
-    /// It is larger than everything together may be.
+    /// The answer is larger than the whole cache.
     TooLarge,
 }
 
-/// How much is kept.
+/// The size of the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Size {
     pub(crate) n_entries: usize,
@@ -98,36 +96,41 @@ impl Cache {
         }
     }
 
-    /// The hash of a question, for the other functions.
+    /// The hash of a request, which the other functions take.
     #[inline]
     pub(crate) fn hash(&self, attributes: &Attributes<'_>) -> u64 {
-        key::hash(attributes, &self.seed)
+        cache_key::hash(attributes, &self.seed)
     }
 
-    /// Looks for the answer to a question. A hit counts as a use; it does not make the answer last
-    /// longer. An answer is good up to and including the instant at which it expires.
+    /// Looks up the answer to a request. A hit counts as a use, but does not extend the lifetime. An answer is valid up to
+    /// and including the instant at which it expires.
     #[inline]
-    pub(crate) fn get(&self, attributes: &Attributes<'_>, hash: u64, now: Instant) -> Lookup {
+    pub(crate) fn get(&self, attributes: &Attributes<'_>, hash: u64, now: Instant) -> CacheLookup {
         let shard = self.shard(hash).read().unwrap_or_else(PoisonError::into_inner);
-        match shard.get(&hash).filter(|entry| entry.key.is_of(attributes)) {
-            None => Lookup::Miss,
+        match shard.get(&hash).filter(|entry| entry.key.matches(attributes)) {
+            None => CacheLookup::Miss,
             Some(entry) if now <= entry.expires => {
                 self.touch(entry);
-                Lookup::Hit(entry.status.clone())
+                CacheLookup::Hit(entry.status.clone())
             }
             Some(_) => {
                 drop(shard);
                 self.remove_expired(hash, now);
-                Lookup::Expired
+                CacheLookup::Expired
             }
         }
     }
 
-    /// Keeps an answer, and lets go what was unused for longest if there is no room.
-    pub(crate) fn store(&self, key: Arc<Key>, status: ReviewStatus, expires: Instant) -> Storing {
+    /// Stores an answer, and evicts the least recently used ones if there is no room.
+    pub(crate) fn store(
+        &self,
+        key: Arc<CacheKey>,
+        status: ReviewStatus,
+        expires: Instant,
+    ) -> StoreResult {
         let n_bytes = ENTRY_BYTES + key.n_bytes() + status.n_bytes;
         if n_bytes > self.bytes_max || self.entries_max == 0 {
-            return Storing::TooLarge;
+            return StoreResult::TooLarge;
         }
         let hash = key.hash_value();
         let mut order = self.lock_order();
@@ -137,14 +140,14 @@ impl Cache {
         order.n_entries += 1;
         order.n_bytes += n_bytes;
         if let Some(replaced) = replaced {
-            order.forget(&replaced);
+            order.subtract(&replaced);
         }
         order.heap.push(Reverse((use_number, hash)));
         let n_evicted = self.evict(&mut order);
         if order.heap.len() > 2 * order.n_entries + HEAP_SLACK {
-            order.heap = self.entries_in_order();
+            order.heap = self.rebuild_heap();
         }
-        Storing::Stored { n_evicted }
+        StoreResult::Stored { n_evicted }
     }
 
     pub(crate) fn size(&self) -> Size {
@@ -152,7 +155,7 @@ impl Cache {
         Size { n_entries: order.n_entries, n_bytes: order.n_bytes }
     }
 
-    /// Gives the entry the number of the latest use. Repeated use of one entry writes nothing.
+    /// Gives the entry the newest use number. Repeated uses of one entry write nothing.
     #[inline]
     fn touch(&self, entry: &Entry) {
         let last_use = entry.last_use.load(Ordering::Relaxed);
@@ -162,19 +165,19 @@ impl Cache {
         }
     }
 
-    fn evict(&self, order: &mut Order) -> usize {
+    fn evict(&self, order: &mut EvictionOrder) -> usize {
         let mut n_evicted = 0;
         while order.n_entries > self.entries_max || order.n_bytes > self.bytes_max {
-            let Some(Reverse((held_under, hash))) = order.heap.pop() else {
+            let Some(Reverse((heap_use_number, hash))) = order.heap.pop() else {
                 break; // INVARIANT on the heap: every entry is in it.
             };
             let mut shard = self.write(hash);
             let Some(entry) = shard.get(&hash) else { continue };
             let last_use = entry.last_use.load(Ordering::Relaxed);
-            if last_use > held_under {
+            if last_use > heap_use_number {
                 order.heap.push(Reverse((last_use, hash)));
             } else if let Some(evicted) = shard.remove(&hash) {
-                order.forget(&evicted);
+                order.subtract(&evicted);
                 n_evicted += 1;
             }
         }
@@ -185,16 +188,16 @@ impl Cache {
     fn remove_expired(&self, hash: u64, now: Instant) {
         let mut order = self.lock_order();
         let mut shard = self.write(hash);
-        // Another thread may have put a new answer there.
+        // Another thread may have stored a new answer.
         if shard.get(&hash).is_some_and(|entry| entry.expires < now)
             && let Some(expired) = shard.remove(&hash)
         {
-            order.forget(&expired);
+            order.subtract(&expired);
         }
     }
 
-    /// The heap without items of entries that are gone.
-    fn entries_in_order(&self) -> BinaryHeap<Reverse<(u64, u64)>> {
+    /// A heap without the items of removed entries.
+    fn rebuild_heap(&self) -> BinaryHeap<Reverse<(u64, u64)>> {
         let mut heap = Vec::new();
         for shard in &self.shards {
             let shard = shard.read().unwrap_or_else(PoisonError::into_inner);
@@ -206,7 +209,7 @@ impl Cache {
         heap.into()
     }
 
-    /// The table of a shard looks at the lowest and the highest bits, so others choose the shard.
+    /// The hash table of a shard uses the lowest and the highest bits, so other bits choose the shard.
     #[inline]
     fn shard(&self, hash: u64) -> &RwLock<Shard> {
         let [_, _, _, _, byte, ..] = hash.to_le_bytes();
@@ -217,23 +220,23 @@ impl Cache {
         self.shard(hash).write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock_order(&self) -> MutexGuard<'_, Order> {
+    fn lock_order(&self) -> MutexGuard<'_, EvictionOrder> {
         self.order.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Order {
-    fn forget(&mut self, entry: &Entry) {
+impl EvictionOrder {
+    fn subtract(&mut self, entry: &Entry) {
         self.n_entries -= 1;
         self.n_bytes -= entry.n_bytes;
     }
 }
 
-/// Takes a number for its own hash: the numbers here are hashes already.
+/// Hashes a number to itself, because the keys are hashes already.
 #[derive(Default)]
-struct AsIs(u64);
+struct IdentityHasher(u64);
 
-impl Hasher for AsIs {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }

@@ -1,25 +1,25 @@
-//! Match conditions: CEL expressions that decide whether a webhook is asked at all.
+//! Match conditions: CEL expressions that decide whether a webhook is called.
 
 use std::sync::Arc;
 
 use authz::Recorder;
 use cel::{COST_LIMIT, EvalError, Map, Program, Value};
 
-use crate::compile::{ConditionCompiler, ConditionError};
-use crate::record::note_condition;
-use crate::review::{ReviewSpec, Selectors};
+use crate::compile_condition::{ConditionCompiler, ConditionError};
+use crate::review_spec::{ReviewSpec, Selectors};
 use crate::settings::MatchConditions;
+use crate::trace_events::record_condition;
 
-/// One compiled condition.
+/// One compiled match condition.
 #[derive(Debug, Clone)]
 pub struct MatchCondition {
     expression: Arc<str>,
     program: Arc<Program>,
 }
 
-/// Whether a webhook is to be asked.
+/// The result of the match conditions of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Matching {
+pub enum MatchResult {
     /// All conditions hold.
     Matched,
     /// A condition is false; `errors` says whether one before it could not be evaluated.
@@ -50,7 +50,7 @@ impl MatchCondition {
     pub fn evaluate(&self, request: &ReviewSpec<'_>) -> (Result<bool, String>, u64) {
         let variables = [Value::Map(Map::Record(request))];
         let (outcome, cost) = self.program.evaluate_bool(&variables, COST_LIMIT);
-        (outcome.map_err(|cause| self.error(&cause)), cost)
+        (outcome.map_err(|cause| self.error_message(&cause)), cost)
     }
 
     #[inline]
@@ -62,14 +62,14 @@ impl MatchCondition {
     }
 
     #[cold]
-    fn error(&self, cause: &EvalError) -> String {
+    fn error_message(&self, cause: &EvalError) -> String {
         let expression = &self.expression;
         format!("cel evaluation error: expression '{expression}' resulted in error: {cause}")
     }
 }
 
 impl MatchConditions {
-    /// The selectors that some condition looks at: the others need not be built.
+    /// The selectors that a condition uses; the others are not built.
     pub fn selectors(&self) -> Selectors {
         let selects = |field: &str| {
             self.as_slice().iter().any(|condition| condition.program.selects_field(field))
@@ -77,47 +77,47 @@ impl MatchConditions {
         Selectors { field: selects("fieldSelector"), label: selects("labelSelector") }
     }
 
-    /// Evaluates the conditions in order (chain §5.4):
-    /// 1. The first one that is false ends the matter: the webhook is not asked.
-    /// 2. Errors are remembered, and count only if nothing is false.
-    pub fn evaluate(&self, request: &ReviewSpec<'_>) -> Matching {
-        self.combine(|_, condition| condition.holds(request))
+    /// Evaluates the conditions in order:
+    /// 1. The first one that is false ends the evaluation: the webhook is not called.
+    /// 2. An error does not end the evaluation, and counts only if no condition is false.
+    pub fn evaluate(&self, request: &ReviewSpec<'_>) -> MatchResult {
+        self.evaluate_each(|_, condition| condition.holds(request))
     }
 
-    /// As [`evaluate`](Self::evaluate), and notes an event `condition` for each condition that is
-    /// evaluated, with events `value` for its parts below it.
+    /// As [`evaluate`](Self::evaluate), and records an event `condition` for each evaluated condition, with events `value`
+    /// for its parts below it.
     pub fn evaluate_recorded(
         &self,
         request: &ReviewSpec<'_>,
         recorder: &mut Recorder<'_>,
-    ) -> Matching {
+    ) -> MatchResult {
         if !recorder.is_on() {
             return self.evaluate(request);
         }
-        self.combine(|index, condition| {
+        self.evaluate_each(|index, condition| {
             let outcome = condition.holds(request);
-            note_condition(index, condition, &outcome, request, recorder);
+            record_condition(index, condition, &outcome, request, recorder);
             outcome
         })
     }
 
     #[inline]
-    fn combine(
+    fn evaluate_each(
         &self,
         mut holds: impl FnMut(usize, &MatchCondition) -> Result<bool, String>,
-    ) -> Matching {
+    ) -> MatchResult {
         let mut errors = Vec::new();
         for (index, condition) in self.as_slice().iter().enumerate() {
             match holds(index, condition) {
                 Ok(true) => {}
-                Ok(false) => return Matching::Excluded { errors: !errors.is_empty() },
+                Ok(false) => return MatchResult::Excluded { errors: !errors.is_empty() },
                 Err(error) => errors.push(error),
             }
         }
         if errors.is_empty() {
-            Matching::Matched
+            MatchResult::Matched
         } else {
-            Matching::Failed(field_errors::aggregate(&errors))
+            MatchResult::Failed(field_errors::aggregate(&errors))
         }
     }
 }

@@ -1,48 +1,52 @@
-//! What an HTTP answer says (chain §4.4).
+//! Reads the answer of a webhook from an HTTP response.
 
-use authz::Reason;
+use authz::SharedText;
+use field_errors::truncate;
 
-use crate::document::{self, Node, untyped};
-use crate::error::{CallError, Retry};
-use crate::failure::{self, excerpt};
+use crate::error::{CallError, RetryAdvice};
+use crate::http_error;
 use crate::media_type;
+use crate::response_document::{self, Node, unknown_type_message};
 use crate::settings::ReviewVersion;
-use crate::transport::Reply;
+use crate::transport::HttpResponse;
 
-/// How much is told of a name that an answer has in the wrong place.
+/// The longest name from an answer that a message repeats, in bytes.
 const NAME_BYTES_MAX: usize = 256;
 
-/// The status of a review: all that counts of an answer. A clone shares the reason.
+/// The status of a SubjectAccessReview. A clone shares the reason.
 #[derive(Debug, Clone)]
 pub(crate) struct ReviewStatus {
     pub(crate) is_allowed: bool,
     pub(crate) is_denied: bool,
-    pub(crate) reason: Reason,
-    /// How much memory the reason takes.
+    pub(crate) reason: SharedText,
+    /// The memory of the reason, in bytes.
     pub(crate) n_bytes: usize,
 }
 
 /// Reads an answer.
 ///
-/// 1. A content type that is none is an internal error of the service, whatever else it says.
-/// 2. A status code outside 200 to 206 is a failure; the body may tell more about it.
+/// 1. An invalid content type is an internal error of the service, whatever the status code.
+/// 2. A status code outside 200 to 206 is a failure; a `Status` in the body describes it.
 /// 3. An empty body is a failure.
-/// 4. The document must be a review of the expected version, or not say what it is.
-/// 5. Members that are not known are ignored, members of another type are not. Where one is repeated
-///    the later counts; repeated objects add to each other.
-pub(crate) fn decode(reply: &Reply, version: ReviewVersion) -> Result<ReviewStatus, CallError> {
+/// 4. The document must be a review of the expected version, or must not state its type.
+/// 5. Unknown members are ignored; known members of another type are a failure. The last of repeated members counts;
+///    repeated objects are merged.
+pub(crate) fn decode(
+    reply: &HttpResponse,
+    version: ReviewVersion,
+) -> Result<ReviewStatus, CallError> {
     let content_type = reply.content_type.as_deref().filter(|text| !text.is_empty());
     let media_type = media_type::parse(content_type.unwrap_or("application/json"))
-        .map_err(|fault| failure::broken_content_type(reply.status, fault))?;
+        .map_err(|fault| http_error::invalid_content_type_error(reply.status, fault))?;
     let body = String::from_utf8_lossy(&reply.body);
     if !(200..=206).contains(&reply.status) {
         let is_text = content_type.is_none() || media_type.starts_with("text/");
-        return Err(failure::failure(reply, is_text, &body));
+        return Err(http_error::error_from_response(reply, is_text, &body));
     }
     decode_review(reply, content_type.unwrap_or("application/json"), &body, version).map_err(
         |message| CallError::Response {
             status: reply.status,
-            retry: Retry::Never,
+            retry: RetryAdvice::Never,
             is_timeout: false,
             message: message.into(),
         },
@@ -50,35 +54,35 @@ pub(crate) fn decode(reply: &Reply, version: ReviewVersion) -> Result<ReviewStat
 }
 
 fn decode_review(
-    reply: &Reply,
+    reply: &HttpResponse,
     content_type: &str,
     body: &str,
     version: ReviewVersion,
 ) -> Result<ReviewStatus, String> {
     if body.is_empty() {
         let status = reply.status;
-        let content_type = excerpt(content_type, NAME_BYTES_MAX);
+        let content_type = truncate(content_type, NAME_BYTES_MAX);
         return Err(format!(
             "0-length response with status code: {status} and content type: {content_type}"
         ));
     }
-    let document = document::parse(body)?;
-    check_type(&document_type(&document)?, version)?;
+    let document = response_document::parse(body)?;
+    check_type(&read_document_type(&document)?, version)?;
     review_status(document, version)
 }
 
-/// What a document says it is. Parts that it does not say are empty.
+/// The type that a document states. Missing parts are empty.
 pub(crate) struct DocumentType {
     pub(crate) group: String,
     pub(crate) version: String,
     pub(crate) kind: String,
 }
 
-/// Finds `kind` and `apiVersion`, in any case as Kubernetes does.
-pub(crate) fn document_type(document: &Node) -> Result<DocumentType, String> {
+/// Reads `kind` and `apiVersion`. As in Kubernetes, case does not matter.
+pub(crate) fn read_document_type(document: &Node) -> Result<DocumentType, String> {
     if !matches!(document, Node::Object(_) | Node::Null) {
         let found = document.type_name();
-        return Err(untyped(&format!(
+        return Err(unknown_type_message(&format!(
             "json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string \
              \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
         )));
@@ -95,13 +99,15 @@ pub(crate) fn document_type(document: &Node) -> Result<DocumentType, String> {
         match value {
             Node::Text(text) => *place = text,
             Node::Null => {}
-            other => return Err(untyped(&mismatch(other, &format!(".{field}"), "string"))),
+            other => {
+                return Err(unknown_type_message(&mismatch(other, &format!(".{field}"), "string")));
+            }
         }
     }
     let (group, version) = match api_version.split_once('/') {
         None => ("", api_version),
         Some((_, version)) if version.contains('/') => {
-            let shown = excerpt(api_version, NAME_BYTES_MAX);
+            let shown = truncate(api_version, NAME_BYTES_MAX);
             return Err(format!("unexpected GroupVersion string: {shown}"));
         }
         Some(parts) => parts,
@@ -134,8 +140,8 @@ fn check_type(found: &DocumentType, expected: ReviewVersion) -> Result<(), Strin
         if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
     Err(format!(
         "no kind {} is registered for version {} in scheme \"{SCHEME}\"",
-        go_compat::quote(excerpt(kind, NAME_BYTES_MAX)),
-        go_compat::quote(excerpt(&api_version, NAME_BYTES_MAX))
+        go_compat::quote(truncate(kind, NAME_BYTES_MAX)),
+        go_compat::quote(truncate(&api_version, NAME_BYTES_MAX))
     ))
 }
 
@@ -203,8 +209,7 @@ fn review_status(document: Node, version: ReviewVersion) -> Result<ReviewStatus,
 
 fn status(is_allowed: bool, is_denied: bool, reason: String) -> ReviewStatus {
     let n_bytes = reason.len();
-    let reason = if reason.is_empty() { Reason::default() } else { reason.into() };
-    ReviewStatus { is_allowed, is_denied, reason, n_bytes }
+    ReviewStatus { is_allowed, is_denied, reason: reason.into(), n_bytes }
 }
 
 fn mismatch(found: &Node, field: &str, expected: &str) -> String {

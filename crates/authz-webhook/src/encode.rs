@@ -1,16 +1,16 @@
-//! A question as the `SubjectAccessReview` that is sent (chain §4.2).
+//! Writes the `SubjectAccessReview` that is sent.
 //!
-//! The bytes are those of Kubernetes: the order of keys, what is left out, and the escapes of Go's
-//! JSON, so that a webhook that compares or signs texts sees what it is used to.
+//! The bytes are those of Kubernetes: the order of keys, the omitted members, and the escapes of Go's JSON. A webhook that
+//! compares or signs texts depends on them.
 
 use authz::{Attributes, Resource, ReviewOperator, Target, User};
 use bytes::Bytes;
 
 use crate::settings::ReviewVersion;
 
-/// The review of a question, without an answer.
-pub(crate) fn encode(attributes: &Attributes<'_>, version: ReviewVersion) -> Bytes {
-    let mut json = Json(String::with_capacity(512));
+/// Encodes the review of a request.
+pub(crate) fn encode_review(attributes: &Attributes<'_>, version: ReviewVersion) -> Bytes {
+    let mut json = JsonWriter(String::with_capacity(512));
     json.open("{");
     json.member("kind", "SubjectAccessReview");
     json.key("apiVersion");
@@ -42,7 +42,7 @@ pub(crate) fn encode(attributes: &Attributes<'_>, version: ReviewVersion) -> Byt
     json.0.into()
 }
 
-fn write_resource(json: &mut Json, verb: &str, resource: &Resource<'_>) {
+fn write_resource(json: &mut JsonWriter, verb: &str, resource: &Resource<'_>) {
     json.key("resourceAttributes");
     json.open("{");
     json.member_unless_empty("namespace", resource.namespace);
@@ -57,7 +57,7 @@ fn write_resource(json: &mut Json, verb: &str, resource: &Resource<'_>) {
         (requirement.field.as_str(), operator, std::slice::from_ref(&requirement.value))
     });
     write_selector(json, "fieldSelector", fields);
-    // A requirement that a review can not express is left out, which only widens the question.
+    // A requirement that a review can not express is omitted, which makes the request wider, never narrower.
     let labels = resource.label_requirements().iter().filter_map(|requirement| {
         let operator = requirement.operator.review_operator()?;
         Some((requirement.key.as_str(), operator, requirement.values.as_slice()))
@@ -67,7 +67,7 @@ fn write_resource(json: &mut Json, verb: &str, resource: &Resource<'_>) {
 }
 
 fn write_selector<'a>(
-    json: &mut Json,
+    json: &mut JsonWriter,
     name: &str,
     requirements: impl Iterator<Item = (&'a str, ReviewOperator, &'a [String])>,
 ) {
@@ -80,7 +80,7 @@ fn write_selector<'a>(
     json.key("requirements");
     json.open("[");
     for (key, operator, values) in requirements {
-        json.separate();
+        json.push_comma();
         json.open("{");
         json.member("key", key);
         json.member("operator", operator.name());
@@ -93,7 +93,7 @@ fn write_selector<'a>(
     json.close("}");
 }
 
-fn write_user(json: &mut Json, user: &User, version: ReviewVersion) {
+fn write_user(json: &mut JsonWriter, user: &User, version: ReviewVersion) {
     json.member_unless_empty("user", &user.name);
     if !user.groups.is_empty() {
         let key = match version {
@@ -113,10 +113,10 @@ fn write_user(json: &mut Json, user: &User, version: ReviewVersion) {
     json.member_unless_empty("uid", &user.uid);
 }
 
-/// JSON in the making.
-struct Json(String);
+/// Writes JSON to a string.
+struct JsonWriter(String);
 
-impl Json {
+impl JsonWriter {
     fn open(&mut self, bracket: &str) {
         self.0.push_str(bracket);
     }
@@ -125,15 +125,15 @@ impl Json {
         self.0.push_str(bracket);
     }
 
-    /// A comma, unless this is the first of something.
-    fn separate(&mut self) {
+    /// Writes a comma, unless this is the first element or member.
+    fn push_comma(&mut self) {
         if !self.0.ends_with(['{', '[', ':']) {
             self.0.push(',');
         }
     }
 
     fn key(&mut self, key: &str) {
-        self.separate();
+        self.push_comma();
         self.text(key);
         self.0.push(':');
     }
@@ -153,14 +153,13 @@ impl Json {
         self.key(key);
         self.0.push('[');
         for text in texts {
-            self.separate();
+            self.push_comma();
             self.text(text);
         }
         self.0.push(']');
     }
 
-    /// A string with Go's escapes: besides those of JSON, what could be taken for markup or for the
-    /// end of a line in a script.
+    /// Writes a string with Go's escapes: those of JSON, of HTML markup, and of the line ends of JavaScript.
     fn text(&mut self, text: &str) {
         self.0.push('"');
         let mut rest = text;

@@ -1,85 +1,87 @@
-//! Why there is no answer.
+//! The failure of a call.
 
 use std::sync::Arc;
 
 use authz::Unavailable;
 use concurrency_limit::Busy;
 
-use crate::observe::FailOpenCause;
-use crate::transport::{Fault, FaultKind};
+use crate::observer::FailOpenCause;
+use crate::transport::{TransportError, TransportErrorKind};
 
-/// Why a webhook gave no answer. A clone shares the message.
+/// A webhook gave no answer. A clone shares the message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// There was no whole HTTP answer.
+    /// There was no complete HTTP response.
     #[error("{message}")]
     Transport {
-        /// What kind of failure it is.
-        kind: FaultKind,
-        /// The message for people.
+        /// The kind of failure.
+        kind: TransportErrorKind,
+        /// The message, without secrets.
         message: Arc<str>,
     },
-    /// The HTTP answer is not a review, or says that something failed.
+    /// The HTTP response is an error or not a SubjectAccessReview.
     #[error("{message}")]
     Response {
         /// The HTTP status code.
         status: u16,
-        /// Whether asking again may help.
-        retry: Retry,
-        /// Whether the service, or one behind it, ran out of time.
+        /// Whether another attempt may succeed.
+        retry: RetryAdvice,
+        /// Whether the service, or one behind it, reached a time limit.
         is_timeout: bool,
-        /// The message for people.
+        /// The message, without secrets.
         message: Arc<str>,
     },
-    /// The webhook was not called: as many calls as allowed are in flight.
+    /// The webhook was not called, because the most calls are in flight.
     #[error("webhook was not called: {0}")]
     Busy(Busy),
-    /// The call ended without saying how: a fault of ours, or the server is going down.
+    /// The call ended without a result: this server has a bug, or it is shutting down.
     #[error("webhook call failed: it ended without an answer")]
     Lost,
 }
 
-/// Whether asking again may help.
+/// Whether another attempt may succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Retry {
-    /// It may.
+pub enum RetryAdvice {
+    /// Another attempt may succeed.
     Later,
-    /// It would be answered the same.
+    /// Another attempt would fail too.
     Never,
 }
 
 impl CallError {
-    /// Reports whether another attempt is made (chain §4.7).
+    /// Reports whether the call is tried again: after a reset connection, or a response that may be temporary.
     pub(crate) fn is_retriable(&self) -> bool {
         match self {
-            Self::Transport { kind, .. } => *kind == FaultKind::Reset,
-            Self::Response { retry, .. } => *retry == Retry::Later,
+            Self::Transport { kind, .. } => *kind == TransportErrorKind::Reset,
+            Self::Response { retry, .. } => *retry == RetryAdvice::Later,
             Self::Busy(_) | Self::Lost => false,
         }
     }
 
-    /// Reports whether time ran out.
+    /// Reports whether a time limit was reached.
     pub(crate) fn is_timeout(&self) -> bool {
         match self {
-            Self::Transport { kind, .. } => *kind == FaultKind::Timeout,
+            Self::Transport { kind, .. } => *kind == TransportErrorKind::Timeout,
             Self::Response { is_timeout, .. } => *is_timeout,
             Self::Busy(_) | Self::Lost => false,
         }
     }
 
-    /// What the webhook did wrong, to which its failure policy applies.
+    /// The failure of the webhook, to which its failure policy applies.
     ///
     /// # Errors
     /// [`Unavailable`] if this server failed and not the webhook.
-    pub fn cause(&self) -> Result<FailOpenCause, Unavailable> {
+    pub fn fail_open_cause(&self) -> Result<FailOpenCause, Unavailable> {
         match self {
             Self::Transport { kind, .. } => match kind {
-                FaultKind::Timeout => Ok(FailOpenCause::Timeout),
-                FaultKind::Connect => Ok(FailOpenCause::Connect),
-                FaultKind::Tls => Ok(FailOpenCause::Tls),
-                FaultKind::Reset | FaultKind::Other => Ok(FailOpenCause::ConnectionLost),
-                FaultKind::TooLarge => Ok(FailOpenCause::BadAnswer),
-                FaultKind::Local(why) => Err(*why),
+                TransportErrorKind::Timeout => Ok(FailOpenCause::Timeout),
+                TransportErrorKind::Connect => Ok(FailOpenCause::Connect),
+                TransportErrorKind::Tls => Ok(FailOpenCause::Tls),
+                TransportErrorKind::Reset | TransportErrorKind::Other => {
+                    Ok(FailOpenCause::ConnectionLost)
+                }
+                TransportErrorKind::TooLarge => Ok(FailOpenCause::BadAnswer),
+                TransportErrorKind::Local(why) => Err(*why),
             },
             Self::Response { status: 200..=206, .. } => Ok(FailOpenCause::BadAnswer),
             Self::Response { .. } => Ok(FailOpenCause::HttpStatus),
@@ -88,17 +90,17 @@ impl CallError {
         }
     }
 
-    /// The HTTP status code, if there was an answer.
+    /// The HTTP status code, if there was a response.
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Response { status, .. } => Some(*status),
-            _ => None,
+            Self::Transport { .. } | Self::Busy(_) | Self::Lost => None,
         }
     }
 }
 
-impl From<Fault> for CallError {
-    fn from(fault: Fault) -> Self {
+impl From<TransportError> for CallError {
+    fn from(fault: TransportError) -> Self {
         Self::Transport { kind: fault.kind, message: fault.message.into() }
     }
 }

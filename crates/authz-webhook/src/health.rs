@@ -1,61 +1,60 @@
-//! How a webhook is doing, for operators.
+//! The state of a webhook's calls and cache, for the status page and metrics.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-/// How a webhook is doing.
+/// The state of a webhook's calls and of its cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Health {
-    /// How many calls are in flight.
+pub struct WebhookHealth {
+    /// The number of calls in flight.
     pub in_flight: usize,
-    /// When a call last succeeded.
+    /// The time when a call last succeeded.
     pub last_success: Option<SystemTime>,
-    /// When and why a call last failed.
+    /// The last call that failed.
     pub last_failure: Option<LastFailure>,
-    /// How many answers are kept.
+    /// The number of cached answers.
     pub cache_entries: usize,
-    /// How much memory they take.
+    /// The memory that they take, in bytes.
     pub cache_bytes: usize,
 }
 
-/// A call that failed.
+/// A failed call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastFailure {
-    /// When it ended.
+    /// The time when it ended.
     pub at: SystemTime,
-    /// What went wrong.
+    /// The error, without secrets.
     pub message: String,
 }
 
-/// The most of a message that is kept for showing it.
+/// The longest message that is kept, in bytes.
 const MESSAGE_BYTES_MAX: usize = 2048;
 
-/// The latest calls.
+/// The time and the error of the last calls.
 #[derive(Debug, Default)]
-pub(crate) struct Latest {
-    ends: Mutex<Ends>,
+pub(crate) struct RecentCalls {
+    last_results: Mutex<LastCallResults>,
 }
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Ends {
+pub(crate) struct LastCallResults {
     pub(crate) success: Option<SystemTime>,
     pub(crate) failure: Option<LastFailure>,
 }
 
-impl Latest {
-    pub(crate) fn succeeded(&self) {
+impl RecentCalls {
+    pub(crate) fn record_success(&self) {
         let now = SystemTime::now();
-        self.ends.lock().unwrap_or_else(PoisonError::into_inner).success = Some(now);
+        self.last_results.lock().unwrap_or_else(PoisonError::into_inner).success = Some(now);
     }
 
-    pub(crate) fn failed(&self, message: String) {
-        let end = message.floor_char_boundary(MESSAGE_BYTES_MAX);
-        let message = message.get(..end).unwrap_or_default().to_owned();
+    pub(crate) fn record_failure(&self, message: &str) {
+        let message = field_errors::truncate(message, MESSAGE_BYTES_MAX).to_owned();
         let failure = LastFailure { at: SystemTime::now(), message };
-        self.ends.lock().unwrap_or_else(PoisonError::into_inner).failure = Some(failure);
+        self.last_results.lock().unwrap_or_else(PoisonError::into_inner).failure = Some(failure);
     }
 
-    pub(crate) fn ends(&self) -> Ends {
-        self.ends.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(crate) fn last_results(&self) -> LastCallResults {
+        self.last_results.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

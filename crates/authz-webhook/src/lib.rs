@@ -1,44 +1,44 @@
-//! The webhook authorizer: asks a remote service, under conditions, and remembers what it said.
+//! The webhook authorizer: sends a SubjectAccessReview to a remote service if the match conditions hold, and caches the
+//! answer.
 //!
-//! Owns: what a validated webhook entry says, match conditions and why they hold or not, the view of
-//! a request that conditions see; the `SubjectAccessReview` on the wire, the cache of answers, shared
-//! calls, retries, limits, and which failures the failure policy applies to.
+//! Owns: the settings of a webhook, match conditions and their evaluation, the SubjectAccessReview that is sent and
+//! read, the cache of answers, shared calls, retries, limits, and which failures the failure policy applies to.
 //! Must not know: configuration files, HTTP libraries, addresses and credentials, the other
 //! authorizers.
 
+mod block_yaml;
 mod cache;
+mod cache_key;
 mod call;
-mod compile;
+mod compile_condition;
+mod condition_hints;
 mod conditions;
 mod decode;
-mod document;
 mod encode;
 mod error;
-mod failure;
-mod flight;
-mod guards;
 mod health;
-mod hints;
-mod key;
+mod http_error;
+mod in_flight_calls;
+mod limits;
 mod media_type;
-mod observe;
-mod record;
-mod review;
+mod observer;
+mod response_document;
+mod review_spec;
 mod service;
 mod settings;
+mod trace_events;
 mod transport;
 mod webhook;
-mod yaml;
 
-pub use compile::{ConditionCompiler, ConditionError, Issue};
-pub use conditions::{MatchCondition, Matching};
-pub use error::{CallError, Retry};
-pub use guards::{Guards, RetryOptions};
-pub use health::{Health, LastFailure};
-pub use observe::{
-    AttemptResult, CacheEvent, FailOpenCause, MatchOutcome, Observe, Rejection, Unobserved,
+pub use compile_condition::{ConditionCompiler, ConditionError, ConditionIssue};
+pub use conditions::{MatchCondition, MatchResult};
+pub use error::{CallError, RetryAdvice};
+pub use health::{LastFailure, WebhookHealth};
+pub use limits::{RetryOptions, WebhookLimits};
+pub use observer::{
+    AttemptResult, CacheEvent, FailOpenCause, MatchOutcome, NoObserver, Rejection, WebhookObserver,
 };
-pub use review::{
+pub use review_spec::{
     Extra, NonResourceAttributes, Requirement, Requirements, ResourceAttributes, ReviewSpec,
     SelectorAttributes, Selectors,
 };
@@ -46,5 +46,5 @@ pub use settings::{
     AbsolutePath, Caching, Connection, FailurePolicy, MATCH_CONDITIONS_MAX, MatchConditions,
     ReviewVersion, Timeout, WebhookSettings,
 };
-pub use transport::{Fault, FaultKind, Reply, Sending, Transport};
-pub use webhook::{Answered, Webhook};
+pub use transport::{HttpResponse, ResponseFuture, Transport, TransportError, TransportErrorKind};
+pub use webhook::{Webhook, WebhookDecision};

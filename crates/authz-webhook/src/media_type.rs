@@ -1,9 +1,9 @@
-//! Whether a content type is one.
+//! Parses a `Content-Type` header as Go does.
 
-/// The media type in lower case, without parameters.
+/// Parses the media type, in lower case and without parameters.
 ///
 /// # Errors
-/// Says what is wrong with the syntax, in the words of Go.
+/// Go's message about the syntax.
 pub(crate) fn parse(content_type: &str) -> Result<String, &'static str> {
     let (media_type, mut rest) = match content_type.find(';') {
         Some(at) => content_type.split_at(at),
@@ -11,15 +11,15 @@ pub(crate) fn parse(content_type: &str) -> Result<String, &'static str> {
     };
     let media_type = media_type.to_lowercase();
     let media_type = media_type.trim();
-    check(media_type)?;
+    check_media_type(media_type)?;
     let mut parameters: Vec<(String, String)> = Vec::new();
     loop {
         rest = rest.trim_start();
         if rest.is_empty() {
             return Ok(media_type.to_owned());
         }
-        let Some((name, value, after)) = parameter(rest) else {
-            // A semicolon at the end is nothing.
+        let Some((name, value, after)) = parse_parameter(rest) else {
+            // A semicolon at the end is allowed.
             return match rest.trim() {
                 ";" => Ok(media_type.to_owned()),
                 _ => Err("mime: invalid media parameter"),
@@ -35,11 +35,11 @@ pub(crate) fn parse(content_type: &str) -> Result<String, &'static str> {
     }
 }
 
-/// The most different parameters; finding repeated ones takes time for each pair.
+/// The most different parameters. The search for repeated ones is quadratic.
 const PARAMETERS_MAX: usize = 64;
 
-fn check(media_type: &str) -> Result<(), &'static str> {
-    let (first, rest) = token(media_type);
+fn check_media_type(media_type: &str) -> Result<(), &'static str> {
+    let (first, rest) = split_token(media_type);
     if first.is_empty() {
         return Err("mime: no media type");
     }
@@ -49,25 +49,25 @@ fn check(media_type: &str) -> Result<(), &'static str> {
     let Some(rest) = rest.strip_prefix('/') else {
         return Err("mime: expected slash after first token");
     };
-    match token(rest) {
+    match split_token(rest) {
         ("", _) => Err("mime: expected token after slash"),
         (_, "") => Ok(()),
         (_, _) => Err("mime: unexpected content after media subtype"),
     }
 }
 
-/// The name and the value of the first parameter, and what follows.
-fn parameter(text: &str) -> Option<(String, String, &str)> {
+/// Parses the first parameter: its name, its value, and the rest of the text.
+fn parse_parameter(text: &str) -> Option<(String, String, &str)> {
     let rest = text.trim_start().strip_prefix(';')?.trim_start();
-    let (name, rest) = token(rest);
+    let (name, rest) = split_token(rest);
     if name.is_empty() {
         return None;
     }
     let rest = rest.trim_start().strip_prefix('=')?.trim_start();
     let (value, after) = if rest.starts_with('"') {
-        quoted(rest)?
+        parse_quoted(rest)?
     } else {
-        let (value, after) = token(rest);
+        let (value, after) = split_token(rest);
         if value.is_empty() {
             return None;
         }
@@ -76,13 +76,13 @@ fn parameter(text: &str) -> Option<(String, String, &str)> {
     Some((name.to_lowercase(), value, after))
 }
 
-fn token(text: &str) -> (&str, &str) {
-    let end = text.find(|c| !is_token(c)).unwrap_or(text.len());
+fn split_token(text: &str) -> (&str, &str) {
+    let end = text.find(|c| !is_token_char(c)).unwrap_or(text.len());
     text.split_at(end)
 }
 
-/// A quoted text and what follows. A backslash escapes only what would otherwise be special.
-fn quoted(text: &str) -> Option<(String, &str)> {
+/// Parses a quoted text; also returns the rest. A backslash escapes only special characters.
+fn parse_quoted(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut chars = text.chars();
     chars.next();
@@ -97,7 +97,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     None
 }
 
-fn is_token(c: char) -> bool {
+fn is_token_char(c: char) -> bool {
     c.is_ascii_graphic() && !is_special(c)
 }
 

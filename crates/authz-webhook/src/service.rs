@@ -1,4 +1,4 @@
-//! The service behind a webhook: what it said, what it is being asked, and whether to ask it.
+//! The service behind a webhook: its cached answers, the calls in flight, and the limits on calls.
 
 use std::sync::Arc;
 
@@ -8,160 +8,164 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::cache::{Cache, Lookup, Storing};
-use crate::call::{CallEnd, Caller};
+use crate::cache::{Cache, CacheLookup, StoreResult};
+use crate::cache_key::CacheKey;
+use crate::call::{CallResult, WebhookCaller};
 use crate::decode::ReviewStatus;
-use crate::encode::encode;
+use crate::encode::encode_review;
 use crate::error::CallError;
-use crate::flight::{Flight, Flights, Waiter};
-use crate::guards::Guards;
-use crate::health::{Health, Latest};
-use crate::key::Key;
-use crate::observe::{CacheEvent, Observe};
+use crate::health::{RecentCalls, WebhookHealth};
+use crate::in_flight_calls::{CallWaiter, InFlightCall, InFlightCalls};
+use crate::limits::WebhookLimits;
+use crate::observer::{CacheEvent, WebhookObserver};
 use crate::settings::{Caching, WebhookSettings};
 use crate::transport::Transport;
 
-/// Answers to questions that are as long as this in bytes, or longer, are not kept.
+/// Answers to requests of this length in bytes, or longer, are not cached. Kubernetes has the same limit.
 const CACHEABLE_BYTES_MAX: usize = 10_000;
 
-/// Everything that calls share. They may outlive the webhook that began them.
+/// The state that the calls of one webhook share. A call may outlive the webhook.
 pub(crate) struct Service {
-    caller: Caller,
+    caller: WebhookCaller,
     cache: Cache,
     authorized_caching: Caching,
     unauthorized_caching: Caching,
-    flights: Flights,
+    in_flight_calls: InFlightCalls,
     limit: Arc<ConcurrencyLimit>,
-    latest: Latest,
-    observe: Arc<dyn Observe>,
+    recent_calls: RecentCalls,
+    observer: Arc<dyn WebhookObserver>,
 }
 
-/// How a check gets its answer.
-pub(crate) enum Course<'a> {
-    /// It became known in the meantime.
-    Known(ReviewStatus),
-    /// By a call that begins now.
-    Began(Waiter<'a>),
-    /// By the call of another check.
-    Joined(Waiter<'a>),
-    /// Not at all.
-    Refused(CallError),
+/// The source of the answer to one check.
+pub(crate) enum AnswerSource<'a> {
+    /// The cache, which another check has filled meanwhile.
+    Cached(ReviewStatus),
+    /// A call that begins now.
+    NewCall(CallWaiter<'a>),
+    /// The call of another check for the same request.
+    SharedCall(CallWaiter<'a>),
+    /// None: the webhook may not be called now.
+    Rejected(CallError),
 }
 
 impl Service {
     pub(crate) fn new(
         settings: &WebhookSettings,
         transport: Arc<dyn Transport>,
-        guards: Guards,
-        observe: Arc<dyn Observe>,
+        limits: WebhookLimits,
+        observer: Arc<dyn WebhookObserver>,
     ) -> Self {
-        let caller = Caller {
+        let caller = WebhookCaller {
             transport,
-            observe: Arc::clone(&observe),
+            observer: Arc::clone(&observer),
             version: settings.subject_access_review_version,
             timeout: settings.timeout.get(),
-            retry: guards.retry,
+            retry: limits.retry,
         };
         Self {
             caller,
-            cache: Cache::new(guards.cache_entries_max, guards.cache_bytes_max),
+            cache: Cache::new(limits.cache_entries_max, limits.cache_bytes_max),
             authorized_caching: settings.authorized_caching,
             unauthorized_caching: settings.unauthorized_caching,
-            flights: Flights::default(),
-            limit: Arc::new(ConcurrencyLimit::new(guards.in_flight_max)),
-            latest: Latest::default(),
-            observe,
+            in_flight_calls: InFlightCalls::default(),
+            limit: Arc::new(ConcurrencyLimit::new(limits.in_flight_max)),
+            recent_calls: RecentCalls::default(),
+            observer,
         }
     }
 
-    /// The hash of a question, for the other functions.
+    /// The hash of a request, which the other functions take.
     #[inline]
     pub(crate) fn hash(&self, attributes: &Attributes<'_>) -> u64 {
         self.cache.hash(attributes)
     }
 
-    /// The answer, if it is known and still good.
+    /// The cached answer, if it has not expired.
     #[inline]
-    pub(crate) fn known(
+    pub(crate) fn cached_answer(
         &self,
         attributes: &Attributes<'_>,
         hash: u64,
         now: Instant,
     ) -> Option<ReviewStatus> {
         match self.cache.get(attributes, hash, now) {
-            Lookup::Hit(status) => {
-                self.observe.cache(CacheEvent::Hit);
+            CacheLookup::Hit(status) => {
+                self.observer.cache(CacheEvent::Hit);
                 return Some(status);
             }
-            Lookup::Miss => {}
-            Lookup::Expired => self.observe.cache(CacheEvent::Expired),
+            CacheLookup::Miss => {}
+            CacheLookup::Expired => self.observer.cache(CacheEvent::Expired),
         }
-        self.observe.cache(CacheEvent::Miss);
+        self.observer.cache(CacheEvent::Miss);
         None
     }
 
-    pub(crate) fn health(&self) -> Health {
-        let ends = self.latest.ends();
+    pub(crate) fn health(&self) -> WebhookHealth {
+        let last = self.recent_calls.last_results();
         let size = self.cache.size();
-        Health {
+        WebhookHealth {
             in_flight: self.limit.n_in_flight(),
-            last_success: ends.success,
-            last_failure: ends.failure,
+            last_success: last.success,
+            last_failure: last.failure,
             cache_entries: size.n_entries,
             cache_bytes: size.n_bytes,
         }
     }
 
-    /// Joins the call for a question, or begins it on behalf of `caller`.
+    /// Joins the call in flight for the same request, or begins one on behalf of `caller`.
     ///
-    /// INVARIANT: a call stores its answer before it is struck off the table. So with the table
-    /// locked, a question is under way, or its answer is known, or nobody has asked it.
+    /// INVARIANT: a call caches its answer before it is removed from the table. So while the table is locked, a
+    /// request has a call in flight, or a cached answer, or neither was ever there.
     pub(crate) fn join<'a>(
         self: &'a Arc<Self>,
         caller: &str,
         attributes: &Attributes<'_>,
         hash: u64,
         now: Instant,
-    ) -> Course<'a> {
-        let key = Arc::new(Key::new(attributes, hash));
+    ) -> AnswerSource<'a> {
+        let key = Arc::new(CacheKey::new(attributes, hash));
         let is_cacheable = is_cacheable(attributes);
-        let mut table = self.flights.lock();
-        if let Some(waiter) = self.flights.join(&table, &key, is_cacheable && self.keeps_all()) {
-            return Course::Joined(waiter);
+        let mut table = self.in_flight_calls.lock();
+        if let Some(waiter) =
+            self.in_flight_calls.join(&table, &key, is_cacheable && self.caches_every_answer())
+        {
+            return AnswerSource::SharedCall(waiter);
         }
-        if let Lookup::Hit(status) = self.cache.get(attributes, hash, now) {
-            return Course::Known(status);
+        if let CacheLookup::Hit(status) = self.cache.get(attributes, hash, now) {
+            return AnswerSource::Cached(status);
         }
-        let Ok(runtime) = Handle::try_current() else { return Course::Refused(CallError::Lost) };
-        let permit = match self.limit.acquire(authz::limit_name(caller)) {
-            Ok(permit) => permit,
-            Err(busy) => return Course::Refused(CallError::Busy(busy)),
+        let Ok(runtime) = Handle::try_current() else {
+            return AnswerSource::Rejected(CallError::Lost);
         };
-        let (tell, ended) = watch::channel(None);
-        let waiter = self.flights.enter(&mut table, Arc::clone(&key), ended);
-        // The table is free again: a runtime that is going down drops the task at once, and its
-        // landing wants to strike it off.
+        let permit = match self.limit.acquire(authz::user_limit_key(caller)) {
+            Ok(permit) => permit,
+            Err(busy) => return AnswerSource::Rejected(CallError::Busy(busy)),
+        };
+        let (sender, receiver) = watch::channel(None);
+        let waiter = self.in_flight_calls.add(&mut table, Arc::clone(&key), receiver);
+        // The table has to be unlocked here: a runtime that is shutting down drops the task at once, and
+        // the cleanup of the call locks the table.
         drop(table);
-        let (service, flight) = (Arc::clone(self), Arc::clone(waiter.flight()));
-        let landing = Landing { service, _permit: permit, key, flight, tell };
-        let body = encode(attributes, self.caller.version);
+        let (service, call) = (Arc::clone(self), Arc::clone(waiter.call()));
+        let cleanup = CallCleanup { service, _permit: permit, key, call, sender };
+        let body = encode_review(attributes, self.caller.version);
         let task = runtime.spawn(async move {
-            landing.flight.send();
-            let end = landing.service.caller.call(body).await;
-            landing.land(end, is_cacheable);
+            cleanup.call.mark_sent();
+            let end = cleanup.service.caller.call(body).await;
+            cleanup.finish(end, is_cacheable);
         });
-        waiter.carry(task.abort_handle());
-        Course::Began(waiter)
+        waiter.set_task(task.abort_handle());
+        AnswerSource::NewCall(waiter)
     }
 
-    /// Whether every answer is kept, whatever it says.
-    fn keeps_all(&self) -> bool {
+    /// Reports whether answers are cached whether they allow or not.
+    fn caches_every_answer(&self) -> bool {
         self.authorized_caching.lifetime().is_some()
             && self.unauthorized_caching.lifetime().is_some()
     }
 
-    /// Keeps an answer for as long as the settings say.
-    fn keep(&self, key: &Arc<Key>, status: &ReviewStatus, is_cacheable: bool) {
+    /// Caches an answer for the lifetime in the settings.
+    fn cache_answer(&self, key: &Arc<CacheKey>, status: &ReviewStatus, is_cacheable: bool) {
         let caching =
             if status.is_allowed { self.authorized_caching } else { self.unauthorized_caching };
         let now = Instant::now();
@@ -172,22 +176,22 @@ impl Service {
         let storing = if is_cacheable {
             self.cache.store(Arc::clone(key), status.clone(), expires)
         } else {
-            Storing::TooLarge
+            StoreResult::TooLarge
         };
         match storing {
-            Storing::Stored { n_evicted } => {
-                self.observe.cache(CacheEvent::Stored);
+            StoreResult::Stored { n_evicted } => {
+                self.observer.cache(CacheEvent::Stored);
                 for _ in 0..n_evicted {
-                    self.observe.cache(CacheEvent::Evicted);
+                    self.observer.cache(CacheEvent::Evicted);
                 }
             }
-            Storing::TooLarge => self.observe.cache(CacheEvent::TooLarge),
+            StoreResult::TooLarge => self.observer.cache(CacheEvent::TooLarge),
         }
     }
 }
 
-/// Reports whether the answer to a question may be kept. The lengths that count are those of
-/// Kubernetes, which leaves out the user.
+/// Reports whether the answer to a request may be cached, by the length of its parts. As in Kubernetes, the user does
+/// not count.
 fn is_cacheable(attributes: &Attributes<'_>) -> bool {
     let n_resource_bytes = attributes.resource().map_or(0, |resource| {
         resource.namespace.len()
@@ -200,43 +204,43 @@ fn is_cacheable(attributes: &Attributes<'_>) -> bool {
     n_resource_bytes + attributes.verb.len() + attributes.path().len() < CACHEABLE_BYTES_MAX
 }
 
-/// What is done when a call is over, however it ends: with an answer, by a panic, or because nobody
-/// waits any more.
-struct Landing {
+/// Ends a call: with a result, after a panic, or when its last waiter has left. Dropping it removes the call from the
+/// table.
+struct CallCleanup {
     service: Arc<Service>,
     _permit: Permit,
-    key: Arc<Key>,
-    flight: Arc<Flight>,
-    tell: watch::Sender<Option<Arc<CallEnd>>>,
+    key: Arc<CacheKey>,
+    call: Arc<InFlightCall>,
+    sender: watch::Sender<Option<Arc<CallResult>>>,
 }
 
-impl Landing {
-    /// The call ended. The order matters: see the invariant of [`Service::join`].
-    fn land(self, end: CallEnd, is_cacheable: bool) {
+impl CallCleanup {
+    /// Caches and sends the result. The order matters: see the invariant of [`Service::join`].
+    fn finish(self, end: CallResult, is_cacheable: bool) {
         let service = &self.service;
         match &end.outcome {
             Ok(status) => {
-                service.keep(&self.key, status, is_cacheable);
-                service.latest.succeeded();
+                service.cache_answer(&self.key, status, is_cacheable);
+                service.recent_calls.record_success();
             }
             Err(error) => {
                 let why = error.to_string();
-                service.observe.failed(&why);
-                service.latest.failed(why);
+                service.observer.failed(&why);
+                service.recent_calls.record_failure(&why);
             }
         }
-        let tell = self.tell.clone();
+        let sender = self.sender.clone();
         drop(self);
-        // Nobody may be waiting any more.
-        let _ = tell.send(Some(Arc::new(end)));
+        // It fails if no waiter is left, which does not matter.
+        let _ = sender.send(Some(Arc::new(end)));
     }
 }
 
-impl Drop for Landing {
+impl Drop for CallCleanup {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.service.latest.failed(CallError::Lost.to_string());
+            self.service.recent_calls.record_failure(&CallError::Lost.to_string());
         }
-        self.service.flights.strike(&self.key, &self.flight);
+        self.service.in_flight_calls.remove(&self.key, &self.call);
     }
 }

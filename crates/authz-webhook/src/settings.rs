@@ -1,7 +1,7 @@
-//! What a validated webhook entry says.
+//! The settings of a webhook.
 //!
-//! Each type has the rule of its field in its constructor, so that a value of it needs no second
-//! look. The messages about broken rules belong to whoever reads the configuration.
+//! The constructor of each type checks the rule of its field, so that a value needs no further check. The reader of the
+//! configuration has the messages about violated rules.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,26 +11,26 @@ use crate::conditions::MatchCondition;
 /// The most match conditions of one webhook.
 pub const MATCH_CONDITIONS_MAX: usize = 64;
 
-/// Everything that is configured for one webhook, except its name.
+/// The configuration of one webhook, except its name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WebhookSettings {
-    /// Limit of one attempt.
+    /// The time limit of one attempt.
     pub timeout: Timeout,
-    /// Reuse of answers that allow.
+    /// The cache of answers that allow.
     pub authorized_caching: Caching,
-    /// Reuse of all other well-formed answers.
+    /// The cache of all other well-formed answers.
     pub unauthorized_caching: Caching,
-    /// The review that is sent and expected.
+    /// The version of SubjectAccessReview that is sent and expected.
     pub subject_access_review_version: ReviewVersion,
-    /// What a failure means.
+    /// The decision after a failure.
     pub failure_policy: FailurePolicy,
-    /// How the service is reached.
+    /// The connection to the service.
     pub connection: Connection,
-    /// When the service is asked at all.
+    /// The conditions under which the service is called.
     pub match_conditions: MatchConditions,
 }
 
-/// How long one attempt may take: more than nothing, at most [`Timeout::MAX`].
+/// The time limit of one attempt: more than zero, at most [`Timeout::MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timeout(Duration);
 
@@ -43,13 +43,13 @@ impl Timeout {
         (!limit.is_zero() && limit <= Self::MAX).then_some(Self(limit))
     }
 
-    /// The limit.
+    /// The limit as a duration.
     pub fn get(self) -> Duration {
         self.0
     }
 }
 
-/// Whether answers are kept, and for how long.
+/// The lifetime of cached answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caching {
     ttl: Duration,
@@ -57,31 +57,30 @@ pub struct Caching {
 }
 
 impl Caching {
-    /// Keeps answers for `ttl` if enabled. A zero `ttl` keeps nothing.
+    /// Caches answers for `ttl` if enabled. A zero `ttl` caches nothing.
     ///
-    /// The time of a disabled cache has no effect; it is remembered because the configuration is
-    /// shown with it.
+    /// The lifetime of a disabled cache has no effect; it is stored because the effective configuration shows it.
     pub fn new(ttl: Duration, is_enabled: bool) -> Self {
         Self { ttl, is_enabled }
     }
 
-    /// How long an answer may be reused; `None` if it must not be kept.
+    /// The lifetime of an answer; `None` if it must not be cached.
     pub fn lifetime(self) -> Option<Duration> {
         (self.is_enabled && !self.ttl.is_zero()).then_some(self.ttl)
     }
 
-    /// The configured time, in effect or not.
+    /// The configured lifetime, also of a disabled cache.
     pub fn ttl(self) -> Duration {
         self.ttl
     }
 
-    /// The configured switch.
+    /// Whether the cache is enabled.
     pub fn is_enabled(self) -> bool {
         self.is_enabled
     }
 }
 
-/// A version of `SubjectAccessReview` that a webhook may speak.
+/// A version of `SubjectAccessReview`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewVersion {
     /// `authorization.k8s.io/v1`.
@@ -99,7 +98,7 @@ impl ReviewVersion {
         [Self::V1, Self::V1beta1].into_iter().find(|version| version.name() == name)
     }
 
-    /// Its name.
+    /// The name in configurations.
     pub fn name(self) -> &'static str {
         match self {
             Self::V1 => "v1",
@@ -108,12 +107,12 @@ impl ReviewVersion {
     }
 }
 
-/// What it means when the service fails or a match condition can not be evaluated.
+/// The decision after the service failed or a match condition could not be evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailurePolicy {
-    /// The next authorizer is asked.
+    /// The next authorizer decides.
     NoOpinion,
-    /// The request is refused.
+    /// The request is denied.
     Deny,
 }
 
@@ -126,7 +125,7 @@ impl FailurePolicy {
         [Self::NoOpinion, Self::Deny].into_iter().find(|policy| policy.name() == name)
     }
 
-    /// Its name.
+    /// The name in configurations.
     pub fn name(self) -> &'static str {
         match self {
             Self::NoOpinion => "NoOpinion",
@@ -135,12 +134,12 @@ impl FailurePolicy {
     }
 }
 
-/// How the service is reached.
+/// The connection to a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Connection {
-    /// As a kubeconfig file says.
+    /// By a kubeconfig file.
     KubeConfigFile(AbsolutePath),
-    /// Through the service account of the pod that the server runs in.
+    /// By the service account of the pod that the server runs in.
     InClusterConfig,
 }
 
@@ -157,7 +156,7 @@ impl Connection {
     }
 }
 
-/// A path that means the same file from every working directory.
+/// An absolute path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AbsolutePath(String);
 
@@ -178,17 +177,17 @@ impl AbsolutePath {
     }
 }
 
-/// The conditions that must all hold for the service to be asked.
+/// The conditions that must all hold for the service to be called.
 #[derive(Debug, Clone)]
 pub enum MatchConditions {
-    /// No version of the review is named, so no condition can be written.
+    /// The configuration has no version for conditions, and so no conditions.
     Unversioned,
-    /// Conditions over the `v1` review; none of them means that every request matches.
+    /// Conditions over the `v1` review. Without any, every request matches.
     V1(Vec<MatchCondition>),
 }
 
 impl MatchConditions {
-    /// The versions that conditions can be written for.
+    /// The versions of the review that conditions may use.
     pub const VERSION_NAMES: [&str; 1] = ["v1"];
 
     /// The conditions, in the order of the configuration.

@@ -1,4 +1,4 @@
-//! How a webhook is reached: one HTTP exchange, by somebody who knows HTTP.
+//! The interface to an HTTP client: one request and its response.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -6,68 +6,68 @@ use std::time::Duration;
 use authz::Unavailable;
 use bytes::Bytes;
 
-/// The answer of an HTTP service, as far as it matters here. The body has been read whole.
+/// The parts of an HTTP response that matter here. The body has been read to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Reply {
+pub struct HttpResponse {
     /// The HTTP status code.
     pub status: u16,
     /// The header `Content-Type`, if there was one.
     pub content_type: Option<String>,
-    /// The header `Retry-After`, if there was one.
+    /// The header `RetryAdvice-After`, if there was one.
     pub retry_after: Option<String>,
-    /// The body. The transport bounds its length; a longer one is [`FaultKind::TooLarge`].
+    /// The body. The transport bounds its length; a longer one is [`TransportErrorKind::TooLarge`].
     pub body: Bytes,
 }
 
-/// What kept an exchange from ending with a [`Reply`]: as much as retry, metrics and the failure policy
-/// need to know.
+/// The kind of a failed exchange, which retries, metrics and the failure policy depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FaultKind {
-    /// The time was up.
+pub enum TransportErrorKind {
+    /// The time limit has passed.
     Timeout,
-    /// There is no connection: name resolution, refusal, or nobody answered in time.
+    /// No connection: name resolution failed, or the peer refused it or did not answer in time.
     Connect,
-    /// No TLS connection came about, or it was broken off with an alert.
+    /// The TLS handshake failed, or the peer sent an alert.
     Tls,
-    /// The peer reset the connection. Tried again.
+    /// The peer reset the connection. The caller tries again.
     Reset,
-    /// The answer is longer than the transport accepts.
+    /// The response is longer than the transport accepts.
     TooLarge,
-    /// Anything else that the peer did, such as an end in the middle.
+    /// Any other failure of the peer, such as a connection that ends within the response.
     Other,
     /// This server failed, not the peer. No failure policy applies.
     Local(Unavailable),
 }
 
-/// An exchange that failed.
+/// An HTTP exchange failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Fault {
-    /// What kind of failure it is.
-    pub kind: FaultKind,
-    /// The message for people, without secrets; as Kubernetes words it where that is known.
+pub struct TransportError {
+    /// The kind of failure.
+    pub kind: TransportErrorKind,
+    /// The message, without secrets, in Kubernetes' words where they are known.
     pub message: String,
 }
 
-impl Fault {
-    /// A fault of a kind with a message.
-    pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
+impl TransportError {
+    /// An error of this kind with a message.
+    pub fn new(kind: TransportErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
 }
 
-/// An exchange under way. Dropping it ends the exchange.
-pub type Sending<'a> = Pin<Box<dyn Future<Output = Result<Reply, Fault>> + Send + 'a>>;
+/// The future of an exchange. Dropping it cancels the exchange.
+pub type ResponseFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<HttpResponse, TransportError>> + Send + 'a>>;
 
 /// Makes HTTP exchanges with one webhook.
 ///
-/// The target, credentials and connections belong to the implementation. It is called concurrently,
-/// it never retries, and it never follows a redirect: what the service said is the reply.
+/// This is a trait because the HTTP client depends on connections and credentials, which this crate does not know. It
+/// is called concurrently, never retries, and never follows a redirect.
 pub trait Transport: Send + Sync {
-    /// Posts a body and reads the answer, all of it within `limit`.
-    fn send(&self, body: Bytes, limit: Duration) -> Sending<'_>;
+    /// Posts a body and reads the whole response within `limit`.
+    fn send(&self, body: Bytes, limit: Duration) -> ResponseFuture<'_>;
 
-    /// Where bodies are posted to, for messages, without secrets; empty if that can not be said.
+    /// The URL for messages, without secrets; empty if it is not known.
     fn url(&self) -> &str {
         ""
     }

@@ -1,123 +1,132 @@
-//! The authorizer: what is asked, when, and what an answer or its absence means (chain §4).
+//! The authorizer: when the webhook is called, and the decision that its answer or failure makes.
 
 use std::fmt;
 use std::sync::Arc;
 
-use authz::{Attributes, Decision, Failure, Recorder, Rules, Subjects, User, Verdict};
+use authz::{
+    Attributes, Decision, EvaluationErrors, Reason, Recorder, Rules, SharedText, Subjects, User,
+    Verdict,
+};
 use tokio::time::Instant;
 
-use crate::call::result_of;
-use crate::conditions::Matching;
+use crate::call::attempt_result_for;
+use crate::conditions::MatchResult;
 use crate::decode::ReviewStatus;
 use crate::error::CallError;
-use crate::guards::Guards;
-use crate::health::Health;
-use crate::observe::{AttemptResult, FailOpenCause, MatchOutcome, Observe};
-use crate::record;
-use crate::review::{ReviewSpec, Selectors};
-use crate::service::{Course, Service};
+use crate::health::WebhookHealth;
+use crate::limits::WebhookLimits;
+use crate::observer::{AttemptResult, FailOpenCause, MatchOutcome, WebhookObserver};
+use crate::review_spec::{ReviewSpec, Selectors};
+use crate::service::{AnswerSource, Service};
 use crate::settings::{FailurePolicy, WebhookSettings};
+use crate::trace_events;
 use crate::transport::Transport;
 
 /// One webhook of a chain.
 ///
-/// Has to be asked within a Tokio runtime with a timer. Shared by all requests, and kept across
-/// changes of the configuration that do not concern it, so that its answers stay known.
+/// Needs a Tokio runtime with a timer. All requests share it, and a reload that does not change its configuration
+/// keeps it, so that cached answers stay.
 pub struct Webhook {
-    name: Box<str>,
+    name: Arc<str>,
     settings: WebhookSettings,
     selectors: Selectors,
     service: Arc<Service>,
-    observe: Arc<dyn Observe>,
+    observer: Arc<dyn WebhookObserver>,
 }
 
-/// What a webhook says to one question.
+/// The decision of an authorizer, and whether a webhook was skipped or failed open.
 #[derive(Debug, Clone)]
 #[must_use = "a decision that nobody looks at protects nothing"]
-pub struct Answered {
-    /// The answer.
+pub struct WebhookDecision {
+    /// The decision.
     pub decision: Decision,
-    /// A match condition is false, so the webhook was not asked.
+    /// A match condition is false, so the webhook was not called.
     pub is_skipped: bool,
-    /// Why the failure policy decided, if it let the request pass.
+    /// The failure that the failure policy turned into no opinion.
     pub failed_open: Option<FailOpenCause>,
 }
 
-impl From<Decision> for Answered {
+impl From<Decision> for WebhookDecision {
     fn from(decision: Decision) -> Self {
         Self { decision, is_skipped: false, failed_open: None }
     }
 }
 
 impl Webhook {
-    /// A webhook that is reached by `transport`.
+    /// A webhook that is called over `transport`.
     pub fn new(
         name: &str,
         settings: WebhookSettings,
         transport: Arc<dyn Transport>,
-        guards: Guards,
-        observe: Arc<dyn Observe>,
+        limits: WebhookLimits,
+        observer: Arc<dyn WebhookObserver>,
     ) -> Self {
-        let service = Service::new(&settings, transport, guards, Arc::clone(&observe));
+        let service = Service::new(&settings, transport, limits, Arc::clone(&observer));
         let selectors = settings.match_conditions.selectors();
-        Self { name: name.into(), settings, selectors, service: Arc::new(service), observe }
+        Self { name: name.into(), settings, selectors, service: Arc::new(service), observer }
     }
 
-    /// Answers whether the request is allowed.
+    /// Decides a request.
     ///
-    /// 1. Unless all match conditions hold, the webhook is not asked: it has no opinion if one is
-    ///    false, and the failure policy decides if one can not be evaluated.
-    /// 2. An answer that is still good is used again.
-    /// 3. A call for the same question that is under way is waited for.
-    /// 4. Otherwise the webhook is called, unless too many calls are in flight, of all users or of
-    ///    `caller`: then the verdict is [`Verdict::Unavailable`].
+    /// 1. The match conditions are evaluated. If one is false, the webhook is not called and has no opinion. If none
+    ///    is false and one can not be evaluated, the failure policy decides.
+    /// 2. A cached answer that has not expired decides.
+    /// 3. If a call for the same request is in flight, its answer decides.
+    /// 4. Otherwise the webhook is called. If too many calls are in flight, in total or for `caller`, the verdict is
+    ///    [`Verdict::Unavailable`].
     /// 5. A well-formed answer decides.
-    /// 6. The failure policy decides if the webhook failed. If this server did, the verdict is
+    /// 6. If the webhook failed, the failure policy decides. If this server failed, the verdict is
     ///    [`Verdict::Unavailable`].
     ///
-    /// `caller` is the name of the user on whose behalf the webhook is called, who may ask about
-    /// another one. Dropping the future is giving up. The call goes on as long as somebody else waits
-    /// for it, and ends with the last one.
+    /// `caller` is the name of the user who sent the request; the attributes may be about another user. Dropping the
+    /// future ends the wait; the last waiter of a call ends the call.
     pub async fn authorize_for(
         &self,
         caller: &str,
         attributes: &Attributes<'_>,
         mut recorder: Recorder<'_>,
-    ) -> Answered {
-        let (matching, now) = self.matching(attributes, &mut recorder);
+    ) -> WebhookDecision {
+        let (matching, now) = self.evaluate_conditions(attributes, &mut recorder);
         match matching {
-            Matching::Matched => {}
-            Matching::Excluded { .. } => {
-                record::note_skipped(&mut recorder);
-                return Answered { is_skipped: true, ..Decision::no_opinion("").into() };
+            MatchResult::Matched => {}
+            MatchResult::Excluded { .. } => {
+                trace_events::record_skipped(&mut recorder);
+                return WebhookDecision {
+                    is_skipped: true,
+                    ..Decision::no_opinion(self.reason(SharedText::default())).into()
+                };
             }
-            Matching::Failed(error) => {
+            MatchResult::Failed(error) => {
                 let cause = FailOpenCause::MatchCondition;
-                return self.apply_policy(cause, None, Failure::message(error));
+                return self.apply_failure_policy(cause, None, EvaluationErrors::message(error));
             }
         }
         let hash = self.service.hash(attributes);
-        if let Some(status) = self.service.known(attributes, hash, now) {
-            record::note_hit(&mut recorder);
-            return decide(&status).into();
+        if let Some(status) = self.service.cached_answer(attributes, hash, now) {
+            trace_events::record_cache_hit(&mut recorder);
+            return self.decide(&status).into();
         }
-        // On the heap, so that the future stays small for those who find an answer.
-        Box::pin(self.ask(caller, attributes, hash, now, recorder)).await
+        // Boxed, so that the future stays small on a cache hit.
+        Box::pin(self.call_or_join(caller, attributes, hash, now, recorder)).await
     }
 
-    /// Answers whether the request is allowed, to the user who makes it.
-    pub async fn authorize(&self, attributes: &Attributes<'_>, recorder: Recorder<'_>) -> Answered {
+    /// Decides a request of the user in the attributes.
+    pub async fn authorize(
+        &self,
+        attributes: &Attributes<'_>,
+        recorder: Recorder<'_>,
+    ) -> WebhookDecision {
         let caller = attributes.user.map_or("", |user| &user.name);
         self.authorize_for(caller, attributes, recorder).await
     }
 
-    /// The rules of a user can not be listed.
+    /// Webhooks can not list the rules of a user.
     pub fn rules_for(&self, user: &User, namespace: &str) -> Rules {
         let _ = (user, namespace);
         Rules::unknown("webhook authorizer does not support user rule resolution")
     }
 
-    /// Neither can those who are allowed something: only the service knows.
+    /// Webhooks can not list the subjects that they allow.
     pub fn allowed_subjects(&self, attributes: &Attributes<'_>) -> Subjects {
         let _ = attributes;
         Subjects::unknown("webhook authorizer cannot enumerate subjects")
@@ -128,102 +137,128 @@ impl Webhook {
         &self.name
     }
 
-    /// What is configured.
+    /// The same name, for values that share it.
+    pub fn shared_name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// The configured settings.
     pub fn settings(&self) -> &WebhookSettings {
         &self.settings
     }
 
-    /// How it is doing.
-    pub fn health(&self) -> Health {
+    /// The state of its calls and of its cache.
+    pub fn health(&self) -> WebhookHealth {
         self.service.health()
     }
 
-    /// Evaluates the match conditions, and returns the time at which that was done.
+    /// Evaluates the match conditions; also returns the current time.
     #[inline]
-    fn matching(
+    fn evaluate_conditions(
         &self,
         attributes: &Attributes<'_>,
         recorder: &mut Recorder<'_>,
-    ) -> (Matching, Instant) {
+    ) -> (MatchResult, Instant) {
         let began = Instant::now();
         let conditions = &self.settings.match_conditions;
         if conditions.as_slice().is_empty() {
-            return (Matching::Matched, began);
+            return (MatchResult::Matched, began);
         }
         let request = ReviewSpec::new(attributes, self.selectors);
         let matching = conditions.evaluate_recorded(&request, recorder);
         let ended = Instant::now();
         let outcome = match &matching {
-            Matching::Matched => MatchOutcome::Matched,
-            Matching::Excluded { errors: false } => MatchOutcome::Excluded,
-            Matching::Excluded { errors: true } => MatchOutcome::ExcludedAfterError,
-            Matching::Failed(_) => MatchOutcome::Failed,
+            MatchResult::Matched => MatchOutcome::Matched,
+            MatchResult::Excluded { errors: false } => MatchOutcome::Excluded,
+            MatchResult::Excluded { errors: true } => MatchOutcome::ExcludedAfterError,
+            MatchResult::Failed(_) => MatchOutcome::Failed,
         };
-        self.observe.matched(ended - began, outcome);
+        self.observer.matched(ended - began, outcome);
         (matching, ended)
     }
 
-    /// Gets an answer that is not known yet.
-    async fn ask(
+    /// Gets an answer that is not cached.
+    async fn call_or_join(
         &self,
         caller: &str,
         attributes: &Attributes<'_>,
         hash: u64,
         now: Instant,
         mut recorder: Recorder<'_>,
-    ) -> Answered {
+    ) -> WebhookDecision {
         let (waiter, is_joined) = match self.service.join(caller, attributes, hash, now) {
-            Course::Known(status) => {
-                self.observe.joined();
-                record::note_hit(&mut recorder);
-                return decide(&status).into();
+            AnswerSource::Cached(status) => {
+                self.observer.joined();
+                trace_events::record_cache_hit(&mut recorder);
+                return self.decide(&status).into();
             }
-            Course::Began(waiter) => (waiter, false),
-            Course::Joined(waiter) => {
-                self.observe.joined();
+            AnswerSource::NewCall(waiter) => (waiter, false),
+            AnswerSource::SharedCall(waiter) => {
+                self.observer.joined();
                 (waiter, true)
             }
-            Course::Refused(error) => {
+            AnswerSource::Rejected(error) => {
                 if let CallError::Busy(busy) = error {
-                    self.observe.rejected(busy.into());
-                    record::note_refused(busy.into(), &mut recorder);
+                    self.observer.rejected(busy.into());
+                    trace_events::record_rejection(busy.into(), &mut recorder);
                 }
-                return self.failed(error);
+                return self.handle_failure(error);
             }
         };
-        let end = match waiter.ended().await {
+        let end = match waiter.wait_for_result().await {
             Ok(end) => end,
-            Err(error) => return self.failed(error),
+            Err(error) => return self.handle_failure(error),
         };
-        record::note_call(&end, is_joined, &mut recorder);
+        trace_events::record_call(&end, is_joined, &mut recorder);
         match &end.outcome {
-            Ok(status) => decide(status).into(),
-            Err(error) => self.failed(error.clone()),
+            Ok(status) => self.decide(status).into(),
+            Err(error) => self.handle_failure(error.clone()),
         }
     }
 
-    /// There is no answer.
-    fn failed(&self, error: CallError) -> Answered {
-        match error.cause() {
-            Ok(cause) => self.apply_policy(cause, Some(result_of(&error)), error),
+    /// The decision that a well-formed answer states. An answer that both allows and denies is a denial.
+    fn decide(&self, status: &ReviewStatus) -> Decision {
+        let (verdict, error) = match (status.is_allowed, status.is_denied) {
+            (true, false) => (Verdict::Allow, None),
+            (false, true) => (Verdict::Deny, None),
+            (false, false) => (Verdict::NoOpinion, None),
+            (true, true) => {
+                let text = "webhook subject access review returned both allow and deny response";
+                (Verdict::Deny, Some(EvaluationErrors::message(text)))
+            }
+        };
+        Decision { verdict, reason: self.reason(status.reason.clone()), error }
+    }
+
+    fn reason(&self, text: SharedText) -> Reason {
+        Reason::Webhook { name: Arc::clone(&self.name), text }
+    }
+
+    /// The decision for a call that failed.
+    fn handle_failure(&self, error: CallError) -> WebhookDecision {
+        match error.fail_open_cause() {
+            Ok(cause) => self.apply_failure_policy(cause, Some(attempt_result_for(&error)), error),
             Err(why) => Decision::unavailable(why).with_error(error).into(),
         }
     }
 
-    /// The webhook failed, so that the failure policy decides.
-    fn apply_policy(
+    /// The decision of the failure policy, after the webhook failed.
+    fn apply_failure_policy(
         &self,
         cause: FailOpenCause,
         result: Option<AttemptResult>,
-        error: impl Into<Failure>,
-    ) -> Answered {
+        error: impl Into<EvaluationErrors>,
+    ) -> WebhookDecision {
         match self.settings.failure_policy {
             FailurePolicy::NoOpinion => {
-                self.observe.failed_open(cause, result);
-                let decision = Decision::no_opinion("").with_error(error);
-                Answered { failed_open: Some(cause), ..decision.into() }
+                self.observer.failed_open(cause, result);
+                let decision =
+                    Decision::no_opinion(self.reason(SharedText::default())).with_error(error);
+                WebhookDecision { failed_open: Some(cause), ..decision.into() }
             }
-            FailurePolicy::Deny => Decision::deny("").with_error(error).into(),
+            FailurePolicy::Deny => {
+                Decision::deny(self.reason(SharedText::default())).with_error(error).into()
+            }
         }
     }
 }
@@ -236,18 +271,4 @@ impl fmt::Debug for Webhook {
             .field("settings", settings)
             .finish_non_exhaustive()
     }
-}
-
-/// What a well-formed answer means (chain §4.5).
-fn decide(status: &ReviewStatus) -> Decision {
-    let (verdict, error) = match (status.is_allowed, status.is_denied) {
-        (true, false) => (Verdict::Allow, None),
-        (false, true) => (Verdict::Deny, None),
-        (false, false) => (Verdict::NoOpinion, None),
-        (true, true) => {
-            let text = "webhook subject access review returned both allow and deny response";
-            (Verdict::Deny, Some(Failure::message(text)))
-        }
-    };
-    Decision { verdict, reason: status.reason.clone(), error }
 }

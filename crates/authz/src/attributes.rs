@@ -1,20 +1,20 @@
-//! What is asked.
+//! The attributes of a request that authorizers decide by.
 
 use crate::selector::{FieldRequirement, LabelRequirement, Selector};
 use crate::user::User;
 
-/// One authorization question: may this user do that?
+/// The attributes of one request.
 ///
-/// The value borrows everything, so that asking costs no allocation. A related question is a copy
-/// with one part replaced, such as `Attributes { verb: "create", ..attributes }`.
+/// The value borrows all its parts and allocates nothing. The attributes of a related request are a copy with one part
+/// replaced, such as `Attributes { verb: "create", ..attributes }`.
 #[derive(Debug, Clone, Copy)]
 pub struct Attributes<'a> {
-    /// Who asks; `None` if authentication found nobody, or if the question is who could.
+    /// The user; `None` without an authenticated user, and when subjects are listed.
     pub user: Option<&'a User>,
     /// The API verb of a resource request, or the lower-case HTTP method of any other. May be
     /// empty, for HTTP methods without an API verb.
     pub verb: &'a str,
-    /// What the verb applies to.
+    /// The resource or path that the verb applies to.
     pub target: Target<'a>,
 }
 
@@ -30,7 +30,7 @@ pub enum Target<'a> {
 /// The resource a request is for. Parts that the request does not name are empty.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Resource<'a> {
-    /// The path of the request, for the record; empty if the question came otherwise.
+    /// The path of the request; empty if the attributes come from an access review.
     pub path: &'a str,
     /// The API group; empty for the core group.
     pub api_group: &'a str,
@@ -52,8 +52,7 @@ pub struct Resource<'a> {
 }
 
 impl<'a> Attributes<'a> {
-    /// Reports whether the verb only reads. It is the verb that counts, not the HTTP method, and
-    /// `head` on a path is not among these verbs.
+    /// Reports whether the verb only reads: `get`, `list` or `watch`. `head` on a path is not among these verbs.
     pub fn is_read_only(&self) -> bool {
         matches!(self.verb, "get" | "list" | "watch")
     }

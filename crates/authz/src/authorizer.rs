@@ -1,4 +1,4 @@
-//! How outsiders plug in.
+//! The trait of authorizers that are not built in.
 
 use std::pin::Pin;
 
@@ -9,23 +9,23 @@ use crate::subjects::Subjects;
 use crate::trace::Recorder;
 use crate::user::User;
 
-/// A decision that may take time.
-pub type Answer<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>>;
+/// The future of a decision.
+pub type DecisionFuture<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>>;
 
 /// An authorizer that is not built in.
 ///
-/// What an implementation has to keep to:
-/// - It is asked concurrently, so it shares state safely and never blocks the thread.
-/// - Dropping the future must be harmless at every await point: callers give up when a request is
-///   cancelled or out of time. State that others see changes in one step or not at all.
+/// An implementation must obey these rules:
+/// - It is called concurrently, so it shares state safely and never blocks the thread.
+/// - Dropping the future must be harmless at every await point: callers drop it when a request is cancelled or reaches its
+///   deadline. Shared state changes in one step or not at all.
 /// - It does not cache across changes of its own policy.
-/// - When it fails it chooses the closed answer, or [`Verdict::NoOpinion`](crate::Verdict) with
-///   the error beside it, never [`Verdict::Allow`](crate::Verdict). When this server is what failed
-///   (a limit, a deadline, no descriptors) it answers [`Verdict::Unavailable`](crate::Verdict).
+/// - When it fails it returns [`Verdict::Deny`](crate::Verdict), or [`Verdict::NoOpinion`](crate::Verdict) with
+///   the error, never [`Verdict::Allow`](crate::Verdict). When this server failed (a limit, a deadline, no descriptors) it
+///   returns [`Verdict::Unavailable`](crate::Verdict).
 /// - It does not panic.
 ///
 /// ```
-/// use authz::{Answer, Attributes, Authorizer, Decision, Event, Recorder};
+/// use authz::{DecisionFuture, Attributes, Authorizer, Decision, Event, Recorder};
 ///
 /// /// Refuses every write while the cluster is frozen.
 /// struct Freeze {
@@ -37,7 +37,7 @@ pub type Answer<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>>;
 ///         &'a self,
 ///         attributes: &'a Attributes<'a>,
 ///         mut recorder: Recorder<'a>,
-///     ) -> Answer<'a> {
+///     ) -> DecisionFuture<'a> {
 ///         Box::pin(async move {
 ///             recorder.note(|| Event::new("freeze").with("isFrozen", self.is_frozen));
 ///             if self.is_frozen && !attributes.is_read_only() {
@@ -58,24 +58,24 @@ pub type Answer<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>>;
 /// # assert_eq!(decision.verdict, Verdict::Deny);
 /// ```
 pub trait Authorizer: Send + Sync {
-    /// Answers whether the request is allowed.
+    /// Decides a request.
     fn authorize<'a>(
         &'a self,
         attributes: &'a Attributes<'a>,
         recorder: Recorder<'a>,
-    ) -> Answer<'a>;
+    ) -> DecisionFuture<'a>;
 
-    /// What the user may do in the namespace, as far as this can be listed. Answers from memory.
+    /// Lists the rules of a user in a namespace, as far as possible, without I/O.
     fn rules_for(&self, user: &User, namespace: &str) -> Rules {
         let _ = (user, namespace);
         Rules::unknown("authorizer does not support user rule resolution")
     }
 
-    /// Who would be allowed what is asked, and who would be denied; the user of the attributes is
-    /// ignored. Answers from memory.
+    /// Lists the subjects that this authorizer allows, and those that it denies, without I/O. The user of the attributes is
+    /// ignored.
     ///
-    /// An authorizer that denies and does not say whom makes the lists of the chain wrong, so one
-    /// that can not say it keeps this answer.
+    /// An authorizer that can deny and can not list the denied subjects keeps this default; otherwise the lists of the chain
+    /// are wrong.
     fn allowed_subjects(&self, attributes: &Attributes<'_>) -> Subjects {
         let _ = attributes;
         Subjects::unknown("authorizer cannot enumerate subjects")

@@ -1,4 +1,4 @@
-//! What is answered.
+//! The decision of an authorizer.
 
 use std::error::Error;
 use std::fmt;
@@ -6,39 +6,37 @@ use std::sync::Arc;
 
 use crate::reason::Reason;
 
-/// The three answers of an authorizer, and that there is none.
+/// The verdict of an authorizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Verdict {
-    /// The request is refused, and no other authorizer is asked. The default, so that a forgotten
-    /// answer fails closed.
+    /// The request is denied, and no other authorizer is consulted. The default, so that a missing verdict fails closed.
     #[default]
     Deny,
-    /// The request is allowed, and no other authorizer is asked.
+    /// The request is allowed, and no other authorizer is consulted.
     Allow,
-    /// This authorizer has nothing to say; the next one is asked.
+    /// This authorizer neither allows nor denies; the next one is consulted.
     NoOpinion,
-    /// This server failed to ask, so that nobody knows the answer. The request is refused with an
-    /// error of the server, and no other authorizer is asked.
+    /// This server could not consult the authorizer. The request fails with an error of the server, and no other
+    /// authorizer is consulted.
     ///
-    /// INVARIANT: no failure policy turns this into another verdict. A policy speaks about failures of
-    /// the service that is asked.
+    /// INVARIANT: no failure policy turns this into another verdict. A policy applies to failures of the remote service.
     Unavailable(Unavailable),
 }
 
-/// Why this server failed to ask.
+/// Why this server could not consult an authorizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unavailable {
-    /// A limit of this server is reached. Trying again soon may help.
+    /// A limit of this server is reached. The client may try again soon.
     TooManyCalls,
-    /// This server is stopping, it has no descriptors, ports or memory left, or it does not connect to the
-    /// address that a webhook has.
+    /// This server is shutting down, has no descriptors, ports or memory left, or may not connect to the address of a
+    /// webhook.
     OutOfResources,
-    /// The time of the request ended before there was an answer.
+    /// The deadline of the request passed before there was a decision.
     DeadlineExceeded,
 }
 
 impl Verdict {
-    /// The name as it is shown and counted: `deny`, `allow`, `noOpinion`, `unavailable`.
+    /// The name in traces and metrics: `deny`, `allow`, `noOpinion`, `unavailable`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Deny => "deny",
@@ -49,83 +47,81 @@ impl Verdict {
     }
 }
 
-/// An answer with its reason, and what went wrong on the way to it.
+/// A verdict with its source and the errors that occurred.
 ///
 /// The parts are independent: an authorizer that fails still has to choose a verdict.
 #[derive(Debug, Clone, Default)]
-#[must_use = "a decision that nobody looks at protects nothing"]
+#[must_use = "a decision must be enforced"]
 pub struct Decision {
-    /// The answer.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Why; may be empty.
+    /// The source of the verdict: the rule that decided, or a text.
     pub reason: Reason,
-    /// What failed while deciding, if anything did.
-    pub error: Option<Failure>,
+    /// The errors that occurred, if any.
+    pub error: Option<EvaluationErrors>,
 }
 
 impl Decision {
-    /// The request is allowed.
+    /// A decision that allows the request.
     pub fn allow(reason: impl Into<Reason>) -> Self {
         Self { verdict: Verdict::Allow, reason: reason.into(), error: None }
     }
 
-    /// The request is refused.
+    /// A decision that denies the request.
     pub fn deny(reason: impl Into<Reason>) -> Self {
         Self { verdict: Verdict::Deny, reason: reason.into(), error: None }
     }
 
-    /// The next authorizer decides.
+    /// A decision that leaves the request to the next authorizer.
     pub fn no_opinion(reason: impl Into<Reason>) -> Self {
         Self { verdict: Verdict::NoOpinion, reason: reason.into(), error: None }
     }
 
-    /// This server failed to ask.
+    /// This server could not consult an authorizer.
     pub fn unavailable(why: Unavailable) -> Self {
         Self { verdict: Verdict::Unavailable(why), ..Self::default() }
     }
 
-    /// The same decision, with an error beside it.
-    pub fn with_error(self, error: impl Into<Failure>) -> Self {
+    /// The same decision with an error.
+    pub fn with_error(self, error: impl Into<EvaluationErrors>) -> Self {
         Self { error: Some(error.into()), ..self }
     }
 }
 
-/// What went wrong while deciding: one or more causes, kept apart so that a chain can merge the
-/// causes of several authorizers and name each once.
+/// The errors of a decision. A chain merges those of several authorizers and displays each message once.
 ///
-/// Displays as the aggregate of the causes, which is empty if there are none. The causes keep
-/// their types, for callers who know them.
+/// Displays as Kubernetes' aggregate of the messages. The errors keep their types.
 #[derive(Debug, Clone, Default)]
-pub struct Failure {
+pub struct EvaluationErrors {
     causes: Vec<Arc<dyn Error + Send + Sync>>,
 }
 
-impl Failure {
-    /// A failure of which only a message is known.
+impl EvaluationErrors {
+    /// One error that is a message.
     pub fn message(text: impl Into<String>) -> Self {
         let cause: Box<dyn Error + Send + Sync> = text.into().into();
         Self { causes: vec![cause.into()] }
     }
 
-    /// The causes in order.
+    /// The errors in order.
     pub fn causes(&self) -> &[Arc<dyn Error + Send + Sync>] {
         &self.causes
     }
 
-    /// Adds the causes of another failure at the end.
+    /// Appends the errors of another value.
     pub fn merge(&mut self, other: Self) {
         self.causes.extend(other.causes);
     }
 }
 
-impl<E: Error + Send + Sync + 'static> From<E> for Failure {
+impl<E: Error + Send + Sync + 'static> From<E> for EvaluationErrors {
     fn from(cause: E) -> Self {
         Self { causes: vec![Arc::new(cause)] }
     }
 }
 
 /// Not an [`Error`] itself, because any error converts into it.
-impl fmt::Display for Failure {
+impl fmt::Display for EvaluationErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let messages: Vec<String> = self.causes.iter().map(ToString::to_string).collect();
         f.write_str(&field_errors::aggregate(&messages))
@@ -146,10 +142,10 @@ mod tests {
 
     #[test]
     fn failures_merge_and_aggregate() {
-        let mut failure = Failure::message("a");
+        let mut failure = EvaluationErrors::message("a");
         assert_eq!(failure.to_string(), "a");
-        failure.merge(Failure::from(fmt::Error));
-        failure.merge(Failure::message("a"));
+        failure.merge(EvaluationErrors::from(fmt::Error));
+        failure.merge(EvaluationErrors::message("a"));
         assert_eq!(failure.to_string(), format!("[a, {}]", fmt::Error));
         assert!(failure.causes()[1].is::<fmt::Error>());
     }

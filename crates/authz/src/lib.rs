@@ -1,27 +1,31 @@
-//! The contract of every authorizer: what is asked, what is answered, and how an answer is explained.
+//! The contract of every authorizer: its input, its decision, and the trace that explains the decision.
 //!
-//! A request becomes [`Attributes`], by way of [`RequestInfo`] when it came over HTTP. An authorizer
-//! answers with a [`Decision`] and, if somebody listens, notes in a [`Recorder`] how it got there.
-//! Outsiders plug in through the [`Authorizer`] trait.
+//! A request becomes [`Attributes`]; for an HTTP request [`RequestInfo`] comes first. An authorizer returns a
+//! [`Decision`] with a [`Reason`] that names its source, and writes its steps to a [`Recorder`] if one is on. Plugins
+//! implement the [`Authorizer`] trait.
 //!
-//! Owns: attributes, selectors, decisions, traces, the classification of request paths.
-//! Must not know: any one authorizer, the chain, serde, HTTP libraries, clocks, status codes.
+//! Owns: attributes, field and label selectors with their parsers (they are part of a request's attributes, and every
+//! authorizer must read them alike), decisions and reasons, traces, the classification of request paths.
+//! Must not know: how any authorizer decides, the chain, serde, HTTP libraries, clocks, status codes.
 
 mod attributes;
 mod authorizer;
 mod decision;
+mod rbac_grant;
 mod reason;
 mod request;
 mod rules;
 mod selector;
+mod shared_text;
 mod subjects;
 mod trace;
 mod user;
 
 pub use attributes::{Attributes, Resource, Target};
-pub use authorizer::{Answer, Authorizer};
-pub use decision::{Decision, Failure, Unavailable, Verdict};
-pub use reason::{Reason, ReasonSource};
+pub use authorizer::{Authorizer, DecisionFuture};
+pub use decision::{Decision, EvaluationErrors, Unavailable, Verdict};
+pub use rbac_grant::{RbacBindings, RbacGrant, RbacSubject};
+pub use reason::{Abstention, NodeRule, Reason};
 pub use request::{
     MalformedRequest, RequestError, RequestInfo, ResourceInfo, TARGET_BYTES_MAX,
     UnclassifiedRequest,
@@ -31,6 +35,7 @@ pub use selector::{
     FieldOperator, FieldRequirement, LabelOperator, LabelRequirement, ReviewOperator,
     SELECTOR_TERMS_MAX, Selector, SelectorError, parse_field_selector, parse_label_selector,
 };
-pub use subjects::{Denied, Subjects};
-pub use trace::{Entry, Event, Recorder, TRACE_ENTRIES_MAX, Trace, Value};
-pub use user::{User, limit_name};
+pub use shared_text::SharedText;
+pub use subjects::{DeniedSubjects, Subjects};
+pub use trace::{Event, Recorder, TRACE_ENTRIES_MAX, Trace, TraceEntry, Value};
+pub use user::{User, user_limit_key};

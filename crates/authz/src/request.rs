@@ -1,4 +1,4 @@
-//! From an HTTP request line to attributes.
+//! Classifies an HTTP request line into attributes.
 
 mod classify;
 mod list_options;
@@ -15,8 +15,7 @@ use crate::user::User;
 /// the same number.
 pub const TARGET_BYTES_MAX: usize = 1 << 20;
 
-/// What the method and the target of an HTTP request say about it, before anybody looks at
-/// headers or body.
+/// The classification of an HTTP request by its method and target, without headers and body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestInfo {
     /// The path, percent-decoded once, as it was sent: a legacy form that was rewritten for
@@ -26,14 +25,14 @@ pub struct RequestInfo {
     pub verb: Cow<'static, str>,
     /// The first segment of a path below an API prefix, `api` or `apis`; otherwise empty.
     pub api_prefix: &'static str,
-    /// What a resource request names; `None` for any other request.
+    /// The parts of a resource request; `None` for any other request.
     pub resource: Option<ResourceInfo>,
     /// The path had a form of the oldest API and was rewritten before it was classified.
     /// Kubernetes would read such a path literally.
     pub is_legacy_path: bool,
 }
 
-/// What the path and the query of a resource request name. Absent parts are empty.
+/// The parts of a resource request, from its path and query. Absent parts are empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResourceInfo {
     /// The API group; empty for the core group.
@@ -61,7 +60,7 @@ pub struct ResourceInfo {
     pub label_selector: Option<Selector<LabelRequirement>>,
 }
 
-/// Why a request has no attributes. In neither case is any authorizer asked.
+/// A request has no attributes. No authorizer is consulted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     /// The request is not HTTP that we accept: the client is at fault.
@@ -72,7 +71,7 @@ pub enum RequestError {
     Unclassified(#[from] Box<UnclassifiedRequest>),
 }
 
-/// What is wrong with a request line. The texts of the first three are those of Kubernetes.
+/// A request line is malformed. The texts of the first three variants are those of Kubernetes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MalformedRequest {
     /// The method is not an HTTP token.
@@ -98,7 +97,7 @@ pub enum MalformedRequest {
 pub struct UnclassifiedRequest {
     /// The URL of the request, normalised.
     pub url: String,
-    /// What was known before the classification failed.
+    /// The classification up to the failure.
     pub info: RequestInfo,
 }
 
@@ -162,7 +161,7 @@ fn parse_request_line(method: &str, target: &str) -> Result<Url, MalformedReques
     if method.is_empty() || !method.bytes().all(is_token_byte) {
         return Err(MalformedRequest::Method(method.to_owned()));
     }
-    // What follows a space is read as the version of the protocol.
+    // The text after a space is read as the version of the protocol.
     if let Some((_, rest)) = target.split_once(' ') {
         return Err(MalformedRequest::Version(format!("{rest} HTTP/1.1")));
     }

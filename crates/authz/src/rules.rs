@@ -1,24 +1,28 @@
-//! What a user may do, as far as it can be listed.
+//! The rules that apply to a user.
 
-use crate::decision::Failure;
+use crate::decision::EvaluationErrors;
 
 /// The rules that apply to a user in a namespace.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
-    /// What the user may do with resources.
+    /// The rules about resources.
     pub resource_rules: Vec<ResourceRule>,
-    /// What the user may do with paths.
+    /// The rules about paths.
     pub non_resource_rules: Vec<NonResourceRule>,
-    /// The user may be allowed more than the lists say.
+    /// The user may be allowed more than the lists contain.
     pub is_incomplete: bool,
-    /// What failed while the rules were collected.
-    pub error: Option<Failure>,
+    /// The errors that occurred while the rules were collected.
+    pub error: Option<EvaluationErrors>,
 }
 
 impl Rules {
-    /// The answer of an authorizer that can not list rules.
+    /// The result of an authorizer that can not list rules.
     pub fn unknown(message: &str) -> Self {
-        Self { is_incomplete: true, error: Some(Failure::message(message)), ..Self::default() }
+        Self {
+            is_incomplete: true,
+            error: Some(EvaluationErrors::message(message)),
+            ..Self::default()
+        }
     }
 }
 

@@ -37,9 +37,9 @@ impl SelectorError {
 /// lost some of its requirements to an error and kept the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selector<R> {
-    /// The requirements that are known.
+    /// The requirements that were understood.
     pub requirements: Vec<R>,
-    /// What is wrong with the others.
+    /// The error about the other requirements.
     pub error: Option<SelectorError>,
 }
 

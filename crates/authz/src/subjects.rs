@@ -1,41 +1,41 @@
-//! Who may do something, as far as it can be listed.
+//! The subjects that are allowed to do something.
 
 use std::collections::BTreeSet;
 
-/// The users and groups who would each be allowed by themselves.
+/// The users and groups that an authorizer allows, each by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Subjects {
     /// The names of users.
     pub users: BTreeSet<String>,
     /// The names of groups; every member is allowed.
     pub groups: BTreeSet<String>,
-    /// Who is refused, so that authorizers that are asked later do not count for them.
-    pub denied: Denied,
-    /// What the lists do not say, one sentence each, in the order found.
+    /// Subjects that an authorizer denies; later authorizers can not allow them.
+    pub denied: DeniedSubjects,
+    /// Facts that the lists do not express, one sentence each.
     pub notes: Vec<String>,
-    /// Some authorizer can not list subjects, so there may be more, or fewer; a note says which.
+    /// An authorizer can not list subjects, so there may be more or fewer; a note names it.
     pub is_incomplete: bool,
 }
 
-/// Whom an authorizer refuses, whatever later ones say. Those it allows are not among them.
+/// The subjects that an authorizer denies, whatever later authorizers decide. Subjects that it allows are not among them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Denied {
-    /// It abstains where it does not allow.
+pub enum DeniedSubjects {
+    /// The authorizer denies no subject.
     #[default]
     Nobody,
-    /// It refuses everybody whom it does not allow.
+    /// The authorizer denies every subject that it does not allow.
     Everybody,
-    /// It refuses these by name.
+    /// The authorizer denies these subjects.
     Listed {
         /// The names of users.
         users: BTreeSet<String>,
-        /// The names of groups; every member is refused.
+        /// The names of groups; every member is denied.
         groups: BTreeSet<String>,
     },
 }
 
 impl Subjects {
-    /// The answer of an authorizer that can not list subjects.
+    /// The result of an authorizer that can not list subjects.
     pub fn unknown(note: &str) -> Self {
         Self { notes: vec![note.to_owned()], is_incomplete: true, ..Self::default() }
     }

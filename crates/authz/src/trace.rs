@@ -1,51 +1,48 @@
-//! How an answer came about.
+//! The trace of a decision.
 //!
-//! Explaining a decision must not make every other decision slower, so a recorder that is off runs
-//! none of the code that would describe an event.
+//! A recorder that is off runs no code that describes events, so that traces do not slow down other decisions.
 
 use std::borrow::Cow;
 
 use crate::decision::Decision;
 
-/// The most entries in a trace. Later ones are counted and dropped, so that one request can not
-/// fill the memory with its explanation.
+/// The most entries in a trace. Later ones are counted and dropped, so that the trace of one request is bounded.
 pub const TRACE_ENTRIES_MAX: usize = 10_000;
 
-/// Everything that was noted while a request was decided, in order.
+/// The events of one decision, in order.
 ///
-/// The tree of events is a list with depths: an entry belongs to the nearest earlier entry of
-/// lesser depth.
+/// The tree of events is a list with depths: the parent of an entry is the nearest earlier entry of lesser depth.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace {
-    entries: Vec<Entry>,
+    entries: Vec<TraceEntry>,
     n_dropped: usize,
 }
 
-/// An event and its place in the tree.
+/// An event and its depth in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct TraceEntry {
     /// The number of events around this one.
     pub depth: usize,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
-/// One thing that happened: a kind and named values.
+/// One step of a decision: a kind and named values.
 ///
-/// Kinds are open, so that plugins can add their own. Shared ones are `authorizer` (one is asked;
-/// what it notes lies below), `condition`, `rule` and `verdict`.
+/// Kinds are open, so that plugins can add their own. Common ones are `authorizer` (its own events lie below it),
+/// `condition`, `rule` and `verdict`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// What kind of thing happened.
+    /// The kind of the event.
     pub kind: Cow<'static, str>,
-    /// The particulars, in the order in which they read best.
+    /// The named values, in the order in which they are shown.
     pub fields: Vec<(Cow<'static, str>, Value)>,
 }
 
 /// A value in an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
-    /// Yes or no.
+    /// A boolean.
     Bool(bool),
     /// A count or a position.
     Integer(i64),
@@ -57,7 +54,7 @@ pub enum Value {
 
 impl Trace {
     /// The entries in order.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[TraceEntry] {
         &self.entries
     }
 
@@ -68,7 +65,7 @@ impl Trace {
 
     fn push(&mut self, depth: usize, event: impl FnOnce() -> Event) {
         if self.entries.len() < TRACE_ENTRIES_MAX {
-            self.entries.push(Entry { depth, event: event() });
+            self.entries.push(TraceEntry { depth, event: event() });
         } else {
             self.n_dropped += 1;
         }
@@ -76,19 +73,19 @@ impl Trace {
 }
 
 impl Event {
-    /// An event without particulars.
+    /// An event without values.
     pub fn new(kind: impl Into<Cow<'static, str>>) -> Self {
         Self { kind: kind.into(), fields: Vec::new() }
     }
 
-    /// The event with one more particular.
+    /// The event with one more value.
     pub fn with(mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Value>) -> Self {
         self.fields.push((name.into(), value.into()));
         self
     }
 
-    /// The event of kind `verdict`: what an authorizer or a chain answered. An empty reason and an
-    /// absent error are left out.
+    /// The event of kind `verdict`: the decision of an authorizer or of a chain. An empty reason and an absent error are
+    /// omitted.
     pub fn verdict(decision: &Decision) -> Self {
         let mut event = Self::new("verdict").with("decision", decision.verdict.name());
         if !decision.reason.is_empty() {
@@ -201,7 +198,7 @@ impl<'a> Recorder<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::Failure;
+    use crate::decision::EvaluationErrors;
 
     #[test]
     fn a_recorder_that_is_off_runs_no_closure() {
@@ -243,7 +240,8 @@ mod tests {
     fn verdict_events_leave_out_what_is_empty() {
         let bare = Event::verdict(&Decision::allow(""));
         assert_eq!(bare.fields, [("decision".into(), Value::from("allow"))]);
-        let full = Event::verdict(&Decision::deny("no").with_error(Failure::message("broke")));
+        let full =
+            Event::verdict(&Decision::deny("no").with_error(EvaluationErrors::message("broke")));
         let names: Vec<_> = full.fields.iter().map(|(name, _)| name.as_ref()).collect();
         assert_eq!(names, ["decision", "reason", "error"]);
     }

@@ -1,4 +1,4 @@
-//! Who asks.
+//! The user who sends a request.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 pub struct User {
     /// The name, unique among users that are active at one time.
     pub name: String,
-    /// An identifier that tells users apart who had the same name at different times.
+    /// An identifier that distinguishes users who had the same name at different times.
     pub uid: String,
-    /// The groups, in the order in which authentication named them.
+    /// The groups, in the order of authentication.
     pub groups: Vec<String>,
-    /// What else authentication knows; the keys belong to the authenticator.
+    /// Further attributes; the authenticator defines the keys.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
@@ -22,9 +22,9 @@ impl User {
     }
 }
 
-/// The name under which limits per user count a user. All service accounts of a namespace count as one:
-/// a user who may create one may create many.
-pub fn limit_name(user: &str) -> &str {
+/// The key under which limits per user count a user. All service accounts of a namespace share one key, because a user who
+/// may create one may create many.
+pub fn user_limit_key(user: &str) -> &str {
     let account = user.strip_prefix("system:serviceaccount:");
     let namespace = account.and_then(|account| account.split_once(':'));
     let name = namespace.and_then(|(_, name)| user.strip_suffix(name)?.strip_suffix(':'));
@@ -33,7 +33,7 @@ pub fn limit_name(user: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::limit_name;
+    use super::user_limit_key;
 
     #[test]
     fn the_service_accounts_of_a_namespace_count_as_one() {
@@ -46,7 +46,7 @@ mod tests {
             ("system:serviceaccounts:n:a", "system:serviceaccounts:n:a"),
             ("", ""),
         ] {
-            assert_eq!(limit_name(user), want, "{user}");
+            assert_eq!(user_limit_key(user), want, "{user}");
         }
     }
 }

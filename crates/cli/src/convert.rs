@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use authz_reload::{ConvertContext, Converted, Modes, Plan};
+use authz_reload::{AuthorizationModes, AuthorizationPlan, ConversionContext, ConvertedConfig};
 
 use crate::authorization::{AuthorizationFlags, HookNames, read_hook_names};
 use crate::exit::Exit;
@@ -65,7 +65,7 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    let Converted { yaml, differences } = match converted(args) {
+    let ConvertedConfig { yaml, differences } = match converted(args) {
         Ok(converted) => converted,
         Err(failure) => return failure.write_to(err, colour_of_errors),
     };
@@ -85,11 +85,11 @@ pub(crate) fn run(
     Ok(Exit::Clean)
 }
 
-fn converted(args: &Args) -> Result<Converted, LoadFailure> {
+fn converted(args: &Args) -> Result<ConvertedConfig, LoadFailure> {
     let usage = |message: String| LoadFailure::Usage(vec![message]);
     let modes = match args.authorization.plan().map_err(LoadFailure::Usage)? {
-        Plan::Modes(modes) => modes,
-        Plan::File(file) => {
+        AuthorizationPlan::Modes(modes) => modes,
+        AuthorizationPlan::File(file) => {
             let path = file.path.display();
             return Err(usage(format!("`{path}` is a configuration file already")));
         }
@@ -107,13 +107,13 @@ fn converted(args: &Args) -> Result<Converted, LoadFailure> {
 }
 
 fn convert(
-    modes: &Modes,
+    modes: &AuthorizationModes,
     names: &HookNames,
     directory: &Path,
     is_anonymous_enabled: bool,
-) -> Result<Converted, LoadFailure> {
+) -> Result<ConvertedConfig, LoadFailure> {
     let context =
-        ConvertContext { directory, hooks: names.names_from_file(), is_anonymous_enabled };
-    authz_reload::convert(modes, &context)
+        ConversionContext { directory, hooks: names.names_from_file(), is_anonymous_enabled };
+    authz_reload::convert_flags_to_config(modes, &context)
         .map_err(|error| LoadFailure::Usage(vec![error.to_string()]))
 }

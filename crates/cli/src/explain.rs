@@ -142,7 +142,7 @@ fn explain_decision<'c>(
     let mut trace = Trace::default();
     let outcome = authorizer.authorize(&question.attributes(), Recorder::on(&mut trace));
     let answer = AccessAnswer::new(question, outcome);
-    let not_asked = access_reviews::not_asked(authorizer.chain(), &trace);
+    let not_asked = access_reviews::authorizers_not_consulted(authorizer.chain(), &trace);
     let is_denied = !answer.is_allowed() && !answer.is_undecided;
     let hints =
         is_denied.then(|| missing_group_hint(authorizer, question)).flatten().into_iter().collect();

@@ -4,6 +4,7 @@ mod admission_flags;
 mod audit_setup;
 mod authentication_setup;
 mod authorizer_setup;
+mod configured_store;
 mod data_directory;
 mod flag_values;
 mod flags;
@@ -16,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use admission_hooks::AccessTable;
+use admission_hooks::ServiceCredentialsTable;
 use anyhow::Context;
 use https_server::{
     CertificateFiles, DrainPlan, Limits, Listener, Pki, PkiOptions, ReloadingCertificate,
@@ -25,7 +26,6 @@ use https_server::{
 use server::{
     AdmissionOptions, CaFiles, Level, Log, LogFormat, RequestOptions, Server, ServerOptions,
 };
-use store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 
 pub(crate) use flags::Args;
@@ -34,6 +34,7 @@ use crate::authorization::node_rules;
 use crate::exit::Exit;
 use admission_flags::StoreSharing;
 use authorizer_setup::AuthorizerSetup;
+use configured_store::ConfiguredStore;
 use data_directory::DataDirectory;
 use flags::{LoggingFormat, StoreKind};
 
@@ -105,7 +106,7 @@ fn node_policy() -> anyhow::Result<authz_node::Policy> {
 async fn start_and_serve(
     args: &Args,
     authorizers: AuthorizerSetup,
-    access: AccessTable,
+    access: ServiceCredentialsTable,
     log: Log,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
@@ -184,40 +185,20 @@ async fn start_and_serve(
         log,
     };
     let authorizer_names = authorizers.describe_authorizers();
-    let banner =
+    let mut banner =
         Banner { address, advertised, authorizer_names, pki, pki_options, directory, started };
-    match is_etcd {
+    let (store, store_name) = match is_etcd {
         true => {
             let (store, store_name) = open_store::open_etcd(&args.store).await?;
-            serve_until_signal(
-                store,
-                &store_name,
-                listener,
-                options,
-                authorizers,
-                banner,
-                args,
-                out,
-            )
-            .await
+            (ConfiguredStore::Etcd(store), store_name)
         }
         false => {
-            let mut banner = banner;
-            let (store, store_name) =
-                open_store::open_embedded(&args.store, banner.directory.take_store()?)?;
-            serve_until_signal(
-                store,
-                &store_name,
-                listener,
-                options,
-                authorizers,
-                banner,
-                args,
-                out,
-            )
-            .await
+            let directory = banner.directory.take_store()?;
+            let (store, store_name) = open_store::open_embedded(&args.store, directory)?;
+            (ConfiguredStore::Embedded(store), store_name)
         }
-    }
+    };
+    serve_until_signal(store, &store_name, listener, options, authorizers, banner, args, out).await
 }
 
 /// What the server prints and writes when it is ready.
@@ -231,8 +212,8 @@ struct Banner {
     started: Instant,
 }
 
-async fn serve_until_signal<S: Store>(
-    store: S,
+async fn serve_until_signal(
+    store: ConfiguredStore,
     store_name: &str,
     listener: Listener,
     options: ServerOptions,

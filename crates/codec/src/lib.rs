@@ -5,6 +5,8 @@
 //! events, compression.
 //! Must not know: HTTP libraries, stores, which resources are served, what their columns show.
 
+#![deny(clippy::indexing_slicing)]
+
 mod accept;
 mod age;
 #[cfg(test)]

@@ -1,12 +1,12 @@
-//! Bounds work that is in flight at the same time: the calls to one webhook, or the long checks of what
-//! roles grant.
+//! Limits operations that run at the same time: the calls to one webhook, open watches, or the long checks of RBAC
+//! escalation.
 //!
 //! One user holds at most half of the permits, rounded up, so with two or more permits the requests of one
 //! user leave some for others. Acquiring a permit never waits: a caller gets a [`Permit`] or [`Busy`] at
 //! once.
 //!
-//! INVARIANT: `Busy` says something about this server and nothing about the webhook. A caller answers it
-//! with 429 and `Retry-After`, whatever the failure policy of the webhook is.
+//! INVARIANT: [`Busy`] is a state of this server, not of the webhook. The client gets 429 and `Retry-After`, whatever the
+//! failure policy of the webhook is.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -16,17 +16,17 @@
 //! let limit = Arc::new(ConcurrencyLimit::new(3));
 //! let first = limit.acquire("jane")?;
 //! let second = limit.acquire("jane")?;
-//! assert_eq!(limit.acquire("jane").err(), Some(Busy::User { calls_max: 2 }));
+//! assert_eq!(limit.acquire("jane").err(), Some(Busy::User { permits_max: 2 }));
 //! let third = limit.acquire("joe")?;
-//! assert_eq!(limit.acquire("ada").err(), Some(Busy::Webhook { calls_max: 3 }));
+//! assert_eq!(limit.acquire("ada").err(), Some(Busy::Total { permits_max: 3 }));
 //! drop(first);
 //! assert!(limit.acquire("ada").is_ok());
 //! # drop((second, third));
 //! # Ok::<(), Busy>(())
 //! ```
 //!
-//! Owns: how many calls are in flight, for each user and in total.
-//! Must not know: what is called, clocks, failure policies, status codes.
+//! Owns: the number of permits in use, for each user and in total.
+//! Must not know: what the permits are for, clocks, failure policies, status codes.
 
 mod limit;
 

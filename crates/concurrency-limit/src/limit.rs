@@ -1,4 +1,4 @@
-//! The limit, its permits, and what a caller is told that gets none.
+//! A limit of concurrent operations, its permits, and the error if no permit is free.
 
 #[cfg(test)]
 mod tests;
@@ -6,21 +6,22 @@ mod tests;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The calls to one webhook that are in flight. Its memory is bounded by their number.
+/// Limits operations that run at the same time, such as calls to one webhook or open watches. Its memory is bounded by the
+/// number of permits.
 #[derive(Debug)]
 pub struct ConcurrencyLimit {
-    calls_max: usize,
-    in_flight: Mutex<InFlight>,
+    permits_max: usize,
+    permits_in_use: Mutex<PermitsInUse>,
 }
 
 #[derive(Debug, Default)]
-struct InFlight {
-    n_calls: usize,
-    /// Users without a call in flight have no entry.
-    n_calls_by_user: HashMap<Arc<str>, usize>,
+struct PermitsInUse {
+    n_permits: usize,
+    /// Users without a permit have no entry.
+    n_permits_by_user: HashMap<Arc<str>, usize>,
 }
 
-/// The right to make one call. Dropping it ends the call as far as the limit is concerned.
+/// The right to run one operation. Dropping it frees the place for another operation.
 #[derive(Debug)]
 #[must_use = "a permit that is dropped at once limits nothing"]
 pub struct Permit {
@@ -28,75 +29,77 @@ pub struct Permit {
     user: Arc<str>,
 }
 
-/// There is no permit now.
+/// Why no permit is free. The texts are those for calls to a webhook; other callers write their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Busy {
-    /// All permits of the webhook are taken.
-    #[error("{calls_max} calls to the webhook are in flight, which is the limit; try again later")]
-    Webhook {
-        /// The limit.
-        calls_max: usize,
+    /// All permits are in use.
+    #[error(
+        "{permits_max} calls to the webhook are in flight, which is the limit; try again later"
+    )]
+    Total {
+        /// The limit of all permits.
+        permits_max: usize,
     },
     /// The user holds as many permits as one user may.
     #[error(
-        "{calls_max} calls to the webhook are in flight for this user, which is the limit; try again later"
+        "{permits_max} calls to the webhook are in flight for this user, which is the limit; try again later"
     )]
     User {
-        /// The limit.
-        calls_max: usize,
+        /// The limit of permits for one user.
+        permits_max: usize,
     },
 }
 
 impl ConcurrencyLimit {
-    /// A limit of `calls_max` calls.
-    pub fn new(calls_max: usize) -> Self {
-        Self { calls_max, in_flight: Mutex::default() }
+    /// Makes a limit with this number of permits.
+    pub fn new(permits_max: usize) -> Self {
+        Self { permits_max, permits_in_use: Mutex::default() }
     }
 
-    /// The most calls that one user may have in flight: half of all rounded up, and at least one.
-    pub fn calls_per_user_max(&self) -> usize {
-        self.calls_max.div_ceil(2).max(1)
+    /// The most permits for one user: half of all, rounded up, and at least one.
+    pub fn permits_per_user_max(&self) -> usize {
+        self.permits_max.div_ceil(2).max(1)
     }
 
-    /// How many calls are in flight.
+    /// The number of permits in use.
     pub fn n_in_flight(&self) -> usize {
-        self.lock().n_calls
+        self.lock().n_permits
     }
 
-    /// A permit for a call on behalf of the user with this name; anonymous requests have a name too.
+    /// Acquires a permit for a user, without waiting. Anonymous requests have a user name too.
     ///
     /// # Errors
-    /// [`Busy`] if the webhook or the user is at its limit. A webhook at its limit is reported first.
+    /// [`Busy`] if all permits, or all permits of the user, are in use. The total limit is reported first.
     pub fn acquire(self: &Arc<Self>, user: &str) -> Result<Permit, Busy> {
-        let mut in_flight = self.lock();
-        if in_flight.n_calls >= self.calls_max {
-            return Err(Busy::Webhook { calls_max: self.calls_max });
+        let mut in_use = self.lock();
+        if in_use.n_permits >= self.permits_max {
+            return Err(Busy::Total { permits_max: self.permits_max });
         }
-        let calls_max = self.calls_per_user_max();
-        let (user, n_calls_of_user) = match in_flight.n_calls_by_user.get_key_value(user) {
-            Some((_, n_calls)) if *n_calls >= calls_max => return Err(Busy::User { calls_max }),
-            Some((user, n_calls)) => (Arc::clone(user), *n_calls),
+        let permits_max = self.permits_per_user_max();
+        let (user, n_of_user) = match in_use.n_permits_by_user.get_key_value(user) {
+            Some((_, n)) if *n >= permits_max => return Err(Busy::User { permits_max }),
+            Some((user, n)) => (Arc::clone(user), *n),
             None => (Arc::from(user), 0),
         };
-        in_flight.n_calls_by_user.insert(Arc::clone(&user), n_calls_of_user + 1);
-        in_flight.n_calls += 1;
+        in_use.n_permits_by_user.insert(Arc::clone(&user), n_of_user + 1);
+        in_use.n_permits += 1;
         Ok(Permit { limit: Arc::clone(self), user })
     }
 
-    /// A panic elsewhere leaves the counts whole: they change together or not at all.
-    fn lock(&self) -> MutexGuard<'_, InFlight> {
-        self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A poisoned lock is used: no panic can happen between the changes of the counts.
+    fn lock(&self) -> MutexGuard<'_, PermitsInUse> {
+        self.permits_in_use.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut in_flight = self.limit.lock();
-        in_flight.n_calls -= 1;
-        if let Some(n_calls) = in_flight.n_calls_by_user.get_mut(&*self.user) {
-            *n_calls -= 1;
-            if *n_calls == 0 {
-                in_flight.n_calls_by_user.remove(&*self.user);
+        let mut in_use = self.limit.lock();
+        in_use.n_permits -= 1;
+        if let Some(n_of_user) = in_use.n_permits_by_user.get_mut(&*self.user) {
+            *n_of_user -= 1;
+            if *n_of_user == 0 {
+                in_use.n_permits_by_user.remove(&*self.user);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! One client for one target.
+//! A client for one target.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,68 +19,68 @@ use rustls_pki_types::ServerName;
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::connect::{Connector, Hop, Route, Way};
-use crate::credentials::{Authorization, basic};
+use crate::certificate_observer::CertificateObserver;
+use crate::client_certificate::ClientCertificateError;
+use crate::connection::FirstFault;
+use crate::connector::{Connector, ProxyHop, Route, RouteKind};
+use crate::credentials::{AuthorizationSource, basic_auth_header};
 use crate::endpoint::Endpoint;
-use crate::failure::explain;
 use crate::fault::{Fault, FaultKind};
-use crate::identity::IdentityError;
+use crate::go_error_text::to_fault;
 use crate::limits::{HEAD_BYTES_MIN, Limits};
-use crate::observe::Observe;
-use crate::proxy::{Environment, Proxy, ProxyKind, ProxyUrl, ProxyUrlError};
+use crate::proxy::{Proxy, ProxyEnvironment, ProxyKind, ProxyUrl, ProxyUrlError};
 use crate::reply::{self, Reply};
-use crate::resolve::Resolve;
-use crate::target::{Place, Scheme, Target};
-use crate::tls::Tls;
-use crate::wire::Trouble;
+use crate::service_resolver::Resolve;
+use crate::target::{Destination, Scheme, Target};
+use crate::tls_client::TlsClient;
 
-/// Makes exchanges with one target and keeps connections to it. Connections belong to the runtime
-/// that makes the calls; dropping the client closes them when the exchanges on them have ended.
+/// Makes exchanges with one target and pools connections to it. Connections belong to the runtime that makes the calls.
+/// Dropping the client closes them when their exchanges have ended.
 ///
-/// HTTP/1.1 is spoken, so each exchange has a connection of its own: one that is idle, or else a new one.
-/// Over HTTP/2 a server says how many exchanges a connection carries, and a further one would wait in
-/// this process for the slow exchanges of somebody else, until it is out of time.
+/// The client speaks HTTP/1.1, so each exchange has a connection of its own: an idle one or a new one. With HTTP/2, the
+/// server limits the exchanges of a connection, and further requests would wait in this process behind slow exchanges of
+/// other users until they time out.
 pub struct Client {
     http: legacy::Client<Connector, Full<Bytes>>,
     connector: Connector,
-    /// The headers of all requests.
+    /// The headers that all requests have.
     headers: HeaderMap,
-    authorization: Authorization,
-    /// Whether compressed answers were asked for, and so are decompressed.
+    authorization: AuthorizationSource,
+    /// Whether requests accept compressed responses, which are then decompressed.
     can_compress: bool,
     body_bytes_max: usize,
 }
 
-/// Why there is no client for a target.
+/// Why no client can be made for a target.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// The service lacks a part of its name.
+    /// The name, the namespace or the port of the Service is missing.
     #[error("cannot resolve an empty service name or namespace or port")]
     Service,
     /// Host, port and path do not make a URL.
     #[error("host, port and path do not make a URL")]
     Url,
-    /// A name that should be found in a certificate is neither a DNS name nor an address.
+    /// The name to verify in the certificate is neither a DNS name nor an IP address.
     #[error("`{0}` is not a server name")]
     ServerName(String),
     /// The credentials can not be written in a header.
     #[error("the credentials can not be written in a header")]
     Credentials,
-    /// Who we say we are can not be written in a header.
+    /// The user agent can not be written in a header.
     #[error("the user agent can not be written in a header")]
     UserAgent,
-    /// The user to act as can not be written in a header.
+    /// The user to impersonate can not be written in a header.
     #[error("the user to impersonate can not be written in a header")]
-    Impersonate,
-    /// The proxy that the environment names is none.
+    Impersonation,
+    /// An environment variable names an invalid proxy.
     #[error("the environment names no proxy that can be used: {0}")]
     Proxy(ProxyUrlError),
-    /// The cryptography that was compiled in can not speak TLS.
+    /// The cryptography provider supports no version of TLS.
     #[error("no version of TLS has a cipher suite")]
     Cryptography,
-    /// The client certificate is unusable.
+    /// The client certificate can not be used.
     #[error(transparent)]
-    Identity(#[from] IdentityError),
+    ClientCertificate(#[from] ClientCertificateError),
 }
 
 impl From<ProxyUrlError> for BuildError {
@@ -90,44 +90,44 @@ impl From<ProxyUrlError> for BuildError {
 }
 
 impl Client {
-    /// Makes a client; connects to nobody yet. A service without a resolver is looked up by its DNS
-    /// name, `name.namespace.svc`.
+    /// Makes a client without connecting. Without a resolver, a Service is looked up by its DNS name,
+    /// `name.namespace.svc`.
     ///
     /// # Errors
-    /// [`BuildError`] if there can be none for the target.
+    /// [`BuildError`] if the target is invalid.
     pub fn new(
         target: Target,
         resolver: Option<Arc<dyn Resolve>>,
         limits: Limits,
-        observe: Arc<dyn Observe>,
+        observe: Arc<dyn CertificateObserver>,
     ) -> Result<Self, BuildError> {
         let endpoint = Endpoint::new(&target)?;
-        let way = way(&target, &endpoint, &observe)?;
-        let headers = headers(&target, &endpoint, &way)?;
+        let route_kind = choose_route(&target, &endpoint, &observe)?;
+        let headers = default_headers(&target, &endpoint, &route_kind)?;
         let credentials = match endpoint.scheme {
             Scheme::Https => &target.credentials,
             Scheme::Http => &crate::Credentials::None,
         };
-        let authorization =
-            Authorization::new(credentials, limits.token_age_max).ok_or(BuildError::Credentials)?;
+        let authorization = AuthorizationSource::new(credentials, limits.token_age_max)
+            .ok_or(BuildError::Credentials)?;
         let tls = match endpoint.scheme {
             Scheme::Http => None,
             Scheme::Https => {
-                let identity = target.identity.as_ref();
-                let tls = Tls::new(&target.trust, identity, observe)?;
+                let certificate = target.client_certificate.as_ref();
+                let tls = TlsClient::new(&target.trust, certificate, observe)?;
                 Some(Arc::new(tls))
             }
         };
         let connector = Connector::new(Route {
             endpoint,
-            way,
+            kind: route_kind,
             resolver,
             tls,
             connect_timeout: limits.connect_timeout,
-            addresses: limits.addresses,
+            address_policy: limits.address_policy,
         });
         Ok(Self {
-            http: builder(&limits).build(connector.clone()),
+            http: http_client_builder(&limits).build(connector.clone()),
             connector,
             headers,
             authorization,
@@ -136,99 +136,101 @@ impl Client {
         })
     }
 
-    /// Sends JSON and waits for the answer; all of it, with connecting, within the limit. The query
-    /// is appended to the URL as it is, such as `timeout=3s`.
+    /// Sends a POST request with a JSON body and reads the response; `limit` bounds all of it, with connecting. The query,
+    /// such as `timeout=3s`, is appended to the URL unchanged.
     ///
-    /// A request that could not be sent, because an idle connection turned out to be closed, is sent
-    /// again on another; one that was sent never is. Dropping the future ends the exchange.
+    /// If a pooled connection turns out to be closed before the request is sent, the request is sent on another one. A
+    /// request that was sent is never repeated. Dropping the future ends the exchange.
     ///
     /// # Errors
-    /// [`Fault`] if there is no answer. Any answer, of whatever status, is one.
+    /// [`Fault`] if there is no response. A response of any status is a success.
     pub async fn post(&self, query: &str, body: Bytes, limit: Duration) -> Result<Reply, Fault> {
-        let deadline = Instant::now() + limit.min(FOREVER);
+        let deadline = Instant::now() + limit.min(TIMEOUT_MAX);
         let endpoint = &self.connector.route().endpoint;
         let uri = endpoint
             .uri(query)
             .ok_or_else(|| Fault::new(FaultKind::Other, "the query can not be part of a URL"))?;
-        let body_bytes_max = self.body_bytes_max.max(body.len().saturating_mul(ANSWER_FACTOR));
-        let mut request = self.request(uri.clone(), body);
+        let body_bytes_max =
+            self.body_bytes_max.max(body.len().saturating_mul(RESPONSE_SIZE_FACTOR));
+        let mut request = self.post_request(uri.clone(), body);
         let connection = capture_connection(&mut request);
-        let n_connected = self.connector.n_connected();
+        let n_successful_dials = self.connector.n_successful_dials();
         let head = match timeout_at(deadline, self.http.request(request)).await {
             Ok(Ok(head)) => head,
-            Ok(Err(error)) => return Err(failed_request(&error).within(posting(&uri))),
-            // Others got connections while this request had none.
+            Ok(Err(error)) => return Err(request_fault(&error).within(post_error_prefix(&uri))),
+            // Other requests got connections while this one waited.
             Err(_)
                 if connection.connection_metadata().is_none()
-                    && self.connector.n_connected() != n_connected =>
+                    && self.connector.n_successful_dials() != n_successful_dials =>
             {
                 let message = "out of time while waiting for a connection behind other requests";
-                return Err(Fault::new(FaultKind::Local, message).within(posting(&uri)));
+                return Err(Fault::new(FaultKind::Local, message).within(post_error_prefix(&uri)));
             }
             Err(_) => {
                 let message = "context deadline exceeded (Client.Timeout exceeded while awaiting \
                                headers)";
-                return Err(Fault::new(FaultKind::Timeout, message).within(posting(&uri)));
+                return Err(Fault::new(FaultKind::Timeout, message).within(post_error_prefix(&uri)));
             }
         };
-        self.read(head, deadline, body_bytes_max).await
+        self.read_reply(head, deadline, body_bytes_max).await
     }
 
-    /// Connects and makes the handshake, and hangs up again: whether somebody is there whom we
-    /// would speak to. Asks nothing.
+    /// Opens a connection with its TLS handshake and closes it again, without a request.
     ///
     /// # Errors
-    /// [`Fault`] if not.
-    pub async fn check(&self, limit: Duration) -> Result<(), Fault> {
+    /// [`Fault`] if no trusted connection can be opened.
+    pub async fn check_connection(&self, limit: Duration) -> Result<(), Fault> {
         match timeout(limit, self.connector.route().connect()).await {
             Ok(connected) => {
-                // Whether the peer hears the farewell is all the same.
-                drop(timeout(FAREWELL_TIMEOUT, connected?.shutdown()).await);
+                // A failed close does not matter.
+                drop(timeout(CLOSE_TIMEOUT, connected?.shutdown()).await);
                 Ok(())
             }
             Err(_) => Err(Fault::new(FaultKind::Timeout, "context deadline exceeded")),
         }
     }
 
-    fn request(&self, uri: Uri, body: Bytes) -> Request<Full<Bytes>> {
+    fn post_request(&self, uri: Uri, body: Bytes) -> Request<Full<Bytes>> {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = uri;
         let mut headers = self.headers.clone();
-        if let Some(value) = self.authorization.header(Instant::now()) {
+        if let Some(value) = self.authorization.authorization_header(Instant::now()) {
             headers.insert(AUTHORIZATION, value);
         }
         *request.headers_mut() = headers;
         request
     }
 
-    async fn read(
+    async fn read_reply(
         &self,
         response: http::Response<Incoming>,
         deadline: Instant,
         body_bytes_max: usize,
     ) -> Result<Reply, Fault> {
         let (mut head, body) = response.into_parts();
-        let read = reply::read(&mut head.headers, body, self.can_compress, body_bytes_max);
+        let read = reply::read_body(&mut head.headers, body, self.can_compress, body_bytes_max);
         let body = match timeout_at(deadline, read).await {
             Ok(Ok(body)) => body,
-            Ok(Err(reply::ReadError::TooLarge)) => {
+            Ok(Err(reply::BodyError::TooLarge)) => {
                 let message = format!("the body of the response exceeds {body_bytes_max} bytes");
                 return Err(Fault::new(FaultKind::TooLarge, message));
             }
-            Ok(Err(reply::ReadError::Compression)) => {
-                return Err(Fault::new(FaultKind::Other, "gzip: invalid data").within(READING));
+            Ok(Err(reply::BodyError::Compression)) => {
+                return Err(
+                    Fault::new(FaultKind::Other, "gzip: invalid data").within(BODY_ERROR_PREFIX)
+                );
             }
-            Ok(Err(reply::ReadError::Broken(error))) => {
-                let fault = trouble(&head.extensions).unwrap_or_else(|| explain(&error));
+            Ok(Err(reply::BodyError::Broken(error))) => {
+                let fault = first_fault(&head.extensions).unwrap_or_else(|| to_fault(&error));
                 let is_eof = fault.kind == FaultKind::Eof;
                 let message = if is_eof { "unexpected EOF".to_owned() } else { fault.message };
-                return Err(Fault::new(fault.kind, message).within(READING));
+                return Err(Fault::new(fault.kind, message).within(BODY_ERROR_PREFIX));
             }
             Err(_) => {
                 let message = "context deadline exceeded (Client.Timeout or context cancellation \
                                while reading body)";
-                return Err(Fault::new(FaultKind::Timeout, message).within(READING));
+                return Err(Fault::new(FaultKind::Timeout, message).within(BODY_ERROR_PREFIX));
             }
         };
         Ok(Reply { status: head.status.as_u16(), headers: head.headers, body })
@@ -242,37 +244,38 @@ impl fmt::Debug for Client {
     }
 }
 
-/// How many times longer than the question an answer may always be: it may hold all of the question, such
-/// as an object in the patch of an admission webhook.
-pub const ANSWER_FACTOR: usize = 2;
+/// A response may always be this many times as long as its request, because it may contain the request, such as an object
+/// in the patch of an admission webhook.
+pub const RESPONSE_SIZE_FACTOR: usize = 2;
 
-/// Longest time that is reckoned with: sums of time must not overflow.
-const FOREVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+/// The longest timeout, so that deadlines do not overflow.
+const TIMEOUT_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// How long a farewell may take.
-const FAREWELL_TIMEOUT: Duration = Duration::from_millis(100);
+/// How long closing a connection may take.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// What Kubernetes' client says before anything that goes wrong in a body.
-const READING: &str = "unexpected error when reading response body. Please retry. Original error";
+/// The prefix that Kubernetes' client gives to errors of response bodies.
+const BODY_ERROR_PREFIX: &str =
+    "unexpected error when reading response body. Please retry. Original error";
 
-fn posting(uri: &Uri) -> String {
+fn post_error_prefix(uri: &Uri) -> String {
     format!("Post \"{uri}\"")
 }
 
-/// Why a request has no answer, by what its connection knows or else by what the library says.
-fn failed_request(error: &legacy::Error) -> Fault {
+/// Converts an error of the HTTP library, preferring the first fault of the connection.
+fn request_fault(error: &legacy::Error) -> Fault {
     let mut extensions = Extensions::new();
     if let Some(connected) = error.connect_info() {
         connected.get_extras(&mut extensions);
     }
-    trouble(&extensions).unwrap_or_else(|| explain(error))
+    first_fault(&extensions).unwrap_or_else(|| to_fault(error))
 }
 
-fn trouble(extensions: &Extensions) -> Option<Fault> {
-    extensions.get::<Trouble>().and_then(Trouble::first)
+fn first_fault(extensions: &Extensions) -> Option<Fault> {
+    extensions.get::<FirstFault>().and_then(FirstFault::get)
 }
 
-fn builder(limits: &Limits) -> legacy::Builder {
+fn http_client_builder(limits: &Limits) -> legacy::Builder {
     let mut builder = legacy::Client::builder(TokioExecutor::new());
     builder
         .timer(TokioTimer::new())
@@ -284,38 +287,44 @@ fn builder(limits: &Limits) -> legacy::Builder {
     builder
 }
 
-fn way(
+fn choose_route(
     target: &Target,
     endpoint: &Endpoint,
-    observe: &Arc<dyn Observe>,
-) -> Result<Way, BuildError> {
-    let at = &endpoint.at;
-    if let Place::Service(service) = &target.place {
-        return Ok(Way::Service(service.clone()));
+    observe: &Arc<dyn CertificateObserver>,
+) -> Result<RouteKind, BuildError> {
+    let at = &endpoint.host_port;
+    if let Destination::Service(service) = &target.destination {
+        return Ok(RouteKind::Service(service.clone()));
     }
     let proxy = match &target.proxy {
         Proxy::Direct => None,
-        Proxy::Environment => {
-            Environment::of_process().proxy(endpoint.scheme, &at.host, at.port)?
-        }
+        Proxy::Environment => ProxyEnvironment::from_process_environment().proxy_for(
+            endpoint.scheme,
+            &at.host,
+            at.port,
+        )?,
         Proxy::Url(proxy) => Some(proxy.clone()),
     };
-    let Some(proxy) = proxy else { return Ok(Way::Direct) };
+    let Some(proxy) = proxy else { return Ok(RouteKind::Direct) };
     let tls = match proxy.kind {
         ProxyKind::Http | ProxyKind::Socks5 => None,
-        // Trust is that of the target; its client certificate is none of the proxy's business.
+        // A proxy is verified with the trust of the target, but does not get its client certificate.
         ProxyKind::Https => {
             let name = proxy.at.host.clone();
             let parsed = ServerName::try_from(name.clone());
             let name = parsed.map_err(|_| BuildError::ServerName(name))?;
-            let tls = Tls::new(&target.trust, None, Arc::clone(observe))?;
+            let tls = TlsClient::new(&target.trust, None, Arc::clone(observe))?;
             Some((Arc::new(tls), name))
         }
     };
-    Ok(Way::Proxy(Hop { proxy, tls }))
+    Ok(RouteKind::Proxy(ProxyHop { proxy, tls }))
 }
 
-fn headers(target: &Target, endpoint: &Endpoint, way: &Way) -> Result<HeaderMap, BuildError> {
+fn default_headers(
+    target: &Target,
+    endpoint: &Endpoint,
+    route_kind: &RouteKind,
+) -> Result<HeaderMap, BuildError> {
     let mut headers = HeaderMap::new();
     let user_agent = HeaderValue::from_str(target.user_agent);
     headers.insert(USER_AGENT, user_agent.map_err(|_| BuildError::UserAgent)?);
@@ -324,24 +333,26 @@ fn headers(target: &Target, endpoint: &Endpoint, way: &Way) -> Result<HeaderMap,
     if target.can_compress {
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
     }
-    if let Way::Service(_) = way {
+    if let RouteKind::Service(_) = route_kind {
         let host = HeaderValue::from_str(endpoint.authority()).map_err(|_| BuildError::Url)?;
         headers.insert(HOST, host);
     }
-    // Through a tunnel only the proxy itself is told; else this is how it is told.
-    if let (Scheme::Http, Way::Proxy(Hop { proxy, .. })) = (endpoint.scheme, way)
+    // In a tunnel, the CONNECT request carries this header; without a tunnel, every request does.
+    if let (Scheme::Http, RouteKind::Proxy(ProxyHop { proxy, .. })) = (endpoint.scheme, route_kind)
         && let Some(value) = proxy_authorization(proxy)?
     {
         headers.insert(PROXY_AUTHORIZATION, value);
     }
-    target.impersonate.write(&mut headers).map_err(|_| BuildError::Impersonate)?;
+    target.impersonation.write_headers(&mut headers).map_err(|_| BuildError::Impersonation)?;
     Ok(headers)
 }
 
 fn proxy_authorization(proxy: &ProxyUrl) -> Result<Option<HeaderValue>, BuildError> {
     match &proxy.login {
         Some(login) if !proxy.is_socks() => {
-            basic(&login.username, login.password.expose()).map(Some).ok_or(BuildError::Credentials)
+            basic_auth_header(&login.username, login.password.expose())
+                .map(Some)
+                .ok_or(BuildError::Credentials)
         }
         _ => Ok(None),
     }

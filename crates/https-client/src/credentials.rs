@@ -1,4 +1,4 @@
-//! What requests carry to say who sends them.
+//! The credentials of requests.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -13,20 +13,20 @@ use tokio::time::Instant;
 
 use crate::secret::Secret;
 
-/// Longest token in bytes. Those of Kubernetes have one or two thousand.
+/// The longest token in bytes. Tokens of Kubernetes have one or two thousand.
 const TOKEN_BYTES_MAX: u64 = 64 * 1024;
 
-/// What requests carry to say who sends them.
+/// The credentials in the `Authorization` header of requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credentials {
-    /// Nothing.
+    /// Requests have no credentials.
     None,
-    /// A bearer token.
+    /// Requests have this bearer token.
     Token(Secret),
-    /// A bearer token in a file, which is read again before a minute has passed. While the file can
-    /// not be read, or is empty, the last token that was read is used, at first `fallback`.
+    /// A bearer token in a file, which is read again at least once a minute. While the file can not be read or is empty, the
+    /// last token is used, at first `fallback`.
     TokenFile {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The token until the file could be read.
         fallback: Option<Secret>,
@@ -40,72 +40,73 @@ pub enum Credentials {
     },
 }
 
-/// Credentials ready to be sent.
-pub(crate) enum Authorization {
+/// Gives the `Authorization` header of each request.
+pub(crate) enum AuthorizationSource {
     Nothing,
     Fixed(HeaderValue),
     File(TokenFile),
 }
 
-impl Authorization {
-    /// `None` if they can not be written in a header.
-    pub(crate) fn new(credentials: &Credentials, age_max: Duration) -> Option<Self> {
+impl AuthorizationSource {
+    /// Returns `None` if the credentials can not be written in a header.
+    pub(crate) fn new(credentials: &Credentials, token_age_max: Duration) -> Option<Self> {
         match credentials {
             Credentials::None => Some(Self::Nothing),
-            Credentials::Token(token) => bearer(token.expose()).map(Self::Fixed),
+            Credentials::Token(token) => bearer_header(token.expose()).map(Self::Fixed),
             Credentials::TokenFile { path, fallback } => {
                 let fallback = match fallback {
-                    Some(token) => Some(bearer(token.expose())?),
+                    Some(token) => Some(bearer_header(token.expose())?),
                     None => None,
                 };
-                Some(Self::File(TokenFile::new(path, fallback, age_max)))
+                Some(Self::File(TokenFile::new(path, fallback, token_age_max)))
             }
             Credentials::Basic { username, password } => {
-                basic(username, password.expose()).map(Self::Fixed)
+                basic_auth_header(username, password.expose()).map(Self::Fixed)
             }
         }
     }
 
-    pub(crate) fn header(&self, now: Instant) -> Option<HeaderValue> {
+    pub(crate) fn authorization_header(&self, now: Instant) -> Option<HeaderValue> {
         match self {
             Self::Nothing => None,
             Self::Fixed(header) => Some(header.clone()),
-            Self::File(file) => file.header(now),
+            Self::File(file) => file.current_header(now),
         }
     }
 }
 
-/// A token that is read again when it is old.
+/// A token file, which is read again when its content is old.
 pub(crate) struct TokenFile {
     path: PathBuf,
-    age_max: Duration,
-    held: Mutex<Held>,
+    token_age_max: Duration,
+    cached_token: Mutex<CachedToken>,
 }
 
-struct Held {
+struct CachedToken {
     header: Option<HeaderValue>,
-    /// Since when the file need not be read again.
-    looked_at: Option<Instant>,
+    /// When the file was last read.
+    last_read_at: Option<Instant>,
 }
 
 impl TokenFile {
-    fn new(path: &Path, fallback: Option<HeaderValue>, age_max: Duration) -> Self {
-        let held = Mutex::new(Held { header: fallback, looked_at: None });
-        Self { path: path.to_owned(), age_max, held }
+    fn new(path: &Path, fallback: Option<HeaderValue>, token_age_max: Duration) -> Self {
+        let cached_token = Mutex::new(CachedToken { header: fallback, last_read_at: None });
+        Self { path: path.to_owned(), token_age_max, cached_token }
     }
 
-    /// The file is small and local, and read once in a while: not worth another thread.
-    fn header(&self, now: Instant) -> Option<HeaderValue> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_fresh =
-            held.looked_at.is_some_and(|at| now.saturating_duration_since(at) < self.age_max);
+    /// Reads the file on this thread: it is small and local, and read once a minute.
+    fn current_header(&self, now: Instant) -> Option<HeaderValue> {
+        let mut cached = self.cached_token.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_fresh = cached
+            .last_read_at
+            .is_some_and(|at| now.saturating_duration_since(at) < self.token_age_max);
         if !is_fresh {
-            held.looked_at = Some(now);
+            cached.last_read_at = Some(now);
             if let Some(header) = read_token(&self.path) {
-                held.header = Some(header);
+                cached.header = Some(header);
             }
         }
-        held.header.clone()
+        cached.header.clone()
     }
 }
 
@@ -115,21 +116,21 @@ fn read_token(path: &Path) -> Option<HeaderValue> {
     if token.len() as u64 > TOKEN_BYTES_MAX {
         return None;
     }
-    bearer(token.trim_ascii()).filter(|_| !token.trim_ascii().is_empty())
+    bearer_header(token.trim_ascii()).filter(|_| !token.trim_ascii().is_empty())
 }
 
-fn bearer(token: &[u8]) -> Option<HeaderValue> {
-    sensitive([b"Bearer ", token].concat())
+fn bearer_header(token: &[u8]) -> Option<HeaderValue> {
+    sensitive_header([b"Bearer ", token].concat())
 }
 
-/// The value of a header that says a user name and a password.
-pub(crate) fn basic(username: &str, password: &[u8]) -> Option<HeaderValue> {
+/// The header value for a user name and a password.
+pub(crate) fn basic_auth_header(username: &str, password: &[u8]) -> Option<HeaderValue> {
     let pair = [username.as_bytes(), b":", password].concat();
-    sensitive(format!("Basic {}", STANDARD.encode(pair)).into_bytes())
+    sensitive_header(format!("Basic {}", STANDARD.encode(pair)).into_bytes())
 }
 
 /// Sensitive values are neither printed nor put into the compression state of HTTP/2.
-fn sensitive(value: Vec<u8>) -> Option<HeaderValue> {
+fn sensitive_header(value: Vec<u8>) -> Option<HeaderValue> {
     let mut header = HeaderValue::from_bytes(&value).ok()?;
     header.set_sensitive(true);
     Some(header)
@@ -141,8 +142,8 @@ mod tests {
 
     const AGE: Duration = Duration::from_secs(50);
 
-    fn text(authorization: &Authorization, now: Instant) -> Option<String> {
-        authorization.header(now).map(|value| value.to_str().unwrap().to_owned())
+    fn text(authorization: &AuthorizationSource, now: Instant) -> Option<String> {
+        authorization.authorization_header(now).map(|value| value.to_str().unwrap().to_owned())
     }
 
     #[test]
@@ -151,7 +152,7 @@ mod tests {
         let path = directory.path().join("token");
         let credentials =
             Credentials::TokenFile { path: path.clone(), fallback: Some(Secret::new("zero")) };
-        let authorization = Authorization::new(&credentials, AGE).unwrap();
+        let authorization = AuthorizationSource::new(&credentials, AGE).unwrap();
         let start = Instant::now();
         assert_eq!(text(&authorization, start).unwrap(), "Bearer zero");
         std::fs::write(&path, "one\n").unwrap();
@@ -169,12 +170,13 @@ mod tests {
     #[test]
     fn what_the_header_says() {
         let now = Instant::now();
-        let basic = Credentials::Basic { username: "u".to_owned(), password: Secret::new("p") };
-        let basic = Authorization::new(&basic, AGE).unwrap();
-        assert_eq!(text(&basic, now).unwrap(), "Basic dTpw");
-        assert!(basic.header(now).unwrap().is_sensitive());
-        let none = Authorization::new(&Credentials::None, AGE).unwrap();
+        let basic_auth_header =
+            Credentials::Basic { username: "u".to_owned(), password: Secret::new("p") };
+        let basic_auth_header = AuthorizationSource::new(&basic_auth_header, AGE).unwrap();
+        assert_eq!(text(&basic_auth_header, now).unwrap(), "Basic dTpw");
+        assert!(basic_auth_header.authorization_header(now).unwrap().is_sensitive());
+        let none = AuthorizationSource::new(&Credentials::None, AGE).unwrap();
         assert_eq!(text(&none, now), None);
-        assert!(Authorization::new(&Credentials::Token(Secret::new("a\nb")), AGE).is_none());
+        assert!(AuthorizationSource::new(&Credentials::Token(Secret::new("a\nb")), AGE).is_none());
     }
 }

@@ -1,19 +1,19 @@
-//! The names of a target: in requests, in handshakes and in messages.
+//! The names of a target in requests, handshakes and messages.
 
 use http::Uri;
 use http::uri::{Authority, PathAndQuery};
 use rustls_pki_types::ServerName;
 
 use crate::client::BuildError;
-use crate::resolve::HostPort;
-use crate::target::{Place, Scheme, Target};
+use crate::service_resolver::HostPort;
+use crate::target::{Destination, Scheme, Target};
 
-/// The names of a target: in requests, in handshakes and in messages.
+/// The names of a target in requests, handshakes and messages.
 pub(crate) struct Endpoint {
     pub(crate) scheme: Scheme,
-    /// Where to connect to, for a URL; for a service only a name.
-    pub(crate) at: HostPort,
-    /// The name that the certificate must bear; none for plain HTTP.
+    /// The host and port to connect to; for a Service, its DNS name.
+    pub(crate) host_port: HostPort,
+    /// The name to verify in the certificate; `None` for plain HTTP.
     pub(crate) server_name: Option<ServerName<'static>>,
     authority: Authority,
     path: String,
@@ -21,9 +21,9 @@ pub(crate) struct Endpoint {
 
 impl Endpoint {
     pub(crate) fn new(target: &Target) -> Result<Self, BuildError> {
-        let (scheme, host, port) = match &target.place {
-            Place::Url { scheme, host, port } => (*scheme, host.clone(), *port),
-            Place::Service(service) => {
+        let (scheme, host, port) = match &target.destination {
+            Destination::Url { scheme, host, port } => (*scheme, host.clone(), *port),
+            Destination::Service(service) => {
                 if service.name.is_empty() || service.namespace.is_empty() || service.port == 0 {
                     return Err(BuildError::Service);
                 }
@@ -49,16 +49,16 @@ impl Endpoint {
             return Err(BuildError::Url);
         }
         path.parse::<PathAndQuery>().map_err(|_| BuildError::Url)?;
-        let at = HostPort { host, port: port.unwrap_or(scheme.default_port()) };
-        Ok(Self { scheme, at, server_name, authority, path: path.to_owned() })
+        let host_port = HostPort { host, port: port.unwrap_or(scheme.default_port()) };
+        Ok(Self { scheme, host_port, server_name, authority, path: path.to_owned() })
     }
 
-    /// `host` or `host:port`, as the target was given.
+    /// `host` or `host:port`, as the target has it.
     pub(crate) fn authority(&self) -> &str {
         self.authority.as_str()
     }
 
-    /// The URL of a request; none if the query can not be part of one.
+    /// The URL of a request; `None` if the query is not valid in a URL.
     pub(crate) fn uri(&self, query: &str) -> Option<Uri> {
         let path_and_query = match query {
             "" => self.path.clone(),
@@ -75,7 +75,7 @@ mod tests {
     use crate::target::ServiceName;
 
     fn url(host: &str, port: Option<u16>, path: &str) -> Result<String, BuildError> {
-        let place = Place::Url { scheme: Scheme::Https, host: host.to_owned(), port };
+        let place = Destination::Url { scheme: Scheme::Https, host: host.to_owned(), port };
         let endpoint = Endpoint::new(&Target::new(place, path))?;
         Ok(endpoint.uri("timeout=3s").unwrap().to_string())
     }
@@ -89,23 +89,24 @@ mod tests {
         }
     }
 
-    /// Rows SHW-01 and SHW-13: the names of a service.
+    /// The names of a Service in URL and handshake.
     #[test]
     fn services() {
         let service =
             ServiceName { namespace: "andromeda".to_owned(), name: "ross".to_owned(), port: 1002 };
-        let endpoint = Endpoint::new(&Target::new(Place::Service(service), "")).unwrap();
+        let endpoint = Endpoint::new(&Target::new(Destination::Service(service), "")).unwrap();
         assert_eq!(endpoint.uri("").unwrap(), "https://ross.andromeda.svc:1002/");
         assert_eq!(endpoint.authority(), "ross.andromeda.svc:1002");
         assert_eq!(endpoint.server_name.unwrap().to_str(), "ross.andromeda.svc");
     }
 
-    /// Row SHW-14: a service without a name is nowhere.
+    /// A Service without a name, namespace or port is refused.
     #[test]
     fn services_have_names() {
         for (namespace, name, port) in [("", "ross", 443), ("andromeda", "", 443), ("a", "b", 0)] {
             let (namespace, name) = (namespace.to_owned(), name.to_owned());
-            let target = Target::new(Place::Service(ServiceName { namespace, name, port }), "");
+            let target =
+                Target::new(Destination::Service(ServiceName { namespace, name, port }), "");
             let error = Endpoint::new(&target).err().unwrap().to_string();
             assert_eq!(error, "cannot resolve an empty service name or namespace or port");
         }

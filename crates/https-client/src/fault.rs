@@ -1,42 +1,42 @@
-//! Why there is no answer.
+//! Why an exchange failed.
 
-/// Why there is no answer.
+/// Why an exchange with a server failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Fault {
-    /// What kind of failure it was.
+    /// The kind of the failure.
     pub kind: FaultKind,
-    /// What happened, in the words that Go's HTTP client has for it where it has some: operators
-    /// search for them. It never holds a secret.
+    /// The message, in the words of Go's HTTP client where it has some, because operators search for them. It never holds
+    /// a secret.
     pub message: String,
 }
 
-/// What kind of failure it was, as far as somebody decides by it.
+/// The kind of a failure, as far as callers distinguish it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FaultKind {
-    /// The time for the exchange has passed.
+    /// The timeout of the exchange has passed.
     Timeout,
     /// The peer has reset the connection.
     Reset,
     /// The answer is larger than permitted.
     TooLarge,
-    /// Nobody listens there.
+    /// The connection was refused.
     Refused,
-    /// The name of the host, or the service, is not known.
+    /// The name of the host or of the Service can not be resolved.
     Dns,
-    /// No connection came about in time, or for another reason of the network.
+    /// No connection could be opened, because of the connect timeout or another network error.
     Connect,
-    /// No TLS connection came about, or it was broken off with an alert.
+    /// The TLS handshake failed, or an alert ended the connection.
     Tls,
-    /// The peer has closed the connection before the end of its answer.
+    /// The peer closed the connection before the end of its response.
     Eof,
-    /// This client does not connect to the address that the name has; see
-    /// [`AddressPolicy`](crate::AddressPolicy). No failure policy applies: nobody was asked.
+    /// The [`AddressPolicy`](crate::AddressPolicy) forbids the address. No failure policy applies, since no server was
+    /// called.
     AddressRefused,
-    /// Anything else that the peer did.
+    /// Any other failure of the peer.
     Other,
-    /// This process failed, not the peer: it has no descriptors, ports or memory left, or its runtime
-    /// is going down. No failure policy applies.
+    /// This process failed, not the peer: it has no descriptors, ports or memory left, or its runtime stops. No failure
+    /// policy applies.
     Local,
 }
 
@@ -45,7 +45,7 @@ impl Fault {
         Self { kind, message: message.into() }
     }
 
-    /// The same failure, said of something larger.
+    /// Adds a prefix that names the operation.
     pub(crate) fn within(self, what: impl std::fmt::Display) -> Self {
         Self { kind: self.kind, message: format!("{what}: {}", self.message) }
     }

@@ -1,7 +1,7 @@
-//! Calling a service of somebody else over HTTPS: one target, one client.
+//! An HTTPS client for one server, such as a webhook.
 //!
-//! A [`Target`] says where the service is, whom to trust and who we are; a [`Client`] keeps
-//! connections to it and makes one exchange per call, within a time, a size and no redirects.
+//! A [`Target`] has the address of the server, the certificates to accept and the credentials. A [`Client`] pools connections
+//! to it and makes one exchange per call, with a timeout, a size limit and no redirects.
 //!
 //! ```
 //! # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -9,16 +9,16 @@
 //! use std::sync::Arc;
 //! use std::time::Duration;
 //!
-//! use https_client::{Client, Limits, Place, Scheme, Target, Unobserved};
+//! use https_client::{Client, Destination, Limits, NoCertificateObserver, Scheme, Target};
 //!
 //! let peer = fake_http::Peer::start(fake_http::Answer::json("{}"))?;
-//! let place = Place::Url {
+//! let destination = Destination::Url {
 //!     scheme: Scheme::Http,
 //!     host: "127.0.0.1".to_owned(),
 //!     port: Some(peer.address().port()),
 //! };
-//! let target = Target::new(place, "/authorize");
-//! let client = Client::new(target, None, Limits::default(), Arc::new(Unobserved))?;
+//! let target = Target::new(destination, "/authorize");
+//! let client = Client::new(target, None, Limits::default(), Arc::new(NoCertificateObserver))?;
 //! let reply = client.post("timeout=3s", "{}".into(), Duration::from_secs(3)).await?;
 //! assert_eq!(reply.status, 200);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -26,49 +26,50 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Owns: dialing, proxies, TLS as a client, credentials of requests, pooling, and the words for
-//! what goes wrong, which are those that clients of Kubernetes know.
-//! Must not know: what is asked and answered, retries, configuration files, where services come
-//! from.
+//! Owns: dialing, proxies, client-side TLS, credentials of requests, pooling, and the error messages, which are those of
+//! Kubernetes' client.
+//! Must not know: the content of requests and responses, retries, configuration files, how Services are resolved.
 
-mod address;
+#![deny(clippy::indexing_slicing)]
+
+mod address_policy;
+mod certificate_observer;
+mod certificate_verifier;
 mod client;
-mod connect;
+mod client_certificate;
+mod connection;
+mod connector;
 mod credentials;
-mod dial;
-mod dials;
 mod endpoint;
-mod failure;
 mod fault;
-mod identity;
-mod impersonate;
+mod go_error_text;
+mod http_proxy_tunnel;
+mod impersonation;
 mod limits;
-mod observe;
-mod pem;
+mod pem_file;
 mod proxy;
 mod reply;
-mod resolve;
 mod secret;
-mod socks;
+mod service_resolver;
+mod shared_dials;
+mod socks_proxy;
 mod target;
-mod tls;
+mod tcp_dial;
+mod tls_client;
 mod trust;
-mod tunnel;
-mod verify;
-mod wire;
 
-pub use address::{AddressPolicy, RefusedAddress};
-pub use client::{ANSWER_FACTOR, BuildError, Client};
+pub use address_policy::{AddressPolicy, RefusedAddress};
+pub use certificate_observer::{CertificateObserver, NoCertificateObserver};
+pub use client::{BuildError, Client, RESPONSE_SIZE_FACTOR};
+pub use client_certificate::{ClientCertificate, ClientCertificateError, PemLocation};
 pub use credentials::Credentials;
 pub use fault::{Fault, FaultKind};
-pub use identity::{Identity, IdentityError, Material};
-pub use impersonate::Impersonate;
+pub use impersonation::Impersonation;
 pub use limits::Limits;
-pub use observe::{Observe, Unobserved};
 pub use proxy::{Proxy, ProxyUrl, ProxyUrlError};
 pub use reply::Reply;
-pub use resolve::{HostPort, Resolve, ResolveError};
 pub use secret::Secret;
-pub use target::{Place, Scheme, ServiceName, Target};
+pub use service_resolver::{HostPort, Resolve, ResolveError};
+pub use target::{Destination, Scheme, ServiceName, Target};
 pub use trust::Trust;
 pub use x509_verify::{CaBundle, CaBundleError};

@@ -1,38 +1,37 @@
-//! What bounds a client.
+//! The limits of a client.
 
 use std::time::Duration;
 
-use crate::address::AddressPolicy;
+use crate::address_policy::AddressPolicy;
 
-/// What bounds a client, whatever its peer does.
+/// The limits of a client, which hold whatever its peer does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Longest body of an answer in bytes, after decompression. Three megabytes of reason are known
-    /// to be accepted elsewhere, so the default is 8 MiB. To a long question the answer may be longer:
-    /// [`ANSWER_FACTOR`](crate::ANSWER_FACTOR) times the question.
+    /// The longest response body in bytes, after decompression. Kubernetes accepts a reason of three megabytes, so the
+    /// default is 8 MiB. The response to a long request may be longer:
+    /// [`RESPONSE_SIZE_FACTOR`](crate::RESPONSE_SIZE_FACTOR) times the request.
     pub body_bytes_max: usize,
-    /// Longest head of an answer in bytes, and what is buffered of a connection: 64 KiB
-    /// unless told. Below 8 KiB the HTTP library does not go.
+    /// The longest response head in bytes, and the buffer of a connection. The default is 64 KiB, and the HTTP library needs
+    /// at least 8 KiB.
     pub head_bytes_max: usize,
-    /// Most header fields of an answer.
+    /// The most header fields of a response.
     pub headers_max: usize,
-    /// Most idle connections that are kept. Calls at a time take as many connections, and whoever finds
-    /// none that is idle pays for a handshake, which costs more than all the rest of a call.
+    /// The most idle connections in the pool. Concurrent calls need one connection each, and a call without an idle
+    /// connection makes a handshake, which costs more than the rest of the call.
     pub idle_connections_max: usize,
-    /// How long an idle connection may be used again; it is closed before twice that has passed.
-    /// Shorter than what servers and what stands between usually permit, so that we are the ones
-    /// who close.
+    /// How long an idle connection may be reused; it is closed before twice this time. It is shorter than the usual timeouts
+    /// of servers and proxies, so that the client closes first.
     pub idle_timeout: Duration,
-    /// How long all that comes before the first byte of a request may take: name, proxy, TCP, TLS. The
-    /// requests that wait for a connection share dials, which outlive the request that caused them.
+    /// How long opening a connection may take: name resolution, proxy, TCP and TLS. Requests that wait for a connection share
+    /// dials, which continue after the request that started them ends.
     pub connect_timeout: Duration,
-    /// Which addresses it connects to. It is checked for every connection, after names are resolved.
-    pub addresses: AddressPolicy,
-    /// How old a token that was read from a file may become before the file is read again.
+    /// The addresses that the client may connect to. Each connection is checked after the name is resolved.
+    pub address_policy: AddressPolicy,
+    /// The age at which a token from a file is read again.
     pub token_age_max: Duration,
 }
 
-/// What the HTTP library needs at least for a head.
+/// The smallest buffer for a response head that the HTTP library accepts.
 pub(crate) const HEAD_BYTES_MIN: usize = 8 * 1024;
 
 impl Default for Limits {
@@ -44,7 +43,7 @@ impl Default for Limits {
             idle_connections_max: 128,
             idle_timeout: Duration::from_secs(90),
             connect_timeout: Duration::from_secs(2),
-            addresses: AddressPolicy::default(),
+            address_policy: AddressPolicy::default(),
             token_age_max: Duration::from_secs(50),
         }
     }

@@ -1,33 +1,31 @@
-//! What stands between us and a target.
+//! The proxy between a client and its target.
 
 mod environment;
 
 use http::Uri;
 
-use crate::resolve::HostPort;
 use crate::secret::Secret;
+use crate::service_resolver::HostPort;
 
-pub(crate) use environment::Environment;
+pub(crate) use environment::ProxyEnvironment;
 
-/// What stands between us and a target. Services of the cluster are reached without, whatever this
-/// says.
+/// The proxy between a client and its target. Services of the cluster are always reached without one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Proxy {
-    /// Nothing.
+    /// The client uses no proxy.
     Direct,
-    /// What `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` say, in capitals or not, when the client is
-    /// made.
+    /// The proxy that `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`, in upper or lower case, select when the client is made.
     Environment,
-    /// This one, for every host.
+    /// This proxy, for every host.
     Url(ProxyUrl),
 }
 
-/// A proxy.
+/// The URL of a proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProxyUrl {
     pub(crate) kind: ProxyKind,
     pub(crate) at: HostPort,
-    pub(crate) login: Option<Login>,
+    pub(crate) login: Option<ProxyLogin>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,31 +35,31 @@ pub(crate) enum ProxyKind {
     Socks5,
 }
 
-/// Who we are to a proxy.
+/// The user name and password for a proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Login {
+pub(crate) struct ProxyLogin {
     pub(crate) username: String,
     pub(crate) password: Secret,
 }
 
-/// Why a URL is not that of a proxy. The URL itself is not told, since it may hold a password.
+/// Why a URL is not valid for a proxy. The message does not show the URL, since it may hold a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProxyUrlError {
-    /// Not a URL with a host.
+    /// The text is not a URL with a host.
     #[error("could not parse")]
     Malformed,
-    /// A URL of something else.
+    /// The scheme is not one of proxies.
     #[error("unsupported scheme {0:?}, must be http, https, or socks5")]
     Scheme(String),
 }
 
 impl ProxyUrl {
-    /// Reads a URL such as `http://user:password@proxy.example.com:3128`.
+    /// Parses a URL such as `http://user:password@proxy.example.com:3128`.
     ///
     /// # Errors
-    /// [`ProxyUrlError`] if it is not that of a proxy.
+    /// [`ProxyUrlError`] if the URL is not valid for a proxy.
     pub fn parse(url: &str) -> Result<Self, ProxyUrlError> {
-        // What is not a URL for us may be one with an unknown scheme for others: `ftp:abc`.
+        // The scheme is checked first, since Go parses texts such as `ftp:abc` as URLs.
         let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
         let (kind, default_port) = match &*scheme {
             "http" => (ProxyKind::Http, 80),
@@ -72,7 +70,7 @@ impl ProxyUrl {
         let uri: Uri = url.parse().map_err(|_| ProxyUrlError::Malformed)?;
         let authority = uri.authority().ok_or(ProxyUrlError::Malformed)?;
         let (login, at) = match authority.as_str().rsplit_once('@') {
-            Some((login, at)) => (Some(Login::parse(login)?), at),
+            Some((login, at)) => (Some(ProxyLogin::parse(login)?), at),
             None => (None, authority.as_str()),
         };
         let bracketed = authority.host();
@@ -92,7 +90,7 @@ impl ProxyUrl {
     }
 }
 
-impl Login {
+impl ProxyLogin {
     fn parse(login: &str) -> Result<Self, ProxyUrlError> {
         let (username, password) = login.split_once(':').unwrap_or((login, ""));
         let username = percent_decode(username).ok_or(ProxyUrlError::Malformed)?;

@@ -1,4 +1,4 @@
-//! Answers and the reading of their bodies.
+//! Responses, and the reading of their bodies.
 
 use std::io::{self, Write};
 
@@ -9,37 +9,37 @@ use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
 
-/// An answer: any status, also a redirect, which is never followed.
+/// A response of any status. Redirects are not followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// The status code.
+    /// The HTTP status code.
     pub status: u16,
-    /// The header fields.
+    /// The response headers.
     pub headers: HeaderMap,
     /// The whole body, decompressed.
     pub body: Bytes,
 }
 
-/// Why there is no body.
-pub(crate) enum ReadError {
+/// Why a body can not be read.
+pub(crate) enum BodyError {
     TooLarge,
     Compression,
     Broken(hyper::Error),
 }
 
-/// Reads a body. If it is compressed and that was asked for, it is decompressed and the headers say
-/// no more that it was not; the limit holds for what comes out.
-pub(crate) async fn read(
+/// Reads a body. If compression was requested and used, the body is decompressed and the headers about it are removed. The
+/// limit applies to the decompressed body.
+pub(crate) async fn read_body(
     headers: &mut HeaderMap,
     body: Incoming,
     can_compress: bool,
     bytes_max: usize,
-) -> Result<Bytes, ReadError> {
+) -> Result<Bytes, BodyError> {
     let is_compressed =
         headers.get(CONTENT_ENCODING).is_some_and(|it| it.as_bytes().eq_ignore_ascii_case(b"gzip"));
-    // Who announces too much is not listened to.
+    // A Content-Length above the limit is refused before reading.
     if body.size_hint().lower() > bytes_max as u64 {
-        return Err(ReadError::TooLarge);
+        return Err(BodyError::TooLarge);
     }
     if can_compress && is_compressed {
         headers.remove(CONTENT_ENCODING);
@@ -50,15 +50,15 @@ pub(crate) async fn read(
     }
 }
 
-async fn read_plain(mut body: Incoming, bytes_max: usize) -> Result<Bytes, ReadError> {
+async fn read_plain(mut body: Incoming, bytes_max: usize) -> Result<Bytes, BodyError> {
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(ReadError::Broken)?.into_data() else { continue };
+        let Ok(data) = frame.map_err(BodyError::Broken)?.into_data() else { continue };
         if first.len() + all.len() + data.len() > bytes_max {
-            return Err(ReadError::TooLarge);
+            return Err(BodyError::TooLarge);
         }
-        // Most bodies come in one piece, which needs no copy.
+        // Most bodies come in one frame, which needs no copy.
         if first.is_empty() && all.is_empty() {
             first = data;
         } else {
@@ -69,30 +69,30 @@ async fn read_plain(mut body: Incoming, bytes_max: usize) -> Result<Bytes, ReadE
     Ok(if all.is_empty() { first } else { all.freeze() })
 }
 
-async fn read_compressed(mut body: Incoming, bytes_max: usize) -> Result<Bytes, ReadError> {
-    let mut decoder = MultiGzDecoder::new(Bounded { bytes: Vec::new(), bytes_max });
+async fn read_compressed(mut body: Incoming, bytes_max: usize) -> Result<Bytes, BodyError> {
+    let mut decoder = MultiGzDecoder::new(BoundedBuffer { bytes: Vec::new(), bytes_max });
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(ReadError::Broken)?.into_data() else { continue };
-        decoder.write_all(&data).map_err(|error| decompression(&error))?;
+        let Ok(data) = frame.map_err(BodyError::Broken)?.into_data() else { continue };
+        decoder.write_all(&data).map_err(|error| decompression_error(&error))?;
     }
-    let decoded = decoder.finish().map_err(|error| decompression(&error))?;
+    let decoded = decoder.finish().map_err(|error| decompression_error(&error))?;
     Ok(decoded.bytes.into())
 }
 
-fn decompression(error: &io::Error) -> ReadError {
+fn decompression_error(error: &io::Error) -> BodyError {
     match error.kind() {
-        io::ErrorKind::FileTooLarge => ReadError::TooLarge,
-        _ => ReadError::Compression,
+        io::ErrorKind::FileTooLarge => BodyError::TooLarge,
+        _ => BodyError::Compression,
     }
 }
 
-/// Bytes up to a limit: a few compressed ones may stand for a great many.
-struct Bounded {
+/// A buffer with a limit, because a short compressed body can expand to a very long one.
+struct BoundedBuffer {
     bytes: Vec<u8>,
     bytes_max: usize,
 }
 
-impl Write for Bounded {
+impl Write for BoundedBuffer {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         if self.bytes.len() + data.len() > self.bytes_max {
             return Err(io::ErrorKind::FileTooLarge.into());

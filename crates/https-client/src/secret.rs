@@ -1,19 +1,19 @@
-//! Values that must not be seen.
+//! Secret values, which are not printed.
 
 use std::fmt;
 
-/// A token, a password or a key. It prints as `[redacted]`, so that neither a log line nor an error
-/// can give it away; whoever needs the value asks for it by [`Secret::expose`].
+/// A token, a password or a key. It prints as `[redacted]`, so that no log line and no error reveals it.
+/// [`Secret::expose`] returns the value.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 
 impl Secret {
-    /// Keeps a value.
+    /// Wraps a secret value.
     pub fn new(value: impl Into<Vec<u8>>) -> Self {
         Self(value.into())
     }
 
-    /// The value itself.
+    /// Returns the secret value.
     pub fn expose(&self) -> &[u8] {
         &self.0
     }

@@ -1,89 +1,87 @@
-//! Where a service is and how to speak with it.
+//! The target of a client: a URL or a Service, with trust, credentials and proxy.
 
 use std::fmt;
 
+use crate::client_certificate::ClientCertificate;
 use crate::credentials::Credentials;
-use crate::identity::Identity;
-use crate::impersonate::Impersonate;
+use crate::impersonation::Impersonation;
 use crate::proxy::Proxy;
 use crate::trust::Trust;
 
-/// Who we say we are to a service, unless told.
+/// The default user agent.
 const USER_AGENT: &str = "portcullis";
 
-/// Everything that a client needs to know about one service.
+/// The settings of a client for one server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
-    /// Where it is.
-    pub place: Place,
-    /// The path of all requests, percent-encoded where it must be, such as `/authorize`. An empty
-    /// one is sent as `/`.
+    /// The URL or the Service.
+    pub destination: Destination,
+    /// The percent-encoded path of all requests, such as `/authorize`. An empty path is sent as `/`.
     pub path: String,
-    /// Whose certificates are believed. Plain HTTP has none.
+    /// The certificates that the client accepts. Plain HTTP ignores it.
     pub trust: Trust,
-    /// The name to ask for in the handshake and to find in the certificate, if it is not the host.
+    /// The name for SNI and for the verification of the certificate, if it is not the host.
     pub server_name: Option<String>,
-    /// The client certificate. Plain HTTP has none.
-    pub identity: Option<Identity>,
-    /// What requests carry to say who sends them. Never sent over plain HTTP, where anybody on the
-    /// way could read it.
+    /// The client certificate. Plain HTTP ignores it.
+    pub client_certificate: Option<ClientCertificate>,
+    /// The credentials of requests. They are never sent over plain HTTP, where others could read them.
     pub credentials: Credentials,
-    /// What stands between.
+    /// The proxy to the server.
     pub proxy: Proxy,
-    /// As whom to act.
-    pub impersonate: Impersonate,
-    /// Whether answers may be compressed.
+    /// The user to impersonate.
+    pub impersonation: Impersonation,
+    /// Whether the client accepts compressed responses.
     pub can_compress: bool,
-    /// Who we say we are.
+    /// The value of the `User-Agent` header.
     pub user_agent: &'static str,
 }
 
 impl Target {
-    /// A target that trusts the roots of the system and has no credentials, for the parts that
-    /// matter to be set.
-    pub fn new(place: Place, path: &str) -> Self {
+    /// Makes a target that trusts the CAs of the system and has no credentials. The caller sets the other fields.
+    pub fn new(destination: Destination, path: &str) -> Self {
         Self {
-            place,
+            destination,
             path: path.to_owned(),
             trust: Trust::System,
             server_name: None,
-            identity: None,
+            client_certificate: None,
             credentials: Credentials::None,
             proxy: Proxy::Direct,
-            impersonate: Impersonate::default(),
+            impersonation: Impersonation::default(),
             can_compress: true,
             user_agent: USER_AGENT,
         }
     }
 }
 
-/// Where a service is.
+/// The address of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
-    /// At a URL.
+pub enum Destination {
+    /// The server has a URL.
     Url {
-        /// How to speak.
+        /// HTTP or HTTPS.
         scheme: Scheme,
-        /// A name or an address; an IPv6 address without brackets.
+        /// A host name or an IP address; an IPv6 address has no brackets.
         host: String,
-        /// The port if the URL names one, else that of the scheme.
+        /// The port; `None` for the default port of the scheme.
         port: Option<u16>,
     },
-    /// In the cluster: HTTPS, never through a proxy, and asked for again with every new connection.
+    /// The server is behind a Service of the cluster. The client uses HTTPS, no proxy, and resolves the Service for every new
+    /// connection.
     Service(ServiceName),
 }
 
-/// How to speak.
+/// The scheme of a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// In the clear: without credentials, authorities and client certificate.
+    /// Plain HTTP, without credentials, CAs and client certificate.
     Http,
-    /// Over TLS.
+    /// HTTP over TLS.
     Https,
 }
 
 impl Scheme {
-    /// How it is written in a URL.
+    /// The scheme as it is written in a URL.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -91,7 +89,7 @@ impl Scheme {
         }
     }
 
-    /// The port of a URL that names none.
+    /// The port of a URL without a port.
     pub fn default_port(self) -> u16 {
         match self {
             Self::Http => 80,
@@ -100,19 +98,19 @@ impl Scheme {
     }
 }
 
-/// A service of the cluster and one of its ports.
+/// A Service of the cluster and one of its ports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceName {
-    /// Its namespace.
+    /// The namespace of the Service.
     pub namespace: String,
-    /// Its name.
+    /// The name of the Service.
     pub name: String,
-    /// The port of the service, not of its backends.
+    /// The port of the Service, not of its endpoints.
     pub port: u16,
 }
 
 impl ServiceName {
-    /// The name that its certificate must bear: `name.namespace.svc`.
+    /// The DNS name that the certificate must have: `name.namespace.svc`.
     pub fn dns_name(&self) -> String {
         format!("{}.{}.svc", self.name, self.namespace)
     }

@@ -5,6 +5,8 @@
 //! phases of a shutdown.
 //! Must not know: who a certificate belongs to, what a request means, resources, stores.
 
+#![deny(clippy::indexing_slicing)]
+
 mod body;
 mod collect;
 mod connection;

@@ -3,7 +3,7 @@
 use crate::kubeconfig_file::{Cluster, User};
 use document::{SourcePosition, Warning, WarningCode};
 use https_client::{
-    CaBundle, Credentials, Impersonate, Place, Proxy, ProxyUrl, Scheme, Target, Trust,
+    CaBundle, Credentials, Destination, Impersonation, Proxy, ProxyUrl, Scheme, Target, Trust,
 };
 
 use crate::credentials::{client_identity, user_credentials};
@@ -34,9 +34,9 @@ pub(crate) fn build_target(
     let is_plain = url.scheme == Scheme::Http;
     let ServerUrl { scheme, host, port, path, login } = url;
     let has_url_login = login.is_some();
-    let mut target = Target::new(Place::Url { scheme, host, port }, &path);
+    let mut target = Target::new(Destination::Url { scheme, host, port }, &path);
     target.proxy = cluster_proxy(cluster)?;
-    target.impersonate = user.map(impersonation).unwrap_or_default();
+    target.impersonation = user.map(impersonation).unwrap_or_default();
     target.can_compress = !cluster.disable_compression;
     if is_plain {
         let has_secrets = has_url_login || user.is_some_and(has_credentials) || has_trust(cluster);
@@ -65,7 +65,7 @@ pub(crate) fn build_target(
     }
     let server_name = &cluster.tls_server_name.value;
     target.server_name = (!server_name.is_empty()).then(|| server_name.clone());
-    target.identity = match user {
+    target.client_certificate = match user {
         Some(user) => client_identity(user, files)?,
         None => None,
     };
@@ -120,8 +120,8 @@ fn cluster_proxy(cluster: &Cluster) -> Result<Proxy, ConfigProblem> {
     })
 }
 
-fn impersonation(user: &User) -> Impersonate {
-    Impersonate {
+fn impersonation(user: &User) -> Impersonation {
+    Impersonation {
         user: user.act_as.value.clone(),
         uid: user.act_as_uid.value.clone(),
         groups: user.act_as_groups.value.clone(),

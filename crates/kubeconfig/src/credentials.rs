@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::kubeconfig_file::User;
-use https_client::{Credentials, Identity, Material, Secret};
+use https_client::{ClientCertificate, Credentials, PemLocation, Secret};
 
 use crate::error::{CertificateError, ConfigProblem};
 use crate::referenced_files::{FileError, ReferencedFiles};
@@ -52,7 +52,7 @@ pub(crate) fn user_credentials(
 pub(crate) fn client_identity(
     user: &User,
     files: &mut ReferencedFiles<'_>,
-) -> Result<Option<Identity>, ConfigProblem> {
+) -> Result<Option<ClientCertificate>, ConfigProblem> {
     if !has_certificate(user) {
         return Ok(None);
     }
@@ -75,18 +75,18 @@ pub(crate) enum PemSource {
 }
 
 impl PemSource {
-    fn read(&self, files: &mut ReferencedFiles<'_>) -> Result<Material, FileError> {
+    fn read(&self, files: &mut ReferencedFiles<'_>) -> Result<PemLocation, FileError> {
         let bytes = match self {
             Self::Data(data) => data.clone(),
             Self::File(path) => files.read(path)?,
         };
-        Ok(Material::Inline(Secret::new(bytes)))
+        Ok(PemLocation::Inline(Secret::new(bytes)))
     }
 
-    fn into_material(self) -> Material {
+    fn into_material(self) -> PemLocation {
         match self {
-            Self::Data(data) => Material::Inline(Secret::new(data)),
-            Self::File(path) => Material::File(path),
+            Self::Data(data) => PemLocation::Inline(Secret::new(data)),
+            Self::File(path) => PemLocation::File(path),
         }
     }
 }
@@ -97,8 +97,8 @@ pub(crate) fn check_client_identity(
     certificate: PemSource,
     key: PemSource,
     files: &mut ReferencedFiles<'_>,
-) -> Result<Identity, CertificateError> {
-    let now = Identity { certificate: certificate.read(files)?, key: key.read(files)? };
+) -> Result<ClientCertificate, CertificateError> {
+    let now = ClientCertificate { certificate: certificate.read(files)?, key: key.read(files)? };
     now.check()?;
-    Ok(Identity { certificate: certificate.into_material(), key: key.into_material() })
+    Ok(ClientCertificate { certificate: certificate.into_material(), key: key.into_material() })
 }

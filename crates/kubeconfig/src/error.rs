@@ -3,7 +3,7 @@
 use std::fmt;
 
 use document::{Diagnostic, Fault, SourcePosition};
-use https_client::{CaBundleError, IdentityError};
+use https_client::{CaBundleError, ClientCertificateError};
 
 use crate::referenced_files::FileError;
 
@@ -64,7 +64,7 @@ pub(crate) enum CertificateError {
     CaBundle(CaBundleError),
     /// Certificate and key can not be used together.
     #[error(transparent)]
-    Identity(#[from] IdentityError),
+    Identity(#[from] ClientCertificateError),
 }
 
 /// One reason why a decoded file can not be used.

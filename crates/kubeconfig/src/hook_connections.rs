@@ -5,7 +5,7 @@ use std::path::Path;
 use config::authorization_hooks::{Endpoint, Hook, LoadError as HookFileError, load};
 use document::{Diagnostic, Fault, Source};
 use field_errors::FieldPath;
-use https_client::{Identity, Place, Proxy, ServiceName, Target, Trust};
+use https_client::{ClientCertificate, Destination, Proxy, ServiceName, Target, Trust};
 
 use crate::cluster_target::parse_ca_bundle;
 use crate::connection::{Connection, HookConnection};
@@ -74,19 +74,19 @@ fn hook_target(hook: &Hook, files: &mut ReferencedFiles<'_>) -> Result<Target, F
         Endpoint::Service { namespace, name } => {
             let (namespace, name) = (namespace.clone(), name.clone());
             let service = ServiceName { namespace, name, port: SERVICE_PORT };
-            Target::new(Place::Service(service), "/")
+            Target::new(Destination::Service(service), "/")
         }
         Endpoint::Url(url) => {
             let at = at.child("url");
             let ServerUrl { scheme, host, port, path, .. } = ServerUrl::parse(url)
                 .map_err(|error| Fault::Field(at.invalid(url.as_str(), &error.to_string())))?;
-            let mut target = Target::new(Place::Url { scheme, host, port }, &path);
+            let mut target = Target::new(Destination::Url { scheme, host, port }, &path);
             target.proxy = Proxy::Environment;
             target
         }
     };
     target.trust = hook_trust(hook, files, &at)?;
-    target.identity = hook_identity(hook, files, &at)?;
+    target.client_certificate = hook_identity(hook, files, &at)?;
     Ok(target)
 }
 
@@ -108,7 +108,7 @@ fn hook_identity(
     hook: &Hook,
     files: &mut ReferencedFiles<'_>,
     at: &FieldPath<'_>,
-) -> Result<Option<Identity>, Fault> {
+) -> Result<Option<ClientCertificate>, Fault> {
     let Some(certificate) = &hook.client_certificate else { return Ok(None) };
     let path = files.resolve(&certificate.certificate_file);
     let key = PemSource::File(files.resolve(&certificate.key_file));

@@ -5,6 +5,8 @@
 //! Must not know: HTTP, how a connection is made, which requests the service gets, how files are
 //! watched. Files are read through a function that the caller passes.
 
+#![deny(clippy::indexing_slicing)]
+
 mod cluster_check;
 mod cluster_target;
 mod connection;

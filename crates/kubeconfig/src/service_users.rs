@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::kubeconfig_file::{Kubeconfig, User, decode};
 use document::{ReadError, Source, Warning};
-use https_client::{Credentials, Identity};
+use https_client::{ClientCertificate, Credentials};
 
 use crate::credentials::{client_identity, user_credentials};
 use crate::error::{ConfigProblem, LoadError, invalid_configuration};
@@ -19,7 +19,7 @@ pub struct UserAccess {
     /// The credentials in request headers.
     pub credentials: Credentials,
     /// The client certificate of TLS connections.
-    pub identity: Option<Identity>,
+    pub identity: Option<ClientCertificate>,
 }
 
 /// The users of a file. Where services are, the file does not say.

@@ -31,13 +31,13 @@ pub struct AdmissionMetrics {
     phase_durations: PhaseDurations,
     config_freshness: ConfigFreshness,
     initializer_waits: InitializerWaits,
-    webhook_certificates: Arc<dyn https_client::Observe>,
+    webhook_certificates: Arc<dyn https_client::CertificateObserver>,
     /// The configuration in effect; `None` before the first.
     config_in_effect: RwLock<Option<Arc<Snapshot>>>,
 }
 
 impl AdmissionMetrics {
-    /// Registers the metrics.
+    /// Registers the metrics in a registry.
     ///
     /// Kubernetes counts insecure certificates of authorization and admission webhooks together, so `certificates` is
     /// the observer of [`AuthorizationMetrics`](crate::AuthorizationMetrics); this type forwards to it.
@@ -46,7 +46,7 @@ impl AdmissionMetrics {
     /// The registry has some of the families already.
     pub fn new(
         registry: &Registry,
-        certificates: Arc<dyn https_client::Observe>,
+        certificates: Arc<dyn https_client::CertificateObserver>,
     ) -> Result<Arc<Self>, prometheus::Error> {
         Ok(Arc::new(Self {
             hook_calls: HookCalls::new(registry)?,
@@ -134,7 +134,7 @@ impl AdmissionMetrics {
     }
 }
 
-impl admission_hooks::Observe for AdmissionMetrics {
+impl admission_hooks::Observer for AdmissionMetrics {
     fn called(&self, report: &CallReport<'_>) {
         self.hook_calls.record_call(report);
     }
@@ -148,7 +148,7 @@ impl admission_hooks::Observe for AdmissionMetrics {
     }
 }
 
-impl https_client::Observe for AdmissionMetrics {
+impl https_client::CertificateObserver for AdmissionMetrics {
     fn missing_san(&self) {
         self.webhook_certificates.missing_san();
     }

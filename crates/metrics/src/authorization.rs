@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use authz::Decision;
 use authz_chain::AuthorizerType;
-use authz_reload::{Applied, Instruments, ReloadStatus};
+use authz_reload::{AppliedConfig, AuthorizationObservers, ReloadStatus};
 use authz_webhook::Webhook;
 use prometheus::Registry;
 use prometheus::core::{Collector, Desc};
@@ -28,7 +28,7 @@ use self::webhook_certificates::WebhookCertificates;
 
 /// The metrics of the authorizer chain.
 ///
-/// The builder of the chain gets it as [`Instruments`], and the server calls
+/// The builder of the chain gets it as [`AuthorizationObservers`], and the server calls
 /// [`AuthorizationMetrics::record_decision`] for each request.
 #[derive(Debug)]
 pub struct AuthorizationMetrics {
@@ -41,7 +41,7 @@ pub struct AuthorizationMetrics {
 }
 
 impl AuthorizationMetrics {
-    /// Registers the metrics.
+    /// Registers the metrics in a registry.
     ///
     /// `server_id` distinguishes this server from others; its hash is a label. AuthorizationMetrics of reloads are exposed only if
     /// a file configures the authorizers (`has_config_file`).
@@ -83,24 +83,29 @@ impl AuthorizationMetrics {
     }
 }
 
-impl Instruments for AuthorizationMetrics {
-    fn webhook(&self, name: &str) -> Arc<dyn authz_webhook::Observe> {
+impl AuthorizationObservers for AuthorizationMetrics {
+    fn webhook_observer(&self, name: &str) -> Arc<dyn authz_webhook::WebhookObserver> {
         self.webhook_calls.get_or_create(name)
     }
 
-    fn member(&self, kind: AuthorizerType, name: &str) -> Option<Arc<dyn authz_chain::Observe>> {
-        Some(self.authorizer_answers.get_or_create(kind, name))
+    fn authorizer_observer(
+        &self,
+        kind: AuthorizerType,
+        name: &str,
+    ) -> Option<authz_chain::DecisionObserver> {
+        let counters = self.authorizer_answers.get_or_create(kind, name);
+        Some(Arc::new(move |verdict, took| counters.count_decision(verdict, took)))
     }
 
-    fn remote(&self) -> Arc<dyn https_client::Observe> {
+    fn connection_observer(&self) -> Arc<dyn https_client::CertificateObserver> {
         Arc::<WebhookCertificates>::clone(&self.webhook_certificates)
     }
 
-    fn reloaded(&self, status: ReloadStatus, at: SystemTime) {
+    fn on_reload(&self, status: ReloadStatus, at: SystemTime) {
         self.config_reloads.record_reload(status, at);
     }
 
-    fn applied(&self, applied: &Applied<'_>) {
+    fn on_config_applied(&self, applied: &AppliedConfig<'_>) {
         self.config_reloads.set_config(applied);
     }
 }

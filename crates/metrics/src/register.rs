@@ -14,7 +14,7 @@ use prometheus::{
 /// The label whose values are names out of admission configurations.
 pub(crate) const NAME_LABEL: &str = "name";
 
-/// Registers a counter.
+/// Registers a counter without labels.
 ///
 /// # Errors
 /// See the [module](self).

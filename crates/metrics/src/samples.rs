@@ -25,7 +25,7 @@ impl Samples {
         }
     }
 
-    /// Adds a gauge.
+    /// Adds a gauge sample.
     pub(crate) fn push_gauge(&mut self, values: &[&str], value: f64) {
         let mut gauge = proto::Gauge::default();
         gauge.set_value(value);

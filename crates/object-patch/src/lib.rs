@@ -8,6 +8,8 @@
 //! Owns: the semantics of the three patches, which lists of built-in kinds are merged by which key.
 //! Must not know: bytes, media types, what a resulting object must look like.
 
+#![deny(clippy::indexing_slicing)]
+
 mod error;
 mod json_patch;
 mod merge_patch;

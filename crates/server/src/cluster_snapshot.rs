@@ -18,7 +18,7 @@ use store::{Change, Event, Item, Revision};
 pub use self::namespace::{Namespace, NamespacePhase};
 pub(crate) use self::tracked_keys::{TRACKED_PATHS, is_tracked, service_path};
 use self::update::KeyChange;
-use crate::hooks::Hooks;
+use crate::admission::Hooks;
 
 /// A CustomResourceDefinition as it is stored.
 #[derive(Debug, Clone)]
@@ -140,8 +140,8 @@ impl ClusterSnapshot {
 
     fn build_chain(&self, slots: &[AuthorizerSlot]) -> Result<Arc<Chain>, ConfigurationError> {
         let members =
-            slots.iter().map(|slot| (slot.member(&self.rbac, &self.node), slot.observe.clone()));
-        Chain::observed(members).map(Arc::new)
+            slots.iter().map(|slot| (slot.member(&self.rbac, &self.node), slot.observer.clone()));
+        Chain::with_observers(members).map(Arc::new)
     }
 
     /// The snapshot with these objects, which were read at one revision of the store.

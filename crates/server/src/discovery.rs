@@ -106,7 +106,7 @@ fn aggregated_reply<S: Store>(
         bytes: document.body.clone(),
         content_type: version.media_type(),
         etag: Some(document_etag),
-        cache: "public",
+        cache_control: "public",
         location: None,
         is_not_modified,
     })))
@@ -124,7 +124,7 @@ fn openapi_v2<S: Store>(asked: &Asked<'_>) -> Result<Reply<S>, Status> {
         bytes: Bytes::from_static(bytes),
         content_type,
         etag: None,
-        cache: NO_CACHE,
+        cache_control: NO_CACHE,
         location: None,
         is_not_modified: false,
     }))
@@ -138,7 +138,7 @@ fn openapi_v3<S: Store>(registry: &Registry, path: &str, query: &Query) -> Optio
             bytes,
             content_type: "application/json",
             etag: None,
-            cache,
+            cache_control: cache,
             location,
             is_not_modified: false,
         }))

@@ -143,7 +143,7 @@ pub(crate) fn check_chain(chain: &[&Certificate]) -> Result<(), String> {
             continue;
         }
         let found = &certificate.extensions.names;
-        for above in &chain[idx + 1..] {
+        for above in chain.iter().skip(idx + 1) {
             let Some(constraints) = &above.extensions.name_constraints else { continue };
             n_comparisons += found.count() * constraints.count();
             if n_comparisons > COMPARISONS_MAX {
@@ -166,7 +166,7 @@ fn is_in_domain(name: &str, tree: &str) -> bool {
         return true;
     }
     let Some(split) = name.len().checked_sub(tree.len()) else { return false };
-    let (before, end) = (&name.as_bytes()[..split], &name.as_bytes()[split..]);
+    let (before, end) = name.as_bytes().split_at(split);
     end.eq_ignore_ascii_case(tree.as_bytes())
         && (tree.starts_with('.') || before.is_empty() || before.ends_with(b"."))
 }

@@ -11,6 +11,8 @@
 //! certificates.
 //! Must not know: users, files, sockets, clocks.
 
+#![deny(clippy::indexing_slicing)]
+
 mod ca_bundle;
 mod certificate;
 mod chain;

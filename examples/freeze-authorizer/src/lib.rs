@@ -10,7 +10,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use authz::{
-    Answer, Attributes, Authorizer, Decision, Denied, Event, Recorder, Rules, Subjects, User,
+    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Event, Recorder, Rules,
+    Subjects, User,
 };
 
 /// Denies writes while it is on, and otherwise leaves the decision to the next authorizer.
@@ -35,7 +36,7 @@ impl Authorizer for Freeze {
         &'a self,
         attributes: &'a Attributes<'a>,
         mut recorder: Recorder<'a>,
-    ) -> Answer<'a> {
+    ) -> DecisionFuture<'a> {
         Box::pin(async move {
             let refuses = self.refuses(attributes);
             recorder.note(|| Event::new("freeze").with("refuses", refuses));
@@ -51,8 +52,8 @@ impl Authorizer for Freeze {
     /// It allows nobody, and denies all or none.
     fn allowed_subjects(&self, attributes: &Attributes<'_>) -> Subjects {
         let denied = match self.refuses(attributes) {
-            true => Denied::Everybody,
-            false => Denied::Nobody,
+            true => DeniedSubjects::Everybody,
+            false => DeniedSubjects::Nobody,
         };
         Subjects { denied, ..Subjects::default() }
     }

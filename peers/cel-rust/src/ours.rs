@@ -6,7 +6,7 @@ use std::hint::black_box;
 use document::Source;
 use config::authorization_config::{LoadOptions, ServerRole, assume_regular_file, load};
 use authz_webhook::{
-    Extra, MatchCondition, MatchConditions, Matching, ResourceAttributes, ReviewSpec,
+    Extra, MatchCondition, MatchConditions, MatchResult, ResourceAttributes, ReviewSpec,
 };
 use serde_json::Value;
 
@@ -34,7 +34,7 @@ pub fn run(case: &Case, effort: Effort) -> Result<Measured, String> {
     let view = view(&request, &groups, &extra);
     let evaluate = || conditions.evaluate(black_box(&view));
     match evaluate() {
-        Matching::Matched => Ok(measure(effort, evaluate)),
+        MatchResult::Matched => Ok(measure(effort, evaluate)),
         other => Err(format!("our engine says {other:?}")),
     }
 }

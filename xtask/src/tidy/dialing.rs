@@ -4,7 +4,7 @@ use super::Finding;
 use super::tree::File;
 
 /// The file of that function.
-const DIAL: &str = "crates/https-client/src/dial.rs";
+const DIAL: &str = "crates/https-client/src/tcp_dial.rs";
 
 /// The product's other crate that connects: to etcd, at the endpoints of a flag.
 const OTHERS: [&str; 1] = ["crates/store-etcd/"];

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use authz::{
-    Attributes, Failure, FieldRequirement, LabelRequirement, Resource, Selector, Target, User,
+    Attributes, EvaluationErrors, FieldRequirement, LabelRequirement, Resource, Selector, Target,
+    User,
 };
 
 /// Owns or borrows the values that [`Attributes`] refer to. As far as possible it borrows from the
@@ -93,7 +94,7 @@ impl Question<'_> {
 
     /// The `evaluationError` of the response: errors of the decision, then ignored parts of the
     /// selectors. `None` if there is neither.
-    pub fn evaluation_error(&self, failure: Option<&Failure>) -> Option<String> {
+    pub fn evaluation_error(&self, failure: Option<&EvaluationErrors>) -> Option<String> {
         let mut parts: Vec<String> = failure.map(ToString::to_string).into_iter().collect();
         if let QuestionTarget::Resource(resource) = &self.target {
             parts.extend(ignored("fieldSelector", resource.field_selector.as_ref()));

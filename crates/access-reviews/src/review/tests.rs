@@ -1,4 +1,4 @@
-use authz::{Failure, Target};
+use authz::{EvaluationErrors, Target};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -140,7 +140,7 @@ fn selectors_are_taken_as_far_as_they_go() {
 fn the_parts_of_an_evaluation_error_are_joined() {
     let mut spec = with_selector("fieldSelector", json!({"rawSelector": "key in value"}));
     spec["resourceAttributes"]["labelSelector"] = json!({"rawSelector": "&"});
-    let failure = Failure::message("boom");
+    let failure = EvaluationErrors::message("boom");
     assert_eq!(
         accepted(&spec).evaluation_error(Some(&failure)).unwrap(),
         "boom; spec.resourceAttributes.fieldSelector ignored due to parse error; \

@@ -1,7 +1,7 @@
 //! SubjectAccessReview, LocalSubjectAccessReview and SelfSubjectAccessReview.
 
 use access_reviews::Kind;
-use authz::{Decision, Failure};
+use authz::{Decision, EvaluationErrors};
 use authz_chain::{Chain, Member};
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ fn pods(namespace: &str) -> Value {
 /// Cases AR-1 to AR-3 and CHN-31.
 #[test]
 fn the_status_says_what_was_decided() {
-    let error = || Failure::message("e");
+    let error = || EvaluationErrors::message("e");
     for (decision, want) in [
         (
             Decision::no_opinion("r").with_error(error()),
@@ -220,7 +220,7 @@ fn local_reviews_are_about_their_namespace() {
     assert_eq!(local(&chain, "").refused(&json!({"spec": pods("")})).0, 400);
 }
 
-/// Cases AR-20, AR-21 and H-141: the caller is whoever the server says, after impersonation.
+/// Cases AR-20 and AR-21: the caller is the user after impersonation.
 #[test]
 fn self_reviews_are_about_the_caller() {
     let chain = chain(vec![rbac(&[

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 
 use access_reviews::{Kind, Request, answer, prepare};
 use api_object::Status;
-use authz::{Answer, Attributes, Authorizer, Decision, Recorder, User};
+use authz::{Attributes, Authorizer, Decision, DecisionFuture, Recorder, User};
 use authz_chain::{AuthorizerName, Chain, Member};
 use authz_rbac::Snapshot;
 use document::Source;
@@ -60,7 +60,7 @@ pub(crate) fn chain(members: Vec<Member>) -> Chain {
 pub(crate) struct Fixed(pub(crate) Decision);
 
 impl Authorizer for Fixed {
-    fn authorize<'a>(&'a self, _: &'a Attributes<'a>, _: Recorder<'a>) -> Answer<'a> {
+    fn authorize<'a>(&'a self, _: &'a Attributes<'a>, _: Recorder<'a>) -> DecisionFuture<'a> {
         Box::pin(std::future::ready(self.0.clone()))
     }
 }

@@ -1,7 +1,7 @@
 //! The quick way and the long way lead to the same answer.
 
 use access_reviews::{Kind, Request, Review, SubjectAccessReview, prepare};
-use authz::{Decision, Failure};
+use authz::{Decision, EvaluationErrors};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -169,7 +169,7 @@ fn decision() -> impl Strategy<Value = Decision> {
             _ => Decision::no_opinion(reason),
         };
         match error {
-            Some(error) => decision.with_error(Failure::message(error)),
+            Some(error) => decision.with_error(EvaluationErrors::message(error)),
             None => decision,
         }
     })

@@ -1,9 +1,7 @@
 //! What a client and the audit log see of a decision.
 
-use access_reviews::{
-    DECISION_ANNOTATION, REASON_ANNOTATION, Refusal, audit_annotations, refusal as refuse,
-};
-use authz::{Attributes, Decision, Failure, Resource, Target, Unavailable};
+use access_reviews::{Refusal, refusal as refuse};
+use authz::{Attributes, Decision, EvaluationErrors, Resource, Target, Unavailable};
 use serde_json::json;
 
 use crate::asking::user;
@@ -90,7 +88,7 @@ fn refusals_are_those_of_kubernetes() {
 #[test]
 fn failures_count_only_where_nothing_is_allowed() {
     let attributes = Attributes { user: None, verb: "get", target: Target::Path("/") };
-    let failed = |decision: Decision| decision.with_error(Failure::message("ARGH & <x>"));
+    let failed = |decision: Decision| decision.with_error(EvaluationErrors::message("ARGH & <x>"));
     assert_eq!(refuse(&attributes, "/", &failed(Decision::allow(""))), None);
     for decision in [Decision::deny("r"), Decision::no_opinion("r")] {
         let want = "Internal Server Error: \"/&lt;script&gt;?a=b\": ARGH &amp; &lt;x&gt;\n";
@@ -99,27 +97,6 @@ fn failures_count_only_where_nothing_is_allowed() {
             Some(Refusal::InternalError(want.to_owned()))
         );
         assert!(matches!(refuse(&attributes, "/", &decision), Some(Refusal::Forbidden(_))));
-    }
-}
-
-/// Cases CHN-15 to CHN-17.
-#[test]
-fn the_audit_log_tells_decisions() {
-    let failed = |decision: Decision| decision.with_error(Failure::message("e"));
-    let both = |decision: &str, reason: &str| {
-        vec![(DECISION_ANNOTATION, decision.to_owned()), (REASON_ANNOTATION, reason.to_owned())]
-    };
-    for (decision, want) in [
-        (Decision::allow("RBAC: allowed"), both("allow", "RBAC: allowed")),
-        (failed(Decision::allow("")), both("allow", "")),
-        (Decision::deny("no"), both("forbid", "no")),
-        (Decision::no_opinion("no"), both("forbid", "no")),
-        (
-            failed(Decision::no_opinion("no")),
-            vec![(REASON_ANNOTATION, "internal error".to_owned())],
-        ),
-    ] {
-        assert_eq!(audit_annotations(&decision), want);
     }
 }
 
@@ -132,13 +109,12 @@ fn failures_of_this_server_have_codes_of_their_own() {
         (Unavailable::OutOfResources, 503, Some(1)),
         (Unavailable::DeadlineExceeded, 504, None),
     ] {
-        let decision = Decision::unavailable(why).with_error(Failure::message("secret"));
+        let decision = Decision::unavailable(why).with_error(EvaluationErrors::message("secret"));
         let Some(Refusal::Unavailable(status)) = refuse(&attributes, "/uri", &decision) else {
             panic!("{why:?}");
         };
         assert_eq!((status.code, status.retry_after_seconds()), (code, retry_after));
         assert!(!status.message.contains("secret"), "{}", status.message);
-        assert_eq!(audit_annotations(&decision), [(REASON_ANNOTATION, "unavailable".to_owned())]);
         assert_eq!(access_reviews::check_decided(&decision).unwrap_err().code, code);
     }
 }

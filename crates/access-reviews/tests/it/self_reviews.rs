@@ -72,7 +72,7 @@ fn lists_are_there_when_nothing_is_allowed() {
     );
 }
 
-/// Cases AR-26 and H-140.
+/// Case AR-26.
 #[test]
 fn the_caller_is_shown_to_itself() {
     let mut alice = user("alice", &["dev", "system:authenticated"]);

@@ -1,7 +1,7 @@
 //! ResourceAccessReview in its forms.
 
 use access_reviews::{Kind, Request, Review, prepare};
-use authz::{Decision, Failure, User};
+use authz::{Decision, EvaluationErrors, User};
 use authz_chain::{Chain, Member};
 use serde_json::{Value, json};
 
@@ -249,7 +249,7 @@ fn the_form_of_the_cluster_guards_namespaces() {
 /// When the permission can not be decided, the closed answer is given.
 #[test]
 fn a_permission_that_can_not_be_decided_is_an_error() {
-    let failing = Decision::no_opinion("").with_error(Failure::message("broke"));
+    let failing = Decision::no_opinion("").with_error(EvaluationErrors::message("broke"));
     let (chain, ana) = (chain(vec![fixed("a", failing)]), user("ana", &[]));
     assert_eq!(cluster(&chain, &ana).refused(&modern("x")).0, 500);
 }

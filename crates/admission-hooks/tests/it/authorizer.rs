@@ -1,15 +1,15 @@
-//! Match conditions that ask the authorizer (admission §3.9).
+//! Match conditions that ask the authorizer.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use admission_hooks::{Fate, SkipReason};
-use authz::{Answer, Attributes, Authorizer, Decision, Failure, Recorder, User};
+use admission_hooks::{HookOutcome, SkipReason};
+use authz::{Attributes, Authorizer, Decision, DecisionFuture, EvaluationErrors, Recorder, User};
 use serde_json::{Value, json};
 
 use crate::fixture::{Scene, allow, hook, label, peer, says, with};
 
-/// Allows what is asked of `admin`, fails when the verb is `fail`, and never answers `hang`. Notes
+/// Allows what is asked of `admin`, fails when the verb is `fail`, and never answers `hang`. SessionReport
 /// who asked with which verb for which path or name.
 #[derive(Clone, Default)]
 struct Clerk {
@@ -23,7 +23,11 @@ impl Clerk {
 }
 
 impl Authorizer for Clerk {
-    fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>, _: Recorder<'a>) -> Answer<'a> {
+    fn authorize<'a>(
+        &'a self,
+        attributes: &'a Attributes<'a>,
+        _: Recorder<'a>,
+    ) -> DecisionFuture<'a> {
         let user = attributes.user.map_or("nobody", |user| user.name.as_str());
         let target = attributes.resource().map_or(attributes.path(), |resource| resource.name);
         self.asked.lock().unwrap().push(format!("{user} {} {target}", attributes.verb));
@@ -32,7 +36,9 @@ impl Authorizer for Clerk {
             tokio::task::yield_now().await;
             match (attributes.verb, user) {
                 ("hang", _) => std::future::pending().await,
-                ("fail", _) => Decision::no_opinion("").with_error(Failure::message("down")),
+                ("fail", _) => {
+                    Decision::no_opinion("").with_error(EvaluationErrors::message("down"))
+                }
                 (_, "admin") => Decision::allow("admins may"),
                 _ => Decision::no_opinion("who are you?"),
             }
@@ -70,8 +76,8 @@ async fn t081_whoever_may_break_the_glass_passes_by() {
         assert_eq!(clerk.asked(), [format!("{user} breakglass w")]);
         for event in notes.events {
             let is_skipped = matches!(
-                &event.fate,
-                Fate::Skipped(SkipReason::Condition(name)) if name == "c0"
+                &event.outcome,
+                HookOutcome::Skipped(SkipReason::Condition(name)) if name == "c0"
             );
             assert_eq!(is_skipped, n_calls == 0, "{event:?}");
         }
@@ -86,7 +92,7 @@ fn a_request_that_waits_for_the_authorizer_can_move_between_threads() {
     let snapshot = scene.snapshot();
     let connections = scene.connections(&snapshot);
     let asking = scene.asking(&snapshot, &connections);
-    check(admission_hooks::admit(scene.passage(), &asking));
+    check(crate::fixture::admit(scene.session(), &asking));
 }
 
 #[tokio::test]
@@ -158,7 +164,7 @@ async fn a_hook_asks_no_more_than_its_budget_allows() {
     let hooks = vec![conditioned(hook("h.x.y", &peer), &checks)];
     let (refusal, _) = asking(&clerk, "admin").validating("v", hooks).refused().await;
     assert!(refusal.message.contains("running out of cost budget"), "{}", refusal.message);
-    assert_eq!(clerk.asked().len() as u64, admission::CHECKS_MAX);
+    assert_eq!(clerk.asked().len() as u64, admission::AUTHORIZER_CHECKS_MAX);
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Which kinds configure admission, and what they are called.
+//! The kinds that configure admission.
 
 use crate::attributes::Operation;
 
@@ -16,16 +16,16 @@ pub enum ConfigurationKind {
 }
 
 impl ConfigurationKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 4] =
         [Self::Initializer, Self::ExternalHook, Self::Mutating, Self::Validating];
 
-    /// The group of all of them.
+    /// The API group of all kinds.
     pub const GROUP: &'static str = "admissionregistration.k8s.io";
 
-    /// The kind of an object with this `apiVersion` and `kind`.
+    /// Finds the kind of an object by its `apiVersion` and `kind`.
     #[must_use]
-    pub fn of(api_version: &str, kind: &str) -> Option<Self> {
+    pub fn from_type_meta(api_version: &str, kind: &str) -> Option<Self> {
         let (group, version) = api_version.split_once('/')?;
         let is_own = |own: &Self| own.version() == version && own.name() == kind;
         Self::ALL.into_iter().find(is_own).filter(|_| group == Self::GROUP)
@@ -51,7 +51,7 @@ impl ConfigurationKind {
         }
     }
 
-    /// The plural.
+    /// The plural resource name.
     #[must_use]
     pub const fn resource(self) -> &'static str {
         match self {
@@ -62,9 +62,9 @@ impl ConfigurationKind {
         }
     }
 
-    /// The member that holds the entries. The generation of an object grows when it changes.
+    /// The name of the member that holds the hooks or initializers. The generation of an object grows when it changes.
     #[must_use]
-    pub const fn list(self) -> &'static str {
+    pub const fn list_member(self) -> &'static str {
         match self {
             Self::Initializer => "initializers",
             Self::ExternalHook => "externalAdmissionHooks",
@@ -73,7 +73,7 @@ impl ConfigurationKind {
     }
 }
 
-/// What a rule may name as an operation, sorted as messages list them.
+/// The operations that a rule may name, sorted as messages list them.
 pub(super) const OPERATIONS: [&str; 5] = [
     "*",
     Operation::Connect.name(),

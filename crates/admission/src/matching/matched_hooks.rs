@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::consider::{Identity, MatchedName};
+use super::hook_matching::{MatchedName, MatchedResource};
 use crate::attributes::Attributes;
 use crate::hook::Hook;
 use crate::snapshot::HookList;
@@ -31,18 +31,18 @@ struct MatchedHook {
 
 /// A hook one of whose rules matches a request.
 #[derive(Debug, Clone, Copy)]
-pub struct Match<'s, 'a> {
+pub struct HookMatch<'s, 'a> {
     /// The position in the list of its phase. If several hooks refuse a request, the response has the refusal
     /// with the lowest position.
     pub position: usize,
     /// The hook.
     pub hook: &'s Arc<Hook>,
     /// The resource and kind that the review for this hook has.
-    pub identity: Identity<'a>,
+    pub matched_resource: MatchedResource<'a>,
 }
 
 impl MatchedHooks {
-    pub(crate) fn find(
+    pub(crate) fn match_request(
         mutating: &HookList,
         validating: &HookList,
         attributes: &Attributes<'_>,
@@ -81,35 +81,35 @@ impl MatchedHooks {
     pub fn mutating<'a>(
         &self,
         attributes: &Attributes<'a>,
-    ) -> impl Iterator<Item = Match<'_, 'a>> + use<'_, 'a> {
-        resolve(&self.mutating, attributes)
+    ) -> impl Iterator<Item = HookMatch<'_, 'a>> + use<'_, 'a> {
+        to_hook_matches(&self.mutating, attributes)
     }
 
     /// The validating hooks that match, in the order of their list.
     pub fn validating<'a>(
         &self,
         attributes: &Attributes<'a>,
-    ) -> impl Iterator<Item = Match<'_, 'a>> + use<'_, 'a> {
-        resolve(&self.validating, attributes)
+    ) -> impl Iterator<Item = HookMatch<'_, 'a>> + use<'_, 'a> {
+        to_hook_matches(&self.validating, attributes)
     }
 
     /// Whether a hook that matches evaluates a selector against the stored namespace, so that the caller has to
-    /// fetch it; see [`Hook::needs_namespace`].
+    /// fetch it; see [`Hook::needs_stored_namespace`].
     #[must_use]
-    pub fn needs_namespace(&self, attributes: &Attributes<'_>) -> bool {
+    pub fn needs_stored_namespace(&self, attributes: &Attributes<'_>) -> bool {
         let mut all = self.mutating.iter().chain(&self.validating);
-        all.any(|matched| matched.hook.needs_namespace(attributes))
+        all.any(|matched| matched.hook.needs_stored_namespace(attributes))
     }
 }
 
-fn resolve<'s, 'a>(
+fn to_hook_matches<'s, 'a>(
     matched: &'s [MatchedHook],
     attributes: &Attributes<'a>,
-) -> impl Iterator<Item = Match<'s, 'a>> + use<'s, 'a> {
+) -> impl Iterator<Item = HookMatch<'s, 'a>> + use<'s, 'a> {
     let attributes = *attributes;
-    matched.iter().map(move |matched| Match {
+    matched.iter().map(move |matched| HookMatch {
         position: matched.position,
         hook: &matched.hook,
-        identity: matched.matched_name.resolve(&attributes),
+        matched_resource: matched.matched_name.to_resource(&attributes),
     })
 }

@@ -1,30 +1,30 @@
-//! Rules: which requests a hook or an initializer is about (admission §3.2 to §3.6).
+//! Rules: the operations and resources that a hook or an initializer applies to.
 
 use api_object::Tree;
 
 use crate::attributes::{Attributes, GroupVersionResource, Operation};
-use crate::members::{owned_texts, text, texts};
+use crate::json_members::{read_owned_strings, read_string, read_strings};
 
-/// Stands for all operations, groups, versions, resources or subresources.
+/// The wildcard for operations, groups, versions, resources and subresources.
 pub(crate) const ANY: &str = "*";
 
 /// The one resource whose objects have a namespace attribute and are not namespaced.
 const NAMESPACES: GroupVersionResource<'static> =
     GroupVersionResource { group: "", version: "v1", resource: "namespaces" };
 
-/// The two dialects of rules.
+/// The two versions of the rule syntax.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Dialect {
-    /// That of the proposal's kinds: operations may be called `verbs`, and `pods/*` means the
-    /// subresources of pods and not pods themselves.
+pub enum RuleDialect {
+    /// The syntax of the `v1alpha1` kinds: operations may be called `verbs`, and `pods/*` matches the subresources of
+    /// pods but not pods themselves.
     V1alpha1,
-    /// That of Kubernetes today, where `pods/*` includes pods.
+    /// The syntax of `v1`, where `pods/*` includes pods.
     V1,
 }
 
-/// One rule. It matches if all of its parts do.
+/// A rule, which matches if all of its parts match.
 ///
-/// Values that no request has match nothing, so that a stored rule can be read whatever it says.
+/// Values that no request has match nothing, so every stored rule can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     pub(crate) operations: Vec<String>,
@@ -34,12 +34,12 @@ pub struct Rule {
     scope: Scope,
 }
 
-/// What a rule looks at. The operation is text since a rule compares it as such.
+/// The part of a request that rules are matched against. The operation is text because rules compare it as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RuleTarget<'a> {
-    /// The operation.
+    /// The operation, such as `CREATE`.
     pub operation: &'a str,
-    /// The resource, or an equivalent one.
+    /// The requested resource, or an equivalent one.
     pub resource: GroupVersionResource<'a>,
     /// Empty for the resource itself.
     pub subresource: &'a str,
@@ -55,49 +55,49 @@ pub(crate) struct ResourcePattern {
     pub(crate) subresource: Subresource,
 }
 
-/// Which subresources an entry is about.
+/// Which subresources an entry matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subresource {
-    /// This one; the empty one is the resource itself.
+    /// This subresource; the empty text is the resource itself.
     Exactly(String),
-    /// All, and the resource itself.
+    /// All subresources, and the resource itself.
     AllAndNone,
-    /// All, but not the resource itself.
+    /// All subresources, but not the resource itself.
     All,
 }
 
-/// Which resources a rule is about by where their objects live.
+/// Which resources a rule matches, by whether their objects are in namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Scope {
     All,
     Namespaced,
     Cluster,
-    /// A value that is none of these matches nothing.
+    /// Any other stored value; it matches nothing.
     Unknown,
 }
 
 impl Rule {
     /// Reads a rule of a hook.
     #[must_use]
-    pub fn read(tree: &Tree, dialect: Dialect) -> Self {
+    pub fn read(tree: &Tree, dialect: RuleDialect) -> Self {
         let operations = operations_member(tree, dialect);
         let pattern = |entry: &&str| ResourcePattern::read(entry, dialect);
         Self {
-            operations: owned_texts(tree, operations),
-            groups: owned_texts(tree, "apiGroups"),
-            versions: owned_texts(tree, "apiVersions"),
-            resources: texts(tree, "resources").iter().map(pattern).collect(),
-            scope: match (dialect, text(tree, "scope")) {
-                (Dialect::V1alpha1, _) | (Dialect::V1, None | Some(ANY)) => Scope::All,
-                (Dialect::V1, Some("Namespaced")) => Scope::Namespaced,
-                (Dialect::V1, Some("Cluster")) => Scope::Cluster,
-                (Dialect::V1, Some(_)) => Scope::Unknown,
+            operations: read_owned_strings(tree, operations),
+            groups: read_owned_strings(tree, "apiGroups"),
+            versions: read_owned_strings(tree, "apiVersions"),
+            resources: read_strings(tree, "resources").iter().map(pattern).collect(),
+            scope: match (dialect, read_string(tree, "scope")) {
+                (RuleDialect::V1alpha1, _) | (RuleDialect::V1, None | Some(ANY)) => Scope::All,
+                (RuleDialect::V1, Some("Namespaced")) => Scope::Namespaced,
+                (RuleDialect::V1, Some("Cluster")) => Scope::Cluster,
+                (RuleDialect::V1, Some(_)) => Scope::Unknown,
             },
         }
     }
 
-    /// Reads a rule of an initializer: only creations of objects themselves count, and `*/*` means
-    /// the same as `*`.
+    /// Reads a rule of an initializer. It matches only the creation of objects, not of subresources, and `*/*` means the
+    /// same as `*`.
     pub(crate) fn read_for_initializer(tree: &Tree) -> Self {
         let pattern = |entry: &&str| ResourcePattern {
             resource: if *entry == "*/*" { ANY } else { entry }.to_owned(),
@@ -105,9 +105,9 @@ impl Rule {
         };
         Self {
             operations: vec![Operation::Create.name().to_owned()],
-            groups: owned_texts(tree, "apiGroups"),
-            versions: owned_texts(tree, "apiVersions"),
-            resources: texts(tree, "resources").iter().map(pattern).collect(),
+            groups: read_owned_strings(tree, "apiGroups"),
+            versions: read_owned_strings(tree, "apiVersions"),
+            resources: read_strings(tree, "resources").iter().map(pattern).collect(),
             scope: Scope::All,
         }
     }
@@ -123,14 +123,13 @@ impl Rule {
     }
 }
 
-/// The member that holds the operations of a rule: v1alpha1 rules have either name, and are matched
-/// by the one that was written.
-pub(crate) fn operations_member(tree: &Tree, dialect: Dialect) -> &'static str {
+/// The name of the member that holds the operations of a rule. Rules of `v1alpha1` may use either name.
+pub(crate) fn operations_member(tree: &Tree, dialect: RuleDialect) -> &'static str {
     match dialect {
-        Dialect::V1 => "operations",
-        Dialect::V1alpha1 if tree.contains_key("verbs") => "verbs",
-        Dialect::V1alpha1 if tree.contains_key("operations") => "operations",
-        Dialect::V1alpha1 => "verbs",
+        RuleDialect::V1 => "operations",
+        RuleDialect::V1alpha1 if tree.contains_key("verbs") => "verbs",
+        RuleDialect::V1alpha1 if tree.contains_key("operations") => "operations",
+        RuleDialect::V1alpha1 => "verbs",
     }
 }
 
@@ -140,11 +139,11 @@ fn is_listed(items: &[String], requested: &str) -> bool {
 
 impl ResourcePattern {
     /// Splits at the first slash only, as the matcher of Kubernetes does.
-    fn read(entry: &str, dialect: Dialect) -> Self {
+    fn read(entry: &str, dialect: RuleDialect) -> Self {
         let (resource, subresource) = entry.split_once('/').unwrap_or((entry, ""));
         let subresource = match (subresource, dialect) {
-            (ANY, Dialect::V1alpha1) if resource != ANY => Subresource::All,
-            (ANY, Dialect::V1alpha1 | Dialect::V1) => Subresource::AllAndNone,
+            (ANY, RuleDialect::V1alpha1) if resource != ANY => Subresource::All,
+            (ANY, RuleDialect::V1alpha1 | RuleDialect::V1) => Subresource::AllAndNone,
             (named, _) => Subresource::Exactly(named.to_owned()),
         };
         Self { resource: resource.to_owned(), subresource }
@@ -173,7 +172,7 @@ impl Scope {
 }
 
 impl<'a> Attributes<'a> {
-    /// What rules look at.
+    /// The part of the request that rules are matched against.
     #[must_use]
     pub fn rule_target(&self) -> RuleTarget<'a> {
         RuleTarget {

@@ -1,9 +1,9 @@
-//! Conditions that ask the authorizer: admission §3.9.
+//! Match conditions that ask the authorizer.
 
 use admission::ConfigurationKind::Validating;
 use admission::{
-    Attributes, CHECKS_MAX, ConditionInput, Conditions, Decisions, GroupVersionKind,
-    GroupVersionResource, Snapshot,
+    AUTHORIZER_CHECKS_MAX, Attributes, AuthorizerDecisions, ConditionInput, GroupVersionKind,
+    GroupVersionResource, MatchConditionsResult, Snapshot,
 };
 use authz::{Decision, User};
 use proptest::prelude::*;
@@ -24,7 +24,7 @@ fn hook(expressions: &[&str]) -> Snapshot {
 fn decide(asked: &authz::Attributes<'_>) -> Decision {
     match asked.verb {
         "no" => Decision::deny("because"),
-        "fail" => Decision::no_opinion("").with_error(authz::Failure::message("down")),
+        "fail" => Decision::no_opinion("").with_error(authz::EvaluationErrors::message("down")),
         _ => Decision::allow("as you like"),
     }
 }
@@ -47,49 +47,52 @@ fn shown(asked: &authz::Attributes<'_>) -> String {
 fn evaluate(
     expressions: &[&str],
     attributes: &Attributes<'_>,
-    decisions: &mut Decisions,
+    decisions: &mut AuthorizerDecisions,
 ) -> (String, Vec<String>) {
     let snapshot = hook(expressions);
-    let conditions = &snapshot.validating().hooks()[0].conditions;
+    let conditions = &snapshot.validating().hooks()[0].match_conditions;
     let input = ConditionInput::new(attributes, attributes, attributes.kind, attributes.resource);
     let mut asked = Vec::new();
     loop {
         match conditions.evaluate(&input, Some(decisions)) {
-            Ok(Conditions::Hold) => return ("hold".to_owned(), asked),
-            Ok(Conditions::Exclude { condition }) => return (format!("not {condition}"), asked),
-            Ok(Conditions::Fail(cause)) => return (cause, asked),
+            Ok(MatchConditionsResult::Hold) => return ("hold".to_owned(), asked),
+            Ok(MatchConditionsResult::Exclude { condition }) => {
+                return (format!("not {condition}"), asked);
+            }
+            Ok(MatchConditionsResult::Fail(cause)) => return (cause, asked),
             Err(question) => {
                 let answer = {
                     let attributes = question.attributes(attributes.user);
                     asked.push(shown(&attributes));
                     decide(&attributes)
                 };
-                decisions.remember(*question, &answer);
+                decisions.record(*question, &answer);
             }
         }
-        assert!(asked.len() as u64 <= CHECKS_MAX, "{asked:?}");
+        assert!(asked.len() as u64 <= AUTHORIZER_CHECKS_MAX, "{asked:?}");
     }
 }
 
 fn outcome(expression: &str) -> String {
-    evaluate(&[expression], &pod(), &mut Decisions::default()).0
+    evaluate(&[expression], &pod(), &mut AuthorizerDecisions::default()).0
 }
 
 #[test]
-fn t081_whoever_may_break_the_glass_is_left_alone() {
+fn whoever_may_break_the_glass_is_left_alone() {
     let guard = |verb: &str| {
         format!("!authorizer.group('').resource('pods').namespace('ns').check('{verb}').allowed()")
     };
-    assert_eq!(outcome(&guard("breakglass")), "not c0", "T-081");
-    assert_eq!(outcome(&guard("no")), "hold", "T-081");
-    assert_eq!(outcome(&guard("fail")), "hold", "T-081: what fails does not allow");
+    assert_eq!(outcome(&guard("breakglass")), "not c0");
+    assert_eq!(outcome(&guard("no")), "hold");
+    assert_eq!(outcome(&guard("fail")), "hold", "what fails does not allow");
 }
 
 #[test]
 fn the_request_itself_can_be_asked_about() {
     let ana = User { name: "ana".to_owned(), ..User::default() };
     let scale = Attributes { subresource: "scale", user: Some(&ana), ..pod() };
-    let ask = |expression: &str| evaluate(&[expression], &scale, &mut Decisions::default()).1;
+    let ask =
+        |expression: &str| evaluate(&[expression], &scale, &mut AuthorizerDecisions::default()).1;
     for (expression, want) in [
         ("authorizer.requestResource.check('get').allowed()", "ana get ,*,pods,scale,team-a,x"),
         (
@@ -114,8 +117,8 @@ fn what_is_asked_about_is_what_was_requested() {
     let kind = GroupVersionKind { group: "other", version: "v9", kind: "Pod" };
     let resource = GroupVersionResource { group: "other", version: "v9", resource: "capsules" };
     let input = ConditionInput::new(&requested, &requested, kind, resource);
-    let conditions = &snapshot.validating().hooks()[0].conditions;
-    let question = conditions.evaluate(&input, Some(&Decisions::default())).unwrap_err();
+    let conditions = &snapshot.validating().hooks()[0].match_conditions;
+    let question = conditions.evaluate(&input, Some(&AuthorizerDecisions::default())).unwrap_err();
     assert_eq!(shown(&question.attributes(None)), "nobody get ,*,pods,,team-a,x");
 }
 
@@ -144,13 +147,16 @@ fn what_can_not_be_asked_fails() {
         ),
     ] {
         let want = format!("expression '{expression}' resulted in error: {want}");
-        assert_eq!(evaluate(&[expression], &pod(), &mut Decisions::default()), (want, vec![]));
+        assert_eq!(
+            evaluate(&[expression], &pod(), &mut AuthorizerDecisions::default()),
+            (want, vec![])
+        );
     }
 }
 
 #[test]
 fn a_question_is_asked_once() {
-    let mut decisions = Decisions::default();
+    let mut decisions = AuthorizerDecisions::default();
     let same = "authorizer.path('/x').check('get').allowed()";
     let (outcome, asked) = evaluate(&[same, same], &pod(), &mut decisions);
     assert_eq!((outcome.as_str(), asked.len()), ("hold", 1));
@@ -167,7 +173,7 @@ fn checks_are_few() {
     };
     let evaluate = |expressions: &[String]| {
         let expressions: Vec<&str> = expressions.iter().map(String::as_str).collect();
-        let (outcome, asked) = evaluate(&expressions, &pod(), &mut Decisions::default());
+        let (outcome, asked) = evaluate(&expressions, &pod(), &mut AuthorizerDecisions::default());
         (outcome, asked.len())
     };
     assert_eq!(evaluate(&[checks(2).join(" && ")]), ("hold".to_owned(), 2));
@@ -175,7 +181,7 @@ fn checks_are_few() {
     assert!(outcome.ends_with("operation cancelled: actual cost limit exceeded"), "{outcome}");
     assert_eq!(n_asked, 2);
 
-    let max = usize::try_from(CHECKS_MAX).unwrap();
+    let max = usize::try_from(AUTHORIZER_CHECKS_MAX).unwrap();
     assert_eq!(max, 7);
     assert_eq!(evaluate(&checks(max)), ("hold".to_owned(), max));
     let (outcome, n_asked) = evaluate(&checks(max + 1));
@@ -188,11 +194,13 @@ fn without_an_authorizer_a_check_is_an_error() {
     let snapshot = hook(&["authorizer.path('/x').check('get').allowed() || true"]);
     let attributes = pod();
     let input = ConditionInput::new(&attributes, &attributes, attributes.kind, attributes.resource);
-    let conditions = &snapshot.validating().hooks()[0].conditions;
-    assert_eq!(conditions.evaluate(&input, None).unwrap(), Conditions::Hold);
+    let conditions = &snapshot.validating().hooks()[0].match_conditions;
+    assert_eq!(conditions.evaluate(&input, None).unwrap(), MatchConditionsResult::Hold);
     let snapshot = hook(&["authorizer.path('/x').check('get').allowed()"]);
-    let conditions = &snapshot.validating().hooks()[0].conditions;
-    let Ok(Conditions::Fail(cause)) = conditions.evaluate(&input, None) else { panic!() };
+    let conditions = &snapshot.validating().hooks()[0].match_conditions;
+    let Ok(MatchConditionsResult::Fail(cause)) = conditions.evaluate(&input, None) else {
+        panic!()
+    };
     assert!(cause.ends_with("no such overload"), "{cause}");
 }
 
@@ -216,8 +224,8 @@ proptest! {
         conditions in prop::collection::vec(prop::sample::select(&POOL[..]), 1..12),
         known in prop::collection::vec(prop::sample::select(&POOL[..]), 0..12),
     ) {
-        let (want, asked) = evaluate(&conditions, &pod(), &mut Decisions::default());
-        let mut decisions = Decisions::default();
+        let (want, asked) = evaluate(&conditions, &pod(), &mut AuthorizerDecisions::default());
+        let mut decisions = AuthorizerDecisions::default();
         for condition in known {
             evaluate(&[condition], &pod(), &mut decisions);
         }

@@ -1,7 +1,8 @@
 //! Configurations to be judged, and what is said about them.
 
 use admission::{
-    Configuration, ConfigurationKind, Snapshot, prepare, validate_create, validate_update, warnings,
+    Configuration, ConfigurationKind, Snapshot, configuration_warnings, prepare, validate_create,
+    validate_update,
 };
 use api_object::Tree;
 use field_errors::FieldError;
@@ -29,7 +30,7 @@ pub(crate) fn with(mut base: Value, changes: Value) -> Value {
 
 /// A prepared object of these entries.
 pub(crate) fn object(kind: ConfigurationKind, name: &str, entries: Value) -> Tree {
-    let mut tree = tree(json!({"metadata": {"name": name}, (kind.list()): entries}));
+    let mut tree = tree(json!({"metadata": {"name": name}, (kind.list_member()): entries}));
     prepare(kind, &mut tree).unwrap();
     tree
 }
@@ -48,7 +49,7 @@ pub(crate) fn updated(kind: ConfigurationKind, from: Value, to: Value) -> Vec<St
 /// What the author is told.
 pub(crate) fn told(kind: ConfigurationKind, old: Option<Value>, new: Value) -> Vec<String> {
     let old = old.map(|old| object(kind, "a", old));
-    let warnings = warnings(kind, &object(kind, "a", new), old.as_ref());
+    let warnings = configuration_warnings(kind, &object(kind, "a", new), old.as_ref());
     warnings.iter().map(ToString::to_string).collect()
 }
 

@@ -1,4 +1,4 @@
-//! What stored entries mean to the engine: admission §2.2, §2.7.
+//! The hooks that stored entries become.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ const CA_BUNDLE: &str = include_str!("ca_bundle.b64");
 fn hook(kind: ConfigurationKind, entry: Value, is_prepared: bool) -> Arc<Hook> {
     let stored = match is_prepared {
         true => object(kind, "a", json!([entry])),
-        false => tree(json!({"metadata": {"name": "a"}, (kind.list()): [entry]})),
+        false => tree(json!({"metadata": {"name": "a"}, (kind.list_member()): [entry]})),
     };
     let snapshot = Snapshot::new(&[Arc::new(Configuration::compile(kind, &stored))]);
     let list = if kind == Mutating { snapshot.mutating() } else { snapshot.validating() };
@@ -35,7 +35,7 @@ fn defaults_are_the_same_for_entries_that_were_stored_without_them() {
         assert_eq!(hook.reinvocation_policy, ReinvocationPolicy::Never);
         assert_eq!(hook.side_effects, None);
         assert!(hook.namespace_selector.is_empty() && hook.object_selector.is_empty());
-        assert!(hook.conditions.is_empty() && hook.review_versions.is_empty());
+        assert!(hook.match_conditions.is_empty() && hook.review_versions.is_empty());
     }
 }
 
@@ -47,7 +47,7 @@ fn what_entries_say_is_what_hooks_have() {
         "admissionReviewVersions": ["v1beta1", "v7", "v1alpha1", "v1"],
     });
     let hook = hook(Mutating, entry, true);
-    assert_eq!((hook.name.as_str(), hook.configuration.as_str()), ("a.b.c", "a"));
+    assert_eq!((hook.name.as_str(), hook.configuration_name.as_str()), ("a.b.c", "a"));
     assert_eq!(hook.failure_policy, FailurePolicy::Ignore);
     assert_eq!(hook.match_policy, MatchPolicy::Exact);
     assert_eq!(hook.timeout, Duration::from_secs(30), "no call takes longer");
@@ -70,9 +70,13 @@ fn a_hook_of_the_proposal_enters_as_a_validating_one() {
     assert_eq!(hook.timeout, Duration::from_secs(30));
     assert_eq!(hook.side_effects, Some(SideEffects::Unknown));
     assert_eq!(hook.review_versions, [ReviewVersion::V1alpha1]);
-    assert_eq!(hook.client.endpoint, service_endpoint(None), "the Service decides about the port");
-    assert_eq!(hook.client.path, "/x");
-    assert!(hook.client.ca_bundle.is_some());
+    assert_eq!(
+        hook.client_config.endpoint,
+        service_endpoint(None),
+        "the Service decides about the port"
+    );
+    assert_eq!(hook.client_config.path, "/x");
+    assert!(hook.client_config.ca_bundle.is_some());
 }
 
 fn service_endpoint(port: Option<u16>) -> Endpoint {
@@ -82,14 +86,15 @@ fn service_endpoint(port: Option<u16>) -> Endpoint {
 #[test]
 fn a_hook_of_the_proposal_never_trusts_the_system() {
     let entry = json!({"clientConfig": {"service": {"namespace": "n", "name": "s"}}});
-    let bundle = &hook(ExternalHook, entry, false).client.ca_bundle;
+    let bundle = &hook(ExternalHook, entry, false).client_config.ca_bundle;
     assert_eq!(bundle.as_deref(), Some(&b""[..]), "no certificate is in it, so none is trusted");
 }
 
 #[test]
 fn webhooks_are_at_urls_or_behind_services() {
-    let client =
-        |config: Value| hook(Validating, json!({"clientConfig": config}), true).client.clone();
+    let client = |config: Value| {
+        hook(Validating, json!({"clientConfig": config}), true).client_config.clone()
+    };
     let url = client(json!({"url": "https://[::1]:8443/a%20b"}));
     let endpoint = Endpoint::Url { host: "::1".to_owned(), port: Some(8443) };
     assert_eq!((url.endpoint, url.path.as_str()), (endpoint, "/a%20b"));
@@ -101,5 +106,5 @@ fn webhooks_are_at_urls_or_behind_services() {
         let found = client(json!({"service": service}));
         assert_eq!((found.endpoint, found.path.as_str()), (service_endpoint(Some(port)), path));
     }
-    assert_eq!(client(json!({})).endpoint, Endpoint::Nowhere);
+    assert_eq!(client(json!({})).endpoint, Endpoint::Invalid);
 }

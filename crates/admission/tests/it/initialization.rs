@@ -1,11 +1,13 @@
-//! The life of objects that initializers have yet to act on: admission §6.1 to §6.5, §6.7 and §7.2.
+//! Objects with pending initializers: decisions, validation, responses and read repair.
 
 use admission::ConfigurationKind::Initializer;
 use admission::{
-    Attributes, Awaited, CreateDecision, InitializerOptions, Initializers, Operation, Pending,
-    Repair, Snapshot, TimeoutCause, UpdateDecision, accepted, carry_initializers, create_denied,
-    decide_create, decide_update, deleted, failure, initialization_timeout, is_uninitialized,
-    repair, shape_initializers, update_denied, without,
+    Attributes, CreateDecision, InitializerOptions, Initializers, Operation, PendingInitializer,
+    ReadRepair, Snapshot, TimeoutCause, UninitializedObject, UpdateDecision,
+    being_initialized_status, copy_initializers, create_denied_status, decide_create,
+    decide_update, deleted_while_waiting_status, has_pending_initializers,
+    initialization_failure_status, initialization_timeout_status, normalize_initializers,
+    read_repair, update_denied_status, without_initializer,
 };
 use api_object::{GroupResource, Status, Tree};
 use authz::User;
@@ -27,7 +29,7 @@ pub(crate) fn configured(entries: &[(&str, &str)]) -> Snapshot {
 fn pod_with(initializers: Value) -> Tree {
     let metadata = json!({"name": "x", "namespace": "team-a", "uid": "u"});
     let mut tree = tree(json!({"metadata": with(metadata, json!({"initializers": initializers}))}));
-    shape_initializers(&mut tree).unwrap();
+    normalize_initializers(&mut tree).unwrap();
     tree
 }
 
@@ -62,46 +64,47 @@ fn texts(errors: &FieldErrors) -> Vec<String> {
 }
 
 #[test]
-fn t159_t161_the_configuration_decides_about_objects_that_say_nothing() {
+fn the_configuration_decides_about_objects_that_say_nothing() {
     let none = configured(&[]);
     let two = configured(&[("z.b.c", "Ignore"), ("a.b.c", "Fail")]);
-    assert_eq!(on_create(&pod_with(json!(null)), &none), CreateDecision::Initialized, "T-159");
+    assert_eq!(on_create(&pod_with(json!(null)), &none), CreateDecision::Initialized);
     let CreateDecision::Assign(list) = on_create(&pod_with(json!(null)), &two) else {
-        panic!("T-161: two match");
+        panic!("two match");
     };
     let mut new = pod_with(json!(null));
-    Initializers::from(list).write(&mut new);
+    Initializers::from(list).write_to(&mut new);
     let want = json!({"pending": [{"name": "z.b.c"}, {"name": "a.b.c"}]});
-    assert_eq!(said(&new), want, "T-161, T-205");
+    assert_eq!(said(&new), want);
 }
 
 #[test]
-fn t167_t168_who_says_something_needs_permission_and_is_taken_at_their_word() {
+fn who_says_something_needs_permission_and_is_taken_at_their_word() {
     let all = configured(&[("a.b.c", "Ignore")]);
     for empty in [json!({}), json!({"pending": []}), json!({"pending": [], "result": null})] {
         let new = pod_with(empty.clone());
         let CreateDecision::NeedsPermission(own) = on_create(&new, &all) else {
-            panic!("T-167: {empty} is not nothing");
+            panic!("{empty} is not nothing");
         };
         assert!(own.is_empty());
         let mut new = new;
-        own.write(&mut new);
-        assert_eq!(said(&new), Value::Null, "T-167: {empty}");
+        own.write_to(&mut new);
+        assert_eq!(said(&new), Value::Null, "{empty}");
     }
     let CreateDecision::NeedsPermission(own) = on_create(&pod_pending(&["x.y.z", "b.b.c"]), &all)
     else {
-        panic!("T-168: the list is the client's");
+        panic!("the list is the client's");
     };
-    assert_eq!(names(&own), ["x.y.z", "b.b.c"], "T-168");
-    let denied = create_denied(&GroupResource::new("", "pods"), "x", "no rule");
+    assert_eq!(names(&own), ["x.y.z", "b.b.c"]);
+    let denied = create_denied_status(&GroupResource::new("", "pods"), "x", "no rule");
     let want = r#"pods "x" is forbidden: create with initializers denied: no rule"#;
-    assert_eq!((denied.code, denied.message.as_str()), (403, want), "T-167");
+    assert_eq!((denied.code, denied.message.as_str()), (403, want));
 }
 
 #[test]
-fn t169_faults_of_a_new_list_are_found() {
-    let errors_of =
-        |initializers: Value| texts(&Initializers::of(&pod_with(initializers)).create_errors(64));
+fn faults_of_a_new_list_are_found() {
+    let errors_of = |initializers: Value| {
+        texts(&Initializers::from_object(&pod_with(initializers)).create_errors(64))
+    };
     let many =
         |n: usize| (0..n).map(|idx| json!({"name": format!("n{idx}.b.c")})).collect::<Value>();
     assert_eq!(
@@ -121,7 +124,7 @@ fn t169_faults_of_a_new_list_are_found() {
 }
 
 #[test]
-fn t170_t208_some_objects_wait_for_nobody() {
+fn some_objects_wait_for_nobody() {
     let all = configured(&[("a.b.c", "Ignore")]);
     let mirror = tree(json!({"metadata": {"annotations": {"kubernetes.io/config.mirror": ""}},
         "spec": {"nodeName": "n1"}}));
@@ -133,7 +136,7 @@ fn t170_t208_some_objects_wait_for_nobody() {
     let own_node = node("system:node:n1", "system:nodes");
     let attributes = Attributes { object: Some(&mirror), user: Some(&own_node), ..pod() };
     let on = InitializerOptions::default();
-    assert_eq!(decide_create(&on, &attributes, &all), CreateDecision::Initialized, "T-170");
+    assert_eq!(decide_create(&on, &attributes, &all), CreateDecision::Initialized);
     let other = request(Operation::Create, ("apps", "v1", "pods"), "Pod", "", "team-a");
     let attributes = Attributes { object: Some(&mirror), ..other };
     let decision = decide_create(&on, &attributes, &all);
@@ -160,12 +163,12 @@ fn t170_t208_some_objects_wait_for_nobody() {
     let off = InitializerOptions { is_enabled: false, ..InitializerOptions::default() };
     let own = pod_pending(&["x.y.z"]);
     let attributes = Attributes { object: Some(&own), ..pod() };
-    assert_eq!(decide_create(&off, &attributes, &all), CreateDecision::Initialized, "T-208");
+    assert_eq!(decide_create(&off, &attributes, &all), CreateDecision::Initialized);
     let update = Attributes {
         old_object: Some(&own),
         ..Attributes { operation: Operation::Update, ..attributes }
     };
-    assert_eq!(decide_update(&off, &update), Ok(UpdateDecision::Ordinary), "T-208");
+    assert_eq!(decide_update(&off, &update), Ok(UpdateDecision::NoInitializers));
 
     let group = ("admissionregistration.k8s.io", "v1alpha1", "initializerconfigurations");
     let exempt = request(Operation::Create, group, "InitializerConfiguration", "", "");
@@ -177,7 +180,7 @@ fn t170_t208_some_objects_wait_for_nobody() {
 }
 
 #[test]
-fn t171_t172_every_write_to_an_uninitialized_object_needs_permission() {
+fn every_write_to_an_uninitialized_object_needs_permission() {
     let old = pod_pending(&["a.b.c"]);
     for (new, want) in [
         (pod_pending(&["a.b.c"]), vec!["a.b.c"]),
@@ -187,21 +190,21 @@ fn t171_t172_every_write_to_an_uninitialized_object_needs_permission() {
         (pod_with(json!(null)), vec![]),
     ] {
         let Ok(UpdateDecision::NeedsPermission(next)) = on_update(&new, &old) else {
-            panic!("T-171: {new:?} needs permission");
+            panic!("{new:?} needs permission");
         };
         assert_eq!(names(&next), want);
         let mut new = new;
-        next.write(&mut new);
-        assert_eq!(is_uninitialized(&new), !want.is_empty());
-        assert_eq!(said(&new).is_null(), want.is_empty(), "T-172");
+        next.write_to(&mut new);
+        assert_eq!(has_pending_initializers(&new), !want.is_empty());
+        assert_eq!(said(&new).is_null(), want.is_empty());
     }
-    let denied = update_denied(&GroupResource::new("", "pods"), "x", "no rule");
+    let denied = update_denied_status(&GroupResource::new("", "pods"), "x", "no rule");
     let want = r#"pods "x" is forbidden: update to uninitialized resource denied: no rule"#;
-    assert_eq!((denied.code, denied.message.as_str()), (403, want), "T-171");
+    assert_eq!((denied.code, denied.message.as_str()), (403, want));
 }
 
 #[test]
-fn t173_t174_what_is_initialized_stays_so() {
+fn what_is_initialized_stays_so() {
     let old = pod_with(json!(null));
     let want = "metadata.initializers: Invalid value: null: field is immutable once initialization \
                 has completed";
@@ -210,17 +213,18 @@ fn t173_t174_what_is_initialized_stays_so() {
         pod_with(json!({"pending": [], "result": {"status": "Failure"}})),
         pod_pending(&["Test"]),
     ] {
-        assert_eq!(on_update(&new, &old), Err(want.to_owned()), "T-173");
-        let errors = Initializers::of(&new).update_errors(&Initializers::of(&old), 64);
+        assert_eq!(on_update(&new, &old), Err(want.to_owned()));
+        let errors =
+            Initializers::from_object(&new).update_errors(&Initializers::from_object(&old), 64);
         assert_eq!(texts(&errors), [want], "a hook can not do it either");
     }
     for new in [pod_with(json!({"pending": []})), pod_with(json!({})), pod_with(json!(null))] {
-        assert_eq!(on_update(&new, &old), Ok(UpdateDecision::Ordinary), "T-174");
+        assert_eq!(on_update(&new, &old), Ok(UpdateDecision::NoInitializers));
     }
 }
 
 #[test]
-fn t175_a_result_ends_it_and_can_not_be_changed() {
+fn a_result_ends_it_and_can_not_be_changed() {
     let old = pod_pending(&["a.b.c"]);
     let failed = pod_with(json!({"pending": [{"name": "a.b.c"}],
         "result": {"status": "Failure", "code": 403, "reason": "Odd", "message": "no"}}));
@@ -228,7 +232,7 @@ fn t175_a_result_ends_it_and_can_not_be_changed() {
     let success = pod_with(json!({"result": {"status": "Success"}}));
     let want =
         r#"metadata.initializers.result.status: Invalid value: "Success": must be 'Failure'"#;
-    assert_eq!(on_update(&success, &old), Err(want.to_owned()), "T-175");
+    assert_eq!(on_update(&success, &old), Err(want.to_owned()));
     let want = r#"metadata.initializers.result.status: Invalid value: "": must be 'Failure'"#;
     assert_eq!(on_update(&pod_with(json!({"result": {}})), &old), Err(want.to_owned()));
 
@@ -243,9 +247,9 @@ fn t175_a_result_ends_it_and_can_not_be_changed() {
 }
 
 #[test]
-fn t175_the_creator_gets_the_result() {
+fn the_creator_gets_the_result() {
     let answer = |result: Value| {
-        let status = failure(&pod_with(json!({"result": result}))).unwrap();
+        let status = initialization_failure_status(&pod_with(json!({"result": result}))).unwrap();
         (status.code, serde_json::to_value(&status).unwrap())
     };
     let details = json!({"name": "x", "group": "g", "kind": "k", "uid": "u",
@@ -254,44 +258,46 @@ fn t175_the_creator_gets_the_result() {
         "details": details});
     let whole = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": "no", "reason": "Odd", "details": details, "code": 403});
-    assert_eq!(answer(given), (403, whole), "T-175");
+    assert_eq!(answer(given), (403, whole));
     for (code, http, shown) in
         [(json!(null), 500, 500), (json!(0), 500, 500), (json!(200), 500, 200)]
     {
         let (found, body) = answer(json!({"status": "Failure", "code": code}));
-        assert_eq!((found, &body["code"]), (http, &json!(shown)), "T-175: {code}");
+        assert_eq!((found, &body["code"]), (http, &json!(shown)), "{code}");
     }
-    assert_eq!(failure(&pod_pending(&["a.b.c"])), None);
+    assert_eq!(initialization_failure_status(&pod_pending(&["a.b.c"])), None);
 }
 
 #[test]
-fn t177_the_creator_of_an_object_that_is_gone_is_told_why() {
-    let status = deleted(&pod_pending(&["a.b.c"]));
+fn the_creator_of_an_object_that_is_gone_is_told_why() {
+    let status = deleted_while_waiting_status(&pod_pending(&["a.b.c"]));
     let want = "Internal error occurred: object deleted while waiting for creation";
-    assert_eq!((status.code, status.message.as_str()), (500, want), "T-177");
-    let status = deleted(&pod_with(json!({"result": {"status": "Failure", "code": 418}})));
+    assert_eq!((status.code, status.message.as_str()), (500, want));
+    let status = deleted_while_waiting_status(&pod_with(
+        json!({"result": {"status": "Failure", "code": 418}}),
+    ));
     assert_eq!(status.code, 418);
 }
 
 #[test]
-fn t178_subresources_leave_the_list_alone() {
+fn subresources_leave_the_list_alone() {
     let old = pod_pending(&["a.b.c"]);
     let mut new = pod_with(json!({"result": {"status": "Success"}}));
     let status = request(Operation::Update, ("", "v1", "pods"), "Pod", "status", "team-a");
     let attributes = Attributes { object: Some(&new), old_object: Some(&old), ..status };
     let decision = decide_update(&InitializerOptions::default(), &attributes);
-    assert_eq!(decision, Ok(UpdateDecision::Carry), "T-178");
-    carry_initializers(&mut new, &old);
-    assert_eq!(said(&new), said(&old), "T-178");
-    carry_initializers(&mut new, &pod_with(json!(null)));
+    assert_eq!(decision, Ok(UpdateDecision::KeepStored));
+    copy_initializers(&mut new, &old);
+    assert_eq!(said(&new), said(&old));
+    copy_initializers(&mut new, &pod_with(json!(null)));
     assert_eq!(said(&new), Value::Null);
 }
 
 #[test]
 fn names_that_are_updated_are_judged_like_new_ones() {
-    let old = Initializers::of(&pod_pending(&["a.b.c"]));
+    let old = Initializers::from_object(&pod_pending(&["a.b.c"]));
     let errors = |names: &[&str], max| {
-        texts(&Initializers::of(&pod_pending(names)).update_errors(&old, max))
+        texts(&Initializers::from_object(&pod_pending(names)).update_errors(&old, max))
     };
     assert!(errors(&["a.b.c", "b.b.c"], 2)[..].is_empty());
     assert_eq!(
@@ -308,16 +314,16 @@ fn constraints_on_absent_entries_are_dropped() {
         {"name": "b.b.c", "after": ["a.b.c", "gone.b.c", "a.b.c"]}, {"name": "c.b.c"}]);
     let old = pod_with(json!({"pending": pending}));
     let mut new = old.clone();
-    Initializers::of(&old).write(&mut new);
+    Initializers::from_object(&old).write_to(&mut new);
     let want = json!([{"name": "a.b.c", "after": []}, {"name": "b.b.c", "after": ["a.b.c"]},
         {"name": "c.b.c"}]);
     assert_eq!(said(&new)["pending"], want);
-    let next = without(&new, "a.b.c").unwrap();
+    let next = without_initializer(&new, "a.b.c").unwrap();
     let want = json!([{"name": "b.b.c", "after": []}, {"name": "c.b.c"}]);
     assert_eq!(said(&next)["pending"], want);
-    let next = without(&without(&next, "c.b.c").unwrap(), "b.b.c").unwrap();
+    let next = without_initializer(&without_initializer(&next, "c.b.c").unwrap(), "b.b.c").unwrap();
     assert_eq!(said(&next), Value::Null);
-    assert_eq!(without(&next, "b.b.c"), None);
+    assert_eq!(without_initializer(&next, "b.b.c"), None);
 }
 
 #[test]
@@ -338,25 +344,25 @@ fn values_of_wrong_types_are_told_with_their_place() {
         (json!({"result": {"code": "x"}}), "field metadata.initializers.result.code of type int32"),
     ] {
         let mut new = tree(json!({"metadata": {"initializers": given}}));
-        let error = shape_initializers(&mut new).unwrap_err().to_string();
+        let error = normalize_initializers(&mut new).unwrap_err().to_string();
         assert!(error.contains(want), "{error}");
     }
     let mut new = tree(json!({"metadata": {"initializers": {
         "pending": [null, {"name": "a.b.c", "x": 1}], "result": null, "y": 2}}}));
-    shape_initializers(&mut new).unwrap();
+    normalize_initializers(&mut new).unwrap();
     assert_eq!(said(&new), json!({"pending": [{}, {"name": "a.b.c"}]}));
     for odd in [json!({}), json!({"metadata": null}), json!({"metadata": {"initializers": null}})] {
         let mut odd = tree(odd);
-        shape_initializers(&mut odd).unwrap();
+        normalize_initializers(&mut odd).unwrap();
         assert!(said(&odd).is_null());
     }
 }
 
 #[test]
-fn t163_t180_what_clients_are_told_while_it_lasts() {
+fn what_clients_are_told_while_it_lasts() {
     let deployments = GroupResource::new("apps", "deployments");
     let own = pod_pending(&["a.b.c", "x.y.z"]);
-    let awaited = Awaited { resource: &deployments, tree: &own, revision: 42 };
+    let awaited = UninitializedObject { resource: &deployments, tree: &own, revision: 42 };
     let details = json!({"name": "x", "group": "apps", "kind": "deployments", "uid": "u", "causes": [
         {"reason": "InitializationTimeout", "message": "x.y.z",
          "field": "metadata.initializers.pending[1]"},
@@ -366,17 +372,17 @@ fn t163_t180_what_clients_are_told_while_it_lasts() {
     let want = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
         "message": "Timeout: server has timed out waiting for the initialization of deployments.apps x",
         "reason": "Timeout", "details": details, "code": 504});
-    assert_eq!(told(&initialization_timeout(&awaited, TimeoutCause::Step(1))), want, "T-180");
-    let deadline = told(&initialization_timeout(&awaited, TimeoutCause::Deadline));
+    assert_eq!(told(&initialization_timeout_status(&awaited, TimeoutCause::Step(1))), want);
+    let deadline = told(&initialization_timeout_status(&awaited, TimeoutCause::Deadline));
     assert_eq!(
         (deadline["message"].as_str(), &deadline["code"]),
         (Some("Timeout: request did not complete within requested timeout"), &json!(504))
     );
     assert_eq!(deadline["details"]["causes"][0]["message"], "a.b.c");
-    let lost = told(&initialization_timeout(&awaited, TimeoutCause::WatchLost));
+    let lost = told(&initialization_timeout_status(&awaited, TimeoutCause::WatchLost));
     assert_eq!(lost["message"], want["message"]);
-    let shown = told(&accepted(&awaited));
-    assert_eq!((&shown["status"], &shown["code"]), (&json!("Success"), &json!(202)), "T-163");
+    let shown = told(&being_initialized_status(&awaited));
+    assert_eq!((&shown["status"], &shown["code"]), (&json!("Success"), &json!(202)));
     assert_eq!(shown["details"]["uid"], "u");
     assert_eq!(shown["details"]["causes"], json!([{"reason": "ResourceVersion", "message": "42"}]));
 }
@@ -389,29 +395,29 @@ fn old_pod(names: &[&str]) -> Tree {
     old
 }
 
-fn repaired(tree: &Tree, now: &str, configured: Option<&Snapshot>) -> Option<Repair> {
+fn repaired(tree: &Tree, now: &str, configured: Option<&Snapshot>) -> Option<ReadRepair> {
     let now = format!("2026-11-16T{now}Z").parse().unwrap();
-    repair(&InitializerOptions::default(), tree, now, configured)
+    read_repair(&InitializerOptions::default(), tree, now, configured)
 }
 
 #[test]
-fn t188_to_t192_a_read_repairs_what_is_old_enough() {
+fn a_read_repairs_what_is_old_enough() {
     let dead = configured(&[("a.b.c", "Ignore"), ("b.b.c", "Ignore")]);
     let two = old_pod(&["a.b.c", "b.b.c"]);
     for now in ["10:09:00", "10:10:10", "10:10:29.999"] {
-        assert_eq!(repaired(&two, now, Some(&dead)), None, "T-188: {now}");
+        assert_eq!(repaired(&two, now, Some(&dead)), None, "{now}");
     }
     let first = repaired(&two, "10:10:30", Some(&dead)).unwrap();
-    assert_eq!((first.name.as_str(), &first.tree), ("a.b.c", &old_pod(&["b.b.c"])), "T-189");
+    assert_eq!((first.initializer_name.as_str(), &first.tree), ("a.b.c", &old_pod(&["b.b.c"])));
     let second = repaired(&first.tree, "10:10:31", Some(&dead)).unwrap();
-    assert!(!is_uninitialized(&second.tree), "T-190");
-    assert_eq!(repaired(&second.tree, "10:10:31", Some(&dead)), None, "T-190");
+    assert!(!has_pending_initializers(&second.tree));
+    assert_eq!(repaired(&second.tree, "10:10:31", Some(&dead)), None);
 
     let fail = configured(&[("a.b.c", "Fail"), ("b.b.c", "Ignore")]);
-    assert_eq!(repaired(&two, "10:11:00", Some(&fail)), None, "T-191");
-    assert_eq!(repaired(&two, "09:55:00", Some(&dead)), None, "T-192");
+    assert_eq!(repaired(&two, "10:11:00", Some(&fail)), None);
+    assert_eq!(repaired(&two, "09:55:00", Some(&dead)), None);
     assert_eq!(repaired(&two, "10:11:00", None), None, "the configuration is stale");
-    assert!(repaired(&two, "10:11:00", Some(&configured(&[]))).is_some(), "T-186: nobody knows it");
+    assert!(repaired(&two, "10:11:00", Some(&configured(&[]))).is_some(), "nobody knows it");
 }
 
 #[test]
@@ -426,13 +432,20 @@ fn nothing_else_is_repaired() {
     assert_eq!(repaired(&pod_pending(&["a.b.c"]), "12:00:00", Some(&dead)), None, "it has no age");
     let off = InitializerOptions { is_enabled: false, ..InitializerOptions::default() };
     let now = "2026-11-16T12:00:00Z".parse().unwrap();
-    assert_eq!(repair(&off, &old_pod(&["a.b.c"]), now, Some(&dead)), None, "the feature is off");
+    assert_eq!(
+        read_repair(&off, &old_pod(&["a.b.c"]), now, Some(&dead)),
+        None,
+        "the feature is off"
+    );
     let alone = InitializerOptions {
         clock_drift: std::time::Duration::ZERO,
         ..InitializerOptions::default()
     };
     let now = "2026-11-16T10:10:00Z".parse().unwrap();
-    assert!(repair(&alone, &old_pod(&["a.b.c"]), now, Some(&dead)).is_some(), "only one clock");
+    assert!(
+        read_repair(&alone, &old_pod(&["a.b.c"]), now, Some(&dead)).is_some(),
+        "only one clock"
+    );
 }
 
 fn odd_field() -> impl Strategy<Value = Value> {
@@ -462,24 +475,24 @@ proptest! {
     fn no_field_is_too_odd(field in odd_field(), other in odd_field()) {
         let with_field = |field: &Value| tree(json!({"metadata": {"initializers": field}}));
         let (new, old) = (with_field(&field), with_field(&other));
-        let own = Initializers::of(&new);
-        prop_assert_eq!(is_uninitialized(&new), !own.is_empty());
+        let own = Initializers::from_object(&new);
+        prop_assert_eq!(has_pending_initializers(&new), !own.is_empty());
         let mut written = new.clone();
-        own.clone().write(&mut written);
-        prop_assert_eq!(Initializers::of(&written), own.clone());
+        own.clone().write_to(&mut written);
+        prop_assert_eq!(Initializers::from_object(&written), own.clone());
         let mut shaped = written.clone();
-        prop_assert!(shape_initializers(&mut shaped).is_ok() || own.result.is_some());
+        prop_assert!(normalize_initializers(&mut shaped).is_ok() || own.result.is_some());
         let mut received = new.clone();
-        if shape_initializers(&mut received).is_ok() {
-            let received = Initializers::of(&received);
+        if normalize_initializers(&mut received).is_ok() {
+            let received = Initializers::from_object(&received);
             prop_assert_eq!(names(&received), names(&own));
         }
-        let _ = (own.create_errors(64), own.update_errors(&Initializers::of(&old), 64));
+        let _ = (own.create_errors(64), own.update_errors(&Initializers::from_object(&old), 64));
         let _ = (on_create(&new, &configured(&[])), on_update(&new, &old));
-        prop_assert_eq!(failure(&new).is_some(), own.result.is_some());
-        if let Some(Pending { name, .. }) = own.pending.first() {
-            let next = without(&new, name).unwrap();
-            prop_assert_eq!(Initializers::of(&next).pending.len(), own.pending.len() - 1);
+        prop_assert_eq!(initialization_failure_status(&new).is_some(), own.result.is_some());
+        if let Some(PendingInitializer { name, .. }) = own.pending.first() {
+            let next = without_initializer(&new, name).unwrap();
+            prop_assert_eq!(Initializers::from_object(&next).pending.len(), own.pending.len() - 1);
         }
     }
 }

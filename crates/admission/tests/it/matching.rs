@@ -1,11 +1,11 @@
-//! Which hooks are called: admission §8.3.
+//! Which hooks are called for a request.
 
 use std::sync::Arc;
 
 use admission::ConfigurationKind::{self, ExternalHook, Initializer, Mutating, Validating};
 use admission::{
-    Attributes, ConditionInput, Consideration, Equivalent, GroupVersionKind, GroupVersionResource,
-    Hook, Operation, Skip, Snapshot,
+    Attributes, CallDecision, ConditionInput, EquivalentResource, GroupVersionKind,
+    GroupVersionResource, Hook, Operation, SkipCause, Snapshot,
 };
 use api_object::Tree;
 use serde_json::{Value, json};
@@ -74,7 +74,7 @@ fn hook_of(changes: Value) -> Snapshot {
 /// Whether one webhook with this rule is called as far as rules go.
 fn is_called(kind: ConfigurationKind, changes: Value, attributes: &Attributes<'_>) -> bool {
     let snapshot = snapshot(&[(kind, "a", json!([webhook(json!({"rules": [rule(changes)]}))]))]);
-    !snapshot.validating().matching(attributes).is_empty()
+    !snapshot.validating().match_hooks(attributes).is_empty()
 }
 
 /// What becomes of the one hook of a snapshot; the namespace is stored if it is given.
@@ -83,26 +83,26 @@ fn considered(
     attributes: &Attributes<'_>,
     namespace: Option<&Tree>,
 ) -> Option<String> {
-    let matches = snapshot.validating().matching(attributes);
+    let matches = snapshot.validating().match_hooks(attributes);
     let found = matches.first()?;
     let hook: &Arc<Hook> = found.hook;
-    let mut outcome = hook.select(attributes, &found.identity, namespace);
-    if outcome == Consideration::Go {
+    let mut outcome = hook.evaluate_selectors(attributes, &found.matched_resource, namespace);
+    if outcome == CallDecision::Call {
         let input = ConditionInput::new(
             attributes,
             attributes,
-            found.identity.kind.unwrap(),
-            found.identity.resource,
+            found.matched_resource.kind.unwrap(),
+            found.matched_resource.resource,
         );
-        outcome = hook.check_conditions(attributes, &input, None).unwrap();
+        outcome = hook.evaluate_conditions(attributes, &input, None).unwrap();
     }
     Some(match outcome {
-        Consideration::Go => "called".to_owned(),
-        Consideration::Skip(Skip::NamespaceSelector) => "namespace".to_owned(),
-        Consideration::Skip(Skip::ObjectSelector) => "object".to_owned(),
-        Consideration::Skip(Skip::Condition { name }) => format!("condition {name}"),
-        Consideration::Skip(Skip::ConditionError(_)) => "condition error".to_owned(),
-        Consideration::Refuse(status) => format!("{} {}", status.code, status.message),
+        CallDecision::Call => "called".to_owned(),
+        CallDecision::Skip(SkipCause::NamespaceSelector) => "namespace".to_owned(),
+        CallDecision::Skip(SkipCause::ObjectSelector) => "object".to_owned(),
+        CallDecision::Skip(SkipCause::Condition { name }) => format!("condition {name}"),
+        CallDecision::Skip(SkipCause::ConditionError(_)) => "condition error".to_owned(),
+        CallDecision::Refuse(status) => format!("{} {}", status.code, status.message),
     })
 }
 
@@ -111,25 +111,25 @@ fn outcome(changes: Value, attributes: &Attributes<'_>, namespace: Option<&Tree>
 }
 
 #[test]
-fn t058_to_t065_rules() {
-    assert!(hook_of(json!({"rules": []})).validating().matching(&pod()).is_empty(), "T-058");
+fn rules_match_by_each_part() {
+    assert!(hook_of(json!({"rules": []})).validating().match_hooks(&pod()).is_empty());
     for operation in Operation::ALL {
         let attributes = request(operation, ("", "v1", "pods"), "Pod", "", "team-a");
-        assert!(is_called(Validating, json!({}), &attributes), "T-059");
+        assert!(is_called(Validating, json!({}), &attributes));
         let is_middle = matches!(operation, Operation::Update | Operation::Delete);
         let two = json!({"operations": ["UPDATE", "DELETE"]});
-        assert_eq!(is_called(Validating, two, &attributes), is_middle, "T-059");
+        assert_eq!(is_called(Validating, two, &attributes), is_middle);
     }
     let pods = ("", "v1", "pods");
     let exec = connect(pods, "exec");
     let resources = |resources: Value| json!({"resources": resources});
-    assert!(!is_called(Validating, resources(json!(["*"])), &exec), "T-060");
-    assert!(is_called(Validating, resources(json!(["pods/*"])), &pod()), "T-061");
+    assert!(!is_called(Validating, resources(json!(["*"])), &exec));
+    assert!(is_called(Validating, resources(json!(["pods/*"])), &pod()));
     let v1alpha1 = |names: Value| json!({"operations": null, "verbs": ["*"], "resources": names});
-    assert!(!is_called(ExternalHook, v1alpha1(json!(["pods/*"])), &pod()), "T-061");
-    assert!(is_called(ExternalHook, v1alpha1(json!(["*/*"])), &pod()), "T-061");
-    assert!(is_called(Validating, resources(json!(["pods/*"])), &exec), "T-062");
-    assert!(is_called(ExternalHook, v1alpha1(json!(["pods/*"])), &exec), "T-062");
+    assert!(!is_called(ExternalHook, v1alpha1(json!(["pods/*"])), &pod()));
+    assert!(is_called(ExternalHook, v1alpha1(json!(["*/*"])), &pod()));
+    assert!(is_called(Validating, resources(json!(["pods/*"])), &exec));
+    assert!(is_called(ExternalHook, v1alpha1(json!(["pods/*"])), &exec));
     for (attributes, want) in [
         (exec, true),
         (connect(("", "v1", "nodes"), "proxy"), true),
@@ -137,12 +137,12 @@ fn t058_to_t065_rules() {
         (pod(), false),
     ] {
         let two = resources(json!(["*/proxy", "*/exec"]));
-        assert_eq!(is_called(Validating, two, &attributes), want, "T-063");
+        assert_eq!(is_called(Validating, two, &attributes), want);
     }
     let other = connect(("", "v1", "r2"), "proxy");
-    assert!(!is_called(Validating, resources(json!(["r/*", "r2"])), &other), "T-064");
+    assert!(!is_called(Validating, resources(json!(["r/*", "r2"])), &other));
     let deployment = request(Operation::Create, ("apps", "v1", "deployments"), "D", "", "team-a");
-    assert!(!is_called(Validating, json!({"apiGroups": [""]}), &deployment), "T-064");
+    assert!(!is_called(Validating, json!({"apiGroups": [""]}), &deployment));
     let finalize =
         request(Operation::Update, ("", "v1", "namespaces"), "Namespace", "finalize", "x");
     let node = request(Operation::Create, ("", "v1", "nodes"), "Node", "", "");
@@ -155,11 +155,7 @@ fn t058_to_t065_rules() {
         ("Namespaced", pod(), true),
         ("Other", pod(), false),
     ] {
-        assert_eq!(
-            is_called(Validating, json!({"scope": scope}), &attributes),
-            want,
-            "T-065 {scope}"
-        );
+        assert_eq!(is_called(Validating, json!({"scope": scope}), &attributes), want, "{scope}");
     }
 }
 
@@ -167,8 +163,8 @@ fn t058_to_t065_rules() {
 fn equivalents(
     kind: &'static str,
     kind_group: Option<(&'static str, &'static str)>,
-) -> Vec<Equivalent<'static>> {
-    let of = |(group, version)| Equivalent {
+) -> Vec<EquivalentResource<'static>> {
+    let of = |(group, version)| EquivalentResource {
         resource: GroupVersionResource { group, version, resource: "deployments" },
         kind: Some({
             let (group, version) = kind_group.unwrap_or((group, version));
@@ -179,7 +175,7 @@ fn equivalents(
 }
 
 #[test]
-fn t066_to_t070_equivalents() {
+fn rules_match_equivalent_resources() {
     let others = equivalents("Deployment", None);
     let deployment = Attributes {
         equivalents: &others,
@@ -189,15 +185,15 @@ fn t066_to_t070_equivalents() {
         rule(json!({"apiGroups": [group], "apiVersions": [version], "resources": ["deployments"]}))
     };
     let exact = json!({"matchPolicy": "Exact", "rules": [of("apps", "v1beta1")]});
-    assert_eq!(outcome(exact, &deployment, None), "no rule", "T-066");
+    assert_eq!(outcome(exact, &deployment, None), "no rule");
     for (row, rules, want) in [
         ("T-067", [of("extensions", "v1beta1"), of("apps", "v1beta1")], ("extensions", "v1beta1")),
         ("T-067", [of("apps", "v1beta1"), of("extensions", "v1beta1")], ("apps", "v1beta1")),
         ("T-068", [of("extensions", "v1beta1"), of("apps", "v1")], ("apps", "v1")),
     ] {
         let snapshot = hook_of(json!({"rules": rules}));
-        let matches = snapshot.validating().matching(&deployment);
-        let identity = matches[0].identity;
+        let matches = snapshot.validating().match_hooks(&deployment);
+        let identity = matches[0].matched_resource;
         assert_eq!((identity.resource.group, identity.resource.version), want, "{row}");
         let kind = identity.kind.unwrap();
         assert_eq!((kind.group, kind.version, kind.kind), (want.0, want.1, "Deployment"), "{row}");
@@ -209,15 +205,15 @@ fn t066_to_t070_equivalents() {
     };
     let one = json!({"rules": [rule(json!({"apiGroups": ["extensions"], "resources": ["deployments/scale"]}))]});
     let snapshot = hook_of(one.clone());
-    let matches = snapshot.validating().matching(&scale);
-    assert_eq!(matches[0].identity.kind.unwrap().kind, "Scale", "T-069");
-    let unknown: Vec<_> = scales.iter().map(|it| Equivalent { kind: None, ..*it }).collect();
+    let matches = snapshot.validating().match_hooks(&scale);
+    assert_eq!(matches[0].matched_resource.kind.unwrap().kind, "Scale");
+    let unknown: Vec<_> =
+        scales.iter().map(|it| EquivalentResource { kind: None, ..*it }).collect();
     let scale = Attributes { equivalents: &unknown, ..scale };
     assert_eq!(
         outcome(one, &scale, None),
         "500 Internal error occurred: unable to convert to extensions/v1beta1, \
-         Resource=deployments: unknown kind",
-        "T-070"
+         Resource=deployments: unknown kind"
     );
 }
 
@@ -226,26 +222,26 @@ fn labelled(labels: Value) -> Tree {
 }
 
 #[test]
-fn t071_to_t074_namespace_selectors() {
+fn namespace_selectors() {
     let selects = |value: &str| json!({"namespaceSelector": {"matchLabels": {"env": value}}});
     let (prod, test) = (labelled(json!({"env": "prod"})), labelled(json!({"env": "test"})));
-    assert_eq!(outcome(selects("prod"), &pod(), Some(&test)), "namespace", "T-071");
-    assert_eq!(outcome(selects("prod"), &pod(), Some(&prod)), "called", "T-071");
+    assert_eq!(outcome(selects("prod"), &pod(), Some(&test)), "namespace");
+    assert_eq!(outcome(selects("prod"), &pod(), Some(&prod)), "called");
     let node = request(Operation::Create, ("", "v1", "nodes"), "Node", "", "");
-    assert_eq!(outcome(selects("prod"), &node, None), "called", "T-072");
+    assert_eq!(outcome(selects("prod"), &node, None), "called");
     let creation = Attributes { object: Some(&prod), ..namespace_object(Operation::Create) };
-    assert_eq!(outcome(selects("prod"), &creation, None), "called", "T-073");
-    assert_eq!(outcome(selects("test"), &creation, None), "namespace", "T-073");
+    assert_eq!(outcome(selects("prod"), &creation, None), "called");
+    assert_eq!(outcome(selects("test"), &creation, None), "namespace");
     let deletion = Attributes { old_object: Some(&test), ..namespace_object(Operation::Delete) };
-    assert_eq!(outcome(selects("prod"), &deletion, Some(&prod)), "called", "T-073");
+    assert_eq!(outcome(selects("prod"), &deletion, Some(&prod)), "called");
     let missing = "404 namespaces \"team-a\" not found";
-    assert_eq!(outcome(selects("prod"), &pod(), None), missing, "T-074");
+    assert_eq!(outcome(selects("prod"), &pod(), None), missing);
     let elsewhere = with(selects("prod"), json!({"rules": [rule(json!({"apiGroups": ["apps"]}))]}));
-    assert_eq!(outcome(elsewhere, &pod(), None), "no rule", "T-074");
+    assert_eq!(outcome(elsewhere, &pod(), None), "no rule");
     let not_this = with(selects("prod"), json!({"objectSelector": {"matchLabels": {"a": "b"}}}));
     assert_eq!(outcome(not_this.clone(), &pod(), None), "object", "a clean no counts first");
     let needs = |changes: Value, attributes: &Attributes<'_>| {
-        hook_of(changes).validating().hooks()[0].needs_namespace(attributes)
+        hook_of(changes).validating().hooks()[0].needs_stored_namespace(attributes)
     };
     assert!(needs(selects("prod"), &pod()) && needs(selects("prod"), &deletion));
     assert!(!needs(json!({}), &pod()) && !needs(not_this, &pod()));
@@ -265,7 +261,7 @@ fn stored_selectors_that_mean_nothing_fail_the_requests_they_are_about() {
 }
 
 #[test]
-fn t075_t076_t086_object_selectors() {
+fn object_selectors() {
     let selects = json!({"objectSelector": {"matchLabels": {"x": "y"}}});
     let (with_label, without) = (labelled(json!({"x": "y"})), labelled(json!({})));
     let update = Attributes {
@@ -273,18 +269,18 @@ fn t075_t076_t086_object_selectors() {
         old_object: Some(&with_label),
         ..request(Operation::Update, ("", "v1", "pods"), "Pod", "", "team-a")
     };
-    assert_eq!(outcome(selects.clone(), &update, None), "called", "T-075");
+    assert_eq!(outcome(selects.clone(), &update, None), "called");
     let deletion = Attributes { object: None, operation: Operation::Delete, ..update };
-    assert_eq!(outcome(selects.clone(), &deletion, None), "called", "T-075");
+    assert_eq!(outcome(selects.clone(), &deletion, None), "called");
     let options = tree(json!({"command": ["sh"]}));
     let exec = Attributes { object: Some(&options), ..connect(("", "v1", "pods"), "exec") };
-    assert_eq!(outcome(selects.clone(), &exec, None), "object", "T-076");
-    assert_eq!(outcome(json!({}), &exec, None), "called", "T-076");
+    assert_eq!(outcome(selects.clone(), &exec, None), "object");
+    assert_eq!(outcome(json!({}), &exec, None), "called");
     let negative =
         json!({"objectSelector": {"matchExpressions": [{"key": "x", "operator": "DoesNotExist"}]}});
     assert_eq!(outcome(negative, &exec, None), "object", "options have no labels to lack");
     let patched = Attributes { object: Some(&without), ..pod() };
-    assert_eq!(outcome(selects, &patched, None), "object", "T-086");
+    assert_eq!(outcome(selects, &patched, None), "object");
 }
 
 fn conditions(policy: &str, expressions: &[&str]) -> Value {
@@ -297,7 +293,7 @@ fn conditions(policy: &str, expressions: &[&str]) -> Value {
 }
 
 #[test]
-fn t077_to_t080_conditions() {
+fn match_conditions_decide_last() {
     let object = tree(json!({"metadata": {"namespace": "team-a", "labels": {"n": 1}}}));
     let creation = Attributes { object: Some(&object), ..pod() };
     let update = Attributes { operation: Operation::Update, old_object: Some(&object), ..creation };
@@ -329,11 +325,11 @@ fn t077_to_t080_conditions() {
         assert_eq!(outcome(conditions(policy, &expressions), &creation, None), want, "{row}");
     }
     let old = conditions("Fail", &["oldObject == null"]);
-    assert_eq!(outcome(old, &update, None), "condition c0", "T-080");
+    assert_eq!(outcome(old, &update, None), "condition c0");
     let system = tree(json!({"metadata": {"namespace": "kube-system"}}));
     let system = Attributes { object: Some(&system), ..pod() };
     let outside = conditions("Fail", &["object.metadata.namespace != 'kube-system'"]);
-    assert_eq!(outcome(outside, &system, None), "condition c0", "T-079");
+    assert_eq!(outcome(outside, &system, None), "condition c0");
 }
 
 /// The budget of all conditions together counts more than a false one.
@@ -373,7 +369,7 @@ fn stored_conditions_that_do_not_compile_fail() {
 }
 
 #[test]
-fn t082_to_t085_exemptions() {
+fn exemptions() {
     let group = ConfigurationKind::GROUP;
     let all = snapshot(&[
         (Validating, "a", json!([webhook(json!({}))])),
@@ -387,15 +383,15 @@ fn t082_to_t085_exemptions() {
         ),
     ]);
     let is_free = |attributes: &Attributes<'_>| {
-        all.validating().matching(attributes).is_empty()
-            && all.mutating().matching(attributes).is_empty()
-            && all.initializers(attributes).is_empty()
+        all.validating().match_hooks(attributes).is_empty()
+            && all.mutating().match_hooks(attributes).is_empty()
+            && all.match_initializers(attributes).is_empty()
     };
     for kind in ConfigurationKind::ALL {
         let resource = (group, kind.version(), kind.resource());
         for operation in Operation::ALL {
             let attributes = request(operation, resource, kind.name(), "", "");
-            assert!(is_free(&attributes), "T-082, T-085 {}", kind.name());
+            assert!(is_free(&attributes), "{}", kind.name());
         }
     }
     let other =
@@ -408,27 +404,27 @@ fn t082_to_t085_exemptions() {
         "",
         "",
     );
-    assert!(is_free(&review), "T-083");
+    assert!(is_free(&review));
     let deployment =
         request(Operation::Create, ("apps", "v1", "deployments"), "Deployment", "", "a");
-    assert!(!is_free(&deployment), "T-083");
+    assert!(!is_free(&deployment));
     let update = request(Operation::Update, ("", "v1", "pods"), "Pod", "", "a");
-    assert!(all.initializers(&update).is_empty(), "only creations are initialized");
+    assert!(all.match_initializers(&update).is_empty(), "only creations are initialized");
     let binding = request(Operation::Create, ("", "v1", "pods"), "Binding", "binding", "a");
-    assert!(all.initializers(&binding).is_empty(), "only objects themselves are initialized");
+    assert!(all.match_initializers(&binding).is_empty(), "only objects themselves are initialized");
 }
 
 #[test]
-fn t084_any_rule_of_an_initializer_suffices() {
+fn any_rule_of_an_initializer_suffices() {
     let of = |group: &str, resource: &str| json!({"apiGroups": [group], "apiVersions": ["v1"], "resources": [resource]});
     let rules = json!([of("", "pods"), of("apps", "deployments")]);
     let all = snapshot(&[(Initializer, "a", json!([{"name": "a.b.c", "rules": rules}]))]);
-    assert_eq!(all.initializers(&pod()).len(), 1);
+    assert_eq!(all.match_initializers(&pod()).len(), 1);
     let secret = request(Operation::Create, ("", "v1", "secrets"), "Secret", "", "a");
-    assert!(all.initializers(&secret).is_empty());
+    assert!(all.match_initializers(&secret).is_empty());
 }
 
-/// admission §1.7.
+/// Hooks are ordered by kind, then by the name of the configuration, then as listed.
 #[test]
 fn hooks_come_by_kind_then_by_name_then_as_listed() {
     let named = |name: &str| webhook(json!({"name": name}));
@@ -442,7 +438,7 @@ fn hooks_come_by_kind_then_by_name_then_as_listed() {
         (ExternalHook, "z", json!([external("3.b.c")])),
         (Mutating, "a", json!([named("4.b.c")])),
     ]);
-    let matches = all.validating().matching(&pod());
+    let matches = all.validating().match_hooks(&pod());
     let names: Vec<_> = matches.iter().map(|it| (it.position, it.hook.name.as_str())).collect();
     assert_eq!(names, [(0, "3.b.c"), (1, "2.b.c"), (2, "1.b.c"), (3, "0.b.c")]);
     assert_eq!(all.mutating().hooks().len(), 1);
@@ -467,11 +463,11 @@ fn matched_hooks_do_not_depend_on_the_object() {
     let patched = Attributes { object: Some(&object), ..deployment };
     let found: Vec<_> = matched.mutating(&patched).collect();
     assert_eq!((found.len(), found[0].position), (1, 0));
-    assert_eq!(found[0].identity.resource.version, "v1beta1");
+    assert_eq!(found[0].matched_resource.resource.version, "v1beta1");
     let other = Attributes { equivalents: &[], ..deployment };
     let found = matched.mutating(&other).next().unwrap();
-    let selected = found.hook.select(&other, &found.identity, None);
-    assert!(matches!(selected, Consideration::Refuse(_)), "{selected:?}");
+    let selected = found.hook.evaluate_selectors(&other, &found.matched_resource, None);
+    assert!(matches!(selected, CallDecision::Refuse(_)), "{selected:?}");
 }
 
 #[test]
@@ -482,7 +478,7 @@ fn wildcards_do_not_come_first() {
         (Validating, "b", json!([webhook(json!({"name": "1.b.c"}))])),
         (Validating, "c", json!([webhook(json!({"name": "2.b.c", "rules": [exact, exact]}))])),
     ]);
-    let matches = all.validating().matching(&pod());
+    let matches = all.validating().match_hooks(&pod());
     assert_eq!(matches.iter().map(|it| it.position).collect::<Vec<_>>(), [0, 1, 2]);
 }
 
@@ -493,7 +489,7 @@ fn a_rule_of_many_names_matches() {
     let many = rule(json!({"apiGroups": names("g"), "resources": names("r")}));
     let all = hook_of(json!({"rules": [many]}));
     let known = request(Operation::Create, ("g99", "v1", "r99"), "X", "", "a");
-    assert_eq!(all.validating().matching(&known).len(), 1);
+    assert_eq!(all.validating().match_hooks(&known).len(), 1);
     let unknown = request(Operation::Create, ("g100", "v1", "r99"), "X", "", "a");
-    assert!(all.validating().matching(&unknown).is_empty());
+    assert!(all.validating().match_hooks(&unknown).is_empty());
 }

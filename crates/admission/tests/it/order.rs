@@ -1,7 +1,10 @@
-//! The order of initializers: admission §6.9, T-029 to T-031 and T-199 to T-205.
+//! The order of initializers.
 
 use admission::ConfigurationKind::Initializer;
-use admission::{Pending, PendingList, ordering_errors, ordering_warnings, pending, runnable};
+use admission::{
+    PendingInitializer, PendingInitializers, initializer_ordering_errors,
+    initializer_ordering_warnings, order_pending_initializers, runnable_initializers,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -17,40 +20,40 @@ fn graph(name: &str, after: &[&str], before: &[&str]) -> Value {
     entry(name, json!({"orderingMode": "Graph", "after": after, "before": before}))
 }
 
-fn pending_of(objects: &[(&str, Value)]) -> PendingList {
+fn pending_of(objects: &[(&str, Value)]) -> PendingInitializers {
     let objects: Vec<_> =
         objects.iter().map(|(name, entries)| (Initializer, *name, entries.clone())).collect();
-    pending(&snapshot(&objects).initializers(&pod()))
+    order_pending_initializers(&snapshot(&objects).match_initializers(&pod()))
 }
 
-fn names(entries: &[Pending]) -> Vec<&str> {
+fn names(entries: &[PendingInitializer]) -> Vec<&str> {
     entries.iter().map(|entry| entry.name.as_str()).collect()
 }
 
 #[test]
-fn t029_to_t031_one_order_for_all() {
+fn one_order_for_all() {
     let deployments = json!([{"apiGroups": ["apps"], "apiVersions": ["*"], "resources": ["*"]}]);
     let objects = [
         ("b", json!([entry("x.b.c", json!({}))])),
         ("a", json!([entry("y.b.c", json!({})), entry("z.b.c", json!({}))])),
     ];
     let list = pending_of(&objects);
-    assert_eq!(names(&list.entries), ["y.b.c", "z.b.c", "x.b.c"], "T-029");
-    assert!(list.entries.iter().all(|entry| entry.after.is_none()), "T-205");
+    assert_eq!(names(&list.entries), ["y.b.c", "z.b.c", "x.b.c"]);
+    assert!(list.entries.iter().all(|entry| entry.after.is_none()));
     let objects = [
         ("b", json!([entry("x.b.c", json!({}))])),
         ("a", json!([entry("y.b.c", json!({"rules": deployments})), entry("z.b.c", json!({}))])),
     ];
-    assert_eq!(names(&pending_of(&objects).entries), ["z.b.c", "x.b.c"], "T-030");
+    assert_eq!(names(&pending_of(&objects).entries), ["z.b.c", "x.b.c"]);
     let objects = [
         ("b", json!([entry("x.b.c", json!({})), entry("y.b.c", json!({}))])),
         ("a", json!([entry("y.b.c", json!({}))])),
     ];
-    assert_eq!(names(&pending_of(&objects).entries), ["y.b.c", "x.b.c"], "T-031");
+    assert_eq!(names(&pending_of(&objects).entries), ["y.b.c", "x.b.c"]);
 }
 
 #[test]
-fn t199_to_t201_a_graph_lets_some_act_at_once() {
+fn a_graph_lets_some_act_at_once() {
     let list = pending_of(&[(
         "a",
         json!([
@@ -59,20 +62,21 @@ fn t199_to_t201_a_graph_lets_some_act_at_once() {
             graph("c.b.c", &[], &[])
         ]),
     )]);
-    let want: Vec<Pending> = [("a.b.c", vec![]), ("b.b.c", vec!["a.b.c"]), ("c.b.c", vec![])]
-        .into_iter()
-        .map(|(name, after)| Pending {
-            name: name.to_owned(),
-            after: Some(after.into_iter().map(str::to_owned).collect()),
-        })
-        .collect();
-    assert_eq!(list.entries, want, "T-199");
-    assert_eq!(runnable(&want), [0, 2], "T-199");
-    assert_eq!(runnable(&want[..2]), [0], "T-200: b waits for a when c is done");
-    assert_eq!(runnable(&want[1..]), [0, 1], "T-201: the head can always act");
-    let sequential = |name: &str| Pending { name: name.to_owned(), after: None };
-    assert_eq!(runnable(&[sequential("a.b.c"), sequential("b.b.c")]), [0]);
-    assert!(runnable(&[]).is_empty());
+    let want: Vec<PendingInitializer> =
+        [("a.b.c", vec![]), ("b.b.c", vec!["a.b.c"]), ("c.b.c", vec![])]
+            .into_iter()
+            .map(|(name, after)| PendingInitializer {
+                name: name.to_owned(),
+                after: Some(after.into_iter().map(str::to_owned).collect()),
+            })
+            .collect();
+    assert_eq!(list.entries, want);
+    assert_eq!(runnable_initializers(&want), [0, 2]);
+    assert_eq!(runnable_initializers(&want[..2]), [0], "b waits for a when c is done");
+    assert_eq!(runnable_initializers(&want[1..]), [0, 1], "the head can always act");
+    let sequential = |name: &str| PendingInitializer { name: name.to_owned(), after: None };
+    assert_eq!(runnable_initializers(&[sequential("a.b.c"), sequential("b.b.c")]), [0]);
+    assert!(runnable_initializers(&[]).is_empty());
 }
 
 #[test]
@@ -93,7 +97,7 @@ fn sequential_entries_keep_their_chain_among_others() {
 }
 
 #[test]
-fn t203_what_can_not_be_ordered_is_refused() {
+fn what_can_not_be_ordered_is_refused() {
     let sequential = entry("a.b.c", json!({"after": ["x.b.c"]}));
     assert_eq!(
         created(Initializer, json!([sequential])),
@@ -116,13 +120,16 @@ fn t203_what_can_not_be_ordered_is_refused() {
     );
     let first = object(Initializer, "one", json!([graph("a.b.c", &["x.y.z"], &[])]));
     let second = object(Initializer, "two", json!([graph("x.y.z", &["a.b.c"], &[])]));
-    assert!(ordering_errors(&first, &[]).is_empty());
+    assert!(initializer_ordering_errors(&first, &[]).is_empty());
     assert_eq!(
-        ordering_errors(&second, &[&first]).to_string(),
+        initializer_ordering_errors(&second, &[&first]).to_string(),
         r#"initializers[0].after: Invalid value: "a.b.c": ordering cycle: x.y.z -> a.b.c -> x.y.z"#
     );
     let repaired = object(Initializer, "one", json!([graph("a.b.c", &[], &[])]));
-    assert!(ordering_errors(&repaired, &[&first, &second]).is_empty(), "it replaces its old state");
+    assert!(
+        initializer_ordering_errors(&repaired, &[&first, &second]).is_empty(),
+        "it replaces its old state"
+    );
 }
 
 #[test]
@@ -133,27 +140,28 @@ fn a_cycle_is_told_at_the_constraint_that_closes_it_or_at_the_name() {
         "two",
         json!([graph("x.y.z", &[], &["q.y.z"]), graph("q.y.z", &["a.b.c"], &[])]),
     );
-    assert!(ordering_errors(&before, &[&others]).is_empty());
+    assert!(initializer_ordering_errors(&before, &[&others]).is_empty());
     let before = object(
         Initializer,
         "two",
         json!([graph("q.y.z", &[], &["x.y.z"]), graph("x.y.z", &["a.b.c"], &[])]),
     );
-    assert!(!ordering_errors(&before, &[&others]).is_empty());
+    assert!(!initializer_ordering_errors(&before, &[&others]).is_empty());
     // Two sequential ones, between which an older entry wants to stand the wrong way round.
     let old = object(Initializer, "one", json!([graph("g.b.c", &["s2.b.c"], &["s1.b.c"])]));
     let new =
         object(Initializer, "two", json!([entry("s1.b.c", json!({})), entry("s2.b.c", json!({}))]));
     assert_eq!(
-        ordering_errors(&new, &[&old]).to_string(),
+        initializer_ordering_errors(&new, &[&old]).to_string(),
         r#"initializers[0].name: Invalid value: "s1.b.c": ordering cycle: s1.b.c -> s2.b.c -> g.b.c -> s1.b.c"#
     );
 }
 
 #[test]
-fn t204_a_name_that_nobody_registers_is_told() {
+fn a_name_that_nobody_registers_is_told() {
     let new = object(Initializer, "one", json!([graph("a.b.c", &["x.y.z"], &[])]));
-    let told: Vec<String> = ordering_warnings(&new, &[]).iter().map(ToString::to_string).collect();
+    let told: Vec<String> =
+        initializer_ordering_warnings(&new, &[]).iter().map(ToString::to_string).collect();
     assert_eq!(
         told,
         [
@@ -162,7 +170,7 @@ fn t204_a_name_that_nobody_registers_is_told() {
         ]
     );
     let other = object(Initializer, "two", json!([entry("x.y.z", json!({}))]));
-    assert!(ordering_warnings(&new, &[&other]).is_empty());
+    assert!(initializer_ordering_warnings(&new, &[&other]).is_empty());
 }
 
 #[test]
@@ -177,7 +185,7 @@ fn a_cycle_that_was_stored_is_broken_in_global_order() {
     )]);
     assert_eq!(names(&list.entries), ["a.b.c", "b.b.c", "c.b.c"]);
     assert_eq!(list.cycles, [["a.b.c", "b.b.c"]]);
-    assert_eq!(runnable(&list.entries), [0]);
+    assert_eq!(runnable_initializers(&list.entries), [0]);
 }
 
 proptest! {
@@ -211,9 +219,9 @@ proptest! {
             }
         }
         let new = object(Initializer, "a", json!(entries));
-        prop_assert_eq!(list.cycles.is_empty(), ordering_errors(&new, &[]).is_empty());
+        prop_assert_eq!(list.cycles.is_empty(), initializer_ordering_errors(&new, &[]).is_empty());
         while !left.is_empty() {
-            let acting = runnable(&left);
+            let acting = runnable_initializers(&left);
             prop_assert_eq!(acting[0], 0);
             left.remove(*acting.last().unwrap());
         }

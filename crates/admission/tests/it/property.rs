@@ -1,7 +1,9 @@
 //! The index finds what asking every hook would find.
 
 use admission::ConfigurationKind::{ExternalHook, Validating};
-use admission::{Attributes, Equivalent, GroupVersionKind, GroupVersionResource, Operation};
+use admission::{
+    Attributes, EquivalentResource, GroupVersionKind, GroupVersionResource, Operation,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -71,7 +73,7 @@ proptest! {
         ]);
         let kind = GroupVersionKind { group: own.group, version: own.version, kind: "X" };
         let others: Vec<_> =
-            others.into_iter().map(|resource| Equivalent { resource, kind: Some(kind) }).collect();
+            others.into_iter().map(|resource| EquivalentResource { resource, kind: Some(kind) }).collect();
         let attributes = Attributes {
             operation, kind, resource: own, subresource, name: "x", namespace,
             object: None, old_object: None, options: None, is_dry_run: false, user: None,
@@ -82,18 +84,18 @@ proptest! {
             .hooks()
             .iter()
             .enumerate()
-            .filter_map(|(position, hook)| Some((position, hook.identify(&attributes)?)))
+            .filter_map(|(position, hook)| Some((position, hook.match_resource(&attributes)?)))
             .collect();
         let indexed: Vec<_> = all
             .validating()
-            .matching(&attributes)
+            .match_hooks(&attributes)
             .into_iter()
-            .map(|found| (found.position, found.identity))
+            .map(|found| (found.position, found.matched_resource))
             .collect();
         prop_assert_eq!(&indexed, &naive);
         let matched = all.match_hooks(&attributes);
         let kept: Vec<_> =
-            matched.validating(&attributes).map(|found| (found.position, found.identity)).collect();
+            matched.validating(&attributes).map(|found| (found.position, found.matched_resource)).collect();
         prop_assert_eq!(kept, naive);
         prop_assert_eq!(matched.is_empty(), indexed.is_empty());
         prop_assert!(!matched.has_mutating());
@@ -103,14 +105,14 @@ proptest! {
     #[test]
     fn no_document_is_too_odd(entries in odd_value()) {
         for kind in admission::ConfigurationKind::ALL {
-            let raw = crate::documents::tree(json!({"metadata": {"name": "a"}, (kind.list()): entries}));
+            let raw = crate::documents::tree(json!({"metadata": {"name": "a"}, (kind.list_member()): entries}));
             let compiled = admission::Configuration::compile(kind, &raw);
             prop_assert_eq!(compiled.name(), "a");
             let mut tree = raw.clone();
             if admission::prepare(kind, &mut tree).is_ok() {
                 let _ = admission::validate_create(kind, &tree);
                 let _ = admission::validate_update(kind, &tree, &raw);
-                let _ = admission::warnings(kind, &tree, Some(&raw));
+                let _ = admission::configuration_warnings(kind, &tree, Some(&raw));
                 let mut again = tree.clone();
                 prop_assert!(admission::prepare(kind, &mut again).is_ok());
                 prop_assert_eq!(again, tree);

@@ -1,10 +1,11 @@
-//! The timers of objects that initializers have yet to act on: admission §6.6, T-179 to T-207.
+//! The timers of pending initializers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use admission::{
-    Expired, ExpiryAction, InitializerOptions, Origin, Pending, Snapshot, Steps, runnable,
+    ExpiredInitializer, ExpiryAction, InitializerOptions, InitializerTimers, InitializersOrigin,
+    PendingInitializer, Snapshot, runnable_initializers,
 };
 use proptest::prelude::*;
 
@@ -16,13 +17,13 @@ fn seconds(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds)
 }
 
-fn sequential(names: &[&str]) -> Vec<Pending> {
-    names.iter().map(|name| Pending { name: (*name).to_owned(), after: None }).collect()
+fn sequential(names: &[&str]) -> Vec<PendingInitializer> {
+    names.iter().map(|name| PendingInitializer { name: (*name).to_owned(), after: None }).collect()
 }
 
-fn graph(entries: &[(&str, &[&str])]) -> Vec<Pending> {
+fn graph(entries: &[(&str, &[&str])]) -> Vec<PendingInitializer> {
     let owned = |after: &[&str]| after.iter().map(|name| (*name).to_owned()).collect();
-    let entry = |(name, after): &(&str, &[&str])| Pending {
+    let entry = |(name, after): &(&str, &[&str])| PendingInitializer {
         name: (*name).to_owned(),
         after: Some(owned(after)),
     };
@@ -30,14 +31,19 @@ fn graph(entries: &[(&str, &[&str])]) -> Vec<Pending> {
 }
 
 /// The timers of an object that was just created.
-fn begun(pending: &[Pending]) -> Steps {
-    let mut steps = Steps::new(&InitializerOptions::default(), Origin::Configuration);
+fn begun(pending: &[PendingInitializer]) -> InitializerTimers {
+    let mut steps =
+        InitializerTimers::new(&InitializerOptions::default(), InitializersOrigin::Configuration);
     steps.observe(pending, Duration::ZERO);
     steps
 }
 
-fn fire(steps: &mut Steps, at: f64, configured: &Snapshot) -> Vec<(String, ExpiryAction)> {
-    let expired = steps.fire(seconds(at), Some(configured));
+fn fire(
+    steps: &mut InitializerTimers,
+    at: f64,
+    configured: &Snapshot,
+) -> Vec<(String, ExpiryAction)> {
+    let expired = steps.take_expired(seconds(at), Some(configured));
     expired.into_iter().map(|expired| (expired.name, expired.action)).collect()
 }
 
@@ -50,29 +56,29 @@ fn failed(names: &[&str]) -> Vec<(String, ExpiryAction)> {
 }
 
 #[test]
-fn t179_each_dead_one_takes_its_time() {
+fn each_dead_one_takes_its_time() {
     let dead = configured(&[("a.b.c", "Ignore"), ("b.b.c", "Ignore")]);
     let mut steps = begun(&sequential(&["a.b.c", "b.b.c"]));
     assert_eq!(steps.next_due(), STEP);
     assert!(fire(&mut steps, 4.999, &dead).is_empty());
-    assert_eq!(fire(&mut steps, 5.0, &dead), removed(&["a.b.c"]), "T-179");
+    assert_eq!(fire(&mut steps, 5.0, &dead), removed(&["a.b.c"]));
     steps.observe(&sequential(&["b.b.c"]), STEP);
     assert_eq!(steps.next_due(), 2 * STEP);
     assert!(fire(&mut steps, 9.999, &dead).is_empty());
-    assert_eq!(fire(&mut steps, 10.0, &dead), removed(&["b.b.c"]), "T-179");
+    assert_eq!(fire(&mut steps, 10.0, &dead), removed(&["b.b.c"]));
     steps.observe(&[], 2 * STEP);
     assert!(fire(&mut steps, 100.0, &dead).is_empty());
 }
 
 #[test]
-fn t180_t181_one_that_must_not_be_skipped_fails_once() {
+fn one_that_must_not_be_skipped_fails_once() {
     let all = configured(&[("a.b.c", "Ignore"), ("b.b.c", "Fail")]);
     let mut steps = begun(&sequential(&["a.b.c", "b.b.c"]));
-    assert_eq!(fire(&mut steps, 5.0, &all), removed(&["a.b.c"]), "T-181");
+    assert_eq!(fire(&mut steps, 5.0, &all), removed(&["a.b.c"]));
     steps.observe(&sequential(&["b.b.c"]), STEP);
-    let expired = steps.fire(2 * STEP, Some(&all));
-    let want = Expired { name: "b.b.c".to_owned(), idx: 0, action: ExpiryAction::Fail };
-    assert_eq!(expired, [want], "T-180, T-181");
+    let expired = steps.take_expired(2 * STEP, Some(&all));
+    let want = ExpiredInitializer { name: "b.b.c".to_owned(), idx: 0, action: ExpiryAction::Fail };
+    assert_eq!(expired, [want]);
     assert_eq!(steps.next_due(), 3 * STEP);
     assert!(fire(&mut steps, 15.0, &all).is_empty(), "the creator was told");
     let relaxed = configured(&[("b.b.c", "Ignore")]);
@@ -81,49 +87,50 @@ fn t180_t181_one_that_must_not_be_skipped_fails_once() {
 }
 
 #[test]
-fn t184_t187_the_timer_runs_whatever_else_happens() {
+fn the_timer_runs_whatever_else_happens() {
     let mut steps = begun(&sequential(&["a.b.c", "b.b.c"]));
     steps.observe(&sequential(&["a.b.c", "b.b.c", "c.b.c"]), seconds(4.0));
-    assert_eq!(steps.next_due(), STEP, "T-184");
+    assert_eq!(steps.next_due(), STEP);
     let raised = configured(&[("a.b.c", "Fail")]);
-    assert_eq!(fire(&mut steps.clone(), 5.0, &raised), failed(&["a.b.c"]), "T-187");
-    assert_eq!(fire(&mut steps.clone(), 5.0, &configured(&[])), removed(&["a.b.c"]), "T-185");
+    assert_eq!(fire(&mut steps.clone(), 5.0, &raised), failed(&["a.b.c"]));
+    assert_eq!(fire(&mut steps.clone(), 5.0, &configured(&[])), removed(&["a.b.c"]));
     steps.observe(&sequential(&["b.b.c", "c.b.c"]), seconds(4.5));
     steps.observe(&sequential(&["a.b.c", "b.b.c", "c.b.c"]), seconds(4.6));
     assert_eq!(steps.next_due(), seconds(9.6), "removed and added again is new");
 }
 
 #[test]
-fn t186_one_that_only_the_client_knows_is_not_skipped() {
-    let mut steps = Steps::new(&InitializerOptions::default(), Origin::Client);
+fn one_that_only_the_client_knows_is_not_skipped() {
+    let mut steps =
+        InitializerTimers::new(&InitializerOptions::default(), InitializersOrigin::Client);
     steps.observe(&sequential(&["x.y.z"]), Duration::ZERO);
-    assert_eq!(fire(&mut steps.clone(), 5.0, &configured(&[])), failed(&["x.y.z"]), "T-186");
+    assert_eq!(fire(&mut steps.clone(), 5.0, &configured(&[])), failed(&["x.y.z"]));
     let known = configured(&[("x.y.z", "Ignore")]);
     assert_eq!(fire(&mut steps, 5.0, &known), removed(&["x.y.z"]));
 }
 
 #[test]
-fn t202_those_who_can_act_at_once_expire_at_once() {
+fn those_who_can_act_at_once_expire_at_once() {
     let dead = configured(&[("a.b.c", "Ignore"), ("b.b.c", "Ignore"), ("c.b.c", "Ignore")]);
     let mut steps = begun(&graph(&[("a.b.c", &[]), ("b.b.c", &["a.b.c"]), ("c.b.c", &[])]));
-    let expired = steps.fire(STEP, Some(&dead));
+    let expired = steps.take_expired(STEP, Some(&dead));
     let idx: Vec<usize> = expired.iter().map(|expired| expired.idx).collect();
-    assert_eq!(idx, [0, 2], "T-202");
+    assert_eq!(idx, [0, 2]);
     steps.observe(&graph(&[("b.b.c", &[]), ("c.b.c", &[])]), STEP);
-    assert_eq!(fire(&mut steps, 5.0, &dead), removed(&["c.b.c"]), "T-202: b's timer begins");
+    assert_eq!(fire(&mut steps, 5.0, &dead), removed(&["c.b.c"]), "b's timer begins");
     steps.observe(&graph(&[("b.b.c", &[])]), seconds(5.1));
     assert_eq!(steps.next_due(), 2 * STEP);
-    assert_eq!(fire(&mut steps, 10.0, &dead), removed(&["b.b.c"]), "T-202");
+    assert_eq!(fire(&mut steps, 10.0, &dead), removed(&["b.b.c"]));
 }
 
 #[test]
-fn t207_nothing_is_decided_while_the_configuration_is_stale() {
+fn nothing_is_decided_while_the_configuration_is_stale() {
     let dead = configured(&[("a.b.c", "Ignore")]);
     let mut steps = begun(&sequential(&["a.b.c"]));
-    assert!(steps.fire(STEP, None).is_empty(), "T-207");
+    assert!(steps.take_expired(STEP, None).is_empty());
     assert_eq!(steps.next_due(), seconds(6.0));
-    assert!(steps.fire(seconds(6.0), None).is_empty(), "T-207");
-    assert_eq!(fire(&mut steps, 7.0, &dead), removed(&["a.b.c"]), "T-207");
+    assert!(steps.take_expired(seconds(6.0), None).is_empty());
+    assert_eq!(fire(&mut steps, 7.0, &dead), removed(&["a.b.c"]));
 }
 
 #[test]
@@ -133,7 +140,7 @@ fn what_could_not_be_removed_is_tried_again() {
     for at in [5.0, 5.0, 5.1] {
         assert_eq!(fire(&mut steps, at, &dead), removed(&["a.b.c"]), "a race was lost");
     }
-    steps.put_off("a.b.c", seconds(5.1));
+    steps.retry_later("a.b.c", seconds(5.1));
     assert_eq!(steps.next_due(), seconds(6.1));
     assert!(fire(&mut steps, 6.0, &dead).is_empty());
     assert_eq!(fire(&mut steps, 6.1, &dead), removed(&["a.b.c"]));
@@ -166,19 +173,19 @@ fn nobody_waits_for_ever() {
     let mut n_rounds = 0;
     loop {
         let now = steps.next_due();
-        if steps.is_over(now) {
+        if steps.has_ended(now) {
             break;
         }
-        let _ = steps.fire(now, Some(&fail));
+        let _ = steps.take_expired(now, Some(&fail));
         n_rounds += 1;
     }
     assert_eq!((steps.next_due(), n_rounds), (seconds(600.0), 119));
-    assert!(!steps.is_over(seconds(599.999)));
+    assert!(!steps.has_ended(seconds(599.999)));
     let none = InitializerOptions { step_timeout: Duration::ZERO, ..InitializerOptions::default() };
-    let mut steps = Steps::new(&none, Origin::Configuration);
+    let mut steps = InitializerTimers::new(&none, InitializersOrigin::Configuration);
     steps.observe(&sequential(&["a.b.c"]), Duration::ZERO);
     let now = steps.next_due();
-    assert_eq!(steps.fire(now, Some(&fail)).len(), 1);
+    assert_eq!(steps.take_expired(now, Some(&fail)).len(), 1);
     assert!(steps.next_due() > now, "options of zero do not spin");
 }
 
@@ -188,7 +195,7 @@ fn annotations_tell_entries_apart() {
     steps.observe(&sequential(&["b.b.c", "x.y.z"]), STEP);
     for (name, idx) in [("a.b.c", 0), ("b.b.c", 1), ("x.y.z", 2)] {
         let want = format!("failed-open.initializer.portcullis.io/{idx}");
-        assert_eq!(steps.annotation(name), want);
+        assert_eq!(steps.removal_annotation(name), want);
     }
 }
 
@@ -212,13 +219,13 @@ fn behaviour() -> impl Strategy<Value = Behaviour> {
 }
 
 /// Entries with `after` pointing back, or a plain sequence.
-fn plan() -> impl Strategy<Value = (Vec<Pending>, Vec<Behaviour>)> {
+fn plan() -> impl Strategy<Value = (Vec<PendingInitializer>, Vec<Behaviour>)> {
     let entry = (behaviour(), prop::collection::btree_set(0..8_usize, 0..3));
     (prop::collection::vec(entry, 1..8), any::<bool>()).prop_map(|(entries, is_graph)| {
         let name = |idx: usize| format!("n{idx}.b.c");
         let pending = entries.iter().enumerate().map(|(idx, (_, after))| {
             let before: Vec<String> = after.range(..idx).map(|idx| name(*idx)).collect();
-            Pending { name: name(idx), after: is_graph.then_some(before) }
+            PendingInitializer { name: name(idx), after: is_graph.then_some(before) }
         });
         (pending.collect(), entries.iter().map(|(behaviour, _)| *behaviour).collect())
     })
@@ -252,7 +259,7 @@ proptest! {
         let mut noise = noise.into_iter().peekable();
         loop {
             let can_act: BTreeSet<String> =
-                runnable(&pending).into_iter().map(|idx| pending[idx].name.clone()).collect();
+                runnable_initializers(&pending).into_iter().map(|idx| pending[idx].name.clone()).collect();
             since.retain(|name, _| can_act.contains(name));
             for name in can_act {
                 since.entry(name).or_insert(now);
@@ -267,7 +274,7 @@ proptest! {
             let next = event.into_iter().flatten().min().unwrap();
             prop_assert!(next >= now || next == due, "time does not go back");
             now = now.max(next);
-            if steps.is_over(Duration::from_millis(now)) {
+            if steps.has_ended(Duration::from_millis(now)) {
                 break;
             }
             if let Some((_, name)) = acts.filter(|(at, _)| *at <= now) {
@@ -281,7 +288,7 @@ proptest! {
                 continue;
             }
             let configured = (!stale.contains(&now)).then_some(&snapshot);
-            for Expired { name, idx, action } in steps.fire(Duration::from_millis(now), configured) {
+            for ExpiredInitializer { name, idx, action } in steps.take_expired(Duration::from_millis(now), configured) {
                 prop_assert_eq!(&pending[idx].name, &name);
                 let took = now - since[&name];
                 let is_delayed = stale.contains(&(now - 1000)) || stale.contains(&(since[&name] + 5000));
@@ -301,7 +308,7 @@ proptest! {
             steps.observe(&pending, Duration::from_millis(now));
         }
         for entry in &pending {
-            let is_blocked = !runnable(&pending).iter().any(|idx| pending[*idx].name == entry.name);
+            let is_blocked = !runnable_initializers(&pending).iter().any(|idx| pending[*idx].name == entry.name);
             prop_assert!(is_blocked || failed.contains(&entry.name), "{} is left", entry.name);
         }
         prop_assert!(pending.is_empty() || !failed.is_empty());

@@ -34,8 +34,12 @@ pub fn set_condition(tree: &mut Tree, condition: &Condition, now: Timestamp) -> 
         }
         Some(current) => {
             let since = at(current, &["lastTransitionTime"]);
-            if text(current, "status") == condition.status.name() && since.is_string() {
-                next["lastTransitionTime"] = since.clone();
+            let is_unchanged = text(current, "status") == condition.status.name();
+            if let Some(time) = next.get_mut("lastTransitionTime")
+                && is_unchanged
+                && since.is_string()
+            {
+                *time = since.clone();
             }
             let is_news = *current != next;
             *current = next;

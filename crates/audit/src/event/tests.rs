@@ -1,4 +1,4 @@
-use authz::{Resource, Target};
+use authz::{EvaluationErrors, Resource, Target, Unavailable};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -7,8 +7,8 @@ use crate::stage::Stages;
 
 const AT: &str = "2026-11-16T03:04:05.000006Z";
 
-fn verdict(level: Level) -> Verdict {
-    Verdict { level, omit_stages: Stages::default(), omit_managed_fields: false }
+fn config(level: Level) -> RequestAuditConfig {
+    RequestAuditConfig { level, omit_stages: Stages::default(), omit_managed_fields: false }
 }
 
 fn event(level: Level, verb: &str, resource: Option<Resource<'_>>, user: Option<&User>) -> Event {
@@ -21,7 +21,7 @@ fn event(level: Level, verb: &str, resource: Option<Resource<'_>>, user: Option<
         user_agent: "kubectl/v1.32",
         at: AT.parse().unwrap(),
     };
-    Event::new(&received, verdict(level))
+    Event::new(&received, config(level))
 }
 
 fn pods() -> Resource<'static> {
@@ -38,23 +38,23 @@ fn ana() -> User {
 }
 
 fn line(event: &Event, stage: Stage) -> Value {
-    let line = event.line(stage, "2026-11-16T03:04:05.5Z".parse().unwrap());
+    let line = event.encode_line(stage, "2026-11-16T03:04:05.5Z".parse().unwrap());
     assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
     assert_eq!(line.last(), Some(&b'\n'));
     serde_json::from_slice(&line).unwrap()
 }
 
-/// api-server H-147: the second line of a creation.
+/// The line of stage ResponseComplete for a creation.
 #[test]
 fn a_creation_at_level_request_response() {
     let user = ana();
     let mut event = event(Level::RequestResponse, "create", Some(pods()), Some(&user));
-    event.decided(true, "because");
+    event.annotate_decision(&Decision::allow("because"));
     event.request_object(&json!({"kind": "Pod", "metadata": {"name": "a"}}));
     event.respond(201, None);
     event.response_object(&json!({"kind": "Pod", "metadata": {"name": "a", "uid": "u"}}));
     let text = String::from_utf8(
-        event.line(Stage::ResponseComplete, "2026-11-16T03:04:05.5Z".parse().unwrap()),
+        event.encode_line(Stage::ResponseComplete, "2026-11-16T03:04:05.5Z".parse().unwrap()),
     );
     assert_eq!(
         text.unwrap(),
@@ -77,27 +77,50 @@ fn a_creation_at_level_request_response() {
     );
 }
 
-/// api-server H-149: a request that was denied.
+/// The line for a request that was denied.
 #[test]
 fn a_denial() {
     let mut event = event(Level::Metadata, "create", Some(pods()), Some(&ana()));
-    event.decided(false, "");
+    event.annotate_decision(&Decision::deny(""));
     event.respond(
         403,
-        Some(&json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        Some(&json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "EvaluationErrors",
                      "message": "no", "reason": "Forbidden", "details": {"kind": "pods"},
                      "code": 403})),
     );
     let line = line(&event, Stage::ResponseComplete);
     assert_eq!(
         line["responseStatus"],
-        json!({"metadata": {}, "status": "Failure", "message": "no", "reason": "Forbidden",
+        json!({"metadata": {}, "status": "EvaluationErrors", "message": "no", "reason": "Forbidden",
                "details": {"kind": "pods"}, "code": 403})
     );
     assert_eq!(
         line["annotations"],
         json!({"authorization.k8s.io/decision": "forbid", "authorization.k8s.io/reason": ""})
     );
+}
+
+#[test]
+fn decisions_become_annotations() {
+    let failed = |decision: Decision| decision.with_error(EvaluationErrors::message("e"));
+    let both = |decision: &str, reason: &str| json!({"authorization.k8s.io/decision": decision, "authorization.k8s.io/reason": reason});
+    let unavailable = || Decision::unavailable(Unavailable::TooManyCalls);
+    for (decision, want) in [
+        (Decision::allow("RBAC: allowed"), both("allow", "RBAC: allowed")),
+        (failed(Decision::allow("")), both("allow", "")),
+        (Decision::deny("no"), both("forbid", "no")),
+        (Decision::no_opinion("no"), both("forbid", "no")),
+        (
+            failed(Decision::no_opinion("no")),
+            json!({"authorization.k8s.io/reason": "internal error"}),
+        ),
+        (unavailable(), json!({"authorization.k8s.io/reason": "unavailable"})),
+        (failed(unavailable()), json!({"authorization.k8s.io/reason": "unavailable"})),
+    ] {
+        let mut event = event(Level::Metadata, "create", Some(pods()), Some(&ana()));
+        event.annotate_decision(&decision);
+        assert_eq!(line(&event, Stage::ResponseComplete)["annotations"], want);
+    }
 }
 
 #[test]
@@ -150,7 +173,7 @@ fn users() {
 #[test]
 fn stages_that_are_left_out() {
     let mut event = event(Level::Metadata, "get", None, None);
-    event.verdict.omit_stages = Stages::default().with(Stage::RequestReceived);
+    event.config.omit_stages = Stages::default().with(Stage::RequestReceived);
     assert!(!event.is_recorded(Stage::RequestReceived));
     assert!(event.is_recorded(Stage::ResponseComplete));
 }
@@ -173,11 +196,14 @@ fn the_first_annotation_of_a_key_stays_and_their_number_is_bounded() {
 
 #[test]
 fn a_long_user_agent_is_cut() {
-    assert_eq!(shortened(&"a".repeat(1024)), "a".repeat(1024));
-    assert_eq!(shortened(&"a".repeat(1025)), format!("{}...TRUNCATED", "a".repeat(1024)));
+    assert_eq!(truncate_user_agent(&"a".repeat(1024)), "a".repeat(1024));
+    assert_eq!(truncate_user_agent(&"a".repeat(1025)), format!("{}...TRUNCATED", "a".repeat(1024)));
     // A character is not cut in two.
-    assert_eq!(shortened(&"é".repeat(513)), format!("{}...TRUNCATED", "é".repeat(512)));
-    assert_eq!(shortened(&format!("a{}", "é".repeat(512))).len(), 1023 + "...TRUNCATED".len());
+    assert_eq!(truncate_user_agent(&"é".repeat(513)), format!("{}...TRUNCATED", "é".repeat(512)));
+    assert_eq!(
+        truncate_user_agent(&format!("a{}", "é".repeat(512))).len(),
+        1023 + "...TRUNCATED".len()
+    );
 }
 
 #[test]
@@ -265,7 +291,7 @@ proptest! {
                 user_agent: "",
                 at: AT.parse().unwrap(),
             };
-            let mut event = Event::new(&received, Verdict { omit_managed_fields, ..verdict(level) });
+            let mut event = Event::new(&received, RequestAuditConfig { omit_managed_fields, ..config(level) });
             event.request_object(&body);
             event.respond(201, None);
             event.response_object(&body);
@@ -274,7 +300,7 @@ proptest! {
                     event.request_patch(&body);
                 }
                 for stage in Stage::ALL {
-                    let line = String::from_utf8(event.line(stage, received.at)).unwrap();
+                    let line = String::from_utf8(event.encode_line(stage, received.at)).unwrap();
                     prop_assert!(!line.contains(&secret), "{body} gives {line}");
                 }
             }

@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::Rotation;
 
-/// Who did what is for the owner alone.
+/// Only the owner of the file may read the audit log.
 const FILE_MODE: u32 = 0o600;
 
 /// How many names are tried for a file that is set aside. Each is a millisecond later.

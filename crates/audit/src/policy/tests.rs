@@ -3,7 +3,7 @@ use crate::stage::Stage;
 
 fn policy(rules: &str) -> Policy {
     let text = format!("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n{rules}\n");
-    let (policy, warnings) = Policy::read(text.as_bytes()).unwrap();
+    let (policy, warnings) = Policy::parse(text.as_bytes()).unwrap();
     assert_eq!(warnings, Vec::<String>::new());
     policy
 }
@@ -26,7 +26,7 @@ fn ana() -> User {
 }
 
 fn level(rules: &str, user: Option<&User>, verb: &str, target: Target<'_>) -> Level {
-    policy(rules).verdict(&Attributes { user, verb, target }).level
+    policy(rules).config_for_request(&Attributes { user, verb, target }).level
 }
 
 #[test]
@@ -141,22 +141,23 @@ fn stages_add_up_and_managed_fields_are_overridden() {
                 omitManagedFields: true\nrules:\n\
                 - {level: Metadata, verbs: [get], omitStages: [Panic]}\n\
                 - {level: Request, omitManagedFields: false, verbs: [list]}\n";
-    let (policy, _) = Policy::read(text.as_bytes()).unwrap();
-    let verdict =
-        |verb| policy.verdict(&Attributes { user: None, verb, target: Target::Path("/") });
+    let (policy, _) = Policy::parse(text.as_bytes()).unwrap();
+    let config = |verb| {
+        policy.config_for_request(&Attributes { user: None, verb, target: Target::Path("/") })
+    };
     let received = Stages::default().with(Stage::RequestReceived);
-    let want = |level, omit_stages, omit_managed_fields| Verdict {
+    let want = |level, omit_stages, omit_managed_fields| RequestAuditConfig {
         level,
         omit_stages,
         omit_managed_fields,
     };
-    assert_eq!(verdict("get"), want(Level::Metadata, received.with(Stage::Panic), true));
-    assert_eq!(verdict("list"), want(Level::Request, received, false));
-    assert_eq!(verdict("put"), want(Level::None, received, true));
+    assert_eq!(config("get"), want(Level::Metadata, received.with(Stage::Panic), true));
+    assert_eq!(config("list"), want(Level::Request, received, false));
+    assert_eq!(config("put"), want(Level::None, received, true));
 }
 
 fn refusal(text: &str) -> String {
-    Policy::read(text.as_bytes()).unwrap_err().to_string()
+    Policy::parse(text.as_bytes()).unwrap_err().to_string()
 }
 
 #[test]
@@ -234,7 +235,7 @@ fn faults_name_their_field() {
 fn all_faults_are_named_at_once() {
     let text = "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [x]\n\
                 rules: [{level: x}, {level: None, nonResourceURLs: [x]}]\n";
-    let Err(PolicyError::Fields(errors)) = Policy::read(text.as_bytes()) else {
+    let Err(PolicyError::Fields(errors)) = Policy::parse(text.as_bytes()) else {
         panic!("no faults were found");
     };
     let paths: Vec<&str> = errors.iter().map(|error| error.path.as_str()).collect();
@@ -245,7 +246,7 @@ fn all_faults_are_named_at_once() {
 fn what_kubernetes_passes_over_is_a_warning() {
     let text = "{\"apiVersion\": \"audit.k8s.io/v1\", \"kind\": \"Policy\", \"surprise\": 1, \
                 \"rules\": [{\"level\": \"None\", \"userGroup\": [\"a\"]}]}";
-    let (_, warnings) = Policy::read(text.as_bytes()).unwrap();
+    let (_, warnings) = Policy::parse(text.as_bytes()).unwrap();
     assert_eq!(
         warnings,
         [
@@ -255,6 +256,6 @@ fn what_kubernetes_passes_over_is_a_warning() {
     );
     let text = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n\
                 - {level: None, verbs: [get], verbs: [list]}\n";
-    let (_, warnings) = Policy::read(text.as_bytes()).unwrap();
+    let (_, warnings) = Policy::parse(text.as_bytes()).unwrap();
     assert_eq!(warnings, ["rules[0].verbs: key stands twice"]);
 }

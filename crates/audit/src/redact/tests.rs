@@ -2,8 +2,8 @@ use serde_json::json;
 
 use super::*;
 
-fn copy(body: &Value, subject: Subject) -> Value {
-    Copier { omit_managed_fields: false }.copy(body, subject)
+fn copy(body: &Value, sensitivity: BodySensitivity) -> Value {
+    BodyCopier { omit_managed_fields: false }.copy(body, sensitivity)
 }
 
 #[test]
@@ -37,8 +37,8 @@ fn what_a_secret_holds_is_masked() {
         "extra": "[redacted]",
     });
     // What it says, or where it was sent, is enough.
-    assert_eq!(copy(&body, Subject::Plain), want);
-    assert_eq!(copy(&body, Subject::Data), want);
+    assert_eq!(copy(&body, BodySensitivity::Plain), want);
+    assert_eq!(copy(&body, BodySensitivity::SecretData), want);
 }
 
 #[test]
@@ -47,20 +47,20 @@ fn secrets_are_found_inside_other_things() {
     let masked = json!({"kind": "Secret", "data": {"a": "[redacted]"}});
     let nested = json!({"kind": "List", "items": [secret, {"kind": "Pod", "data": {"a": "x"}}]});
     let want = json!({"kind": "List", "items": [masked, {"kind": "Pod", "data": {"a": "x"}}]});
-    assert_eq!(copy(&nested, Subject::Plain), want);
+    assert_eq!(copy(&nested, BodySensitivity::Plain), want);
 
     // Items of a list do not say what they are.
     let list = json!({"kind": "SecretList", "metadata": {"resourceVersion": "7"},
                       "items": [{"metadata": {"name": "a"}, "data": {"a": "x"}}]});
     let want = json!({"kind": "SecretList", "metadata": {"resourceVersion": "7"},
                       "items": [{"metadata": {"name": "a"}, "data": {"a": "[redacted]"}}]});
-    assert_eq!(copy(&list, Subject::Plain), want);
+    assert_eq!(copy(&list, BodySensitivity::Plain), want);
 
     let table = json!({"kind": "Table", "columnDefinitions": [{"name": "Name"}],
                        "rows": [{"cells": ["a", 1], "object": {"data": {"a": "x"}}}]});
     let want = json!({"kind": "Table", "columnDefinitions": [{"name": "Name"}],
                       "rows": [{"cells": ["a", 1], "object": {"data": {"a": "[redacted]"}}}]});
-    assert_eq!(copy(&table, Subject::Data), want);
+    assert_eq!(copy(&table, BodySensitivity::SecretData), want);
 }
 
 #[test]
@@ -84,8 +84,8 @@ fn patches_of_secrets() {
         (json!({"metadata": "x"}), json!({"metadata": "[redacted]"})),
     ];
     for (patch, want) in cases {
-        assert_eq!(copy(&patch, Subject::Data), want, "{patch}");
-        assert_eq!(copy(&patch, Subject::Plain), patch, "{patch}");
+        assert_eq!(copy(&patch, BodySensitivity::SecretData), want, "{patch}");
+        assert_eq!(copy(&patch, BodySensitivity::Plain), patch, "{patch}");
     }
 }
 
@@ -95,18 +95,18 @@ fn tokens() {
                         "status": {"authenticated": true, "user": {"username": "ana"}}});
     let want = json!({"kind": "TokenReview", "spec": {"token": "[redacted]", "audiences": ["a"]},
                       "status": {"authenticated": true, "user": {"username": "ana"}}});
-    assert_eq!(copy(&review, Subject::Plain), want);
+    assert_eq!(copy(&review, BodySensitivity::Plain), want);
 
     let request = json!({"spec": {"audiences": ["a"], "expirationSeconds": 600},
                          "status": {"token": "x", "expirationTimestamp": "t"}});
     let want = json!({"spec": {"audiences": ["a"], "expirationSeconds": 600},
                       "status": {"token": "[redacted]", "expirationTimestamp": "t"}});
-    let subject = Subject::of_resource("", "serviceaccounts", "token");
-    assert_eq!(copy(&request, subject), want);
-    assert_eq!(Subject::of_resource("", "serviceaccounts", ""), Subject::Plain);
+    let sensitivity = BodySensitivity::of_resource("", "serviceaccounts", "token");
+    assert_eq!(copy(&request, sensitivity), want);
+    assert_eq!(BodySensitivity::of_resource("", "serviceaccounts", ""), BodySensitivity::Plain);
     assert_eq!(
-        Subject::of_resource("authentication.k8s.io", "tokenreviews", ""),
-        Subject::TokenReview
+        BodySensitivity::of_resource("authentication.k8s.io", "tokenreviews", ""),
+        BodySensitivity::TokenReview
     );
 }
 
@@ -115,26 +115,31 @@ fn a_failure_stays_readable() {
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
                         "message": "m", "reason": "Forbidden", "details": {"name": "a"},
                         "code": 403});
-    for subject in [Subject::Plain, Subject::Data, Subject::TokenRequest, Subject::TokenReview] {
-        assert_eq!(copy(&status, subject), status, "{subject:?}");
+    for sensitivity in [
+        BodySensitivity::Plain,
+        BodySensitivity::SecretData,
+        BodySensitivity::TokenRequest,
+        BodySensitivity::TokenReview,
+    ] {
+        assert_eq!(copy(&status, sensitivity), status, "{sensitivity:?}");
     }
     let options = json!({"kind": "DeleteOptions", "propagationPolicy": "Background",
                          "preconditions": {"uid": "u"}});
-    assert_eq!(copy(&options, Subject::Data), options);
+    assert_eq!(copy(&options, BodySensitivity::SecretData), options);
 }
 
 #[test]
 fn managed_fields_are_left_out_if_asked() {
     let body = json!({"metadata": {"name": "a", "managedFields": [{"manager": "m"}]},
                       "items": [{"metadata": {"managedFields": []}}]});
-    let copied = Copier { omit_managed_fields: true }.copy(&body, Subject::Plain);
+    let copied = BodyCopier { omit_managed_fields: true }.copy(&body, BodySensitivity::Plain);
     assert_eq!(copied, json!({"metadata": {"name": "a"}, "items": [{"metadata": {}}]}));
 }
 
 #[test]
 fn depth_is_bounded() {
     let deep = (0..NESTING_MAX + 10).fold(json!("x"), |inner, _| json!([inner]));
-    let mut copied = &copy(&deep, Subject::Plain);
+    let mut copied = &copy(&deep, BodySensitivity::Plain);
     let mut depth = 0;
     while let Some(inner) = copied.get(0) {
         copied = inner;

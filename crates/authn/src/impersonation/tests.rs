@@ -1,7 +1,7 @@
 use std::sync::Mutex;
 
 use api_object::GroupResource;
-use authz::{Answer, Decision, Recorder, Target};
+use authz::{Decision, DecisionFuture, Recorder, Target};
 use http::HeaderName;
 
 use super::*;
@@ -16,11 +16,15 @@ struct Rules<'a> {
 }
 
 impl Authorizer for Rules<'_> {
-    fn authorize<'a>(&'a self, attributes: &'a Attributes<'a>, _: Recorder<'a>) -> Answer<'a> {
+    fn authorize<'a>(
+        &'a self,
+        attributes: &'a Attributes<'a>,
+        _: Recorder<'a>,
+    ) -> DecisionFuture<'a> {
         let question = shown(attributes);
         let is_allowed = self.allowed.iter().any(|allowed| question.starts_with(allowed));
         self.asked.lock().unwrap().push(question);
-        let failure = authz::Failure::message("something failed");
+        let failure = authz::EvaluationErrors::message("something failed");
         let decision = if self.allowed.contains(&"busy") {
             Decision::unavailable(authz::Unavailable::TooManyCalls)
         } else if is_allowed {

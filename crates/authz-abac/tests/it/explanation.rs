@@ -41,7 +41,7 @@ fn explain(policies: &Policies, user: &User, verb: &str, target: Target<'_>) -> 
         match (field("line"), field("lacks")) {
             (Some(Value::Integer(line)), Some(Value::Text(lack))) => (line, lack),
             (Some(Value::Integer(line)), None) => (line, String::new()),
-            other => unreachable!("{other:?}"),
+            other => panic!("{other:?}"),
         }
     });
     noted.collect()

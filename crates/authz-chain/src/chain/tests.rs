@@ -2,10 +2,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 
-use authz::{Answer, Authorizer, NonResourceRule, ResourceRule, Target, Trace, Unavailable};
+use authz::{
+    Authorizer, DecisionFuture, NonResourceRule, ResourceRule, Target, Trace, Unavailable,
+};
 
 use super::*;
-use crate::name::AuthorizerName;
+use crate::authorizer_name::AuthorizerName;
 
 /// An authorizer that answers as it is told, and counts how often.
 #[derive(Debug)]
@@ -15,7 +17,7 @@ struct Scripted {
 }
 
 impl Authorizer for Scripted {
-    fn authorize<'a>(&'a self, _: &'a Attributes<'a>, _: Recorder<'a>) -> Answer<'a> {
+    fn authorize<'a>(&'a self, _: &'a Attributes<'a>, _: Recorder<'a>) -> DecisionFuture<'a> {
         self.n_calls.fetch_add(1, Ordering::Relaxed);
         Box::pin(std::future::ready(self.decision.clone()))
     }
@@ -32,7 +34,7 @@ impl Authorizer for Scripted {
 fn scripted(text: &str) -> (Member, Arc<Scripted>) {
     let (name, rest) = text.split_once(": ").unwrap();
     let (rest, error) = match rest.split_once(" ! ") {
-        Some((rest, error)) => (rest, Some(Failure::message(error))),
+        Some((rest, error)) => (rest, Some(EvaluationErrors::message(error))),
         None => (rest, None),
     };
     let (verdict, reason) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -73,7 +75,7 @@ fn ask(members: Vec<Member>, user: Option<&User>) -> String {
     let outcome = finish(chain.authorize(&attributes, Recorder::off()));
     let mut trace = Trace::default();
     let explained = finish(chain.authorize(&attributes, Recorder::on(&mut trace)));
-    let show = |outcome: &Outcome<'_>| {
+    let show = |outcome: &ChainDecision<'_>| {
         let Decision { verdict, reason, error } = &outcome.decision;
         let error = error.as_ref().map(ToString::to_string).unwrap_or_default();
         format!("{}|{reason}|{error}|{}", verdict.name(), outcome.decided_by.unwrap_or_default())

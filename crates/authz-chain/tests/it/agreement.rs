@@ -1,13 +1,13 @@
 //! Deciding and explaining take the same way.
 
 use authz::{Decision, Event, Recorder, Trace};
-use authz_chain::Outcome;
+use authz_chain::ChainDecision;
 use proptest::prelude::*;
 
 use crate::finish;
 use crate::policy::{asker, chain, question};
 
-fn show(outcome: &Outcome<'_>) -> String {
+fn show(outcome: &ChainDecision<'_>) -> String {
     let Decision { verdict, reason, error } = &outcome.decision;
     let error = error.as_ref().map(ToString::to_string);
     format!("{} {reason:?} {error:?} {:?}", verdict.name(), outcome.decided_by)

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use authz::{
-    Answer, Attributes, Authorizer, Decision, Denied, Recorder, Resource, Subjects, Target, User,
+    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Recorder, Resource, Subjects,
+    Target, User,
 };
 use authz_chain::{AuthorizerName, Chain, Member};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
@@ -72,7 +73,7 @@ struct Lists {
 }
 
 impl Authorizer for Lists {
-    fn authorize<'a>(&'a self, asked: &'a Attributes<'a>, _: Recorder<'a>) -> Answer<'a> {
+    fn authorize<'a>(&'a self, asked: &'a Attributes<'a>, _: Recorder<'a>) -> DecisionFuture<'a> {
         let has = |users: &BTreeSet<String>, groups: &BTreeSet<String>| {
             asked.user.is_some_and(|user| {
                 users.contains(&user.name) || user.groups.iter().any(|it| groups.contains(it))
@@ -82,11 +83,11 @@ impl Authorizer for Lists {
             Decision::allow("on the list")
         } else {
             match &self.allowed.denied {
-                Denied::Everybody => Decision::deny("not on the list"),
-                Denied::Listed { users, groups } if has(users, groups) => {
+                DeniedSubjects::Everybody => Decision::deny("not on the list"),
+                DeniedSubjects::Listed { users, groups } if has(users, groups) => {
                     Decision::deny("on the other list")
                 }
-                Denied::Listed { .. } | Denied::Nobody => Decision::no_opinion(""),
+                DeniedSubjects::Listed { .. } | DeniedSubjects::Nobody => Decision::no_opinion(""),
             }
         };
         Box::pin(std::future::ready(decision))
@@ -107,10 +108,10 @@ fn names(from: &'static [&'static str], most: usize) -> impl Strategy<Value = Ve
 
 fn lists() -> impl Strategy<Value = Member> {
     let denied = prop_oneof![
-        3 => Just(Denied::Nobody),
-        1 => Just(Denied::Everybody),
+        3 => Just(DeniedSubjects::Nobody),
+        1 => Just(DeniedSubjects::Everybody),
         4 => (names(&USERS, 2), names(&GROUPS[..2], 1)).prop_map(|(users, groups)| {
-            Denied::Listed {
+            DeniedSubjects::Listed {
                 users: users.into_iter().collect(),
                 groups: groups.into_iter().collect(),
             }

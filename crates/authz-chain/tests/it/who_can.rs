@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use authz::{
-    Answer, Attributes, Authorizer, Decision, Denied, Recorder, Resource, Subjects, Target, User,
-    Verdict,
+    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, Recorder, Resource, Subjects,
+    Target, User, Verdict,
 };
 use authz_abac::{Policies, Policy, Spec};
 use authz_chain::{AuthorizerName, Chain, Member};
@@ -45,7 +45,7 @@ proptest! {
                     || asker.groups.iter().any(|group| listed.groups.contains(group));
                 let context = format!("{asker:?} {question:?} {listed:?} {chain:?}");
                 if is_denied_in_part(asker, &listed) {
-                    // Listed by a group or by a name, and denied by the other: a note says so.
+                    // SubjectList by a group or by a name, and denied by the other: a note says so.
                     prop_assert!(!is_allowed || is_listed, "{}", context);
                 } else {
                     prop_assert_eq!(is_allowed, is_listed, "{}", context);
@@ -67,8 +67,8 @@ fn groups_of(name: &str) -> Vec<&'static str> {
 
 fn is_denied_in_part(asker: &User, listed: &Subjects) -> bool {
     match &listed.denied {
-        Denied::Nobody | Denied::Everybody => false,
-        Denied::Listed { users, groups } => {
+        DeniedSubjects::Nobody | DeniedSubjects::Everybody => false,
+        DeniedSubjects::Listed { users, groups } => {
             users.contains(&asker.name) || asker.groups.iter().any(|it| groups.contains(it))
         }
     }
@@ -246,7 +246,7 @@ struct Remote {
 }
 
 impl Authorizer for Remote {
-    fn authorize<'a>(&'a self, _: &'a Attributes<'a>, _: Recorder<'a>) -> Answer<'a> {
+    fn authorize<'a>(&'a self, _: &'a Attributes<'a>, _: Recorder<'a>) -> DecisionFuture<'a> {
         Box::pin(std::future::ready(Decision::no_opinion("")))
     }
 
@@ -281,7 +281,7 @@ fn denials_count_for_those_who_come_later() {
         let subjects = vec![Subject::user("ana"), Subject::user("bob"), Subject::group("dev")];
         rbac(vec![binding("", "all", "reader", subjects)])
     };
-    let some = Denied::Listed { users: names(&["bob"]), groups: names(&["ops"]) };
+    let some = DeniedSubjects::Listed { users: names(&["bob"]), groups: names(&["ops"]) };
     for (members, want) in [
         (
             vec![denying(some.clone()), granting()],
@@ -293,11 +293,11 @@ fn denials_count_for_those_who_come_later() {
             "ana,bob|dev,system:masters|guard: denies user \"bob\" and group \"ops\", whatever the \
              authorizers after it say",
         ),
-        (vec![denying(Denied::Everybody), granting()], "|system:masters|"),
-        (vec![denying(Denied::Everybody), remote("later", None)], "|system:masters|"),
+        (vec![denying(DeniedSubjects::Everybody), granting()], "|system:masters|"),
+        (vec![denying(DeniedSubjects::Everybody), remote("later", None)], "|system:masters|"),
         (
             vec![
-                denying(Denied::Listed { users: names(&["a", "b"]), groups: names(&[]) }),
+                denying(DeniedSubjects::Listed { users: names(&["a", "b"]), groups: names(&[]) }),
                 Member::AlwaysDeny,
             ],
             "|system:masters|guard: denies 2 users, whatever the authorizers after it say",

@@ -1,48 +1,60 @@
-//! Whether new webhooks can be reached at all.
+//! The health check of webhooks before their configuration goes into effect.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use crate::generation::{Generation, Hook};
+use crate::generation::{ConfiguredWebhook, Generation};
 
-/// The most webhooks that are looked at together.
+/// The most webhooks that are contacted at the same time.
 const CHECKS_MAX: usize = 32;
 
-/// Connects to every webhook that is new or changed, within its own time, and asks nothing.
+/// The webhooks that can not be reached, in the order of the configuration.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", field_errors::aggregate(faults))]
+pub(super) struct Unhealthy {
+    faults: Vec<String>,
+}
+
+/// Connects to every webhook that is new or changed, within its own timeout, and sends no request.
 ///
 /// # Errors
-/// What is wrong with all that can not be reached, in the order of the configuration.
-pub(super) async fn check(generation: &Generation, previous: &Generation) -> Result<(), String> {
-    let is_known = |hook: &Arc<Hook>| previous.hooks.iter().any(|it| Arc::ptr_eq(it, hook));
+/// At least one webhook can not be reached.
+pub(super) async fn check_new_webhooks(
+    generation: &Generation,
+    previous: &Generation,
+) -> Result<(), Unhealthy> {
+    let is_known =
+        |hook: &Arc<ConfiguredWebhook>| previous.hooks.iter().any(|it| Arc::ptr_eq(it, hook));
     let hooks = generation.hooks.iter().enumerate();
-    let mut waiting: VecDeque<(usize, Arc<Hook>)> = hooks
+    let mut waiting: VecDeque<(usize, Arc<ConfiguredWebhook>)> = hooks
         .filter(|(_, hook)| !is_known(hook))
-        .map(|(at, hook)| (at, Arc::clone(hook)))
+        .map(|(idx, hook)| (idx, Arc::clone(hook)))
         .collect();
-    // Dropping the set, as when a newer configuration comes, ends all its tasks.
+    // The check of a newer configuration drops the set, which ends all its tasks.
     let mut checks = JoinSet::new();
     let mut faults = Vec::new();
     loop {
         while checks.len() < CHECKS_MAX {
-            let Some((at, hook)) = waiting.pop_front() else { break };
-            checks.spawn(async move { (at, check_one(&hook).await) });
+            let Some((idx, hook)) = waiting.pop_front() else { break };
+            checks.spawn(async move { (idx, connect(&hook).await) });
         }
         match checks.join_next().await {
             None => break,
-            Some(Ok((_, Ok(())))) => {}
-            Some(Ok((at, Err(fault)))) => faults.push((at, fault)),
+            Some(Ok((_, None))) => {}
+            Some(Ok((idx, Some(fault)))) => faults.push((idx, fault)),
             Some(Err(error)) => faults.push((usize::MAX, error.to_string())),
         }
     }
     faults.sort();
     let faults: Vec<String> = faults.into_iter().map(|(_, fault)| fault).collect();
-    if faults.is_empty() { Ok(()) } else { Err(field_errors::aggregate(&faults)) }
+    if faults.is_empty() { Ok(()) } else { Err(Unhealthy { faults }) }
 }
 
-async fn check_one(hook: &Hook) -> Result<(), String> {
+/// Connects to a webhook; returns why it can not be reached.
+async fn connect(hook: &ConfiguredWebhook) -> Option<String> {
     let limit = hook.webhook.settings().timeout.get();
-    let checked = hook.client.check(limit).await;
-    checked.map_err(|fault| format!("webhook {} is not healthy: {fault}", hook.webhook.name()))
+    let fault = hook.client.check_connection(limit).await.err()?;
+    Some(format!("webhook {} is not healthy: {fault}", hook.webhook.name()))
 }

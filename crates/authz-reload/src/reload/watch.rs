@@ -1,4 +1,4 @@
-//! Hearing of changes of files.
+//! Reports of changes from the file system.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -10,58 +10,59 @@ use notify::event::{AccessKind, AccessMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::watch::{Receiver, Sender};
 
-use super::follow::Followed;
+use super::watched_paths::WatchedPaths;
 
-/// How long files have to be quiet before they are read: whoever writes one in several steps is
-/// then likely to be done.
-const QUIET: Duration = Duration::from_millis(50);
+/// The time without a change after which files are read. A program that writes a file in several steps has
+/// then probably finished.
+const QUIET_PERIOD: Duration = Duration::from_millis(50);
 
-/// How long files that are never quiet are waited for.
+/// The longest wait for a quiet period. After it, files that keep changing are read all the same.
 const QUIET_WAIT_MAX: Duration = Duration::from_millis(300);
 
-/// Where changes are told. The number only says that there was one.
+/// Counts reported changes and wakes its subscribers.
 #[derive(Debug)]
-pub(super) struct Changes {
+pub(super) struct ChangeCounter {
     count: Sender<u64>,
-    /// A watched folder is not what it was, so it has to be watched again.
+    /// A watched folder was removed or replaced, or reports were lost, so the watch has to be made anew.
     is_stale: AtomicBool,
 }
 
-impl Changes {
+impl ChangeCounter {
     pub(super) fn new() -> Self {
         Self { count: Sender::new(0), is_stale: AtomicBool::new(false) }
     }
 
-    /// Somebody who hears of changes from now on.
-    pub(super) fn listen(&self) -> Receiver<u64> {
+    /// A receiver of changes from now on.
+    pub(super) fn subscribe(&self) -> Receiver<u64> {
         self.count.subscribe()
     }
 
-    /// Tells everybody to look again.
-    pub(super) fn tell(&self) {
+    /// Wakes all subscribers.
+    pub(super) fn increment(&self) {
         self.count.send_modify(|count| *count = count.wrapping_add(1));
     }
 
-    fn hear(&self, followed: &Followed, event: notify::Result<Event>) {
+    /// Counts an event of the file system if it concerns a watched path.
+    fn handle_event(&self, watched: &WatchedPaths, event: notify::Result<Event>) {
         let Ok(event) = event else {
             self.is_stale.store(true, Ordering::Release);
-            return self.tell();
+            return self.increment();
         };
         if !is_change(&event.kind) && !event.need_rescan() {
             return;
         }
-        let is_folder = event.paths.iter().any(|path| followed.folders.contains(path));
+        let is_folder = event.paths.iter().any(|path| watched.folders.contains(path));
         if is_folder || event.need_rescan() {
             self.is_stale.store(true, Ordering::Release);
         }
-        let is_entry = event.paths.iter().any(|path| followed.entries.contains(path));
+        let is_entry = event.paths.iter().any(|path| watched.entries.contains(path));
         if is_entry || is_folder || event.need_rescan() {
-            self.tell();
+            self.increment();
         }
     }
 }
 
-/// Reading a file is an event too, and not a change.
+/// Reports whether an event can mean a change; reading a file is an event too.
 fn is_change(kind: &EventKind) -> bool {
     match kind {
         EventKind::Access(kind) => *kind == AccessKind::Close(AccessMode::Write),
@@ -73,70 +74,73 @@ fn is_change(kind: &EventKind) -> bool {
     }
 }
 
-/// Waits for a change, and then for a moment without one.
-pub(super) async fn changed(changes: &mut Receiver<u64>) {
+/// Waits for a change, and then for a quiet period.
+pub(super) async fn wait_for_change(changes: &mut Receiver<u64>) {
     if changes.changed().await.is_err() {
-        // Nobody is left to tell of changes.
+        // The counter is gone, so no change will be reported.
         return std::future::pending().await;
     }
-    let settle = async { while tokio::time::timeout(QUIET, changes.changed()).await.is_ok() {} };
-    // Files that are never quiet are read nevertheless.
-    let _ = tokio::time::timeout(QUIET_WAIT_MAX, settle).await;
+    let quiet =
+        async { while tokio::time::timeout(QUIET_PERIOD, changes.changed()).await.is_ok() {} };
+    // The time limit is not an error: the files are read then.
+    let _ = tokio::time::timeout(QUIET_WAIT_MAX, quiet).await;
 }
 
-/// Folders under watch; dropping it ends the watch.
-pub(super) struct Watch {
-    followed: Arc<Followed>,
-    /// Folders that can not be watched, perhaps because they must not be read.
+/// A watch of folders; dropping it ends the watch.
+pub(super) struct FolderWatch {
+    watched: Arc<WatchedPaths>,
+    /// Folders that are not watched yet, or that the system does not let this server watch.
     unwatched: BTreeSet<PathBuf>,
     watcher: RecommendedWatcher,
 }
 
-impl Watch {
-    fn new(followed: Followed, changes: &Arc<Changes>) -> notify::Result<Self> {
-        let followed = Arc::new(followed);
-        let (hearing, telling) = (Arc::clone(&followed), Arc::clone(changes));
-        let watcher = notify::recommended_watcher(move |event| telling.hear(&hearing, event))?;
-        let unwatched = followed.folders.clone();
-        Ok(Self { followed, unwatched, watcher })
+impl FolderWatch {
+    fn new(watched: WatchedPaths, changes: &Arc<ChangeCounter>) -> notify::Result<Self> {
+        let watched = Arc::new(watched);
+        let (paths, counter) = (Arc::clone(&watched), Arc::clone(changes));
+        let watcher =
+            notify::recommended_watcher(move |event| counter.handle_event(&paths, event))?;
+        let unwatched = watched.folders.clone();
+        Ok(Self { watched, unwatched, watcher })
     }
 
-    /// Watches the folders that are not watched yet; whether there was any success.
-    fn extend(&mut self) -> (bool, notify::Result<()>) {
-        let mut trouble = Ok(());
+    /// Watches the folders that are not watched yet. Returns whether another folder is watched now, and the
+    /// last error.
+    fn watch_remaining(&mut self) -> (bool, notify::Result<()>) {
+        let mut result = Ok(());
         let n_before = self.unwatched.len();
         let watcher = &mut self.watcher;
         self.unwatched.retain(|folder| match watcher.watch(folder, RecursiveMode::NonRecursive) {
             Ok(()) => false,
             Err(error) => {
-                trouble = Err(error);
+                result = Err(error);
                 true
             }
         });
-        (self.unwatched.len() < n_before, trouble)
+        (self.unwatched.len() < n_before, result)
     }
 }
 
-/// The watch of exactly what is to be followed: the old one if it still fits, else a new one. What
-/// was not watched before may have changed unheard, so everybody is told to look again.
+/// Returns a watch of exactly these paths: the old one if it still fits, else a new one. A folder that was not
+/// watched before may have changed unreported, so a new folder counts as a change.
 ///
-/// The result says what can not be watched. What is left is watched nevertheless.
-pub(super) fn renew(
-    old: Option<Watch>,
-    followed: Followed,
-    changes: &Arc<Changes>,
-) -> (Option<Watch>, notify::Result<()>) {
+/// The error is about a folder that can not be watched; the others are watched all the same.
+pub(super) fn renew_watch(
+    old: Option<FolderWatch>,
+    watched: WatchedPaths,
+    changes: &Arc<ChangeCounter>,
+) -> (Option<FolderWatch>, notify::Result<()>) {
     let is_stale = changes.is_stale.swap(false, Ordering::AcqRel);
-    let fitting = old.filter(|old| !is_stale && *old.followed == followed);
-    let mut watch = match fitting.map_or_else(|| Watch::new(followed, changes), Ok) {
+    let fitting = old.filter(|old| !is_stale && *old.watched == watched);
+    let mut watch = match fitting.map_or_else(|| FolderWatch::new(watched, changes), Ok) {
         Ok(watch) => watch,
         Err(error) => return (None, Err(error)),
     };
-    let (has_more, trouble) = watch.extend();
+    let (has_more, result) = watch.watch_remaining();
     if has_more {
-        changes.tell();
+        changes.increment();
     }
-    (Some(watch), trouble)
+    (Some(watch), result)
 }
 
 #[cfg(test)]
@@ -145,22 +149,22 @@ mod tests {
 
     use notify::event::{CreateKind, Flag, RemoveKind};
 
-    /// Whether somebody is told, and whether the watch is stale.
-    fn heard(kind: EventKind, path: &str) -> (bool, bool) {
-        let followed = Followed {
+    /// Whether subscribers are woken, and whether the watch is stale.
+    fn handled(kind: EventKind, path: &str) -> (bool, bool) {
+        let watched = WatchedPaths {
             folders: [PathBuf::from("/folder")].into(),
             entries: [PathBuf::from("/folder/file")].into(),
         };
-        let changes = Changes::new();
-        let listener = changes.listen();
-        changes.hear(&followed, Ok(Event::new(kind).add_path(PathBuf::from(path))));
-        let is_told = listener.has_changed().unwrap();
-        (is_told, changes.is_stale.load(Ordering::Acquire))
+        let changes = ChangeCounter::new();
+        let listener = changes.subscribe();
+        changes.handle_event(&watched, Ok(Event::new(kind).add_path(PathBuf::from(path))));
+        let is_woken = listener.has_changed().unwrap();
+        (is_woken, changes.is_stale.load(Ordering::Acquire))
     }
 
     #[test]
     fn reading_is_no_change() {
-        let access = |kind| heard(EventKind::Access(kind), "/folder/file");
+        let access = |kind| handled(EventKind::Access(kind), "/folder/file");
         assert_eq!(access(AccessKind::Open(AccessMode::Any)), (false, false));
         assert_eq!(access(AccessKind::Close(AccessMode::Read)), (false, false));
         assert_eq!(access(AccessKind::Close(AccessMode::Write)), (true, false));
@@ -169,21 +173,21 @@ mod tests {
     #[test]
     fn neighbours_do_not_matter() {
         let create = EventKind::Create(CreateKind::File);
-        assert_eq!(heard(create, "/folder/other"), (false, false));
-        assert_eq!(heard(create, "/folder/file"), (true, false));
+        assert_eq!(handled(create, "/folder/other"), (false, false));
+        assert_eq!(handled(create, "/folder/file"), (true, false));
     }
 
     #[test]
     fn a_folder_that_is_gone_has_to_be_watched_again() {
-        assert_eq!(heard(EventKind::Remove(RemoveKind::Folder), "/folder"), (true, true));
+        assert_eq!(handled(EventKind::Remove(RemoveKind::Folder), "/folder"), (true, true));
     }
 
     #[test]
     fn lost_events_may_have_been_anything() {
-        let changes = Changes::new();
-        let listener = changes.listen();
+        let changes = ChangeCounter::new();
+        let listener = changes.subscribe();
         let lost = Event::new(EventKind::Other).set_flag(Flag::Rescan);
-        changes.hear(&Followed::default(), Ok(lost));
+        changes.handle_event(&WatchedPaths::default(), Ok(lost));
         assert!(listener.has_changed().unwrap() && changes.is_stale.load(Ordering::Acquire));
     }
 }

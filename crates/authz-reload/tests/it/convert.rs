@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use authz_chain::{Authorizer, AuthorizerType, Configuration};
-use authz_reload::{ConvertContext, Converted, Modes, WebhookFlags, convert};
+use authz_reload::{
+    AuthorizationModes, ConversionContext, ConvertedConfig, WebhookFlags, convert_flags_to_config,
+};
 use authz_webhook::Caching;
 use config::authorization_config::{LoadOptions, assume_regular_file, load};
 use proptest::prelude::*;
@@ -33,8 +35,8 @@ fn comparable(configuration: &Configuration) -> Configuration {
     Configuration::new(authorizers).unwrap()
 }
 
-fn server() -> ConvertContext<'static> {
-    ConvertContext { directory: Path::new("/srv"), hooks: None, is_anonymous_enabled: true }
+fn server() -> ConversionContext<'static> {
+    ConversionContext { directory: Path::new("/srv"), hooks: None, is_anonymous_enabled: true }
 }
 
 fn webhook(config_file: &str) -> WebhookFlags {
@@ -46,15 +48,15 @@ fn webhook(config_file: &str) -> WebhookFlags {
     }
 }
 
-fn modes(modes: &[AuthorizerType], webhook: Option<WebhookFlags>) -> Modes {
-    Modes { modes: modes.to_vec(), is_explicit: true, policy_file: None, webhook }
+fn modes(modes: &[AuthorizerType], webhook: Option<WebhookFlags>) -> AuthorizationModes {
+    AuthorizationModes { modes: modes.to_vec(), is_explicit: true, policy_file: None, webhook }
 }
 
 #[test]
 fn a_webhook_of_flags_becomes_one_of_a_file() {
     use AuthorizerType::{Rbac, Webhook};
     let flags = modes(&[Rbac, Webhook], Some(webhook("hook.yaml")));
-    let Converted { yaml, differences } = convert(&flags, &server()).unwrap();
+    let ConvertedConfig { yaml, differences } = convert_flags_to_config(&flags, &server()).unwrap();
     assert_eq!(
         yaml,
         "apiVersion: apiserver.config.k8s.io/v1\n\
@@ -85,29 +87,29 @@ fn a_webhook_of_flags_becomes_one_of_a_file() {
 #[test]
 fn what_no_file_says_is_told() {
     use AuthorizerType::{Abac, AlwaysAllow};
-    let flags = Modes {
+    let flags = AuthorizationModes {
         modes: vec![Abac, AlwaysAllow],
         is_explicit: false,
         policy_file: Some(PathBuf::from("p.jsonl")),
         webhook: None,
     };
-    let differences = convert(&flags, &server()).unwrap().differences;
+    let differences = convert_flags_to_config(&flags, &server()).unwrap().differences;
     let said = |what: &str| differences.iter().any(|difference| difference.contains(what));
     assert!(said("Keep --authorization-policy-file=p.jsonl"), "{differences:?}");
     assert!(said("--anonymous-auth=false"), "{differences:?}");
     assert!(said("ABAC,AlwaysAllow"), "{differences:?}");
     assert!(said("while the server runs"), "{differences:?}");
-    let closed = ConvertContext { is_anonymous_enabled: false, ..server() };
-    let differences = convert(&flags, &closed).unwrap().differences;
+    let closed = ConversionContext { is_anonymous_enabled: false, ..server() };
+    let differences = convert_flags_to_config(&flags, &closed).unwrap().differences;
     assert!(!differences.iter().any(|difference| difference.contains("anonymous")));
 }
 
 #[test]
 fn several_hooks_need_a_file_each() {
     let hooks = ["b.example".to_owned(), "a".to_owned()];
-    let context = ConvertContext { hooks: Some(&hooks), ..server() };
+    let context = ConversionContext { hooks: Some(&hooks), ..server() };
     let flags = modes(&[AuthorizerType::Webhook], Some(webhook("/etc/hooks.yaml")));
-    let Converted { yaml, differences } = convert(&flags, &context).unwrap();
+    let ConvertedConfig { yaml, differences } = convert_flags_to_config(&flags, &context).unwrap();
     let configuration = loaded(&yaml);
     let names: Vec<&str> = configuration.authorizers().iter().map(Authorizer::name).collect();
     assert_eq!(names, ["b.example", "a"]);
@@ -115,8 +117,8 @@ fn several_hooks_need_a_file_each() {
         it into /etc/hooks.b.example.yaml (b.example), /etc/hooks.a.yaml (a) before the server \
         starts.";
     assert!(differences.iter().any(|difference| difference == want), "{differences:?}");
-    let one = ConvertContext { hooks: Some(&hooks[..1]), ..server() };
-    let Converted { yaml, differences } = convert(&flags, &one).unwrap();
+    let one = ConversionContext { hooks: Some(&hooks[..1]), ..server() };
+    let ConvertedConfig { yaml, differences } = convert_flags_to_config(&flags, &one).unwrap();
     assert!(yaml.contains("kubeConfigFile: /etc/hooks.yaml\n"), "{yaml}");
     assert!(!differences.iter().any(|difference| difference.contains("split")), "{differences:?}");
 }
@@ -125,7 +127,7 @@ fn several_hooks_need_a_file_each() {
 fn flags_that_start_no_server_are_not_converted() {
     let mut flags = modes(&[AuthorizerType::Webhook], Some(webhook("/w")));
     flags.webhook.as_mut().unwrap().version = "v2".to_owned();
-    let error = convert(&flags, &server()).unwrap_err().to_string();
+    let error = convert_flags_to_config(&flags, &server()).unwrap_err().to_string();
     assert!(error.starts_with("unsupported webhook authorizer version"), "{error}");
 }
 
@@ -156,15 +158,15 @@ proptest! {
         name in proptest::option::of("[a-z0-9]([-a-z0-9]{0,8}[a-z0-9])?"),
     ) {
         let hooks = name.map(|name| vec![name]);
-        let context = ConvertContext { hooks: hooks.as_deref(), ..server() };
+        let context = ConversionContext { hooks: hooks.as_deref(), ..server() };
         let webhook = kinds.contains(&AuthorizerType::Webhook).then_some(webhook);
         let flags = modes(&kinds, webhook);
-        let Ok(meant) = flags.configuration(context.directory, context.hooks) else {
+        let Ok(meant) = flags.to_configuration(context.directory, context.hooks) else {
             // A hook may bear the name of a built-in authorizer.
-            prop_assert!(convert(&flags, &context).is_err());
+            prop_assert!(convert_flags_to_config(&flags, &context).is_err());
             return Ok(());
         };
-        let converted = convert(&flags, &context).unwrap();
+        let converted = convert_flags_to_config(&flags, &context).unwrap();
         prop_assert_eq!(comparable(&loaded(&converted.yaml)), comparable(&meant));
     }
 }

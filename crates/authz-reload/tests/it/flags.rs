@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use authz_chain::{Authorizer, AuthorizerType};
 use authz_reload::{
-    AuthorizationOptions, DEFAULT_MODES, Modes, Plan, TranslateError, UPSTREAM_DEFAULT_MODES, plan,
+    AuthorizationModes, AuthorizationOptions, AuthorizationPlan, DEFAULT_MODES,
+    FlagTranslationError, UPSTREAM_DEFAULT_MODES, plan_from_flags,
 };
 use authz_webhook::{FailurePolicy, ReviewVersion, WebhookSettings};
 
@@ -29,9 +30,9 @@ fn path(path: &str) -> Option<PathBuf> {
 
 /// The plan as text: the modes, or the file, or the faults.
 fn planned(options: &AuthorizationOptions, default_modes: &[AuthorizerType]) -> String {
-    match plan(options, default_modes) {
-        Ok(Plan::File(plan)) => plan.path.display().to_string(),
-        Ok(Plan::Modes(modes)) => {
+    match plan_from_flags(options, default_modes) {
+        Ok(AuthorizationPlan::File(plan)) => plan.path.display().to_string(),
+        Ok(AuthorizationPlan::Modes(modes)) => {
             modes.modes.iter().map(|mode| mode.name()).collect::<Vec<_>>().join(",")
         }
         Err(faults) => faults.join("; "),
@@ -105,7 +106,9 @@ fn a_file_excludes_other_flags_even_with_their_defaults() {
     }
     let with_policy = AuthorizationOptions { policy_file: path("p"), ..config() };
     check("FLG-14", &with_policy, "f");
-    let Ok(Plan::File(plan)) = plan(&with_policy, &[]) else { panic!("FLG-14") };
+    let Ok(AuthorizationPlan::File(plan)) = plan_from_flags(&with_policy, &[]) else {
+        panic!("FLG-14")
+    };
     assert_eq!(plan.policy_file, path("p"));
 }
 
@@ -120,18 +123,18 @@ fn a_closed_gate_refuses_files_and_nothing_else() {
     check("FLG-21", &closed(modes(&["RBAC"])), "RBAC");
 }
 
-fn webhook_modes(change: impl FnOnce(&mut AuthorizationOptions)) -> Modes {
+fn webhook_modes(change: impl FnOnce(&mut AuthorizationOptions)) -> AuthorizationModes {
     let mut options = modes(&["Node", "Webhook", "RBAC"]);
     options.webhook_config_file = path("hooks/w.yaml");
     change(&mut options);
-    match plan(&options, &[]) {
-        Ok(Plan::Modes(modes)) => modes,
+    match plan_from_flags(&options, &[]) {
+        Ok(AuthorizationPlan::Modes(modes)) => modes,
         other => panic!("{other:?}"),
     }
 }
 
-fn settings(modes: &Modes) -> WebhookSettings {
-    let configuration = modes.configuration(Path::new("/srv"), None).unwrap();
+fn settings(modes: &AuthorizationModes) -> WebhookSettings {
+    let configuration = modes.to_configuration(Path::new("/srv"), None).unwrap();
     let names: Vec<&str> = configuration.authorizers().iter().map(Authorizer::name).collect();
     assert_eq!(names, ["node", "default", "rbac"]);
     match &configuration.authorizers()[1] {
@@ -181,7 +184,7 @@ fn no_time_is_no_cache() {
 #[test]
 fn a_version_that_does_not_exist_shows_when_the_client_is_built() {
     let modes = webhook_modes(|options| options.webhook_version = Some("v2".to_owned()));
-    let error = modes.configuration(Path::new("/"), None).unwrap_err();
+    let error = modes.to_configuration(Path::new("/"), None).unwrap_err();
     assert_eq!(
         error.to_string(),
         "unsupported webhook authorizer version \"v2\", supported versions are \"v1\", \"v1beta1\"",
@@ -194,29 +197,30 @@ fn hooks_take_the_place_of_the_mode() {
     let modes = webhook_modes(|_| {});
     let names = |hooks: &[&str]| {
         let hooks: Vec<String> = hooks.iter().map(|&hook| hook.to_owned()).collect();
-        modes.configuration(Path::new("/"), Some(&hooks)).map(|configuration| {
+        modes.to_configuration(Path::new("/"), Some(&hooks)).map(|configuration| {
             let names = configuration.authorizers().iter();
             names.map(|authorizer| authorizer.name().to_owned()).collect::<Vec<_>>()
         })
     };
     assert_eq!(names(&["b", "a"]).unwrap(), ["node", "b", "a", "rbac"], "SHW-08");
-    assert!(matches!(names(&["rbac"]), Err(TranslateError::Names(_))));
-    assert!(matches!(names(&["a b"]), Err(TranslateError::Name(_))));
+    assert!(matches!(names(&["rbac"]), Err(FlagTranslationError::Names(_))));
+    assert!(matches!(names(&["a b"]), Err(FlagTranslationError::Name(_))));
 }
 
 #[test]
 fn repeated_modes_make_no_configuration() {
-    let twice = Modes { modes: vec![AuthorizerType::Rbac; 2], ..webhook_modes(|_| {}) };
+    let twice =
+        AuthorizationModes { modes: vec![AuthorizerType::Rbac; 2], ..webhook_modes(|_| {}) };
     assert_eq!(
-        twice.configuration(Path::new("/"), None).unwrap_err().to_string(),
+        twice.to_configuration(Path::new("/"), None).unwrap_err().to_string(),
         "failed to build authorization config: modes should not be repeated in --authorization-mode"
     );
 }
 
 #[test]
 fn allowing_everything_by_flag_switches_anonymous_users_off() {
-    let allow = |names: &[&str]| match plan(&modes(names), &[]) {
-        Ok(Plan::Modes(modes)) => modes.switches_anonymous_off(),
+    let allow = |names: &[&str]| match plan_from_flags(&modes(names), &[]) {
+        Ok(AuthorizationPlan::Modes(modes)) => modes.disables_anonymous_auth(),
         other => panic!("{other:?}"),
     };
     assert!(allow(&["RBAC", "AlwaysAllow"]));

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
 
-use authz_reload::{Checked, ReloadOptions, hash_of};
+use authz_reload::{CheckResult, ReloadOptions, sha256_hash};
 
 use crate::stage::{AT_ONCE, Stage, built_in};
 
@@ -103,7 +103,7 @@ async fn a_file_that_returns_is_heard_of() {
     stage.write("next/config", &built_in(NODE_FIRST));
     fs::rename(stage.path("next"), stage.path("folder")).unwrap();
     stage.hear("return of the folder", |told| told.published.len() == 2).await;
-    assert_eq!(reloader.check_now().await, Checked::Same);
+    assert_eq!(reloader.check_now().await, CheckResult::Unchanged);
 }
 
 #[tokio::test]
@@ -171,13 +171,13 @@ async fn a_thousand_quick_changes_end_with_the_last() {
             told.published.last().is_some_and(|names| names == "rbac,node")
         })
         .await;
-    let hashes = [hash_of(good[0].as_bytes()), hash_of(last.as_bytes())];
+    let hashes = [sha256_hash(good[0].as_bytes()), sha256_hash(last.as_bytes())];
     assert!(hashes.contains(told.hash.as_ref().unwrap()), "{told:?}");
     for pair in told.published.windows(2) {
         assert_ne!(pair[0], pair[1], "what is published differs from what was in effect");
     }
     settled().await;
-    assert_eq!(reloader.check_now().await, Checked::Same);
+    assert_eq!(reloader.check_now().await, CheckResult::Unchanged);
     assert_eq!(reloader.status().pending, None);
 }
 

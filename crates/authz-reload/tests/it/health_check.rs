@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use authz_reload::{Checked, ReloadOptions};
+use authz_reload::{CheckResult, ReloadOptions};
 
 use crate::hook::RunningHook;
 use crate::stage::{NEVER, Stage, with_webhook};
@@ -20,14 +20,14 @@ async fn a_configuration_waits_for_its_webhooks() {
     new.peer.stop_listening().unwrap();
     stage.write("config", &with_webhook("w", &new.path(&stage)));
     for n_failures in [1, 2] {
-        let Checked::Failed(message) = reloader.check_now().await else { panic!("RLD-16") };
+        let CheckResult::Failed(message) = reloader.check_now().await else { panic!("RLD-16") };
         assert!(message.contains("webhook w is not healthy: "), "RLD-16: {message}");
         assert!(message.contains("connection refused"), "RLD-16: {message}");
         assert_eq!(stage.told().failures(), n_failures, "RLD-16");
         assert!(reloader.status().pending.is_some(), "RLD-16");
     }
     new.peer.listen().unwrap();
-    assert_eq!(reloader.check_now().await, Checked::Applied(2), "RLD-16");
+    assert_eq!(reloader.check_now().await, CheckResult::Applied(2), "RLD-16");
     assert_eq!(reloader.status().pending, None, "RLD-16");
     assert_eq!(new.peer.requests(), [], "nothing is asked");
 }
@@ -44,7 +44,7 @@ async fn an_unchanged_webhook_need_not_be_healthy() {
     let entries = text.replace("- type: RBAC\n  name: rbac\n", "");
     let entries = entries.replace("authorizers:\n", "authorizers:\n- type: RBAC\n  name: rbac\n");
     stage.write("config", &entries);
-    assert_eq!(reloader.check_now().await, Checked::Applied(2));
+    assert_eq!(reloader.check_now().await, CheckResult::Applied(2));
 }
 
 #[tokio::test]

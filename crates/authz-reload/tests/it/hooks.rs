@@ -6,15 +6,16 @@ use std::sync::Arc;
 use authz::{Unavailable, Verdict};
 use authz_chain::AuthorizerType;
 use authz_reload::{
-    Checked, DEFAULT_AUTHORIZED_TTL_NS, Generation, Modes, Plan, StartError, WebhookFlags,
+    AuthorizationModes, AuthorizationPlan, CheckResult, DEFAULT_AUTHORIZED_TTL_NS, Generation,
+    StartError, WebhookFlags,
 };
 use https_client::{AddressPolicy, HostPort, Resolve, ResolveError, ServiceName};
 
 use crate::hook::{RunningHook, answer, ask};
 use crate::stage::{Stage, header, names, webhook_entry, with_webhook};
 
-fn flags(file: &str) -> Plan {
-    Plan::Modes(Modes {
+fn flags(file: &str) -> AuthorizationPlan {
+    AuthorizationPlan::Modes(AuthorizationModes {
         modes: vec![AuthorizerType::Node, AuthorizerType::Webhook, AuthorizerType::Rbac],
         is_explicit: true,
         policy_file: None,
@@ -111,7 +112,7 @@ async fn a19_endpoints_of_services_are_checked() {
         ("w.kubeconfig", false, Verdict::Allow),
     ] {
         let mut assembler = stage.assembler();
-        assembler.limits.addresses = AddressPolicy { allows_loopback };
+        assembler.limits.address_policy = AddressPolicy { allows_loopback };
         let generation = assembler.start(&flags(file)).unwrap();
         assert_eq!(ask(&generation, "ana").await, verdict, "{file} {allows_loopback}");
     }
@@ -154,7 +155,7 @@ async fn a_reload_calls_the_new_webhook_and_not_the_old() {
     let reloader = stage.deaf("config");
     assert_eq!(ask(&reloader.generation(), "ana").await, Verdict::Allow);
     stage.write("config", &with_webhook("w", &new.path(&stage)));
-    assert_eq!(reloader.check_now().await, Checked::Applied(2), "RLD-03");
+    assert_eq!(reloader.check_now().await, CheckResult::Applied(2), "RLD-03");
     assert_eq!(ask(&reloader.generation(), "ana").await, Verdict::Allow);
     assert_eq!((old.peer.requests().len(), new.peer.requests().len()), (1, 1), "RLD-03");
 }
@@ -170,7 +171,7 @@ async fn an_unchanged_webhook_keeps_its_answers() {
     let before = reloader.generation();
     assert_eq!(ask(&before, "ana").await, Verdict::Allow);
     stage.write("config", &webhook_entry(&first, "two", &two.path(&stage)));
-    assert_eq!(reloader.check_now().await, Checked::Applied(2), "RLD-14");
+    assert_eq!(reloader.check_now().await, CheckResult::Applied(2), "RLD-14");
     let after = reloader.generation();
     assert!(Arc::ptr_eq(&before.hooks[0], &after.hooks[0]), "RLD-14");
     assert_eq!(ask(&after, "ana").await, Verdict::Allow);
@@ -178,7 +179,7 @@ async fn an_unchanged_webhook_keeps_its_answers() {
 
     // Another setting makes it another webhook.
     stage.write("config", &first.replace("timeout: 3s", "timeout: 4s"));
-    assert_eq!(reloader.check_now().await, Checked::Applied(3));
+    assert_eq!(reloader.check_now().await, CheckResult::Applied(3));
     assert_eq!(ask(&reloader.generation(), "ana").await, Verdict::Allow);
     let requests = one.peer.requests();
     assert_eq!(requests.len(), 2);
@@ -201,7 +202,7 @@ async fn a_request_ends_with_the_generation_it_began_with() {
     });
     let old = peer.await.unwrap();
     stage.write("config", &with_webhook("w", &new.path(&stage)));
-    assert_eq!(reloader.check_now().await, Checked::Applied(2), "RLD-13");
+    assert_eq!(reloader.check_now().await, CheckResult::Applied(2), "RLD-13");
     assert_eq!(ask(&reloader.generation(), "ana").await, Verdict::NoOpinion, "RLD-13");
     assert_eq!(in_flight.await.unwrap(), Verdict::Allow, "RLD-13");
     assert_eq!(old.peer.requests().len(), 1, "RLD-13");

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod convert;
+mod error_chains;
 mod flags;
 mod following;
 mod health_check;

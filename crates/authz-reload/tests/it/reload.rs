@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use authz_reload::{Checked, hash_of};
+use authz_reload::{CheckResult, sha256_hash};
 
 use crate::stage::{Stage, built_in, header};
 
 const FIRST: &[&str] = &["Node", "RBAC"];
 
-fn failed(checked: Checked) -> String {
+fn failed(checked: CheckResult) -> String {
     match checked {
-        Checked::Failed(message) => message,
+        CheckResult::Failed(message) => message,
         other => panic!("{other:?}"),
     }
 }
@@ -26,10 +26,10 @@ fn stage() -> Stage {
 async fn the_start_is_no_reload() {
     let stage = stage();
     let reloader = stage.deaf("config");
-    assert_eq!(reloader.check_now().await, Checked::Same);
+    assert_eq!(reloader.check_now().await, CheckResult::Unchanged);
     let told = stage.told();
     assert_eq!(told.reloads, [], "RLD-01");
-    assert_eq!(told.hash, Some(hash_of(built_in(FIRST).as_bytes())), "RLD-01");
+    assert_eq!(told.hash, Some(sha256_hash(built_in(FIRST).as_bytes())), "RLD-01");
     assert!(told.published.is_empty() && told.log.is_empty(), "{told:?}");
 }
 
@@ -42,17 +42,17 @@ async fn a_bad_file_leaves_the_old_one_serving_and_a_good_one_follows() {
     assert!(message.starts_with("failed to load AuthorizationConfiguration"), "{message}");
     let told = stage.told();
     assert_eq!((told.failures(), told.successes()), (1, 0), "RLD-02");
-    assert_eq!(told.hash, Some(hash_of(built_in(FIRST).as_bytes())), "RLD-02");
+    assert_eq!(told.hash, Some(sha256_hash(built_in(FIRST).as_bytes())), "RLD-02");
     assert!(told.log[0].contains("config:1:1: "), "{:?}", told.log);
     let pending = reloader.status().pending;
-    assert_eq!(pending, Some(hash_of(b"apiVersion: apiserver.config.k8s.io\n")));
+    assert_eq!(pending, Some(sha256_hash(b"apiVersion: apiserver.config.k8s.io\n")));
 
     let good = built_in(&["RBAC", "Node"]).replace("k8s.io/v1\n", "k8s.io/v1beta1\n");
     stage.write("config", &good);
-    assert_eq!(reloader.check_now().await, Checked::Applied(2), "RLD-03");
+    assert_eq!(reloader.check_now().await, CheckResult::Applied(2), "RLD-03");
     let told = stage.told();
     assert_eq!((told.failures(), told.successes()), (1, 1), "RLD-03");
-    assert_eq!(told.hash, Some(hash_of(good.as_bytes())), "RLD-03");
+    assert_eq!(told.hash, Some(sha256_hash(good.as_bytes())), "RLD-03");
     assert_eq!(told.published, ["rbac,node"], "RLD-03");
     assert_eq!(reloader.status().pending, None);
 }
@@ -68,11 +68,11 @@ async fn a_deleted_file_fails_with_every_check() {
     }
     let told = stage.told();
     assert_eq!((told.failures(), told.successes()), (2, 0), "RLD-04");
-    assert_eq!(told.hash, Some(hash_of(built_in(FIRST).as_bytes())), "RLD-04");
+    assert_eq!(told.hash, Some(sha256_hash(built_in(FIRST).as_bytes())), "RLD-04");
     let last = reloader.status().last_attempt.unwrap();
     assert!(!last.ok && last.error.unwrap().contains("no such file"));
     stage.write("config", &built_in(FIRST));
-    assert_eq!(reloader.check_now().await, Checked::Same, "RLD-04");
+    assert_eq!(reloader.check_now().await, CheckResult::Unchanged, "RLD-04");
 }
 
 #[tokio::test]
@@ -90,10 +90,10 @@ async fn a_comment_changes_nothing() {
     let reloader = stage.deaf("config");
     let text = format!("# harmless\n{}", built_in(FIRST)).replace("/v1\n", "/v1alpha1\n");
     stage.write("config", &text);
-    assert_eq!(reloader.check_now().await, Checked::Same, "RLD-05");
+    assert_eq!(reloader.check_now().await, CheckResult::Unchanged, "RLD-05");
     let told = stage.told();
     assert_eq!(told.reloads, [], "RLD-05");
-    assert_eq!(told.hash, Some(hash_of(built_in(FIRST).as_bytes())), "RLD-05");
+    assert_eq!(told.hash, Some(sha256_hash(built_in(FIRST).as_bytes())), "RLD-05");
 }
 
 #[tokio::test]
@@ -105,10 +105,10 @@ async fn the_way_back_is_no_reload() {
     // A bad file counts once, however often it is looked at.
     assert_eq!(failed(reloader.check_now().await), message, "RLD-06");
     stage.write("config", &built_in(FIRST));
-    assert_eq!(reloader.check_now().await, Checked::Same, "RLD-06");
+    assert_eq!(reloader.check_now().await, CheckResult::Unchanged, "RLD-06");
     let told = stage.told();
     assert_eq!((told.failures(), told.successes()), (1, 0), "RLD-06");
-    assert_eq!(told.hash, Some(hash_of(built_in(FIRST).as_bytes())), "RLD-06");
+    assert_eq!(told.hash, Some(sha256_hash(built_in(FIRST).as_bytes())), "RLD-06");
     // The same bad file once more is a new failure.
     stage.write("config", "kind: x");
     assert_eq!(failed(reloader.check_now().await), message, "RLD-06");
@@ -126,7 +126,7 @@ async fn a_bad_file_that_goes_and_returns_is_still_pending() {
     stage.write("config", "kind: x");
     assert_eq!(failed(reloader.check_now().await), message);
     let status = reloader.status();
-    assert_eq!(status.pending, Some(hash_of(b"kind: x")));
+    assert_eq!(status.pending, Some(sha256_hash(b"kind: x")));
     assert_eq!(status.last_attempt.unwrap().error, Some(message));
     assert_eq!(stage.told().failures(), 2);
 }
@@ -138,7 +138,7 @@ async fn built_in_types_are_those_of_the_start() {
     stage.write("config", &built_in(&["Node"]));
     assert_eq!(failed(reloader.check_now().await), "missing required types: [RBAC]", "RLD-07");
     stage.write("config", &built_in(&["RBAC", "Node"]));
-    assert_eq!(reloader.check_now().await, Checked::Applied(2), "RLD-09");
+    assert_eq!(reloader.check_now().await, CheckResult::Applied(2), "RLD-09");
     // RLD-10 differs by intent: types that allow or forbid everything are no exception.
     for kind in ["ABAC", "AlwaysAllow", "AlwaysDeny"] {
         stage.write("config", &built_in(&["Node", "RBAC", kind]));
@@ -194,7 +194,7 @@ async fn policies_are_followed_and_kept_while_they_do_not_change() {
     stage.write("config", &built_in(&["ABAC", "RBAC"]));
     let reloader = stage.deaf("config");
     stage.write("policies", &line("bob"));
-    assert_eq!(reloader.check_now().await, Checked::Applied(2));
+    assert_eq!(reloader.check_now().await, CheckResult::Applied(2));
     stage.write("policies", "{\n");
     let message = failed(reloader.check_now().await);
     assert!(message.starts_with("error reading policy file"), "{message}");
@@ -202,17 +202,50 @@ async fn policies_are_followed_and_kept_while_they_do_not_change() {
     assert!(log.contains("policies:1:"), "{log}");
     assert!(reloader.status().files.iter().any(|file| file.ends_with("/policies")));
     stage.write("policies", &line("bob"));
-    assert_eq!(reloader.check_now().await, Checked::Same);
+    assert_eq!(reloader.check_now().await, CheckResult::Unchanged);
+}
+
+#[tokio::test]
+async fn a_generation_that_can_not_be_published_is_a_failed_reload() {
+    let stage = stage();
+    let reloader = stage.deaf("config");
+    let changed = built_in(&["RBAC", "Node"]);
+    stage.write("config", &changed);
+    stage.refuse_to_publish(true);
+    for n_failures in [1, 2] {
+        let message = failed(reloader.check_now().await);
+        assert_eq!(message, "the authorizers can not be replaced: no room");
+        let told = stage.told();
+        assert_eq!((told.failures(), told.successes()), (n_failures, 0));
+        assert_eq!(told.hash, Some(sha256_hash(built_in(FIRST).as_bytes())));
+        assert!(told.log.last().unwrap().contains("no room"), "{:?}", told.log);
+        let status = reloader.status();
+        assert_eq!((status.generation, reloader.generation().number), (1, 1));
+        assert_eq!(status.pending, Some(sha256_hash(changed.as_bytes())));
+        let attempt = status.last_attempt.unwrap();
+        assert_eq!((attempt.ok, attempt.error), (false, Some(message)));
+    }
+    stage.refuse_to_publish(false);
+    assert_eq!(reloader.check_now().await, CheckResult::Applied(2));
+    assert_eq!(stage.told().published, ["rbac,node"]);
+    assert_eq!(reloader.status().pending, None);
 }
 
 #[tokio::test]
 async fn a_configuration_of_flags_stays() {
-    use authz_reload::{Modes, Plan, ReloadOptions, Reloader, Source};
+    use authz_reload::{
+        AuthorizationModes, AuthorizationPlan, ConfigSource, ReloadOptions, Reloader,
+    };
     let stage = Stage::new();
     let modes = vec![authz_chain::AuthorizerType::Rbac];
-    let plan = Plan::Modes(Modes { modes, is_explicit: true, policy_file: None, webhook: None });
+    let plan = AuthorizationPlan::Modes(AuthorizationModes {
+        modes,
+        is_explicit: true,
+        policy_file: None,
+        webhook: None,
+    });
     let first = Arc::new(stage.assembler().start(&plan).unwrap());
-    assert_eq!(first.source, Source::Flags);
+    assert_eq!(first.source, ConfigSource::Flags);
     let reloader = Reloader::start(
         stage.assembler(),
         &plan,
@@ -221,7 +254,7 @@ async fn a_configuration_of_flags_stays() {
         Arc::new(|_| panic!("nothing is published")),
         Arc::new(|notice| panic!("{notice}")),
     );
-    assert_eq!(reloader.check_now().await, Checked::Same);
+    assert_eq!(reloader.check_now().await, CheckResult::Unchanged);
     let status = reloader.status();
     assert_eq!((status.source, status.hash, status.generation), ("flags", None, 1));
     assert_eq!(stage.told().hash, None);

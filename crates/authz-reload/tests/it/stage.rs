@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use authz_chain::AuthorizerType;
+use authz_chain::{AuthorizerType, DecisionObserver};
 use authz_reload::{
-    Applied, Assembler, FilePlan, Generation, Instruments, Plan, ReloadOptions, ReloadStatus,
-    Reloader, StartError,
+    AppliedConfig, Assembler, AuthorizationObservers, AuthorizationPlan, ConfigFilePlan,
+    Generation, PublishError, ReloadOptions, ReloadStatus, Reloader, StartError,
 };
 
 /// Longer than any test runs: nothing is found by polling.
@@ -27,6 +27,8 @@ pub(crate) struct Told {
     pub(crate) hash: Option<String>,
     /// The lines of the log.
     pub(crate) log: Vec<String>,
+    /// The server refuses new generations.
+    refuses_to_publish: bool,
 }
 
 impl Told {
@@ -42,24 +44,24 @@ impl Told {
 #[derive(Default, Clone)]
 struct Listener(Arc<Mutex<Told>>);
 
-impl Instruments for Listener {
-    fn webhook(&self, _name: &str) -> Arc<dyn authz_webhook::Observe> {
-        Arc::new(authz_webhook::Unobserved)
+impl AuthorizationObservers for Listener {
+    fn webhook_observer(&self, _name: &str) -> Arc<dyn authz_webhook::WebhookObserver> {
+        Arc::new(authz_webhook::NoObserver)
     }
 
-    fn member(&self, _kind: AuthorizerType, _name: &str) -> Option<Arc<dyn authz_chain::Observe>> {
+    fn authorizer_observer(&self, _kind: AuthorizerType, _name: &str) -> Option<DecisionObserver> {
         None
     }
 
-    fn remote(&self) -> Arc<dyn https_client::Observe> {
-        Arc::new(https_client::Unobserved)
+    fn connection_observer(&self) -> Arc<dyn https_client::CertificateObserver> {
+        Arc::new(https_client::NoCertificateObserver)
     }
 
-    fn reloaded(&self, status: ReloadStatus, _at: SystemTime) {
+    fn on_reload(&self, status: ReloadStatus, _at: SystemTime) {
         self.0.lock().unwrap().reloads.push(status);
     }
 
-    fn applied(&self, applied: &Applied<'_>) {
+    fn on_config_applied(&self, applied: &AppliedConfig<'_>) {
         self.0.lock().unwrap().hash = applied.hash.map(str::to_owned);
     }
 }
@@ -100,15 +102,18 @@ impl Stage {
 
     pub(crate) fn assembler(&self) -> Assembler {
         Assembler {
-            instruments: Arc::new(self.listener.clone()),
+            observers: Arc::new(self.listener.clone()),
             resolver: self.resolver.clone(),
             directory: self.folder.path().to_owned(),
             ..Assembler::new().unwrap()
         }
     }
 
-    pub(crate) fn plan(&self, file: &str) -> Plan {
-        Plan::File(FilePlan { path: PathBuf::from(file), policy_file: self.policy_file.clone() })
+    pub(crate) fn plan(&self, file: &str) -> AuthorizationPlan {
+        AuthorizationPlan::File(ConfigFilePlan {
+            path: PathBuf::from(file),
+            policy_file: self.policy_file.clone(),
+        })
     }
 
     /// The first generation from a file.
@@ -136,10 +141,20 @@ impl Stage {
             first,
             options,
             Arc::new(move |generation| {
-                published.0.lock().unwrap().published.push(names(generation));
+                let mut told = published.0.lock().unwrap();
+                if told.refuses_to_publish {
+                    return Err(PublishError("no room".into()));
+                }
+                told.published.push(names(generation));
+                Ok(())
             }),
             Arc::new(move |notice| logged.0.lock().unwrap().log.push(notice.to_string())),
         )
+    }
+
+    /// Makes the server refuse or accept new generations.
+    pub(crate) fn refuse_to_publish(&self, is_refused: bool) {
+        self.listener.0.lock().unwrap().refuses_to_publish = is_refused;
     }
 
     pub(crate) fn told(&self) -> Told {

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use authz::{Reason, Target};
+use authz::{SharedText, Target};
 use proptest::prelude::*;
 
 use super::*;
@@ -10,13 +10,13 @@ fn question(path: &str) -> Attributes<'_> {
 }
 
 fn answer(text: &str) -> ReviewStatus {
-    let reason = Reason::from(text.to_owned());
+    let reason = SharedText::from(text.to_owned());
     ReviewStatus { is_allowed: true, is_denied: false, reason, n_bytes: text.len() }
 }
 
-fn store(cache: &Cache, path: &str, text: &str, expires: Instant) -> Storing {
+fn store(cache: &Cache, path: &str, text: &str, expires: Instant) -> StoreResult {
     let asked = question(path);
-    let key = Arc::new(Key::new(&asked, cache.hash(&asked)));
+    let key = Arc::new(CacheKey::new(&asked, cache.hash(&asked)));
     cache.store(key, answer(text), expires)
 }
 
@@ -24,8 +24,8 @@ fn store(cache: &Cache, path: &str, text: &str, expires: Instant) -> Storing {
 fn get(cache: &Cache, path: &str, now: Instant) -> Option<String> {
     let asked = question(path);
     match cache.get(&asked, cache.hash(&asked), now) {
-        Lookup::Hit(status) => Some(status.reason.to_string()),
-        Lookup::Miss | Lookup::Expired => None,
+        CacheLookup::Hit(status) => Some(status.reason.to_string()),
+        CacheLookup::Miss | CacheLookup::Expired => None,
     }
 }
 
@@ -88,7 +88,7 @@ proptest! {
                     let n_evicted = model.len().saturating_sub(ENTRIES_MAX);
                     model.drain(..n_evicted);
                     let stored = store(&cache, &n.to_string(), "", expires);
-                    prop_assert_eq!(stored, Storing::Stored { n_evicted });
+                    prop_assert_eq!(stored, StoreResult::Stored { n_evicted });
                 }
             }
             prop_assert_eq!(cache.size().n_entries, model.len());
@@ -105,9 +105,9 @@ fn an_entry_is_good_up_to_and_including_its_end() {
     assert_eq!(get(&cache, "/", end).as_deref(), Some("kept"));
     let asked = question("/");
     let after = end + Duration::from_nanos(1);
-    assert!(matches!(cache.get(&asked, cache.hash(&asked), after), Lookup::Expired));
+    assert!(matches!(cache.get(&asked, cache.hash(&asked), after), CacheLookup::Expired));
     assert_eq!(cache.size(), Size { n_entries: 0, n_bytes: 0 });
-    assert!(matches!(cache.get(&asked, cache.hash(&asked), after), Lookup::Miss));
+    assert!(matches!(cache.get(&asked, cache.hash(&asked), after), CacheLookup::Miss));
 }
 
 #[test]
@@ -129,33 +129,39 @@ fn a_hash_alone_is_not_enough() {
     let now = Instant::now();
     let (one, other) = (question("/one"), question("/other"));
     let hash = cache.hash(&one);
-    cache.store(Arc::new(Key::new(&one, hash)), answer("one"), now);
-    assert!(matches!(cache.get(&other, hash, now), Lookup::Miss));
-    cache.store(Arc::new(Key::new(&other, hash)), answer("other"), now);
-    assert!(matches!(cache.get(&one, hash, now), Lookup::Miss), "the later one took the place");
-    assert!(matches!(cache.get(&other, hash, now), Lookup::Hit(_)));
+    cache.store(Arc::new(CacheKey::new(&one, hash)), answer("one"), now);
+    assert!(matches!(cache.get(&other, hash, now), CacheLookup::Miss));
+    cache.store(Arc::new(CacheKey::new(&other, hash)), answer("other"), now);
+    assert!(
+        matches!(cache.get(&one, hash, now), CacheLookup::Miss),
+        "the later one took the place"
+    );
+    assert!(matches!(cache.get(&other, hash, now), CacheLookup::Hit(_)));
     check_books(&cache);
 }
 
 #[test]
 fn bytes_are_bounded() {
-    let one = ENTRY_BYTES + Key::new(&question("/1"), 0).n_bytes() + 100;
+    let one = ENTRY_BYTES + CacheKey::new(&question("/1"), 0).n_bytes() + 100;
     let cache = Cache::new(100, 3 * one);
     let now = Instant::now();
     let text = "x".repeat(100);
     for n in 1..=3 {
-        assert_eq!(store(&cache, &format!("/{n}"), &text, now), Storing::Stored { n_evicted: 0 });
+        assert_eq!(
+            store(&cache, &format!("/{n}"), &text, now),
+            StoreResult::Stored { n_evicted: 0 }
+        );
     }
     assert_eq!(cache.size(), Size { n_entries: 3, n_bytes: 3 * one });
     let longer = "x".repeat(101);
-    assert_eq!(store(&cache, "/4", &longer, now), Storing::Stored { n_evicted: 2 });
+    assert_eq!(store(&cache, "/4", &longer, now), StoreResult::Stored { n_evicted: 2 });
     check_books(&cache);
     let fits = "x".repeat(100 + 2 * one);
-    assert_eq!(store(&cache, "/5", &fits, now), Storing::Stored { n_evicted: 2 });
+    assert_eq!(store(&cache, "/5", &fits, now), StoreResult::Stored { n_evicted: 2 });
     let exceeds = format!("{fits}x");
-    assert_eq!(store(&cache, "/6", &exceeds, now), Storing::TooLarge);
+    assert_eq!(store(&cache, "/6", &exceeds, now), StoreResult::TooLarge);
     assert_eq!(cache.size().n_entries, 1);
-    assert_eq!(store(&Cache::new(0, 1 << 20), "/", "", now), Storing::TooLarge);
+    assert_eq!(store(&Cache::new(0, 1 << 20), "/", "", now), StoreResult::TooLarge);
 }
 
 /// Entries that come and expire leave nothing behind.

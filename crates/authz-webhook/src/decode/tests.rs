@@ -2,7 +2,7 @@ use super::*;
 
 fn decoded(status: u16, body: &[u8]) -> Result<String, String> {
     let body = bytes::Bytes::copy_from_slice(body);
-    let reply = Reply { status, body, ..Reply::default() };
+    let reply = HttpResponse { status, body, ..HttpResponse::default() };
     match decode(&reply, ReviewVersion::V1) {
         Ok(status) => {
             let ReviewStatus { is_allowed, is_denied, reason, n_bytes } = status;
@@ -16,7 +16,7 @@ fn decoded(status: u16, body: &[u8]) -> Result<String, String> {
     }
 }
 
-/// Leniency, and where it ends (chain §4.4.5).
+/// Leniency, and where it ends.
 #[test]
 fn documents() {
     for (body, want) in [

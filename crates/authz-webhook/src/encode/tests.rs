@@ -1,10 +1,10 @@
 use super::*;
 
 fn encoded(attributes: &Attributes<'_>) -> String {
-    String::from_utf8(encode(attributes, ReviewVersion::V1).to_vec()).unwrap()
+    String::from_utf8(encode_review(attributes, ReviewVersion::V1).to_vec()).unwrap()
 }
 
-/// The example of chain §4.2.
+/// The example request of the conformance rows.
 #[test]
 fn the_example() {
     let user = User {
@@ -30,7 +30,7 @@ fn the_example() {
     );
     assert_eq!(encoded(&attributes), want);
     let beta = want.replace("/v1\"", "/v1beta1\"").replace("\"groups\"", "\"group\"");
-    assert_eq!(encode(&attributes, ReviewVersion::V1beta1), beta);
+    assert_eq!(encode_review(&attributes, ReviewVersion::V1beta1), beta);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn texts_are_escaped_as_go_does() {
         ("\u{8}\u{c}\n\r\t", r"\b\f\n\r\t"),
         ("\0\u{1f}\u{7f}", "\\u0000\\u001f\u{7f}"),
     ] {
-        let mut json = Json(String::new());
+        let mut json = JsonWriter(String::new());
         json.text(text);
         assert_eq!(json.0, format!("\"{want}\""));
         let back: String = serde_json::from_str(&json.0).unwrap();

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker};
 
 use authz::{Attributes, Decision, Recorder, Resource, Selector, Target, User};
 use authz::{parse_field_selector, parse_label_selector};
-use authz_webhook::{Guards, WebhookSettings};
+use authz_webhook::{WebhookLimits, WebhookSettings};
 
 use crate::peer::{ALLOW, Scene, conditions, says, settings};
 
@@ -45,13 +45,13 @@ async fn a_hit_allocates_nothing() {
     let condition = "has(request.resourceAttributes) && \
                      request.resourceAttributes.namespace == 'prod'";
     let settings = WebhookSettings { match_conditions: conditions(&[condition]), ..settings() };
-    let scene = Scene::with(settings, Guards::default(), [says(ALLOW)]);
+    let scene = Scene::with(settings, WebhookLimits::default(), [says(ALLOW)]);
     let webhook = authz_webhook::Webhook::new(
         "unobserved",
         scene.webhook.settings().clone(),
         std::sync::Arc::clone(&scene.peer) as _,
-        Guards::default(),
-        std::sync::Arc::new(authz_webhook::Unobserved),
+        WebhookLimits::default(),
+        std::sync::Arc::new(authz_webhook::NoObserver),
     );
     let scene = Scene { webhook: std::sync::Arc::new(webhook), ..scene };
     let _ = scene.ask(&asked).await;

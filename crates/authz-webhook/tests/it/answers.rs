@@ -1,11 +1,11 @@
 //! What answers mean (WHK-14 to WHK-22).
 
-use authz_webhook::{Guards, Reply, ReviewVersion, WebhookSettings};
+use authz_webhook::{HttpResponse, ReviewVersion, WebhookLimits, WebhookSettings};
 
 use crate::peer::{ALLOW, DENY, NEITHER, Scene, Step, failing_closed, line, reply, says, settings};
 
 async fn meaning(step: Step) -> String {
-    let scene = Scene::with(settings(), Guards::default(), [step]);
+    let scene = Scene::with(settings(), WebhookLimits::default(), [step]);
     let meaning = line(&scene.ask_as("ana").await);
     assert_eq!(scene.peer.n_calls(), 1);
     meaning
@@ -33,7 +33,7 @@ async fn well_formed_answers() {
     ] {
         assert_eq!(meaning(says(body)).await, want, "{id} {body}");
     }
-    assert_eq!(meaning(Step::Reply(reply(201, ALLOW))).await, "allow [yes]", "WHK-21");
+    assert_eq!(meaning(Step::HttpResponse(reply(201, ALLOW))).await, "allow [yes]", "WHK-21");
 }
 
 #[tokio::test]
@@ -71,7 +71,7 @@ async fn answers_that_are_failures() {
         ),
         (
             "WHK-22",
-            Step::Reply(reply(302, ALLOW)),
+            Step::HttpResponse(reply(302, ALLOW)),
             "the server responded with the status code 302 but did not return more information",
         ),
     ] {
@@ -86,12 +86,12 @@ async fn a_failure_is_counted_and_the_policy_decides() {
     let events = ["cache miss", "attempt error", "fail-open by bad_answer", "fail-open error"];
     assert_eq!(open.tally.events(), events, "WHK-18");
 
-    let closed = Scene::with(failing_closed(), Guards::default(), [says("error response")]);
+    let closed = Scene::with(failing_closed(), WebhookLimits::default(), [says("error response")]);
     let decision = closed.ask_as("ana").await;
     assert_eq!((decision.verdict.name(), decision.error.is_some()), ("deny", true));
     assert_eq!(closed.tally.events(), ["cache miss", "attempt error"]);
     // The policy has no say in what a well-formed answer means.
-    let closed = Scene::with(failing_closed(), Guards::default(), [says(NEITHER)]);
+    let closed = Scene::with(failing_closed(), WebhookLimits::default(), [says(NEITHER)]);
     assert_eq!(line(&closed.ask_as("ana").await), "noOpinion [who knows]");
 }
 
@@ -101,7 +101,7 @@ async fn a_webhook_of_the_other_version_answers_in_it() {
         WebhookSettings { subject_access_review_version: ReviewVersion::V1beta1, ..settings() };
     let beta = r#"{"apiVersion":"authorization.k8s.io/v1beta1","status":{"allowed":true}}"#;
     let v1 = r#"{"apiVersion":"authorization.k8s.io/v1","status":{"allowed":true}}"#;
-    let scene = Scene::with(settings, Guards::default(), [says(v1), says(beta)]);
+    let scene = Scene::with(settings, WebhookLimits::default(), [says(v1), says(beta)]);
     assert_eq!(scene.ask_as("ana").await.verdict.name(), "noOpinion", "WHK-17");
     assert_eq!(scene.ask_as("ana").await.verdict.name(), "allow");
 }
@@ -110,7 +110,7 @@ async fn a_webhook_of_the_other_version_answers_in_it() {
 async fn content_types_do_not_matter_if_they_are_any() {
     for content_type in [None, Some("text/html; charset=x"), Some("a"), Some("")] {
         let content_type = content_type.map(str::to_owned);
-        let step = Step::Reply(Reply { content_type, ..reply(200, ALLOW) });
+        let step = Step::HttpResponse(HttpResponse { content_type, ..reply(200, ALLOW) });
         assert_eq!(meaning(step).await, "allow [yes]");
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use authz::{Attributes, Resource, Target, User};
-use authz_webhook::{Caching, Guards, WebhookSettings};
+use authz_webhook::{Caching, WebhookLimits, WebhookSettings};
 use tokio::time::advance;
 
 use crate::peer::{ALLOW, DENY, NEITHER, Scene, code, line, named, pods, says, settings};
@@ -89,7 +89,7 @@ async fn a_side_that_is_switched_off_keeps_nothing() {
     let zero = Caching::new(Duration::ZERO, true);
     for (caching, body) in [(off, ALLOW), (zero, ALLOW)] {
         let settings = WebhookSettings { authorized_caching: caching, ..settings() };
-        let scene = Scene::with(settings, Guards::default(), [says(body), says(DENY)]);
+        let scene = Scene::with(settings, WebhookLimits::default(), [says(body), says(DENY)]);
         let _ = scene.ask_as("ana").await;
         assert_eq!(line(&scene.ask_as("ana").await), "deny [no]");
         assert_eq!(line(&scene.ask_as("ana").await), "deny [no]");
@@ -170,7 +170,7 @@ async fn the_answer_that_is_unused_for_longest_gives_way() {
 
 #[tokio::test(start_paused = true)]
 async fn memory_is_bounded() {
-    let guards = Guards { cache_bytes_max: 64 << 10, ..Guards::default() };
+    let guards = WebhookLimits { cache_bytes_max: 64 << 10, ..WebhookLimits::default() };
     let long = format!(r#"{{"status":{{"allowed":true,"reason":"{}"}}}}"#, "r".repeat(10_000));
     let scene = Scene::with(settings(), guards, [says(&long)]);
     for n in 0..50 {

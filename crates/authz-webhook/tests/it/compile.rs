@@ -3,7 +3,7 @@
 use authz_webhook::{ConditionCompiler, ConditionError, MatchCondition};
 
 /// The detail of the error of an expression that must not compile.
-fn refused(expression: &str) -> (String, Vec<authz_webhook::Issue>) {
+fn refused(expression: &str) -> (String, Vec<authz_webhook::ConditionIssue>) {
     match MatchCondition::compile(expression) {
         Err(ConditionError::Invalid { detail, issues }) => (detail, issues),
         other => panic!("{expression}: {other:?}"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use authz::{Attributes, Resource, Selector, Target, User, parse_label_selector};
-use authz_webhook::{MatchCondition, MatchConditions, Matching, ReviewSpec};
+use authz_webhook::{MatchCondition, MatchConditions, MatchResult, ReviewSpec};
 
 const GUARDED: &str = "has(request.resourceAttributes) && \
                        request.resourceAttributes.namespace == 'kittensandponies'";
@@ -34,14 +34,14 @@ fn path(user: &User) -> Attributes<'_> {
     Attributes { user: Some(user), verb: "get", target: Target::Path("/") }
 }
 
-fn evaluate(expressions: &[&str], attributes: &Attributes<'_>) -> Matching {
+fn evaluate(expressions: &[&str], attributes: &Attributes<'_>) -> MatchResult {
     let compiled = expressions.iter().map(|e| MatchCondition::compile(e).unwrap()).collect();
     let conditions = MatchConditions::V1(compiled);
     conditions.evaluate(&ReviewSpec::new(attributes, conditions.selectors()))
 }
 
-fn excluded(errors: bool) -> Matching {
-    Matching::Excluded { errors }
+fn excluded(errors: bool) -> MatchResult {
+    MatchResult::Excluded { errors }
 }
 
 #[test]
@@ -57,8 +57,8 @@ fn resource_requests() {
         "!('z' in request.extra['key1'])",
         GUARDED,
     ];
-    assert_eq!(evaluate(&[], &resource(&user)), Matching::Matched, "CEL-12");
-    assert_eq!(evaluate(&all, &resource(&user)), Matching::Matched, "CEL-13");
+    assert_eq!(evaluate(&[], &resource(&user)), MatchResult::Matched, "CEL-12");
+    assert_eq!(evaluate(&all, &resource(&user)), MatchResult::Matched, "CEL-13");
     for other in
         ["'group3' in request.groups", "request.uid == '2'", &UNGUARDED.replace("and", "&")]
     {
@@ -77,7 +77,7 @@ fn path_requests() {
         (
             "CEL-17",
             "has(request.nonResourceAttributes) && request.nonResourceAttributes.verb == 'get'",
-            Matching::Matched,
+            MatchResult::Matched,
         ),
     ];
     for (id, expression, want) in cases {
@@ -99,14 +99,14 @@ fn errors_count_only_if_nothing_is_false() {
     let verb = "request.resourceAttributes.verb == 'get'";
     assert_eq!(
         evaluate(&[same, UNGUARDED], &path(&user)),
-        Matching::Failed(error(UNGUARDED)),
+        MatchResult::Failed(error(UNGUARDED)),
         "CEL-18, CEL-19"
     );
     assert_eq!(evaluate(&[other, UNGUARDED], &path(&user)), excluded(false), "CEL-20");
     assert_eq!(evaluate(&[UNGUARDED, other], &path(&user)), excluded(true), "CEL-21");
     assert_eq!(
         evaluate(&[UNGUARDED, verb], &path(&user)),
-        Matching::Failed(format!("[{}, {}]", error(UNGUARDED), error(verb))),
+        MatchResult::Failed(format!("[{}, {}]", error(UNGUARDED), error(verb))),
         "CEL-22"
     );
 }
@@ -115,8 +115,8 @@ fn errors_count_only_if_nothing_is_false() {
 fn nobody_is_an_empty_user() {
     let nobody = Attributes { user: None, verb: "get", target: Target::Path("/") };
     let conditions = ["request.user == ''", "request.groups.size() == 0", "request.uid == ''"];
-    assert_eq!(evaluate(&conditions, &nobody), Matching::Matched, "CEL-23");
-    assert_eq!(evaluate(&["size(request.extra) == 0"], &nobody), Matching::Matched, "CEL-23");
+    assert_eq!(evaluate(&conditions, &nobody), MatchResult::Matched, "CEL-23");
+    assert_eq!(evaluate(&["size(request.extra) == 0"], &nobody), MatchResult::Matched, "CEL-23");
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn presence_of_selectors_and_of_empty_text() {
     let user = alice();
     for (expression, want) in [
         ("has(request.resourceAttributes.labelSelector)", excluded(false)),
-        ("has(request.resourceAttributes.subresource)", Matching::Matched),
+        ("has(request.resourceAttributes.subresource)", MatchResult::Matched),
     ] {
         assert_eq!(evaluate(&[expression], &resource(&user)), want, "CEL-24 {expression}");
     }
@@ -138,14 +138,14 @@ fn label_selectors() {
     let selector = Selector::from_parsed(parse_label_selector("baz=qux,n>1"));
     let target = Resource { label_selector: selector.as_ref(), ..Resource::default() };
     let labelled = Attributes { target: Target::Resource(target), ..resource(&user) };
-    assert_eq!(evaluate(&[expression], &labelled), Matching::Matched, "CEL-25");
+    assert_eq!(evaluate(&[expression], &labelled), MatchResult::Matched, "CEL-25");
     assert_eq!(evaluate(&[expression], &path(&user)), excluded(false), "CEL-25");
     // `n>1` can not be said in a review.
     let count = "request.resourceAttributes.labelSelector.requirements.size() == 1";
-    assert_eq!(evaluate(&[count], &labelled), Matching::Matched);
+    assert_eq!(evaluate(&[count], &labelled), MatchResult::Matched);
     // No condition of this list mentions the selector by name, so it is not made.
     let hidden = "!('labelSelector' in dyn(request.resourceAttributes))";
-    assert_eq!(evaluate(&[hidden], &labelled), Matching::Matched);
+    assert_eq!(evaluate(&[hidden], &labelled), MatchResult::Matched);
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn cost_is_limited() {
     let nested = "request.groups.all(a, request.groups.all(b, request.groups.all(c, \
                   a + b + c != '')))";
     match evaluate(&[nested], &path(&user)) {
-        Matching::Failed(error) => assert!(
+        MatchResult::Failed(error) => assert!(
             error.ends_with("operation cancelled: actual cost limit exceeded"),
             "CEL-26 {error}"
         ),
@@ -163,11 +163,14 @@ fn cost_is_limited() {
     }
     // The limit is not an error that something could absorb.
     let absorbed = format!("{nested} || true");
-    assert!(matches!(evaluate(&[&absorbed], &path(&user)), Matching::Failed(_)));
+    assert!(matches!(evaluate(&[&absorbed], &path(&user)), MatchResult::Failed(_)));
 }
 
 #[test]
 fn groups_have_their_v1_name() {
-    assert_eq!(evaluate(&["'group1' in request.groups"], &resource(&alice())), Matching::Matched);
+    assert_eq!(
+        evaluate(&["'group1' in request.groups"], &resource(&alice())),
+        MatchResult::Matched
+    );
     assert!(MatchCondition::compile("'group1' in request.group").is_err(), "CEL-27");
 }

@@ -1,5 +1,4 @@
-//! Match conditions as the specification lists them (chain §9.5), and the webhook with a scripted
-//! peer in the place of a network (chain §9.6, §9.7).
+//! Tests of match conditions and of the webhook, with a scripted peer in place of the network.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 

@@ -4,7 +4,7 @@
 use authz::{
     Attributes, Decision, Resource, Selector, Target, Trace, User, Value, parse_label_selector,
 };
-use authz_webhook::{FailurePolicy, FaultKind, Guards, WebhookSettings};
+use authz_webhook::{FailurePolicy, TransportErrorKind, WebhookLimits, WebhookSettings};
 
 use crate::peer::{
     ALLOW, DENY, NEITHER, Scene, Step, conditions, failing_closed, fault, line, named, pods, says,
@@ -17,7 +17,7 @@ fn scene(policy: FailurePolicy, expressions: &[&str], script: Step) -> Scene {
         match_conditions: conditions(expressions),
         ..settings()
     };
-    Scene::with(settings, Guards::default(), [script])
+    Scene::with(settings, WebhookLimits::default(), [script])
 }
 
 fn path(user: &User) -> Attributes<'_> {
@@ -85,7 +85,7 @@ async fn errors_beside_a_false_condition_are_only_counted() {
     assert_eq!(scene.tally.n("condition-error"), 1, "CEL-22");
 }
 
-/// The chain of chain §9.7, without the authorizers around it.
+/// The webhooks of the chain rows, without the authorizers around them.
 struct Chain(Vec<(&'static str, Scene)>);
 
 impl Chain {
@@ -94,7 +94,7 @@ impl Chain {
         let has = "has(request.resourceAttributes)";
         let selector = "request.?resourceAttributes.labelSelector.requirements.orValue([])\
                         .exists(r, r.key == 'testselector')";
-        let timeout = fault(FaultKind::Timeout, "context deadline exceeded");
+        let timeout = fault(TransportErrorKind::Timeout, "context deadline exceeded");
         let (open, closed) = (FailurePolicy::NoOpinion, FailurePolicy::Deny);
         let name = |name: &str| format!("request.resourceAttributes.name == '{name}'");
         Self(vec![
@@ -102,7 +102,7 @@ impl Chain {
             ("timeout", scene(closed, &[ns, &name("timeout")], timeout)),
             ("deny", scene(open, &[has, ns], says(DENY))),
             ("selector", scene(open, &[selector], says(ALLOW))),
-            ("noop", Scene::with(failing_closed(), Guards::default(), [says(NEITHER)])),
+            ("noop", Scene::with(failing_closed(), WebhookLimits::default(), [says(NEITHER)])),
             ("failopen", scene(open, &[], says("garbage"))),
             ("allow", scene(open, &[], says(ALLOW))),
         ])
@@ -207,12 +207,12 @@ async fn what_happened_is_noted() {
     let (_, trace) = scene.explain(&pods(&alice, "a")).await;
     assert_eq!(noted(&trace), ["cache=hit"]);
 
-    let down = || fault(FaultKind::Reset, "connection reset by peer");
+    let down = || fault(TransportErrorKind::Reset, "connection reset by peer");
     let scene = Scene::new([down()]);
     let (_, trace) = scene.explain(&pods(&alice, "a")).await;
     let want = "cache=miss joined=false attempts=5 tookMicros=_ error=connection reset by peer";
     assert_eq!(noted(&trace), [want]);
-    let none = Guards { in_flight_max: 0, ..Guards::default() };
+    let none = WebhookLimits { in_flight_max: 0, ..WebhookLimits::default() };
     let scene = Scene::with(settings(), none, [down()]);
     let (_, trace) = scene.explain(&pods(&alice, "a")).await;
     assert_eq!(noted(&trace), ["cache=miss called=false why=too_many_in_flight"]);

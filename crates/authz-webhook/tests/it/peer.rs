@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use authz::{Attributes, Decision, Recorder, Resource, Target, Trace, User};
 use authz_webhook::{
-    AbsolutePath, Answered, AttemptResult, CacheEvent, Caching, Connection, FailOpenCause,
-    FailurePolicy, Fault, FaultKind, Guards, MatchCondition, MatchConditions, MatchOutcome,
-    Observe, Rejection, Reply, ReviewVersion, Sending, Timeout, Transport, Webhook,
-    WebhookSettings,
+    AbsolutePath, AttemptResult, CacheEvent, Caching, Connection, FailOpenCause, FailurePolicy,
+    HttpResponse, MatchCondition, MatchConditions, MatchOutcome, Rejection, ResponseFuture,
+    ReviewVersion, Timeout, Transport, TransportError, TransportErrorKind, Webhook,
+    WebhookDecision, WebhookLimits, WebhookObserver, WebhookSettings,
 };
 use bytes::Bytes;
 use serde_json::Value;
@@ -19,14 +19,14 @@ use tokio::time::sleep;
 /// What happens to one exchange.
 #[derive(Clone)]
 pub(crate) enum Step {
-    Reply(Reply),
-    Fault(Fault),
+    HttpResponse(HttpResponse),
+    TransportError(TransportError),
     /// Answers after a time, or runs out of it.
-    After(Duration, Reply),
+    After(Duration, HttpResponse),
     /// Never answers, and does not keep its limit either.
     Hang,
     /// Answers when it is told to.
-    WhenTold(Arc<Semaphore>, Reply),
+    WhenTold(Arc<Semaphore>, HttpResponse),
     Panic,
 }
 
@@ -59,20 +59,23 @@ impl Peer {
 }
 
 impl Transport for Peer {
-    fn send(&self, body: Bytes, limit: Duration) -> Sending<'_> {
+    fn send(&self, body: Bytes, limit: Duration) -> ResponseFuture<'_> {
         self.bodies.lock().unwrap().push(body);
         let step = self.next();
         Box::pin(async move {
             match step {
-                Step::Reply(reply) => Ok(reply),
-                Step::Fault(fault) => Err(fault),
+                Step::HttpResponse(reply) => Ok(reply),
+                Step::TransportError(fault) => Err(fault),
                 Step::After(delay, reply) if delay <= limit => {
                     sleep(delay).await;
                     Ok(reply)
                 }
                 Step::After(..) => {
                     sleep(limit).await;
-                    Err(Fault::new(FaultKind::Timeout, "context deadline exceeded"))
+                    Err(TransportError::new(
+                        TransportErrorKind::Timeout,
+                        "context deadline exceeded",
+                    ))
                 }
                 Step::Hang => std::future::pending().await,
                 Step::WhenTold(told, reply) => {
@@ -90,27 +93,32 @@ impl Transport for Peer {
 }
 
 /// An answer with a code and a body.
-pub(crate) fn reply(status: u16, body: &str) -> Reply {
+pub(crate) fn reply(status: u16, body: &str) -> HttpResponse {
     let content_type = Some("application/json".to_owned());
-    Reply { status, content_type, retry_after: None, body: body.to_owned().into() }
+    HttpResponse { status, content_type, retry_after: None, body: body.to_owned().into() }
 }
 
 pub(crate) fn says(body: &str) -> Step {
-    Step::Reply(reply(200, body))
+    Step::HttpResponse(reply(200, body))
 }
 
 pub(crate) fn code(status: u16) -> Step {
     let content_type = Some("text/plain".to_owned());
-    Step::Reply(Reply { status, content_type, retry_after: None, body: "boom".into() })
+    Step::HttpResponse(HttpResponse {
+        status,
+        content_type,
+        retry_after: None,
+        body: "boom".into(),
+    })
 }
 
 pub(crate) fn code_retry_after(status: u16, retry_after: &str) -> Step {
     let retry_after = Some(retry_after.to_owned());
-    Step::Reply(Reply { status, retry_after, ..reply(status, "") })
+    Step::HttpResponse(HttpResponse { status, retry_after, ..reply(status, "") })
 }
 
-pub(crate) fn fault(kind: FaultKind, message: &str) -> Step {
-    Step::Fault(Fault::new(kind, message))
+pub(crate) fn fault(kind: TransportErrorKind, message: &str) -> Step {
+    Step::TransportError(TransportError::new(kind, message))
 }
 
 pub(crate) const ALLOW: &str = r#"{"status":{"allowed":true,"reason":"yes"}}"#;
@@ -138,7 +146,7 @@ impl Tally {
     }
 }
 
-impl Observe for Tally {
+impl WebhookObserver for Tally {
     fn attempted(&self, result: AttemptResult, _: Duration) {
         self.push(format!("attempt {}", result.name()));
     }
@@ -182,18 +190,18 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) fn new(script: impl IntoIterator<Item = Step>) -> Self {
-        Self::with(settings(), Guards::default(), script)
+        Self::with(settings(), WebhookLimits::default(), script)
     }
 
     pub(crate) fn with(
         settings: WebhookSettings,
-        guards: Guards,
+        limits: WebhookLimits,
         script: impl IntoIterator<Item = Step>,
     ) -> Self {
         let peer = Peer::new(script);
         let tally = Arc::new(Tally::default());
         let (transport, observe) = (Arc::clone(&peer), Arc::clone(&tally));
-        let webhook = Arc::new(Webhook::new("hook", settings, transport, guards, observe));
+        let webhook = Arc::new(Webhook::new("hook", settings, transport, limits, observe));
         Self { peer, tally, webhook }
     }
 
@@ -207,7 +215,7 @@ impl Scene {
         self.ask(&pods(&user, "default")).await
     }
 
-    pub(crate) async fn explain(&self, attributes: &Attributes<'_>) -> (Answered, Trace) {
+    pub(crate) async fn explain(&self, attributes: &Attributes<'_>) -> (WebhookDecision, Trace) {
         let mut trace = Trace::default();
         let answered = self.webhook.authorize(attributes, Recorder::on(&mut trace)).await;
         (answered, trace)

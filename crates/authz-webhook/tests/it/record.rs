@@ -1,14 +1,14 @@
 //! What is noted about conditions, and that noting it changes nothing.
 
 use authz::{Attributes, Event, Recorder, Resource, Target, Trace, User, Value};
-use authz_webhook::{MatchCondition, MatchConditions, Matching, ReviewSpec};
+use authz_webhook::{MatchCondition, MatchConditions, MatchResult, ReviewSpec};
 
 fn conditions(expressions: &[&str]) -> MatchConditions {
     let compiled = expressions.iter().map(|text| MatchCondition::compile(text).unwrap());
     MatchConditions::V1(compiled.collect())
 }
 
-fn recorded(conditions: &MatchConditions, attributes: &Attributes<'_>) -> (Matching, Trace) {
+fn recorded(conditions: &MatchConditions, attributes: &Attributes<'_>) -> (MatchResult, Trace) {
     let request = ReviewSpec::new(attributes, conditions.selectors());
     let mut trace = Trace::default();
     let matching = conditions.evaluate_recorded(&request, &mut Recorder::on(&mut trace));
@@ -22,7 +22,7 @@ fn field<'e>(event: &'e Event, name: &str) -> Option<&'e Value> {
 
 /// The events as lines: the kind, and the particulars as `name=value`.
 fn lines(trace: &Trace) -> Vec<String> {
-    let line = |entry: &authz::Entry| {
+    let line = |entry: &authz::TraceEntry| {
         let mut line = format!("{}{}", "  ".repeat(entry.depth), entry.event.kind);
         for (name, value) in &entry.event.fields {
             match value {
@@ -59,7 +59,7 @@ fn conditions_are_noted_with_the_values_of_their_parts() {
         "request.uid == ''",
     ]);
     let (matching, trace) = recorded(&conditions, &pods(&user, "kube-system"));
-    assert_eq!(matching, Matching::Excluded { errors: false });
+    assert_eq!(matching, MatchResult::Excluded { errors: false });
     assert_eq!(
         lines(&trace),
         [
@@ -85,7 +85,7 @@ fn errors_and_operands_that_were_not_looked_at_are_noted() {
         "has(request.resourceAttributes) && request.resourceAttributes.verb == 'get'",
     ]);
     let (matching, trace) = recorded(&conditions, &path(&user));
-    assert_eq!(matching, Matching::Excluded { errors: true });
+    assert_eq!(matching, MatchResult::Excluded { errors: true });
     assert_eq!(
         lines(&trace),
         [

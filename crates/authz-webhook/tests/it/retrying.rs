@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use authz_webhook::{FaultKind, Guards, Reply, RetryOptions, Timeout, WebhookSettings};
+use authz_webhook::{
+    HttpResponse, RetryOptions, Timeout, TransportErrorKind, WebhookLimits, WebhookSettings,
+};
 use tokio::time::Instant;
 
 use crate::peer::{
@@ -11,8 +13,11 @@ use crate::peer::{
 };
 
 /// Waits of the nominal length.
-fn steady() -> Guards {
-    Guards { retry: RetryOptions { jitter: 0.0, ..RetryOptions::default() }, ..Guards::default() }
+fn steady() -> WebhookLimits {
+    WebhookLimits {
+        retry: RetryOptions { jitter: 0.0, ..RetryOptions::default() },
+        ..WebhookLimits::default()
+    }
 }
 
 /// A webhook that never keeps an answer, so that every question is a call.
@@ -49,7 +54,7 @@ async fn codes_that_are_retried() {
 async fn a_status_in_the_body_decides_in_the_place_of_the_code() {
     let status = |status: u16, rest: &str| {
         let body = format!(r#"{{"kind":"Status","status":"Failure","message":"m",{rest}}}"#);
-        Step::Reply(reply(status, &body))
+        Step::HttpResponse(reply(status, &body))
     };
     for (code, rest, n) in [
         (400, r#""reason":"InternalError""#, 5),
@@ -71,16 +76,18 @@ async fn a_status_in_the_body_decides_in_the_place_of_the_code() {
 #[tokio::test(start_paused = true)]
 async fn faults_that_are_retried() {
     for (kind, n) in [
-        (FaultKind::Reset, 5),
-        (FaultKind::Timeout, 1),
-        (FaultKind::TooLarge, 1),
-        (FaultKind::Other, 1),
+        (TransportErrorKind::Reset, 5),
+        (TransportErrorKind::Timeout, 1),
+        (TransportErrorKind::TooLarge, 1),
+        (TransportErrorKind::Other, 1),
     ] {
         let got = n_calls([fault(kind, "broke")]).await;
         assert_eq!(got, (n, "noOpinion [] ! broke".to_owned()), "{kind:?}");
     }
-    let broken =
-        Step::Reply(Reply { content_type: Some("a/b; c".to_owned()), ..reply(200, ALLOW) });
+    let broken = Step::HttpResponse(HttpResponse {
+        content_type: Some("a/b; c".to_owned()),
+        ..reply(200, ALLOW)
+    });
     let (n, last) = n_calls([broken]).await;
     let want = "noOpinion [] ! Internal error occurred: mime: invalid media parameter";
     assert_eq!((n, last.as_str()), (5, want));
@@ -88,7 +95,7 @@ async fn faults_that_are_retried() {
 
 #[tokio::test(start_paused = true)]
 async fn a_reset_is_made_good() {
-    let scene = Scene::new([fault(FaultKind::Reset, "reset"), says(ALLOW)]);
+    let scene = Scene::new([fault(TransportErrorKind::Reset, "reset"), says(ALLOW)]);
     assert_eq!(line(&scene.ask_as("ana").await), "allow [yes]", "WHK-27");
     assert_eq!(scene.tally.n("attempt error"), 1, "WHK-27");
     assert_eq!(scene.tally.n("attempt success"), 1, "WHK-27");
@@ -163,7 +170,7 @@ async fn a_second_is_a_second() {
         ..failing_closed()
     };
     let slow = Step::After(Duration::from_secs(2), reply(200, ALLOW));
-    let scene = Scene::with(settings, Guards::default(), [slow]);
+    let scene = Scene::with(settings, WebhookLimits::default(), [slow]);
     assert_eq!(line(&scene.ask_as("ana").await), "deny [] ! context deadline exceeded", "WHK-30");
     assert_eq!(scene.peer.n_calls(), 1, "WHK-30");
 }
@@ -184,7 +191,8 @@ async fn results_are_labelled() {
     let _ = error.ask_as("ana").await;
     assert_eq!((n(&error, "attempt error"), n(&error, "fail-open error")), (5, 1), "WHK-34");
 
-    let refused = Scene::new([fault(FaultKind::Other, "remote error: tls: bad certificate")]);
+    let refused =
+        Scene::new([fault(TransportErrorKind::Other, "remote error: tls: bad certificate")]);
     let _ = refused.ask_as("ana").await;
     assert_eq!((n(&refused, "attempt error"), n(&refused, "fail-open error")), (1, 1), "WHK-35");
 }

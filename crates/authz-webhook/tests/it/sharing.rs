@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use authz::{Decision, Recorder};
-use authz_webhook::{Caching, Guards, WebhookSettings};
+use authz_webhook::{Caching, WebhookLimits, WebhookSettings};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, yield_now};
 
@@ -83,7 +83,7 @@ async fn answers_that_are_not_kept_are_not_for_those_who_ask_later() {
     let settings =
         WebhookSettings { authorized_caching: Caching::new(Duration::ZERO, true), ..settings() };
     let (told, step) = told();
-    let scene = Scene::with(settings, Guards::default(), [step]);
+    let scene = Scene::with(settings, WebhookLimits::default(), [step]);
     let mut storm: Vec<_> = (0..10).map(|_| asking(&scene, "ana")).collect();
     settle().await;
     assert_eq!(scene.peer.n_calls(), 1, "nobody was asked before the last one had come");
@@ -103,7 +103,7 @@ async fn calls_for_the_same_question_end_by_themselves() {
     let settings =
         WebhookSettings { authorized_caching: Caching::new(Duration::ZERO, true), ..settings() };
     let (told, step) = told();
-    let scene = Scene::with(settings, Guards::default(), [step]);
+    let scene = Scene::with(settings, WebhookLimits::default(), [step]);
     let first = asking(&scene, "ana");
     settle().await;
     let second = asking(&scene, "ana");
@@ -189,7 +189,7 @@ async fn giving_up_before_the_call_makes_none() {
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_in_a_call_leaves_nobody_waiting() {
-    let scene = Scene::with(failing_closed(), Guards::default(), [Step::Panic, says(ALLOW)]);
+    let scene = Scene::with(failing_closed(), WebhookLimits::default(), [Step::Panic, says(ALLOW)]);
     let askers = [asking(&scene, "ana"), asking(&scene, "ana")];
     for asker in askers {
         let want = "unavailable [] ! webhook call failed: it ended without an answer";
@@ -208,7 +208,7 @@ fn a_runtime_that_is_gone_is_a_failure() {
     let handle = runtime.handle().clone();
     drop(runtime);
     let _entered = handle.enter();
-    let scene = Scene::with(failing_closed(), Guards::default(), [says(ALLOW)]);
+    let scene = Scene::with(failing_closed(), WebhookLimits::default(), [says(ALLOW)]);
     let user = named("ana");
     let asked = pods(&user, "default");
     let mut asking = Box::pin(scene.ask(&asked));
@@ -224,7 +224,7 @@ fn a_runtime_that_is_gone_is_a_failure() {
 
 #[test]
 fn without_a_runtime_nothing_is_asked() {
-    let scene = Scene::with(failing_closed(), Guards::default(), [says(ALLOW)]);
+    let scene = Scene::with(failing_closed(), WebhookLimits::default(), [says(ALLOW)]);
     let user = named("ana");
     let asked = pods(&user, "default");
     let mut asking = Box::pin(scene.ask(&asked));

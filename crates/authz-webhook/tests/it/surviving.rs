@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use authz::{Decision, Recorder, Unavailable};
-use authz_webhook::{FaultKind, Guards, Reply};
+use authz_webhook::{HttpResponse, TransportErrorKind, WebhookLimits};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, yield_now};
 
@@ -28,20 +28,20 @@ async fn settle() {
     }
 }
 
-fn guards(in_flight_max: usize) -> Guards {
-    Guards { in_flight_max, ..Guards::default() }
+fn guards(in_flight_max: usize) -> WebhookLimits {
+    WebhookLimits { in_flight_max, ..WebhookLimits::default() }
 }
 
 /// Both policies for everything that a webhook can do wrong, and the cause under which it is told.
 #[tokio::test(start_paused = true)]
 async fn the_policy_applies_to_failures_of_the_webhook() {
-    let too_late = Step::After(Duration::from_secs(60), Reply::default());
+    let too_late = Step::After(Duration::from_secs(60), HttpResponse::default());
     for (step, cause) in [
-        (fault(FaultKind::Connect, "refused"), "connect"),
-        (fault(FaultKind::Tls, "unknown authority"), "tls"),
-        (fault(FaultKind::Reset, "reset"), "connection_lost"),
-        (fault(FaultKind::Other, "EOF"), "connection_lost"),
-        (fault(FaultKind::Timeout, "late"), "timeout"),
+        (fault(TransportErrorKind::Connect, "refused"), "connect"),
+        (fault(TransportErrorKind::Tls, "unknown authority"), "tls"),
+        (fault(TransportErrorKind::Reset, "reset"), "connection_lost"),
+        (fault(TransportErrorKind::Other, "EOF"), "connection_lost"),
+        (fault(TransportErrorKind::Timeout, "late"), "timeout"),
         (too_late, "timeout"),
         (Step::Hang, "timeout"),
         (code(500), "http_status"),
@@ -51,15 +51,15 @@ async fn the_policy_applies_to_failures_of_the_webhook() {
         (code(302), "http_status"),
         (says("nonsense"), "bad_answer"),
         (says(""), "bad_answer"),
-        (fault(FaultKind::TooLarge, "too large"), "bad_answer"),
+        (fault(TransportErrorKind::TooLarge, "too large"), "bad_answer"),
     ] {
-        let open = Scene::with(settings(), Guards::default(), [step.clone()]);
+        let open = Scene::with(settings(), WebhookLimits::default(), [step.clone()]);
         let user = named("ana");
         let (answered, _) = open.explain(&pods(&user, "default")).await;
         assert_eq!(answered.decision.verdict.name(), "noOpinion", "{cause}");
         assert_eq!(answered.failed_open.unwrap().name(), cause);
         assert_eq!(open.tally.n(&format!("fail-open by {cause}")), 1);
-        let closed = Scene::with(failing_closed(), Guards::default(), [step]);
+        let closed = Scene::with(failing_closed(), WebhookLimits::default(), [step]);
         let (answered, _) = closed.explain(&pods(&user, "default")).await;
         assert_eq!(answered.decision.verdict.name(), "deny", "{cause}");
         assert!(answered.failed_open.is_none());
@@ -68,8 +68,9 @@ async fn the_policy_applies_to_failures_of_the_webhook() {
 
 #[tokio::test(start_paused = true)]
 async fn no_policy_applies_to_failures_of_this_server() {
-    let out_of_descriptors = fault(FaultKind::Local(Unavailable::OutOfResources), "too many files");
-    let throttled = fault(FaultKind::Local(Unavailable::TooManyCalls), "throttled");
+    let out_of_descriptors =
+        fault(TransportErrorKind::Local(Unavailable::OutOfResources), "too many files");
+    let throttled = fault(TransportErrorKind::Local(Unavailable::TooManyCalls), "throttled");
     for (step, in_flight_max, why) in [
         (out_of_descriptors, 2, Unavailable::OutOfResources),
         (throttled, 2, Unavailable::TooManyCalls),
@@ -152,9 +153,10 @@ async fn calls_count_for_the_caller() {
 /// Attack A4 in small: failures of one user's calls change nothing for another user.
 #[tokio::test(start_paused = true)]
 async fn failures_leave_no_state_behind() {
-    for step in [code(500), Step::Hang, says("nonsense"), fault(FaultKind::Reset, "reset")] {
+    for step in [code(500), Step::Hang, says("nonsense"), fault(TransportErrorKind::Reset, "reset")]
+    {
         let script = std::iter::repeat_n(step, 20).chain([says(DENY)]);
-        let scene = Scene::with(settings(), Guards::default(), script);
+        let scene = Scene::with(settings(), WebhookLimits::default(), script);
         let mut n_asked = 0;
         while scene.peer.n_calls() < 20 {
             let user = named("eve");

@@ -10,7 +10,8 @@ use authz::{
     Attributes, Resource, Selector, Target, User, parse_field_selector, parse_label_selector,
 };
 use authz_webhook::{
-    Caching, FailurePolicy, Guards, MatchConditions, Reply, ReviewVersion, Timeout, WebhookSettings,
+    Caching, FailurePolicy, HttpResponse, MatchConditions, ReviewVersion, Timeout, WebhookLimits,
+    WebhookSettings,
 };
 use serde_json::Value;
 
@@ -88,11 +89,15 @@ fn step(response: &Value) -> Step {
     let status = response["status"].as_u64().unwrap_or(200) as u16;
     // A code without a body has none on the wire, whatever the script says.
     let body = if status == 204 || status == 304 { String::new() } else { body };
-    Step::Reply(Reply { status, content_type, retry_after, body: body.into() })
+    Step::HttpResponse(HttpResponse { status, content_type, retry_after, body: body.into() })
 }
 
 async fn play(vector: &Value, settings: WebhookSettings) {
-    let scene = Scene::with(settings, Guards::disabled(), responses(vector).iter().map(step));
+    let scene = Scene::with(
+        settings,
+        WebhookLimits::without_in_flight_limit(),
+        responses(vector).iter().map(step),
+    );
     let mut n_before = 0;
     for (number, step) in vector["steps"].as_array().unwrap().iter().enumerate() {
         let place = format!("{} step {number}", vector["id"]);

@@ -6,14 +6,14 @@ use authz::{
     Attributes, FieldRequirement, LabelRequirement, Resource, Selector, SelectorError, Target,
     User, parse_field_selector, parse_label_selector,
 };
-use authz_webhook::{Guards, ReviewVersion, WebhookSettings};
+use authz_webhook::{ReviewVersion, WebhookLimits, WebhookSettings};
 use serde_json::{Value, json};
 
 use crate::peer::{ALLOW, Scene, named, says, settings};
 
 async fn sent(version: ReviewVersion, attributes: &Attributes<'_>) -> Value {
     let settings = WebhookSettings { subject_access_review_version: version, ..settings() };
-    let scene = Scene::with(settings, Guards::default(), [says(ALLOW)]);
+    let scene = Scene::with(settings, WebhookLimits::default(), [says(ALLOW)]);
     let _ = scene.ask(attributes).await;
     let [body] = &scene.peer.bodies()[..] else { panic!("not one call") };
     body.clone()

@@ -11,7 +11,7 @@ use super::validate_configuration::ValidConfiguration;
 /// Maximum number of reported cycles.
 const CYCLES_MAX: usize = 100;
 
-const LIST: &str = ConfigurationKind::Initializer.list();
+const LIST: &str = ConfigurationKind::Initializer.list_member();
 
 /// Errors and warnings about the order of initializers.
 #[derive(Debug, Default)]
@@ -27,13 +27,13 @@ pub(crate) struct OrderFindings {
 pub(crate) fn check_initializer_order(configurations: &[ValidConfiguration]) -> OrderFindings {
     let mut entries = initializers_in_order(configurations);
     let mut findings = OrderFindings::default();
-    for warning in admission::ordering_warnings(&as_one_configuration(&entries), &[]) {
+    for warning in admission::initializer_ordering_warnings(&as_one_configuration(&entries), &[]) {
         if let Some((own, path)) = configuration_and_path(&entries, &warning.path) {
             findings.warnings.push((own, Warning { path, ..warning }));
         }
     }
     while findings.errors.len() < CYCLES_MAX {
-        let errors = admission::ordering_errors(&as_one_configuration(&entries), &[]);
+        let errors = admission::initializer_ordering_errors(&as_one_configuration(&entries), &[]);
         let Some(error) = errors.iter().next() else { break };
         let Some((own, path)) = configuration_and_path(&entries, &error.path) else { break };
         if let Some(configuration) = configurations.get(own) {

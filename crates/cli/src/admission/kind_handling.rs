@@ -6,7 +6,7 @@ use manifests::KindHandling;
 /// Keeps objects of the four kinds and rejects objects with a misspelled kind or version, because
 /// skipping them would lose a hook silently.
 pub(crate) fn kind_handling(api_version: &str, kind: &str) -> KindHandling {
-    if ConfigurationKind::of(api_version, kind).is_some() {
+    if ConfigurationKind::from_type_meta(api_version, kind).is_some() {
         return KindHandling::KeepWhole;
     }
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));

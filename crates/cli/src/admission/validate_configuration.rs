@@ -42,7 +42,8 @@ pub(crate) fn validate_configuration(
     object: WholeObject,
     rules: ValidationRules,
 ) -> Result<ValidConfiguration, Vec<Diagnostic>> {
-    let Some(kind) = ConfigurationKind::of(object.api_version(), object.kind_name()) else {
+    let Some(kind) = ConfigurationKind::from_type_meta(object.api_version(), object.kind_name())
+    else {
         let message = "not an admission configuration".to_owned();
         return Err(vec![object.wrong_type_diagnostic("kind", message)]);
     };
@@ -64,11 +65,11 @@ pub(crate) fn validate_configuration(
         let old = is_stored.then_some(&tree);
         let errors = validation_errors(kind, &tree, old);
         if errors.is_empty() {
-            let mut warnings = admission::warnings(kind, &tree, old);
+            let mut warnings = admission::configuration_warnings(kind, &tree, old);
             // The server that will store it may refuse loopback addresses, too.
             let policy = https_client::AddressPolicy::default();
             let refusal = |address| policy.check(address).err().map(|refused| refused.to_string());
-            warnings.extend(admission::address_warnings(kind, &tree, &refusal));
+            warnings.extend(admission::refused_address_warnings(kind, &tree, &refusal));
             return Ok(ValidConfiguration { object, kind, tree, warnings });
         }
         faults = errors.iter().map(|error| diagnostic_with_hint(&object, error.clone())).collect();

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use authz_reload::{AuthorizationOptions, DEFAULT_MODES, Plan, plan};
+use authz_reload::{AuthorizationOptions, AuthorizationPlan, DEFAULT_MODES, plan_from_flags};
 
 use super::feature_gates::FeatureGates;
 
@@ -78,8 +78,8 @@ impl AuthorizationFlags {
     ///
     /// # Errors
     /// Every rule that they break, in the words of kube-apiserver.
-    pub(crate) fn plan(&self) -> Result<Plan, Vec<String>> {
-        plan(&self.options(), DEFAULT_MODES)
+    pub(crate) fn plan(&self) -> Result<AuthorizationPlan, Vec<String>> {
+        plan_from_flags(&self.options(), DEFAULT_MODES)
     }
 }
 
@@ -107,8 +107,8 @@ mod tests {
     /// What the plan of these flags is: the file, or the modes, or the faults.
     fn planned(args: &[&str]) -> String {
         match flags(args).plan() {
-            Ok(Plan::File(file)) => file.path.display().to_string(),
-            Ok(Plan::Modes(modes)) => {
+            Ok(AuthorizationPlan::File(file)) => file.path.display().to_string(),
+            Ok(AuthorizationPlan::Modes(modes)) => {
                 modes.modes.iter().map(|mode| mode.name()).collect::<Vec<_>>().join(",")
             }
             Err(faults) => faults.join("; "),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use authz_reload::Modes;
+use authz_reload::AuthorizationModes;
 use config::authorization_hooks;
 use document::{DOCUMENT_BYTES_MAX, ReadError, Source};
 
@@ -14,7 +14,10 @@ use crate::offline::FileProblem;
 ///
 /// # Errors
 /// The hook configuration is invalid.
-pub(crate) fn read_hook_names(modes: &Modes, directory: &Path) -> Result<HookNames, FileProblem> {
+pub(crate) fn read_hook_names(
+    modes: &AuthorizationModes,
+    directory: &Path,
+) -> Result<HookNames, FileProblem> {
     let Some(flags) = &modes.webhook else { return Ok(HookNames::DefaultName) };
     let path = flags.absolute_config_file(directory);
     let bytes = match read_file_up_to(&path, DOCUMENT_BYTES_MAX) {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use document::{Diagnostic, Fault, ReadError, Source, SourcePosition, Warning};
-use https_client::{Client, Limits, Unobserved};
+use https_client::{Client, Limits, NoCertificateObserver};
 use kubeconfig::{Connection, LoadError, Loaded};
 
 use super::finding::{CheckOutcome, CheckedFile, FileSummary, Finding, ReadFile};
@@ -66,7 +66,7 @@ fn connection_findings(source: &Source<'_>, loaded: Result<Loaded, LoadError>) -
     let mut errors = Vec::new();
     for Connection { target, warnings: more, .. } in connections {
         warnings.extend(more);
-        let client = Client::new(target, None, Limits::default(), Arc::new(Unobserved));
+        let client = Client::new(target, None, Limits::default(), Arc::new(NoCertificateObserver));
         errors.extend(client.err().map(|error| whole_file_finding(source, &error.to_string())));
     }
     // Each hook repeats the warnings about the whole file.

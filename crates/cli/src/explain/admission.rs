@@ -14,7 +14,7 @@ mod prepare_object;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use ::admission::{Decisions, Operation};
+use ::admission::{AuthorizerDecisions, Operation};
 use clap::ValueEnum;
 use manifests::WholeObject;
 
@@ -145,7 +145,7 @@ fn explain_write<'a>(
     write: &'a AdmissionWrite<'a>,
     waiting: InitializerWait<'a>,
 ) -> ExplainedWrite<'a> {
-    let mut decisions = Decisions::default();
+    let mut decisions = AuthorizerDecisions::default();
     // The server decides about initializers before it calls a hook.
     let hooks = match &waiting {
         InitializerWait::Refused(_) => Vec::new(),

@@ -192,7 +192,7 @@ fn unknown_events_are_shown_as_they_are() {
             &'a self,
             _: &'a authz::Attributes<'a>,
             mut recorder: Recorder<'a>,
-        ) -> authz::Answer<'a> {
+        ) -> authz::DecisionFuture<'a> {
             let event = || {
                 authz::Event::new("moon")
                     .with("phase", "full")

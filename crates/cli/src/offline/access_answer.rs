@@ -2,7 +2,7 @@
 
 use access_reviews::review::Question;
 use authz::Verdict;
-use authz_chain::Outcome;
+use authz_chain::ChainDecision;
 use serde_json::{Map, Value};
 
 use super::webhook_stand_in::is_webhook_not_called;
@@ -11,14 +11,14 @@ use crate::exit::Exit;
 /// The decision of a chain, in the terms of a SubjectAccessReview status.
 #[derive(Debug)]
 pub(crate) struct AccessAnswer<'c> {
-    pub(crate) outcome: Outcome<'c>,
+    pub(crate) outcome: ChainDecision<'c>,
     pub(crate) evaluation_error: Option<String>,
     /// The decision depends on a webhook that was not called.
     pub(crate) is_undecided: bool,
 }
 
 impl<'c> AccessAnswer<'c> {
-    pub(crate) fn new(question: &Question<'_>, outcome: Outcome<'c>) -> Self {
+    pub(crate) fn new(question: &Question<'_>, outcome: ChainDecision<'c>) -> Self {
         let failure = outcome.decision.error.as_ref();
         let evaluation_error = question.evaluation_error(failure);
         let is_undecided = is_webhook_not_called(failure);
@@ -93,7 +93,7 @@ impl<'c> AccessAnswer<'c> {
 mod tests {
     use super::*;
 
-    use authz::{Decision, Failure};
+    use authz::{Decision, EvaluationErrors};
 
     fn question() -> Question<'static> {
         let line = r#"{"user":"u","nonResourceAttributes":{"path":"/","verb":"get"}}"#;
@@ -102,7 +102,7 @@ mod tests {
 
     #[track_caller]
     fn check(decision: Decision, decided_by: Option<&str>, want: &str, exit: Exit) {
-        let answer = AccessAnswer::new(&question(), Outcome::new(decision, decided_by));
+        let answer = AccessAnswer::new(&question(), ChainDecision::new(decision, decided_by));
         let mut line = Vec::new();
         answer.append_json_line(&mut line);
         assert_eq!(String::from_utf8(line).unwrap(), format!("{want}\n"));
@@ -115,7 +115,7 @@ mod tests {
         check(Decision::allow(""), None, r#"{"allowed":true}"#, Exit::Clean);
         check(Decision::no_opinion(""), None, r#"{"allowed":false}"#, Exit::Findings);
         check(
-            Decision::deny("say \"no\"").with_error(Failure::message("e")),
+            Decision::deny("say \"no\"").with_error(EvaluationErrors::message("e")),
             Some("w"),
             r#"{"allowed":false,"denied":true,"reason":"say \"no\"","evaluationError":"e","decidedBy":"w"}"#,
             Exit::Findings,

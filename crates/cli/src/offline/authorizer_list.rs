@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use authz_chain::{Authorizer, Configuration};
-use authz_reload::{Modes, Plan};
+use authz_reload::{AuthorizationModes, AuthorizationPlan};
 use config::authorization_config;
 use config::authorization_config::{LoadOptions, assume_regular_file};
 use document::{ReadError, Source};
@@ -38,15 +38,15 @@ impl AuthorizerList {
     /// Every error in these files.
     pub(super) fn load(
         flags: &AuthorizationFlags,
-        plan: &Plan,
+        plan: &AuthorizationPlan,
         files: ConnectionFiles,
         directory: &Path,
     ) -> Result<Self, LoadFailure> {
         let configuration = match plan {
-            Plan::File(file) => {
+            AuthorizationPlan::File(file) => {
                 load_configuration_file(&file.path, files).map_err(LoadFailure::from_problem)
             }
-            Plan::Modes(modes) => configuration_from_modes(modes, files, directory),
+            AuthorizationPlan::Modes(modes) => configuration_from_modes(modes, files, directory),
         };
         let (authorizers, mut problems) = match configuration {
             Ok(configuration) => (configuration.authorizers().to_vec(), Vec::new()),
@@ -98,7 +98,7 @@ fn load_configuration_file(
 
 /// Converts the mode flags to a configuration.
 fn configuration_from_modes(
-    modes: &Modes,
+    modes: &AuthorizationModes,
     files: ConnectionFiles,
     directory: &Path,
 ) -> Result<Configuration, LoadFailure> {
@@ -109,7 +109,7 @@ fn configuration_from_modes(
         }
         (HookNames::Unreadable(_), ConnectionFiles::Optional)
         | (HookNames::DefaultName | HookNames::FromFile(_), _) => modes
-            .configuration(directory, names.names_from_file())
+            .to_configuration(directory, names.names_from_file())
             .map_err(|error| LoadFailure::Usage(vec![error.to_string()])),
     }
 }

@@ -5,8 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use authz_chain::{Authorizer, AuthorizerType, Configuration};
-use authz_reload::{Assembler, Generation, Modes, Origin, Plan, Source, Uninstrumented};
-use authz_webhook::{Guards, Webhook};
+use authz_reload::{
+    Assembler, AuthorizationModes, AuthorizationPlan, ConfigOrigin, ConfigSource, Generation,
+    NoObservers,
+};
+use authz_webhook::{Webhook, WebhookLimits};
 use https_client::{HostPort, Limits, Resolve, ResolveError, ServiceName};
 
 use super::load_failure::LoadFailure;
@@ -18,7 +21,7 @@ use super::load_failure::LoadFailure;
 /// # Errors
 /// The connection file of a webhook is missing or invalid.
 pub(super) fn build_callable_webhooks(
-    plan: &Plan,
+    plan: &AuthorizationPlan,
     called: Vec<Authorizer>,
     directory: &Path,
 ) -> Result<BTreeMap<String, Arc<Webhook>>, LoadFailure> {
@@ -26,23 +29,25 @@ pub(super) fn build_callable_webhooks(
         return Ok(BTreeMap::new());
     }
     let assembler = Assembler {
-        guards: Guards::default(),
+        guards: WebhookLimits::default(),
         limits: Limits::default(),
         resolver: Some(Arc::new(NoServiceResolver)),
-        instruments: Arc::new(Uninstrumented),
+        observers: Arc::new(NoObservers),
         directory: directory.to_owned(),
     };
     let names: BTreeSet<String> = called.iter().map(|own| own.name().to_owned()).collect();
     let generation = match plan {
-        Plan::File(file) => {
+        AuthorizationPlan::File(file) => {
             build_from_config_file(&assembler, &directory.join(&file.path), called)?
         }
         // One file defines all hooks of the mode; those that are not called are filtered out below.
-        Plan::Modes(modes) => assembler.start(&Plan::Modes(Modes {
-            modes: vec![AuthorizerType::Webhook],
-            policy_file: None,
-            ..modes.clone()
-        }))?,
+        AuthorizationPlan::Modes(modes) => {
+            assembler.start(&AuthorizationPlan::Modes(AuthorizationModes {
+                modes: vec![AuthorizerType::Webhook],
+                policy_file: None,
+                ..modes.clone()
+            }))?
+        }
     };
     let meant = generation.webhooks().filter(|webhook| names.contains(webhook.name()));
     Ok(meant.map(|webhook| (webhook.name().to_owned(), Arc::clone(webhook))).collect())
@@ -54,7 +59,8 @@ fn build_from_config_file(
     called: Vec<Authorizer>,
 ) -> Result<Generation, LoadFailure> {
     let configuration = Configuration::new(called).map_err(LoadFailure::from_message)?;
-    let origin = Origin { source: Source::File(path.to_owned()), hash: None, policy_file: None };
+    let origin =
+        ConfigOrigin { source: ConfigSource::File(path.to_owned()), hash: None, policy_file: None };
     Ok(assembler.build(&configuration, origin, None)?)
 }
 

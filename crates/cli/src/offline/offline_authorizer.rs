@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use authz::{Attributes, Recorder};
-use authz_chain::{Authorizer, Chain, Member, Outcome, Webhook};
+use authz_chain::{Authorizer, Chain, ChainDecision, Member, Webhook};
 use authz_rbac::{Extras, Snapshot};
-use authz_reload::Plan;
+use authz_reload::AuthorizationPlan;
 use manifests::abac;
 use manifests::rbac;
 use manifests::{ManifestObject, Object, WholeObject};
@@ -107,7 +107,7 @@ impl OfflineAuthorizer {
         &self,
         attributes: &Attributes<'_>,
         recorder: Recorder<'_>,
-    ) -> Outcome<'_> {
+    ) -> ChainDecision<'_> {
         self.runtime.block_on(self.chain.authorize(attributes, recorder))
     }
 
@@ -139,7 +139,7 @@ fn build_chain(
     webhooks: WebhookMode,
     order: AuthorizerList,
     objects: Vec<ManifestObject>,
-    plan: &Plan,
+    plan: &AuthorizationPlan,
     directory: &Path,
 ) -> Result<Chain, LoadFailure> {
     let AuthorizerList { authorizers, abac_policies } = order;

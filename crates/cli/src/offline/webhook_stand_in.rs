@@ -4,10 +4,10 @@
 use std::str::FromStr;
 
 use authz::{
-    Answer, Attributes, Authorizer, Decision, Denied, Event, Failure, Recorder, Rules, Subjects,
-    User, Verdict,
+    Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, EvaluationErrors, Event,
+    Recorder, Rules, Subjects, User, Verdict,
 };
-use authz_webhook::{FailurePolicy, MatchConditions, Matching, ReviewSpec, Selectors};
+use authz_webhook::{FailurePolicy, MatchConditions, MatchResult, ReviewSpec, Selectors};
 
 /// The replacement of a webhook in a chain.
 ///
@@ -64,8 +64,8 @@ impl FromStr for AssumedWebhookAnswer {
 }
 
 /// Reports whether the cause of the failure is [`WebhookNotCalled`].
-pub(crate) fn is_webhook_not_called(failure: Option<&Failure>) -> bool {
-    let causes = failure.map_or(&[][..], Failure::causes);
+pub(crate) fn is_webhook_not_called(failure: Option<&EvaluationErrors>) -> bool {
+    let causes = failure.map_or(&[][..], EvaluationErrors::causes);
     causes.iter().any(|cause| cause.is::<WebhookNotCalled>())
 }
 
@@ -83,13 +83,13 @@ impl WebhookStandIn {
     fn decide(&self, attributes: &Attributes<'_>, recorder: &mut Recorder<'_>) -> Decision {
         let request = ReviewSpec::new(attributes, self.selectors);
         match self.match_conditions.evaluate_recorded(&request, recorder) {
-            Matching::Excluded { .. } => Decision::no_opinion(""),
-            Matching::Failed(error) => {
+            MatchResult::Excluded { .. } => Decision::no_opinion(""),
+            MatchResult::Failed(error) => {
                 recorder
                     .note(|| Event::new("failurePolicy").with("is", self.failure_policy.name()));
-                self.apply_failure_policy(Failure::message(error))
+                self.apply_failure_policy(EvaluationErrors::message(error))
             }
-            Matching::Matched => match self.assumed {
+            MatchResult::Matched => match self.assumed {
                 Some(AssumedAnswer::Verdict(verdict)) => {
                     recorder.note(|| Event::new("assumed").with("answer", verdict.name()));
                     Decision { verdict, ..Decision::default() }
@@ -100,7 +100,7 @@ impl WebhookStandIn {
                         event.with("failurePolicy", self.failure_policy.name())
                     });
                     let message = format!("webhook {:?} is assumed to fail", self.name);
-                    self.apply_failure_policy(Failure::message(message))
+                    self.apply_failure_policy(EvaluationErrors::message(message))
                 }
                 None => Decision::deny("").with_error(WebhookNotCalled { name: self.name.clone() }),
             },
@@ -108,7 +108,7 @@ impl WebhookStandIn {
     }
 
     /// Returns the decision of the failure policy.
-    fn apply_failure_policy(&self, failure: Failure) -> Decision {
+    fn apply_failure_policy(&self, failure: EvaluationErrors) -> Decision {
         Decision { verdict: self.failure_verdict(), error: Some(failure), ..Decision::default() }
     }
 
@@ -125,7 +125,7 @@ impl Authorizer for WebhookStandIn {
         &'a self,
         attributes: &'a Attributes<'a>,
         mut recorder: Recorder<'a>,
-    ) -> Answer<'a> {
+    ) -> DecisionFuture<'a> {
         Box::pin(std::future::ready(self.decide(attributes, &mut recorder)))
     }
 
@@ -146,7 +146,9 @@ impl Authorizer for WebhookStandIn {
                 let everybody = ["system:authenticated", "system:unauthenticated"];
                 Subjects { groups: everybody.map(str::to_owned).into(), ..Subjects::default() }
             }
-            Some(Verdict::Deny) => Subjects { denied: Denied::Everybody, ..Subjects::default() },
+            Some(Verdict::Deny) => {
+                Subjects { denied: DeniedSubjects::Everybody, ..Subjects::default() }
+            }
             Some(Verdict::NoOpinion) => Subjects::default(),
             // No flag sets `Unavailable`.
             Some(Verdict::Unavailable(_)) | None => {

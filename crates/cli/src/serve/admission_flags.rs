@@ -3,8 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use admission::{InitializerOptions, PENDING_MAX, WAITING_MAX, WAITING_PER_USER_MAX, WaitingMax};
-use admission_hooks::{Access, AccessTable, CALLS_IN_FLIGHT_MAX};
+use admission::{
+    InitializerOptions, PENDING_INITIALIZERS_MAX, WAITING_OBJECTS_MAX,
+    WAITING_OBJECTS_PER_USER_MAX, WaitingObjectsMax,
+};
+use admission_hooks::{CALLS_IN_FLIGHT_MAX, ServiceCredentials, ServiceCredentialsTable};
 use kubeconfig::{UserAccess, Users};
 use server::{AdmissionOptions, GetMode, Level, Log, SyncMode, SyncOptions};
 
@@ -71,7 +74,7 @@ pub(crate) struct AdmissionFlags {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = PENDING_MAX as u64,
+        default_value_t = PENDING_INITIALIZERS_MAX as u64,
         value_parser = clap::value_parser!(u64).range(1..=PENDING_CEILING)
     )]
     admission_initializers_max_pending: u64,
@@ -80,7 +83,7 @@ pub(crate) struct AdmissionFlags {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = WAITING_MAX.n_objects as u64,
+        default_value_t = WAITING_OBJECTS_MAX.n_objects as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     admission_initializers_max_waiting_objects: u64,
@@ -94,7 +97,7 @@ pub(crate) struct AdmissionFlags {
     #[arg(
         long,
         value_name = "N",
-        default_value_t = WAITING_PER_USER_MAX.n_objects as u64,
+        default_value_t = WAITING_OBJECTS_PER_USER_MAX.n_objects as u64,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     admission_initializers_max_waiting_objects_per_user: u64,
@@ -190,7 +193,7 @@ impl AdmissionFlags {
     pub(super) fn admission_options(
         &self,
         sharing: StoreSharing,
-        access: AccessTable,
+        access: ServiceCredentialsTable,
     ) -> AdmissionOptions {
         let mode = match self.admission_sync_mode {
             SyncModeFlag::Barrier => SyncMode::Barrier,
@@ -215,11 +218,11 @@ impl AdmissionFlags {
                 global_timeout: self.admission_initializers_global_timeout,
                 clock_drift: self.admission_initializers_clock_drift.unwrap_or(drift),
                 pending_max: to_usize(self.admission_initializers_max_pending),
-                waiting_max: WaitingMax {
+                waiting_max: WaitingObjectsMax {
                     n_objects: to_usize(self.admission_initializers_max_waiting_objects),
                     bytes: to_usize(self.admission_initializers_max_waiting_bytes),
                 },
-                waiting_per_user_max: WaitingMax {
+                waiting_per_user_max: WaitingObjectsMax {
                     n_objects: to_usize(self.admission_initializers_max_waiting_objects_per_user),
                     bytes: to_usize(self.admission_initializers_max_waiting_bytes_per_user),
                 },
@@ -241,17 +244,20 @@ impl AdmissionFlags {
     ///
     /// # Errors
     /// The file is missing or wrong.
-    pub(super) fn load_hook_credentials(&self, log: Log) -> Result<AccessTable, LoadFailure> {
+    pub(super) fn load_hook_credentials(
+        &self,
+        log: Log,
+    ) -> Result<ServiceCredentialsTable, LoadFailure> {
         let Some(path) = &self.admission_webhook_kubeconfig else {
-            return Ok(AccessTable::default());
+            return Ok(ServiceCredentialsTable::default());
         };
         let users = kubeconfig::load_users(path, &kubeconfig::read_file)?;
         log_kubeconfig_warnings(path, &users, log);
         let Users { by_name, current, .. } = users;
-        Ok(AccessTable {
-            users: by_name.into_iter().map(|(name, own)| (name, hook_access(own))).collect(),
+        Ok(ServiceCredentialsTable {
+            by_name: by_name.into_iter().map(|(name, own)| (name, hook_access(own))).collect(),
             current: current.map(hook_access),
-            own: None,
+            own_server: None,
         })
     }
 
@@ -284,8 +290,8 @@ fn log_kubeconfig_warnings(path: &Path, users: &Users, log: Log) {
     }
 }
 
-fn hook_access(UserAccess { credentials, identity }: UserAccess) -> Access {
-    Access { credentials, identity }
+fn hook_access(UserAccess { credentials, identity }: UserAccess) -> ServiceCredentials {
+    ServiceCredentials { credentials, client_certificate: identity }
 }
 
 /// Converts a number whose range the flag parser checked.
@@ -311,7 +317,7 @@ mod tests {
     }
 
     fn options(args: &[&str], sharing: StoreSharing) -> AdmissionOptions {
-        flags(args).unwrap().admission_options(sharing, AccessTable::default())
+        flags(args).unwrap().admission_options(sharing, ServiceCredentialsTable::default())
     }
 
     #[test]
@@ -372,8 +378,8 @@ mod tests {
             global_timeout: second(60),
             clock_drift: second(4),
             pending_max: 9,
-            waiting_max: WaitingMax { n_objects: 8, bytes: 7168 },
-            waiting_per_user_max: WaitingMax { n_objects: 6, bytes: 5000 },
+            waiting_max: WaitingObjectsMax { n_objects: 8, bytes: 7168 },
+            waiting_per_user_max: WaitingObjectsMax { n_objects: 6, bytes: 5000 },
             ..InitializerOptions::default()
         };
         assert_eq!(found.initializers, initializers);

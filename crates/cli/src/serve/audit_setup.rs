@@ -18,7 +18,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// The policy is invalid, or the file can not be written.
 pub(super) fn build_auditor(flags: &AuditFlags, log: &Log) -> anyhow::Result<Option<Auditor>> {
     let Some(path) = &flags.audit_policy_file else { return Ok(None) };
-    let (policy, warnings) = Policy::read(read_text_file(path)?.as_bytes())
+    let (policy, warnings) = Policy::parse(read_text_file(path)?.as_bytes())
         .with_context(|| format!("audit policy `{}`", path.display()))?;
     for warning in warnings {
         log.warn("audit policy warning", &[("why", &warning)]);

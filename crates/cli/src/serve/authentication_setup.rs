@@ -56,7 +56,7 @@ pub(super) fn authentication_options(
         (true, false) => Anonymous::On,
         (false, _) => Anonymous::Off,
         (true, true) => {
-            log.warn(authz_reload::ANONYMOUS_SWITCHED_OFF, &[]);
+            log.warn(authz_reload::ANONYMOUS_AUTH_DISABLED, &[]);
             Anonymous::Off
         }
     };

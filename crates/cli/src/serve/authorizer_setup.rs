@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use authz_chain::AuthorizerType;
-
-use authz_reload::{Assembler, Generation, Notice, Plan, Publish, ReloadOptions, Reloader};
-use authz_webhook::Guards;
+use authz_reload::{
+    Assembler, AuthorizationPlan, Generation, Publish, PublishError, ReloadNotice, ReloadOptions,
+    Reloader,
+};
+use authz_webhook::WebhookLimits;
 use https_client::{Limits, Resolve};
 use metrics::AuthorizationMetrics;
 use prometheus::Registry;
@@ -23,7 +25,7 @@ pub(super) struct AuthorizerSetup {
     pub(super) generation: Arc<Generation>,
     pub(super) service_directory: Arc<ServiceDirectory>,
     pub(super) metrics_registry: Registry,
-    plan: Plan,
+    plan: AuthorizationPlan,
     assembler: Assembler,
     pub(super) metrics: Arc<AuthorizationMetrics>,
     options: ReloadOptions,
@@ -40,7 +42,7 @@ impl AuthorizerSetup {
     /// The flags contradict each other, or a file is invalid.
     pub(super) fn load(args: &Args, log: Log) -> Result<Self, LoadFailure> {
         let plan = args.authorization.plan().map_err(LoadFailure::Usage)?;
-        let is_file_mode = matches!(plan, Plan::File(_));
+        let is_file_mode = matches!(plan, AuthorizationPlan::File(_));
         let registry = Registry::new();
         let identity = metrics_identity(&args.store.data_dir);
         let metrics = AuthorizationMetrics::new(&registry, &identity, is_file_mode)
@@ -54,11 +56,11 @@ impl AuthorizerSetup {
             guards: webhook_guards(&args.chain),
             limits: Limits {
                 connect_timeout: args.chain.webhook_connect_timeout,
-                addresses: args.chain.webhook_addresses(args.listen.bind_address),
+                address_policy: args.chain.webhook_addresses(args.listen.bind_address),
                 ..Limits::default()
             },
             resolver: Some(Arc::clone(&directory) as Arc<dyn Resolve>),
-            instruments: Arc::new(LoggingObserver { metrics: Arc::clone(&metrics), log }),
+            observers: Arc::new(LoggingObserver { metrics: Arc::clone(&metrics), log }),
             directory: std::env::current_dir().map_err(LoadFailure::from_message)?,
         };
         let generation = Arc::new(assembler.start(&plan)?);
@@ -82,8 +84,8 @@ impl AuthorizerSetup {
     /// Reports whether the flags disable anonymous authentication. A configuration file never does.
     pub(super) fn disables_anonymous(&self) -> bool {
         match &self.plan {
-            Plan::File(_) => false,
-            Plan::Modes(modes) => modes.switches_anonymous_off(),
+            AuthorizationPlan::File(_) => false,
+            AuthorizationPlan::Modes(modes) => modes.disables_anonymous_auth(),
         }
     }
 
@@ -113,7 +115,7 @@ impl AuthorizerSetup {
     /// Logs the warnings about the files that were read at start.
     pub(super) fn log_warnings(&self, log: Log) {
         for warning in &self.generation.warnings {
-            log_notice(log, &Notice::Warned(warning));
+            log_notice(log, &ReloadNotice::Warned(warning));
         }
     }
 
@@ -122,14 +124,11 @@ impl AuthorizerSetup {
         self.metrics.set_active_webhooks(&webhooks_of(&self.generation));
         let metrics = Arc::clone(&self.metrics);
         let publish: Publish = Arc::new(move |generation: &Arc<Generation>| {
-            // Replacing fails only for duplicate names, which the configuration rules out.
-            if let Err(error) = replace_authorizers(&generation.slots) {
-                log.error("the server can not replace its authorizers", &[("why", &error)]);
-                return;
-            }
+            replace_authorizers(&generation.slots).map_err(|error| PublishError(error.into()))?;
             metrics.set_active_webhooks(&webhooks_of(generation));
+            Ok(())
         });
-        let log_notice = Arc::new(move |notice: &Notice<'_>| log_notice(log, notice));
+        let log_notice = Arc::new(move |notice: &ReloadNotice<'_>| log_notice(log, notice));
         let Self { assembler, plan, generation, options, reloader, .. } = self;
         reloader.get_or_init(|| {
             Reloader::start(assembler, &plan, generation, options, publish, log_notice)
@@ -141,14 +140,14 @@ fn webhooks_of(generation: &Generation) -> Vec<Arc<authz_webhook::Webhook>> {
     generation.webhooks().map(Arc::clone).collect()
 }
 
-fn webhook_guards(flags: &ChainFlags) -> Guards {
+fn webhook_guards(flags: &ChainFlags) -> WebhookLimits {
     let in_flight_max = match flags.authorization_webhook_max_in_flight {
         0 => usize::MAX,
         limit => limit,
     };
     let cache_bytes_max =
         usize::try_from(flags.authorization_webhook_cache_max_bytes).unwrap_or(usize::MAX);
-    Guards { in_flight_max, cache_bytes_max, ..Guards::default() }
+    WebhookLimits { in_flight_max, cache_bytes_max, ..WebhookLimits::default() }
 }
 
 /// The identity of this server in metrics, which is the same after a restart: the host name and the
@@ -167,16 +166,16 @@ fn absolute_path(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-fn log_notice(log: Log, notice: &Notice<'_>) {
+fn log_notice(log: Log, notice: &ReloadNotice<'_>) {
     match notice {
-        Notice::Applied(generation) => log.notice(
+        ReloadNotice::Applied(generation) => log.notice(
             "authorization configuration reloaded",
             &[
                 ("generation", &generation.number),
                 ("hash", &generation.hash.as_deref().unwrap_or_default()),
             ],
         ),
-        Notice::Failed { file, message, diagnostics } => {
+        ReloadNotice::Failed { file, message, diagnostics } => {
             let position = match diagnostics.first() {
                 Some(first) => {
                     format!("{}:{}:{}", first.file, first.position.line, first.position.column)
@@ -188,7 +187,7 @@ fn log_notice(log: Log, notice: &Notice<'_>) {
                 &[("at", &position), ("why", message)],
             );
         }
-        Notice::Warned(warning) => {
+        ReloadNotice::Warned(warning) => {
             let (line, column) = (warning.position.line, warning.position.column);
             log.warn(
                 "authorization configuration warning",
@@ -198,7 +197,7 @@ fn log_notice(log: Log, notice: &Notice<'_>) {
                 ],
             );
         }
-        Notice::Unwatched { message } => log.warn(
+        ReloadNotice::Unwatched { message } => log.warn(
             "files of the authorization configuration can not be watched; the server polls them",
             &[("why", message)],
         ),
@@ -222,8 +221,11 @@ mod tests {
         let guards = |args: &[&str]| {
             webhook_guards(&Program::try_parse_from([&["x"], args].concat()).unwrap().flags)
         };
-        assert_eq!(guards(&[]), Guards::default());
-        assert_eq!(guards(&["--authorization-webhook-max-in-flight=0"]), Guards::disabled());
+        assert_eq!(guards(&[]), WebhookLimits::default());
+        assert_eq!(
+            guards(&["--authorization-webhook-max-in-flight=0"]),
+            WebhookLimits::without_in_flight_limit()
+        );
         for (value, want) in [("1024", 1024), ("2Ki", 2048), ("0", 0)] {
             let changed = guards(&[&format!("--authorization-webhook-cache-max-bytes={value}")]);
             assert_eq!(changed.cache_bytes_max, want);

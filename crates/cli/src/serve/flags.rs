@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use authz_webhook::Guards;
+use authz_webhook::WebhookLimits;
 use https_client::AddressPolicy;
 use server::ServiceIpRange;
 
@@ -251,7 +251,7 @@ pub(crate) struct ChainFlags {
 
     /// Maximum concurrent calls to one authorization webhook, at most half of them for one user;
     /// further requests get 429 whatever the failure policy. 0 means no limit
-    #[arg(long, value_name = "N", default_value_t = Guards::default().in_flight_max)]
+    #[arg(long, value_name = "N", default_value_t = WebhookLimits::default().in_flight_max)]
     pub(crate) authorization_webhook_max_in_flight: usize,
 
     /// Timeout for connecting to an authorization or admission webhook, including name resolution,

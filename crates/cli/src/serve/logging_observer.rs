@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use authz_chain::AuthorizerType;
-use authz_reload::{Applied, Instruments, ReloadStatus};
-use authz_webhook::{AttemptResult, CacheEvent, FailOpenCause, MatchOutcome, Observe, Rejection};
+use authz_chain::{AuthorizerType, DecisionObserver};
+use authz_reload::{AppliedConfig, AuthorizationObservers, ReloadStatus};
+use authz_webhook::{
+    AttemptResult, CacheEvent, FailOpenCause, MatchOutcome, Rejection, WebhookObserver,
+};
 use metrics::AuthorizationMetrics;
 use server::Log;
 
@@ -15,37 +17,37 @@ pub(super) struct LoggingObserver {
     pub(super) log: Log,
 }
 
-impl Instruments for LoggingObserver {
-    fn webhook(&self, name: &str) -> Arc<dyn Observe> {
-        let metrics = self.metrics.webhook(name);
+impl AuthorizationObservers for LoggingObserver {
+    fn webhook_observer(&self, name: &str) -> Arc<dyn WebhookObserver> {
+        let metrics = self.metrics.webhook_observer(name);
         Arc::new(WebhookLogObserver { name: name.into(), metrics, log: self.log })
     }
 
-    fn member(&self, kind: AuthorizerType, name: &str) -> Option<Arc<dyn authz_chain::Observe>> {
-        self.metrics.member(kind, name)
+    fn authorizer_observer(&self, kind: AuthorizerType, name: &str) -> Option<DecisionObserver> {
+        self.metrics.authorizer_observer(kind, name)
     }
 
-    fn remote(&self) -> Arc<dyn https_client::Observe> {
-        self.metrics.remote()
+    fn connection_observer(&self) -> Arc<dyn https_client::CertificateObserver> {
+        self.metrics.connection_observer()
     }
 
-    fn reloaded(&self, status: ReloadStatus, at: SystemTime) {
-        self.metrics.reloaded(status, at);
+    fn on_reload(&self, status: ReloadStatus, at: SystemTime) {
+        self.metrics.on_reload(status, at);
     }
 
-    fn applied(&self, applied: &Applied<'_>) {
-        self.metrics.applied(applied);
+    fn on_config_applied(&self, applied: &AppliedConfig<'_>) {
+        self.metrics.on_config_applied(applied);
     }
 }
 
 /// The observer of one webhook: it logs failed calls and counts everything.
 struct WebhookLogObserver {
     name: Box<str>,
-    metrics: Arc<dyn Observe>,
+    metrics: Arc<dyn WebhookObserver>,
     log: Log,
 }
 
-impl Observe for WebhookLogObserver {
+impl WebhookObserver for WebhookLogObserver {
     fn attempted(&self, result: AttemptResult, took: Duration) {
         self.metrics.attempted(result, took);
     }

@@ -4,13 +4,13 @@ use super::*;
 
 #[test]
 fn one_user_gets_half_rounded_up_and_at_least_one() {
-    for (calls_max, of_one_user) in [(0, 0), (1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (256, 128)] {
-        let limit = Arc::new(ConcurrencyLimit::new(calls_max));
+    for (permits_max, of_one_user) in [(0, 0), (1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (256, 128)] {
+        let limit = Arc::new(ConcurrencyLimit::new(permits_max));
         let permits: Vec<_> =
-            std::iter::from_fn(|| limit.acquire("attacker").ok()).take(calls_max + 1).collect();
-        assert_eq!(permits.len(), of_one_user, "of {calls_max}");
-        let is_room_left = of_one_user < calls_max;
-        assert_eq!(limit.acquire("victim").is_ok(), is_room_left, "of {calls_max}");
+            std::iter::from_fn(|| limit.acquire("attacker").ok()).take(permits_max + 1).collect();
+        assert_eq!(permits.len(), of_one_user, "of {permits_max}");
+        let is_room_left = of_one_user < permits_max;
+        assert_eq!(limit.acquire("victim").is_ok(), is_room_left, "of {permits_max}");
     }
 }
 
@@ -18,9 +18,9 @@ fn one_user_gets_half_rounded_up_and_at_least_one() {
 fn the_reason_says_whose_limit_it_is() {
     let limit = Arc::new(ConcurrencyLimit::new(2));
     let held = limit.acquire("jane").unwrap();
-    assert_eq!(limit.acquire("jane").unwrap_err(), Busy::User { calls_max: 1 });
+    assert_eq!(limit.acquire("jane").unwrap_err(), Busy::User { permits_max: 1 });
     let other = limit.acquire("joe").unwrap();
-    assert_eq!(limit.acquire("jane").unwrap_err(), Busy::Webhook { calls_max: 2 });
+    assert_eq!(limit.acquire("jane").unwrap_err(), Busy::Total { permits_max: 2 });
     drop((held, other));
     assert!(limit.acquire("jane").is_ok());
 }
@@ -40,8 +40,8 @@ proptest! {
     /// After every step the counts are those of a list of permits, no limit is exceeded, and a permit
     /// is refused only at a limit. Without calls in flight nothing is kept.
     #[test]
-    fn it_counts_as_a_list_does(calls_max in 0_usize..9, steps in prop::collection::vec(step(), 0..60)) {
-        let limit = Arc::new(ConcurrencyLimit::new(calls_max));
+    fn it_counts_as_a_list_does(permits_max in 0_usize..9, steps in prop::collection::vec(step(), 0..60)) {
+        let limit = Arc::new(ConcurrencyLimit::new(permits_max));
         let mut held: Vec<(String, Permit)> = Vec::new();
         for step in steps {
             match step {
@@ -50,29 +50,29 @@ proptest! {
                     let n_of_user = held.iter().filter(|(holder, _)| *holder == user).count();
                     match limit.acquire(&user) {
                         Ok(permit) => held.push((user, permit)),
-                        Err(Busy::Webhook { .. }) => prop_assert_eq!(held.len(), calls_max),
+                        Err(Busy::Total { .. }) => prop_assert_eq!(held.len(), permits_max),
                         Err(Busy::User { .. }) => {
-                            prop_assert_eq!(n_of_user, limit.calls_per_user_max());
+                            prop_assert_eq!(n_of_user, limit.permits_per_user_max());
                         }
                     }
                 }
                 Step::Release(_) if held.is_empty() => {}
                 Step::Release(position) => drop(held.swap_remove(position % held.len())),
             }
-            let in_flight = limit.lock();
-            prop_assert_eq!(in_flight.n_calls, held.len());
-            prop_assert!(held.len() <= calls_max);
+            let permits_in_use = limit.lock();
+            prop_assert_eq!(permits_in_use.n_permits, held.len());
+            prop_assert!(held.len() <= permits_max);
             let mut users: Vec<&str> = held.iter().map(|(user, _)| user.as_str()).collect();
             users.sort_unstable();
             users.dedup();
-            prop_assert_eq!(in_flight.n_calls_by_user.len(), users.len());
-            for (user, n_calls) in &in_flight.n_calls_by_user {
+            prop_assert_eq!(permits_in_use.n_permits_by_user.len(), users.len());
+            for (user, n_permits) in &permits_in_use.n_permits_by_user {
                 let n_held = held.iter().filter(|(holder, _)| **holder == **user).count();
-                prop_assert_eq!(*n_calls, n_held);
-                prop_assert!(n_held <= limit.calls_per_user_max());
+                prop_assert_eq!(*n_permits, n_held);
+                prop_assert!(n_held <= limit.permits_per_user_max());
             }
         }
         drop(held);
-        prop_assert!(limit.lock().n_calls_by_user.is_empty());
+        prop_assert!(limit.lock().n_permits_by_user.is_empty());
     }
 }

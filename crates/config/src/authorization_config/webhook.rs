@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use authz_webhook::{
-    AbsolutePath, Caching, ConditionCompiler, ConditionError, Connection, FailurePolicy, Issue,
-    MATCH_CONDITIONS_MAX, MatchCondition, MatchConditions, ReviewVersion, Timeout, WebhookSettings,
+    AbsolutePath, Caching, ConditionCompiler, ConditionError, ConditionIssue, Connection,
+    FailurePolicy, MATCH_CONDITIONS_MAX, MatchCondition, MatchConditions, ReviewVersion, Timeout,
+    WebhookSettings,
 };
 use document::hint::{self, did_you_mean};
 use document::{
@@ -323,7 +324,7 @@ fn condition_fault(
     }
 }
 
-fn issue_to_note(issue: Issue, text: &Text, value_span: Span) -> SpannedNote {
+fn issue_to_note(issue: ConditionIssue, text: &Text, value_span: Span) -> SpannedNote {
     let line = usize::try_from(issue.line).unwrap_or(usize::MAX);
     let column = usize::try_from(issue.column).unwrap_or(usize::MAX);
     SpannedNote {

@@ -1,23 +1,23 @@
-//! Proxies that the environment names.
+//! The proxy that environment variables select.
 
 use std::net::IpAddr;
 
 use super::{ProxyUrl, ProxyUrlError};
 use crate::target::Scheme;
 
-/// What the environment says about proxies, with Go's understanding of it.
+/// The proxy settings in environment variables, with the meaning that Go gives them.
 #[derive(Debug, Default)]
-pub(crate) struct Environment {
-    http: Option<Named>,
-    https: Option<Named>,
-    exceptions: Vec<Exception>,
+pub(crate) struct ProxyEnvironment {
+    http_proxy: Option<ConfiguredProxy>,
+    https_proxy: Option<ConfiguredProxy>,
+    no_proxy_entries: Vec<NoProxyEntry>,
 }
 
-type Named = Result<ProxyUrl, ProxyUrlError>;
+type ConfiguredProxy = Result<ProxyUrl, ProxyUrlError>;
 
 /// An entry of `NO_PROXY`.
 #[derive(Debug, PartialEq)]
-enum Exception {
+enum NoProxyEntry {
     Everything,
     Network {
         first: IpAddr,
@@ -27,20 +27,20 @@ enum Exception {
         address: IpAddr,
         port: Option<u16>,
     },
-    /// A domain and all below it, or only those.
+    /// A domain with its subdomains, or the subdomains only.
     Domain {
         name: String,
-        has_itself: bool,
+        matches_domain_itself: bool,
         port: Option<u16>,
     },
 }
 
-impl Environment {
-    pub(crate) fn of_process() -> Self {
+impl ProxyEnvironment {
+    pub(crate) fn from_process_environment() -> Self {
         Self::read(&|name| std::env::var(name).ok())
     }
 
-    /// Variables in capitals come first.
+    /// Reads the variables; those in upper case come first.
     fn read(variable: &dyn Fn(&str) -> Option<String>) -> Self {
         let either = |capital: &str| {
             let set = |name: &str| variable(name).filter(|value| !value.is_empty());
@@ -48,7 +48,7 @@ impl Environment {
         };
         let proxy = |name| {
             let value = either(name)?;
-            // Names are always looked up by the proxy, which is all that this variant asks for.
+            // The proxy always resolves host names, which is the meaning of this scheme.
             let value = match value.strip_prefix("socks5h://") {
                 Some(rest) => format!("socks5://{rest}"),
                 None if value.contains("://") => value,
@@ -58,37 +58,38 @@ impl Environment {
         };
         let exceptions = either("NO_PROXY").unwrap_or_default();
         Self {
-            http: proxy("HTTP_PROXY"),
-            https: proxy("HTTPS_PROXY"),
-            exceptions: exceptions.split(',').filter_map(Exception::parse).collect(),
+            http_proxy: proxy("HTTP_PROXY"),
+            https_proxy: proxy("HTTPS_PROXY"),
+            no_proxy_entries: exceptions.split(',').filter_map(NoProxyEntry::parse).collect(),
         }
     }
 
-    /// The proxy for a host, which never is one of our own machine.
+    /// Returns the proxy for a host; hosts on loopback have none.
     ///
     /// # Errors
-    /// [`ProxyUrlError`] if one is named that can not be understood: to go without would be against
-    /// somebody's will.
-    pub(crate) fn proxy(
+    /// [`ProxyUrlError`] if the variable is invalid: connecting without a proxy would ignore the operator's setting.
+    pub(crate) fn proxy_for(
         &self,
         scheme: Scheme,
         host: &str,
         port: u16,
     ) -> Result<Option<ProxyUrl>, ProxyUrlError> {
         let named = match scheme {
-            Scheme::Http => &self.http,
-            Scheme::Https => &self.https,
+            Scheme::Http => &self.http_proxy,
+            Scheme::Https => &self.https_proxy,
         };
         let Some(proxy) = named else { return Ok(None) };
         let host = host.to_ascii_lowercase();
         let address = host.parse::<IpAddr>().ok();
-        let is_here = host == "localhost" || address.is_some_and(|address| address.is_loopback());
-        let is_exception = self.exceptions.iter().any(|entry| entry.holds(&host, address, port));
-        if is_here || is_exception { Ok(None) } else { proxy.clone().map(Some) }
+        let is_loopback =
+            host == "localhost" || address.is_some_and(|address| address.is_loopback());
+        let is_exception =
+            self.no_proxy_entries.iter().any(|entry| entry.matches(&host, address, port));
+        if is_loopback || is_exception { Ok(None) } else { proxy.clone().map(Some) }
     }
 }
 
-impl Exception {
+impl NoProxyEntry {
     fn parse(entry: &str) -> Option<Self> {
         let entry = entry.trim().to_ascii_lowercase();
         if entry == "*" {
@@ -110,32 +111,36 @@ impl Exception {
             return Some(Self::Address { address, port });
         }
         let host = host.strip_prefix('*').filter(|rest| rest.starts_with('.')).unwrap_or(host);
-        let (name, has_itself) = match host.strip_prefix('.') {
+        let (name, matches_domain_itself) = match host.strip_prefix('.') {
             Some(below) => (below, false),
             None => (host, true),
         };
-        (!name.is_empty()).then(|| Self::Domain { name: name.to_owned(), has_itself, port })
+        (!name.is_empty()).then(|| Self::Domain {
+            name: name.to_owned(),
+            matches_domain_itself,
+            port,
+        })
     }
 
-    fn holds(&self, host: &str, address: Option<IpAddr>, at_port: u16) -> bool {
+    fn matches(&self, host: &str, address: Option<IpAddr>, at_port: u16) -> bool {
         match self {
             Self::Everything => true,
             Self::Network { first, prefix_bits } => {
-                address.is_some_and(|address| is_within(address, *first, *prefix_bits))
+                address.is_some_and(|address| is_in_network(address, *first, *prefix_bits))
             }
             Self::Address { address: entry, port } => {
                 address == Some(*entry) && port.is_none_or(|port| port == at_port)
             }
-            Self::Domain { name, has_itself, port } => {
+            Self::Domain { name, matches_domain_itself, port } => {
                 let is_below = host.strip_suffix(&**name).is_some_and(|rest| rest.ends_with('.'));
-                let is_it = *has_itself && host == name;
+                let is_it = *matches_domain_itself && host == name;
                 (is_below || is_it) && port.is_none_or(|port| port == at_port)
             }
         }
     }
 }
 
-fn is_within(address: IpAddr, first: IpAddr, prefix_bits: u8) -> bool {
+fn is_in_network(address: IpAddr, first: IpAddr, prefix_bits: u8) -> bool {
     let (address, first, all_bits) = match (address, first) {
         (IpAddr::V4(address), IpAddr::V4(first)) => {
             (u128::from(address.to_bits()), u128::from(first.to_bits()), 32)
@@ -144,7 +149,7 @@ fn is_within(address: IpAddr, first: IpAddr, prefix_bits: u8) -> bool {
         _ => return false,
     };
     let Some(rest_bits) = u32::checked_sub(all_bits, u32::from(prefix_bits)) else { return false };
-    // A prefix of no bits holds everything, and a shift by all bits is not defined.
+    // A prefix of zero bits contains every address, and a shift by all bits is not defined.
     address.checked_shr(rest_bits).unwrap_or(0) == first.checked_shr(rest_bits).unwrap_or(0)
 }
 
@@ -152,15 +157,15 @@ fn is_within(address: IpAddr, first: IpAddr, prefix_bits: u8) -> bool {
 mod tests {
     use super::*;
 
-    fn environment(variables: &[(&str, &str)]) -> Environment {
-        Environment::read(&|name| {
+    fn environment(variables: &[(&str, &str)]) -> ProxyEnvironment {
+        ProxyEnvironment::read(&|name| {
             variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
         })
     }
 
     fn is_direct(exceptions: &str, host: &str, port: u16) -> bool {
         let variables = [("HTTPS_PROXY", "p:3128"), ("no_proxy", exceptions)];
-        environment(&variables).proxy(Scheme::Https, host, port).unwrap().is_none()
+        environment(&variables).proxy_for(Scheme::Https, host, port).unwrap().is_none()
     }
 
     #[test]
@@ -170,18 +175,18 @@ mod tests {
             ("https_proxy", "http://b:2"),
             ("http_proxy", "socks5://c"),
         ]);
-        let at = |scheme| environment.proxy(scheme, "h", 1).unwrap().unwrap().at.to_string();
-        let is_direct = |host| environment.proxy(Scheme::Https, host, 1).unwrap().is_none();
+        let at = |scheme| environment.proxy_for(scheme, "h", 1).unwrap().unwrap().at.to_string();
+        let is_direct = |host| environment.proxy_for(Scheme::Https, host, 1).unwrap().is_none();
         assert_eq!(at(Scheme::Https), "a:1");
         assert_eq!(at(Scheme::Http), "c:1080");
         assert!(is_direct("localhost") && is_direct("127.3.2.1") && is_direct("::1"));
         assert!(!is_direct("localhost.example.com"));
-        assert_eq!(Environment::default().proxy(Scheme::Http, "h", 1), Ok(None));
+        assert_eq!(ProxyEnvironment::default().proxy_for(Scheme::Http, "h", 1), Ok(None));
     }
 
     #[test]
     fn ways_to_name_a_proxy() {
-        let named = |value| environment(&[("http_proxy", value)]).proxy(Scheme::Http, "h", 1);
+        let named = |value| environment(&[("http_proxy", value)]).proxy_for(Scheme::Http, "h", 1);
         let at = |value| named(value).unwrap().unwrap().at.to_string();
         assert_eq!(at("proxy"), "proxy:80");
         assert_eq!(at("proxy:3128"), "proxy:3128");
@@ -189,7 +194,7 @@ mod tests {
         assert_eq!(named(""), Ok(None));
         assert_eq!(named("ftp://h").unwrap_err(), ProxyUrlError::Scheme("ftp".to_owned()));
         let without = [("http_proxy", "ftp://h"), ("NO_PROXY", "*")];
-        assert_eq!(environment(&without).proxy(Scheme::Http, "h", 1), Ok(None));
+        assert_eq!(environment(&without).proxy_for(Scheme::Http, "h", 1), Ok(None));
     }
 
     #[test]

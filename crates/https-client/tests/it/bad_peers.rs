@@ -118,7 +118,7 @@ async fn a_script_that_ends_in_refusal() {
 #[tokio::test]
 async fn a_host_that_is_not_known() {
     let mut target = http(NOBODY);
-    target.place = https_client::Place::Url {
+    target.destination = https_client::Destination::Url {
         scheme: https_client::Scheme::Http,
         host: "no-such-host.invalid".to_owned(),
         port: None,
@@ -224,5 +224,5 @@ async fn silence_in_the_handshake() {
     let (authority, _) = secure();
     let client = client(https(listener.local_addr().unwrap(), &authority.pem()));
     assert_eq!(fails_within(&client, SHORT).await.kind, FaultKind::Timeout);
-    assert_eq!(client.check(SHORT).await.unwrap_err().kind, FaultKind::Timeout);
+    assert_eq!(client.check_connection(SHORT).await.unwrap_err().kind, FaultKind::Timeout);
 }

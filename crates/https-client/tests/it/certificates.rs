@@ -3,13 +3,18 @@
 use std::sync::Arc;
 
 use fake_http::{Answer, Authority, Issued, Leaf, Peer, ServerTls, self_signed, sha1_signed};
-use https_client::{Client, FaultKind, Identity, Limits, Material, Secret, Target, Trust};
+use https_client::{
+    Client, ClientCertificate, FaultKind, Limits, PemLocation, Secret, Target, Trust,
+};
 
 use crate::fixture::{Counted, LONG, client, close_connections, https, post, secure, until};
 
-fn identity(issued: &Issued) -> Option<Identity> {
-    let inline = |pem: &str| Material::Inline(Secret::new(pem));
-    Some(Identity { certificate: inline(&issued.certificate_pem), key: inline(&issued.key_pem) })
+fn identity(issued: &Issued) -> Option<ClientCertificate> {
+    let inline = |pem: &str| PemLocation::Inline(Secret::new(pem));
+    Some(ClientCertificate {
+        certificate: inline(&issued.certificate_pem),
+        key: inline(&issued.key_pem),
+    })
 }
 
 /// A server with a certificate, and a client that trusts an authority: what the fault says, and
@@ -21,7 +26,7 @@ async fn refused(issued: Issued, authority_pem: &str) -> (String, (usize, usize)
     let client = Client::new(target, None, Limits::default(), counted.clone()).unwrap();
     let fault = post(&client).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::Tls, "{fault}");
-    assert_eq!(client.check(LONG).await.unwrap_err().kind, FaultKind::Tls);
+    assert_eq!(client.check_connection(LONG).await.unwrap_err().kind, FaultKind::Tls);
     assert!(peer.requests().is_empty());
     let prefix = format!(
         "Post \"https://{}/authorize?timeout=3s\": tls: failed to verify certificate: x509: ",
@@ -168,8 +173,8 @@ async fn mutual_tls() {
     for (tls, certificate) in [(&strict, identity(&ours)), (&tls, identity(&ours)), (&tls, None)] {
         let peer = Peer::start_tls(Answer::json("{}"), tls).unwrap();
         let target = https(peer.address(), &authority.pem());
-        let client = client(Target { identity: certificate, ..target });
-        client.check(LONG).await.unwrap();
+        let client = client(Target { client_certificate: certificate, ..target });
+        client.check_connection(LONG).await.unwrap();
         assert_eq!(post(&client).await.unwrap().status, 200);
         let is_shown = peer.requests()[0].tls.as_ref().unwrap().client_certificate.is_some();
         assert_eq!(is_shown, tls.clients.is_some());
@@ -186,7 +191,7 @@ async fn a_server_that_does_not_believe_us() {
     for certificate in [None, identity(&stranger), identity(&expired)] {
         let peer = Peer::start_tls(Answer::json("{}"), &strict).unwrap();
         let target = https(peer.address(), &authority.pem());
-        let client = client(Target { identity: certificate, ..target });
+        let client = client(Target { client_certificate: certificate, ..target });
         let fault = post(&client).await.unwrap_err();
         match fault.kind {
             FaultKind::Tls => assert!(fault.message.contains(": remote error: tls: "), "{fault}"),
@@ -207,9 +212,12 @@ async fn a_renewed_client_certificate_is_shown_on_new_connections() {
     let (certificate, key) = first.write(directory.path(), "tls").unwrap();
     let peer =
         Peer::start_tls(Answer::json("{}"), &tls.require_clients_of(&authority.pem())).unwrap();
-    let identity = Identity { certificate: Material::File(certificate), key: Material::File(key) };
+    let identity = ClientCertificate {
+        certificate: PemLocation::File(certificate),
+        key: PemLocation::File(key),
+    };
     let target = https(peer.address(), &authority.pem());
-    let client = client(Target { identity: Some(identity), ..target });
+    let client = client(Target { client_certificate: Some(identity), ..target });
     let shown = async || {
         post(&client).await.unwrap();
         close_connections(&peer).await;

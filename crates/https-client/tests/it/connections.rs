@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fake_http::{Answer, Conduct, Peer, Request, Script};
-use https_client::{Client, Limits, Unobserved};
+use https_client::{Client, Limits, NoCertificateObserver};
 
 use crate::fixture::{LONG, client, close_connections, http, https, post, secure, until};
 
@@ -51,7 +51,7 @@ async fn idle_connections_are_closed_after_a_while() {
     let peer = Peer::start(Answer::json("{}")).unwrap();
     let limits = Limits { idle_timeout: Duration::from_millis(50), ..Limits::default() };
     let target = http(peer.address());
-    let client = Client::new(target, None, limits, Arc::new(Unobserved)).unwrap();
+    let client = Client::new(target, None, limits, Arc::new(NoCertificateObserver)).unwrap();
     post(&client).await.unwrap();
     until(|| peer.n_open() == 0).await;
     post(&client).await.unwrap();
@@ -64,7 +64,7 @@ async fn no_more_idle_connections_are_kept_than_permitted() {
     let peer = Peer::start(slow).unwrap();
     let limits = Limits { idle_connections_max: 2, ..Limits::default() };
     let target = http(peer.address());
-    let client = Client::new(target, None, limits, Arc::new(Unobserved)).unwrap();
+    let client = Client::new(target, None, limits, Arc::new(NoCertificateObserver)).unwrap();
     let client = Arc::new(client);
     let mut calls = tokio::task::JoinSet::new();
     for _ in 0..8 {
@@ -97,11 +97,11 @@ async fn a_check_connects_and_hangs_up() {
     let (authority, tls) = secure();
     let peer = Peer::start_tls(Answer::json("{}"), &tls).unwrap();
     let client = client(https(peer.address(), &authority.pem()));
-    client.check(LONG).await.unwrap();
+    client.check_connection(LONG).await.unwrap();
     until(|| !peer.handshakes().is_empty() && peer.n_open() == 0).await;
     assert!(peer.requests().is_empty());
     peer.stop_listening().unwrap();
-    let fault = client.check(LONG).await.unwrap_err();
+    let fault = client.check_connection(LONG).await.unwrap_err();
     let message = format!("dial tcp {}: connect: connection refused", peer.address());
     assert_eq!(fault.message, message);
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::process::Command;
 
 use fake_http::{Answer, Peer};
-use https_client::{FaultKind, Place, Scheme, Target};
+use https_client::{Destination, FaultKind, Scheme, Target};
 
 use crate::fixture::{client, http, https, post, secure};
 
@@ -35,7 +35,7 @@ fn use_descriptors_up() {
     let sealed = Peer::start_tls(Answer::json("{}"), &tls).unwrap();
     let named = |host: &str| {
         let (host, port) = (host.to_owned(), Some(clear.address().port()));
-        Target::new(Place::Url { scheme: Scheme::Http, host, port }, "/")
+        Target::new(Destination::Url { scheme: Scheme::Http, host, port }, "/")
     };
     let clients = [
         http(clear.address()),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fake_http::{Answer, Peer};
-use https_client::{Client, FaultKind, Limits, Unobserved};
+use https_client::{Client, FaultKind, Limits, NoCertificateObserver};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::fixture::{LONG, https, post, secure, until};
@@ -50,7 +50,7 @@ impl Gate {
 fn client(address: SocketAddr, authority_pem: &str, connect_timeout: Duration) -> Arc<Client> {
     let limits = Limits { connect_timeout, ..Limits::default() };
     let target = https(address, authority_pem);
-    Arc::new(Client::new(target, None, limits, Arc::new(Unobserved)).unwrap())
+    Arc::new(Client::new(target, None, limits, Arc::new(NoCertificateObserver)).unwrap())
 }
 
 /// A target that shakes no hands: one dial, whose failure is that of every caller.

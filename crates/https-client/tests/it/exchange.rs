@@ -9,7 +9,8 @@ use fake_http::{Answer, Body, Peer};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use https_client::{
-    ANSWER_FACTOR, Client, Credentials, FaultKind, Impersonate, Limits, Secret, Target, Unobserved,
+    Client, Credentials, FaultKind, Impersonation, Limits, NoCertificateObserver,
+    RESPONSE_SIZE_FACTOR, Secret, Target,
 };
 
 use crate::fixture::{LONG, client, http, https, post, secure};
@@ -110,12 +111,12 @@ async fn a_changed_token_file_is_seen_within_a_minute() {
 #[tokio::test]
 async fn impersonation() {
     let peer = Peer::start(Answer::json("{}")).unwrap();
-    let impersonate = Impersonate {
+    let impersonate = Impersonation {
         user: "jane".to_owned(),
         groups: vec!["a".to_owned()],
-        ..Impersonate::default()
+        ..Impersonation::default()
     };
-    post(&client(Target { impersonate, ..http(peer.address()) })).await.unwrap();
+    post(&client(Target { impersonation: impersonate, ..http(peer.address()) })).await.unwrap();
     let request = peer.requests().remove(0);
     assert_eq!(request.header("impersonate-user"), Some("jane"));
     assert_eq!(request.header("impersonate-group"), Some("a"));
@@ -177,7 +178,7 @@ async fn the_body_limit() {
 #[tokio::test]
 async fn the_body_limit_grows_with_what_was_sent() {
     let sent = Bytes::from(vec![b'x'; 8 << 20]);
-    let max = (ANSWER_FACTOR * sent.len()) as u64;
+    let max = (RESPONSE_SIZE_FACTOR * sent.len()) as u64;
     let filler = |n| Answer::json("").body(Body::Filler(n));
     let peer = Peer::start(vec![filler(max), filler(max + 1)]).unwrap();
     let client = client(http(peer.address()));
@@ -209,6 +210,6 @@ async fn a_name_of_our_own() {
     post(&client(named)).await.unwrap();
     assert_eq!(peer.requests()[0].header("user-agent"), Some("portcullis-admission"));
     let unspeakable = Target { user_agent: "a\nb", ..http(peer.address()) };
-    let error = Client::new(unspeakable, None, Limits::default(), Arc::new(Unobserved));
+    let error = Client::new(unspeakable, None, Limits::default(), Arc::new(NoCertificateObserver));
     assert_eq!(error.unwrap_err().to_string(), "the user agent can not be written in a header");
 }

@@ -7,14 +7,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fake_http::{Authority, Leaf, Peer, ServerTls};
-use https_client::{CaBundle, Client, Fault, Limits, Observe, Place, Reply, Scheme, Target, Trust};
+use https_client::{
+    CaBundle, CertificateObserver, Client, Destination, Fault, Limits, Reply, Scheme, Target, Trust,
+};
 
 /// Far more than anything here takes.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 
 /// A target at an address, under the name that certificates for tests bear.
 pub(crate) fn target(scheme: Scheme, address: SocketAddr) -> Target {
-    let place = Place::Url { scheme, host: address.ip().to_string(), port: Some(address.port()) };
+    let place =
+        Destination::Url { scheme, host: address.ip().to_string(), port: Some(address.port()) };
     Target { can_compress: false, ..Target::new(place, "/authorize") }
 }
 
@@ -29,7 +32,8 @@ pub(crate) fn https(address: SocketAddr, authority_pem: &str) -> Target {
 }
 
 pub(crate) fn client(target: Target) -> Client {
-    Client::new(target, None, Limits::default(), Arc::new(https_client::Unobserved)).unwrap()
+    Client::new(target, None, Limits::default(), Arc::new(https_client::NoCertificateObserver))
+        .unwrap()
 }
 
 pub(crate) async fn post(client: &Client) -> Result<Reply, Fault> {
@@ -74,7 +78,7 @@ impl Counted {
     }
 }
 
-impl Observe for Counted {
+impl CertificateObserver for Counted {
     fn missing_san(&self) {
         self.n_missing_san.fetch_add(1, Ordering::SeqCst);
     }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use fake_http::{Answer, Asked, Authority, Leaf, Peer, Relay, RelayKind, ServerTls};
-use https_client::{Client, FaultKind, Place, Proxy, ProxyUrl, Target};
+use https_client::{Client, Destination, FaultKind, Proxy, ProxyUrl, Target};
 
 use crate::fixture::{client, http, https, post};
 
@@ -15,10 +15,10 @@ fn asked(target: &str, login: Option<(&str, &str)>) -> Asked {
 }
 
 fn through(relay: &str, address: SocketAddr, base: Target) -> Client {
-    let Place::Url { scheme, .. } = base.place else { panic!("not a URL") };
-    let place = Place::Url { scheme, host: NAME.to_owned(), port: Some(address.port()) };
+    let Destination::Url { scheme, .. } = base.destination else { panic!("not a URL") };
+    let place = Destination::Url { scheme, host: NAME.to_owned(), port: Some(address.port()) };
     let proxy = Proxy::Url(ProxyUrl::parse(relay).unwrap());
-    client(Target { place, proxy, ..base })
+    client(Target { destination: place, proxy, ..base })
 }
 
 /// For each kind of proxy: a call over TLS and one in the clear, with a login.

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use fake_http::{Answer, Authority, Leaf, Peer, ServerTls};
 use https_client::{
-    CaBundle, Client, FaultKind, HostPort, Limits, Place, Resolve, ResolveError, ServiceName,
-    Target, Trust, Unobserved,
+    CaBundle, Client, Destination, FaultKind, HostPort, Limits, NoCertificateObserver, Resolve,
+    ResolveError, ServiceName, Target, Trust,
 };
 
 use crate::fixture::{close_connections, post};
@@ -37,11 +37,12 @@ async fn an_answer_that_changes_is_used_as_it_was_given() {
         name: "some-service".to_owned(),
         port: 443,
     };
-    let mut target = Target::new(Place::Service(name), "");
+    let mut target = Target::new(Destination::Service(name), "");
     target.trust = Trust::CaBundle(CaBundle::from_pem(authority.pem().as_bytes()).unwrap());
     let resolver: Arc<dyn Resolve> = Arc::new(directory);
     let client =
-        Client::new(target, Some(resolver), Limits::default(), Arc::new(Unobserved)).unwrap();
+        Client::new(target, Some(resolver), Limits::default(), Arc::new(NoCertificateObserver))
+            .unwrap();
     let counts = || [peers[0].n_requests(), peers[1].n_requests()];
     for _ in 0..2 {
         post(&client).await.unwrap();
@@ -67,11 +68,12 @@ async fn a19_each_connection_is_checked() {
         name: "some-service".to_owned(),
         port: 443,
     };
-    let mut target = Target::new(Place::Service(name), "");
+    let mut target = Target::new(Destination::Service(name), "");
     target.trust = Trust::CaBundle(CaBundle::from_pem(authority.pem().as_bytes()).unwrap());
     let resolver: Arc<dyn Resolve> = Arc::new(Rebinding(Mutex::new(places.into())));
     let client =
-        Client::new(target, Some(resolver), Limits::default(), Arc::new(Unobserved)).unwrap();
+        Client::new(target, Some(resolver), Limits::default(), Arc::new(NoCertificateObserver))
+            .unwrap();
     post(&client).await.unwrap();
     close_connections(&peer).await;
     let fault = post(&client).await.unwrap_err();

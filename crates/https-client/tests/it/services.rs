@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use fake_http::{Answer, Authority, Leaf, NOBODY, Peer, ServerTls};
 use https_client::{
-    CaBundle, Client, FaultKind, HostPort, Limits, Place, Resolve, ResolveError, Scheme,
-    ServiceName, Target, Trust, Unobserved,
+    CaBundle, Client, Destination, FaultKind, HostPort, Limits, NoCertificateObserver, Resolve,
+    ResolveError, Scheme, ServiceName, Target, Trust,
 };
 
 use crate::fixture::{close_connections, post};
@@ -38,10 +38,10 @@ fn service(trust: &str, directory: &Arc<Directory>) -> Client {
         name: "some-service".to_owned(),
         port: 443,
     };
-    let mut target = Target::new(Place::Service(name), "");
+    let mut target = Target::new(Destination::Service(name), "");
     target.trust = Trust::CaBundle(CaBundle::from_pem(trust.as_bytes()).unwrap());
     let resolver: Arc<dyn Resolve> = directory.clone();
-    Client::new(target, Some(resolver), Limits::default(), Arc::new(Unobserved)).unwrap()
+    Client::new(target, Some(resolver), Limits::default(), Arc::new(NoCertificateObserver)).unwrap()
 }
 
 /// Rows SHW-01 and SHW-12: the names of a service, HTTP/1.1, and a new connection goes where the
@@ -101,11 +101,12 @@ async fn hosts_that_are_known_without_the_name_service() {
     let peer = Peer::start(Answer::json("{}")).unwrap();
     let directory = Arc::new(Directory(Mutex::new(Ok(peer.address()))));
     let place =
-        Place::Url { scheme: Scheme::Http, host: "hook.example.test".to_owned(), port: None };
+        Destination::Url { scheme: Scheme::Http, host: "hook.example.test".to_owned(), port: None };
     let target = Target::new(place, "/authorize");
     let resolver: Arc<dyn Resolve> = directory.clone();
     let client =
-        Client::new(target, Some(resolver), Limits::default(), Arc::new(Unobserved)).unwrap();
+        Client::new(target, Some(resolver), Limits::default(), Arc::new(NoCertificateObserver))
+            .unwrap();
     post(&client).await.unwrap();
     assert_eq!(peer.requests()[0].header("host"), Some("hook.example.test"));
     close_connections(&peer).await;

@@ -1,6 +1,6 @@
 //! Who we are: tokens, passwords, impersonation, and what is not supported.
 
-use https_client::{Credentials, Impersonate, Secret};
+use https_client::{Credentials, Impersonation, Secret};
 
 use crate::workplace::{Workplace, config, is_at};
 
@@ -69,13 +69,13 @@ fn passwords() {
 fn impersonation() {
     let place = Workplace::new();
     let rest = "as: jane, as-uid: '7', as-groups: [a, b], as-user-extra: {k: [x]}";
-    let want = Impersonate {
+    let want = Impersonation {
         user: "jane".to_owned(),
         uid: "7".to_owned(),
         groups: vec!["a".to_owned(), "b".to_owned()],
         extra: vec![("k".to_owned(), vec!["x".to_owned()])],
     };
-    assert_eq!(place.connection(&user(rest)).target.impersonate, want);
+    assert_eq!(place.connection(&user(rest)).target.impersonation, want);
     for rest in ["as-uid: '7'", "as-groups: [a]", "as-user-extra: {k: [x]}"] {
         let message = place.refusal(&user(rest));
         assert!(

@@ -1,7 +1,7 @@
 //! Files of hooks: SHW-01 to SHW-08 and SHW-15, as far as they are about the file.
 
 use document::WarningCode;
-use https_client::{Place, Proxy, Scheme, ServiceName, Trust};
+use https_client::{Destination, Proxy, Scheme, ServiceName, Trust};
 use kubeconfig::{HookConnection, Loaded};
 
 use crate::workplace::{Workplace, config};
@@ -31,10 +31,10 @@ fn shw_01_a_service_is_called_at_its_root() {
         port: 443,
     };
     assert_eq!(service.dns_name(), "some-service.some-namespace.svc");
-    assert_eq!(target.place, Place::Service(service));
+    assert_eq!(target.destination, Destination::Service(service));
     assert_eq!(target.path, "/");
     assert!(matches!(target.trust, Trust::CaBundle(_)));
-    assert!(target.identity.is_some());
+    assert!(target.client_certificate.is_some());
     let files = place.names(&hook.connection.files);
     assert_eq!(files, ["config", "ca.pem", "client.pem", "client.key"]);
 }
@@ -66,7 +66,7 @@ fn shw_04_a_service_wins_over_a_url() {
     let place = Workplace::new();
     let list = "- name: a\n  clientConfig: {url: 'https://h', service: {name: s, namespace: ns}}\n";
     let [hook] = hooks(&place, list).try_into().unwrap();
-    assert!(matches!(hook.connection.target.place, Place::Service(_)));
+    assert!(matches!(hook.connection.target.destination, Destination::Service(_)));
     assert_eq!(hook.connection.warnings[0].code, WarningCode::IgnoredHookUrl);
     assert!(
         place
@@ -82,10 +82,10 @@ fn shw_15_a_url_with_an_authority_only() {
         "- name: a\n  clientConfig: {url: 'https://h:8443/authorize/', serverCaFile: ca.pem}\n";
     let [hook] = hooks(&place, list).try_into().unwrap();
     let target = &hook.connection.target;
-    let url = Place::Url { scheme: Scheme::Https, host: "h".to_owned(), port: Some(8443) };
-    assert_eq!((&target.place, &*target.path), (&url, "/authorize"));
+    let url = Destination::Url { scheme: Scheme::Https, host: "h".to_owned(), port: Some(8443) };
+    assert_eq!((&target.destination, &*target.path), (&url, "/authorize"));
     assert!(matches!(target.trust, Trust::CaBundle(_)));
-    assert_eq!((&target.identity, &target.proxy), (&None, &Proxy::Environment));
+    assert_eq!((&target.client_certificate, &target.proxy), (&None, &Proxy::Environment));
 }
 
 #[test]

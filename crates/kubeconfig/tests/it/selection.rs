@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use https_client::{Credentials, Place, Target};
+use https_client::{Credentials, Destination, Target};
 use kubeconfig::{load, read_file};
 
 use crate::workplace::Workplace;
@@ -40,9 +40,9 @@ contexts:
 ";
 
 fn host(target: &Target) -> &str {
-    match &target.place {
-        Place::Url { host, .. } => host,
-        Place::Service(service) => panic!("{service}"),
+    match &target.destination {
+        Destination::Url { host, .. } => host,
+        Destination::Service(service) => panic!("{service}"),
     }
 }
 

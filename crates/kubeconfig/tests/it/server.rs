@@ -1,12 +1,12 @@
 //! The URL of the server and what stands on the way.
 
 use document::WarningCode;
-use https_client::{Credentials, Place, Proxy, ProxyUrl, Scheme, Trust};
+use https_client::{Credentials, Destination, Proxy, ProxyUrl, Scheme, Trust};
 
 use crate::workplace::{Workplace, config};
 
-fn url(scheme: Scheme, host: &str, port: Option<u16>) -> Place {
-    Place::Url { scheme, host: host.to_owned(), port }
+fn url(scheme: Scheme, host: &str, port: Option<u16>) -> Destination {
+    Destination::Url { scheme, host: host.to_owned(), port }
 }
 
 #[test]
@@ -18,7 +18,7 @@ fn whk_06_the_path_is_kept_and_the_query_is_not() {
         ("https://h:8443//a//b/#c", "/a/b"),
     ] {
         let target = place.connection(&config(&format!("server: '{server}'"), "")).target;
-        assert_eq!(target.place, url(Scheme::Https, "h", Some(8443)), "{server}");
+        assert_eq!(target.destination, url(Scheme::Https, "h", Some(8443)), "{server}");
         assert_eq!(target.path, path, "{server}");
     }
 }
@@ -30,7 +30,7 @@ fn plain_http_is_accepted_with_a_warning_and_without_secrets() {
         [("http://h/p", "h", None), ("h:81", "h", Some(81)), ("localhost", "localhost", None)]
     {
         let connection = place.connection(&config(&format!("server: '{server}'"), ""));
-        assert_eq!(connection.target.place, url(Scheme::Http, host, port));
+        assert_eq!(connection.target.destination, url(Scheme::Http, host, port));
         let [warning] = connection.warnings.as_slice() else { panic!("{connection:?}") };
         assert_eq!(warning.code, WarningCode::PlainHttp);
         assert_eq!(warning.field, "clusters[0].cluster.server");
@@ -42,8 +42,8 @@ fn plain_http_is_accepted_with_a_warning_and_without_secrets() {
     ));
     let target = &connection.target;
     assert_eq!((&target.trust, &target.credentials), (&Trust::System, &Credentials::None));
-    assert_eq!(target.identity, None);
-    assert_eq!(target.impersonate.user, "jane");
+    assert_eq!(target.client_certificate, None);
+    assert_eq!(target.impersonation.user, "jane");
     let codes: Vec<_> = connection.warnings.iter().map(|warning| warning.code).collect();
     assert_eq!(codes, [WarningCode::PlainHttp, WarningCode::UnusedCredentials]);
 }

@@ -1,7 +1,7 @@
 //! Whom to trust: WHK-51, and the client certificate: WHK-52.
 
 use document::WarningCode;
-use https_client::{CaBundle, Material, Trust};
+use https_client::{CaBundle, PemLocation, Trust};
 
 use crate::workplace::{Workplace, base64, config, is_at};
 
@@ -81,22 +81,22 @@ fn client_certificates_stay_files_if_they_are() {
     let place = Workplace::new();
     let connection =
         place.connection(&user("client-certificate: client.pem, client-key: client.key"));
-    let identity = connection.target.identity.unwrap();
-    let is_file = |material: &Material, name: &str| match material {
-        Material::File(path) => is_at(path, &place, name),
-        Material::Inline(_) => false,
+    let identity = connection.target.client_certificate.unwrap();
+    let is_file = |material: &PemLocation, name: &str| match material {
+        PemLocation::File(path) => is_at(path, &place, name),
+        PemLocation::Inline(_) => false,
     };
     assert!(is_file(&identity.certificate, "client.pem") && is_file(&identity.key, "client.key"));
     assert_eq!(place.names(&connection.files), ["config", "client.pem", "client.key"]);
 
     let data = base64(place.client.key_pem.as_bytes());
     let mixed = user(&format!("client-certificate: client.pem, client-key-data: {data}"));
-    let identity = place.connection(&mixed).target.identity.unwrap();
+    let identity = place.connection(&mixed).target.client_certificate.unwrap();
     assert!(is_file(&identity.certificate, "client.pem"));
-    assert!(matches!(identity.key, Material::Inline(_)));
+    assert!(matches!(identity.key, PemLocation::Inline(_)));
 
     // A key alone counts for nothing, as in Kubernetes.
-    assert_eq!(place.connection(&user("client-key: missing")).target.identity, None);
+    assert_eq!(place.connection(&user("client-key: missing")).target.client_certificate, None);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use document::Source;
-use https_client::{Credentials, Material, Secret};
+use https_client::{Credentials, PemLocation, Secret};
 use kubeconfig::{LoadError, UserAccess, Users, load_users, parse_users, read_file};
 use proptest::prelude::*;
 
@@ -63,12 +63,12 @@ users:
         other => panic!("{other:?}"),
     }
     let identity = by_name("files").identity.as_ref().unwrap();
-    assert_eq!(identity.certificate, Material::File(place.path("client.pem")));
-    assert_eq!(identity.key, Material::File(place.path("client.key")));
+    assert_eq!(identity.certificate, PemLocation::File(place.path("client.pem")));
+    assert_eq!(identity.key, PemLocation::File(place.path("client.key")));
     let both = by_name("data");
     assert_eq!(both.credentials, token("both"));
     let identity = both.identity.as_ref().unwrap();
-    assert_eq!(identity.certificate, Material::Inline(Secret::new(certificate.as_str())));
+    assert_eq!(identity.certificate, PemLocation::Inline(Secret::new(certificate.as_str())));
     identity.check().unwrap();
     let basic = Credentials::Basic { username: "u".to_owned(), password: Secret::new("p") };
     assert_eq!(*by_name("*"), only(basic));

@@ -18,7 +18,7 @@ pub enum ConfigRefusal {
 }
 
 impl ConfigRefusal {
-    /// All reasons.
+    /// All reasons of refusals.
     pub const ALL: [Self; 3] = [Self::Pending, Self::Stale, Self::Behind];
 
     /// The value of the label `reason`.

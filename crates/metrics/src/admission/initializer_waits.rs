@@ -21,7 +21,7 @@ pub enum TimeoutAction {
 }
 
 impl TimeoutAction {
-    /// All actions.
+    /// All actions on timeouts.
     pub const ALL: [Self; 2] = [Self::Removed, Self::Failed];
 
     /// The value of the label `action`.

@@ -8,7 +8,7 @@ use prometheus::{HistogramVec, Registry};
 
 use crate::register::{NAME_LABEL, histogram_vec};
 
-/// In seconds.
+/// Upper bounds of buckets, in seconds.
 const BUCKETS: [f64; 6] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5];
 
 #[derive(Debug)]

@@ -52,8 +52,8 @@ struct AuthorizerStripe {
     durations: Histogram<{ BUCKETS_NS.len() }>,
 }
 
-impl authz_chain::Observe for AuthorizerCounters {
-    fn answered(&self, verdict: Verdict, took: Duration) {
+impl AuthorizerCounters {
+    pub(crate) fn count_decision(&self, verdict: Verdict, took: Duration) {
         let stripe = self.stripes.for_this_thread();
         match verdict {
             Verdict::Allow => increment(&stripe.n_allowed),
@@ -81,7 +81,7 @@ impl AuthorizerAnswers {
         self.counters.get_or_create((kind, name.to_owned()))
     }
 
-    /// Reads the counters.
+    /// Reads the counters into metric families.
     pub(crate) fn collect(&self) -> [MetricFamily; 3] {
         let mut decisions = Samples::new(&families::AUTHORIZER_DECISIONS);
         let mut no_opinions = Samples::new(&families::NO_OPINIONS);

@@ -60,7 +60,7 @@ impl ChainDecisions {
         histogram.observe(&BUCKETS_NS, took);
     }
 
-    /// Reads the counters.
+    /// Reads the counters into metric families.
     pub(crate) fn collect(&self) -> [MetricFamily; 2] {
         let mut decisions = Samples::new(&families::CHAIN_DECISIONS);
         let mut durations = Samples::new(&families::CHAIN_DURATION);

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use authz_reload::{Applied, ReloadStatus, hash_of};
+use authz_reload::{AppliedConfig, ReloadStatus, sha256_hash};
 use prometheus::proto::MetricFamily;
 
 use super::families;
@@ -34,7 +34,7 @@ struct ReloadCount {
 
 impl ConfigReloads {
     pub(crate) fn new(server_id: &str) -> Self {
-        Self { server_id_hash: hash_of(server_id.as_bytes()), state: Mutex::default() }
+        Self { server_id_hash: sha256_hash(server_id.as_bytes()), state: Mutex::default() }
     }
 
     pub(crate) fn record_reload(&self, status: ReloadStatus, at: SystemTime) {
@@ -49,7 +49,7 @@ impl ConfigReloads {
             at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
     }
 
-    pub(crate) fn set_config(&self, applied: &Applied<'_>) {
+    pub(crate) fn set_config(&self, applied: &AppliedConfig<'_>) {
         let mut state = self.lock();
         state.config_hash = applied.hash.map(str::to_owned);
         state.config_generation = applied.generation;

@@ -5,7 +5,7 @@
 use prometheus::core::Desc;
 use prometheus::proto::MetricType;
 
-/// A metric family.
+/// A metric family of authorization.
 #[derive(Debug)]
 pub(crate) struct Family {
     pub(crate) name: &'static str,

@@ -105,7 +105,7 @@ impl RejectionCounters {
     }
 }
 
-impl authz_webhook::Observe for WebhookCounters {
+impl authz_webhook::WebhookObserver for WebhookCounters {
     fn attempted(&self, result: AttemptResult, took: Duration) {
         self.call_durations.by_result(result).observe(&CALL_BUCKETS_NS, took);
     }
@@ -176,7 +176,7 @@ impl WebhookCalls {
         *self.active_webhooks.lock().unwrap_or_else(PoisonError::into_inner) = webhooks;
     }
 
-    /// Reads the counters.
+    /// Reads the counters into metric families.
     pub(crate) fn collect(&self) -> Vec<MetricFamily> {
         let mut families = WebhookFamilies::new();
         for (name, counters) in self.counters.in_use() {
@@ -271,7 +271,7 @@ impl WebhookFamilies {
         }
     }
 
-    fn push_health(&mut self, name: &str, health: &authz_webhook::Health) {
+    fn push_health(&mut self, name: &str, health: &authz_webhook::WebhookHealth) {
         self.cache_entries.push_gauge(&[name], health.cache_entries as f64);
         self.cache_bytes.push_gauge(&[name], health.cache_bytes as f64);
         self.calls_in_flight.push_gauge(&[name], health.in_flight as f64);

@@ -15,7 +15,7 @@ pub(crate) struct WebhookCertificates {
     n_sha1_signatures: AtomicU64,
 }
 
-impl https_client::Observe for WebhookCertificates {
+impl https_client::CertificateObserver for WebhookCertificates {
     fn missing_san(&self) {
         increment(&self.n_missing_san);
     }
@@ -26,7 +26,7 @@ impl https_client::Observe for WebhookCertificates {
 }
 
 impl WebhookCertificates {
-    /// Reads the counters.
+    /// Reads the counters into metric families.
     pub(crate) fn collect(&self) -> [MetricFamily; 2] {
         let mut missing_san = Samples::new(&families::MISSING_SAN);
         let mut sha1 = Samples::new(&families::SHA1_SIGNATURES);

@@ -39,7 +39,7 @@ impl Namespace {
         let metadata = &stored["metadata"];
         let is_terminating =
             stored["status"]["phase"] == "Terminating" || metadata["deletionTimestamp"].is_string();
-        let phase = match stored.as_object().is_some_and(admission::is_uninitialized) {
+        let phase = match stored.as_object().is_some_and(admission::has_pending_initializers) {
             _ if is_terminating => NamespacePhase::Terminating,
             true => NamespacePhase::Uninitialized,
             false => NamespacePhase::Active,

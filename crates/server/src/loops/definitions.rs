@@ -80,10 +80,13 @@ async fn update_conditions<S: Store>(server: &ServerState<S>, name: &str) -> Res
         others.filter_map(|(_, other)| Definition::read(&other.tree)).collect();
     if api_resources::settle_names(&mut tree, &others, now) {
         // The write returns when the snapshot contains it, so the resource is served then.
-        tree = server.loopback_update(definition_ref.part("status"), tree).await?.into_tree();
+        tree = server
+            .loopback_update(definition_ref.with_subresource("status"), tree)
+            .await?
+            .into_tree();
     }
     if api_resources::establish(&mut tree, now) {
-        server.loopback_update(definition_ref.part("status"), tree).await?;
+        server.loopback_update(definition_ref.with_subresource("status"), tree).await?;
     }
     Ok(false)
 }
@@ -146,7 +149,7 @@ async fn delete_objects<S: Store>(server: &ServerState<S>, tree: &Tree) -> Resul
     for item in &page.items {
         let object_ref = served.and_then(|resource| {
             let (namespace, name) = api_resources::names(&server.prefix, resource, &item.key)?;
-            Some(ObjectRef::of(resource, namespace, name))
+            Some(ObjectRef::of_resource(resource, namespace, name))
         });
         let Some(object_ref) = object_ref else {
             unserved_objects::delete_or_mark(server, &definition, item).await?;

@@ -16,7 +16,7 @@ use server::{
     AdmissionOptions, CaFiles, Level, Log, LogFormat, RequestOptions, Server, ServerOptions,
     ServiceDirectory, ServiceRouting, SyncOptions,
 };
-use store_embedded::Embedded;
+use store_embedded::EmbeddedStore;
 use tempfile::TempDir;
 
 use crate::client::Client;
@@ -29,8 +29,8 @@ pub(crate) type Change = fn(&mut ServerOptions, &Path);
 
 /// A running server on the embedded store, with an administrator and somebody without roles.
 pub(crate) struct Cluster {
-    server: Option<Server<Embedded>>,
-    pub(crate) store: Arc<Embedded>,
+    server: Option<Server<EmbeddedStore>>,
+    pub(crate) store: Arc<EmbeddedStore>,
     change: Change,
     pub(crate) pki: Pki,
     pub(crate) address: SocketAddr,
@@ -72,7 +72,7 @@ impl Cluster {
     ) -> Self {
         let (pki, listener) = listen(folder.path());
         let address = listener.address();
-        let store = Embedded::open(&folder.path().join("store"), store);
+        let store = EmbeddedStore::open(&folder.path().join("store"), store);
         let mut options = options(&pki, address);
         change(&mut options, folder.path());
         once(&mut options);
@@ -182,7 +182,7 @@ pub(crate) fn options(pki: &Pki, address: SocketAddr) -> ServerOptions {
         },
         prefix: "/registry".to_owned(),
         slots: [ActiveAuthorizer::Node, ActiveAuthorizer::Rbac]
-            .map(AuthorizerSlot::unobserved)
+            .map(AuthorizerSlot::without_observer)
             .into(),
         authorization_status: Arc::new(|| serde_json::Value::Null),
         service_directory: Arc::new(ServiceDirectory::new(ServiceRouting::Endpoints)),

@@ -26,7 +26,7 @@ fn path_of(kind: ConfigurationKind) -> String {
 }
 
 fn object(kind: ConfigurationKind, name: &str, entries: Value) -> Value {
-    json!({"metadata": {"name": name}, (kind.list()): entries})
+    json!({"metadata": {"name": name}, (kind.list_member()): entries})
 }
 
 /// A value with members set to other values; null removes one.
@@ -49,7 +49,7 @@ async fn create(client: &Client, kind: ConfigurationKind, name: &str, entries: V
 async fn replace(client: &Client, kind: ConfigurationKind, name: &str, entries: Value) -> Answer {
     let path = format!("{}/{name}", path_of(kind));
     let mut object = client.get(&path).await.expect(200);
-    object[kind.list()] = entries;
+    object[kind.list_member()] = entries;
     client.put(&path, &object).await
 }
 
@@ -60,7 +60,8 @@ async fn plant(cluster: &Cluster, kind: ConfigurationKind, name: &str, value: Ve
     let key =
         api_resources::key("/registry", resource.expect("served"), None, name).expect("a key");
     let key = Key::new(&key).expect("a key");
-    let put = Put { key, value: value.into(), expect: Expect::Absent, ttl: None, mark: None };
+    let put =
+        Put { key, value: value.into(), expect: Expect::Absent, ttl: None, shared_revision: None };
     cluster.store.put(put).await.expect("a write");
 }
 

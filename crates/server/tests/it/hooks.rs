@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use authz_reload::{Assembler, AuthorizationOptions, Generation, Plan};
-use authz_webhook::Guards;
+use authz_reload::{Assembler, AuthorizationOptions, AuthorizationPlan, Generation};
+use authz_webhook::WebhookLimits;
 use fake_http::{Answer, Authority, Leaf, Peer, Script, ServerTls};
 use serde_json::{Value, json};
 use server::{ServiceDirectory, ServiceRouting};
@@ -17,7 +17,7 @@ use crate::cluster::Cluster;
 pub(crate) struct Hooks {
     pub(crate) folder: TempDir,
     pub(crate) authority: Authority,
-    pub(crate) guards: Guards,
+    pub(crate) guards: WebhookLimits,
 }
 
 impl Hooks {
@@ -25,7 +25,7 @@ impl Hooks {
         let folder = tempfile::tempdir().expect("a folder");
         let authority = Authority::new("webhooks").expect("an authority");
         std::fs::write(folder.path().join("ca.pem"), authority.pem()).expect("a file");
-        Self { folder, authority, guards: Guards::default() }
+        Self { folder, authority, guards: WebhookLimits::default() }
     }
 
     /// Starts a service, which presents a certificate for a name, and writes its kubeconfig.
@@ -70,7 +70,7 @@ impl Hooks {
     }
 
     /// The plan of a server with a configuration of these authorizers.
-    pub(crate) fn plan(&self, authorizers: &[Value]) -> Plan {
+    pub(crate) fn plan(&self, authorizers: &[Value]) -> AuthorizationPlan {
         let configuration = json!({
             "apiVersion": "apiserver.config.k8s.io/v1",
             "kind": "AuthorizationConfiguration",
@@ -80,14 +80,14 @@ impl Hooks {
         self.plan_of(&AuthorizationOptions { config: Some(path), ..Default::default() })
     }
 
-    pub(crate) fn plan_of(&self, options: &AuthorizationOptions) -> Plan {
-        authz_reload::plan(options, authz_reload::DEFAULT_MODES).expect("a plan")
+    pub(crate) fn plan_of(&self, options: &AuthorizationOptions) -> AuthorizationPlan {
+        authz_reload::plan_from_flags(options, authz_reload::DEFAULT_MODES).expect("a plan")
     }
 
     /// A server with these authorizers, and with options that differ.
     pub(crate) async fn cluster(
         &self,
-        plan: &Plan,
+        plan: &AuthorizationPlan,
         change: fn(&mut server::ServerOptions, &Path),
     ) -> Cluster {
         let folder = tempfile::tempdir().expect("a folder");
@@ -110,13 +110,13 @@ impl Hooks {
             guards: self.guards,
             limits: https_client::Limits::default(),
             resolver: Some(directory),
-            instruments: metrics,
+            observers: metrics,
             directory: self.folder.path().to_owned(),
         }
     }
 
     /// Authorizers that nobody counts.
-    pub(crate) fn generation(&self, plan: &Plan) -> Generation {
+    pub(crate) fn generation(&self, plan: &AuthorizationPlan) -> Generation {
         let registry = prometheus::Registry::new();
         let metrics = metrics::AuthorizationMetrics::new(&registry, "test", true).expect("metrics");
         let directory = Arc::new(ServiceDirectory::new(ServiceRouting::Endpoints));

@@ -97,7 +97,7 @@ async fn webhooks_that_were_not_asked_are_told_in_the_audit() {
         .cluster(&plan, |options, folder| {
             let policy = r#"{"apiVersion": "audit.k8s.io/v1", "kind": "Policy",
                 "rules": [{"level": "Metadata"}]}"#;
-            let (policy, _) = Policy::read(policy.as_bytes()).expect("a policy");
+            let (policy, _) = Policy::parse(policy.as_bytes()).expect("a policy");
             let log = Log::file(&folder.join("audit.log"), Rotation::default()).expect("a log");
             options.auditor = Some(Auditor::new(policy, log));
         })

@@ -145,7 +145,7 @@ mod tests {
     use crate::{LEDGER, Outcome, Suite, judge};
 
     fn outcome(body: Value) -> Outcome {
-        let Value::Object(body) = body else { unreachable!() };
+        let Value::Object(body) = body else { panic!("the body is an object") };
         let vector = Vector { id: "v".to_owned(), feature: "f".to_owned(), body };
         judge(Suite::Abac, &vector, LEDGER).unwrap().outcome
     }

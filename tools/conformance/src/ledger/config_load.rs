@@ -192,7 +192,7 @@ mod tests {
                 "message": refused,
             }]},
         });
-        let Value::Object(body) = body else { unreachable!() };
+        let Value::Object(body) = body else { panic!("the body is an object") };
         let vector = Vector { id: "v".into(), feature: "f".into(), body };
         let outcome = |ledger: &[Rule]| judge(Suite::ConfigLoad, &vector, ledger).unwrap().outcome;
         assert_eq!(outcome(LEDGER), Outcome::Agreed(vec!["connection-type-kubeconfig"]));

@@ -49,7 +49,7 @@ mod tests {
                 {"request": {"extra": {"k": ["v"]}}, "result": second},
             ],
         });
-        let Value::Object(body) = body else { unreachable!() };
+        let Value::Object(body) = body else { panic!("the body is an object") };
         let vector = Vector { id: "v".to_owned(), feature: "f".to_owned(), body };
         judge(Suite::MatchConditions, &vector, LEDGER).unwrap().outcome
     }

@@ -104,7 +104,7 @@ mod tests {
                 },
             },
         });
-        let Value::Object(body) = body else { unreachable!() };
+        let Value::Object(body) = body else { panic!("the body is an object") };
         Vector { id: "v".to_owned(), feature: "f".to_owned(), body }
     }
 

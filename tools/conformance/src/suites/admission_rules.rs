@@ -1,7 +1,8 @@
 //! `admission-rules`: which requests a rule of a webhook is about.
 
 use admission::{
-    Dialect, GroupVersionKind, GroupVersionResource, Rule, RuleTarget, is_configuration,
+    GroupVersionKind, GroupVersionResource, Rule, RuleDialect, RuleTarget,
+    is_admission_configuration,
 };
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ use crate::vectors::Vector;
 
 pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
     let rule = vector.member("rule")?.as_object().ok_or("`rule` is not an object")?;
-    let rule = Rule::read(rule, Dialect::V1);
+    let rule = Rule::read(rule, RuleDialect::V1);
     let checks = vector.list("checks")?;
     let want: Vec<Value> = checks.iter().map(recorded).collect();
     let got: Vec<Value> = checks.iter().map(|check| asked(&rule, check)).collect();
@@ -36,5 +37,5 @@ fn asked(rule: &Rule, check: &Value) -> Value {
         namespace: text("namespace"),
     };
     let kind = GroupVersionKind { group, version, kind: text("kind") };
-    json!({ "matches": rule.matches(&target), "exempt": is_configuration(&kind) })
+    json!({ "matches": rule.matches(&target), "exempt": is_admission_configuration(&kind) })
 }

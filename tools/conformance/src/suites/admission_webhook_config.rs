@@ -1,6 +1,8 @@
 //! `admission-webhook-config`: creating a configuration of webhooks.
 
-use admission::{ConfigurationKind, WarningCause, prepare, validate_create, warnings};
+use admission::{
+    ConfigurationKind, WarningCause, configuration_warnings, prepare, validate_create,
+};
 use api_object::{Tree, fit_namespace, metadata_errors, metadata_mut, shape_metadata};
 use field_errors::{FieldErrors, dns1123_subdomain_faults};
 use serde_json::{Value, json};
@@ -45,7 +47,7 @@ pub(super) fn exact_length(text: &str) -> usize {
 fn prepared(object: &Tree) -> Result<(ConfigurationKind, Tree), String> {
     let text = |member: &str| object.get(member).and_then(Value::as_str).unwrap_or_default();
     let (api_version, name) = (text("apiVersion"), text("kind"));
-    let kind = ConfigurationKind::of(api_version, name)
+    let kind = ConfigurationKind::from_type_meta(api_version, name)
         .ok_or_else(|| format!("no kind {name:?} is registered for version {api_version:?}"))?;
     let mut tree = object.clone();
     shape_metadata(&mut tree).map_err(|error| error.to_string())?;
@@ -65,7 +67,7 @@ fn faults(kind: ConfigurationKind, tree: &Tree) -> FieldErrors {
 /// The warnings that Kubernetes gives too; the others are beside the answer.
 fn told(kind: ConfigurationKind, tree: &Tree, others: &mut Vec<Warning>) -> Vec<String> {
     let mut told = Vec::new();
-    for warning in warnings(kind, tree, None) {
+    for warning in configuration_warnings(kind, tree, None) {
         if warning.cause == WarningCause::ExcludedResource {
             told.push(warning.to_string());
         } else {

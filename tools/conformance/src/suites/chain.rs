@@ -67,7 +67,7 @@ fn shown(decision: &Decision, expected: &Value, calls: Vec<Value>) -> Value {
         "calls": calls,
     });
     if expected.get("reasonSha256").is_some() {
-        let hash = authz_reload::hash_of(reason.as_bytes());
+        let hash = authz_reload::sha256_hash(reason.as_bytes());
         shown["reasonSha256"] = hash.strip_prefix("sha256:").unwrap_or(&hash).into();
         shown["reasonLength"] = reason.len().into();
     } else {

@@ -141,7 +141,7 @@ mod tests {
 
     fn vector(files: Value) -> Vector {
         let body = json!({"text": "", "files": files, "expect": {}});
-        let Value::Object(body) = body else { unreachable!() };
+        let Value::Object(body) = body else { panic!("the body is an object") };
         Vector { id: "v".to_owned(), feature: "f".to_owned(), body }
     }
 

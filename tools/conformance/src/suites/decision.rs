@@ -1,6 +1,6 @@
 //! What the authorizer of a vector answers, whatever it is asked.
 
-use authz::{Decision, Failure};
+use authz::{Decision, EvaluationErrors};
 use serde_json::Value;
 
 /// Reads an `authorizer`; the error says what in it is not understood.
@@ -15,7 +15,7 @@ pub(super) fn decision(authorizer: &Value) -> Result<Decision, String> {
     };
     match text("error") {
         error if error.is_empty() => Ok(decision),
-        error => Ok(decision.with_error(Failure::message(error))),
+        error => Ok(decision.with_error(EvaluationErrors::message(error))),
     }
 }
 

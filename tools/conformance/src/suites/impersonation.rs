@@ -76,7 +76,7 @@ impl Authorizer for Granted {
         &'a self,
         attributes: &'a Attributes<'a>,
         recorder: Recorder<'a>,
-    ) -> authz::Answer<'a> {
+    ) -> authz::DecisionFuture<'a> {
         let decision = self.snapshot.authorize(attributes, recorder);
         let mut check = json!({
             "verb": attributes.verb,

@@ -1,7 +1,7 @@
 //! `match-conditions`: the CEL expressions that decide whether a webhook is asked.
 
 use authz_chain::Authorizer;
-use authz_webhook::{MatchConditions, Matching};
+use authz_webhook::{MatchConditions, MatchResult};
 use config::authorization_config::LoadError;
 use serde_json::{Value, json};
 
@@ -103,8 +103,8 @@ fn evaluate(conditions: &MatchConditions, case: &Value) -> Result<Value, String>
         _ => None,
     };
     Ok(match conditions.evaluate(&view) {
-        Matching::Matched => json!({ "result": "match", "cost": cost }),
-        Matching::Excluded { .. } => json!({ "result": "noMatch", "cost": cost }),
-        Matching::Failed(error) => json!({ "result": "error", "error": error, "cost": cost }),
+        MatchResult::Matched => json!({ "result": "match", "cost": cost }),
+        MatchResult::Excluded { .. } => json!({ "result": "noMatch", "cost": cost }),
+        MatchResult::Failed(error) => json!({ "result": "error", "error": error, "cost": cost }),
     })
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use admission::{Attributes, Equivalent, GroupVersionKind, Initializers, Operation, Pending};
+use admission::{
+    Attributes, EquivalentResource, GroupVersionKind, Initializers, Operation, PendingInitializer,
+};
 use api_object::{Status, Tree};
 use api_resources::{Registry, Resource, equivalents, group_version_resource, written_kind};
 use authz::User;
@@ -43,7 +45,7 @@ pub(super) struct AdmissionWrite<'a> {
     object: Option<Tree>,
     old_object: Option<Tree>,
     options: Option<Tree>,
-    equivalents: Vec<Equivalent<'a>>,
+    equivalents: Vec<EquivalentResource<'a>>,
     /// The status with which a server rejects the object before admission.
     pub(super) refused_with: Option<Status>,
 }
@@ -127,9 +129,9 @@ impl<'a> AdmissionWrite<'a> {
     }
 
     /// Sets the pending initializers in the object that hooks receive.
-    pub(super) fn assign_initializers(&mut self, pending: Vec<Pending>) {
+    pub(super) fn assign_initializers(&mut self, pending: Vec<PendingInitializer>) {
         if let Some(object) = &mut self.object {
-            Initializers { pending, result: None }.write(object);
+            Initializers { pending, result: None }.write_to(object);
         }
     }
 

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use admission::{
-    Attributes, CHECKS_MAX, ConditionInput, Consideration, Decisions, ExplainedCondition,
-    FailurePolicy, GroupVersionKind, Hook, HookList, Identity, Match, SideEffects, Skip,
+    AUTHORIZER_CHECKS_MAX, Attributes, AuthorizerDecisions, CallDecision, ConditionInput,
+    ExplainedCondition, FailurePolicy, GroupVersionKind, Hook, HookList, HookMatch,
+    MatchedResource, SideEffects, SkipCause,
 };
-use admission_hooks::{Kinds, Phase, Untyped};
+use admission_hooks::{ObjectKinds, Phase, UntypedKinds};
 use api_object::{Status, Tree};
 use authz::Recorder;
 
@@ -27,7 +28,7 @@ pub(super) struct ExplainedHook<'a> {
     pub(super) index: usize,
     pub(super) hook: &'a Arc<Hook>,
     /// The kind and resource that the hook would receive; `None` if no rule matches.
-    pub(super) identity: Option<Identity<'a>>,
+    pub(super) identity: Option<MatchedResource<'a>>,
     pub(super) outcome: HookOutcome,
     /// The hook would receive another version than that of the request.
     pub(super) is_converted: bool,
@@ -79,7 +80,7 @@ pub(super) enum SkipReason {
 pub(super) fn explain_hooks<'a>(
     cluster: &'a ManifestCluster,
     write: &'a AdmissionWrite<'a>,
-    decisions: &mut Decisions,
+    decisions: &mut AuthorizerDecisions,
 ) -> Vec<ExplainedHook<'a>> {
     let snapshot = &cluster.snapshot;
     let mut all = Vec::new();
@@ -129,11 +130,11 @@ fn explain_hook_list<'a>(
     write: &'a AdmissionWrite<'a>,
     phase: Phase,
     list: &'a HookList,
-    decisions: &mut Decisions,
+    decisions: &mut AuthorizerDecisions,
     all: &mut Vec<ExplainedHook<'a>>,
 ) {
     let attributes = write.attributes();
-    let mut matches = list.matching(&attributes).into_iter().peekable();
+    let mut matches = list.match_hooks(&attributes).into_iter().peekable();
     for (index, hook) in list.hooks().iter().enumerate() {
         let explained = match matches.next_if(|found| found.position == index) {
             None => ExplainedHook {
@@ -147,8 +148,8 @@ fn explain_hook_list<'a>(
             },
             Some(found) => {
                 let (outcome, conditions) = hook_outcome(cluster, &attributes, &found, decisions);
-                let is_converted = found.identity.resource != attributes.resource;
-                let identity = Some(found.identity);
+                let is_converted = found.matched_resource.resource != attributes.resource;
+                let identity = Some(found.matched_resource);
                 ExplainedHook { phase, index, hook, identity, outcome, is_converted, conditions }
             }
         };
@@ -164,12 +165,12 @@ fn explain_hook_list<'a>(
 fn hook_outcome<'a>(
     cluster: &ManifestCluster,
     attributes: &Attributes<'a>,
-    found: &Match<'a, 'a>,
-    decisions: &mut Decisions,
+    found: &HookMatch<'a, 'a>,
+    decisions: &mut AuthorizerDecisions,
 ) -> (HookOutcome, Vec<ExplainedCondition<'a>>) {
-    let Match { hook, identity, .. } = found;
+    let HookMatch { hook, matched_resource: identity, .. } = found;
     let namespace = cluster.namespace(attributes.namespace);
-    if namespace.is_none() && hook.needs_namespace(attributes) {
+    if namespace.is_none() && hook.needs_stored_namespace(attributes) {
         let name = attributes.namespace;
         let why = format!(
             "its namespaceSelector needs the labels of namespace \"{name}\", which --objects does \
@@ -177,10 +178,10 @@ fn hook_outcome<'a>(
         );
         return (HookOutcome::Unknown(why), Vec::new());
     }
-    match hook.select(attributes, identity, namespace) {
-        Consideration::Go => {}
-        Consideration::Skip(skip) => return (HookOutcome::Skipped(skip.into()), Vec::new()),
-        Consideration::Refuse(status) => {
+    match hook.evaluate_selectors(attributes, identity, namespace) {
+        CallDecision::Call => {}
+        CallDecision::Skip(skip) => return (HookOutcome::Skipped(skip.into()), Vec::new()),
+        CallDecision::Refuse(status) => {
             return (HookOutcome::Refuses(status, RefusalStep::Selection), Vec::new());
         }
     }
@@ -189,9 +190,9 @@ fn hook_outcome<'a>(
         Err(why) => return (HookOutcome::Unknown(why), Vec::new()),
     };
     let outcome = match explained {
-        Consideration::Go => call_outcome(hook, attributes),
-        Consideration::Skip(skip) => HookOutcome::Skipped(skip.into()),
-        Consideration::Refuse(status) => HookOutcome::Refuses(status, RefusalStep::Selection),
+        CallDecision::Call => call_outcome(hook, attributes),
+        CallDecision::Skip(skip) => HookOutcome::Skipped(skip.into()),
+        CallDecision::Refuse(status) => HookOutcome::Refuses(status, RefusalStep::Selection),
     };
     (outcome, conditions)
 }
@@ -204,10 +205,10 @@ fn hook_outcome<'a>(
 fn check_conditions<'a>(
     cluster: &ManifestCluster,
     attributes: &Attributes<'a>,
-    found: &Match<'a, 'a>,
-    decisions: &mut Decisions,
-) -> Result<(Consideration<'a>, Vec<ExplainedCondition<'a>>), String> {
-    let Match { hook, identity, .. } = found;
+    found: &HookMatch<'a, 'a>,
+    decisions: &mut AuthorizerDecisions,
+) -> Result<(CallDecision<'a>, Vec<ExplainedCondition<'a>>), String> {
+    let HookMatch { hook, matched_resource: identity, .. } = found;
     let kind = identity.kind.unwrap_or(attributes.kind);
     let object = converted_object(attributes.object, attributes, &kind)?;
     let old_object = converted_object(attributes.old_object, attributes, &kind)?;
@@ -215,10 +216,10 @@ fn check_conditions<'a>(
         Attributes { object: object.as_deref(), old_object: old_object.as_deref(), ..*attributes };
     let input = ConditionInput::new(attributes, &objects, kind, identity.resource);
     // One more than there are questions, for the evaluation that asks none.
-    for _ in 0..=CHECKS_MAX {
-        match hook.check_conditions(attributes, &input, Some(decisions)) {
+    for _ in 0..=AUTHORIZER_CHECKS_MAX {
+        match hook.evaluate_conditions(attributes, &input, Some(decisions)) {
             Ok(explained) => {
-                return Ok((explained, hook.conditions.explain(&input, Some(decisions))));
+                return Ok((explained, hook.match_conditions.explain(&input, Some(decisions))));
             }
             Err(question) => {
                 let asked = question.attributes(attributes.user);
@@ -227,7 +228,7 @@ fn check_conditions<'a>(
                     let why = "its conditions need an authorizer check, which would call a webhook";
                     return Err(why.to_owned());
                 }
-                decisions.remember(*question, &decision);
+                decisions.record(*question, &decision);
             }
         }
     }
@@ -242,7 +243,8 @@ fn converted_object<'t>(
 ) -> Result<Option<Cow<'t, Tree>>, String> {
     match tree {
         Some(tree) if attributes.kind != *kind => {
-            Untyped.convert(tree, kind).map(|tree| Some(Cow::Owned(tree)))
+            let converted = UntypedKinds.convert(tree, kind).map_err(|error| error.to_string());
+            converted.map(|tree| Some(Cow::Owned(tree)))
         }
         tree => Ok(tree.map(Cow::Borrowed)),
     }
@@ -265,7 +267,7 @@ fn call_outcome(hook: &Hook, attributes: &Attributes<'_>) -> HookOutcome {
         let why = "webhook does not accept known AdmissionReview versions (v1, v1beta1)";
         return failure_outcome(hook, why);
     }
-    match admission_hooks::hook_target(&hook.client, PLACEHOLDER_PORT) {
+    match admission_hooks::hook_target(&hook.client_config, PLACEHOLDER_PORT) {
         Ok(_) => HookOutcome::Called,
         Err(error) => failure_outcome(hook, &error.to_string()),
     }
@@ -283,13 +285,13 @@ fn failure_outcome(hook: &Hook, why: &str) -> HookOutcome {
     }
 }
 
-impl From<Skip<'_>> for SkipReason {
-    fn from(skip: Skip<'_>) -> Self {
+impl From<SkipCause<'_>> for SkipReason {
+    fn from(skip: SkipCause<'_>) -> Self {
         match skip {
-            Skip::NamespaceSelector => Self::NamespaceSelector,
-            Skip::ObjectSelector => Self::ObjectSelector,
-            Skip::Condition { name } => Self::Condition(name.to_owned()),
-            Skip::ConditionError(cause) => Self::ConditionError(cause),
+            SkipCause::NamespaceSelector => Self::NamespaceSelector,
+            SkipCause::ObjectSelector => Self::ObjectSelector,
+            SkipCause::Condition { name } => Self::Condition(name.to_owned()),
+            SkipCause::ConditionError(cause) => Self::ConditionError(cause),
         }
     }
 }

@@ -165,7 +165,7 @@ fn explain_initializer(awaited: &AwaitedInitializer<'_>) -> Branch {
         Some(own) => {
             format!(
                 "{}, failurePolicy {}",
-                own.configuration,
+                own.configuration_name,
                 failure_policy_name(own.failure_policy)
             )
         }
@@ -197,7 +197,7 @@ fn explain_hook(explained_hook: &ExplainedHook<'_>) -> Branch {
         }
         HookOutcome::Unknown(why) => (LineMark::Undecided, format!("unknown: {why}")),
     };
-    let text = format!("{} ({}): {words}", hook.name, hook.configuration);
+    let text = format!("{} ({}): {words}", hook.name, hook.configuration_name);
     let mut children = Vec::new();
     match outcome {
         HookOutcome::Called => children.extend(
@@ -238,11 +238,11 @@ fn describe_call(explained_hook: &ExplainedHook<'_>) -> Vec<String> {
 }
 
 fn endpoint_text(hook: &Hook) -> String {
-    let path = match hook.client.path.as_str() {
+    let path = match hook.client_config.path.as_str() {
         "" => "/",
         path => path,
     };
-    match &hook.client.endpoint {
+    match &hook.client_config.endpoint {
         Endpoint::Url { host, port } => {
             let port = port.map(|port| format!(":{port}")).unwrap_or_default();
             let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
@@ -252,7 +252,7 @@ fn endpoint_text(hook: &Hook) -> String {
             let port = port.map_or("its port".to_owned(), |port| format!("port {port}"));
             format!("service {namespace}/{name}, {port}, path {path}")
         }
-        Endpoint::Nowhere => "nowhere".to_owned(),
+        Endpoint::Invalid => "nowhere".to_owned(),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Determines which initializers a written object waits for.
 
 use admission::{
-    CreateDecision, Initializer, InitializerOptions, Initializers, Operation, Origin, Pending,
-    UpdateDecision, create_denied, decide_create, decide_update, runnable, update_denied,
+    CreateDecision, Initializer, InitializerOptions, Initializers, InitializersOrigin, Operation,
+    PendingInitializer, UpdateDecision, create_denied_status, decide_create, decide_update,
+    runnable_initializers, update_denied_status,
 };
 use api_object::Status;
 use authz::{Attributes, Recorder, Resource, Target, Verdict};
@@ -17,7 +18,7 @@ pub(super) enum InitializerWait<'a> {
     /// Nobody.
     None,
     /// These, in this order.
-    For(Vec<AwaitedInitializer<'a>>, Origin),
+    For(Vec<AwaitedInitializer<'a>>, InitializersOrigin),
     /// The server refuses the initializers that the client wrote.
     Refused(Status),
     /// The result depends on something unknown, which the text names.
@@ -26,12 +27,15 @@ pub(super) enum InitializerWait<'a> {
 
 impl InitializerWait<'_> {
     /// The list that the configuration gives to the object.
-    pub(super) fn assigned_entries(&self) -> Option<Vec<Pending>> {
+    pub(super) fn assigned_entries(&self) -> Option<Vec<PendingInitializer>> {
         match self {
-            Self::For(all, Origin::Configuration) => {
+            Self::For(all, InitializersOrigin::Configuration) => {
                 Some(all.iter().map(|awaited| awaited.entry.clone()).collect())
             }
-            Self::For(_, Origin::Client) | Self::None | Self::Refused(_) | Self::Unknown(_) => None,
+            Self::For(_, InitializersOrigin::Client)
+            | Self::None
+            | Self::Refused(_)
+            | Self::Unknown(_) => None,
         }
     }
 }
@@ -39,7 +43,7 @@ impl InitializerWait<'_> {
 /// One initializer that an object waits for.
 #[derive(Debug)]
 pub(super) struct AwaitedInitializer<'a> {
-    pub(super) entry: Pending,
+    pub(super) entry: PendingInitializer,
     /// `None` if no configuration has it.
     pub(super) initializer: Option<&'a Initializer>,
     /// It need not wait for others.
@@ -59,29 +63,33 @@ pub(super) fn initializer_wait<'a>(
     match attributes.operation {
         Operation::Create => match decide_create(&options, &attributes, &cluster.snapshot) {
             CreateDecision::Initialized => InitializerWait::None,
-            CreateDecision::Assign(list) => wait_for(cluster, list.entries, Origin::Configuration),
+            CreateDecision::Assign(list) => {
+                wait_for(cluster, list.entries, InitializersOrigin::Configuration)
+            }
             CreateDecision::AssignUnlessPermitted(list) => {
                 let own = Initializers::default();
                 let errors = field_errors::FieldErrors::new();
-                match wait_if_permitted(cluster, write, own, create_denied, &errors) {
+                match wait_if_permitted(cluster, write, own, create_denied_status, &errors) {
                     InitializerWait::Refused(_) => {
-                        wait_for(cluster, list.entries, Origin::Configuration)
+                        wait_for(cluster, list.entries, InitializersOrigin::Configuration)
                     }
                     unhindered => unhindered,
                 }
             }
             CreateDecision::NeedsPermission(own) => {
                 let errors = own.create_errors(options.pending_max);
-                wait_if_permitted(cluster, write, own, create_denied, &errors)
+                wait_if_permitted(cluster, write, own, create_denied_status, &errors)
             }
         },
         Operation::Update => match decide_update(&options, &attributes) {
-            Ok(UpdateDecision::Ordinary | UpdateDecision::Carry) => InitializerWait::None,
+            Ok(UpdateDecision::NoInitializers | UpdateDecision::KeepStored) => {
+                InitializerWait::None
+            }
             Ok(UpdateDecision::NeedsPermission(own)) => wait_if_permitted(
                 cluster,
                 write,
                 own,
-                update_denied,
+                update_denied_status,
                 &field_errors::FieldErrors::new(),
             ),
             Err(errors) => InitializerWait::Refused(invalid(write, &errors)),
@@ -128,7 +136,7 @@ fn wait_if_permitted<'a>(
     if !errors.is_empty() {
         return InitializerWait::Refused(invalid(write, errors));
     }
-    wait_for(cluster, own.pending, Origin::Client)
+    wait_for(cluster, own.pending, InitializersOrigin::Client)
 }
 
 fn invalid(write: &AdmissionWrite<'_>, errors: &field_errors::FieldErrors) -> Status {
@@ -137,13 +145,13 @@ fn invalid(write: &AdmissionWrite<'_>, errors: &field_errors::FieldErrors) -> St
 
 fn wait_for(
     cluster: &ManifestCluster,
-    entries: Vec<Pending>,
-    origin: Origin,
+    entries: Vec<PendingInitializer>,
+    origin: InitializersOrigin,
 ) -> InitializerWait<'_> {
     if entries.is_empty() {
         return InitializerWait::None;
     }
-    let runnable = runnable(&entries);
+    let runnable = runnable_initializers(&entries);
     let awaited = entries.into_iter().enumerate().map(|(idx, entry)| AwaitedInitializer {
         initializer: cluster.snapshot.initializer(&entry.name),
         is_runnable: runnable.contains(&idx),

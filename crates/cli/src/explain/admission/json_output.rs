@@ -3,7 +3,8 @@
 use std::io;
 
 use admission::{
-    Endpoint, Exemption, ExplainedCondition, GroupVersionKind, GroupVersionResource, Origin,
+    Endpoint, Exemption, ExplainedCondition, GroupVersionKind, GroupVersionResource,
+    InitializersOrigin,
 };
 use api_object::Status;
 use cel::{ExplainedPart, PartResult};
@@ -102,8 +103,8 @@ fn initializers_json(waiting: &InitializerWait<'_>) -> Option<Value> {
         InitializerWait::Unknown(why) => Some(json!({ "why": why })),
         InitializerWait::For(all, origin) => {
             let origin = match origin {
-                Origin::Configuration => "configuration",
-                Origin::Client => "client",
+                InitializersOrigin::Configuration => "configuration",
+                InitializersOrigin::Client => "client",
             };
             let pending: Vec<Value> = all.iter().map(initializer_json).collect();
             Some(json!({ "origin": origin, "pending": pending }))
@@ -119,7 +120,7 @@ fn initializer_json(awaited: &AwaitedInitializer<'_>) -> Value {
     }
     map.insert("runnable".to_owned(), awaited.is_runnable.into());
     if let Some(own) = awaited.initializer {
-        map.insert("configuration".to_owned(), own.configuration.as_str().into());
+        map.insert("configuration".to_owned(), own.configuration_name.as_str().into());
         map.insert("failurePolicy".to_owned(), failure_policy_name(own.failure_policy).into());
     }
     Value::Object(map)
@@ -142,7 +143,7 @@ fn hook_json(explained_hook: &ExplainedHook<'_>) -> Value {
     without_empty(json!({
         "phase": phase_name(explained_hook.phase),
         "index": explained_hook.index,
-        "configuration": hook.configuration,
+        "configuration": hook.configuration_name,
         "webhook": hook.name,
         "outcome": outcome,
         "why": why,
@@ -158,7 +159,7 @@ fn hook_json(explained_hook: &ExplainedHook<'_>) -> Value {
 }
 
 fn endpoint_json(explained_hook: &ExplainedHook<'_>) -> Value {
-    let client = &explained_hook.hook.client;
+    let client = &explained_hook.hook.client_config;
     without_empty(match &client.endpoint {
         Endpoint::Url { host, port } => json!({ "host": host, "port": port, "path": client.path }),
         Endpoint::Service { namespace, name, port } => json!({
@@ -166,7 +167,7 @@ fn endpoint_json(explained_hook: &ExplainedHook<'_>) -> Value {
             "port": port,
             "path": client.path,
         }),
-        Endpoint::Nowhere => Value::Null,
+        Endpoint::Invalid => Value::Null,
     })
 }
 

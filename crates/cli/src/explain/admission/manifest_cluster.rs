@@ -89,7 +89,7 @@ fn cluster_kind_handling(api_version: &str, kind: &str) -> KindHandling {
 
 /// Validates a configuration by the rules for stored objects, whose failurePolicy may be `Fail`.
 fn configuration_diagnostics(object: &WholeObject) -> Vec<Diagnostic> {
-    match ConfigurationKind::of(object.api_version(), object.kind_name()) {
+    match ConfigurationKind::from_type_meta(object.api_version(), object.kind_name()) {
         Some(_) => validate_configuration(object.clone(), ValidationRules::Stored)
             .err()
             .unwrap_or_default(),

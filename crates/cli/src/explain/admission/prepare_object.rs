@@ -24,7 +24,7 @@ pub(super) fn prepare_object(
         ))
     };
     api_object::shape_metadata(&mut tree).map_err(|error| bad(error.to_string()))?;
-    admission::shape_initializers(&mut tree).map_err(|error| bad(error.to_string()))?;
+    admission::normalize_initializers(&mut tree).map_err(|error| bad(error.to_string()))?;
     api_object::fit_namespace(&mut tree, namespace)?;
     match (operation, stored) {
         (Operation::Create, _) if subresource.is_empty() => {

@@ -83,5 +83,5 @@ async fn fill(client: &Client, round: usize) -> usize {
             _ => panic!("{answer}"),
         }
     }
-    unreachable!("addresses end")
+    panic!("addresses end")
 }

@@ -143,7 +143,7 @@ fn every_flag_has_a_row() {
 #[test]
 fn each_flag_alone_starts_stops_and_starts() {
     let files = Files::new();
-    let Place::Etcd(plain) = Place::etcd() else { unreachable!("a member") };
+    let Place::Etcd(plain) = Place::etcd() else { panic!("a member") };
     let certificates = ["cert-file=DIR/server.crt", "key-file=DIR/server.key"];
     let trust = ["trusted-ca-file=DIR/ca.crt", "client-cert-auth=true"];
     let args = certificates.iter().chain(&trust).map(|arg| files.fill(&format!("--{arg}")));

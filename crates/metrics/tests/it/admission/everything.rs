@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use admission::{Configuration, ConfigurationKind, Operation, Snapshot};
 use admission_hooks::{
-    CallReport, ConditionOutcome, ConditionReport, FailOpenCause, Observe as _, Phase,
+    CallReport, ConditionOutcome, ConditionReport, FailOpenCause, Observer as _, Phase,
     RejectionCause,
 };
 use metrics::{AdmissionMetrics, ConfigRefusal, TimeoutAction};
@@ -18,7 +18,8 @@ pub(crate) const TOOK: Duration = Duration::from_millis(7);
 /// No numbers yet, and nobody who counts certificates.
 pub(crate) fn nothing() -> (Registry, Arc<AdmissionMetrics>) {
     let registry = Registry::new();
-    let metrics = AdmissionMetrics::new(&registry, Arc::new(https_client::Unobserved)).unwrap();
+    let metrics =
+        AdmissionMetrics::new(&registry, Arc::new(https_client::NoCertificateObserver)).unwrap();
     (registry, metrics)
 }
 
@@ -26,7 +27,7 @@ pub(crate) fn nothing() -> (Registry, Arc<AdmissionMetrics>) {
 pub(crate) fn snapshot(hooks: &[&str], initializers: &[&str]) -> Arc<Snapshot> {
     let configuration = |kind: ConfigurationKind, names: &[&str]| {
         let entries: Vec<_> = names.iter().map(|name| json!({ "name": name })).collect();
-        let object = json!({ "metadata": {"name": "c"}, (kind.list()): entries });
+        let object = json!({ "metadata": {"name": "c"}, (kind.list_member()): entries });
         Arc::new(Configuration::compile(kind, object.as_object().unwrap()))
     };
     Arc::new(Snapshot::new(&[

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use admission_hooks::{FailOpenCause, Observe as _, Phase, RejectionCause};
+use admission_hooks::{FailOpenCause, Observer as _, Phase, RejectionCause};
 use metrics::{AdmissionMetrics, NAMES_MAX, OTHER_NAMES, TimeoutAction};
 use prometheus::Registry;
 
@@ -129,7 +129,7 @@ fn what_has_no_name_is_there_from_the_start() {
 fn certificates_are_counted_where_all_are() {
     #[derive(Default)]
     struct Counted(AtomicU32);
-    impl https_client::Observe for Counted {
+    impl https_client::CertificateObserver for Counted {
         fn missing_san(&self) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
@@ -140,13 +140,15 @@ fn certificates_are_counted_where_all_are() {
     let counted = Arc::new(Counted::default());
     let observer = Arc::<Counted>::clone(&counted);
     let metrics = AdmissionMetrics::new(&Registry::new(), observer).unwrap();
-    https_client::Observe::missing_san(&*metrics);
-    https_client::Observe::sha1_signature(&*metrics);
+    https_client::CertificateObserver::missing_san(&*metrics);
+    https_client::CertificateObserver::sha1_signature(&*metrics);
     assert_eq!(counted.0.load(Ordering::Relaxed), 11);
 }
 
 #[test]
 fn a_registry_has_one_admission() {
     let (registry, _metrics) = nothing();
-    assert!(AdmissionMetrics::new(&registry, Arc::new(https_client::Unobserved)).is_err());
+    assert!(
+        AdmissionMetrics::new(&registry, Arc::new(https_client::NoCertificateObserver)).is_err()
+    );
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use authz::Verdict;
 use authz_chain::AuthorizerType;
-use authz_reload::Instruments;
+use authz_reload::AuthorizationObservers;
 use authz_webhook::{CacheEvent, MatchOutcome};
 use metrics::AuthorizationMetrics;
 use prometheus::Registry;
@@ -12,14 +12,14 @@ use prometheus::Registry;
 #[test]
 fn counting_a_decision_does_not_allocate() {
     let metrics = AuthorizationMetrics::new(&Registry::new(), "a", false).unwrap();
-    let member = metrics.member(AuthorizerType::Webhook, "guard").unwrap();
-    let webhook = metrics.webhook("guard");
+    let member = metrics.authorizer_observer(AuthorizerType::Webhook, "guard").unwrap();
+    let webhook = metrics.webhook_observer("guard");
     let decision = authz::Decision::allow("");
     let took = Duration::from_nanos(300);
     let counted = allocation_counter::measure(|| {
         webhook.matched(took, MatchOutcome::Matched);
         webhook.cache(CacheEvent::Hit);
-        member.answered(Verdict::Allow, took);
+        member(Verdict::Allow, took);
         metrics.record_decision(&decision, took);
     });
     assert_eq!(counted.count_total, 0);

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use authz::{Decision, Failure, Verdict};
+use authz::{Decision, EvaluationErrors, Verdict};
 use authz_chain::AuthorizerType;
-use authz_reload::{Applied, Instruments, ReloadStatus, hash_of};
+use authz_reload::{AppliedConfig, AuthorizationObservers, ReloadStatus, sha256_hash};
 use authz_webhook::{
     AbsolutePath, AttemptResult, CacheEvent, Caching, Connection, FailOpenCause, FailurePolicy,
-    Fault, FaultKind, Guards, MatchConditions, MatchOutcome, Rejection, ReviewVersion, Sending,
-    Timeout, Transport, Webhook, WebhookSettings,
+    MatchConditions, MatchOutcome, Rejection, ResponseFuture, ReviewVersion, Timeout, Transport,
+    TransportError, TransportErrorKind, Webhook, WebhookLimits, WebhookSettings,
 };
 use bytes::Bytes;
 use metrics::AuthorizationMetrics;
@@ -17,8 +17,8 @@ use prometheus::Registry;
 
 /// Keeps series alive, as a chain does.
 pub(crate) struct Kept {
-    _members: Vec<Option<Arc<dyn authz_chain::Observe>>>,
-    _webhook: Arc<dyn authz_webhook::Observe>,
+    _members: Vec<Option<authz_chain::DecisionObserver>>,
+    _webhook: Arc<dyn authz_webhook::WebhookObserver>,
     _serving: Arc<Webhook>,
 }
 
@@ -26,13 +26,16 @@ pub(crate) struct Kept {
 struct Nowhere;
 
 impl Transport for Nowhere {
-    fn send(&self, _body: Bytes, _limit: Duration) -> Sending<'_> {
-        Box::pin(async { Err(Fault::new(FaultKind::Other, "nowhere")) })
+    fn send(&self, _body: Bytes, _limit: Duration) -> ResponseFuture<'_> {
+        Box::pin(async { Err(TransportError::new(TransportErrorKind::Other, "nowhere")) })
     }
 }
 
 /// A webhook that nobody answers for.
-pub(crate) fn webhook(name: &str, observe: Arc<dyn authz_webhook::Observe>) -> Arc<Webhook> {
+pub(crate) fn webhook(
+    name: &str,
+    observe: Arc<dyn authz_webhook::WebhookObserver>,
+) -> Arc<Webhook> {
     let settings = WebhookSettings {
         timeout: Timeout::new(Duration::from_secs(3)).unwrap(),
         authorized_caching: Caching::new(Duration::from_secs(300), true),
@@ -43,7 +46,7 @@ pub(crate) fn webhook(name: &str, observe: Arc<dyn authz_webhook::Observe>) -> A
         match_conditions: MatchConditions::V1(Vec::new()),
     };
     let transport = Arc::new(Nowhere);
-    Arc::new(Webhook::new(name, settings, transport, Guards::default(), observe))
+    Arc::new(Webhook::new(name, settings, transport, WebhookLimits::default(), observe))
 }
 
 /// Numbers of a server in file mode, after everything has happened.
@@ -53,18 +56,20 @@ pub(crate) fn happened() -> (Registry, Arc<AuthorizationMetrics>, Kept) {
     let took = Duration::from_micros(30);
 
     let members = AuthorizerType::ALL.map(|kind| {
-        let member = metrics.member(kind, kind.required_authorizer_name().unwrap_or("guard"));
+        let member =
+            metrics.authorizer_observer(kind, kind.required_authorizer_name().unwrap_or("guard"));
         for verdict in [Verdict::Allow, Verdict::Deny, Verdict::NoOpinion] {
-            member.as_ref().unwrap().answered(verdict, took);
+            member.as_ref().unwrap()(verdict, took);
         }
         member
     });
-    let failed = Decision { error: Some(Failure::message("broken")), ..Decision::no_opinion("") };
+    let failed =
+        Decision { error: Some(EvaluationErrors::message("broken")), ..Decision::no_opinion("") };
     for decision in [Decision::allow(""), Decision::deny(""), Decision::no_opinion(""), failed] {
         metrics.record_decision(&decision, took);
     }
 
-    let observe = metrics.webhook("guard");
+    let observe = metrics.webhook_observer("guard");
     for result in AttemptResult::ALL {
         observe.attempted(result, Duration::from_millis(7));
     }
@@ -90,13 +95,17 @@ pub(crate) fn happened() -> (Registry, Arc<AuthorizationMetrics>, Kept) {
     let serving = webhook("guard", Arc::clone(&observe));
     metrics.set_active_webhooks([&serving]);
 
-    metrics.remote().missing_san();
-    metrics.remote().sha1_signature();
+    metrics.connection_observer().missing_san();
+    metrics.connection_observer().sha1_signature();
 
-    let hash = hash_of(b"config2");
-    metrics.applied(&Applied { hash: Some(&hash), generation: 2, authorizers: &[] });
+    let hash = sha256_hash(b"config2");
+    metrics.on_config_applied(&AppliedConfig {
+        hash: Some(&hash),
+        generation: 2,
+        authorizers: &[],
+    });
     for (status, second) in [(ReloadStatus::Failure, 1_000), (ReloadStatus::Success, 2_000)] {
-        metrics.reloaded(status, SystemTime::UNIX_EPOCH + Duration::from_secs(second));
+        metrics.on_reload(status, SystemTime::UNIX_EPOCH + Duration::from_secs(second));
     }
     (registry, metrics, Kept { _members: members.into(), _webhook: observe, _serving: serving })
 }

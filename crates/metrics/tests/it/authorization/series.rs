@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use authz::Verdict;
 use authz_chain::AuthorizerType;
-use authz_reload::{Applied, Instruments, ReloadStatus, hash_of};
+use authz_reload::{AppliedConfig, AuthorizationObservers, ReloadStatus, sha256_hash};
 use authz_webhook::{AttemptResult, CacheEvent, MatchOutcome};
 use metrics::AuthorizationMetrics;
 use prometheus::{IntCounter, Registry};
@@ -35,13 +35,13 @@ fn metrics(identity: &str, is_file_mode: bool) -> (Registry, Arc<AuthorizationMe
 }
 
 fn apply(metrics: &AuthorizationMetrics, config: &str, generation: u64) {
-    let hash = hash_of(config.as_bytes());
-    metrics.applied(&Applied { hash: Some(&hash), generation, authorizers: &[] });
+    let hash = sha256_hash(config.as_bytes());
+    metrics.on_config_applied(&AppliedConfig { hash: Some(&hash), generation, authorizers: &[] });
 }
 
-/// RLD-01: the configuration of the start has a hash and is no reload.
+/// The configuration of the start has a hash and is no reload.
 #[test]
-fn rld_01_the_first_load_is_no_reload() {
+fn the_first_load_is_no_reload() {
     let (registry, metrics) = metrics("a", true);
     apply(&metrics, "config1", 1);
     assert_eq!(samples(&registry, INFO).len(), 1);
@@ -50,23 +50,23 @@ fn rld_01_the_first_load_is_no_reload() {
     }
 }
 
-/// RLD-17: the identity of the server is a hash in every series about its configuration.
+/// The identity of the server is a hash in every series about its configuration.
 #[test]
-fn rld_17_the_identity_is_shown_as_a_hash() {
+fn the_identity_is_shown_as_a_hash() {
     let (registry, metrics) = metrics("testAPIServerID", true);
     apply(&metrics, "config1", 1);
-    metrics.reloaded(ReloadStatus::Failure, SystemTime::UNIX_EPOCH + Duration::from_millis(1_500));
+    metrics.on_reload(ReloadStatus::Failure, SystemTime::UNIX_EPOCH + Duration::from_millis(1_500));
     let id = "apiserver_id_hash=\
               sha256:14f9d63e669337ac6bfda2e2162915ee6a6067743eddd4e5c374b572f951ff37";
     assert_eq!(samples(&registry, RELOADS), [format!("{id},status=failure 1")]);
     assert_eq!(samples(&registry, RELOAD_TIME), [format!("{id},status=failure 1.5")]);
-    let hash = hash_of(b"config1");
+    let hash = sha256_hash(b"config1");
     assert_eq!(samples(&registry, INFO), [format!("{id},hash={hash} 1")]);
 }
 
-/// RLD-18: there is one series with the hash of the bytes that were applied last.
+/// There is one series with the hash of the bytes that were applied last.
 #[test]
-fn rld_18_one_series_tells_what_is_in_effect() {
+fn one_series_tells_what_is_in_effect() {
     let (registry, metrics) = metrics("testAPIServerID", true);
     assert!(samples(&registry, INFO).is_empty());
     apply(&metrics, "config1", 1);
@@ -78,17 +78,17 @@ fn rld_18_one_series_tells_what_is_in_effect() {
     assert_eq!(samples(&registry, "portcullis_authorization_config_generation"), [" 2"]);
 }
 
-/// RLD-19: terminal answers are counted, abstentions are not.
+/// Terminal answers are counted, abstentions are not.
 #[test]
-fn rld_19_terminal_answers_are_counted_by_authorizer() {
+fn terminal_answers_are_counted_by_authorizer() {
     for (verdicts, want) in [
         (&[Verdict::Allow][..], &["decision=allowed,name=guard,type=Webhook 1"][..]),
         (&[Verdict::Deny, Verdict::Deny], &["decision=denied,name=guard,type=Webhook 2"]),
         (&[Verdict::NoOpinion], &[]),
     ] {
         let (registry, metrics) = metrics("a", true);
-        let member = metrics.member(AuthorizerType::Webhook, "guard").unwrap();
-        verdicts.iter().for_each(|verdict| member.answered(*verdict, TOOK));
+        let member = metrics.authorizer_observer(AuthorizerType::Webhook, "guard").unwrap();
+        verdicts.iter().for_each(|verdict| member(*verdict, TOOK));
         assert_eq!(samples(&registry, DECISIONS), want);
         let n_all = samples(&registry, "portcullis_authorization_authorizer_duration_seconds");
         assert_eq!(n_all, [format!("name=guard,type=Webhook {}", verdicts.len())]);
@@ -98,14 +98,14 @@ fn rld_19_terminal_answers_are_counted_by_authorizer() {
     }
 }
 
-/// RLD-20: an answer from the cache is a decision and no call.
+/// An answer from the cache is a decision and no call.
 #[test]
-fn rld_20_a_hit_is_a_decision_and_no_call() {
+fn a_hit_is_a_decision_and_no_call() {
     let (registry, metrics) = metrics("a", true);
-    let member = metrics.member(AuthorizerType::Webhook, "guard").unwrap();
-    let webhook = metrics.webhook("guard");
+    let member = metrics.authorizer_observer(AuthorizerType::Webhook, "guard").unwrap();
+    let webhook = metrics.webhook_observer("guard");
     webhook.cache(CacheEvent::Hit);
-    member.answered(Verdict::Allow, TOOK);
+    member(Verdict::Allow, TOOK);
     assert_eq!(samples(&registry, DECISIONS), ["decision=allowed,name=guard,type=Webhook 1"]);
     for family in ["webhook_evaluations_total", "webhook_duration_seconds"] {
         assert!(!look(&registry).contains_key(&format!("apiserver_authorization_{family}")));
@@ -125,7 +125,7 @@ fn conditions_are_counted_once_a_check() {
         (MatchOutcome::Failed, 0, 1),
     ] {
         let (registry, metrics) = metrics("a", false);
-        let webhook = metrics.webhook("guard");
+        let webhook = metrics.webhook_observer("guard");
         webhook.matched(TOOK, outcome);
         let number = |family: &str| {
             let family = format!("apiserver_authorization_match_condition_{family}");
@@ -143,8 +143,8 @@ fn conditions_are_counted_once_a_check() {
 #[test]
 fn only_a_file_has_families_about_reloads() {
     let (registry, metrics) = metrics("a", false);
-    metrics.applied(&Applied { hash: None, generation: 1, authorizers: &[] });
-    metrics.reloaded(ReloadStatus::Failure, SystemTime::UNIX_EPOCH);
+    metrics.on_config_applied(&AppliedConfig { hash: None, generation: 1, authorizers: &[] });
+    metrics.on_reload(ReloadStatus::Failure, SystemTime::UNIX_EPOCH);
     for family in [RELOADS, RELOAD_TIME, INFO] {
         assert!(!look(&registry).contains_key(family), "{family}");
         registry.register(Box::new(IntCounter::new(family, "free").unwrap())).unwrap();
@@ -154,15 +154,21 @@ fn only_a_file_has_families_about_reloads() {
 #[test]
 fn series_of_a_webhook_live_as_long_as_somebody_may_report_to_them() {
     let (registry, metrics) = metrics("a", true);
-    let old = (metrics.member(AuthorizerType::Webhook, "guard"), metrics.webhook("guard"));
-    old.0.as_ref().unwrap().answered(Verdict::Allow, TOOK);
+    let old = (
+        metrics.authorizer_observer(AuthorizerType::Webhook, "guard"),
+        metrics.webhook_observer("guard"),
+    );
+    old.0.as_ref().unwrap()(Verdict::Allow, TOOK);
     old.1.attempted(AttemptResult::Success, TOOK);
 
     // A reload that changes the webhook: one series goes on.
-    let new = (metrics.member(AuthorizerType::Webhook, "guard"), metrics.webhook("guard"));
-    old.0.as_ref().unwrap().answered(Verdict::Allow, TOOK);
+    let new = (
+        metrics.authorizer_observer(AuthorizerType::Webhook, "guard"),
+        metrics.webhook_observer("guard"),
+    );
+    old.0.as_ref().unwrap()(Verdict::Allow, TOOK);
     drop(old);
-    new.0.as_ref().unwrap().answered(Verdict::Allow, TOOK);
+    new.0.as_ref().unwrap()(Verdict::Allow, TOOK);
     assert_eq!(samples(&registry, DECISIONS), ["decision=allowed,name=guard,type=Webhook 3"]);
 
     // A reload that removes it.
@@ -172,7 +178,10 @@ fn series_of_a_webhook_live_as_long_as_somebody_may_report_to_them() {
     }
 
     // A reload that brings it back.
-    let _again = (metrics.member(AuthorizerType::Webhook, "guard"), metrics.webhook("guard"));
+    let _again = (
+        metrics.authorizer_observer(AuthorizerType::Webhook, "guard"),
+        metrics.webhook_observer("guard"),
+    );
     assert!(samples(&registry, DECISIONS).is_empty());
 }
 
@@ -185,7 +194,7 @@ fn a_webhook_tells_itself_how_it_is_doing_while_it_serves() {
         ["cache_entries", "cache_bytes", "in_flight"]
             .map(|name| is_gauge(&format!("portcullis_authorization_webhook_{name}")))
     };
-    let webhook = everything::webhook("guard", metrics.webhook("guard"));
+    let webhook = everything::webhook("guard", metrics.webhook_observer("guard"));
     assert_eq!(gauges(), [false; 3]);
     metrics.set_active_webhooks([&webhook]);
     assert_eq!(gauges(), [true; 3]);

@@ -164,7 +164,7 @@ struct LiveObject {
 
 impl LiveObject {
     fn object_ref(&self) -> ObjectRef<'_> {
-        ObjectRef::of(&self.resource, self.namespace.as_deref(), &self.name)
+        ObjectRef::of_resource(&self.resource, self.namespace.as_deref(), &self.name)
     }
 
     fn set_metadata(&mut self, member: &str, value: Value) {
@@ -245,7 +245,7 @@ async fn read_object<S: Store>(
         Some((resource, namespace, name))
     });
     let Some((resource, namespace, name)) = found else { return Ok(None) };
-    match server.loopback_get(ObjectRef::of(resource, namespace, name)).await {
+    match server.loopback_get(ObjectRef::of_resource(resource, namespace, name)).await {
         Ok(shown) => Ok(Some(LiveObject {
             resource: Arc::clone(resource),
             namespace: namespace.map(str::to_owned),

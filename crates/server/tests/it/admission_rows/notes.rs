@@ -62,7 +62,7 @@ async fn audited() -> (Scene, std::path::PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("audit.log");
     let log = audit::Log::file(&file, audit::Rotation::default()).unwrap();
-    let (policy, _) = audit::Policy::read(POLICY.as_bytes()).unwrap();
+    let (policy, _) = audit::Policy::parse(POLICY.as_bytes()).unwrap();
     let auditor = audit::Auditor::new(policy, log);
     let scene = Scene::start_in(folder, |options| options.auditor = Some(auditor)).await;
     (scene, file)

@@ -6,8 +6,9 @@ use std::time::Duration;
 use authz::Unavailable;
 use authz_chain::{ActiveAuthorizer, AuthorizerSlot, Member};
 use authz_webhook::{
-    Caching, Connection, FailurePolicy, Fault, FaultKind, Guards, MatchConditions, ReviewVersion,
-    Sending, Timeout, Transport, Unobserved, Webhook, WebhookSettings,
+    Caching, Connection, FailurePolicy, MatchConditions, NoObserver, ResponseFuture, ReviewVersion,
+    Timeout, Transport, TransportError, TransportErrorKind, Webhook, WebhookLimits,
+    WebhookSettings,
 };
 use bytes::Bytes;
 use fake_http::{Answer as Said, Conduct, Leaf, Script};
@@ -45,8 +46,10 @@ async fn whose_failure_it_is() {
     let codes = Codes { passed: 200, failed: 500 };
     check(["NoOpinion", "Deny"], &codes, async |cause, policy| match cause {
         "no descriptors" => {
-            let fault =
-                Fault::new(FaultKind::Local(Unavailable::OutOfResources), "too many open files");
+            let fault = TransportError::new(
+                TransportErrorKind::Local(Unavailable::OutOfResources),
+                "too many open files",
+            );
             with_transport(Broken::Fault(fault), policy).await
         }
         "lost call" => with_transport(Broken::Lost, policy).await,
@@ -124,12 +127,12 @@ async fn with_peer(cause: &str, policy: &str) -> Answer {
 
 /// Failures that are caused by this server.
 enum Broken {
-    Fault(Fault),
+    Fault(TransportError),
     Lost,
 }
 
 impl Transport for Broken {
-    fn send(&self, _: Bytes, _: Duration) -> Sending<'_> {
+    fn send(&self, _: Bytes, _: Duration) -> ResponseFuture<'_> {
         Box::pin(async move {
             match self {
                 Self::Fault(fault) => Err(fault.clone()),
@@ -150,8 +153,8 @@ async fn with_transport(broken: Broken, policy: &str) -> Answer {
         connection: Connection::InClusterConfig,
         match_conditions: MatchConditions::Unversioned,
     };
-    let (broken, observe) = (Arc::new(broken), Arc::new(Unobserved));
-    let webhook = Webhook::new("w", settings, broken, Guards::default(), observe);
+    let (broken, observe) = (Arc::new(broken), Arc::new(NoObserver));
+    let webhook = Webhook::new("w", settings, broken, WebhookLimits::default(), observe);
     let members = [Member::Webhook(Arc::new(webhook)), Member::AlwaysAllow];
     let folder = tempfile::tempdir().unwrap();
     let cluster = Cluster::start_by(
@@ -159,7 +162,7 @@ async fn with_transport(broken: Broken, policy: &str) -> Answer {
         |_, _| {},
         |options| {
             options.slots =
-                members.map(ActiveAuthorizer::Fixed).map(AuthorizerSlot::unobserved).into();
+                members.map(ActiveAuthorizer::Fixed).map(AuthorizerSlot::without_observer).into();
         },
     )
     .await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use authz_chain::{AuthorizerSlot, Chain};
 use authz_node::Policy;
 use authz_rbac::Snapshot;
-use authz_reload::{Assembler, FilePlan, Plan};
+use authz_reload::{Assembler, AuthorizationPlan, ConfigFilePlan};
 use serde_json::Value;
 
 use super::peers::{Hosts, Peers, authority, host};
@@ -55,14 +55,15 @@ impl Place {
     pub(super) fn chain(&self) -> Result<Chain, String> {
         let mut assembler = Assembler::new().map_err(|error| error.to_string())?;
         assembler.resolver = Some(Arc::clone(&self.hosts) as _);
-        let plan = Plan::File(FilePlan {
+        let plan = AuthorizationPlan::File(ConfigFilePlan {
             path: self.folder.path().join("config.json"),
             policy_file: self.policy_file.clone(),
         });
         let generation = assembler.start(&plan).map_err(|error| error.to_string())?;
         let member =
-            |slot: &AuthorizerSlot| (slot.member(&self.rbac, &self.node), slot.observe.clone());
-        Chain::observed(generation.slots.iter().map(member)).map_err(|error| error.to_string())
+            |slot: &AuthorizerSlot| (slot.member(&self.rbac, &self.node), slot.observer.clone());
+        Chain::with_observers(generation.slots.iter().map(member))
+            .map_err(|error| error.to_string())
     }
 }
 

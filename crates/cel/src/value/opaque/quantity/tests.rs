@@ -1,7 +1,7 @@
 use super::*;
 
 fn quantity(text: &str) -> Quantity {
-    Quantity::parse(text).unwrap_or_else(|error| unreachable!("{text}: {error}"))
+    Quantity::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
 #[test]

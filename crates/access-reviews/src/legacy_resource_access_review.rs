@@ -1,0 +1,116 @@
+//! ResourceAccessReview in the form of the first proposal.
+//!
+//! Its objects are older than the split of specs into resources and paths: a verb, a resource by
+//! the name of its kind, and contents that nothing looks at.
+
+use crate::review::{Question, QuestionTarget, ResourceQuestion};
+use api_object::{GroupKind, Status};
+use authz::User;
+use field_errors::{FieldErrors, FieldPath};
+use serde_json::{Map, Value};
+
+use crate::metadata::wrong_namespace;
+use crate::prepare::Request;
+use crate::read_body::{Fields, MalformedBody, spec_fields};
+use crate::response::Response;
+use crate::review_kind::Kind;
+use crate::subjects::SubjectsReview;
+
+const KIND: Kind = Kind::LegacyResourceAccessReview;
+
+/// The fields of the body.
+struct Asked<'t> {
+    verb: &'t str,
+    resource_kind: &'t str,
+    resource_name: &'t str,
+}
+
+/// 1. The kind and version, which no registry knows.
+/// 2. The metadata, of which only the namespace means something; all of it is echoed.
+/// 3. The spec, which is echoed as it is.
+pub(crate) fn prepare(body: &Value, request: &Request<'_>) -> Result<SubjectsReview, Status> {
+    if request.namespace.is_empty() {
+        return Err(Status::bad_request("namespace is required on this type: "));
+    }
+    let fields = Fields::of_body(body, KIND);
+    let malformed = |error: MalformedBody| error.into_status(KIND, request.version);
+    check_type(&fields, request).map_err(malformed)?;
+    let mut metadata = match fields.get("metadata") {
+        None => Map::new(),
+        Some(Value::Object(members)) => members.clone(),
+        Some(other) => {
+            return Err(malformed(fields.wrong_type("metadata", other, "v1.ObjectMeta")));
+        }
+    };
+    match metadata.get("namespace").unwrap_or(&Value::Null) {
+        Value::Null => {}
+        Value::String(own) if own.is_empty() || own == request.namespace => {}
+        _ => return Err(wrong_namespace()),
+    }
+    metadata.insert("namespace".to_owned(), request.namespace.into());
+    let asked = asked(&fields, request.version).map_err(malformed)?;
+    let name = metadata.get("name").and_then(Value::as_str).unwrap_or_default();
+    let question = question(&asked, request.namespace)
+        .map_err(|errors| Status::invalid(&GroupKind::new("", KIND.name()), name, &errors))?;
+    let spec = fields.get("spec").cloned();
+    let response = Response::new(KIND, request, Value::Object(metadata), spec);
+    Ok(SubjectsReview { response, question, guarded_namespace: None })
+}
+
+fn check_type(fields: &Fields<'_>, request: &Request<'_>) -> Result<(), MalformedBody> {
+    let kind = fields.read_string("kind")?;
+    if !kind.is_empty() && kind != KIND.name() {
+        let kind = go_compat::quote(kind);
+        return Err(MalformedBody::new(format!("no kind {kind} is served here")));
+    }
+    let api_version = fields.read_string("apiVersion")?;
+    if !api_version.is_empty() && api_version != request.version {
+        let api_version = go_compat::quote(api_version);
+        return Err(MalformedBody::new(format!(
+            "the apiVersion {api_version} is not that of the path"
+        )));
+    }
+    Ok(())
+}
+
+fn asked<'t>(fields: &Fields<'t>, version: &str) -> Result<Asked<'t>, MalformedBody> {
+    let Some(spec) = spec_fields(fields, version, "ResourceAccessReviewSpec")? else {
+        return Ok(Asked { verb: "", resource_kind: "", resource_name: "" });
+    };
+    Ok(Asked {
+        verb: spec.read_string("verb")?,
+        resource_kind: spec.read_string("resourceKind")?,
+        resource_name: spec.read_string("resourceName")?,
+    })
+}
+
+fn question(asked: &Asked<'_>, namespace: &str) -> Result<Question<'static>, FieldErrors> {
+    let at = FieldPath::root("spec");
+    let mut errors = FieldErrors::new();
+    if asked.verb.is_empty() {
+        errors.push(at.child("verb").required(""));
+    }
+    let kind = asked.resource_kind.to_ascii_lowercase();
+    let (resource, subresource) = kind.split_once('/').unwrap_or((&kind, ""));
+    let (resource, api_group) = resource.split_once('.').unwrap_or((resource, ""));
+    if asked.resource_kind.is_empty() {
+        errors.push(at.child("resourceKind").required(""));
+    } else if resource.is_empty() {
+        let detail = "must begin with the name of a resource";
+        errors.push(at.child("resourceKind").invalid(asked.resource_kind, detail));
+    }
+    let target = ResourceQuestion {
+        api_group: api_group.to_owned().into(),
+        api_version: "*".into(),
+        namespace: namespace.to_owned().into(),
+        resource: resource.to_owned().into(),
+        subresource: subresource.to_owned().into(),
+        name: asked.resource_name.to_owned().into(),
+        ..ResourceQuestion::default()
+    };
+    errors.into_result(Question {
+        user: User::default(),
+        verb: asked.verb.to_owned().into(),
+        target: QuestionTarget::Resource(target),
+    })
+}

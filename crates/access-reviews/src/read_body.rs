@@ -1,0 +1,285 @@
+//! Reads the tree of a body as Kubernetes decodes typed objects: `null` is absent, unknown fields are ignored, and errors
+//! about types have Go's words.
+
+use crate::review::{
+    NonResourceAttributes, Requirement, ResourceAttributes, SelectorAttributes, Spec,
+};
+use api_object::Status;
+use serde_json::{Map, Value};
+
+use crate::review_kind::Kind;
+
+/// A value in the body has the wrong type.
+#[derive(Debug)]
+pub(crate) struct MalformedBody(String);
+
+impl MalformedBody {
+    pub(crate) fn new(message: String) -> Self {
+        Self(message)
+    }
+
+    /// The error response.
+    pub(crate) fn into_status(self, kind: Kind, version: &str) -> Status {
+        let (kind, version) = (kind.name(), go_compat::quote(version));
+        let Self(why) = self;
+        Status::bad_request(format!(
+            "{kind} in version {version} cannot be handled as a {kind}: {why}"
+        ))
+    }
+}
+
+/// The members of an object, with its name in messages.
+#[derive(Clone, Copy)]
+pub(crate) struct Fields<'t> {
+    members: Option<&'t Map<String, Value>>,
+    /// Go's name of the type.
+    owner: &'static str,
+    /// The path of the object; empty for the body.
+    path: &'static str,
+}
+
+impl<'t> Fields<'t> {
+    /// The members of a body; none if it is not an object.
+    pub(crate) fn of_body(tree: &'t Value, kind: Kind) -> Self {
+        Self { members: tree.as_object(), owner: kind.name(), path: "" }
+    }
+
+    /// A member that is present and not null.
+    pub(crate) fn get(&self, name: &str) -> Option<&'t Value> {
+        self.members?.get(name).filter(|value| !value.is_null())
+    }
+
+    pub(crate) fn read_string(&self, name: &str) -> Result<&'t str, MalformedBody> {
+        match self.get(name) {
+            None => Ok(""),
+            Some(Value::String(text)) => Ok(text),
+            Some(other) => Err(self.wrong_type(name, other, "string")),
+        }
+    }
+
+    pub(crate) fn read_strings(&self, name: &str) -> Result<Option<Vec<&'t str>>, MalformedBody> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        self.texts_of(name, value, "[]string").map(Some)
+    }
+
+    /// The members of a member, if it is present.
+    pub(crate) fn read_object(
+        &self,
+        name: &str,
+        type_name: &'static str,
+        go_type: &str,
+        path: &'static str,
+    ) -> Result<Option<Self>, MalformedBody> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::Object(members)) => {
+                Ok(Some(Self { members: Some(members), owner: type_name, path }))
+            }
+            Some(other) => Err(self.wrong_type(name, other, go_type)),
+        }
+    }
+
+    pub(crate) fn wrong_type(&self, name: &str, value: &Value, go_type: &str) -> MalformedBody {
+        let dot = if self.path.is_empty() { "" } else { "." };
+        MalformedBody(format!(
+            "json: cannot unmarshal {} into Go struct field {}.{}{dot}{name} of type {go_type}",
+            json_kind(value),
+            self.owner,
+            self.path,
+        ))
+    }
+
+    fn texts_of(
+        &self,
+        name: &str,
+        value: &'t Value,
+        go_type: &str,
+    ) -> Result<Vec<&'t str>, MalformedBody> {
+        let Value::Array(items) = value else {
+            return Err(self.wrong_type(name, value, go_type));
+        };
+        let text = |item: &'t Value| match item {
+            Value::Null => Ok(""),
+            Value::String(text) => Ok(text.as_str()),
+            other => Err(self.wrong_type(name, other, "string")),
+        };
+        items.iter().map(text).collect()
+    }
+}
+
+fn json_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Reads the spec of a review that names a user. The list of groups has another name in v1beta1.
+pub(crate) fn read_subject_spec<'t>(
+    body: &Fields<'t>,
+    version: &str,
+    type_name: &'static str,
+) -> Result<Spec<'t>, MalformedBody> {
+    let Some(fields) = spec_fields(body, version, type_name)? else { return Ok(Spec::default()) };
+    let mut spec = attribute_spec(&fields)?;
+    spec.user = fields.read_string("user")?;
+    spec.uid = fields.read_string("uid")?;
+    match version {
+        "v1beta1" => spec.group = fields.read_strings("group")?,
+        _ => spec.groups = fields.read_strings("groups")?,
+    }
+    let value_type = format!("{version}.ExtraValue");
+    match fields.get("extra") {
+        None => {}
+        Some(Value::Object(members)) => {
+            for (key, value) in members {
+                let values = match value {
+                    Value::Null => Vec::new(),
+                    value => fields.texts_of("extra", value, &value_type)?,
+                };
+                spec.extra.insert(key, values);
+            }
+        }
+        Some(other) => {
+            return Err(fields.wrong_type("extra", other, &format!("map[string]{value_type}")));
+        }
+    }
+    Ok(spec)
+}
+
+/// Reads the spec of a review that names no user.
+pub(crate) fn read_target_spec<'t>(
+    body: &Fields<'t>,
+    version: &str,
+    type_name: &'static str,
+) -> Result<Spec<'t>, MalformedBody> {
+    match spec_fields(body, version, type_name)? {
+        Some(fields) => attribute_spec(&fields),
+        None => Ok(Spec::default()),
+    }
+}
+
+/// The members of the spec, if there is one.
+pub(crate) fn spec_fields<'t>(
+    body: &Fields<'t>,
+    version: &str,
+    type_name: &'static str,
+) -> Result<Option<Fields<'t>>, MalformedBody> {
+    body.read_object("spec", type_name, &format!("{version}.{type_name}"), "spec")
+}
+
+fn attribute_spec<'t>(spec: &Fields<'t>) -> Result<Spec<'t>, MalformedBody> {
+    let resource = spec.read_object(
+        "resourceAttributes",
+        "ResourceAttributes",
+        "v1.ResourceAttributes",
+        "spec.resourceAttributes",
+    )?;
+    let path = spec.read_object(
+        "nonResourceAttributes",
+        "NonResourceAttributes",
+        "v1.NonResourceAttributes",
+        "spec.nonResourceAttributes",
+    )?;
+    Ok(Spec {
+        resource_attributes: resource.map(|fields| resource_attributes(&fields)).transpose()?,
+        non_resource_attributes: path.map(|fields| path_attributes(&fields)).transpose()?,
+        ..Spec::default()
+    })
+}
+
+fn resource_attributes<'t>(fields: &Fields<'t>) -> Result<ResourceAttributes<'t>, MalformedBody> {
+    Ok(ResourceAttributes {
+        namespace: fields.read_string("namespace")?,
+        verb: fields.read_string("verb")?,
+        group: fields.read_string("group")?,
+        version: fields.read_string("version")?,
+        resource: fields.read_string("resource")?,
+        subresource: fields.read_string("subresource")?,
+        name: fields.read_string("name")?,
+        field_selector: read_selector(fields, &FIELD_SELECTOR)?,
+        label_selector: read_selector(fields, &LABEL_SELECTOR)?,
+    })
+}
+
+fn path_attributes<'t>(fields: &Fields<'t>) -> Result<NonResourceAttributes<'t>, MalformedBody> {
+    Ok(NonResourceAttributes {
+        path: fields.read_string("path")?,
+        verb: fields.read_string("verb")?,
+    })
+}
+
+/// The names of a selector's parts in messages.
+struct SelectorNames {
+    name: &'static str,
+    type_name: &'static str,
+    go_type: &'static str,
+    path: &'static str,
+    requirement: &'static str,
+    requirement_go_type: &'static str,
+    list_go_type: &'static str,
+    list_path: &'static str,
+}
+
+const FIELD_SELECTOR: SelectorNames = SelectorNames {
+    name: "fieldSelector",
+    type_name: "FieldSelectorAttributes",
+    go_type: "v1.FieldSelectorAttributes",
+    path: "spec.resourceAttributes.fieldSelector",
+    requirement: "FieldSelectorRequirement",
+    requirement_go_type: "v1.FieldSelectorRequirement",
+    list_go_type: "[]v1.FieldSelectorRequirement",
+    list_path: "spec.resourceAttributes.fieldSelector.requirements",
+};
+
+const LABEL_SELECTOR: SelectorNames = SelectorNames {
+    name: "labelSelector",
+    type_name: "LabelSelectorAttributes",
+    go_type: "v1.LabelSelectorAttributes",
+    path: "spec.resourceAttributes.labelSelector",
+    requirement: "LabelSelectorRequirement",
+    requirement_go_type: "v1.LabelSelectorRequirement",
+    list_go_type: "[]v1.LabelSelectorRequirement",
+    list_path: "spec.resourceAttributes.labelSelector.requirements",
+};
+
+fn read_selector<'t>(
+    resource: &Fields<'t>,
+    names: &SelectorNames,
+) -> Result<Option<SelectorAttributes<'t>>, MalformedBody> {
+    let found = resource.read_object(names.name, names.type_name, names.go_type, names.path)?;
+    let Some(fields) = found else { return Ok(None) };
+    let requirements = match fields.get("requirements") {
+        None => Vec::new(),
+        Some(Value::Array(items)) => {
+            let read = |item| requirement(&fields, item, names);
+            items.iter().map(read).collect::<Result<_, _>>()?
+        }
+        Some(other) => return Err(fields.wrong_type("requirements", other, names.list_go_type)),
+    };
+    Ok(Some(SelectorAttributes { raw_selector: fields.read_string("rawSelector")?, requirements }))
+}
+
+fn requirement<'t>(
+    selector: &Fields<'t>,
+    item: &'t Value,
+    names: &SelectorNames,
+) -> Result<Requirement<'t>, MalformedBody> {
+    let members = match item {
+        Value::Null => return Ok(Requirement::default()),
+        Value::Object(members) => members,
+        other => {
+            return Err(selector.wrong_type("requirements", other, names.requirement_go_type));
+        }
+    };
+    let fields = Fields { members: Some(members), owner: names.requirement, path: names.list_path };
+    Ok(Requirement {
+        key: fields.read_string("key")?,
+        operator: fields.read_string("operator")?,
+        values: fields.read_strings("values")?.unwrap_or_default(),
+    })
+}

@@ -1,0 +1,35 @@
+//! SelfSubjectReview: the user attributes of the caller.
+
+use api_object::Status;
+use serde_json::{Map, Value, json};
+
+use crate::metadata::Metadata;
+use crate::prepare::{Request, no_user};
+use crate::read_body::Fields;
+use crate::response::Response;
+use crate::review_kind::Kind;
+
+const KIND: Kind = Kind::SelfSubjectReview;
+
+/// The answer, which only the request is needed for. What the metadata says is not echoed.
+pub(crate) fn answer(body: &Value, request: &Request<'_>) -> Result<Value, Status> {
+    Metadata::read(&Fields::of_body(body, KIND))
+        .map_err(|malformed| malformed.into_status(KIND, request.version))?;
+    let user = request.user.ok_or_else(no_user)?;
+    let mut shown = Map::new();
+    for (name, text) in [("username", &user.name), ("uid", &user.uid)] {
+        if !text.is_empty() {
+            shown.insert(name.to_owned(), text.as_str().into());
+        }
+    }
+    if !user.groups.is_empty() {
+        shown.insert("groups".to_owned(), user.groups.as_slice().into());
+    }
+    if !user.extra.is_empty() {
+        let extra = user.extra.iter().map(|(key, values)| (key.clone(), values.as_slice().into()));
+        shown.insert("extra".to_owned(), Value::Object(extra.collect()));
+    }
+    let created = request.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let response = Response::new(KIND, request, json!({ "creationTimestamp": created }), None);
+    Ok(response.with_status(Map::from_iter([("userInfo".to_owned(), Value::Object(shown))])))
+}

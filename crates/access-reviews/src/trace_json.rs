@@ -1,0 +1,137 @@
+//! A trace as a tree and as JSON.
+
+use std::iter::Peekable;
+use std::slice::Iter;
+
+use authz::{Event, Trace, TraceEntry, Value};
+use authz_chain::Chain;
+use serde_json::{Map, Value as Json, json};
+
+/// The deepest nesting; deeper events are shown at this depth. A plugin must not exhaust the stack.
+const DEPTH_MAX: usize = 32;
+
+/// An event and the events below it.
+#[derive(Debug)]
+pub struct TraceNode<'t> {
+    /// The event.
+    pub event: &'t Event,
+    /// The events below it, in order.
+    pub children: Vec<TraceNode<'t>>,
+}
+
+/// The events of a trace, outermost first.
+pub fn trace_tree(trace: &Trace) -> Vec<TraceNode<'_>> {
+    collect_level(&mut trace.entries().iter().peekable(), 0)
+}
+
+/// The trace as JSON. An event has a `kind`, its values as `fields`, and the events below it as `children`.
+pub fn trace_json(trace: &Trace) -> Json {
+    trace_tree(trace).iter().map(event_json).collect()
+}
+
+/// The authorizers that were not consulted, because an earlier one decided.
+pub fn authorizers_not_consulted<'c>(chain: &'c Chain, trace: &Trace) -> Vec<&'c str> {
+    let outermost = trace.entries().iter().filter(|entry| entry.depth == 0);
+    let asked: Vec<&str> = outermost.filter_map(|entry| authorizer_name(&entry.event)).collect();
+    let names = chain.members().map(|member| member.name());
+    names.filter(|name| !asked.contains(name)).collect()
+}
+
+fn authorizer_name(event: &Event) -> Option<&str> {
+    let (_, value) = event.fields.iter().find(|(name, _)| name == "name")?;
+    match value {
+        Value::Text(text) if event.kind == "authorizer" => Some(text),
+        Value::Text(_) | Value::Bool(_) | Value::Integer(_) | Value::List(_) => None,
+    }
+}
+
+/// Takes the entries at `depth` or below, up to the first that lies above.
+fn collect_level<'t>(
+    entries: &mut Peekable<Iter<'t, TraceEntry>>,
+    depth: usize,
+) -> Vec<TraceNode<'t>> {
+    let mut nodes = Vec::new();
+    while let Some(entry) = entries.next_if(|entry| entry.depth.min(DEPTH_MAX) >= depth) {
+        let children =
+            if depth < DEPTH_MAX { collect_level(entries, depth + 1) } else { Vec::new() };
+        nodes.push(TraceNode { event: &entry.event, children });
+    }
+    nodes
+}
+
+fn event_json(node: &TraceNode<'_>) -> Json {
+    let fields =
+        node.event.fields.iter().map(|(name, value)| (name.to_string(), value_json(value)));
+    let mut shown = json!({ "kind": node.event.kind, "fields": fields.collect::<Map<_, _>>() });
+    if !node.children.is_empty() {
+        shown["children"] = node.children.iter().map(event_json).collect();
+    }
+    shown
+}
+
+fn value_json(value: &Value) -> Json {
+    match value {
+        Value::Bool(truth) => (*truth).into(),
+        Value::Integer(number) => (*number).into(),
+        Value::Text(text) => text.as_str().into(),
+        Value::List(texts) => texts.clone().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use authz::Recorder;
+
+    fn shape(nodes: &[TraceNode<'_>]) -> String {
+        let shown = nodes.iter().map(|node| match node.children.as_slice() {
+            [] => node.event.kind.to_string(),
+            children => format!("{}({})", node.event.kind, shape(children)),
+        });
+        shown.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn entries_lie_below_the_nearest_of_lesser_depth() {
+        let mut trace = Trace::default();
+        let mut recorder = Recorder::on(&mut trace);
+        recorder.note(|| Event::new("a"));
+        let mut inner = recorder.enter(|| Event::new("b"));
+        inner.note(|| Event::new("c"));
+        inner.enter(|| Event::new("d")).note(|| Event::new("e"));
+        inner.note(|| Event::new("f"));
+        recorder.note(|| Event::new("g"));
+        assert_eq!(shape(&trace_tree(&trace)), "a b(c d(e) f) g");
+    }
+
+    #[test]
+    fn depth_is_limited() {
+        fn nest(mut recorder: Recorder<'_>, n: usize) {
+            if n > 0 {
+                nest(recorder.enter(|| Event::new("x")), n - 1);
+            }
+        }
+        let mut trace = Trace::default();
+        nest(Recorder::on(&mut trace), 1000);
+        let tree = trace_tree(&trace);
+        let (mut node, mut depth) = (&tree[0], 0);
+        while let Some(child) = node.children.first() {
+            (node, depth) = (child, depth + 1);
+        }
+        assert_eq!(depth, DEPTH_MAX);
+    }
+
+    #[test]
+    fn json_keeps_the_types_of_particulars() {
+        let mut trace = Trace::default();
+        let event = Event::new("x").with("t", "a").with("b", true).with("n", 7usize);
+        let event = event.with("l", vec!["q".to_owned()]);
+        Recorder::on(&mut trace).enter(|| event).note(|| Event::new("y"));
+        let want = json!([{
+            "kind": "x", "fields": {"t": "a", "b": true, "n": 7, "l": ["q"]},
+            "children": [{"kind": "y", "fields": {}}],
+        }]);
+        assert_eq!(trace_json(&trace), want);
+    }
+}

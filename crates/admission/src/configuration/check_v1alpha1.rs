@@ -1,0 +1,57 @@
+//! Validation of the `v1alpha1` kinds.
+
+use api_object::Tree;
+use field_errors::{FieldErrors, FieldPath};
+
+use super::check_names::{UniqueNames, check_qualified_name};
+use super::check_webhooks::{FAILURE_POLICIES, check_supported};
+use super::fail_open_registration::{self, StoredEntries};
+use super::{check_client_config, check_ordering, check_rules};
+use crate::json_members::read_string;
+use crate::matching::RuleDialect;
+
+pub(super) fn check_initializers(
+    entries: &[&Tree],
+    stored: Option<&[&Tree]>,
+    at: &FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    check_entries(entries, stored, at, errors, &|entry, at, errors| {
+        check_rules::check_initializer_rules(entry, at, errors);
+        check_supported(entry, "failurePolicy", &FAILURE_POLICIES, at, errors);
+        check_ordering::check_constraints(entry, at, errors);
+    });
+}
+
+pub(super) fn check_hooks(
+    entries: &[&Tree],
+    stored: Option<&[&Tree]>,
+    at: &FieldPath<'_>,
+    errors: &mut FieldErrors,
+) {
+    check_entries(entries, stored, at, errors, &|entry, at, errors| {
+        check_client_config::check_v1alpha1_client_config(entry, at, errors);
+        check_rules::check_rules(entry, RuleDialect::V1alpha1, at, errors);
+        check_supported(entry, "failurePolicy", &FAILURE_POLICIES, at, errors);
+    });
+}
+
+/// Checks the fields that both kinds have, and calls `check_own` for the others, in the order of the errors.
+fn check_entries(
+    entries: &[&Tree],
+    stored: Option<&[&Tree]>,
+    at: &FieldPath<'_>,
+    errors: &mut FieldErrors,
+    check_own: &dyn Fn(&Tree, &FieldPath<'_>, &mut FieldErrors),
+) {
+    let stored = StoredEntries::new(stored.unwrap_or_default());
+    let mut seen = UniqueNames::default();
+    for (idx, entry) in entries.iter().enumerate() {
+        let at = at.index(idx);
+        let name = read_string(entry, "name").unwrap_or_default();
+        check_qualified_name(name, &at.child("name"), errors);
+        check_own(entry, &at, errors);
+        fail_open_registration::check_failure_policy(entry, &stored, &at, errors);
+        seen.check_unique(name, &at.child("name"), errors);
+    }
+}

@@ -1,0 +1,53 @@
+//! Decides what an update does to the pending initializers of an object.
+
+use field_errors::FieldErrors;
+
+use super::initializers_field::Initializers;
+use super::options::InitializerOptions;
+use crate::attributes::Attributes;
+
+/// How an update changes `metadata.initializers`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UpdateDecision {
+    /// The object has no pending initializers, before and after. The field is removed.
+    NoInitializers,
+    /// The request writes a subresource. The stored field is [kept](crate::copy_initializers).
+    KeepStored,
+    /// The object has pending initializers, and this is the new value of the field. The client needs the permission
+    /// `initialize`, even if the value does not change; without it, the response is
+    /// [`update_denied_status`](crate::update_denied_status).
+    NeedsPermission(Initializers),
+}
+
+/// Decides about an update before any hook is called.
+///
+/// 1. If initializers are disabled or the resource is exempt, there are none.
+/// 2. A write to a subresource keeps the stored field.
+/// 3. An object without pending initializers can not get any.
+/// 4. A transition that no client may make is refused.
+/// 5. All other changes need permission.
+///
+/// The names in the list are validated later, with the object.
+///
+/// # Errors
+/// No client may make this transition.
+pub fn decide_update(
+    options: &InitializerOptions,
+    attributes: &Attributes<'_>,
+) -> Result<UpdateDecision, FieldErrors> {
+    let (Some(new), Some(old)) = (attributes.object, attributes.old_object) else {
+        return Ok(UpdateDecision::NoInitializers);
+    };
+    if !options.is_enabled || attributes.exemption().is_some() {
+        return Ok(UpdateDecision::NoInitializers);
+    }
+    if !attributes.subresource.is_empty() {
+        return Ok(UpdateDecision::KeepStored);
+    }
+    let (new, old) = (Initializers::from_object(new), Initializers::from_object(old));
+    if new.is_empty() && old.is_empty() {
+        return Ok(UpdateDecision::NoInitializers);
+    }
+    let errors = new.transition_errors(&old);
+    errors.into_result(UpdateDecision::NeedsPermission(new))
+}

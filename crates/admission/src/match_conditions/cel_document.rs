@@ -1,0 +1,86 @@
+//! Objects as CEL values.
+
+use api_object::Tree;
+use cel::{List, ListSource, Map, MapSource, Value};
+use serde_json::Value as Json;
+
+/// A JSON value in a form that CEL values can borrow from.
+#[derive(Debug)]
+pub(super) enum Document<'a> {
+    Scalar(&'a Json),
+    List(DocumentList<'a>),
+    Map(DocumentMap<'a>),
+}
+
+#[derive(Debug)]
+pub(super) struct DocumentList<'a>(Vec<Document<'a>>);
+
+/// INVARIANT: sorted by key, so that a lookup is a binary search.
+#[derive(Debug)]
+pub(super) struct DocumentMap<'a>(Vec<(&'a str, Document<'a>)>);
+
+impl<'a> Document<'a> {
+    pub(super) fn from_tree(tree: &'a Tree) -> Self {
+        let members = tree.iter().map(|(key, value)| (key.as_str(), Self::from_value(value)));
+        let mut members: Vec<_> = members.collect();
+        members.sort_unstable_by_key(|(key, _)| *key);
+        Self::Map(DocumentMap(members))
+    }
+
+    /// The decoder of the request bounds the nesting of values, so the recursion is bounded.
+    fn from_value(value: &'a Json) -> Self {
+        match value {
+            Json::Object(tree) => Self::from_tree(tree),
+            Json::Array(items) => {
+                Self::List(DocumentList(items.iter().map(Self::from_value).collect()))
+            }
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => Self::Scalar(value),
+        }
+    }
+
+    pub(super) fn value(&self) -> Value<'_> {
+        match self {
+            Self::Scalar(scalar) => scalar_value(scalar),
+            Self::List(items) => Value::List(List::Source(items)),
+            Self::Map(members) => Value::Map(Map::Source(members)),
+        }
+    }
+}
+
+/// Numbers are integers if they are written as such and fit into 64 bits; otherwise they are doubles.
+fn scalar_value(scalar: &Json) -> Value<'_> {
+    match scalar {
+        Json::Bool(truth) => Value::Bool(*truth),
+        Json::Number(number) => match number.as_i64() {
+            Some(integer) => Value::Int(integer),
+            None => Value::Double(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        Json::String(text) => Value::string(text),
+        Json::Null | Json::Array(_) | Json::Object(_) => Value::Null,
+    }
+}
+
+impl ListSource for DocumentList<'_> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn get(&self, index: usize) -> Option<Value<'_>> {
+        self.0.get(index).map(Document::value)
+    }
+}
+
+impl MapSource for DocumentMap<'_> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn get(&self, key: &str) -> Option<Value<'_>> {
+        let position = self.0.binary_search_by_key(&key, |(own, _)| own).ok()?;
+        self.0.get(position).map(|(_, document)| document.value())
+    }
+
+    fn entries(&self) -> Box<dyn Iterator<Item = (&str, Value<'_>)> + '_> {
+        Box::new(self.0.iter().map(|(key, document)| (*key, document.value())))
+    }
+}

@@ -1,0 +1,101 @@
+//! Explains the result of each match condition, for `portcullis explain`.
+
+use cel::{COST_LIMIT, Explanation};
+
+use super::authorizer_questions::AuthorizerDecisions;
+use super::cel_environment::STORED_CONDITIONS;
+use super::{ConditionError, ConditionInput, MatchConditions};
+
+/// One match condition and its result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExplainedCondition<'c> {
+    /// The name of the condition.
+    pub name: &'c str,
+    /// The CEL expression.
+    pub expression: &'c str,
+    /// The value of the whole expression and of its parts, or the reason why it can not be evaluated.
+    pub explanation: Result<Explanation, ConditionError>,
+}
+
+impl MatchConditions {
+    /// Explains each condition in order. `decisions` are those of the [evaluation](Self::evaluate) before.
+    ///
+    /// Each condition is compiled and evaluated again, since compiled programs keep no source positions.
+    #[must_use]
+    pub fn explain(
+        &self,
+        input: &ConditionInput<'_>,
+        decisions: Option<&AuthorizerDecisions>,
+    ) -> Vec<ExplainedCondition<'_>> {
+        let variables = input.variables(decisions);
+        let explained = self.conditions.iter().map(|condition| ExplainedCondition {
+            name: &condition.name,
+            expression: &condition.expression,
+            explanation: match &condition.program {
+                Err(error) => Err(error.clone()),
+                Ok(_) => STORED_CONDITIONS
+                    .explain(&condition.expression, &variables, COST_LIMIT)
+                    .map_err(|error| ConditionError::Internal(error.to_string())),
+            },
+        });
+        explained.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use authz::Decision;
+    use cel::PartResult;
+
+    use super::*;
+    use crate::attributes::{Attributes, GroupVersionKind, GroupVersionResource, Operation};
+    use crate::match_conditions::{ConditionCompiler, MatchConditionsResult};
+
+    const ATTRIBUTES: Attributes<'static> = Attributes {
+        operation: Operation::Create,
+        kind: GroupVersionKind { group: "", version: "v1", kind: "Pod" },
+        resource: GroupVersionResource { group: "", version: "v1", resource: "pods" },
+        subresource: "",
+        name: "web",
+        namespace: "prod",
+        object: None,
+        old_object: None,
+        options: None,
+        is_dry_run: false,
+        user: None,
+        equivalents: &[],
+    };
+
+    #[test]
+    fn each_condition_is_explained_with_its_parts() {
+        let conditions = [
+            ("named", "request.name == 'web' && request.namespace != 'prod'"),
+            ("broken", "request.name +"),
+            ("asks", "authorizer.path('/x').check('get').allowed()"),
+        ];
+        let conditions = MatchConditions::compile(conditions, &mut ConditionCompiler::default());
+        let Attributes { kind, resource, .. } = ATTRIBUTES;
+        let input = ConditionInput::new(&ATTRIBUTES, &ATTRIBUTES, kind, resource);
+        let mut decisions = AuthorizerDecisions::default();
+        let question = conditions.evaluate(&input, Some(&decisions)).unwrap_err();
+        decisions.record(*question, &Decision::allow(""));
+        let outcome = conditions.evaluate(&input, Some(&decisions)).unwrap();
+        assert_eq!(outcome, MatchConditionsResult::Exclude { condition: "named" });
+
+        let explained = conditions.explain(&input, Some(&decisions));
+        let [named, broken, asks] = explained.as_slice() else { panic!("{explained:?}") };
+        assert_eq!((named.name, broken.name, asks.name), ("named", "broken", "asks"));
+        let parts = &named.explanation.as_ref().unwrap().parts;
+        let told = |text: &str| {
+            let part = parts.iter().find(|part| part.text == text);
+            part.map(|part| part.result.clone())
+        };
+        let value = |text: &str| Some(PartResult::Value(text.to_owned()));
+        assert_eq!(parts[0].result, PartResult::Value("false".to_owned()));
+        assert_eq!(told("request.name == 'web'"), value("true"));
+        assert_eq!(told("request.namespace"), value("\"prod\""));
+        assert!(matches!(broken.explanation, Err(ConditionError::Invalid(_))));
+        let asked = &asks.explanation.as_ref().unwrap().parts;
+        assert_eq!(asked[0].result, PartResult::Value("true".to_owned()));
+    }
+}

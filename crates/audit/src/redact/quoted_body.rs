@@ -1,0 +1,114 @@
+//! The Status of a failure without what it quotes of the body that it is about.
+
+use serde_json::Value;
+
+use super::{BodySensitivity, REDACTED};
+
+/// How the message about a body begins that can not be read at all. It ends with the first bytes of the body,
+/// and whether those are a secret nobody knows.
+const UNRECOGNIZED: &str = "the object provided is unrecognized";
+
+/// Reasons of failures whose messages name objects and say nothing of what is in them.
+const NAMING_REASONS: [&str; 14] = [
+    "AlreadyExists",
+    "Conflict",
+    "Expired",
+    "Forbidden",
+    "Gone",
+    "MethodNotAllowed",
+    "NotAcceptable",
+    "NotFound",
+    "RequestEntityTooLarge",
+    "ServerTimeout",
+    "ServiceUnavailable",
+    "Timeout",
+    "TooManyRequests",
+    "Unauthorized",
+];
+
+/// A Status without what it quotes: the bytes of a body that can not be read, whatever it was sent to, and for
+/// a sensitive body every message but those that only name objects.
+pub(crate) fn redact_quoted_body(status: &Value, sensitivity: BodySensitivity) -> Value {
+    let mut status = status.clone();
+    let text = |name: &str| status.get(name).and_then(Value::as_str).unwrap_or_default();
+    let is_unrecognized = text("message").starts_with(UNRECOGNIZED);
+    let is_failure = text("status") == "Failure";
+    let quotes = sensitivity != BodySensitivity::Plain
+        && is_failure
+        && !NAMING_REASONS.contains(&text("reason"));
+    let message = match (is_unrecognized, quotes) {
+        (true, _) => format!("{UNRECOGNIZED}: {REDACTED}"),
+        (false, true) => REDACTED.to_owned(),
+        (false, false) => return status,
+    };
+    if let Value::Object(status) = &mut status {
+        status.insert("message".to_owned(), message.into());
+    }
+    let causes = status.pointer_mut("/details/causes").and_then(Value::as_array_mut);
+    for cause in causes.into_iter().flatten() {
+        if let Some(message) = cause.get_mut("message") {
+            *message = REDACTED.into();
+        }
+    }
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_status_quotes_of_a_secret_is_masked() {
+        let status = |reason: &str, message: &str| {
+            json!({"status": "Failure", "reason": reason, "message": message, "code": 400,
+                "details": {"name": "db", "causes": [
+                    {"reason": "FieldValueInvalid", "message": message, "field": "data[a]"}]}})
+        };
+        let unread = "the object provided is unrecognized (must be of type Secret): hunter";
+        let cases = [
+            (
+                BodySensitivity::SecretData,
+                "BadRequest",
+                unread,
+                "the object provided is unrecognized: [redacted]",
+            ),
+            (
+                BodySensitivity::Plain,
+                "BadRequest",
+                unread,
+                "the object provided is unrecognized: [redacted]",
+            ),
+            (BodySensitivity::SecretData, "BadRequest", "Secret in version: hunter", "[redacted]"),
+            (
+                BodySensitivity::SecretData,
+                "Invalid",
+                "Secret \"db\" is invalid: hunter",
+                "[redacted]",
+            ),
+            (BodySensitivity::SecretData, "InternalError", "hunter", "[redacted]"),
+            (BodySensitivity::TokenReview, "BadRequest", "hunter", "[redacted]"),
+            (BodySensitivity::TokenRequest, "Invalid", "hunter", "[redacted]"),
+            (
+                BodySensitivity::SecretData,
+                "NotFound",
+                "secrets \"db\" not found",
+                "secrets \"db\" not found",
+            ),
+            (BodySensitivity::Plain, "Invalid", "wrong", "wrong"),
+        ];
+        for (sensitivity, reason, message, want) in cases {
+            let masked = redact_quoted_body(&status(reason, message), sensitivity);
+            assert_eq!(masked["message"], want, "{sensitivity:?} {reason}");
+            let is_kept = message == want;
+            let cause = if is_kept { message } else { REDACTED };
+            assert_eq!(
+                masked["details"]["causes"][0]["message"], cause,
+                "{sensitivity:?} {reason}"
+            );
+            assert_eq!(masked["details"]["causes"][0]["field"], "data[a]");
+            assert_eq!(masked["details"]["name"], "db");
+        }
+    }
+}

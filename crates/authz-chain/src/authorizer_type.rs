@@ -1,0 +1,82 @@
+//! The types of authorizers.
+
+/// A type of authorizer that a configuration may name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AuthorizerType {
+    /// Allows or abstains by a list of policies.
+    Abac,
+    /// Allows everything.
+    AlwaysAllow,
+    /// Abstains always, with a reason.
+    AlwaysDeny,
+    /// Allows nodes what the pods bound to them need.
+    Node,
+    /// Allows by roles and bindings.
+    Rbac,
+    /// Calls a remote service.
+    Webhook,
+}
+
+impl AuthorizerType {
+    /// All types, sorted by name.
+    pub const ALL: [Self; 6] =
+        [Self::Abac, Self::AlwaysAllow, Self::AlwaysDeny, Self::Node, Self::Rbac, Self::Webhook];
+
+    /// The type of that name; case counts.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// The name in configurations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Abac => "ABAC",
+            Self::AlwaysAllow => "AlwaysAllow",
+            Self::AlwaysDeny => "AlwaysDeny",
+            Self::Node => "Node",
+            Self::Rbac => "RBAC",
+            Self::Webhook => "Webhook",
+        }
+    }
+
+    /// The only name of an authorizer of this type; `None` if the configuration chooses it.
+    pub fn required_authorizer_name(self) -> Option<&'static str> {
+        match self {
+            Self::Abac => Some("abac"),
+            Self::AlwaysAllow => Some("alwaysallow"),
+            Self::AlwaysDeny => Some("alwaysdeny"),
+            Self::Node => Some("node"),
+            Self::Rbac => Some("rbac"),
+            Self::Webhook => None,
+        }
+    }
+
+    /// Reports whether a chain may have several authorizers of this type.
+    pub fn is_repeatable(self) -> bool {
+        self == Self::Webhook
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_sorted_by_name_and_complete() {
+        let names = AuthorizerType::ALL.map(AuthorizerType::name);
+        assert!(names.is_sorted());
+        for kind in AuthorizerType::ALL {
+            assert_eq!(AuthorizerType::from_name(kind.name()), Some(kind));
+        }
+        assert_eq!(AuthorizerType::from_name("rbac"), None);
+    }
+
+    #[test]
+    fn built_in_types_bear_their_name_in_lower_case() {
+        for kind in AuthorizerType::ALL {
+            let lower = kind.name().to_ascii_lowercase();
+            let required = (kind != AuthorizerType::Webhook).then_some(lower.as_str());
+            assert_eq!(kind.required_authorizer_name(), required);
+        }
+    }
+}

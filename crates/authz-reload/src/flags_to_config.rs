@@ -1,0 +1,253 @@
+//! Converts legacy flags to the text of an equivalent configuration file.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use authz_chain::{Authorizer, Configuration, Webhook};
+use authz_webhook::{Caching, Connection};
+
+use crate::flags::{AuthorizationModes, DEFAULT_AUTHORIZED_TTL_NS, DEFAULT_UNAUTHORIZED_TTL_NS};
+use crate::modes_to_configuration::{FLAG_WEBHOOK_NAME, FlagTranslationError};
+
+/// A configuration file that is equivalent to flags.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConvertedConfig {
+    /// The text of the file.
+    pub yaml: String,
+    /// The remaining differences and the steps to do by hand, one sentence each.
+    pub differences: Vec<String>,
+}
+
+/// The inputs of a conversion besides the flags.
+#[derive(Debug, Clone, Copy)]
+pub struct ConversionContext<'a> {
+    /// The working directory of the server, from which relative paths start.
+    pub directory: &'a Path,
+    /// The names of the hooks, if the webhook file is a file of external hooks.
+    pub hooks: Option<&'a [String]>,
+    /// Whether the flags enable anonymous authentication.
+    pub is_anonymous_enabled: bool,
+}
+
+/// Converts the flags to a configuration file, and lists the differences that remain.
+///
+/// # Errors
+/// The flags do not make a configuration; a server does not start with them either.
+pub fn convert_flags_to_config(
+    modes: &AuthorizationModes,
+    context: &ConversionContext<'_>,
+) -> Result<ConvertedConfig, FlagTranslationError> {
+    let configuration = modes.to_configuration(context.directory, context.hooks)?;
+    let split = files_per_hook(modes, context);
+    let mut differences = general_differences(modes, context);
+    differences.extend(webhook_differences(modes, context, &split));
+    Ok(ConvertedConfig { yaml: write_yaml(&configuration, &split), differences })
+}
+
+/// The name and a file for each hook, if there are several.
+fn files_per_hook(
+    modes: &AuthorizationModes,
+    context: &ConversionContext<'_>,
+) -> Vec<(String, PathBuf)> {
+    let (Some(flags), Some(hooks)) = (&modes.webhook, context.hooks) else { return Vec::new() };
+    if hooks.len() < 2 {
+        return Vec::new();
+    }
+    let file = flags.absolute_config_file(context.directory);
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    hooks
+        .iter()
+        .map(|hook| (hook.clone(), file.with_file_name(format!("{stem}.{hook}.yaml"))))
+        .collect()
+}
+
+fn general_differences(modes: &AuthorizationModes, context: &ConversionContext<'_>) -> Vec<String> {
+    let mut differences = vec![
+        "A configuration file is followed: changes take effect while the server runs, and the \
+         reload metrics appear; flags are read once."
+            .to_owned(),
+    ];
+    if !modes.is_explicit {
+        let names: Vec<&str> = modes.modes.iter().map(|mode| mode.name()).collect();
+        differences.push(format!(
+            "No flag names the authorizers: the file lists the default of this server, {}, and no \
+             longer follows it.",
+            names.join(",")
+        ));
+    }
+    if let Some(policy) = &modes.policy_file {
+        differences.push(format!(
+            "Keep --authorization-policy-file={}: a configuration file can not name the policies \
+             of type ABAC.",
+            policy.display()
+        ));
+    }
+    if modes.disables_anonymous_auth() && context.is_anonymous_enabled {
+        differences.push(
+            "Mode AlwaysAllow switches anonymous authentication off, type AlwaysAllow in a file \
+             does not: add --anonymous-auth=false, or everybody is allowed everything."
+                .to_owned(),
+        );
+    }
+    differences
+}
+
+fn webhook_differences(
+    modes: &AuthorizationModes,
+    context: &ConversionContext<'_>,
+    split: &[(String, PathBuf)],
+) -> Vec<String> {
+    let Some(flags) = &modes.webhook else { return Vec::new() };
+    let mut differences = vec![format!(
+        "A file has no default for subjectAccessReviewVersion, timeout and failurePolicy: the \
+         values of the flags ({}, 30s, NoOpinion) are written out.",
+        flags.version
+    )];
+    let absolute = flags.absolute_config_file(context.directory);
+    if absolute != flags.config_file {
+        differences.push(format!(
+            "kubeConfigFile has to be absolute: {} becomes {}.",
+            flags.config_file.display(),
+            absolute.display()
+        ));
+    }
+    for (what, ttl_ns) in
+        [("authorized", flags.authorized_ttl_ns), ("unauthorized", flags.unauthorized_ttl_ns)]
+    {
+        if ttl_ns <= 0 {
+            let CacheFields { ttl_field, enabled_field, .. } = cache_fields(what == "authorized");
+            differences.push(format!(
+                "{ttl_field} has to be positive: --authorization-webhook-cache-{what}-ttl={} \
+                 becomes {enabled_field}: false, which keeps no answer either.",
+                go_compat::format_duration(ttl_ns)
+            ));
+        }
+    }
+    if !split.is_empty() {
+        let files: Vec<String> =
+            split.iter().map(|(hook, file)| format!("{} ({hook})", file.display())).collect();
+        differences.push(format!(
+            "{} has {} hooks, and kubeConfigFile takes a file of exactly one: split it into {} \
+             before the server starts.",
+            absolute.display(),
+            split.len(),
+            files.join(", ")
+        ));
+    }
+    if context.hooks.is_none() {
+        differences.push(format!(
+            "The webhook keeps the name {FLAG_WEBHOOK_NAME}, under which its metrics are known; a \
+             file may choose another one."
+        ));
+    }
+    differences
+}
+
+/// The fields of a configuration file for one of the two caches.
+struct CacheFields {
+    ttl_field: &'static str,
+    enabled_field: &'static str,
+    default_ttl_ns: i64,
+}
+
+fn cache_fields(is_authorized: bool) -> CacheFields {
+    match is_authorized {
+        true => CacheFields {
+            ttl_field: "authorizedTTL",
+            enabled_field: "cacheAuthorizedRequests",
+            default_ttl_ns: DEFAULT_AUTHORIZED_TTL_NS,
+        },
+        false => CacheFields {
+            ttl_field: "unauthorizedTTL",
+            enabled_field: "cacheUnauthorizedRequests",
+            default_ttl_ns: DEFAULT_UNAUTHORIZED_TTL_NS,
+        },
+    }
+}
+
+fn write_yaml(configuration: &Configuration, split: &[(String, PathBuf)]) -> String {
+    let mut text = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n\
+                    authorizers:\n"
+        .to_owned();
+    for authorizer in configuration.authorizers() {
+        let (kind, name) = (authorizer.authorizer_type().name(), authorizer.name());
+        write_line(&mut text, format_args!("- type: {kind}"));
+        write_line(&mut text, format_args!("  name: {}", yaml_scalar(name)));
+        if let Authorizer::Webhook(webhook) = authorizer {
+            write_webhook(&mut text, webhook, split);
+        }
+    }
+    text
+}
+
+fn write_webhook(text: &mut String, webhook: &Webhook, split: &[(String, PathBuf)]) {
+    let settings = &webhook.settings;
+    let own_file = split.iter().find(|(hook, _)| hook == webhook.name.as_str());
+    let path = match (&settings.connection, own_file) {
+        (_, Some((_, path))) => path.to_string_lossy().into_owned(),
+        (Connection::KubeConfigFile(path), None) => path.as_str().to_owned(),
+        (Connection::InClusterConfig, None) => String::new(),
+    };
+    write_line(text, format_args!("  webhook:"));
+    write_line(text, format_args!("    timeout: {}", format_duration(settings.timeout.get())));
+    write_caching(text, settings.authorized_caching, &cache_fields(true));
+    write_caching(text, settings.unauthorized_caching, &cache_fields(false));
+    let version = settings.subject_access_review_version.name();
+    write_line(text, format_args!("    subjectAccessReviewVersion: {version}"));
+    write_line(text, format_args!("    failurePolicy: {}", settings.failure_policy.name()));
+    write_line(text, format_args!("    connectionInfo:"));
+    write_line(text, format_args!("      type: {}", settings.connection.type_name()));
+    write_line(text, format_args!("      kubeConfigFile: {}", yaml_scalar(&path)));
+}
+
+/// Writes the fields of a cache. A disabled cache gets the default lifetime, because a file requires a positive one.
+fn write_caching(text: &mut String, caching: Caching, fields: &CacheFields) {
+    let CacheFields { ttl_field, enabled_field, default_ttl_ns } = fields;
+    match caching.lifetime() {
+        Some(ttl) => {
+            write_line(text, format_args!("    {ttl_field}: {}", format_duration(ttl)));
+        }
+        None => {
+            let ttl = go_compat::format_duration(*default_ttl_ns);
+            write_line(text, format_args!("    {ttl_field}: {ttl}"));
+            write_line(text, format_args!("    {enabled_field}: false"));
+        }
+    }
+}
+
+fn write_line(text: &mut String, line: std::fmt::Arguments<'_>) {
+    // Writing to a string does not fail.
+    let _ = writeln!(text, "{line}");
+}
+
+/// A duration as Go writes it.
+fn format_duration(duration: Duration) -> String {
+    go_compat::format_duration(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
+}
+
+/// A text as a YAML scalar: plain if YAML reads it as text, else in double quotes.
+fn yaml_scalar(text: &str) -> String {
+    let is_plain_char = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    let begins_plainly = text.starts_with(|c: char| c.is_ascii_lowercase() || c == '/');
+    let is_word = NON_TEXT_WORDS.contains(&text.to_ascii_lowercase().as_str());
+    if begins_plainly && !is_word && text.chars().all(is_plain_char) {
+        return text.to_owned();
+    }
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            ' '..='~' => quoted.push(c),
+            _ => {
+                let _ = write!(quoted, "\\U{:08x}", u32::from(c));
+            }
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// Plain texts that YAML does not read as text.
+const NON_TEXT_WORDS: [&str; 9] = ["true", "false", "yes", "no", "on", "off", "y", "n", "null"];

@@ -1,0 +1,133 @@
+//! Converts legacy flags to a configuration.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use authz_chain::{
+    Authorizer, AuthorizerName, Configuration, ConfigurationError, NameError, Webhook,
+};
+use authz_webhook::{
+    AbsolutePath, Caching, Connection, FailurePolicy, MatchConditions, ReviewVersion, Timeout,
+    WebhookSettings,
+};
+
+use crate::flags::{AuthorizationModes, WebhookFlags};
+
+/// The name of the webhook of the flags, if its file is a kubeconfig.
+pub const FLAG_WEBHOOK_NAME: &str = "default";
+
+/// The flags do not make a configuration. Displays as Kubernetes' message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FlagTranslationError {
+    /// SubjectAccessReview does not have this version.
+    #[error(
+        "unsupported webhook authorizer version {}, supported versions are \"v1\", \"v1beta1\"",
+        go_compat::quote(.version)
+    )]
+    Version {
+        /// The value of the flag.
+        version: String,
+    },
+    /// A mode occurs twice.
+    #[error(
+        "failed to build authorization config: modes should not be repeated in --authorization-mode"
+    )]
+    RepeatedMode,
+    /// A hook has the name of a built-in authorizer or of another hook.
+    #[error("failed to build authorization config: {0}")]
+    Names(ConfigurationError),
+    /// The name of a hook is not a valid name for an authorizer.
+    #[error("failed to build authorization config: {0}")]
+    Name(NameError),
+    /// A path is not UTF-8, so that a configuration can not contain it.
+    #[error("path {} is not UTF-8", .0.display())]
+    Path(PathBuf),
+}
+
+impl AuthorizationModes {
+    /// Converts these flags to a configuration.
+    ///
+    /// Relative paths start from `directory`. `hooks` are the names in the webhook file if it is a file of external
+    /// hooks: each of them becomes an authorizer at the position of mode Webhook, in order. A kubeconfig has no names
+    /// and becomes one authorizer.
+    ///
+    /// # Errors
+    /// The flags do not make a configuration; see [`FlagTranslationError`].
+    pub fn to_configuration(
+        &self,
+        directory: &Path,
+        hooks: Option<&[String]>,
+    ) -> Result<Configuration, FlagTranslationError> {
+        let mut authorizers = Vec::new();
+        for &mode in &self.modes {
+            match (Authorizer::built_in(mode), &self.webhook) {
+                (Some(built_in), _) => authorizers.push(built_in),
+                (None, Some(flags)) => {
+                    authorizers.extend(webhook_authorizers(flags, directory, hooks)?);
+                }
+                (None, None) => {}
+            }
+        }
+        Configuration::new(authorizers).map_err(|error| match error {
+            ConfigurationError::RepeatedType(_) => FlagTranslationError::RepeatedMode,
+            ConfigurationError::Empty | ConfigurationError::RepeatedName(_) => {
+                FlagTranslationError::Names(error)
+            }
+        })
+    }
+}
+
+impl WebhookFlags {
+    /// The absolute path of the file.
+    pub fn absolute_config_file(&self, directory: &Path) -> PathBuf {
+        directory.join(&self.config_file)
+    }
+
+    /// The settings of each webhook of the flags.
+    fn to_settings(&self, directory: &Path) -> Result<WebhookSettings, FlagTranslationError> {
+        let path = self.absolute_config_file(directory);
+        let path = path
+            .to_str()
+            .and_then(AbsolutePath::new)
+            .ok_or_else(|| FlagTranslationError::Path(path.clone()))?;
+        let version = ReviewVersion::from_name(&self.version)
+            .ok_or_else(|| FlagTranslationError::Version { version: self.version.clone() })?;
+        Ok(WebhookSettings {
+            timeout: longest_timeout(),
+            authorized_caching: caching_for_ttl(self.authorized_ttl_ns),
+            unauthorized_caching: caching_for_ttl(self.unauthorized_ttl_ns),
+            subject_access_review_version: version,
+            failure_policy: FailurePolicy::NoOpinion,
+            connection: Connection::KubeConfigFile(path),
+            match_conditions: MatchConditions::Unversioned,
+        })
+    }
+}
+
+fn webhook_authorizers(
+    flags: &WebhookFlags,
+    directory: &Path,
+    hooks: Option<&[String]>,
+) -> Result<Vec<Authorizer>, FlagTranslationError> {
+    let settings = flags.to_settings(directory)?;
+    let default = [FLAG_WEBHOOK_NAME.to_owned()];
+    let webhook = |name: &String| {
+        let (name, settings) =
+            (AuthorizerName::new(name).map_err(FlagTranslationError::Name)?, settings.clone());
+        Ok(Authorizer::Webhook(Box::new(Webhook { name, settings })))
+    };
+    hooks.unwrap_or(&default).iter().map(webhook).collect()
+}
+
+/// No flag sets the timeout, so a webhook of the flags has the longest one.
+#[expect(clippy::expect_used, reason = "INVARIANT on Timeout: its largest value is one")]
+fn longest_timeout() -> Timeout {
+    Timeout::new(Timeout::MAX).expect("the longest timeout is a timeout")
+}
+
+/// Answers are cached unless the lifetime is zero. With a negative lifetime they have expired when they are stored,
+/// which has the same effect.
+fn caching_for_ttl(ttl_ns: i64) -> Caching {
+    let ttl = Duration::from_nanos(u64::try_from(ttl_ns).unwrap_or(0));
+    Caching::new(ttl, ttl_ns != 0)
+}

@@ -1,0 +1,84 @@
+//! The interface to metrics, which another crate implements.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use authz_chain::{AuthorizerType, DecisionObserver};
+
+/// Makes the observers of authorizers and connections, and observes reloads.
+///
+/// This is a trait because metrics depend on this crate. Observers are made while a configuration is built and
+/// not when a request comes, so an implementation may look up its labels here. An authorizer that is built again
+/// gets a new observer under the same name, and both count in the same series.
+pub trait AuthorizationObservers: Send + Sync {
+    /// The observer of the calls of one webhook.
+    fn webhook_observer(&self, name: &str) -> Arc<dyn authz_webhook::WebhookObserver>;
+
+    /// The observer of the decisions of one authorizer; webhooks have one too. With `None` the chain does not
+    /// read the clock.
+    fn authorizer_observer(&self, kind: AuthorizerType, name: &str) -> Option<DecisionObserver>;
+
+    /// The observer of the connections to all webhooks.
+    fn connection_observer(&self) -> Arc<dyn https_client::CertificateObserver>;
+
+    /// A reload ended. The load at start and checks that find nothing new do not count.
+    fn on_reload(&self, status: ReloadStatus, at: SystemTime) {
+        let _ = (status, at);
+    }
+
+    /// A configuration is in effect: the one of the start, and each one that replaces it.
+    fn on_config_applied(&self, applied: &AppliedConfig<'_>) {
+        let _ = applied;
+    }
+}
+
+/// The result of a reload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ReloadStatus {
+    /// The new configuration is in effect.
+    Success,
+    /// The old configuration stays in effect.
+    Failure,
+}
+
+impl ReloadStatus {
+    /// Both results.
+    pub const ALL: [Self; 2] = [Self::Success, Self::Failure];
+
+    /// The value of the label `status`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Failure => "failure",
+        }
+    }
+}
+
+/// A configuration that has gone into effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AppliedConfig<'a> {
+    /// The hash of its file; `None` if it comes from flags.
+    pub hash: Option<&'a str>,
+    /// The number of its generation, from 1.
+    pub generation: u64,
+    /// The type and the name of each authorizer, in order. Series of other authorizers may be deleted.
+    pub authorizers: &'a [(AuthorizerType, &'a str)],
+}
+
+/// Observes nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoObservers;
+
+impl AuthorizationObservers for NoObservers {
+    fn webhook_observer(&self, _name: &str) -> Arc<dyn authz_webhook::WebhookObserver> {
+        Arc::new(authz_webhook::NoObserver)
+    }
+
+    fn authorizer_observer(&self, _kind: AuthorizerType, _name: &str) -> Option<DecisionObserver> {
+        None
+    }
+
+    fn connection_observer(&self) -> Arc<dyn https_client::CertificateObserver> {
+        Arc::new(https_client::NoCertificateObserver)
+    }
+}

@@ -1,0 +1,178 @@
+//! Reads the configuration files and compares them with the configuration in effect.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use authz_chain::{AuthorizerType, Configuration};
+use config::authorization_config::{LoadError, LoadOptions};
+use document::{DOCUMENT_BYTES_MAX, Diagnostic, ReadError, Source, Warning};
+
+use crate::assemble::Assembler;
+use crate::build_error::BuildError;
+use crate::files::read_up_to;
+use crate::flags::ConfigFilePlan;
+use crate::generation::Generation;
+use crate::sha256_hash::sha256_hash;
+
+/// The configuration in effect, with which the files are compared.
+pub(super) struct CurrentConfig<'a> {
+    /// The generation in effect.
+    pub(super) generation: &'a Generation,
+    /// The hash of the configuration file when it was last found to mean this generation. It differs from
+    /// the hash of the generation if only a comment has changed since.
+    pub(super) file_hash: &'a str,
+    /// The built-in types at the start of the server.
+    pub(super) built_in_types: &'a BTreeSet<AuthorizerType>,
+}
+
+/// The result of an inspection.
+pub(super) enum Inspection {
+    /// The configuration file can not be read.
+    Unreadable(ReadError),
+    /// The files mean the configuration in effect.
+    Unchanged {
+        /// The hash of the configuration file.
+        hash: String,
+    },
+    /// The files can not be used.
+    Rejected(RejectedFiles),
+    /// The files mean another configuration, which is built.
+    Built(Box<Generation>),
+}
+
+/// Files that do not make a configuration.
+#[derive(Debug)]
+pub(super) struct RejectedFiles {
+    /// The hash of the configuration file.
+    pub(super) hash: String,
+    /// The error, as one text.
+    pub(super) message: String,
+    /// The faults that have a position in a file.
+    pub(super) diagnostics: Vec<Diagnostic>,
+    /// The other files that were read: a change of one of them may repair the configuration.
+    pub(super) files: Vec<PathBuf>,
+}
+
+/// Reads the configuration file and, if anything has changed, every file that it refers to.
+///
+/// 1. The configuration file is read. If that fails, the result is `Unreadable`.
+/// 2. If its hash is known to mean the configuration in effect and no file that this one refers to has
+///    changed, the result is `Unchanged`.
+/// 3. The file is decoded and validated. The built-in types of the start are required.
+/// 4. If it means the configuration in effect and no other file has changed, the result is `Unchanged`.
+/// 5. The authorizers are built.
+pub(super) fn inspect_files(
+    assembler: &Assembler,
+    plan: &ConfigFilePlan,
+    current: &CurrentConfig<'_>,
+) -> Inspection {
+    let path = assembler.directory.join(&plan.path);
+    let bytes = match read_up_to(&path, DOCUMENT_BYTES_MAX) {
+        Ok(bytes) => bytes,
+        Err(error) => return Inspection::Unreadable(ReadError::new(&path, &error)),
+    };
+    let hash = sha256_hash(&bytes);
+    let are_unchanged = current.generation.files.are_unchanged();
+    if hash == current.file_hash && are_unchanged {
+        return Inspection::Unchanged { hash };
+    }
+    let (configuration, warnings) = match load(&path, &bytes, current.built_in_types) {
+        Ok(loaded) => loaded,
+        Err(rejected) => return Inspection::Rejected(rejected.with_hash(hash)),
+    };
+    if configuration == current.generation.configuration && are_unchanged {
+        return Inspection::Unchanged { hash };
+    }
+    let origin = assembler.origin(plan, &bytes);
+    match assembler.build(&configuration, origin, Some(current.generation)) {
+        Ok(mut generation) => {
+            generation.warnings.splice(0..0, warnings);
+            Inspection::Built(Box::new(generation))
+        }
+        Err(error) => Inspection::Rejected(RejectedContent::from(error).with_hash(hash)),
+    }
+}
+
+/// Files that do not make a configuration, without the hash of the configuration file.
+struct RejectedContent {
+    message: String,
+    diagnostics: Vec<Diagnostic>,
+    files: Vec<PathBuf>,
+}
+
+impl RejectedContent {
+    fn with_hash(self, hash: String) -> RejectedFiles {
+        let Self { message, diagnostics, files } = self;
+        RejectedFiles { hash, message, diagnostics, files }
+    }
+}
+
+impl From<BuildError> for RejectedContent {
+    fn from(error: BuildError) -> Self {
+        Self {
+            message: error.to_string(),
+            diagnostics: error.diagnostics().to_vec(),
+            files: error.files.paths().map(Path::to_owned).collect(),
+        }
+    }
+}
+
+/// Decodes and validates a configuration file. A reload can neither add nor remove a built-in type.
+fn load(
+    path: &Path,
+    bytes: &[u8],
+    built_in_types: &BTreeSet<AuthorizerType>,
+) -> Result<(Configuration, Vec<Warning>), RejectedContent> {
+    // A missing kubeconfig makes the file invalid, so the reloader has to watch for its creation.
+    let probed_files = RefCell::new(Vec::new());
+    let probe = |path: &Path| {
+        probed_files.borrow_mut().push(path.to_owned());
+        config::authorization_config::stat_file(path)
+    };
+    let required: Vec<AuthorizerType> = built_in_types.iter().copied().collect();
+    let options =
+        LoadOptions { required_types: &required, stat_file: &probe, ..LoadOptions::default() };
+    let name = path.display().to_string();
+    let source = Source { name: &name, bytes };
+    let loaded = config::authorization_config::load(&source, &options);
+    let rejected = |message, diagnostics: &[Diagnostic]| RejectedContent {
+        message,
+        diagnostics: diagnostics.to_vec(),
+        files: probed_files.take(),
+    };
+    let configuration =
+        loaded.outcome.map_err(|error| rejected(format!("{error}"), error.diagnostics()))?;
+    let types = configuration.built_in_types();
+    let added: Vec<AuthorizerType> = types.difference(built_in_types).copied().collect();
+    if added.is_empty() {
+        return Ok((configuration, loaded.warnings));
+    }
+    let messages: Vec<String> = added
+        .iter()
+        .map(|kind| {
+            format!(
+                "authorizer type {} is not allowed if it was not enabled at initial server startup",
+                kind.name()
+            )
+        })
+        .collect();
+    let diagnostics = diagnose_added_types(&source, built_in_types);
+    Err(rejected(field_errors::aggregate(&messages), &diagnostics))
+}
+
+/// The positions of the types that were not there at the start. A load that does not know these types
+/// reports a fault at each of them.
+fn diagnose_added_types(
+    source: &Source<'_>,
+    built_in_types: &BTreeSet<AuthorizerType>,
+) -> Vec<Diagnostic> {
+    let webhook = AuthorizerType::Webhook;
+    let known_types: Vec<&str> =
+        built_in_types.iter().chain([&webhook]).map(|kind| kind.name()).collect();
+    let options = LoadOptions { known_types: &known_types, ..LoadOptions::default() };
+    match config::authorization_config::load(source, &options).outcome {
+        Err(LoadError::Invalid(diagnostics)) => diagnostics,
+        Ok(_) | Err(LoadError::Decode(_) | LoadError::Server(_)) => Vec::new(),
+    }
+}

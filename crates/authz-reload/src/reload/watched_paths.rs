@@ -1,0 +1,141 @@
+//! The folders that have to be watched so that every change of some files is reported.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
+
+/// The most symbolic links on the path to one file; the system has the same limit.
+const LINKS_MAX: usize = 40;
+
+/// The directory entries on the paths to some files.
+///
+/// A mounted volume changes files by replacing a link to a folder, an editor by renaming a new file over the
+/// old one. The system reports neither as an event of the file, so folders are watched instead of files:
+/// each folder that contains the file, or a link on its path, or that would contain the missing entry.
+///
+/// INVARIANT: folders are free of links, so that none is watched under two names.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct WatchedPaths {
+    /// The folders to watch.
+    pub(super) folders: BTreeSet<PathBuf>,
+    /// The entries in them whose change matters.
+    pub(super) entries: BTreeSet<PathBuf>,
+}
+
+impl WatchedPaths {
+    /// Resolves absolute paths in the file system.
+    pub(super) fn resolve<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
+        let mut watched = Self::default();
+        for path in paths {
+            watched.add(path);
+        }
+        watched
+    }
+
+    /// Resolves a path as the system does, and adds each link on it and the file itself.
+    fn add(&mut self, path: &Path) {
+        let mut folder = PathBuf::new();
+        let mut rest: VecDeque<PathStep> = path_steps(path).collect();
+        let mut n_links = 0;
+        while let Some(step) = rest.pop_front() {
+            let name = match step {
+                PathStep::Root(root) => {
+                    folder = root;
+                    continue;
+                }
+                PathStep::Parent => {
+                    folder.pop();
+                    continue;
+                }
+                PathStep::Child(name) => name,
+            };
+            let entry = folder.join(&name);
+            let metadata = std::fs::symlink_metadata(&entry);
+            if metadata.as_ref().is_ok_and(|it| it.is_dir()) && !rest.is_empty() {
+                folder = entry;
+                continue;
+            }
+            self.folders.insert(folder.clone());
+            self.entries.insert(entry.clone());
+            n_links += 1;
+            match std::fs::read_link(&entry) {
+                Ok(target) if n_links <= LINKS_MAX => {
+                    for step in path_steps(&target).collect::<Vec<_>>().into_iter().rev() {
+                        rest.push_front(step);
+                    }
+                }
+                // The file itself, or an entry that does not exist.
+                Ok(_) | Err(_) => return,
+            }
+        }
+    }
+}
+
+/// One step of the resolution of a path.
+enum PathStep {
+    Root(PathBuf),
+    Parent,
+    Child(OsString),
+}
+
+fn path_steps(path: &Path) -> impl Iterator<Item = PathStep> + '_ {
+    path.components().filter_map(|component| match component {
+        Component::Prefix(prefix) => Some(PathStep::Root(PathBuf::from(prefix.as_os_str()))),
+        Component::RootDir => Some(PathStep::Root(PathBuf::from(component.as_os_str()))),
+        Component::CurDir => None,
+        Component::ParentDir => Some(PathStep::Parent),
+        Component::Normal(name) => Some(PathStep::Child(name.to_owned())),
+    })
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    /// Folders and entries below a folder, as text.
+    fn watched(root: &Path, path: &str) -> (Vec<String>, Vec<String>) {
+        let watched = WatchedPaths::resolve([root.join(path).as_path()]);
+        let texts = |paths: &BTreeSet<PathBuf>| {
+            let below = paths.iter().filter_map(|path| path.strip_prefix(root).ok());
+            below.map(|path| path.display().to_string()).collect()
+        };
+        (texts(&watched.folders), texts(&watched.entries))
+    }
+
+    #[test]
+    fn a_mounted_file_is_reached_through_two_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("mount/..1")).unwrap();
+        fs::write(root.join("mount/..1/config"), "").unwrap();
+        symlink("..1", root.join("mount/..data")).unwrap();
+        symlink("..data/config", root.join("mount/config")).unwrap();
+        let (folders, entries) = watched(&root, "mount/config");
+        assert_eq!(folders, ["mount", "mount/..1"]);
+        assert_eq!(entries, ["mount/..1/config", "mount/..data", "mount/config"]);
+    }
+
+    #[test]
+    fn a_missing_file_is_watched_where_it_would_be_created() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let (folders, entries) = watched(&root, "a/b/c");
+        assert_eq!((folders, entries), (vec![String::new()], vec!["a".to_owned()]));
+        fs::create_dir(root.join("a")).unwrap();
+        let (folders, entries) = watched(&root, "a/../a/./b/c");
+        assert_eq!((folders, entries), (vec!["a".to_owned()], vec!["a/b".to_owned()]));
+    }
+
+    #[test]
+    fn links_in_a_circle_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        symlink("b", root.join("a")).unwrap();
+        symlink("a", root.join("b")).unwrap();
+        let (_, entries) = watched(&root, "a");
+        assert_eq!(entries, ["a", "b"]);
+    }
+}

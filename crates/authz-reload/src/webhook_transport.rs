@@ -1,0 +1,128 @@
+//! Sends the reviews of a webhook over an HTTPS client.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use authz::Unavailable;
+use authz_webhook::{HttpResponse, ResponseFuture, Transport, TransportError, TransportErrorKind};
+use bytes::Bytes;
+use https_client::{Client, Destination, Target};
+
+/// Posts reviews to one webhook.
+pub struct WebhookTransport {
+    client: Arc<Client>,
+    /// The query `timeout=…`, by which Kubernetes announces how long it waits.
+    query: String,
+    url: String,
+}
+
+impl WebhookTransport {
+    /// A transport over this client. `endpoint` is the URL of the client's target, for messages. The timeout is
+    /// announced to the webhook.
+    pub fn new(client: Arc<Client>, endpoint: &str, timeout: Duration) -> Self {
+        let nanos = i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX);
+        let query = format!("timeout={}", go_compat::format_duration(nanos));
+        let url = format!("{endpoint}?{query}");
+        Self { client, query, url }
+    }
+}
+
+impl Transport for WebhookTransport {
+    fn send(&self, body: Bytes, limit: Duration) -> ResponseFuture<'_> {
+        Box::pin(async move {
+            let reply = self.client.post(&self.query, body, limit).await;
+            reply.map(convert_reply).map_err(convert_fault)
+        })
+    }
+
+    fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+fn convert_reply(reply: https_client::Reply) -> HttpResponse {
+    let header = |name: &str| {
+        let value = reply.headers.get(name)?;
+        Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+    };
+    HttpResponse {
+        status: reply.status,
+        content_type: header("content-type"),
+        retry_after: header("retry-after"),
+        body: reply.body,
+    }
+}
+
+fn convert_fault(fault: https_client::Fault) -> TransportError {
+    let kind = match fault.kind {
+        https_client::FaultKind::Timeout => TransportErrorKind::Timeout,
+        https_client::FaultKind::Reset => TransportErrorKind::Reset,
+        https_client::FaultKind::TooLarge => TransportErrorKind::TooLarge,
+        https_client::FaultKind::Refused
+        | https_client::FaultKind::Dns
+        | https_client::FaultKind::Connect => TransportErrorKind::Connect,
+        https_client::FaultKind::Tls => TransportErrorKind::Tls,
+        https_client::FaultKind::Eof | https_client::FaultKind::Other => TransportErrorKind::Other,
+        https_client::FaultKind::Local | https_client::FaultKind::AddressRefused => {
+            TransportErrorKind::Local(Unavailable::OutOfResources)
+        }
+    };
+    TransportError { kind, message: fault.message }
+}
+
+/// The URL of a webhook, for messages. It contains no credentials.
+pub fn endpoint_url(target: &Target) -> String {
+    let path = if target.path.is_empty() { "/" } else { target.path.as_str() };
+    match &target.destination {
+        Destination::Service(service) => format!("https://{service}{path}"),
+        Destination::Url { scheme, host, port } => {
+            let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+            let port = port.map_or_else(String::new, |port| format!(":{port}"));
+            format!("{}://{host}{port}{path}", scheme.as_str())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use https_client::{Scheme, ServiceName};
+
+    #[test]
+    fn endpoints_are_written_as_urls() {
+        let url = |host: &str, port, path| {
+            let place = Destination::Url { scheme: Scheme::Https, host: host.to_owned(), port };
+            endpoint_url(&Target::new(place, path))
+        };
+        assert_eq!(url("a.example", None, ""), "https://a.example/");
+        assert_eq!(url("::1", Some(8443), "/x"), "https://[::1]:8443/x");
+        let service =
+            ServiceName { namespace: "ns".to_owned(), name: "hook".to_owned(), port: 443 };
+        let service = Target::new(Destination::Service(service), "");
+        assert_eq!(endpoint_url(&service), "https://hook.ns.svc:443/");
+    }
+
+    #[test]
+    fn faults_keep_the_kind_that_retries_depend_on() {
+        for (from, want) in [
+            (https_client::FaultKind::Timeout, TransportErrorKind::Timeout),
+            (https_client::FaultKind::Reset, TransportErrorKind::Reset),
+            (https_client::FaultKind::TooLarge, TransportErrorKind::TooLarge),
+            (https_client::FaultKind::Eof, TransportErrorKind::Other),
+            (https_client::FaultKind::Tls, TransportErrorKind::Tls),
+            (https_client::FaultKind::Refused, TransportErrorKind::Connect),
+            (
+                https_client::FaultKind::Local,
+                TransportErrorKind::Local(Unavailable::OutOfResources),
+            ),
+            (
+                https_client::FaultKind::AddressRefused,
+                TransportErrorKind::Local(Unavailable::OutOfResources),
+            ),
+        ] {
+            let fault = convert_fault(https_client::Fault { kind: from, message: "m".to_owned() });
+            assert_eq!(fault, TransportError::new(want, "m"));
+        }
+    }
+}

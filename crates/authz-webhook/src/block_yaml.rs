@@ -1,0 +1,284 @@
+//! Reads answers in YAML.
+//!
+//! Kubernetes reads an answer that does not begin with a brace as YAML. This reader accepts the subset in which such
+//! answers are written: nested block mappings of scalars. Other YAML is an error, which is a failure of the webhook and
+//! never a decision.
+
+use crate::response_document::{Node, is_kept};
+
+/// The deepest nesting of mappings.
+const DEPTH_MAX: usize = 32;
+
+/// A line that is neither empty nor a comment.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    indent: usize,
+    text: &'a str,
+}
+
+/// Reads a document.
+pub(crate) fn parse(text: &str) -> Result<Node, String> {
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        let said = without_comment(line).trim_end();
+        if said.trim_start().is_empty() || (lines.is_empty() && said == "---") {
+            continue;
+        }
+        let text = said.trim_start_matches(' ');
+        if text.starts_with('\t') {
+            return Err(unsupported("found character that cannot start any token"));
+        }
+        lines.push(Line { indent: said.len() - text.len(), text });
+    }
+    let Some(first) = lines.first() else { return Ok(Node::Null) };
+    if split_entry(first.text)?.is_some() {
+        let (node, rest) = read_mapping(&lines, first.indent, 0)?;
+        return if rest.is_empty() {
+            Ok(node)
+        } else {
+            Err(unsupported("did not find expected key"))
+        };
+    }
+    if first.text.starts_with("- ") || first.text == "-" {
+        return Ok(Node::List);
+    }
+    let words: Vec<&str> = lines.iter().map(|line| line.text).collect();
+    read_scalar(&words.join(" "))
+}
+
+/// Reads the entries of a mapping at an indentation, and returns the lines after it.
+fn read_mapping<'l, 'a>(
+    mut lines: &'l [Line<'a>],
+    indent: usize,
+    depth: usize,
+) -> Result<(Node, &'l [Line<'a>]), String> {
+    if depth == DEPTH_MAX {
+        return Err(unsupported("exceeded max depth"));
+    }
+    let mut members = Vec::new();
+    while let Some((line, rest)) = lines.split_first() {
+        if line.indent < indent {
+            break;
+        }
+        if line.indent > indent {
+            return Err(unsupported("mapping values are not allowed in this context"));
+        }
+        let Some((name, value)) = split_entry(line.text)? else {
+            return Err(unsupported("could not find expected ':'"));
+        };
+        let (node, after) = if value.is_empty() {
+            read_nested(rest, indent, depth)?
+        } else {
+            (read_scalar(value)?, rest)
+        };
+        if is_kept(&name, depth) {
+            members.push((name, node));
+        }
+        lines = after;
+    }
+    Ok((Node::Object(members), lines))
+}
+
+/// Reads the nested value of an entry without a value on its line.
+fn read_nested<'l, 'a>(
+    lines: &'l [Line<'a>],
+    indent: usize,
+    depth: usize,
+) -> Result<(Node, &'l [Line<'a>]), String> {
+    let Some(first) = lines.first() else { return Ok((Node::Null, lines)) };
+    let is_element = first.text.starts_with("- ") || first.text == "-";
+    if is_element && first.indent >= indent {
+        let inside = |line: &&Line<'_>| {
+            line.indent > first.indent
+                || (line.indent == first.indent && line.text.starts_with('-'))
+        };
+        let n_inside = lines.iter().take_while(inside).count();
+        return Ok((Node::List, lines.get(n_inside..).unwrap_or_default()));
+    }
+    if first.indent > indent {
+        return read_mapping(lines, first.indent, depth + 1);
+    }
+    Ok((Node::Null, lines))
+}
+
+/// The name and the value of an entry, or `None` if the line is not one.
+fn split_entry(text: &str) -> Result<Option<(String, &str)>, String> {
+    if let Some(quote) = text.chars().next().filter(|c| matches!(c, '"' | '\'')) {
+        let Some((name, rest)) = read_quoted(text, quote)? else { return Ok(None) };
+        return Ok(rest.strip_prefix(':').map(|value| (name, value.trim())));
+    }
+    if text.starts_with(['[', '{', '|', '>', '!', '&', '*', '%', '@', '`']) {
+        return Ok(None);
+    }
+    let is_end = |(at, _): &(usize, &str)| {
+        text.get(at + 1..).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    };
+    let Some((at, _)) = text.match_indices(':').find(is_end) else { return Ok(None) };
+    let (name, value) = text.split_at(at);
+    Ok(Some((name.trim_end().to_owned(), value.trim_start_matches(':').trim())))
+}
+
+/// Reads a value that stands on one line.
+fn read_scalar(text: &str) -> Result<Node, String> {
+    match text.chars().next() {
+        Some(quote @ ('"' | '\'')) => match read_quoted(text, quote)? {
+            Some((value, "")) => Ok(Node::Text(value)),
+            _ => Err(unsupported("did not find expected <document start>")),
+        },
+        Some('[') if text.ends_with(']') => Ok(Node::List),
+        Some('{') if text == "{}" => Ok(Node::Object(Vec::new())),
+        Some('[' | '{' | '|' | '>' | '!' | '&' | '*' | '%' | '@' | '`') => {
+            Err(unsupported("this form is not supported"))
+        }
+        _ if text.contains(": ") || text.ends_with(':') => {
+            Err(unsupported("mapping values are not allowed in this context"))
+        }
+        _ => Ok(resolve_plain_scalar(text)),
+    }
+}
+
+/// Resolves a plain scalar by the rules of YAML 1.1.
+fn resolve_plain_scalar(text: &str) -> Node {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => Node::Null,
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
+            Node::Bool(true)
+        }
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
+            Node::Bool(false)
+        }
+        number
+            if number.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.')) =>
+        {
+            match (number.parse::<i64>(), number.parse::<f64>()) {
+                (Ok(integer), _) => Node::Number(Some(integer)),
+                (Err(_), Ok(_)) => Node::Number(None),
+                (Err(_), Err(_)) => Node::Text(number.to_owned()),
+            }
+        }
+        other => Node::Text(other.to_owned()),
+    }
+}
+
+/// A quoted text at the beginning, without its quotes, and what follows; `None` if it does not end.
+fn read_quoted(text: &str, quote: char) -> Result<Option<(String, &str)>, String> {
+    let mut value = String::new();
+    let mut chars = text.chars();
+    chars.next();
+    while let Some(c) = chars.next() {
+        if c == quote {
+            if quote == '\'' && chars.as_str().starts_with('\'') {
+                chars.next();
+                value.push('\'');
+                continue;
+            }
+            return Ok(Some((value, chars.as_str())));
+        }
+        if c == '\\' && quote == '"' {
+            value.push(match chars.next() {
+                Some('n') => '\n',
+                Some('t') => '\t',
+                Some('r') => '\r',
+                Some(same @ ('"' | '\\' | '/' | ' ')) => same,
+                _ => return Err(unsupported("found unknown escape character")),
+            });
+        } else {
+            value.push(c);
+        }
+    }
+    Ok(None)
+}
+
+/// A line up to its comment. A number sign begins one at the start and after a space, outside quotes.
+fn without_comment(line: &str) -> &str {
+    let mut quote = None;
+    let mut before = ' ';
+    for (at, c) in line.char_indices() {
+        match (quote, c) {
+            (None, '#') if before == ' ' || before == '\t' => {
+                return line.get(..at).unwrap_or(line);
+            }
+            (None, '"' | '\'') if matches!(before, ' ' | ':' | '-') => quote = Some(c),
+            (Some(open), _) if open == c && before != '\\' => quote = None,
+            _ => {}
+        }
+        before = c;
+    }
+    line
+}
+
+fn unsupported(why: &str) -> String {
+    format!("yaml: {why}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn members(entries: &[(&str, Node)]) -> Node {
+        Node::Object(
+            entries.iter().map(|(name, node)| ((*name).to_owned(), node.clone())).collect(),
+        )
+    }
+
+    fn text(text: &str) -> Node {
+        Node::Text(text.to_owned())
+    }
+
+    #[test]
+    fn block_mappings_are_read() {
+        let source = "---\n# an answer\napiVersion: a/v1  # which\n\"kind\": 'K''s'\nmetadata:\n  \
+                      labels:\n  - x\nstatus:\n  allowed: yes\n  reason: \"a: \\\"b\\\" # c\"\n  \
+                      code: 7\nspec:\n";
+        let status = members(&[
+            ("allowed", Node::Bool(true)),
+            ("reason", text("a: \"b\" # c")),
+            ("code", Node::Number(Some(7))),
+        ]);
+        let want = members(&[
+            ("apiVersion", text("a/v1")),
+            ("kind", text("K's")),
+            ("metadata", members(&[])),
+            ("status", status),
+            ("spec", Node::Null),
+        ]);
+        assert_eq!(parse(source), Ok(want));
+    }
+
+    #[test]
+    fn other_documents_are_scalars_and_lists() {
+        for (source, want) in [
+            ("", Node::Null),
+            ("# nothing\n", Node::Null),
+            ("error response", text("error response")),
+            ("<html>\n  <b>no</b>\n</html>", text("<html> <b>no</b> </html>")),
+            ("\"allowed\"", text("allowed")),
+            ("true", Node::Bool(true)),
+            ("1.5", Node::Number(None)),
+            ("[]", Node::List),
+            ("- a\n- b", Node::List),
+            ("status: {}", members(&[("status", members(&[]))])),
+        ] {
+            assert_eq!(parse(source), Ok(want), "{source:?}");
+        }
+    }
+
+    #[test]
+    fn richer_forms_are_refused() {
+        for source in [
+            "status: {allowed: true}",
+            "status: |\n  allowed: true",
+            "status: &x\n  allowed: true",
+            "a: b: c",
+            "status:\n   allowed: true\n  denied: true",
+            "status: true\n  denied: true",
+            "\tstatus: true",
+            "status: 'open",
+            "status:\n  allowed: true\nnothing",
+        ] {
+            assert!(parse(source).is_err(), "{source:?}: {:?}", parse(source));
+        }
+        let deep: String = (0..100).map(|n| format!("{}a:\n", " ".repeat(n))).collect();
+        assert_eq!(parse(&deep), Err("yaml: exceeded max depth".to_owned()));
+    }
+}

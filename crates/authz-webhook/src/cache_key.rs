@@ -1,0 +1,254 @@
+//! The cache key of a request: every input that a SubjectAccessReview contains, and nothing else.
+//!
+//! A key is the review in a canonical form: its parts in a fixed order, each text after its length, so that two different
+//! reviews have different forms. One function visits the borrowed attributes; hashing, writing the form and comparing it
+//! are three visitors. So they agree on the parts of a request, and a lookup allocates nothing.
+
+use std::hash::{BuildHasher, Hash, Hasher};
+
+use authz::{Attributes, Resource, ReviewOperator, Target};
+
+/// The key of a request, which may outlive it.
+///
+/// INVARIANT: `hash` is the hash of the request that `form` was written from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CacheKey {
+    hash: u64,
+    form: Box<[u8]>,
+}
+
+impl CacheKey {
+    /// The key of a request with this hash.
+    pub(crate) fn new(attributes: &Attributes<'_>, hash: u64) -> Self {
+        let mut form = CanonicalForm(Vec::with_capacity(FORM_BYTES));
+        visit_review(attributes, &mut form);
+        Self { hash, form: form.0.into_boxed_slice() }
+    }
+
+    pub(crate) fn hash_value(&self) -> u64 {
+        self.hash
+    }
+
+    pub(crate) fn n_bytes(&self) -> usize {
+        self.form.len()
+    }
+
+    /// Reports whether this is the key of the request.
+    pub(crate) fn matches(&self, attributes: &Attributes<'_>) -> bool {
+        let mut comparison = FormComparison { rest: &self.form, is_equal: true };
+        visit_review(attributes, &mut comparison);
+        comparison.is_equal && comparison.rest.is_empty()
+    }
+}
+
+impl Hash for CacheKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+/// The hash of a request under the seed of `state`.
+pub(crate) fn hash(attributes: &Attributes<'_>, state: &impl BuildHasher) -> u64 {
+    let mut hashing = HashVisitor(state.build_hasher());
+    visit_review(attributes, &mut hashing);
+    hashing.0.finish()
+}
+
+/// The initial capacity, which suffices for most forms.
+const FORM_BYTES: usize = 256;
+
+/// Visits the parts of a request in order.
+trait ReviewVisitor {
+    /// A tag for one of a few alternatives.
+    fn mark(&mut self, mark: u8);
+    /// The number of parts that follow.
+    fn count(&mut self, n: usize);
+    /// A text.
+    fn text(&mut self, text: &str);
+
+    fn texts(&mut self, texts: &[String]) {
+        self.count(texts.len());
+        for text in texts {
+            self.text(text);
+        }
+    }
+}
+
+const RESOURCE: u8 = 1;
+const PATH: u8 = 2;
+const END: u8 = 0;
+
+/// Visits the parts of the v1 review, also if another version is sent. A request without a user is the same as one of a
+/// user without attributes, as it is in the review.
+#[inline]
+fn visit_review(attributes: &Attributes<'_>, receive: &mut impl ReviewVisitor) {
+    match &attributes.target {
+        Target::Resource(resource) => {
+            receive.mark(RESOURCE);
+            receive.text(attributes.verb);
+            visit_resource(resource, receive);
+        }
+        Target::Path(path) => {
+            receive.mark(PATH);
+            receive.text(attributes.verb);
+            receive.text(path);
+        }
+    }
+    let Some(user) = attributes.user else {
+        receive.text("");
+        receive.text("");
+        receive.count(0);
+        receive.count(0);
+        return;
+    };
+    receive.text(&user.name);
+    receive.text(&user.uid);
+    receive.texts(&user.groups);
+    receive.count(user.extra.len());
+    for (key, values) in &user.extra {
+        receive.text(key);
+        receive.texts(values);
+    }
+}
+
+/// The path of a resource request is not part of the review. Neither are requirements that a review can not express.
+#[inline]
+fn visit_resource(resource: &Resource<'_>, receive: &mut impl ReviewVisitor) {
+    receive.text(resource.namespace);
+    receive.text(resource.api_group);
+    receive.text(resource.api_version);
+    receive.text(resource.resource);
+    receive.text(resource.subresource);
+    receive.text(resource.name);
+    for requirement in resource.field_requirements() {
+        receive.mark(operator_mark(requirement.operator.review_operator()));
+        receive.text(&requirement.field);
+        receive.text(&requirement.value);
+    }
+    receive.mark(END);
+    for requirement in resource.label_requirements() {
+        if let Some(operator) = requirement.operator.review_operator() {
+            receive.mark(operator_mark(operator));
+            receive.text(&requirement.key);
+            receive.texts(&requirement.values);
+        }
+    }
+    receive.mark(END);
+}
+
+/// INVARIANT: never [`END`].
+const fn operator_mark(operator: ReviewOperator) -> u8 {
+    match operator {
+        ReviewOperator::In => 1,
+        ReviewOperator::NotIn => 2,
+        ReviewOperator::Exists => 3,
+        ReviewOperator::DoesNotExist => 4,
+    }
+}
+
+struct HashVisitor<H>(H);
+
+impl<H: Hasher> ReviewVisitor for HashVisitor<H> {
+    #[inline]
+    fn mark(&mut self, mark: u8) {
+        self.0.write_u8(mark);
+    }
+
+    #[inline]
+    fn count(&mut self, n: usize) {
+        self.0.write_usize(n);
+    }
+
+    #[inline]
+    fn text(&mut self, text: &str) {
+        self.0.write_usize(text.len());
+        self.0.write(text.as_bytes());
+    }
+}
+
+/// Writes the canonical form.
+struct CanonicalForm(Vec<u8>);
+
+impl ReviewVisitor for CanonicalForm {
+    fn mark(&mut self, mark: u8) {
+        self.0.push(mark);
+    }
+
+    fn count(&mut self, n: usize) {
+        let (digits, n_digits) = varint_digits(n);
+        self.0.extend(digits.iter().take(n_digits));
+    }
+
+    fn text(&mut self, text: &str) {
+        self.count(text.len());
+        self.0.extend_from_slice(text.as_bytes());
+    }
+}
+
+/// Compares a request with a form, part by part.
+struct FormComparison<'a> {
+    rest: &'a [u8],
+    is_equal: bool,
+}
+
+impl FormComparison<'_> {
+    #[inline]
+    fn bytes(&mut self, bytes: &[u8]) {
+        match self.rest.strip_prefix(bytes) {
+            Some(rest) => self.rest = rest,
+            None => self.is_equal = false,
+        }
+    }
+}
+
+impl ReviewVisitor for FormComparison<'_> {
+    #[inline]
+    fn mark(&mut self, mark: u8) {
+        match self.rest.split_first() {
+            Some((first, rest)) if *first == mark => self.rest = rest,
+            _ => self.is_equal = false,
+        }
+    }
+
+    /// Nearly all numbers have one digit, which is the number itself.
+    #[inline]
+    fn count(&mut self, n: usize) {
+        match u8::try_from(n) {
+            Ok(digit) if digit < 0x80 => self.mark(digit),
+            _ => {
+                let (digits, n_digits) = varint_digits(n);
+                self.bytes(digits.get(..n_digits).unwrap_or(&digits));
+            }
+        }
+    }
+
+    #[inline]
+    fn text(&mut self, text: &str) {
+        self.count(text.len());
+        self.bytes(text.as_bytes());
+    }
+}
+
+/// The most digits of a number.
+const DIGITS_MAX: usize = usize::BITS.div_ceil(7) as usize;
+
+/// A number as a varint: digits of seven bits, the lowest first. All but the last have the eighth bit set, so that no
+/// number is a prefix of another.
+fn varint_digits(mut n: usize) -> ([u8; DIGITS_MAX], usize) {
+    let mut digits = [0; DIGITS_MAX];
+    let mut n_digits = 0;
+    for digit in &mut digits {
+        n_digits += 1;
+        let low = n.to_le_bytes()[0] & 0x7f;
+        n >>= 7;
+        if n == 0 {
+            *digit = low;
+            break;
+        }
+        *digit = low | 0x80;
+    }
+    (digits, n_digits)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,60 @@
+//! The limits of one webhook.
+//!
+//! None of them is in the configuration file, which is that of Kubernetes. A webhook that works never reaches the
+//! defaults.
+
+use std::time::Duration;
+
+/// The limits of one webhook.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WebhookLimits {
+    /// The most calls in flight, each with its retries; one user has at most half of them. Checks that share the call
+    /// of another one do not count. A check that needs one more call is not decided:
+    /// [`authz::Unavailable::TooManyCalls`].
+    pub in_flight_max: usize,
+    /// The attempts of one call.
+    pub retry: RetryOptions,
+    /// The most cached answers.
+    pub cache_entries_max: usize,
+    /// The most memory of the cache in bytes, with its keys.
+    pub cache_bytes_max: usize,
+}
+
+/// The attempts of one call, and the waits between them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RetryOptions {
+    /// The most attempts; at least one is made.
+    pub attempts_max: u32,
+    /// The wait after the first attempt.
+    pub wait: Duration,
+    /// The factor by which each wait is longer than the one before.
+    pub wait_factor: f64,
+    /// The largest random addition to a wait, as a fraction of it.
+    pub jitter: f64,
+}
+
+impl Default for WebhookLimits {
+    /// More calls in flight than a server handles requests; as many cached answers as Kubernetes.
+    fn default() -> Self {
+        Self {
+            in_flight_max: 1024,
+            retry: RetryOptions::default(),
+            cache_entries_max: 8192,
+            cache_bytes_max: 64 << 20,
+        }
+    }
+}
+
+impl WebhookLimits {
+    /// The defaults without a limit on calls in flight, as in Kubernetes.
+    pub fn without_in_flight_limit() -> Self {
+        Self { in_flight_max: usize::MAX, ..Self::default() }
+    }
+}
+
+impl Default for RetryOptions {
+    /// As Kubernetes: waits of 0.5, 0.75, 1.125 and 1.6875 seconds, and up to a fifth more.
+    fn default() -> Self {
+        Self { attempts_max: 5, wait: Duration::from_millis(500), wait_factor: 1.5, jitter: 0.2 }
+    }
+}

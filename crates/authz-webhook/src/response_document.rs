@@ -1,0 +1,230 @@
+//! The document tree of an answer, as far as it is needed.
+//!
+//! An answer may be megabytes long and arbitrarily deep. Only members with known names are kept, three levels deep; the
+//! reader checks the syntax of all others and drops them.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::block_yaml;
+
+/// A JSON value, without the parts that are not needed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Node {
+    Null,
+    Bool(bool),
+    /// A number; `None` if it is not an integer of 64 bits.
+    Number(Option<i64>),
+    Text(String),
+    /// The elements are not kept.
+    List,
+    /// Members of known names in the order of the document, repeated ones too.
+    Object(Vec<(String, Node)>),
+}
+
+/// The number of levels that are kept: `details.retryAfterSeconds` is the deepest member that is needed.
+const DEPTH_MAX: usize = 3;
+
+/// The members that are needed, at any level.
+const KEPT_NAMES: [&str; 13] = [
+    "allowed",
+    "apiVersion",
+    "code",
+    "denied",
+    "details",
+    "evaluationError",
+    "kind",
+    "message",
+    "metadata",
+    "reason",
+    "retryAfterSeconds",
+    "spec",
+    "status",
+];
+
+/// Reads a document: as JSON if it begins with a brace, otherwise as YAML, whatever its content type.
+///
+/// # Errors
+/// The message of Kubernetes, where it is known.
+pub(crate) fn parse(text: &str) -> Result<Node, String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text); // A byte order mark is ignored.
+    if text.trim_start().starts_with('{') { parse_json(text) } else { block_yaml::parse(text) }
+}
+
+impl Node {
+    /// The name of this type in Go's messages.
+    pub(crate) fn type_name(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "bool",
+            Self::Number(_) => "number",
+            Self::Text(_) => "string",
+            Self::List => "array",
+            Self::Object(_) => "object",
+        }
+    }
+
+    /// The members of an object; none for other values.
+    pub(crate) fn members(&self) -> &[(String, Self)] {
+        match self {
+            Self::Object(members) => members,
+            Self::Null | Self::Bool(_) | Self::Number(_) | Self::Text(_) | Self::List => &[],
+        }
+    }
+}
+
+/// Reports whether a member is kept. As in Kubernetes, the case of `kind` and `apiVersion` does not matter.
+pub(crate) fn is_kept(name: &str, depth: usize) -> bool {
+    depth < DEPTH_MAX
+        && (KEPT_NAMES.contains(&name)
+            || name.eq_ignore_ascii_case("kind")
+            || name.eq_ignore_ascii_case("apiVersion"))
+}
+
+fn parse_json(text: &str) -> Result<Node, String> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let node = NodeReader(0)
+        .deserialize(&mut deserializer)
+        .map_err(|error| syntax_message(text, &error))?;
+    match deserializer.end() {
+        Ok(()) => Ok(node),
+        Err(error) => {
+            let found = char_at(text, &error);
+            Err(unknown_type_message(&format!("invalid character {found:?} after top-level value")))
+        }
+    }
+}
+
+fn syntax_message(text: &str, error: &serde_json::Error) -> String {
+    if error.is_eof() {
+        return unknown_type_message("unexpected end of JSON input");
+    }
+    let found = char_at(text, error);
+    unknown_type_message(&format!("invalid character {found:?} looking for beginning of value"))
+}
+
+/// The message about a document whose type can not be read.
+pub(crate) fn unknown_type_message(cause: &str) -> String {
+    format!("couldn't get version/kind; json parse error: {cause}")
+}
+
+fn char_at(text: &str, error: &serde_json::Error) -> char {
+    let line = text.split('\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
+    let at = line.floor_char_boundary(error.column().saturating_sub(1));
+    line.get(at..).and_then(|rest| rest.chars().next()).unwrap_or('\n')
+}
+
+/// Reads a value at this depth.
+struct NodeReader(usize);
+
+impl<'de> DeserializeSeed<'de> for NodeReader {
+    type Value = Node;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for NodeReader {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Node, E> {
+        Ok(Node::Null)
+    }
+
+    fn visit_bool<E: Error>(self, truth: bool) -> Result<Node, E> {
+        Ok(Node::Bool(truth))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Node, E> {
+        Ok(Node::Number(Some(number)))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Node, E> {
+        Ok(Node::Number(i64::try_from(number).ok()))
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Node, E> {
+        Ok(Node::Number(None))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Node, E> {
+        Ok(Node::Text(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Node, A::Error> {
+        while elements.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Node::List)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+        let mut members = Vec::new();
+        while let Some(name) = map.next_key::<String>()? {
+            if is_kept(&name, self.0) {
+                members.push((name, map.next_value_seed(Self(self.0 + 1))?));
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(Node::Object(members))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Node {
+        Node::Text(text.to_owned())
+    }
+
+    #[test]
+    fn known_members_are_kept_in_order() {
+        let node =
+            parse(r#" {"kind":"K","x":[1,{"kind":2}],"status":{"allowed":1,"allowed":null}}"#);
+        let status =
+            vec![("allowed".to_owned(), Node::Number(Some(1))), ("allowed".to_owned(), Node::Null)];
+        let members =
+            vec![("kind".to_owned(), text("K")), ("status".to_owned(), Node::Object(status))];
+        assert_eq!(node, Ok(Node::Object(members)));
+    }
+
+    /// Memory does not grow with what nobody looks at.
+    #[test]
+    fn depth_and_unknown_members_are_dropped() {
+        let deep = format!("{}1{}", r#"{"status":"#.repeat(100), "}".repeat(100));
+        let mut depth = 0;
+        let mut node = &parse(&deep).unwrap();
+        while let [(_, inner)] = node.members() {
+            node = inner;
+            depth += 1;
+        }
+        assert_eq!(depth, DEPTH_MAX);
+        let wide = format!(r#"{{"a":{}1{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
+        assert_eq!(parse(&wide), Ok(Node::Object(vec![])));
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_ignored() {
+        assert_eq!(parse("\u{feff}{}"), Ok(Node::Object(vec![])));
+        assert_eq!(parse("\u{feff}status: {}"), parse("status: {}"));
+    }
+
+    #[test]
+    fn faults_are_told_as_go_tells_them() {
+        for (source, want) in [
+            (r#"{"a":1"#, "unexpected end of JSON input"),
+            (r#"{"kind"#, "unexpected end of JSON input"),
+            ("{} x", "invalid character 'x' after top-level value"),
+            (r#"{"a":x}"#, "invalid character 'x' looking for beginning of value"),
+        ] {
+            let want = format!("couldn't get version/kind; json parse error: {want}");
+            assert_eq!(parse(source), Err(want), "{source}");
+        }
+    }
+}

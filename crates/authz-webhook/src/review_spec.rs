@@ -1,0 +1,459 @@
+//! The request as a `SubjectAccessReview` describes it, which match conditions evaluate.
+
+use std::collections::BTreeMap;
+
+use authz::{Attributes, FieldRequirement, LabelRequirement, Target};
+use cel::{List, ListSource, Map, MapSource, ObjectType, RecordSource, Type, Value};
+
+/// The `spec` of a `SubjectAccessReview` v1. It borrows everything but the lists of requirements.
+#[derive(Debug, Clone)]
+pub struct ReviewSpec<'a> {
+    /// Present for a resource request.
+    pub resource: Option<ResourceAttributes<'a>>,
+    /// Present for a request for a path.
+    pub non_resource: Option<NonResourceAttributes<'a>>,
+    /// The name of the user; empty without a user.
+    pub user: &'a str,
+    /// The groups in order.
+    pub groups: &'a [String],
+    /// The extra attributes of the user.
+    pub extra: Extra<'a>,
+    /// The uid of the user.
+    pub uid: &'a str,
+}
+
+/// The attributes of a resource request. Missing parts are empty.
+#[derive(Debug, Clone, Default)]
+#[expect(missing_docs, reason = "the fields are those of the review, by their own names")]
+pub struct ResourceAttributes<'a> {
+    pub namespace: &'a str,
+    pub verb: &'a str,
+    pub group: &'a str,
+    pub version: &'a str,
+    pub resource: &'a str,
+    pub subresource: &'a str,
+    pub name: &'a str,
+    pub field_selector: Option<SelectorAttributes<'a>>,
+    pub label_selector: Option<SelectorAttributes<'a>>,
+}
+
+/// A selector in one of its two forms.
+#[derive(Debug, Clone)]
+pub enum SelectorAttributes<'a> {
+    /// The text of the query; requests that the server builds never carry it.
+    Raw(&'a str),
+    /// The requirements that a review can express.
+    Requirements(Requirements<'a>),
+}
+
+/// Requirements that all must hold.
+#[derive(Debug, Clone)]
+pub struct Requirements<'a>(pub Vec<Requirement<'a>>);
+
+/// One requirement of a selector.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "the fields are those of the review, by their own names")]
+pub struct Requirement<'a> {
+    pub key: &'a str,
+    pub operator: &'a str,
+    pub values: &'a [String],
+}
+
+/// The attributes of a request for a path.
+#[derive(Debug, Clone, Default)]
+#[expect(missing_docs, reason = "the fields are those of the review, by their own names")]
+pub struct NonResourceAttributes<'a> {
+    pub path: &'a str,
+    pub verb: &'a str,
+}
+
+/// The extra attributes of a user; `None` stands for an empty map.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Extra<'a>(pub Option<&'a BTreeMap<String, Vec<String>>>);
+
+/// The selectors that a review contains. Only building them allocates, so they are omitted if no condition uses them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Selectors {
+    /// The field selector.
+    pub field: bool,
+    /// The label selector.
+    pub label: bool,
+}
+
+impl<'a> ReviewSpec<'a> {
+    /// The review of a request.
+    pub fn new(attributes: &Attributes<'a>, selectors: Selectors) -> Self {
+        let (resource, non_resource) = match &attributes.target {
+            Target::Resource(target) => {
+                let field = if selectors.field { target.field_requirements() } else { &[] };
+                let label = if selectors.label { target.label_requirements() } else { &[] };
+                let resource = ResourceAttributes {
+                    namespace: target.namespace,
+                    verb: attributes.verb,
+                    group: target.api_group,
+                    version: target.api_version,
+                    resource: target.resource,
+                    subresource: target.subresource,
+                    name: target.name,
+                    field_selector: expressible_requirements(field, field_requirement),
+                    label_selector: expressible_requirements(label, label_requirement),
+                };
+                (Some(resource), None)
+            }
+            Target::Path(path) => {
+                (None, Some(NonResourceAttributes { path, verb: attributes.verb }))
+            }
+        };
+        let user = attributes.user;
+        Self {
+            resource,
+            non_resource,
+            user: user.map_or("", |user| &user.name),
+            groups: user.map_or(&[], |user| &user.groups),
+            extra: Extra(user.map(|user| &user.extra)),
+            uid: user.map_or("", |user| &user.uid),
+        }
+    }
+}
+
+/// The requirements that a review can express; `None` without any. Omitting one makes the request wider, never narrower.
+fn expressible_requirements<'a, R>(
+    all: &'a [R],
+    convert: fn(&'a R) -> Option<Requirement<'a>>,
+) -> Option<SelectorAttributes<'a>> {
+    if all.is_empty() {
+        return None;
+    }
+    let usable: Vec<Requirement<'a>> = all.iter().filter_map(convert).collect();
+    (!usable.is_empty()).then_some(SelectorAttributes::Requirements(Requirements(usable)))
+}
+
+fn field_requirement(requirement: &FieldRequirement) -> Option<Requirement<'_>> {
+    Some(Requirement {
+        key: &requirement.field,
+        operator: requirement.operator.review_operator().name(),
+        values: std::slice::from_ref(&requirement.value),
+    })
+}
+
+fn label_requirement(requirement: &LabelRequirement) -> Option<Requirement<'_>> {
+    Some(Requirement {
+        key: &requirement.key,
+        operator: requirement.operator.review_operator()?.name(),
+        values: &requirement.values,
+    })
+}
+
+/// The type of the variable `request`. The order of fields is that of the `RecordSource`s below.
+pub(crate) fn request_type() -> Type {
+    let strings = || Type::list(Type::String);
+    let requirement = ObjectType::new(
+        "kubernetes.SelectorRequirement",
+        vec![("key", Type::String), ("operator", Type::String), ("values", strings())],
+    );
+    let selector = |name| {
+        let requirements = Type::list(Type::Object(requirement.clone()));
+        let fields = vec![("rawSelector", Type::String), ("requirements", requirements)];
+        Type::Object(ObjectType::new(name, fields))
+    };
+    let resource = ObjectType::new(
+        "kubernetes.ResourceAttributes",
+        vec![
+            ("namespace", Type::String),
+            ("verb", Type::String),
+            ("group", Type::String),
+            ("version", Type::String),
+            ("resource", Type::String),
+            ("subresource", Type::String),
+            ("name", Type::String),
+            ("fieldSelector", selector("kubernetes.FieldSelectorAttributes")),
+            ("labelSelector", selector("kubernetes.LabelSelectorAttributes")),
+        ],
+    );
+    let non_resource = ObjectType::new(
+        "kubernetes.NonResourceAttributes",
+        vec![("path", Type::String), ("verb", Type::String)],
+    );
+    Type::Object(ObjectType::new(
+        "kubernetes.SubjectAccessReviewSpec",
+        vec![
+            ("resourceAttributes", Type::Object(resource)),
+            ("nonResourceAttributes", Type::Object(non_resource)),
+            ("user", Type::String),
+            ("groups", strings()),
+            ("extra", Type::map(Type::String, strings())),
+            ("uid", Type::String),
+        ],
+    ))
+}
+
+impl RecordSource for ReviewSpec<'_> {
+    fn field_names(&self) -> &'static [&'static str] {
+        &["resourceAttributes", "nonResourceAttributes", "user", "groups", "extra", "uid"]
+    }
+
+    #[inline]
+    fn field(&self, index: usize) -> Option<Value<'_>> {
+        match index {
+            0 => self.resource.as_ref().map(record),
+            1 => self.non_resource.as_ref().map(record),
+            3 => Some(Value::List(List::Strings(self.groups))),
+            4 => Some(Value::Map(Map::Source(&self.extra))),
+            _ => self.text_field(index).map(Value::string),
+        }
+    }
+
+    // These are what conditions ask for most, so they make no value.
+    #[inline]
+    fn has_field(&self, index: usize) -> bool {
+        match index {
+            0 => self.resource.is_some(),
+            1 => self.non_resource.is_some(),
+            _ => index < self.field_names().len(),
+        }
+    }
+
+    #[inline]
+    fn text_field(&self, index: usize) -> Option<&str> {
+        match index {
+            2 => Some(self.user),
+            5 => Some(self.uid),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn string_list_field(&self, index: usize) -> Option<&[String]> {
+        (index == 3).then_some(self.groups)
+    }
+
+    #[inline]
+    fn record_field(&self, index: usize) -> Option<&dyn RecordSource> {
+        match index {
+            0 => self.resource.as_ref().map(|resource| resource as &dyn RecordSource),
+            1 => self.non_resource.as_ref().map(|path| path as &dyn RecordSource),
+            _ => None,
+        }
+    }
+}
+
+impl RecordSource for ResourceAttributes<'_> {
+    fn field_names(&self) -> &'static [&'static str] {
+        &[
+            "namespace",
+            "verb",
+            "group",
+            "version",
+            "resource",
+            "subresource",
+            "name",
+            "fieldSelector",
+            "labelSelector",
+        ]
+    }
+
+    #[inline]
+    fn field(&self, index: usize) -> Option<Value<'_>> {
+        match index {
+            7 => self.field_selector.as_ref().map(record),
+            8 => self.label_selector.as_ref().map(record),
+            _ => self.text_field(index).map(Value::string),
+        }
+    }
+
+    #[inline]
+    fn has_field(&self, index: usize) -> bool {
+        match index {
+            7 => self.field_selector.is_some(),
+            8 => self.label_selector.is_some(),
+            _ => index < self.field_names().len(),
+        }
+    }
+
+    #[inline]
+    fn text_field(&self, index: usize) -> Option<&str> {
+        Some(match index {
+            0 => self.namespace,
+            1 => self.verb,
+            2 => self.group,
+            3 => self.version,
+            4 => self.resource,
+            5 => self.subresource,
+            6 => self.name,
+            _ => return None,
+        })
+    }
+}
+
+impl RecordSource for SelectorAttributes<'_> {
+    fn field_names(&self) -> &'static [&'static str] {
+        &["rawSelector", "requirements"]
+    }
+
+    fn field(&self, index: usize) -> Option<Value<'_>> {
+        match (self, index) {
+            (Self::Raw(text), 0) => Some(Value::string(text)),
+            (Self::Requirements(list), 1) => Some(Value::List(List::Source(list))),
+            _ => None,
+        }
+    }
+}
+
+impl RecordSource for Requirement<'_> {
+    fn field_names(&self) -> &'static [&'static str] {
+        &["key", "operator", "values"]
+    }
+
+    fn field(&self, index: usize) -> Option<Value<'_>> {
+        match index {
+            0 => Some(Value::string(self.key)),
+            1 => Some(Value::string(self.operator)),
+            2 => Some(Value::List(List::Strings(self.values))),
+            _ => None,
+        }
+    }
+}
+
+impl RecordSource for NonResourceAttributes<'_> {
+    fn field_names(&self) -> &'static [&'static str] {
+        &["path", "verb"]
+    }
+
+    #[inline]
+    fn field(&self, index: usize) -> Option<Value<'_>> {
+        self.text_field(index).map(Value::string)
+    }
+
+    #[inline]
+    fn text_field(&self, index: usize) -> Option<&str> {
+        match index {
+            0 => Some(self.path),
+            1 => Some(self.verb),
+            _ => None,
+        }
+    }
+}
+
+impl ListSource for Requirements<'_> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn get(&self, index: usize) -> Option<Value<'_>> {
+        self.0.get(index).map(record)
+    }
+}
+
+impl MapSource for Extra<'_> {
+    fn len(&self) -> usize {
+        self.0.map_or(0, BTreeMap::len)
+    }
+
+    fn get(&self, key: &str) -> Option<Value<'_>> {
+        self.0?.get(key).map(|values| Value::List(List::Strings(values)))
+    }
+
+    fn entries(&self) -> Box<dyn Iterator<Item = (&str, Value<'_>)> + '_> {
+        let entries = self.0.into_iter().flatten();
+        Box::new(entries.map(|(key, values)| (key.as_str(), Value::List(List::Strings(values)))))
+    }
+}
+
+fn record<'a>(record: &'a (impl RecordSource + 'a)) -> Value<'a> {
+    Value::Map(Map::Record(record))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers that programs use and the numbers that records answer to must be the same.
+    #[test]
+    fn records_number_their_fields_as_the_types_do() {
+        fn names(ty: &Type, path: &[&str]) -> Vec<String> {
+            match (ty, path.split_first()) {
+                (Type::Object(object), None) => {
+                    object.fields().iter().map(|(name, _)| name.clone()).collect()
+                }
+                (Type::Object(object), Some((first, rest))) => match object.field(first) {
+                    Some((_, ty)) => names(ty, rest),
+                    None => Vec::new(),
+                },
+                (Type::List(element), _) => names(element, path),
+                _ => Vec::new(),
+            }
+        }
+        let request = request_type();
+        let selector = SelectorAttributes::Raw("");
+        let requirement = Requirement { key: "", operator: "", values: &[] };
+        let spec = ReviewSpec {
+            resource: None,
+            non_resource: None,
+            user: "",
+            groups: &[],
+            extra: Extra(None),
+            uid: "",
+        };
+        let resource = ResourceAttributes::default();
+        let non_resource = NonResourceAttributes::default();
+        let cases: [(&[&str], &dyn RecordSource); 6] = [
+            (&[], &spec),
+            (&["resourceAttributes"], &resource),
+            (&["nonResourceAttributes"], &non_resource),
+            (&["resourceAttributes", "fieldSelector"], &selector),
+            (&["resourceAttributes", "labelSelector"], &selector),
+            (&["resourceAttributes", "labelSelector", "requirements"], &requirement),
+        ];
+        for (path, record) in cases {
+            assert_eq!(names(&request, path), record.field_names(), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn shortcuts_agree_with_fields() {
+        let groups = ["g".to_owned()];
+        let spec = ReviewSpec {
+            resource: Some(ResourceAttributes {
+                namespace: "ns",
+                verb: "get",
+                group: "apps",
+                version: "v1",
+                resource: "pods",
+                subresource: "log",
+                name: "p",
+                ..ResourceAttributes::default()
+            }),
+            non_resource: Some(NonResourceAttributes { path: "/x", verb: "post" }),
+            user: "u",
+            groups: &groups,
+            extra: Extra(None),
+            uid: "1",
+        };
+        let (Some(resource), Some(path)) = (&spec.resource, &spec.non_resource) else {
+            panic!("both are given above");
+        };
+        let records: [&dyn RecordSource; 3] = [&spec, resource, path];
+        for record in records {
+            for (index, name) in record.field_names().iter().enumerate() {
+                let field = record.field(index);
+                assert_eq!(record.has_field(index), field.is_some(), "{name}");
+                match field {
+                    Some(Value::String(text)) => {
+                        assert_eq!(record.text_field(index), Some(text.as_str()), "{name}");
+                    }
+                    Some(Value::List(List::Strings(texts))) => {
+                        assert_eq!(record.string_list_field(index), Some(texts), "{name}");
+                    }
+                    Some(Value::Map(Map::Record(_))) => {
+                        assert!(record.record_field(index).is_some(), "{name}");
+                    }
+                    _ => {
+                        assert_eq!(record.text_field(index), None, "{name}");
+                        assert_eq!(record.string_list_field(index), None, "{name}");
+                        assert!(record.record_field(index).is_none(), "{name}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The trace events of a webhook: conditions with the values of their parts, cache hits and calls.
+
+use authz::{Event, Recorder};
+use cel::{COST_LIMIT, ExplainedPart, Map, PartResult, Value};
+
+use crate::call::CallResult;
+use crate::compile_condition::ENVIRONMENT;
+use crate::conditions::MatchCondition;
+use crate::observer::Rejection;
+use crate::review_spec::ReviewSpec;
+
+/// Records an event `condition`, and below it an event `value` for each part that was evaluated.
+///
+/// The parts are compiled and evaluated again for this: conditions store nothing for traces, which are rare.
+#[cold]
+pub(crate) fn record_condition(
+    index: usize,
+    condition: &MatchCondition,
+    outcome: &Result<bool, String>,
+    request: &ReviewSpec<'_>,
+    recorder: &mut Recorder<'_>,
+) {
+    let mut below = recorder.enter(|| {
+        let event =
+            Event::new("condition").with("index", index).with("expression", condition.expression());
+        match outcome {
+            Ok(holds) => event.with("outcome", *holds),
+            Err(error) => event.with("error", error.as_str()),
+        }
+    });
+    let variables = [Value::Map(Map::Record(request))];
+    let Ok(explanation) = ENVIRONMENT.explain(condition.expression(), &variables, COST_LIMIT)
+    else {
+        return; // Conditions have been compiled before.
+    };
+    // The first part is the condition itself.
+    record_parts(explanation.parts.get(1..).unwrap_or_default(), &mut below);
+    if explanation.n_omitted_parts > 0 {
+        below.note(|| Event::new("value").with("leftOut", explanation.n_omitted_parts));
+    }
+}
+
+/// Records parts, each with its inner parts below it.
+fn record_parts(mut parts: &[ExplainedPart], recorder: &mut Recorder<'_>) {
+    while let Some((part, rest)) = parts.split_first() {
+        let n_inside = rest.iter().take_while(|inner| inner.depth > part.depth).count();
+        let (inside, after) = rest.split_at(n_inside);
+        let mut below = recorder.enter(|| {
+            let event = Event::new("value").with("text", part.text.as_str());
+            match &part.result {
+                PartResult::Value(value) => event.with("value", value.as_str()),
+                PartResult::Error(error) => event.with("error", error.as_str()),
+                PartResult::Skipped => event.with("skipped", true),
+            }
+        });
+        record_parts(inside, &mut below);
+        parts = after;
+    }
+}
+
+/// Records that a condition is false, so that the webhook is not called.
+pub(crate) fn record_skipped(recorder: &mut Recorder<'_>) {
+    recorder.note(|| Event::new("webhook").with("skipped", true));
+}
+
+/// Records that the cache had the answer.
+pub(crate) fn record_cache_hit(recorder: &mut Recorder<'_>) {
+    recorder.note(|| Event::new("webhook").with("cache", "hit"));
+}
+
+/// Records a call, which may be that of another check.
+pub(crate) fn record_call(end: &CallResult, is_joined: bool, recorder: &mut Recorder<'_>) {
+    recorder.note(|| {
+        let duration = i64::try_from(end.duration.as_micros()).unwrap_or(i64::MAX);
+        let mut event = Event::new("webhook")
+            .with("cache", "miss")
+            .with("joined", is_joined)
+            .with("attempts", i64::from(end.n_attempts))
+            .with("tookMicros", duration);
+        if let Some(status) = end.status {
+            event = event.with("status", i64::from(status));
+        }
+        match &end.outcome {
+            Ok(_) => event,
+            Err(error) => event.with("error", error.to_string()),
+        }
+    });
+}
+
+/// Records why the webhook was not called.
+pub(crate) fn record_rejection(why: Rejection, recorder: &mut Recorder<'_>) {
+    recorder.note(|| {
+        Event::new("webhook").with("cache", "miss").with("called", false).with("why", why.name())
+    });
+}

@@ -1,0 +1,87 @@
+//! The RBAC objects that allow a request.
+
+use std::fmt;
+
+/// A subject of a binding that names the user, and the role that the binding grants to it.
+///
+/// Displays as Kubernetes describes a grant:
+///
+/// ```
+/// let grant = authz::RbacGrant {
+///     binding_namespace: "prod",
+///     binding_name: "readers",
+///     role_kind: "ClusterRole",
+///     role_name: "view",
+///     subject: Some(authz::RbacSubject { kind: "User", name: "ana", namespace: "" }),
+///     rule_idx: None,
+/// };
+/// assert_eq!(
+///     grant.to_string(),
+///     r#"RoleBinding "readers/prod" of ClusterRole "view" to User "ana""#
+/// );
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RbacGrant<'a> {
+    /// The namespace of the RoleBinding; empty for a ClusterRoleBinding.
+    pub binding_namespace: &'a str,
+    /// The name of the binding.
+    pub binding_name: &'a str,
+    /// `Role` or `ClusterRole`.
+    pub role_kind: &'a str,
+    /// The name of the role.
+    pub role_name: &'a str,
+    /// The subject that matches the user.
+    pub subject: Option<RbacSubject<'a>>,
+    /// The position in the role of the rule that allows the request, from 0; `None` if the authorizer
+    /// did not have to find it.
+    pub rule_idx: Option<usize>,
+}
+
+/// A subject of a binding. Displays as Kubernetes describes it: `User "ana"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RbacSubject<'a> {
+    /// `User`, `Group` or `ServiceAccount`.
+    pub kind: &'a str,
+    /// The name.
+    pub name: &'a str,
+    /// The namespace of a service account; not used for other kinds.
+    pub namespace: &'a str,
+}
+
+/// The bindings of an RBAC policy, as far as a [`Reason`](crate::Reason) needs them.
+///
+/// This is a trait because the bindings belong to the RBAC authorizer, which depends on this crate and
+/// not the other way round. A reason keeps a pointer to them and copies nothing.
+///
+/// INVARIANT: implementations are immutable. A clone of a reason would otherwise come to differ from
+/// its original.
+pub trait RbacBindings: fmt::Debug + Send + Sync {
+    /// The grant with this number. The authorizer chooses the numbers, for example the position of the
+    /// subject in its binding.
+    fn grant(&self, number: usize) -> Option<RbacGrant<'_>>;
+}
+
+impl fmt::Display for RbacGrant<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.binding_namespace, self.binding_name) {
+            ("", name) => write!(f, "ClusterRoleBinding {}", go_compat::quote(name))?,
+            (namespace, name) => {
+                write!(f, "RoleBinding {}", go_compat::quote(&format!("{name}/{namespace}")))?;
+            }
+        }
+        write!(f, " of {} {} to ", self.role_kind, go_compat::quote(self.role_name))?;
+        self.subject.map_or(Ok(()), |subject| subject.fmt(f))
+    }
+}
+
+impl fmt::Display for RbacSubject<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, name, namespace } = self;
+        match *kind {
+            "ServiceAccount" => {
+                write!(f, "{kind} {}", go_compat::quote(&format!("{name}/{namespace}")))
+            }
+            _ => write!(f, "{kind} {}", go_compat::quote(name)),
+        }
+    }
+}

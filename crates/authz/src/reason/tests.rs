@@ -1,0 +1,111 @@
+use super::*;
+use crate::rbac_grant::RbacSubject;
+
+#[derive(Debug)]
+struct TwoSubjects;
+
+impl RbacBindings for TwoSubjects {
+    fn grant(&self, number: usize) -> Option<RbacGrant<'_>> {
+        let subjects = [
+            RbacSubject { kind: "User", name: "ana \"a\"", namespace: "unused" },
+            RbacSubject { kind: "ServiceAccount", name: "ci", namespace: "prod" },
+        ];
+        Some(RbacGrant {
+            binding_namespace: if number == 0 { "" } else { "prod" },
+            binding_name: "b",
+            role_kind: "ClusterRole",
+            role_name: "r",
+            subject: subjects.get(number).copied(),
+            rule_idx: Some(3),
+        })
+    }
+}
+
+fn granted(number: usize) -> Reason {
+    Reason::RbacGrant { bindings: Arc::new(TwoSubjects), number }
+}
+
+fn name(name: &str) -> Arc<str> {
+    name.into()
+}
+
+/// Every variant, with the text that clients and the audit log get.
+fn all_variants() -> Vec<(Reason, &'static str)> {
+    let abstention = |authorizer, reason| Abstention { authorizer, reason };
+    let abstentions = [
+        abstention("abac".into(), Reason::fixed("No policy matched.")),
+        abstention(name("hook").into(), Reason::fixed("no")),
+    ];
+    vec![
+        (Reason::default(), ""),
+        (Reason::fixed("a"), "a"),
+        (Reason::from("a".to_owned()), "a"),
+        (Reason::SystemMasters, ""),
+        (Reason::AlwaysAllow, ""),
+        (Reason::AlwaysDeny, "Everything is forbidden."),
+        (Reason::AbacPolicy { line: 7 }, ""),
+        (NodeRule::OwnObject.into(), ""),
+        (
+            Reason::NodeNotRelated { node: name("n1") },
+            "no relationship found between node 'n1' and this object",
+        ),
+        (
+            granted(0),
+            r#"RBAC: allowed by ClusterRoleBinding "b" of ClusterRole "r" to User "ana \"a\"""#,
+        ),
+        (
+            granted(1),
+            r#"RBAC: allowed by RoleBinding "b/prod" of ClusterRole "r" to ServiceAccount "ci/prod""#,
+        ),
+        (Reason::Webhook { name: name("hook"), text: "no".into() }, "no"),
+        (Reason::fixed("no").from_plugin(&name("plugin")), "no"),
+        (Reason::Abstentions(abstentions.into()), "abac: No policy matched.\nhook: no"),
+    ]
+}
+
+#[test]
+fn every_variant_displays_as_kubernetes_text() {
+    for (reason, text) in all_variants() {
+        assert_eq!(reason.to_string(), text);
+        assert_eq!(format!("{reason:?}"), format!("{text:?}"));
+        assert_eq!(reason.is_empty(), text.is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn reasons_are_equal_if_their_texts_are() {
+    for (reason, text) in all_variants() {
+        assert_eq!(reason, text);
+        assert_eq!(reason, Reason::from(text.to_owned()));
+        assert_ne!(reason, format!("{text}x").as_str());
+        if !text.is_empty() {
+            assert_ne!(reason, Reason::default());
+            assert_ne!(reason, &text[..text.len() - 1]);
+        }
+    }
+}
+
+#[test]
+fn the_grant_is_a_value() {
+    let reason = granted(1);
+    let grant = reason.rbac_grant().unwrap();
+    assert_eq!((grant.binding_namespace, grant.role_name), ("prod", "r"));
+    assert_eq!((grant.subject.unwrap().name, grant.rule_idx), ("ci", Some(3)));
+    assert!(all_variants().iter().filter(|(reason, _)| reason.rbac_grant().is_some()).count() == 2);
+}
+
+#[test]
+fn a_plugin_keeps_the_source_that_it_names() {
+    let reason = Reason::AlwaysDeny.from_plugin(&name("plugin"));
+    assert!(matches!(reason, Reason::AlwaysDeny));
+    let reason = Reason::default().from_plugin(&name("plugin"));
+    assert!(
+        matches!(reason, Reason::Plugin { name, text } if &*name == "plugin" && text.is_empty())
+    );
+}
+
+/// Every decision contains a reason and is moved several times.
+#[test]
+fn a_reason_fits_into_a_cache_line() {
+    assert!(size_of::<Reason>() <= 48, "{}", size_of::<Reason>());
+}

@@ -1,0 +1,191 @@
+//! Opens connections to a target: name resolution, proxy, TCP and TLS.
+
+use std::future::Future;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::Uri;
+use hyper_util::rt::TokioIo;
+use rustls_pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tower_service::Service;
+
+use crate::address_policy::AddressPolicy;
+use crate::connection::{ByteStream, TargetConnection};
+use crate::endpoint::Endpoint;
+use crate::fault::{Fault, FaultKind};
+use crate::go_error_text::is_local_resource_error;
+use crate::proxy::{ProxyKind, ProxyLogin, ProxyUrl};
+use crate::service_resolver::{HostPort, Resolve};
+use crate::shared_dials::SharedDials;
+use crate::target::ServiceName;
+use crate::tcp_dial::{check_ip_literal, dial, dial_first_reachable};
+use crate::tls_client::TlsClient;
+use crate::{http_proxy_tunnel, socks_proxy};
+
+/// Opens connections to one target, for the HTTP library.
+#[derive(Clone)]
+pub(crate) struct Connector {
+    route: Arc<Route>,
+    dials: Arc<SharedDials>,
+}
+
+/// The parameters of new connections.
+pub(crate) struct Route {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) kind: RouteKind,
+    pub(crate) resolver: Option<Arc<dyn Resolve>>,
+    /// `None` for plain HTTP.
+    pub(crate) tls: Option<Arc<TlsClient>>,
+    pub(crate) connect_timeout: Duration,
+    /// The addresses that the client may connect to.
+    pub(crate) address_policy: AddressPolicy,
+}
+
+/// How the target is reached.
+pub(crate) enum RouteKind {
+    Direct,
+    Service(ServiceName),
+    Proxy(ProxyHop),
+}
+
+/// A proxy, with its TLS client.
+pub(crate) struct ProxyHop {
+    pub(crate) proxy: ProxyUrl,
+    /// For HTTPS proxies, with the name to verify in the certificate.
+    pub(crate) tls: Option<(Arc<TlsClient>, ServerName<'static>)>,
+}
+
+impl Connector {
+    pub(crate) fn new(route: Route) -> Self {
+        Self { route: Arc::new(route), dials: Arc::default() }
+    }
+
+    pub(crate) fn route(&self) -> &Route {
+        &self.route
+    }
+
+    /// The number of connections that were opened so far.
+    pub(crate) fn n_successful_dials(&self) -> u64 {
+        self.dials.n_successful_dials()
+    }
+}
+
+impl Route {
+    /// Opens a connection that is ready for requests, within the connect timeout.
+    pub(crate) async fn connect(&self) -> Result<TargetConnection, Fault> {
+        let mut fault = match timeout(self.connect_timeout, self.connect_without_timeout()).await {
+            Ok(Ok(wire)) => return Ok(wire),
+            Ok(Err(fault)) => fault,
+            Err(_) => {
+                let at = &self.endpoint.host_port;
+                Fault::new(FaultKind::Connect, format!("dial tcp {at}: i/o timeout"))
+            }
+        };
+        // Without free descriptors, reading the client certificate fails, which looks like a TLS fault.
+        let may_lack_descriptors = matches!(fault.kind, FaultKind::Tls | FaultKind::Other);
+        if may_lack_descriptors
+            && UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))
+                .is_err_and(|own| is_local_resource_error(&own))
+        {
+            fault.kind = FaultKind::Local;
+        }
+        Err(fault)
+    }
+
+    async fn connect_without_timeout(&self) -> Result<TargetConnection, Fault> {
+        let tcp = match &self.kind {
+            RouteKind::Direct => self.dial_host().await?,
+            RouteKind::Service(service) => self.dial_service(service).await?,
+            RouteKind::Proxy(hop) => {
+                // The operator configures the proxy, and the proxy resolves host names.
+                check_ip_literal(&self.endpoint.host_port, self.address_policy)?;
+                let dialed = dial(&hop.proxy.at, AddressPolicy::default()).await;
+                dialed.map_err(|fault| fault.within("proxyconnect tcp"))?
+            }
+        };
+        let (local, peer) = (tcp.local_addr().ok(), tcp.peer_addr().ok());
+        let io: Box<dyn ByteStream> = match &self.kind {
+            RouteKind::Direct | RouteKind::Service(_) => Box::new(tcp),
+            RouteKind::Proxy(hop) => {
+                hop.connect_through(tcp, &self.endpoint.host_port, self.tls.is_some()).await?
+            }
+        };
+        let (Some(tls), Some(name)) = (&self.tls, &self.endpoint.server_name) else {
+            let mut wire = TargetConnection::new(io, local, peer);
+            wire.is_forwarded_by_proxy =
+                matches!(&self.kind, RouteKind::Proxy(hop) if !hop.proxy.is_socks());
+            return Ok(wire);
+        };
+        let stream = tls.handshake(io, name.clone()).await?;
+        Ok(TargetConnection::new(Box::new(stream), local, peer))
+    }
+
+    async fn dial_host(&self) -> Result<TcpStream, Fault> {
+        let at = &self.endpoint.host_port;
+        let known = self.resolver.as_ref().and_then(|it| it.address(&at.host, at.port));
+        match known {
+            Some(address) => dial_first_reachable(vec![address], self.address_policy).await,
+            None => dial(at, self.address_policy).await,
+        }
+    }
+
+    /// Resolves the Service for every connection, so that a change of endpoints takes effect with the next one.
+    async fn dial_service(&self, service: &ServiceName) -> Result<TcpStream, Fault> {
+        let resolved = match &self.resolver {
+            Some(resolver) => resolver.resolve(service),
+            None => Ok(HostPort { host: service.dns_name(), port: service.port }),
+        };
+        let at = resolved.map_err(|error| Fault::new(FaultKind::Dns, error.to_string()))?;
+        dial(&at, self.address_policy).await
+    }
+}
+
+impl ProxyHop {
+    /// Connects to the target through the proxy. Plain HTTP needs no tunnel through an HTTP proxy.
+    async fn connect_through(
+        &self,
+        tcp: TcpStream,
+        to: &HostPort,
+        wants_tunnel: bool,
+    ) -> Result<Box<dyn ByteStream>, Fault> {
+        let mut io: Box<dyn ByteStream> = Box::new(tcp);
+        if let Some((tls, name)) = &self.tls {
+            let secured = tls.handshake(io, name.clone()).await;
+            io = Box::new(secured.map_err(|fault| fault.within("proxyconnect tcp"))?);
+        }
+        let login: Option<&ProxyLogin> = self.proxy.login.as_ref();
+        match self.proxy.kind {
+            ProxyKind::Socks5 => {
+                let what = format!("socks connect tcp {}->{to}", self.proxy.at);
+                let opened = socks_proxy::connect(&mut *io, to, login).await;
+                opened.map_err(|fault| fault.within(what))?;
+            }
+            ProxyKind::Http | ProxyKind::Https if wants_tunnel => {
+                http_proxy_tunnel::open_tunnel(&mut *io, to, login).await?;
+            }
+            ProxyKind::Http | ProxyKind::Https => {}
+        }
+        Ok(io)
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = TokioIo<TargetConnection>;
+    type Error = Fault;
+    type Future = Pin<Box<dyn Future<Output = Result<TokioIo<TargetConnection>, Fault>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        Poll::Ready(Ok(()))
+    }
+
+    /// The connector has one target, so the URL is ignored.
+    fn call(&mut self, _: Uri) -> Self::Future {
+        let connection = self.dials.new_connection(&self.route);
+        Box::pin(async move { connection.await.map(TokioIo::new) })
+    }
+}

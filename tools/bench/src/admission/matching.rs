@@ -1,0 +1,128 @@
+//! How long it takes to find the hooks of a request among ten and among a thousand.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use admission::{
+    Attributes, Configuration, ConfigurationKind, EquivalentResource, GroupVersionKind,
+    GroupVersionResource, Operation, Snapshot,
+};
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+
+/// How many hooks there are.
+pub(super) const SIZES: [usize; 3] = [10, 100, 1_000];
+/// How many hooks are about deployments, however many there are.
+const N_MATCHING: usize = 3;
+/// Rounds that are measured; the median of several counts.
+const ROUNDS: u32 = 100_000;
+const REPEATS: usize = 9;
+
+/// What hooks are about, and the request is for: deployments in two groups.
+const VERSIONS: [(&str, &str); 3] =
+    [("apps", "v1"), ("apps", "v1beta1"), ("extensions", "v1beta1")];
+
+/// The time a request takes among so many hooks.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Matched {
+    pub(super) n_hooks: usize,
+    pub(super) ours: Duration,
+    /// Kubernetes' own; absent where there is no Go.
+    pub(super) upstream: Option<Duration>,
+}
+
+pub(super) fn run(is_quick: bool) -> anyhow::Result<Vec<Matched>> {
+    let rounds = if is_quick { 10 } else { ROUNDS };
+    let equivalents = VERSIONS.map(|(group, version)| EquivalentResource {
+        resource: GroupVersionResource { group, version, resource: "deployments" },
+        kind: Some(GroupVersionKind { group, version, kind: "Deployment" }),
+    });
+    let [first, ..] = equivalents;
+    let attributes = Attributes {
+        operation: Operation::Create,
+        kind: first.kind.unwrap_or_default(),
+        resource: first.resource,
+        subresource: "",
+        name: "web",
+        namespace: "team-a",
+        object: None,
+        old_object: None,
+        options: None,
+        is_dry_run: false,
+        user: None,
+        equivalents: &equivalents,
+    };
+    let upstream = if is_quick {
+        Vec::new()
+    } else {
+        upstream(rounds / 10).unwrap_or_else(|why| {
+            eprintln!("without Kubernetes' own matching: {why:#}");
+            Vec::new()
+        })
+    };
+    let mut matched = Vec::new();
+    for (idx, n_hooks) in SIZES.into_iter().enumerate() {
+        let snapshot = snapshot_of(n_hooks);
+        let n_matching = snapshot.validating().match_hooks(&attributes).len();
+        ensure!(n_matching == N_MATCHING, "{n_matching} hooks match");
+        let mut times: Vec<Duration> = (0..REPEATS)
+            .map(|_| {
+                let start = Instant::now();
+                for _ in 0..rounds {
+                    black_box(snapshot.validating().match_hooks(black_box(&attributes)));
+                }
+                start.elapsed() / rounds
+            })
+            .collect();
+        times.sort_unstable();
+        let ours = times.get(REPEATS / 2).copied().unwrap_or_default();
+        matched.push(Matched { n_hooks, ours, upstream: upstream.get(idx).copied() });
+    }
+    Ok(matched)
+}
+
+/// A snapshot of so many hooks: each is about a resource of its own, but for the few that match.
+fn snapshot_of(n_hooks: usize) -> Snapshot {
+    let configurations = (0..n_hooks).map(|idx| {
+        let resource = match idx {
+            0..N_MATCHING => "deployments".to_owned(),
+            _ => format!("resources{idx}"),
+        };
+        let rule = json!({
+            "operations": ["CREATE", "UPDATE"], "apiGroups": ["apps"], "apiVersions": ["v1"],
+            "resources": [resource, format!("{resource}/scale")],
+        });
+        let object = json!({
+            "metadata": {"name": format!("c{idx}")},
+            "webhooks": [{"name": format!("h{idx}.example.com"), "rules": [rule]}],
+        });
+        let tree = match object {
+            Value::Object(tree) => tree,
+            _ => api_object::Tree::new(),
+        };
+        Arc::new(Configuration::compile(ConfigurationKind::Validating, &tree))
+    });
+    Snapshot::new(&configurations.collect::<Vec<_>>())
+}
+
+/// The same hooks and the same request in the matcher of Kubernetes, in nanoseconds a request.
+fn upstream(rounds: u32) -> anyhow::Result<Vec<Duration>> {
+    let sizes: Vec<String> = SIZES.iter().map(ToString::to_string).collect();
+    let output = Command::new("go")
+        .args(["run", "./cmd/admissionbench", &rounds.to_string()])
+        .args(&sizes)
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers"))
+        .stderr(Stdio::inherit())
+        .output()
+        .context("no Go toolchain")?;
+    ensure!(output.status.success(), "the Go program failed ({})", output.status);
+    let text = String::from_utf8_lossy(&output.stdout);
+    let read = |line: &str| line.trim().parse().map(Duration::from_nanos);
+    let times: Result<Vec<Duration>, _> = text.lines().map(read).collect();
+    let times = times.with_context(|| format!("the Go program says `{text}`"))?;
+    ensure!(times.len() == SIZES.len(), "the Go program says `{text}`");
+    Ok(times)
+}

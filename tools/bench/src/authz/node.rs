@@ -1,0 +1,126 @@
+//! Node.
+
+mod generate;
+
+use std::sync::Arc;
+
+use ::authz::{NonResourceRule, Recorder, ResourceRule};
+use anyhow::Context;
+use authz_node::{NodeRules, Object, Policy};
+use authz_reference::Node;
+
+use crate::authz::agreement::Depth;
+use crate::authz::contest::{Contest, Row};
+use crate::authz::measure::{Effort, bytes_of, time_build, time_changes};
+use crate::authz::question::Pool;
+use crate::authz::random::Random;
+use crate::authz::report::IndexRow;
+use crate::authz::upstream::Files;
+
+use generate::{PODS_OF_A_NODE, Questions};
+
+/// The folder of the objects.
+pub(crate) const FOLDER: &str = "node";
+
+/// A cluster of nodes and pods, indexed and not.
+pub(crate) struct Cluster {
+    n_nodes: usize,
+    objects: Vec<Object>,
+    pub(crate) policy: Policy,
+    pub(crate) oracle: Node,
+}
+
+impl Cluster {
+    /// Makes up a cluster of so many nodes, and writes it to the files.
+    pub(crate) fn generate(n_nodes: usize, files: &Files) -> anyhow::Result<Self> {
+        let mut random = Random::new(n_nodes as u64);
+        let documents = generate::objects(n_nodes, &mut random);
+        let objects: Option<Vec<Object>> =
+            documents.iter().map(manifests::parse_node_object).collect();
+        let objects = objects.context("an object of a kind that relates nothing")?;
+        files.write(FOLDER, "objects", documents)?;
+        let rules = rules()?;
+        let policy = Policy { rules: Arc::new(rules.clone()), ..graph(&objects) };
+        let oracle = Node::new(objects.clone(), rules, policy.gates);
+        Ok(Self { n_nodes, objects, policy, oracle })
+    }
+
+    /// Questions of the nodes.
+    pub(crate) fn pool(&self, n_questions: usize) -> anyhow::Result<Pool> {
+        let questions = Questions::new(&self.objects);
+        Pool::balanced(
+            generate::askers(self.n_nodes),
+            n_questions,
+            &mut Random::new(1),
+            |random, user, is_allowed| questions.propose(random, user, is_allowed),
+            |attributes| {
+                crate::authz::is_allowed(&self.policy.authorize(attributes, Recorder::off()))
+            },
+        )
+    }
+
+    /// How it is decided, and what the index costs.
+    pub(crate) fn run(&self, effort: Effort, files: &mut Files) -> anyhow::Result<(Row, IndexRow)> {
+        let n_pods = self.n_nodes * PODS_OF_A_NODE;
+        let contest = Contest {
+            authorizer: "Node",
+            size: n_pods,
+            unit: "pods",
+            n_groups: None,
+            depth: Depth::VerdictAndReason,
+        };
+        let pool = self.pool(effort.n_questions)?;
+        let row = contest.run(
+            &pool,
+            effort,
+            |attributes| self.policy.authorize(attributes, Recorder::off()),
+            |attributes| self.oracle.authorize(attributes),
+        );
+        files.ask("node", &contest.name(), &[FOLDER], &pool)?;
+        let changes = Questions::new(&self.objects).changes(&mut Random::new(2), effort.n_updates);
+        let mut policy = self.policy.clone();
+        let index = IndexRow {
+            authorizer: "Node",
+            size: n_pods,
+            unit: "pods",
+            build: time_build(&(), |()| graph(&self.objects)),
+            bytes_each: bytes_of(|| graph(&self.objects)) / n_pods.max(1) as f64,
+            // The graph keeps names, not objects.
+            object_bytes_each: None,
+            who_can: None,
+            update: Some(time_changes(changes, |(old, new)| {
+                let mut next = policy.clone();
+                next.graph.update(&old, &new);
+                policy = next;
+            })),
+        };
+        Ok((row, index))
+    }
+}
+
+fn graph(objects: &[Object]) -> Policy {
+    let mut policy = Policy::default();
+    objects.iter().for_each(|object| policy.graph.add(object));
+    policy
+}
+
+/// The rules of the cluster role `system:node`.
+fn rules() -> anyhow::Result<NodeRules> {
+    let policy = manifests::rbac::bootstrap_policy()?;
+    let role = policy.roles.into_iter().find(|role| role.name() == "system:node");
+    let mut rules = NodeRules::default();
+    for rule in role.context("no role `system:node`")?.rules {
+        if rule.non_resource_urls.is_empty() {
+            rules.resource_rules.push(ResourceRule {
+                verbs: rule.verbs,
+                api_groups: rule.api_groups,
+                resources: rule.resources,
+                resource_names: rule.resource_names,
+            });
+        } else {
+            let (verbs, non_resource_urls) = (rule.verbs, rule.non_resource_urls);
+            rules.non_resource_rules.push(NonResourceRule { verbs, non_resource_urls });
+        }
+    }
+    Ok(rules)
+}

@@ -1,0 +1,311 @@
+//! Roles and bindings of a cluster, and questions about them.
+//!
+//! Of n bindings half are for the cluster and half for one of n/50 namespaces. They name n/4 users,
+//! n/4 groups and some service accounts, and grant about 120 cluster roles: those that every cluster
+//! has, and others of one to six rules for the resources of Kubernetes and for custom ones. Each
+//! namespace has one role.
+
+use std::collections::HashMap;
+
+use ::authz::User;
+use authz_rbac::{
+    Binding, Extras, GROUP, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject, bootstrap,
+};
+
+use crate::authz::question::Asked;
+use crate::authz::random::Random;
+use crate::authz::vocabulary::{self, PATHS, VERBS};
+
+/// Cluster roles, the default ones included.
+const CLUSTER_ROLES: usize = 120;
+/// The role that allows everything; nobody is bound to it here, or few questions were left.
+const SUPERUSER_ROLE: &str = "cluster-admin";
+/// The default roles that people are bound to in their namespaces.
+const NAMESPACE_ROLES: [&str; 3] = ["admin", "edit", "view"];
+/// Service accounts of a namespace.
+const ACCOUNTS: usize = 5;
+
+/// What decisions are made from.
+#[derive(Clone)]
+pub(crate) struct Cluster {
+    pub(crate) roles: Vec<Role>,
+    pub(crate) bindings: Vec<Binding>,
+}
+
+/// The numbers of a cluster.
+#[derive(Clone, Copy)]
+pub(crate) struct Counts {
+    n_bindings: usize,
+    n_namespaces: usize,
+    /// Users, and as many groups.
+    pub(crate) n_users: usize,
+}
+
+impl Counts {
+    pub(crate) fn new(n_bindings: usize) -> Self {
+        Self {
+            n_bindings,
+            n_namespaces: (n_bindings / 50).max(1),
+            n_users: (n_bindings / 4).max(1),
+        }
+    }
+
+    /// A user, or in one case of ten a service account.
+    pub(crate) fn asker(&self, random: &mut Random) -> String {
+        if random.percent(90) {
+            return vocabulary::user(random.below(self.n_users));
+        }
+        let namespace = self.namespace(random);
+        format!("system:serviceaccount:{namespace}:{}", account(random))
+    }
+
+    fn namespace(&self, random: &mut Random) -> String {
+        vocabulary::namespace(random.below(self.n_namespaces))
+    }
+
+    fn subject(&self, random: &mut Random) -> Subject {
+        match random.below(10) {
+            0..5 => Subject::group(&vocabulary::group(random.below(self.n_users))),
+            5..9 => Subject::user(&vocabulary::user(random.below(self.n_users))),
+            _ => Subject::service_account(&self.namespace(random), &account(random)),
+        }
+    }
+
+    /// A binding: of a namespace if its number is odd.
+    pub(crate) fn binding(&self, random: &mut Random, number: usize) -> Binding {
+        let is_namespaced = number % 2 == 1;
+        let namespace = if is_namespaced { self.namespace(random) } else { String::new() };
+        let (kind, role) = match (is_namespaced, random.below(3)) {
+            (true, 0) => ("Role", "own".to_owned()),
+            (true, 1) => ("ClusterRole", random.word(&NAMESPACE_ROLES).to_owned()),
+            _ => ("ClusterRole", custom_role(random)),
+        };
+        let mut subjects = vec![self.subject(random)];
+        if random.percent(50) {
+            subjects.push(self.subject(random));
+        }
+        Binding {
+            metadata: metadata(&namespace, format!("grant-{number:06}")),
+            role_ref: RoleRef { api_group: GROUP.to_owned(), kind: kind.to_owned(), name: role },
+            subjects,
+        }
+    }
+}
+
+impl Cluster {
+    pub(crate) fn generate(counts: Counts, random: &mut Random) -> anyhow::Result<Self> {
+        let mut roles = default_roles()?;
+        let others: Vec<String> = (roles.iter().map(|role| role.name().to_owned()))
+            .filter(|name| name != SUPERUSER_ROLE)
+            .collect();
+        for number in 0..CLUSTER_ROLES.saturating_sub(roles.len()) {
+            roles.push(role(metadata("", custom_role_name(number)), random));
+        }
+        for number in 0..counts.n_namespaces {
+            roles.push(role(metadata(&vocabulary::namespace(number), "own".to_owned()), random));
+        }
+        let mut bindings: Vec<Binding> =
+            (0..counts.n_bindings).map(|number| counts.binding(random, number)).collect();
+        // Few people are bound to the roles of the components of Kubernetes.
+        for binding in bindings.iter_mut().filter(|own| own.namespace().is_empty()) {
+            if let (true, Some(name)) = (random.percent(10), random.pick(&others)) {
+                binding.role_ref.name.clone_from(name);
+            }
+        }
+        Ok(Self { roles, bindings })
+    }
+
+    /// The index of all of it.
+    pub(crate) fn snapshot(self) -> Snapshot {
+        let mut snapshot = Snapshot::default();
+        self.roles.into_iter().for_each(|role| snapshot.put_role(role));
+        self.bindings.into_iter().for_each(|binding| snapshot.put_binding(binding));
+        snapshot
+    }
+}
+
+/// Makes up questions. One that should be allowed is read off a rule that the asker holds.
+pub(crate) struct Questions<'a> {
+    counts: Counts,
+    cluster: &'a Cluster,
+    roles: HashMap<(&'a str, &'a str), &'a Role>,
+    /// The bindings of each user and of each group, which have no name in common.
+    held: HashMap<String, Vec<&'a Binding>>,
+}
+
+impl<'a> Questions<'a> {
+    pub(crate) fn new(counts: Counts, cluster: &'a Cluster) -> Self {
+        let mut held: HashMap<String, Vec<&Binding>> = HashMap::new();
+        for binding in &cluster.bindings {
+            for subject in &binding.subjects {
+                let holder = match subject.kind.as_str() {
+                    "ServiceAccount" => {
+                        format!("system:serviceaccount:{}:{}", subject.namespace, subject.name)
+                    }
+                    _ => subject.name.clone(),
+                };
+                held.entry(holder).or_default().push(binding);
+            }
+        }
+        let roles = cluster.roles.iter();
+        let roles = roles.map(|role| ((role.metadata.namespace.as_str(), role.name()), role));
+        Self { counts, cluster, roles: roles.collect(), held }
+    }
+
+    pub(crate) fn propose(
+        &self,
+        random: &mut Random,
+        user: &User,
+        is_allowed: bool,
+    ) -> Option<(String, Asked)> {
+        if is_allowed { self.held(random, user) } else { Some(self.any(random)) }
+    }
+
+    fn held(&self, random: &mut Random, user: &User) -> Option<(String, Asked)> {
+        let names: Vec<&String> = std::iter::once(&user.name).chain(&user.groups).collect();
+        let holder = random.pick(&names)?;
+        let binding = random.pick(self.held.get(*holder)?)?;
+        let namespace = match binding.role_ref.kind.as_str() {
+            "Role" => binding.namespace(),
+            _ => "",
+        };
+        let role = self.roles.get(&(namespace, binding.role_ref.name.as_str()))?;
+        let rule = random.pick(&role.rules)?;
+        let verb = concrete(random, &rule.verbs, &VERBS)?;
+        if !rule.non_resource_urls.is_empty() {
+            let url = random.pick(&rule.non_resource_urls)?;
+            let path = vocabulary::covered_path(random, url);
+            return binding.namespace().is_empty().then_some((verb, Asked::Path(path)));
+        }
+        let (any_group, any_resource) = vocabulary::any_resource(random);
+        let api_group = concrete(random, &rule.api_groups, &[&any_group])?;
+        let resource = random.pick(&rule.resources)?;
+        let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+        let resource = if resource == "*" { any_resource.as_str() } else { resource };
+        let name = match random.pick(&rule.resource_names) {
+            Some(name) => name.clone(),
+            None => vocabulary::object_name(random, &verb),
+        };
+        let namespace = match binding.namespace() {
+            "" => self.counts.namespace(random),
+            own => own.to_owned(),
+        };
+        let (resource, subresource) = (resource.to_owned(), subresource.to_owned());
+        Some((verb, Asked::Resource { namespace, api_group, resource, subresource, name }))
+    }
+
+    fn any(&self, random: &mut Random) -> (String, Asked) {
+        let verb = random.word(&VERBS);
+        if random.percent(5) {
+            let path = random.word(&PATHS);
+            return (verb.to_owned(), Asked::Path(vocabulary::covered_path(random, path)));
+        }
+        let (api_group, resource) = vocabulary::any_resource(random);
+        let is_cluster_wide = random.percent(10);
+        let namespace = if is_cluster_wide { String::new() } else { self.counts.namespace(random) };
+        let name = vocabulary::object_name(random, verb);
+        let subresource = if random.percent(10) { "status" } else { "" };
+        let subresource = subresource.to_owned();
+        let asked = Asked::Resource { namespace, api_group, resource, subresource, name };
+        (verb.to_owned(), asked)
+    }
+
+    /// Changes of one binding: some are replaced, some are new.
+    pub(crate) fn changes(&self, random: &mut Random, n_changes: usize) -> Vec<Binding> {
+        let change = |number: usize| {
+            let own = self.counts.binding(random, self.counts.n_bindings + number);
+            match random.pick(&self.cluster.bindings) {
+                Some(old) if number.is_multiple_of(2) => {
+                    Binding { metadata: old.metadata.clone(), ..own }
+                }
+                _ => own,
+            }
+        };
+        (0..n_changes).map(change).collect()
+    }
+}
+
+/// The cluster roles that every cluster has, with what aggregation makes of them.
+fn default_roles() -> anyhow::Result<Vec<Role>> {
+    let mut snapshot = Snapshot::default();
+    bootstrap(&mut snapshot, &manifests::rbac::bootstrap_policy()?, Extras::Keep);
+    Ok(snapshot.cluster_roles().into_iter().map(|role| role.as_ref().clone()).collect())
+}
+
+fn metadata(namespace: &str, name: String) -> Metadata {
+    Metadata { namespace: namespace.to_owned(), name, ..Metadata::default() }
+}
+
+fn account(random: &mut Random) -> String {
+    format!("robot-{}", random.below(ACCOUNTS))
+}
+
+fn custom_role_name(number: usize) -> String {
+    format!("custom-{number:02}")
+}
+
+/// The least number of custom roles that there is room for beside the default ones.
+const CUSTOM_ROLES: usize = 40;
+
+fn custom_role(random: &mut Random) -> String {
+    custom_role_name(random.below(CUSTOM_ROLES))
+}
+
+fn role(metadata: Metadata, random: &mut Random) -> Role {
+    let n_rules = 1 + random.below(6);
+    Role { metadata, rules: (0..n_rules).map(|_| rule(random)).collect(), aggregation_rule: None }
+}
+
+fn rule(random: &mut Random) -> PolicyRule {
+    let n_verbs = 1 + random.below(4);
+    let verbs = random.distinct(n_verbs, VERBS.len());
+    let verbs: Vec<String> =
+        verbs.iter().filter_map(|at| VERBS.get(*at)).map(|verb| (*verb).to_owned()).collect();
+    if random.percent(10) {
+        let non_resource_urls = vec![random.word(&PATHS).to_owned()];
+        return PolicyRule { verbs, non_resource_urls, ..PolicyRule::default() };
+    }
+    let (mut api_groups, mut resources) = (Vec::new(), Vec::new());
+    for _ in 0..=random.below(3) {
+        let (api_group, resource) = vocabulary::any_resource(random);
+        let subresource = if random.percent(10) { "/status" } else { "" };
+        api_groups.push(api_group);
+        resources.push(format!("{resource}{subresource}"));
+    }
+    api_groups.sort_unstable();
+    api_groups.dedup();
+    let n_names = if random.percent(10) { 1 + random.below(3) } else { 0 };
+    let resource_names = (0..n_names).map(|_| vocabulary::object_name(random, "get")).collect();
+    PolicyRule { verbs, api_groups, resources, resource_names, ..PolicyRule::default() }
+}
+
+/// One of the list, or one of the words if it is `*`.
+fn concrete(random: &mut Random, list: &[String], words: &[&str]) -> Option<String> {
+    match random.pick(list)?.as_str() {
+        "*" => Some(random.word(words).to_owned()),
+        text => Some(text.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cluster_has_the_shape_that_is_promised() {
+        let counts = Counts::new(1000);
+        let cluster = Cluster::generate(counts, &mut Random::new(1)).unwrap();
+        let is_cluster = |role: &&Role| role.metadata.namespace.is_empty();
+        assert_eq!(cluster.roles.iter().filter(is_cluster).count(), CLUSTER_ROLES);
+        assert_eq!(cluster.roles.len(), CLUSTER_ROLES + 20);
+        let local = cluster.bindings.iter().filter(|own| !own.namespace().is_empty());
+        assert_eq!((cluster.bindings.len(), local.count()), (1000, 500));
+        let snapshot = cluster.clone().snapshot();
+        for binding in &cluster.bindings {
+            assert!(snapshot.role_of(binding).is_ok(), "{binding:?}");
+            assert_ne!(binding.role_ref.name, SUPERUSER_ROLE);
+        }
+        let again = Cluster::generate(counts, &mut Random::new(1)).unwrap();
+        assert_eq!(again.bindings, cluster.bindings);
+    }
+}

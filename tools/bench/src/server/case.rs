@@ -1,0 +1,164 @@
+//! What is asked of the server, byte for byte.
+
+use serde_json::{Value, json};
+
+use crate::server::client::Answer;
+use crate::server::populate::{
+    GOT, LISTED_NAMESPACE, N_LISTED, TOKEN, WRITTEN_NAMESPACE, config_map,
+};
+
+/// One kind of request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Case {
+    /// A SubjectAccessReview that a binding of the default policy allows.
+    ReviewAllowed,
+    /// One that no binding allows, so that all that concern the user are looked at.
+    ReviewDenied,
+    Get,
+    List,
+    /// A write that is on disk when the answer comes.
+    Create,
+}
+
+impl Case {
+    /// What changes nothing.
+    pub(crate) const READS: &[Self] =
+        &[Self::ReviewAllowed, Self::ReviewDenied, Self::Get, Self::List];
+    /// What makes the store grow, which is measured last.
+    pub(crate) const WRITES: &[Self] = &[Self::Create];
+
+    /// Whether it asks who may do what.
+    pub(crate) fn is_review(self) -> bool {
+        matches!(self, Self::ReviewAllowed | Self::ReviewDenied)
+    }
+
+    /// What the table calls it.
+    pub(crate) fn name(self) -> String {
+        match self {
+            Self::ReviewAllowed => "SubjectAccessReview, allowed".to_owned(),
+            Self::ReviewDenied => "SubjectAccessReview, denied".to_owned(),
+            Self::Get => "GET a ConfigMap".to_owned(),
+            Self::List => format!("LIST {N_LISTED} ConfigMaps"),
+            Self::Create => "CREATE a ConfigMap".to_owned(),
+        }
+    }
+
+    /// The names of several.
+    pub(crate) fn names(cases: &[Self]) -> String {
+        cases.iter().map(|case| case.name()).collect::<Vec<_>>().join("; ")
+    }
+
+    /// The request of this number. No two ask for the same, except where only one thing can be asked.
+    pub(crate) fn request(self, number: u64) -> Vec<u8> {
+        let core = "/api/v1/namespaces";
+        match self {
+            Self::ReviewAllowed => review("system:kube-scheduler", "pods", "list", number),
+            Self::ReviewDenied => review("ana@example.com", "nodes", "delete", number),
+            Self::Get => {
+                request("GET", &format!("{core}/{LISTED_NAMESPACE}/configmaps/{GOT}"), None)
+            }
+            Self::List => request("GET", &format!("{core}/{LISTED_NAMESPACE}/configmaps"), None),
+            Self::Create => {
+                let path = format!("{core}/{WRITTEN_NAMESPACE}/configmaps");
+                request("POST", &path, Some(&config_map(&format!("written-{number:09}"))))
+            }
+        }
+    }
+
+    /// How many different requests there are; `None` if each may be sent once only.
+    pub(crate) fn n_requests(self) -> Option<u64> {
+        match self {
+            Self::ReviewAllowed | Self::ReviewDenied => Some(1_000),
+            Self::Get | Self::List => Some(1),
+            Self::Create => None,
+        }
+    }
+
+    /// Whether this is the answer that was to be expected.
+    pub(crate) fn is_right(self, answer: Answer<'_>) -> bool {
+        let ends_with = |end: &[u8]| answer.body.trim_ascii_end().ends_with(end);
+        match self {
+            Self::ReviewAllowed => {
+                answer.code == 201
+                    && memchr::memmem::find(answer.body, b"\"allowed\":true").is_some()
+            }
+            Self::ReviewDenied => {
+                answer.code == 201
+                    && memchr::memmem::find(answer.body, b"\"allowed\":false").is_some()
+            }
+            Self::Get => answer.code == 200 && ends_with(b"}"),
+            Self::List => answer.code == 200 && ends_with(b"]}"),
+            Self::Create => answer.code == 201,
+        }
+    }
+}
+
+/// A SubjectAccessReview about a user in six groups, five of which some of the further bindings name.
+fn review(user: &str, resource: &str, verb: &str, number: u64) -> Vec<u8> {
+    let groups: Vec<String> = ["system:authenticated".to_owned()]
+        .into_iter()
+        .chain((0..5).map(crate::server::populate::group))
+        .collect();
+    let attributes = json!({
+        "verb": verb, "version": "v1", "resource": resource, "name": format!("object-{number:03}"),
+    });
+    let body = json!({
+        "kind": "SubjectAccessReview",
+        "apiVersion": "authorization.k8s.io/v1",
+        "metadata": {},
+        "spec": { "user": user, "groups": groups, "resourceAttributes": attributes },
+    });
+    request("POST", REVIEWS, Some(&body))
+}
+
+/// Where reviews are posted.
+pub(crate) const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+
+/// A request with the headers that Kubernetes' own clients send, except that no compression is
+/// asked for.
+pub(crate) fn request(method: &str, path: &str, body: Option<&Value>) -> Vec<u8> {
+    request_as(TOKEN, method, path, body)
+}
+
+/// The same for the holder of another token.
+pub(crate) fn request_as(token: &str, method: &str, path: &str, body: Option<&Value>) -> Vec<u8> {
+    let mut text = format!(
+        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: bench\r\n\
+         Accept: application/json\r\nAuthorization: Bearer {token}\r\n"
+    );
+    match body {
+        None => text.push_str("\r\n"),
+        Some(body) => {
+            let body = body.to_string();
+            text.push_str(&format!(
+                "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            ));
+        }
+    }
+    text.into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_says_how_long_it_is() {
+        let text = String::from_utf8(Case::Create.request(7)).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.ends_with(&format!("Content-Length: {}", body.len())), "{head}");
+        assert!(body.contains("written-000000007"), "{body}");
+        assert!(Case::Get.request(0).ends_with(b"\r\n\r\n"));
+    }
+
+    #[test]
+    fn a_wrong_answer_is_seen() {
+        let answer = |code, body| Answer { code, body };
+        assert!(Case::ReviewAllowed.is_right(answer(201, b"{\"allowed\":true}")));
+        assert!(!Case::ReviewAllowed.is_right(answer(201, b"{\"allowed\":false}")));
+        assert!(!Case::ReviewDenied.is_right(answer(201, b"{\"allowed\":true}")));
+        assert!(!Case::Create.is_right(answer(409, b"{}")));
+        assert!(!Case::List.is_right(answer(200, b"{\"items\":[")));
+    }
+}

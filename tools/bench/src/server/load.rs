@@ -1,0 +1,183 @@
+//! A closed loop: every connection sends its next request when it has the answer to the last.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use tokio::task::LocalSet;
+
+use crate::server::case::Case;
+use crate::server::client::Connection;
+use crate::server::site::Site;
+
+/// How much is asked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Effort {
+    pub(crate) n_connections: usize,
+    /// What is not counted.
+    pub(crate) warm_up: Duration,
+    /// What is.
+    pub(crate) window: Duration,
+}
+
+/// What came out of one run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Outcome {
+    pub(crate) per_second: f64,
+    pub(crate) p50: Duration,
+    pub(crate) p99: Duration,
+    /// Processor time of the server for each request.
+    pub(crate) server_time: Duration,
+}
+
+/// The numbers of requests that may be sent once only.
+type NextNumber = Rc<Cell<u64>>;
+
+/// Sends one kind of request for some time.
+///
+/// # Errors
+/// A connection breaks, or an answer is wrong.
+pub(crate) async fn run(site: &mut Site, case: Case, effort: Effort) -> anyhow::Result<Outcome> {
+    let mut connections = Vec::new();
+    for _ in 0..effort.n_connections {
+        connections.push(site.client.connect().await?);
+    }
+    let prepared: Vec<Vec<u8>> =
+        (0..case.n_requests().unwrap_or(0)).map(|number| case.request(number)).collect();
+    let prepared = Arc::new(prepared);
+    let next: NextNumber = Rc::new(Cell::new(site.n_written));
+    let begin = Instant::now() + effort.warm_up;
+    let end = begin + effort.window;
+    let tasks = LocalSet::new();
+    let handles: Vec<_> = (connections.into_iter().enumerate())
+        .map(|(idx, connection)| {
+            let (prepared, next) = (Arc::clone(&prepared), Rc::clone(&next));
+            let slot = ConnectionLoad { idx, case, prepared, next };
+            tasks.spawn_local(slot.ask(connection, begin, end))
+        })
+        .collect();
+    let process = &site.process;
+    let counted = async {
+        tokio::time::sleep_until(begin.into()).await;
+        let before = process.processor_time()?;
+        tokio::time::sleep_until(end.into()).await;
+        anyhow::Ok(process.processor_time()?.saturating_sub(before))
+    };
+    let server_time = tasks.run_until(counted).await?;
+    let mut latencies = Vec::new();
+    let joined = async {
+        for handle in handles {
+            latencies.extend(handle.await.context("a task of the benchmark ended early")??);
+        }
+        anyhow::Ok(())
+    };
+    tasks.run_until(joined).await?;
+    site.n_written = next.get();
+    Outcome::new(latencies, effort.window, server_time)
+}
+
+/// One connection's part of the load.
+struct ConnectionLoad {
+    idx: usize,
+    case: Case,
+    prepared: Arc<Vec<Vec<u8>>>,
+    next: NextNumber,
+}
+
+impl ConnectionLoad {
+    /// Asks until the end; the nanoseconds that each answer took which came in the window.
+    async fn ask(
+        self,
+        mut connection: Connection,
+        begin: Instant,
+        end: Instant,
+    ) -> anyhow::Result<Vec<u64>> {
+        let mut latencies = Vec::new();
+        // Connections do not ask the same at the same time.
+        let mut at = self.idx * 31;
+        loop {
+            let fresh;
+            let request = match self.prepared.get(at % self.prepared.len().max(1)) {
+                Some(request) => request,
+                None => {
+                    let number = self.next.get();
+                    self.next.set(number + 1);
+                    fresh = self.case.request(number);
+                    &fresh
+                }
+            };
+            at += 1;
+            let sent = Instant::now();
+            let answer = connection.exchange(request).await?;
+            let received = Instant::now();
+            ensure!(
+                self.case.is_right(answer),
+                "a wrong answer: {} {}",
+                answer.code,
+                String::from_utf8_lossy(answer.body)
+            );
+            if received >= end {
+                return Ok(latencies);
+            }
+            if received >= begin {
+                let nanos = received.duration_since(sent).as_nanos();
+                latencies.push(u64::try_from(nanos).unwrap_or(u64::MAX));
+            }
+        }
+    }
+}
+
+impl Outcome {
+    /// The better of each number of two runs.
+    pub(crate) fn best(self, other: Self) -> Self {
+        Self {
+            per_second: self.per_second.max(other.per_second),
+            p50: self.p50.min(other.p50),
+            p99: self.p99.min(other.p99),
+            server_time: self.server_time.min(other.server_time),
+        }
+    }
+
+    fn new(
+        mut latencies: Vec<u64>,
+        window: Duration,
+        server_time: Duration,
+    ) -> anyhow::Result<Self> {
+        latencies.sort_unstable();
+        let n_answers = latencies.len();
+        let quantile = |share: f64| {
+            let idx = (n_answers as f64 * share) as usize;
+            latencies.get(idx.min(n_answers.saturating_sub(1))).copied()
+        };
+        let (p50, p99) = (quantile(0.5), quantile(0.99));
+        let (p50, p99) = p50.zip(p99).context("no answer came in time")?;
+        Ok(Self {
+            per_second: n_answers as f64 / window.as_secs_f64(),
+            p50: Duration::from_nanos(p50),
+            p99: Duration::from_nanos(p99),
+            server_time: server_time.div_f64(n_answers as f64),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outcome_is_what_most_saw() {
+        let latencies = (1..=100).rev().map(|n| n * 1_000).collect();
+        let outcome =
+            Outcome::new(latencies, Duration::from_millis(500), Duration::from_micros(200));
+        let want = Outcome {
+            per_second: 200.0,
+            p50: Duration::from_micros(51),
+            p99: Duration::from_micros(100),
+            server_time: Duration::from_micros(2),
+        };
+        assert_eq!(outcome.unwrap(), want);
+        assert!(Outcome::new(Vec::new(), Duration::from_secs(1), Duration::ZERO).is_err());
+    }
+}

@@ -1,0 +1,184 @@
+//! What is in the server before it is measured.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use serde_json::{Value, json};
+
+use crate::server::case::{REVIEWS, request_as};
+use crate::server::client::{Client, Connection};
+
+/// The token by which the load is sent. Its holder may what two cluster roles let it do, so that
+/// every request is decided by RBAC.
+pub(crate) const TOKEN: &str = "load-7c1d9a";
+/// The token of the superuser who prepares everything.
+const ADMIN_TOKEN: &str = "admin-5b20ce";
+
+/// Where the objects that are read are, and how many.
+pub(crate) const LISTED_NAMESPACE: &str = "listed";
+pub(crate) const N_LISTED: u64 = 500;
+/// The one of them that is got.
+pub(crate) const GOT: &str = "listed-000000250";
+/// Where objects are written while it is measured.
+pub(crate) const WRITTEN_NAMESPACE: &str = "written";
+
+/// How long the server may take to act upon what was written.
+const PATIENCE: Duration = Duration::from_secs(60);
+const CLUSTER_ROLE_BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+
+/// The file of tokens.
+pub(crate) fn token_file() -> String {
+    format!("{TOKEN},load,1\n{ADMIN_TOKEN},admin,2,\"system:masters\"\n")
+}
+
+/// A ConfigMap of some 700 bytes.
+pub(crate) fn config_map(name: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": { "name": name, "labels": { "app": "bench", "part": "load" } },
+        "data": { "config.yaml": "replicas: 3\nimage: registry.example.com/app:v1\n".repeat(12) },
+    })
+}
+
+/// The name of a group that a further binding names.
+pub(crate) fn group(number: u64) -> String {
+    format!("oidc:team-{number:05}")
+}
+
+fn user(number: u64) -> String {
+    format!("user-{number:05}@example.com")
+}
+
+/// Creates all objects, with so many bindings beside those of the default policy, and waits until
+/// decisions are made by them.
+///
+/// # Errors
+/// The server refuses one, or does not act upon them in time.
+pub(crate) async fn populate(
+    client: &Client,
+    n_bindings: u64,
+    n_connections: usize,
+) -> anyhow::Result<()> {
+    populate_load(client).await?;
+    let mut connection = client.connect().await?;
+    let listed = format!("/api/v1/namespaces/{LISTED_NAMESPACE}/configmaps");
+    create_all(client, n_connections, N_LISTED, &listed, |number| {
+        config_map(&format!("listed-{number:09}"))
+    })
+    .await?;
+    create_all(client, n_connections, n_bindings, CLUSTER_ROLE_BINDINGS, |number| {
+        let (user, group) = (user(number), group(number));
+        let subjects = [("User", user.as_str()), ("Group", group.as_str())];
+        binding(&format!("bench-{number:05}"), "view", &subjects)
+    })
+    .await?;
+    if let Some(last) = n_bindings.checked_sub(1) {
+        wait_until_allowed(&mut connection, &user(last), "pods").await?;
+    }
+    Ok(())
+}
+
+/// Creates what every load needs: where it writes, and that it may.
+///
+/// # Errors
+/// The server refuses one, or does not act upon them in time.
+pub(crate) async fn populate_load(client: &Client) -> anyhow::Result<()> {
+    let mut connection = client.connect().await?;
+    let namespace = |name: &str| json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+    for name in [LISTED_NAMESPACE, WRITTEN_NAMESPACE] {
+        create(&mut connection, "/api/v1/namespaces", &namespace(name)).await?;
+    }
+    for role in ["system:auth-delegator", "edit"] {
+        let own = binding(&format!("load-{role}"), role, &[("User", "load")]);
+        create(&mut connection, CLUSTER_ROLE_BINDINGS, &own).await?;
+    }
+    wait_until_allowed(&mut connection, "load", "configmaps").await
+}
+
+/// Sends one request of the superuser, which must be answered with that code.
+///
+/// # Errors
+/// It is answered otherwise.
+pub(crate) async fn administer(
+    client: &Client,
+    method: &str,
+    path: &str,
+    body: Option<&Value>,
+    code: u16,
+) -> anyhow::Result<()> {
+    let mut connection = client.connect().await?;
+    let answer = connection.exchange(&request_as(ADMIN_TOKEN, method, path, body)).await?;
+    let text = || String::from_utf8_lossy(answer.body).into_owned();
+    ensure!(answer.code == code, "{method} {path}: {} {}", answer.code, text());
+    Ok(())
+}
+
+fn binding(name: &str, role: &str, subjects: &[(&str, &str)]) -> Value {
+    let subject = |(kind, name): &(&str, &str)| json!({ "apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name });
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": { "name": name },
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role,
+        },
+        "subjects": subjects.iter().map(subject).collect::<Vec<_>>(),
+    })
+}
+
+async fn create(connection: &mut Connection, path: &str, object: &Value) -> anyhow::Result<()> {
+    let answer = connection.exchange(&request_as(ADMIN_TOKEN, "POST", path, Some(object))).await?;
+    let body = || String::from_utf8_lossy(answer.body).into_owned();
+    ensure!(answer.code == 201, "{path}: {} {}", answer.code, body());
+    Ok(())
+}
+
+/// Creates many objects over several connections.
+async fn create_all(
+    client: &Client,
+    n_connections: usize,
+    n_objects: u64,
+    path: &str,
+    object: impl Fn(u64) -> Value,
+) -> anyhow::Result<()> {
+    let mut tasks = tokio::task::JoinSet::new();
+    for first in 0..n_connections as u64 {
+        let numbers = (first..n_objects).step_by(n_connections);
+        let objects: Vec<Value> = numbers.map(&object).collect();
+        let (client, path) = (client.clone(), path.to_owned());
+        tasks.spawn(async move {
+            let mut connection = client.connect().await?;
+            for object in &objects {
+                create(&mut connection, &path, object).await?;
+            }
+            anyhow::Ok(())
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done.context("a task of the benchmark ended early")??;
+    }
+    Ok(())
+}
+
+async fn wait_until_allowed(
+    connection: &mut Connection,
+    user: &str,
+    resource: &str,
+) -> anyhow::Result<()> {
+    let start = Instant::now();
+    let body = json!({
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": { "user": user, "resourceAttributes": { "verb": "get", "resource": resource } },
+    });
+    let request = request_as(ADMIN_TOKEN, "POST", REVIEWS, Some(&body));
+    while start.elapsed() < PATIENCE {
+        let answer = connection.exchange(&request).await?;
+        if memchr::memmem::find(answer.body, b"\"allowed\":true").is_some() {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    bail!("{user} is not allowed to get {resource} after {} s", PATIENCE.as_secs())
+}
