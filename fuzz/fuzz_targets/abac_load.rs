@@ -1,9 +1,9 @@
-//! Any bytes load as a policy file or are refused with a place inside of them, and whatever is
+//! Any bytes load as a policy file or are refused with a position inside of them, and whatever is
 //! loaded strictly is loaded leniently too.
 
 #![no_main]
 
-use document::{Place, Source};
+use document::{SourcePosition, Source};
 use manifests::abac::{LoadError, LoadOptions, LoadedPolicies, load};
 use config::FileKind;
 use libfuzzer_sys::fuzz_target;
@@ -24,14 +24,14 @@ fuzz_target!(|bytes: &[u8]| {
     // The text of a file with the mark of UTF-16 is not that of its lines.
     if !matches!(bytes, [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]) {
         let text = source.text();
-        let check = |place: &Place| {
-            assert!(place.line >= 1 && place.column >= 1, "{place:?}");
-            assert!(text.get(place.start..place.end).is_some(), "{place:?}");
+        let check = |position: &SourcePosition| {
+            assert!(position.line >= 1 && position.column >= 1, "{position:?}");
+            assert!(text.get(position.start..position.end).is_some(), "{position:?}");
         };
         for loaded in [&lenient, &strict] {
             match loaded {
-                Ok(loaded) => loaded.warnings.iter().for_each(|warning| check(&warning.place)),
-                Err(error) => check(&error.diagnostic.place),
+                Ok(loaded) => loaded.warnings.iter().for_each(|warning| check(&warning.position)),
+                Err(error) => check(&error.diagnostic.position),
             }
         }
     }

@@ -1,9 +1,9 @@
-//! Any bytes load or are refused with places inside of them, and what was loaded can be written
+//! Any bytes load or are refused with positions inside of them, and what was loaded can be written
 //! down and loaded again.
 
 #![no_main]
 
-use document::{Place, Source};
+use document::{SourcePosition, Source};
 use config::authorization_config::{LoadOptions, Loaded, ServerRole, assume_regular_file, configuration_to_json, load};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
@@ -38,17 +38,17 @@ fn load_bytes(bytes: &[u8]) -> Loaded {
 
 fn check_places(bytes: &[u8], loaded: &Loaded) {
     let text = Source { name: "file", bytes }.text();
-    let check = |place: &Place| {
-        assert!(place.line >= 1 && place.column >= 1, "{place:?}");
-        assert!(text.get(place.start..place.end).is_some(), "{place:?}");
+    let check = |position: &SourcePosition| {
+        assert!(position.line >= 1 && position.column >= 1, "{position:?}");
+        assert!(text.get(position.start..position.end).is_some(), "{position:?}");
     };
     for diagnostic in loaded.outcome.as_ref().err().into_iter().flat_map(|e| e.diagnostics()) {
-        check(&diagnostic.place);
-        diagnostic.notes.iter().for_each(|note| check(&note.place));
+        check(&diagnostic.position);
+        diagnostic.notes.iter().for_each(|note| check(&note.position));
         // Whatever is shown to people has to be made without a panic too.
         let _ = (diagnostic.fault.to_string(), diagnostic.fault.field(), &diagnostic.hint);
     }
-    loaded.warnings.iter().for_each(|warning| check(&warning.place));
+    loaded.warnings.iter().for_each(|warning| check(&warning.position));
 }
 
 /// A configuration as a file of its own.

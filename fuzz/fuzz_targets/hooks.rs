@@ -1,23 +1,23 @@
-//! Any bytes load as hooks or are refused with places inside of them, and what was loaded keeps the
+//! Any bytes load as hooks or are refused with positions inside of them, and what was loaded keeps the
 //! promises of the format.
 
 #![no_main]
 
 use std::collections::BTreeSet;
 
-use document::{Place, Source};
+use document::{SourcePosition, Source};
 use config::authorization_hooks::{Endpoint, HOOKS_MAX, is_hook_configuration, load};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let source = Source { name: "file", bytes };
     let text = source.text();
-    let check = |place: &Place| {
-        assert!(place.line >= 1 && place.column >= 1, "{place:?}");
-        assert!(text.get(place.start..place.end).is_some(), "{place:?}");
+    let check = |position: &SourcePosition| {
+        assert!(position.line >= 1 && position.column >= 1, "{position:?}");
+        assert!(text.get(position.start..position.end).is_some(), "{position:?}");
     };
     let loaded = load(&source);
-    loaded.warnings.iter().for_each(|warning| check(&warning.place));
+    loaded.warnings.iter().for_each(|warning| check(&warning.position));
     match &loaded.outcome {
         Ok(hooks) => {
             assert!(is_hook_configuration(&source));
@@ -25,7 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
             let names: BTreeSet<_> = hooks.iter().map(|hook| hook.name.as_str()).collect();
             assert_eq!(names.len(), hooks.len());
             for hook in hooks {
-                check(&hook.place);
+                check(&hook.position);
                 if let Endpoint::Url(url) = &hook.endpoint {
                     assert!(url.get(..8).is_some_and(|it| it.eq_ignore_ascii_case("https://")));
                     assert!(!url.contains(['?', '#', ' ']), "{url}");
@@ -34,7 +34,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
         Err(error) => {
             assert!(!error.diagnostics().is_empty());
-            error.diagnostics().iter().for_each(|found| check(&found.place));
+            error.diagnostics().iter().for_each(|found| check(&found.position));
             assert!(!error.to_string().is_empty());
         }
     }

@@ -1,11 +1,11 @@
-//! Any bytes are a kubeconfig or a file of hooks, or are refused with places inside of them.
+//! Any bytes are a kubeconfig or a file of hooks, or are refused with positions inside of them.
 
 #![no_main]
 
 use std::io;
 use std::path::Path;
 
-use document::{Place, Source};
+use document::{SourcePosition, Source};
 use kubeconfig::{Loaded, parse};
 use libfuzzer_sys::fuzz_target;
 
@@ -17,22 +17,22 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let source = Source { name: "file", bytes };
     let text = source.text();
-    let check = |place: &Place| {
-        assert!(place.line >= 1 && place.column >= 1, "{place:?}");
-        assert!(text.get(place.start..place.end).is_some(), "{place:?}");
+    let check = |position: &SourcePosition| {
+        assert!(position.line >= 1 && position.column >= 1, "{position:?}");
+        assert!(text.get(position.start..position.end).is_some(), "{position:?}");
     };
     let loaded = parse(&source, Path::new("/x/config"), &read);
     match &loaded {
         Err(error) => {
             assert!(!error.to_string().is_empty());
-            error.diagnostics().iter().for_each(|found| check(&found.place));
+            error.diagnostics().iter().for_each(|found| check(&found.position));
         }
         Ok(Loaded::Kubeconfig(connection)) => {
             assert_eq!(
                 connection.files.first().map(|path| path.as_path()),
                 Some(Path::new("/x/config"))
             );
-            connection.warnings.iter().for_each(|warning| check(&warning.place));
+            connection.warnings.iter().for_each(|warning| check(&warning.position));
         }
         Ok(Loaded::Hooks(hooks)) => assert!(!hooks.is_empty()),
     }

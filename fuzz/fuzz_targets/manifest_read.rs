@@ -1,9 +1,9 @@
-//! Any bytes are read as manifests or refused with places inside of them, and roles and bindings
+//! Any bytes are read as manifests or refused with positions inside of them, and roles and bindings
 //! that were read can be written down and read again.
 
 #![no_main]
 
-use document::{Place, Source};
+use document::{SourcePosition, Source};
 use manifests::{Manifests, Object, duplicate_objects, lint, read};
 use config::FileKind;
 use manifests::rbac;
@@ -44,14 +44,14 @@ fn line(object: &rbac::Object) -> String {
 
 fn check_places(source: &Source<'_>, manifests: &Manifests) {
     let text = source.text();
-    let check = |place: &Place| {
-        assert!(place.line >= 1 && place.column >= 1, "{place:?}");
-        assert!(text.get(place.start..place.end).is_some(), "{place:?}");
+    let check = |position: &SourcePosition| {
+        assert!(position.line >= 1 && position.column >= 1, "{position:?}");
+        assert!(text.get(position.start..position.end).is_some(), "{position:?}");
     };
-    manifests.objects.iter().for_each(|found| check(&found.place));
-    manifests.warnings.iter().for_each(|warning| check(&warning.place));
+    manifests.objects.iter().for_each(|found| check(&found.position));
+    manifests.warnings.iter().for_each(|warning| check(&warning.position));
     for error in &manifests.errors {
-        check(&error.place);
+        check(&error.position);
         // Whatever is shown to people has to be made without a panic too.
         let _ = (error.fault.to_string(), error.fault.field(), &error.hint);
     }

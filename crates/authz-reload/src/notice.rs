@@ -41,16 +41,16 @@ impl fmt::Display for ReloadNotice<'_> {
             Self::Failed { file, message, diagnostics } => {
                 f.write_str("authorization configuration not reloaded, the old one stays: ")?;
                 match diagnostics.first() {
-                    Some(Diagnostic { file, place, .. }) => {
-                        write!(f, "{file}:{}:{}: ", place.line, place.column)?;
+                    Some(Diagnostic { file, position, .. }) => {
+                        write!(f, "{file}:{}:{}: ", position.line, position.column)?;
                     }
                     None => write!(f, "{}: ", file.display())?,
                 }
                 f.write_str(&to_one_line(message))
             }
-            Self::Warned(Warning { file, place, field, message, .. }) => {
+            Self::Warned(Warning { file, position, field, message, .. }) => {
                 let colon = if field.is_empty() { "" } else { ": " };
-                write!(f, "{file}:{}:{}: ", place.line, place.column)?;
+                write!(f, "{file}:{}:{}: ", position.line, position.column)?;
                 write!(f, "{field}{colon}{}", to_one_line(message))
             }
             Self::Unwatched { message } => {

@@ -1,4 +1,4 @@
-//! Which authorizers decide: what the server and the commands without one share.
+//! The authorization flags that the server and the offline commands share.
 
 mod feature_gates;
 mod flags;
@@ -6,5 +6,5 @@ mod hook_names;
 mod node_rules;
 
 pub(crate) use flags::AuthorizationFlags;
-pub(crate) use hook_names::{HookNames, hook_names};
+pub(crate) use hook_names::{HookNames, read_hook_names};
 pub(crate) use node_rules::node_rules;

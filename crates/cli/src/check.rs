@@ -1,17 +1,17 @@
-//! `portcullis check`: says what is wrong with configuration files, manifests and policy files.
+//! `portcullis check`: checks configuration files, manifests and policy files.
 
-mod admission;
-mod connection;
+mod admission_configurations;
+mod check_inputs;
 mod excerpt;
 mod finding;
-mod human;
+mod human_output;
 mod input;
-mod json;
-mod load;
+mod json_output;
 mod rule;
-mod sarif;
+mod sarif_output;
 #[cfg(test)]
 mod tests;
+mod webhook_connection;
 
 use std::collections::HashSet;
 use std::io::{self, Read, Write};
@@ -21,38 +21,44 @@ use clap::ValueEnum;
 use config::authorization_config::{self, LoadOptions, assume_regular_file, stat_file};
 
 use crate::exit::Exit;
-use crate::kind::KindArgument;
+use crate::file_kinds::FileKindArgument;
 use crate::output::ignore_closed_pipe;
-use finding::{Checked, Outcome};
+use check_inputs::{CheckOptions, check_inputs};
+use finding::{CheckOutcome, CheckedFile};
 use input::Input;
-use load::{Options, check};
 
 pub(crate) use excerpt::printable;
 pub(crate) use finding::is_missing_file;
-pub(crate) use human::write_errors;
+pub(crate) use human_output::write_errors;
 
-/// Check configuration files, manifests of access and admission, and ABAC policies
+/// Check configuration files, RBAC and admission manifests, and ABAC policies
 ///
-/// Every fault is reported in kube-apiserver's words, with its place in the file and, for a near
-/// miss, a hint. What a file is, its content tells: an AuthorizationConfiguration (v1, v1beta1 or
-/// v1alpha1 of apiserver.config.k8s.io), a kubeconfig or a file of hooks
-/// (ExternalAuthorizationHookConfiguration) that says how webhooks are reached, manifests of objects
-/// in YAML or JSON, or ABAC policies, one JSON object a line. Of manifests, roles and bindings
-/// (rbac.authorization.k8s.io/v1) are checked, and what configures admission
-/// (admissionregistration.k8s.io): MutatingWebhookConfiguration and ValidatingWebhookConfiguration of
-/// v1, InitializerConfiguration and ExternalAdmissionHookConfiguration of v1alpha1. Other objects are
-/// passed over.
+/// The command reports every error in kube-apiserver's words, with its position in the file and, if
+/// a valid name is close to the given one, a hint. It detects the kind of a file from its content:
 ///
-/// The files that a configuration names are checked with it, and so are the certificates and keys
-/// that those name in turn; what is in order there is not mentioned. Nobody is called.
+/// - AuthorizationConfiguration: v1, v1beta1 or v1alpha1 of apiserver.config.k8s.io;
 ///
-/// All manifests are also checked together: an object may occur only once, initializers must not
-/// wait for each other in a circle, and who names a role or an initializer that is in none of them is
-/// warned. A configuration of admission is held against the rules for new objects, by which an entry
-/// of v1alpha1 begins with failurePolicy Ignore, unless it has a metadata.uid and so was stored once.
+/// - kubeconfig, or ExternalAuthorizationHookConfiguration: the connections to webhooks;
 ///
-/// Exit codes: 0 when no file has an error, 1 when one has, 2 for wrong usage, 3 when a file can
-/// not be read. All files are checked in any case, and the greatest code wins.
+/// - manifests in YAML or JSON: the command checks roles and bindings of
+///   rbac.authorization.k8s.io/v1, MutatingWebhookConfiguration and ValidatingWebhookConfiguration of
+///   admissionregistration.k8s.io/v1, and InitializerConfiguration and
+///   ExternalAdmissionHookConfiguration of admissionregistration.k8s.io/v1alpha1, and skips all other
+///   objects;
+///
+/// - ABAC policies: one JSON object per line.
+///
+/// The command also checks the files that a configuration names, and the certificates and keys that
+/// those files name; it reports them only if they have errors or warnings. It makes no network calls.
+///
+/// It also checks all manifests together: it is an error if an object occurs twice or if initializers
+/// wait for each other in a cycle; a reference to a role or an initializer that no file contains is a
+/// warning. Admission configurations must follow the rules for new objects, which require
+/// failurePolicy Ignore for a new v1alpha1 entry. An object with a metadata.uid was stored before and
+/// follows the rules for updates.
+///
+/// Exit codes: 0 no file has an error, 1 a file has an error, 2 wrong usage, 3 a file can not be
+/// read. The command always checks all files and returns the highest code.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   portcullis check authorization.yaml
@@ -61,41 +67,42 @@ pub(crate) use human::write_errors;
   kubectl get clusterroles,mutatingwebhookconfigurations -o yaml | portcullis check -
   portcullis check --assume-files-exist -o sarif config/*.yaml > portcullis.sarif
 
-The first reports for people. The second takes warnings for errors and writes one JSON object.
-The third checks all manifests of a folder, and a policy file. The fourth reads standard input.
-The last is for CI: the kubeconfig files that the configuration names are on the servers and not
-here, and the result is for code scanning.")]
+The first example prints a report for people. The second treats warnings as errors and prints one
+JSON object. The third checks all manifests in a directory, and a policy file. The fourth reads
+standard input. The last is for CI, where the kubeconfig files that the configuration names do not
+exist; it prints SARIF for code scanning.")]
 pub(crate) struct Args {
-    /// Files and folders to check; `-` is standard input
+    /// Files and directories to check; `-` is standard input
     ///
-    /// A folder stands for all files below it whose names end with .yaml, .yml or .json.
+    /// In a directory the command checks all files, at any depth, whose names end with .yaml, .yml
+    /// or .json.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
-    /// What all files are, where their content does not tell
+    /// Kind of all files; detected from the content of each file if not given
     #[arg(long, value_enum, ignore_case = true)]
-    kind: Option<KindArgument>,
+    kind: Option<FileKindArgument>,
 
-    /// How findings are written
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Human)]
     output: Output,
 
-    /// Take warnings for errors
+    /// Treat warnings as errors
     #[arg(long)]
     strict: bool,
 
-    /// The server that the files are for
+    /// Role of the server that loads the files
     #[arg(long, value_enum, default_value_t = ServerRole::Main)]
     role: ServerRole,
 
-    /// Do not look for the files that a file names, such as kubeconfig files and certificates
+    /// Do not check the files that a file names, such as kubeconfig files and certificates
     ///
-    /// They are usually on the server only. Without this, a path that does not lead to a regular
+    /// Those files often exist only on the server. Without this flag, a path that is not a regular
     /// file on this machine is an error, as it is when the server starts.
     #[arg(long)]
     assume_files_exist: bool,
 
-    /// Whether the default roles of Kubernetes exist beside those of the files
+    /// Assume that the default roles of Kubernetes exist in addition to the roles in the files
     #[arg(
         long,
         value_name = "BOOL",
@@ -107,16 +114,16 @@ pub(crate) struct Args {
     )]
     bootstrap_policy: bool,
 
-    /// What findings call standard input, for editors that check a buffer
+    /// File name to report for standard input, for editors that check a buffer [default: <stdin>]
     #[arg(long, value_name = "PATH")]
     stdin_filename: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Output {
-    /// For people, with the lines of the source
+    /// Text for people, with the source lines
     Human,
-    /// One JSON object for programs
+    /// One JSON object
     Json,
     /// SARIF 2.1.0 for code scanning
     Sarif,
@@ -124,9 +131,9 @@ enum Output {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ServerRole {
-    /// The server that others delegate to, such as kube-apiserver
+    /// The main API server, such as kube-apiserver
     Main,
-    /// A server that delegates to the main one; it may use InClusterConfig
+    /// A server that delegates authorization to the main one; it may use InClusterConfig
     Delegated,
 }
 
@@ -161,7 +168,7 @@ pub(crate) fn run(
         }
     }
     if inputs.iter().filter(|input| input.is_stdin()).count() > 1 {
-        // When not even this can be written, the exit code still says it.
+        // If standard error can not be written, the exit code still reports it.
         let _ = writeln!(err, "error: `-` is given twice, but standard input can be read once");
         return Ok(Exit::Usage);
     }
@@ -170,28 +177,28 @@ pub(crate) fn run(
         stat_file: if args.assume_files_exist { &assume_regular_file } else { &stat_file },
         ..LoadOptions::default()
     };
-    let options = Options {
+    let options = CheckOptions {
         configuration,
         has_named_files: !args.assume_files_exist,
         kind: args.kind.map(Into::into),
         has_bootstrap_policy: args.bootstrap_policy,
         is_strict: args.strict,
     };
-    let checked = check(&inputs, stdin, &options);
+    let checked = check_inputs(&inputs, stdin, &options);
     let written = match args.output {
-        Output::Human => human::write(out, err, &checked, colour),
-        Output::Json => json::write(out, &checked),
-        Output::Sarif => sarif::write(out, &checked),
+        Output::Human => human_output::write_human_report(out, err, &checked, colour),
+        Output::Json => json_output::write_json_report(out, &checked),
+        Output::Sarif => sarif_output::write_sarif_report(out, &checked),
     };
     ignore_closed_pipe(written)?;
-    Ok(exit(&checked))
+    Ok(worst_exit(&checked))
 }
 
-fn exit(checked: &[Checked]) -> Exit {
+fn worst_exit(checked: &[CheckedFile]) -> Exit {
     let exits = checked.iter().map(|checked| match &checked.outcome {
-        Outcome::Unreadable { .. } => Exit::Unreadable,
-        Outcome::Read(read) if read.errors.is_empty() => Exit::Clean,
-        Outcome::Read(_) => Exit::Findings,
+        CheckOutcome::Unreadable { .. } => Exit::Unreadable,
+        CheckOutcome::Read(read) if read.errors.is_empty() => Exit::Clean,
+        CheckOutcome::Read(_) => Exit::Findings,
     });
     exits.max().unwrap_or(Exit::Clean)
 }

@@ -1,18 +1,18 @@
-//! Whether output is coloured.
+//! Decides whether output is coloured.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
 
-/// Colour is for terminals that understand it, and for people who did not decline it:
-/// `NO_COLOR` with any value, `CLICOLOR=0` and `TERM=dumb` turn it off.
-pub(crate) fn is_wanted(
+/// Reports whether the stream is a terminal and the environment allows colour: a non-empty `NO_COLOR`,
+/// `CLICOLOR=0` and `TERM=dumb` disable it.
+pub(crate) fn is_enabled(
     stream: &impl IsTerminal,
     variable: impl Fn(&str) -> Option<OsString>,
 ) -> bool {
-    stream.is_terminal() && is_accepted(variable)
+    stream.is_terminal() && is_allowed_by_environment(variable)
 }
 
-fn is_accepted(variable: impl Fn(&str) -> Option<OsString>) -> bool {
+fn is_allowed_by_environment(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     let is = |name, value: &str| variable(name).is_some_and(|found| found == value);
     let is_set = |name| variable(name).is_some_and(|found| !found.is_empty());
     !is_set("NO_COLOR") && !is("CLICOLOR", "0") && !is("TERM", "dumb")
@@ -35,12 +35,12 @@ mod tests {
             ("TERM", "xterm-256color", true),
         ] {
             let variable = |asked: &str| (asked == name).then(|| value.into());
-            assert_eq!(is_accepted(variable), want, "{name}={value}");
+            assert_eq!(is_allowed_by_environment(variable), want, "{name}={value}");
         }
     }
 
     #[test]
     fn a_file_gets_none() {
-        assert!(!is_wanted(&tempfile::tempfile().unwrap(), |_| None));
+        assert!(!is_enabled(&tempfile::tempfile().unwrap(), |_| None));
     }
 }

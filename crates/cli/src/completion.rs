@@ -5,13 +5,13 @@ use std::io::{self, Write};
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-use crate::Cli;
+use crate::command_line::Cli;
 use crate::exit::Exit;
 use crate::output::ignore_closed_pipe;
 
-/// Print completions for a shell
+/// Print a completion script for a shell
 ///
-/// The shell then completes commands, options and their values.
+/// With the script the shell completes commands, flags and their values.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   portcullis completion bash > /etc/bash_completion.d/portcullis
@@ -19,7 +19,7 @@ use crate::output::ignore_closed_pipe;
   portcullis completion fish > ~/.config/fish/completions/portcullis.fish
   source <(portcullis completion bash)")]
 pub(crate) struct Args {
-    /// The shell
+    /// Shell to generate the script for
     #[arg(value_enum)]
     shell: Shell,
 }

@@ -5,22 +5,23 @@ use std::path::{Path, PathBuf};
 
 use authz_reload::{AuthorizationModes, AuthorizationPlan, ConversionContext, ConvertedConfig};
 
-use crate::authorization::{AuthorizationFlags, HookNames, hook_names};
+use crate::authorization::{AuthorizationFlags, HookNames, read_hook_names};
 use crate::exit::Exit;
-use crate::offline::{Unusable, printable};
+use crate::offline::{LoadFailure, printable};
 use crate::output::ignore_closed_pipe;
 
-/// Turn legacy authorization flags into an equivalent configuration file
+/// Convert legacy authorization flags to an equivalent configuration file
 ///
-/// Takes --authorization-mode, --authorization-webhook-* and --authorization-policy-file as
-/// kube-apiserver does and writes the AuthorizationConfiguration that means the same. What differs
-/// nevertheless, or is left to do by hand, is told on standard error.
+/// The command takes --authorization-mode, --authorization-webhook-* and --authorization-policy-file
+/// of kube-apiserver and prints an AuthorizationConfiguration with the same meaning. It prints
+/// remaining differences and necessary manual steps to standard error.
 ///
-/// Run it in the working directory of the server: relative paths begin there. The file of
-/// --authorization-webhook-config-file is looked at if it is here, for it may name several hooks.
+/// Run it in the working directory of the server, because relative paths start there. The command
+/// reads the file of --authorization-webhook-config-file if it exists, because that file may define
+/// several hooks.
 ///
-/// Exit codes: 0 when there is a file, 2 when the flags are wrong, 3 when something can not be
-/// read, is invalid, or can not be written.
+/// Exit codes: 0 the file is written, 2 the flags are invalid, 3 a file can not be read or written or
+/// is invalid.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   portcullis convert --authorization-mode Node,RBAC
@@ -30,13 +31,13 @@ use crate::output::ignore_closed_pipe;
     --authorization-webhook-config-file guard.kubeconfig \\
     --authorization-webhook-cache-authorized-ttl 0s | portcullis check -
 
-The second writes a file, with which the server is started then:
+The second example writes a file. Start the server with it:
   portcullis serve --authorization-config authorization.yaml")]
 pub(crate) struct Args {
     #[command(flatten, next_help_heading = "Flags to convert")]
     authorization: AuthorizationFlags,
 
-    /// Whether the server lets requests without credentials in
+    /// Value of --anonymous-auth of the server: whether it accepts requests without credentials
     #[arg(
         long,
         value_name = "BOOL",
@@ -49,7 +50,7 @@ pub(crate) struct Args {
     )]
     anonymous_auth: bool,
 
-    /// File to write; standard output if not given
+    /// File to write [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -66,7 +67,7 @@ pub(crate) fn run(
 ) -> io::Result<Exit> {
     let ConvertedConfig { yaml, differences } = match converted(args) {
         Ok(converted) => converted,
-        Err(unusable) => return unusable.show(err, colour_of_errors),
+        Err(failure) => return failure.write_to(err, colour_of_errors),
     };
     match &args.output {
         None => ignore_closed_pipe(out.write_all(yaml.as_bytes()))?,
@@ -84,17 +85,17 @@ pub(crate) fn run(
     Ok(Exit::Clean)
 }
 
-fn converted(args: &Args) -> Result<ConvertedConfig, Unusable> {
-    let usage = |message: String| Unusable::Usage(vec![message]);
-    let modes = match args.authorization.plan().map_err(Unusable::Usage)? {
+fn converted(args: &Args) -> Result<ConvertedConfig, LoadFailure> {
+    let usage = |message: String| LoadFailure::Usage(vec![message]);
+    let modes = match args.authorization.plan().map_err(LoadFailure::Usage)? {
         AuthorizationPlan::Modes(modes) => modes,
         AuthorizationPlan::File(file) => {
             let path = file.path.display();
             return Err(usage(format!("`{path}` is a configuration file already")));
         }
     };
-    let directory = std::env::current_dir().map_err(Unusable::broken)?;
-    let names = hook_names(&modes, &directory).map_err(Unusable::one)?;
+    let directory = std::env::current_dir().map_err(LoadFailure::from_message)?;
+    let names = read_hook_names(&modes, &directory).map_err(LoadFailure::from_problem)?;
     let mut converted = convert(&modes, &names, &directory, args.anonymous_auth)?;
     if let HookNames::Unreadable(error) = names {
         converted.differences.push(format!(
@@ -110,8 +111,9 @@ fn convert(
     names: &HookNames,
     directory: &Path,
     is_anonymous_enabled: bool,
-) -> Result<ConvertedConfig, Unusable> {
-    let context = ConversionContext { directory, hooks: names.of_file(), is_anonymous_enabled };
+) -> Result<ConvertedConfig, LoadFailure> {
+    let context =
+        ConversionContext { directory, hooks: names.names_from_file(), is_anonymous_enabled };
     authz_reload::convert_flags_to_config(modes, &context)
-        .map_err(|error| Unusable::Usage(vec![error.to_string()]))
+        .map_err(|error| LoadFailure::Usage(vec![error.to_string()]))
 }

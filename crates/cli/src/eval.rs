@@ -6,28 +6,27 @@ use std::path::PathBuf;
 use authz::Recorder;
 
 use crate::exit::Exit;
-use crate::offline::{Answer, CallFlags, PolicyFlags, QuestionFlags, Questions};
+use crate::offline::{AccessAnswer, CallFlags, PolicyFlags, QuestionFlags, QuestionSource};
 
-/// Answer access questions from files, without a server
+/// AccessAnswer access questions from files, without a server
 ///
-/// Questions are SubjectAccessReviews, one JSON object a line: a spec alone, or a whole review of
-/// version v1 or v1beta1. Each is answered by one line of JSON with the fields `allowed`, `denied`,
-/// `reason`, `evaluationError` and `decidedBy` (the authorizer; absent if all abstained); what is
-/// false or empty is left out, but for `allowed`. Groups of a review are taken as given; those of
-/// a question by flags are completed as a server does.
+/// Each line of FILE is one question as JSON: a SubjectAccessReview of version v1 or v1beta1, or only
+/// its spec. For each question the command prints one line of JSON with the fields `allowed`,
+/// `denied`, `reason`, `evaluationError` and `decidedBy` (the authorizer that decided; absent if all
+/// had no opinion). Apart from `allowed`, false and empty fields are left out. The groups of a review
+/// are used as given; for a question by flags the command adds the groups that a server adds.
 ///
-/// Webhooks are called as a server calls them: their match conditions come first, what they answered
-/// is kept for as long as the configuration says, and where a call fails the failure policy counts.
-/// --no-webhooks calls none, and --webhook says what one answers.
+/// The command calls authorization webhooks as a server does: it evaluates their match conditions,
+/// caches their answers as configured, and applies the failure policy if a call fails. --no-webhooks
+/// disables the calls, and --webhook sets the answer of one webhook.
 ///
-/// Lines are answered as they come, in order. A line that holds no question is reported on standard
-/// error with its place, has no answer, and does not keep later ones from theirs. Policy and
-/// objects are read whole before the first answer; if anything is wrong with them, nothing is
-/// answered.
+/// The command answers lines in order, as it reads them. For an invalid line it prints the error with
+/// its position to standard error, prints no answer, and continues with the next line. It reads the
+/// policy and the objects before the first answer; if they contain an error it answers nothing.
 ///
 /// Exit codes: 0 allowed, 1 not allowed, 2 wrong usage, 3 something can not be read or is invalid,
-/// 4 an answer depends on a webhook that is not called. Of several, the worst counts: 3 before 4
-/// before 1.
+/// 4 an answer depends on a webhook that is not called. For several questions the command returns the
+/// first of 3, 4, 1 and 0 that occurred.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   portcullis eval --objects manifests/ --as ana --verb get --resource pods -n prod
@@ -37,11 +36,11 @@ use crate::offline::{Answer, CallFlags, PolicyFlags, QuestionFlags, Questions};
     portcullis eval questions.jsonl --objects -
   portcullis eval questions.jsonl --authorization-config authorization.yaml --no-webhooks
 
-The first two ask one question. The third answers a file of questions, the fourth answers them as
-the cluster would, and the last one without calling anybody. A line of questions.jsonl is such as
+The first two examples answer one question. The third answers a file of questions, the fourth
+answers them with the objects of a cluster, and the last calls no webhook. A line of questions.jsonl:
   {\"user\":\"ana\",\"groups\":[\"dev\"],\"resourceAttributes\":{\"verb\":\"get\",\"resource\":\"pods\"}}")]
 pub(crate) struct Args {
-    /// Files of questions, one a line; `-` is standard input, which is the default
+    /// Files of questions, one per line; `-` is standard input, which is the default
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -67,18 +66,18 @@ pub(crate) fn run(
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
     let (question, files) = (&args.question, &args.files);
-    let (questions, policy) =
-        match Questions::with_policy(question, files, &args.policy, &args.calls, stdin) {
+    let (questions, authorizer) =
+        match QuestionSource::with_policy(question, files, &args.policy, &args.calls, stdin) {
             Ok(both) => both,
-            Err(unusable) => return unusable.show(err, colour_of_errors),
+            Err(failure) => return failure.write_to(err, colour_of_errors),
         };
     // Kept from answer to answer, so that a million answers need one buffer.
     let mut line = Vec::new();
-    questions.each(stdin, out, err, &mut |question, out| {
-        let outcome = policy.ask(&question.attributes(), Recorder::off());
-        let answer = Answer::new(question, outcome);
+    questions.answer_each(stdin, out, err, &mut |question, out| {
+        let outcome = authorizer.authorize(&question.attributes(), Recorder::off());
+        let answer = AccessAnswer::new(question, outcome);
         line.clear();
-        answer.append_line(&mut line);
+        answer.append_json_line(&mut line);
         out.write_all(&line)?;
         Ok(answer.exit())
     })

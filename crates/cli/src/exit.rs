@@ -1,22 +1,20 @@
-//! How the program ends.
+//! The exit codes of the program.
 
 use std::process::ExitCode;
 
-/// What the exit code says. The worst of several is the greatest, which is not the greatest code:
-/// input that is wrong is worse than a question that stays open.
+/// The result of a command. Variants are ordered from best to worst, which is not the order of the
+/// codes: invalid input is worse than an undecided question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
-    /// Nothing is wrong; what was asked is allowed.
+    /// The check found no error, or the request is allowed.
     Clean,
-    /// Something that was checked is wrong; what was asked is not allowed.
+    /// The check found an error, or the request is not allowed.
     Findings,
-    /// What was asked can not be answered without a server.
-    Open,
-    /// The arguments make no sense together. What they are alone is judged by `clap`, which ends
-    /// the program with the same code.
+    /// The decision depends on a webhook or an object that is not available offline.
+    Undecided,
+    /// The arguments contradict each other. clap checks single arguments and exits with the same code.
     Usage,
-    /// A file can not be read, something that is needed for an answer is invalid, or the result can
-    /// not be written.
+    /// A file can not be read or is invalid, or the result can not be written.
     Unreadable,
 }
 
@@ -28,7 +26,7 @@ impl Exit {
             Self::Findings => 1,
             Self::Usage => 2,
             Self::Unreadable => 3,
-            Self::Open => 4,
+            Self::Undecided => 4,
         }
     }
 }

@@ -1,14 +1,14 @@
 //! `portcullis explain`: shows how an answer came about.
 
 mod admission;
-mod human;
-mod json;
-mod paint;
-mod particular;
-mod phrase;
+mod event_fields;
+mod event_lines;
+mod human_output;
+mod json_output;
+mod terminal_style;
 #[cfg(test)]
 mod tests;
-mod webhook;
+mod webhook_events;
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -20,29 +20,29 @@ use clap::ValueEnum;
 use self::admission::AdmissionFlags;
 use crate::exit::Exit;
 use crate::offline::{
-    Answer, CallFlags, Policy, PolicyFlags, QuestionFlags, Questions, hint_of_missing_group,
+    AccessAnswer, CallFlags, OfflineAuthorizer, PolicyFlags, QuestionFlags, QuestionSource,
+    missing_group_hint,
 };
 
-/// Show how an answer comes about: who is asked, what decides, what nearly did
+/// Explain an access decision or, with --admission, the admission of a write
 ///
-/// With --admission it shows who would touch a write in place of whether it is allowed: the
-/// initializers that a new object waits for, with who may act at once, and each hook in the order of
-/// calls with why it is called or not, its failure policy, timeout and version of review, and the
-/// values of the parts of its match conditions. No admission hook is called.
+/// The command takes the same questions as `portcullis eval` and gives the same answers. For each
+/// authorizer that the chain calls it prints the verdict and its cause: the line of the policy file,
+/// the binding and the rule, the path through the graph of a node, or the match conditions of a
+/// webhook and the result of the call. If the request is not allowed, it also prints near misses: a
+/// rule that lacks one part of the request, a binding in another namespace, a user or group whose name
+/// differs by one letter.
 ///
-/// Takes the same questions as `portcullis eval` and gives the same answers, for it asks the same
-/// chain and has it note what it does. For each authorizer that is asked the tree tells its verdict
-/// and what decided: the line of the policy file, the binding and the rule, the way through the
-/// graph of a node, the match conditions of a webhook and how the call of it went. Where the answer
-/// is no, near misses are shown: the rule that lacks one part of the request, the binding in another
-/// namespace, the user or group whose name is one letter off.
+/// With --admission the command shows which initializers a new object waits for, and for each hook in
+/// call order whether it would be called and why, its failure policy, timeout and review version, and
+/// the values inside its match conditions. It calls no admission hook.
 ///
 /// Marks: ✓ allows, ✗ denies or refuses, ○ has no opinion or is skipped, ? unknown without the call,
-/// ≈ a near miss, · not asked.
+/// ≈ near miss, · not called.
 ///
-/// Exit codes: those of `portcullis eval`. With --admission 0 says that nobody would be asked and
-/// nothing refuses the write, 1 that it is refused whatever hooks say, and 4 that it depends on hooks
-/// or initializers, or on something that --objects does not have.
+/// Exit codes: those of `portcullis eval`. With --admission: 0 the write is admitted without a hook
+/// call, 1 the write is refused whatever the hooks answer, 4 the result depends on hooks, on
+/// initializers, or on objects that are missing from --objects.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   portcullis explain --objects manifests/ --as ana --verb get --resource secrets --name db -n prod
@@ -54,16 +54,16 @@ use crate::offline::{
   portcullis explain --admission pod.yaml --objects manifests/ --as ana -n prod
   portcullis explain --admission new.yaml --old stored.yaml --objects manifests/ --as ana --dry-run
 
-The third one shows what happens when a webhook fails. The fourth one writes a JSON object a line:
-what `portcullis eval` writes, and the trace as a tree. The last two show which hooks a creation and
-an update would meet.")]
+The third example shows the decision if a webhook fails. The fourth prints one JSON object per line:
+the fields of `portcullis eval` and the trace as a tree. The last two show which hooks the server
+would call for a create and for an update.")]
 pub(crate) struct Args {
-    /// Files of questions, one a line, or with --admission manifests of what is written; `-` is
-    /// standard input, which is the default
+    /// Files of questions, one per line, or with --admission manifests of the objects to write; `-`
+    /// is standard input, which is the default
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// How explanations are written
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Human)]
     output: Output,
 
@@ -84,7 +84,7 @@ pub(crate) struct Args {
 enum Output {
     /// A tree for people
     Human,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
 }
 
@@ -104,44 +104,47 @@ pub(crate) fn run(
         return admission::run(args, stdin, out, err, colour, colour_of_errors);
     }
     let (question, files) = (&args.question, &args.files);
-    let (questions, policy) =
-        match Questions::with_policy(question, files, &args.policy, &args.calls, stdin) {
+    let (questions, authorizer) =
+        match QuestionSource::with_policy(question, files, &args.policy, &args.calls, stdin) {
             Ok(both) => both,
-            Err(unusable) => return unusable.show(err, colour_of_errors),
+            Err(failure) => return failure.write_to(err, colour_of_errors),
         };
     let mut is_first = true;
-    questions.each(stdin, out, err, &mut |question, out| {
-        let explanation = explain(&policy, question);
+    questions.answer_each(stdin, out, err, &mut |question, out| {
+        let explanation = explain_decision(&authorizer, question);
         match args.output {
             Output::Human => {
                 if !std::mem::take(&mut is_first) {
                     writeln!(out)?;
                 }
-                human::write(out, &explanation, colour)?;
+                human_output::write_human(out, &explanation, colour)?;
             }
-            Output::Json => json::write(out, &explanation)?,
+            Output::Json => json_output::write_json(out, &explanation)?,
         }
         Ok(explanation.answer.exit())
     })
 }
 
 /// An answer and how it came about.
-struct Explanation<'c> {
+struct ExplainedDecision<'c> {
     question: &'c Question<'c>,
-    answer: Answer<'c>,
+    answer: AccessAnswer<'c>,
     trace: Trace,
-    /// The authorizers that were not asked, because one before them decided.
+    /// The authorizers that were not called, because an earlier one decided.
     not_asked: Vec<&'c str>,
     hints: Vec<String>,
 }
 
-fn explain<'c>(policy: &'c Policy, question: &'c Question<'c>) -> Explanation<'c> {
+fn explain_decision<'c>(
+    authorizer: &'c OfflineAuthorizer,
+    question: &'c Question<'c>,
+) -> ExplainedDecision<'c> {
     let mut trace = Trace::default();
-    let outcome = policy.ask(&question.attributes(), Recorder::on(&mut trace));
-    let answer = Answer::new(question, outcome);
-    let not_asked = access_reviews::authorizers_not_consulted(policy.chain(), &trace);
-    let is_refused = !answer.is_allowed() && !answer.is_open;
+    let outcome = authorizer.authorize(&question.attributes(), Recorder::on(&mut trace));
+    let answer = AccessAnswer::new(question, outcome);
+    let not_asked = access_reviews::authorizers_not_consulted(authorizer.chain(), &trace);
+    let is_denied = !answer.is_allowed() && !answer.is_undecided;
     let hints =
-        is_refused.then(|| hint_of_missing_group(policy, question)).flatten().into_iter().collect();
-    Explanation { question, answer, trace, not_asked, hints }
+        is_denied.then(|| missing_group_hint(authorizer, question)).flatten().into_iter().collect();
+    ExplainedDecision { question, answer, trace, not_asked, hints }
 }

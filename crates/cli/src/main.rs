@@ -1,160 +1,56 @@
-//! `portcullis`: checks files, answers access questions from them, and prints what editors and
-//! shells need.
+//! `portcullis`: runs the API server, checks files, answers access questions from them, and prints
+//! schemas and shell completions.
 //!
-//! Owns: arguments, how findings and answers are shown to people and programs, exit codes.
-//! Must not know: what makes a file valid, how an authorizer decides.
+//! Owns: flags, the output for people and programs, exit codes.
+//! Must not know: the rules that make a file valid, how an authorizer decides.
 //!
-//! Each subcommand is a file with its `Args` and a function that returns an [`Exit`].
+//! Each subcommand is a module with its `Args` and a function `run` that returns an [`Exit`].
 
 mod admission;
 mod authorization;
 mod check;
 mod colour;
+mod command_line;
 mod completion;
 mod convert;
 mod eval;
 mod exit;
 mod explain;
-mod files;
-mod kind;
+mod file_arguments;
+mod file_kinds;
+mod flag_spelling;
 mod offline;
 mod output;
 mod rules;
 mod schema;
 mod serve;
-mod spelling;
 mod who_can;
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
-use anyhow::Context;
-use clap::{Parser, Subcommand};
+use clap::Parser;
 
+use command_line::{Cli, run};
 use exit::Exit;
 
-/// The system's own allocator gives memory back late and takes longer, above all for what one thread
-/// allocates and another frees.
+/// mimalloc is faster than the system allocator and returns memory earlier, above all when one thread
+/// allocates memory and another frees it.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How much of the result is written at once.
-const OUTPUT_BUFFER_BYTES: usize = 64 << 10;
-
-/// API server, authorization and admission for a Kubernetes-style API, with offline checks.
-#[derive(Debug, Parser)]
-#[command(
-    name = "portcullis",
-    version,
-    max_term_width = 100,
-    arg_required_else_help = true,
-    subcommand_required = true,
-    after_help = "Examples:
-  portcullis serve
-  portcullis check authorization.yaml
-  portcullis explain --objects manifests/ --as ana --verb get --resource pods -n prod
-  portcullis explain --admission pod.yaml --objects manifests/ --as ana
-  portcullis who-can delete namespaces --objects manifests/
-  portcullis convert --authorization-mode Node,RBAC > authorization.yaml
-  portcullis schema > authorization.schema.json
-  portcullis completion bash > /etc/bash_completion.d/portcullis
-
-`portcullis help COMMAND` describes one command in full."
-)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    Check(check::Args),
-    Eval(Box<eval::Args>),
-    Explain(Box<explain::Args>),
-    #[command(name = "who-can")]
-    WhoCan(Box<who_can::Args>),
-    Rules(Box<rules::Args>),
-    Convert(Box<convert::Args>),
-    Serve(Box<serve::Args>),
-    Schema(schema::Args),
-    Completion(completion::Args),
-}
-
 fn main() -> ExitCode {
-    let (args, spellings) = spelling::with_dashes(std::env::args_os());
+    let (args, warnings) = flag_spelling::replace_underscores(std::env::args_os());
     let Cli { command } = Cli::parse_from(args);
-    for spelling in spellings {
-        // When not even this can be written, the result still can.
-        let _ = writeln!(io::stderr(), "warning: {spelling}");
+    for warning in warnings {
+        // A failed write to standard error must not prevent the result.
+        let _ = writeln!(io::stderr(), "warning: {warning}");
     }
     run(&command).unwrap_or_else(report_failure).into()
 }
 
-fn run(command: &Command) -> anyhow::Result<Exit> {
-    // Not locked: `serve` writes its audit log there from other threads.
-    let stdout = io::stdout();
-    let colour = colour::is_wanted(&stdout, |name| std::env::var_os(name));
-    let err_colour = colour::is_wanted(&io::stderr(), |name| std::env::var_os(name));
-    let mut out = BufWriter::with_capacity(OUTPUT_BUFFER_BYTES, stdout);
-    let exit = match command {
-        Command::Check(args) => {
-            check::run(args, &mut io::stdin().lock(), &mut out, &mut io::stderr(), colour)
-        }
-        Command::Eval(args) => {
-            eval::run(args, &mut io::stdin().lock(), &mut out, &mut io::stderr(), err_colour)
-        }
-        Command::Explain(args) => {
-            let (stdin, err) = (&mut io::stdin().lock(), &mut io::stderr());
-            explain::run(args, stdin, &mut out, err, colour, err_colour)
-        }
-        Command::WhoCan(args) => {
-            who_can::run(args, &mut io::stdin().lock(), &mut out, &mut io::stderr(), err_colour)
-        }
-        Command::Rules(args) => {
-            rules::run(args, &mut io::stdin().lock(), &mut out, &mut io::stderr(), err_colour)
-        }
-        Command::Convert(args) => convert::run(args, &mut out, &mut io::stderr(), err_colour),
-        Command::Serve(args) => serve::run(args, &mut out, &mut io::stderr(), err_colour),
-        Command::Schema(args) => schema::run(args, &mut out),
-        Command::Completion(args) => completion::run(args, &mut out),
-    };
-    let exit = exit.context("can not write the result")?;
-    output::ignore_closed_pipe(out.flush()).context("can not write the result")?;
-    Ok(exit)
-}
-
-/// Says why there is no result. When not even this can be written, the exit code still says it.
+/// Prints the error. If standard error can not be written, the exit code still reports it.
 fn report_failure(error: anyhow::Error) -> Exit {
     let _ = writeln!(io::stderr(), "error: {error:#}");
     Exit::Unreadable
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    use super::*;
-
-    #[test]
-    fn arguments_are_consistent() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn every_command_has_examples() {
-        for command in Cli::command().get_subcommands() {
-            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            assert!(help.starts_with("Examples:\n"), "{}", command.get_name());
-        }
-    }
-
-    /// Tests read the flags of the server from its help.
-    #[test]
-    fn no_flag_of_the_server_is_hidden() {
-        let program = Cli::command();
-        let serve = program.find_subcommand("serve").unwrap();
-        for flag in serve.get_arguments() {
-            assert!(!flag.is_hide_set() && !flag.is_hide_short_help_set(), "{}", flag.get_id());
-        }
-    }
 }

@@ -1,33 +1,33 @@
-//! What the commands share that answer from files, without a server.
+//! Shared parts of the commands that answer access questions from files, without a server.
 //!
-//! The flags become a [`Policy`]: the chain that a server with these flags and objects would ask.
+//! The flags become a [`OfflineAuthorizer`]: the chain of a server with these flags and objects.
 //! Questions come from flags or as lines of JSON.
 
-mod answer;
-mod called;
+mod access_answer;
+mod authorizer_list;
+mod bounded_lines;
+mod callable_webhooks;
 mod flags;
-mod implied;
-mod lines;
-mod objects;
-mod order;
-mod policy;
-mod questions;
-mod show;
+mod implicit_groups;
+mod load_failure;
+mod offline_authorizer;
+mod question_source;
+mod read_manifests;
 mod table;
-mod webhook;
-mod yaml;
+mod webhook_stand_in;
+mod write_yaml;
 
-pub(crate) use answer::Answer;
+pub(crate) use access_answer::AccessAnswer;
 pub(crate) use flags::{
-    CallFlags, PolicyFlags, QuestionFlags, ResourceText, SubjectFlags, TargetText,
+    CallFlags, PolicyFlags, QuestionFlags, ResourceArgument, SubjectFlags, TargetArgument,
 };
-pub(crate) use implied::{hint_of_missing_group, user};
-pub(crate) use objects::{Wanted, read as read_objects};
-pub(crate) use policy::{Policy, Webhooks};
-pub(crate) use questions::Questions;
-pub(crate) use show::{Trouble, Unusable, printable};
+pub(crate) use implicit_groups::{missing_group_hint, user_from_flags};
+pub(crate) use load_failure::{FileProblem, LoadFailure, printable};
+pub(crate) use offline_authorizer::{OfflineAuthorizer, WebhookMode};
+pub(crate) use question_source::QuestionSource;
+pub(crate) use read_manifests::{ObjectSelection, read_manifests};
 pub(crate) use table::Table;
-pub(crate) use webhook::is_unanswered;
+pub(crate) use webhook_stand_in::is_webhook_not_called;
 #[cfg(test)]
-pub(crate) use webhook::{Assumed, stand_in};
-pub(crate) use yaml::write_yaml;
+pub(crate) use webhook_stand_in::{AssumedAnswer, stand_in};
+pub(crate) use write_yaml::write_yaml;

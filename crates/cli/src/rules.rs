@@ -1,6 +1,6 @@
-//! `portcullis rules`: lists what somebody may do.
+//! `portcullis rules`: lists the rules of a user.
 
-mod compact;
+mod rule_rows;
 
 use std::io::{self, Read, Write};
 
@@ -10,25 +10,26 @@ use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::offline::{
-    Policy, PolicyFlags, SubjectFlags, Table, Unusable, Webhooks, printable, user, write_yaml,
+    LoadFailure, OfflineAuthorizer, PolicyFlags, SubjectFlags, Table, WebhookMode, printable,
+    user_from_flags, write_yaml,
 };
 use crate::output::{ignore_closed_pipe, write_json};
-use compact::{non_resource_rows, resource_rows};
+use rule_rows::{non_resource_rows, resource_rows};
 
-/// The group whose members may do everything, which no rule says.
+/// The group whose members may do everything. No rule expresses that.
 const SUPERUSER_GROUP: &str = "system:masters";
 
 /// List what a user may do in a namespace
 ///
-/// The rules are those that SelfSubjectRulesReview lists for the user: those of the namespace and
-/// those of the whole cluster. The table has one row for each resource and path; JSON and YAML have
-/// the rules as the authorizers give them, as `resourceRules`, `nonResourceRules`, `incomplete` and
-/// `evaluationError`.
+/// The command lists the rules that SelfSubjectRulesReview returns for the user: those of the
+/// namespace and those of the whole cluster. The table has one row for each resource and path; JSON
+/// and YAML contain the rules as the authorizers return them, in the fields `resourceRules`,
+/// `nonResourceRules`, `incomplete` and `evaluationError`.
 ///
-/// A list may be incomplete: nodes are allowed what their pods need, and a webhook can not be asked
-/// for a list. A warning on standard error says so, and so does `incomplete`.
+/// The list may be incomplete: the node authorizer decides from the pods of a node, and a webhook can
+/// not list rules. Then the command prints a warning to standard error and sets `incomplete`.
 ///
-/// Exit codes: 0 when rules are listed, 2 wrong usage, 3 something can not be read or is invalid.
+/// Exit codes: 0 the rules are listed, 2 wrong usage, 3 something can not be read or is invalid.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   portcullis rules --as ana --as-group dev -n prod --objects manifests/
@@ -37,11 +38,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     subject: SubjectFlags,
 
-    /// The namespace
+    /// Namespace of the rules
     #[arg(short, long, value_name = "NAMESPACE", default_value = "default")]
     namespace: String,
 
-    /// How the rules are written
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table)]
     output: Output,
 
@@ -51,11 +52,11 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Output {
-    /// Columns for people
+    /// Text in columns
     Table,
     /// One JSON object
     Json,
-    /// The same as YAML
+    /// The same object as YAML
     Yaml,
 }
 
@@ -70,13 +71,14 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    let loaded = asker(args)
-        .and_then(|user| Ok((user, Policy::load(&args.policy, Webhooks::LeftOpen, stdin)?)));
-    let (user, policy) = match loaded {
+    let loaded = user_to_list(args).and_then(|user| {
+        Ok((user, OfflineAuthorizer::load(&args.policy, WebhookMode::Skip, stdin)?))
+    });
+    let (user, authorizer) = match loaded {
         Ok(loaded) => loaded,
-        Err(unusable) => return unusable.show(err, colour_of_errors),
+        Err(failure) => return failure.write_to(err, colour_of_errors),
     };
-    let rules = policy.chain().rules_for(&user, &args.namespace);
+    let rules = authorizer.chain().rules_for(&user, &args.namespace);
     if user.is_in_group(SUPERUSER_GROUP) {
         writeln!(err, "note: members of {SUPERUSER_GROUP} may do everything, whatever is listed")?;
     }
@@ -88,19 +90,19 @@ pub(crate) fn run(
     }
     let written = match args.output {
         Output::Table => write_tables(out, &rules),
-        Output::Json => write_json(out, &status(&rules)),
-        Output::Yaml => write_yaml(out, &status(&rules)),
+        Output::Json => write_json(out, &review_status(&rules)),
+        Output::Yaml => write_yaml(out, &review_status(&rules)),
     };
     ignore_closed_pipe(written)?;
     Ok(Exit::Clean)
 }
 
-fn asker(args: &Args) -> Result<User, Unusable> {
+fn user_to_list(args: &Args) -> Result<User, LoadFailure> {
     if args.subject.user.is_none() && args.subject.groups.is_empty() {
-        let message = "whose rules? Give --as or --as-group".to_owned();
-        return Err(Unusable::Usage(vec![message]));
+        let message = "`portcullis rules` needs --as or --as-group".to_owned();
+        return Err(LoadFailure::Usage(vec![message]));
     }
-    Ok(user(&args.subject))
+    Ok(user_from_flags(&args.subject))
 }
 
 fn write_tables(out: &mut dyn Write, rules: &Rules) -> io::Result<()> {
@@ -127,7 +129,7 @@ fn write_tables(out: &mut dyn Write, rules: &Rules) -> io::Result<()> {
 }
 
 /// The status of a SelfSubjectRulesReview.
-fn status(rules: &Rules) -> Value {
+fn review_status(rules: &Rules) -> Value {
     let resource_rules = rules.resource_rules.iter().map(|rule| {
         let mut shown = json!({
             "verbs": rule.verbs, "apiGroups": rule.api_groups, "resources": rule.resources,
@@ -141,13 +143,13 @@ fn status(rules: &Rules) -> Value {
         .non_resource_rules
         .iter()
         .map(|rule| json!({ "verbs": rule.verbs, "nonResourceURLs": rule.non_resource_urls }));
-    let mut status = json!({
+    let mut review_status = json!({
         "resourceRules": resource_rules.collect::<Vec<_>>(),
         "nonResourceRules": non_resource_rules.collect::<Vec<_>>(),
         "incomplete": rules.is_incomplete,
     });
     if let Some(error) = &rules.error {
-        status["evaluationError"] = error.to_string().into();
+        review_status["evaluationError"] = error.to_string().into();
     }
-    status
+    review_status
 }

@@ -3,25 +3,25 @@
 use std::io::{self, Write};
 
 use crate::exit::Exit;
-use crate::kind::Kind;
+use crate::file_kinds::SchemaKind;
 use crate::output::{ignore_closed_pipe, write_json};
 
 /// Print the JSON Schema of a configuration kind
 ///
-/// The schema (draft 7) is for editors that complete and check YAML while you type, and for tools
-/// such as kubeconform. It says which fields exist and what they may hold. Rules that a schema can
-/// not express, such as unique names and expressions that compile, are left to `portcullis check`.
+/// Editors use the schema (draft 7) to complete and check YAML, and tools such as kubeconform to
+/// validate it. It defines the fields and their values. `portcullis check` also verifies the rules
+/// that a schema can not express, such as unique names and valid expressions.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   portcullis schema > authorization.schema.json
   portcullis schema AuthorizationConfiguration
 
-With yaml-language-server (VS Code, Neovim, Helix and others), begin the file with
+With yaml-language-server (VS Code, Neovim, Helix and others), start the file with
   # yaml-language-server: $schema=./authorization.schema.json")]
 pub(crate) struct Args {
-    /// The kind to describe
+    /// Kind of the configuration file
     #[arg(value_enum, ignore_case = true, default_value = "AuthorizationConfiguration")]
-    kind: Kind,
+    kind: SchemaKind,
 }
 
 /// Prints the schema.

@@ -1,14 +1,15 @@
 //! `portcullis serve`: the API server.
 
-mod admission;
-mod auditing;
-mod authentication;
-mod authorizing;
+mod admission_flags;
+mod audit_setup;
+mod authentication_setup;
+mod authorizer_setup;
 mod configured_store;
 mod data_directory;
+mod flag_values;
 mod flags;
-mod logged;
-mod open;
+mod logging_observer;
+mod open_store;
 
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -31,36 +32,36 @@ pub(crate) use flags::Args;
 
 use crate::authorization::node_rules;
 use crate::exit::Exit;
-use admission::Sharing;
-use authorizing::Authorizing;
+use admission_flags::StoreSharing;
+use authorizer_setup::AuthorizerSetup;
 use configured_store::ConfiguredStore;
 use data_directory::DataDirectory;
 use flags::{LoggingFormat, StoreKind};
 
-/// How often files of certificates and of authorities are looked at. A removed authority is gone
+/// Interval at which the server reads certificate and CA files again. It stops trusting a removed CA
 /// within ten seconds.
 const RELOAD_EVERY: Duration = Duration::from_secs(5);
-/// How often the server looks whether a certificate that it made for itself is about to expire.
+/// Interval at which the server checks whether a certificate that it generated expires soon.
 const RENEW_EVERY: Duration = Duration::from_secs(60 * 60);
-/// How often an idle watch says how far it is: some time before the minute that clients count on.
+/// Interval of bookmarks on an idle watch. Clients expect one per minute.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(50);
 
-/// Walks over objects recurse as deep as objects are nested, which takes more in a debug build. It is
-/// address space, not memory.
+/// Stack size of each thread. Functions recurse as deep as objects are nested, and debug builds need
+/// more. It reserves address space, not memory.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Serves until a signal comes.
+/// Serves until SIGINT or SIGTERM.
 ///
 /// # Errors
-/// Fails if what happened can not be written.
+/// Fails if a message can not be written.
 pub(crate) fn run(
     args: &Args,
     out: &mut dyn Write,
     err: &mut dyn Write,
     colour: bool,
 ) -> io::Result<Exit> {
-    if let Err(unusable) = args.admission.check() {
-        return unusable.show(err, colour);
+    if let Err(failure) = args.admission.check_conflicts() {
+        return failure.write_to(err, colour);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_stack_size(STACK_BYTES)
@@ -69,24 +70,24 @@ pub(crate) fn run(
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => {
-            writeln!(err, "error: the runtime can not start: {error}")?;
+            writeln!(err, "error: can not start the async runtime: {error}")?;
             return Ok(Exit::Unreadable);
         }
     };
-    let log = Log { format: format(args), level: level(args.requests.verbosity) };
-    let authorizing = {
+    let log = Log { format: log_format(args), level: log_level(args.requests.verbosity) };
+    let authorizers = {
         let _guard = runtime.enter();
-        Authorizing::load(args, log)
+        AuthorizerSetup::load(args, log)
     };
-    let authorizing = match authorizing {
-        Ok(authorizing) => authorizing,
-        Err(unusable) => return unusable.show(err, colour),
+    let authorizers = match authorizers {
+        Ok(authorizers) => authorizers,
+        Err(failure) => return failure.write_to(err, colour),
     };
-    let access = match args.admission.access(log) {
+    let access = match args.admission.load_hook_credentials(log) {
         Ok(access) => access,
-        Err(unusable) => return unusable.show(err, colour),
+        Err(failure) => return failure.write_to(err, colour),
     };
-    match runtime.block_on(serve(args, authorizing, access, log, out)) {
+    match runtime.block_on(start_and_serve(args, authorizers, access, log, out)) {
         Ok(()) => Ok(Exit::Clean),
         Err(error) => {
             writeln!(err, "error: {error:#}")?;
@@ -95,29 +96,29 @@ pub(crate) fn run(
     }
 }
 
-/// What nodes may do from the beginning.
-fn node() -> anyhow::Result<authz_node::Snapshot> {
+/// The policy of the node authorizer before it knows any object.
+fn node_policy() -> anyhow::Result<authz_node::Snapshot> {
     let defaults = manifests::rbac::bootstrap_policy()?;
     let rules = Arc::new(node_rules(&defaults));
     Ok(authz_node::Snapshot { node_rules: rules, ..authz_node::Snapshot::default() })
 }
 
-async fn serve(
+async fn start_and_serve(
     args: &Args,
-    authorizing: Authorizing,
+    authorizers: AuthorizerSetup,
     access: ServiceCredentialsTable,
     log: Log,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     let started = Instant::now();
-    authorizing.warn(log);
-    args.admission.warn(log);
+    authorizers.log_warnings(log);
+    args.admission.log_warnings(log);
     let is_etcd = match args.store.store {
         Some(kind) => kind == StoreKind::Etcd,
         None => !args.store.etcd_servers.is_empty(),
     };
-    open::check(&args.store, is_etcd)?;
-    // Nothing is written before the directory is ours, and a start that fails leaves nothing behind.
+    open_store::check_store_flags(&args.store, is_etcd)?;
+    // The server locks the directory before it writes, and a failed start leaves no files behind.
     let mut directory = DataDirectory::claim(&args.store.data_dir, !is_etcd)?;
     let pki_options = pki_options(args);
     let pki = https_server::prepare_pki_files(&pki_options)?;
@@ -129,16 +130,14 @@ async fn serve(
     let advertised =
         SocketAddr::new(args.listen.advertise_address.unwrap_or(address.ip()), address.port());
     let reloading = certificate.keep_reloading(RELOAD_EVERY, move |result| match result {
-        Ok(()) => log.notice("the certificate of the server was reloaded", &[]),
-        Err(error) => {
-            log.error("the certificate of the server can not be reloaded", &[("why", error)])
-        }
+        Ok(()) => log.notice("serving certificate reloaded", &[]),
+        Err(error) => log.error("can not reload the serving certificate", &[("why", error)]),
     });
     tokio::spawn(reloading);
     if let Some(file) = &args.audit.audit_log_path {
-        directory.expect_new(file);
+        directory.remove_on_failure(file);
     }
-    let sharing = if is_etcd { Sharing::Shared } else { Sharing::Own };
+    let sharing = if is_etcd { StoreSharing::Shared } else { StoreSharing::Exclusive };
     let options = ServerOptions {
         requests: RequestOptions {
             event_ttl: args.requests.event_ttl,
@@ -155,82 +154,83 @@ async fn serve(
             advertised_address: advertised.to_string(),
         },
         prefix: args.store.etcd_prefix.clone(),
-        slots: Arc::clone(&authorizing.generation.slots),
-        authorization_status: authorizing.status(),
-        service_directory: Arc::clone(&authorizing.directory),
-        metrics_registry: authorizing.registry.clone(),
-        authorization_metrics: Arc::clone(&authorizing.metrics),
+        slots: Arc::clone(&authorizers.generation.slots),
+        authorization_status: authorizers.status_reader(),
+        service_directory: Arc::clone(&authorizers.service_directory),
+        metrics_registry: authorizers.metrics_registry.clone(),
+        authorization_metrics: Arc::clone(&authorizers.metrics),
         admission: AdmissionOptions {
             connect_timeout: args.chain.webhook_connect_timeout,
             hook_addresses: args.chain.webhook_addresses(args.listen.bind_address),
-            ..args.admission.options(sharing, access)
+            ..args.admission.admission_options(sharing, access)
         },
-        node_policy: node()?,
-        authentication: authentication::options(
+        node_policy: node_policy()?,
+        authentication: authentication_setup::authentication_options(
             &args.authentication,
-            authorizing.disables_anonymous_auth(),
+            authorizers.disables_anonymous(),
             &pki,
             &log,
         )?,
-        token_issuer: authentication::issuer(&args.authentication, &pki)?,
+        token_issuer: authentication_setup::token_issuer(&args.authentication, &pki)?,
         ca_files: CaFiles {
             client_ca: Some(pki.client_ca.clone()),
             requestheader_client_ca: args.authentication.requestheader_client_ca_file.clone(),
             reload_interval: RELOAD_EVERY,
         },
-        auditor: auditing::auditor(&args.audit, &log)?,
+        auditor: audit_setup::build_auditor(&args.audit, &log)?,
         mutating_requests_max: args.requests.max_mutating_requests_inflight,
         read_only_requests_max: args.requests.max_requests_inflight,
         watches_max: args.requests.max_watches,
         connection_limits: Limits::default(),
         log,
     };
-    let authorizers = authorizing.names();
+    let authorizer_names = authorizers.describe_authorizers();
     let mut banner =
-        Banner { address, advertised, authorizers, pki, pki_options, directory, started };
-    let (store, place) = match is_etcd {
+        Banner { address, advertised, authorizer_names, pki, pki_options, directory, started };
+    let (store, store_name) = match is_etcd {
         true => {
-            let (store, place) = open::etcd(&args.store).await?;
-            (ConfiguredStore::Etcd(store), place)
+            let (store, store_name) = open_store::open_etcd(&args.store).await?;
+            (ConfiguredStore::Etcd(store), store_name)
         }
         false => {
-            let (store, place) = open::embedded(&args.store, banner.directory.take_store()?)?;
-            (ConfiguredStore::Embedded(store), place)
+            let directory = banner.directory.take_store()?;
+            let (store, store_name) = open_store::open_embedded(&args.store, directory)?;
+            (ConfiguredStore::Embedded(store), store_name)
         }
     };
-    serve_on(store, &place, listener, options, authorizing, banner, args, out).await
+    serve_until_signal(store, &store_name, listener, options, authorizers, banner, args, out).await
 }
 
-/// The text that is printed, and the files that are written, when the server is ready.
+/// What the server prints and writes when it is ready.
 struct Banner {
     address: SocketAddr,
     advertised: SocketAddr,
-    authorizers: String,
+    authorizer_names: String,
     pki: PkiFiles,
     pki_options: PkiOptions,
     directory: DataDirectory,
     started: Instant,
 }
 
-async fn serve_on(
+async fn serve_until_signal(
     store: ConfiguredStore,
-    place: &str,
+    store_name: &str,
     listener: Listener,
     options: ServerOptions,
-    authorizing: Authorizing,
+    authorizers: AuthorizerSetup,
     mut banner: Banner,
     args: &Args,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    let mut interrupt = signal(SignalKind::interrupt()).context("signals can not be heard")?;
-    let mut terminate = signal(SignalKind::terminate()).context("signals can not be heard")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("can not handle signals")?;
+    let mut terminate = signal(SignalKind::terminate()).context("can not handle signals")?;
     let log = options.log;
     let server = Server::start(Arc::new(store), listener, options).await?;
-    authorizing.follow(server.authorizer_replacer(), log);
+    authorizers.start_reloading(server.authorizer_replacer(), log);
     let kubeconfig = https_server::write_kubeconfig(&banner.pki, banner.advertised)?;
-    banner.directory.keep();
-    tokio::spawn(renew_periodically(banner.pki_options.clone(), banner.advertised, log));
-    banner.show(place, kubeconfig.as_deref(), out)?;
+    banner.directory.keep_files();
+    tokio::spawn(keep_renewing(banner.pki_options.clone(), banner.advertised, log));
+    banner.print(store_name, kubeconfig.as_deref(), out)?;
     tokio::select! {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
@@ -252,12 +252,17 @@ async fn serve_on(
 }
 
 impl Banner {
-    fn show(&self, place: &str, kubeconfig: Option<&Path>, out: &mut dyn Write) -> io::Result<()> {
+    fn print(
+        &self,
+        store_name: &str,
+        kubeconfig: Option<&Path>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let ready = self.started.elapsed().as_millis();
         writeln!(
             out,
-            "serving https://{} from {place}, authorization {}, ready in {ready} ms",
-            self.address, self.authorizers
+            "serving https://{} from {store_name}, authorization {}, ready in {ready} ms",
+            self.address, self.authorizer_names
         )?;
         if let Some(path) = kubeconfig {
             let path = path.display();
@@ -290,22 +295,23 @@ fn pki_options(args: &Args) -> PkiOptions {
     PkiOptions { directory, names, operator_files, now: SystemTime::now() }
 }
 
-/// Renews what the server made for itself, and the kubeconfig with it. The listener shows a renewed
-/// certificate when it reads its file again.
-async fn renew_periodically(options: PkiOptions, advertised: SocketAddr, log: Log) {
+/// Renews generated certificates and the kubeconfig that contains them. The listener serves a renewed
+/// certificate after it reads the file again.
+async fn keep_renewing(options: PkiOptions, advertised: SocketAddr, log: Log) {
     https_server::renew_periodically(options, RENEW_EVERY, SystemTime::now, |renewed| {
         let written = renewed.map(|pki| (pki, https_server::write_kubeconfig(pki, advertised)));
         match written {
             Ok((pki, Ok(_))) => {
                 for path in &pki.written_files {
-                    log.notice("a certificate was renewed", &[("file", &path.display())]);
+                    log.notice("certificate renewed", &[("file", &path.display())]);
                 }
             }
             Ok((_, Err(error))) => {
-                log.error("the kubeconfig can not be renewed", &[("why", &error)]);
+                log.error("can not renew the kubeconfig", &[("why", &error)]);
             }
             Err(error) => {
-                let message = "a certificate can not be renewed, and clients will refuse it later";
+                let message =
+                    "can not renew a certificate; clients will refuse it after it expires";
                 log.error(message, &[("why", error)]);
             }
         }
@@ -313,14 +319,14 @@ async fn renew_periodically(options: PkiOptions, advertised: SocketAddr, log: Lo
     .await;
 }
 
-fn format(args: &Args) -> LogFormat {
+fn log_format(args: &Args) -> LogFormat {
     match args.requests.logging_format {
         LoggingFormat::Text => LogFormat::Text,
         LoggingFormat::Json => LogFormat::Json,
     }
 }
 
-fn level(verbosity: u8) -> Level {
+fn log_level(verbosity: u8) -> Level {
     match verbosity {
         0 => Level::Warn,
         1 => Level::Notice,
@@ -329,7 +335,7 @@ fn level(verbosity: u8) -> Level {
     }
 }
 
-/// The text of a file that the operator named.
-fn read(path: &Path) -> anyhow::Result<String> {
+/// Reads a text file that a flag names.
+fn read_text_file(path: &Path) -> anyhow::Result<String> {
     std::fs::read_to_string(path).with_context(|| format!("can not read `{}`", path.display()))
 }

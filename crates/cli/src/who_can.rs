@@ -8,46 +8,47 @@ use serde_json::{Value, json};
 
 use crate::exit::Exit;
 use crate::offline::{
-    Policy, PolicyFlags, Table, TargetText, Unusable, Webhooks, printable, write_yaml,
+    LoadFailure, OfflineAuthorizer, PolicyFlags, Table, TargetArgument, WebhookMode, printable,
+    write_yaml,
 };
 use crate::output::{ignore_closed_pipe, write_json};
 
-/// How service accounts are named among users.
+/// The prefix of the user names of service accounts.
 const SERVICE_ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 
-/// List who may do something
+/// List the users and groups that are allowed a request
 ///
-/// Each user and group that is listed is allowed by itself: a group means all its members. Members
-/// of system:masters may do everything, so that group is always listed. Groups that a server puts
-/// users in, such as system:authenticated, are listed as such.
+/// Each listed user or group is sufficient by itself; a group stands for all its members.
+/// system:masters is always listed, because its members may do everything. Groups that a server adds
+/// to users, such as system:authenticated, are listed by name.
 ///
-/// Exit codes: 0 when the list is complete, 2 wrong usage, 3 something can not be read or is
-/// invalid, 4 when an authorizer can not tell whom it allows; the list is written nevertheless.
+/// Exit codes: 0 the list is complete, 2 wrong usage, 3 something can not be read or is invalid,
+/// 4 an authorizer can not list the users that it allows, so the printed list may be incomplete.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   portcullis who-can get secrets -n prod --objects manifests/
   portcullis who-can update deployments.apps/scale web -n prod --objects manifests/ -o json
   portcullis who-can get /healthz --objects manifests/
 
-The second one asks about the subresource scale of the deployment web, and the last one about a
-path. JSON and YAML have the fields `users`, `groups` and `evaluationError`; service accounts are
-among the users, as system:serviceaccount:NAMESPACE:NAME.")]
+The second example is about the subresource scale of the deployment web, the last about a path. JSON
+and YAML have the fields `users`, `groups` and `evaluationError`; `users` contains service accounts as
+system:serviceaccount:NAMESPACE:NAME.")]
 pub(crate) struct Args {
-    /// What is done: get, list, watch, create, update, patch, delete, ...
+    /// Verb of the request: get, list, watch, create, update, patch, delete, ...
     verb: String,
 
-    /// What it is done to: `RESOURCE[.GROUP][/SUBRESOURCE]`, or a path that begins with `/`
+    /// Resource of the request: `RESOURCE[.GROUP][/SUBRESOURCE]`, or a path that begins with `/`
     #[arg(value_name = "RESOURCE")]
-    target: TargetText,
+    target: TargetArgument,
 
     /// Name of the object
     name: Option<String>,
 
-    /// Namespace of the object; without it the question is about the whole cluster
+    /// Namespace of the object; without it the request has cluster scope
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
 
-    /// How the list is written
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Output::Table)]
     output: Output,
 
@@ -57,11 +58,11 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Output {
-    /// Columns for people
+    /// Text in columns
     Table,
     /// One JSON object
     Json,
-    /// The same as YAML
+    /// The same object as YAML
     Yaml,
 }
 
@@ -76,32 +77,33 @@ pub(crate) fn run(
     err: &mut dyn Write,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    let loaded = attributes(args)
-        .and_then(|asked| Ok((asked, Policy::load(&args.policy, Webhooks::LeftOpen, stdin)?)));
-    let (asked, policy) = match loaded {
+    let loaded = attributes_from_args(args).and_then(|attributes| {
+        Ok((attributes, OfflineAuthorizer::load(&args.policy, WebhookMode::Skip, stdin)?))
+    });
+    let (attributes, authorizer) = match loaded {
         Ok(loaded) => loaded,
-        Err(unusable) => return unusable.show(err, colour_of_errors),
+        Err(failure) => return failure.write_to(err, colour_of_errors),
     };
-    let subjects = policy.chain().who_can(&asked);
+    let subjects = authorizer.chain().who_can(&attributes);
     let written = match args.output {
         Output::Table => write_table(out, err, &subjects),
-        Output::Json => write_json(out, &status(&subjects)),
-        Output::Yaml => write_yaml(out, &status(&subjects)),
+        Output::Json => write_json(out, &review_status(&subjects)),
+        Output::Yaml => write_yaml(out, &review_status(&subjects)),
     };
     ignore_closed_pipe(written)?;
-    Ok(if subjects.is_incomplete { Exit::Open } else { Exit::Clean })
+    Ok(if subjects.is_incomplete { Exit::Undecided } else { Exit::Clean })
 }
 
-fn attributes(args: &Args) -> Result<Attributes<'_>, Unusable> {
+fn attributes_from_args(args: &Args) -> Result<Attributes<'_>, LoadFailure> {
     let name = args.name.as_deref().unwrap_or_default();
     let namespace = args.namespace.as_deref().unwrap_or_default();
     let target = match &args.target {
-        TargetText::Path(path) if name.is_empty() && namespace.is_empty() => Target::Path(path),
-        TargetText::Path(_) => {
+        TargetArgument::Path(path) if name.is_empty() && namespace.is_empty() => Target::Path(path),
+        TargetArgument::Path(_) => {
             let message = "a path has neither a name nor a namespace".to_owned();
-            return Err(Unusable::Usage(vec![message]));
+            return Err(LoadFailure::Usage(vec![message]));
         }
-        TargetText::Resource(text) => Target::Resource(Resource {
+        TargetArgument::Resource(text) => Target::Resource(Resource {
             api_group: &text.api_group,
             api_version: "*",
             namespace,
@@ -114,7 +116,7 @@ fn attributes(args: &Args) -> Result<Attributes<'_>, Unusable> {
     Ok(Attributes { user: None, verb: &args.verb, target })
 }
 
-/// Writes users, service accounts and groups, and below them what the lists do not say.
+/// Writes users, service accounts and groups to `out`, and notes to `err`.
 fn write_table(out: &mut dyn Write, err: &mut dyn Write, subjects: &Subjects) -> io::Result<()> {
     let mut table = Table::new(["KIND", "NAME"]);
     let account = |name: &str| {
@@ -138,12 +140,12 @@ fn write_table(out: &mut dyn Write, err: &mut dyn Write, subjects: &Subjects) ->
 }
 
 /// The status of a ResourceAccessReview.
-fn status(subjects: &Subjects) -> Value {
-    let mut status = json!({ "users": subjects.users, "groups": subjects.groups });
+fn review_status(subjects: &Subjects) -> Value {
+    let mut review_status = json!({ "users": subjects.users, "groups": subjects.groups });
     if !subjects.notes.is_empty() {
-        status["evaluationError"] = subjects.notes.join("; ").into();
+        review_status["evaluationError"] = subjects.notes.join("; ").into();
     }
-    status
+    review_status
 }
 
 #[cfg(test)]
@@ -171,7 +173,7 @@ mod tests {
         );
         assert_eq!(String::from_utf8(err).unwrap(), "note: a\nnote: b\n");
         assert_eq!(
-            status(&subjects).to_string(),
+            review_status(&subjects).to_string(),
             r#"{"users":["system:serviceaccount:ns:ci","system:serviceaccount:odd","zoe"],"groups":["g"],"evaluationError":"a; b"}"#
         );
     }

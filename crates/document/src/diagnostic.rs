@@ -5,7 +5,7 @@ use std::fmt;
 use field_errors::FieldError;
 
 use crate::schema_check::DecodeProblem;
-use crate::source::{LineIndex, Place, Span};
+use crate::source::{LineIndex, SourcePosition, Span};
 
 /// One fault of a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,10 +16,10 @@ pub struct Diagnostic {
     pub file: String,
     /// Position of the value at fault. A missing value has the position of the object that lacks
     /// it.
-    pub place: Place,
+    pub position: SourcePosition,
     /// The likely intention of the author.
     pub hint: Option<String>,
-    /// For an expression that does not compile: each issue with its own place.
+    /// For an expression that does not compile: each issue with its own position.
     pub notes: Vec<Note>,
 }
 
@@ -82,7 +82,7 @@ pub struct Note {
     /// Column in that line in characters, from 1.
     pub column: usize,
     /// Position of the issue in the file.
-    pub place: Place,
+    pub position: SourcePosition,
     /// The likely intention of the author.
     pub hint: Option<String>,
 }
@@ -99,7 +99,7 @@ pub struct Warning {
     /// The file, by the name that its source has.
     pub file: String,
     /// Position of the value in question.
-    pub place: Place,
+    pub position: SourcePosition,
     /// The change that removes the warning.
     pub hint: Option<String>,
 }
@@ -240,13 +240,13 @@ impl SpannedFault {
             message: note.message,
             line: note.line,
             column: note.column,
-            place: lines.place(note.span),
+            position: lines.position(note.span),
             hint: note.hint,
         });
         Diagnostic {
             fault: self.fault,
             file: file.to_owned(),
-            place: lines.place(self.span),
+            position: lines.position(self.span),
             hint: self.hint,
             notes: notes.collect(),
         }
@@ -268,7 +268,7 @@ impl SpannedWarning {
             field: self.field,
             message: self.message,
             file: file.to_owned(),
-            place: lines.place(self.span),
+            position: lines.position(self.span),
             hint: self.hint,
         }
     }

@@ -21,8 +21,8 @@ pub fn hint_for_unknown_field(name: &str, object: &ObjectSchema) -> Option<Strin
     if let Some(did_you_mean) = did_you_mean(name, &object.field_names()) {
         return Some(did_you_mean);
     }
-    if let Some(place) = object.path_of_nested_field(name) {
-        return Some(format!("`{name}` belongs inside `{place}`"));
+    if let Some(parent_path) = object.path_of_nested_field(name) {
+        return Some(format!("`{name}` belongs inside `{parent_path}`"));
     }
     let is_file_format = object.field("metadata").is_none();
     match name {

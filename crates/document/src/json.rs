@@ -292,8 +292,8 @@ impl<'t> JsonReader<'t> {
         for expected in word.bytes() {
             if self.peek() != Some(expected) {
                 let expected = char::from(expected);
-                let place = format!("in literal {word} (expecting '{expected}')");
-                return Err(self.unexpected_character(&place));
+                let context = format!("in literal {word} (expecting '{expected}')");
+                return Err(self.unexpected_character(&context));
             }
             self.at += 1;
         }
@@ -366,7 +366,7 @@ impl<'t> JsonReader<'t> {
     }
 
     /// An error about the character at hand.
-    fn unexpected_character(&self, place: &str) -> JsonError {
+    fn unexpected_character(&self, context: &str) -> JsonError {
         let Some(byte) = self.peek() else {
             return self.error_here("unexpected end of JSON input".to_owned());
         };
@@ -378,7 +378,7 @@ impl<'t> JsonReader<'t> {
                 format!("'{}'", quoted.trim_matches('"'))
             }
         };
-        self.error_here(format!("invalid character {shown} {place}"))
+        self.error_here(format!("invalid character {shown} {context}"))
     }
 }
 

@@ -33,7 +33,7 @@ pub use schema::{FieldSchema, FieldType, ObjectSchema, TextRule};
 pub use schema_check::{
     DecodeError, DecodeProblem, DecodeProblems, NodePath, check_against_schema,
 };
-pub use source::{DOCUMENT_BYTES_MAX, LineIndex, Place, Source, Span};
+pub use source::{DOCUMENT_BYTES_MAX, LineIndex, Source, SourcePosition, Span};
 pub use type_meta::TypeMeta;
 pub use validation_report::ValidationReport;
 pub use with_position::WithPosition;

@@ -54,7 +54,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// The value without its places. INVARIANT: nesting is bounded by [`NESTING_MAX`].
+    /// The value without its positions. INVARIANT: nesting is bounded by [`NESTING_MAX`].
     pub fn to_json(&self) -> Json {
         match &self.value {
             Value::Null => Json::Null,

@@ -9,7 +9,7 @@ use crate::source::Span;
 /// A duration in nanoseconds, possibly negative.
 pub type Nanoseconds = i64;
 
-/// A value with its place, or the default of its type and no place.
+/// A value with its position, or the default of its type and no position.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FieldValue<T> {
     /// The value, or the default of its type if the field is absent.

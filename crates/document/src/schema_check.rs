@@ -132,7 +132,7 @@ impl<'a> NodePath<'a> {
         Self { parent: Some(self), step: Step::Index(idx) }
     }
 
-    /// Kubernetes' name of the place: `authorizers[0].webhook`.
+    /// Kubernetes' path of the field: `authorizers[0].webhook`.
     pub fn indexed_path(&self) -> String {
         self.text(true)
     }

@@ -18,7 +18,7 @@ pub struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// The content as text; byte offsets of every [`Place`] refer to it.
+    /// The content as text; byte offsets of every [`SourcePosition`] refer to it.
     ///
     /// UTF-16 with a byte order mark is converted. Each byte that is not UTF-8 becomes U+FFFD, as
     /// in Go, so that a message can still show the line.
@@ -50,7 +50,7 @@ impl<'a> Source<'a> {
 
 /// Position of a value in a source file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct SourcePosition {
     /// Line number, counted from 1.
     pub line: usize,
     /// Column in characters, from 1.
@@ -122,7 +122,7 @@ impl<'t> LineIndex<'t> {
     }
 
     /// Finds the line and the column of a span.
-    pub fn place(&self, span: Span) -> Place {
+    pub fn position(&self, span: Span) -> SourcePosition {
         let start = self.boundary(span.start);
         let end = self.boundary(span.end).max(start);
         let line = self.starts.partition_point(|&first| first <= start);
@@ -131,7 +131,7 @@ impl<'t> LineIndex<'t> {
         if line == 1 && column > 1 && self.text.starts_with(BYTE_ORDER_MARK) {
             column -= 1;
         }
-        Place { line, column, start, end }
+        SourcePosition { line, column, start, end }
     }
 
     fn chars_before(&self, offset: usize) -> usize {
@@ -193,8 +193,8 @@ mod tests {
     fn places_count_lines_and_characters() {
         let lines = LineIndex::new("a\r\nbä\rc\n");
         let at = |offset| {
-            let place = lines.place(Span::new(offset, offset));
-            (place.line, place.column)
+            let position = lines.position(Span::new(offset, offset));
+            (position.line, position.column)
         };
         assert_eq!(at(0), (1, 1));
         assert_eq!(at(3), (2, 1));
@@ -209,7 +209,7 @@ mod tests {
     fn a_byte_order_mark_has_no_column() {
         let lines = LineIndex::new("\u{feff}ab\nc");
         let columns: Vec<_> =
-            [0, 3, 4, 6].iter().map(|&at| lines.place(Span::new(at, at)).column).collect();
+            [0, 3, 4, 6].iter().map(|&at| lines.position(Span::new(at, at)).column).collect();
         assert_eq!(columns, [1, 1, 2, 1]);
     }
 
@@ -219,7 +219,7 @@ mod tests {
         let lines = LineIndex::new(&text);
         for column in [1, 511, 512, 513, 514, 1024, 1025, 2999, 3001] {
             let at = (column - 1) * 2;
-            assert_eq!(lines.place(Span::new(at, at)).column, column);
+            assert_eq!(lines.position(Span::new(at, at)).column, column);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::source::Place;
+use crate::source::SourcePosition;
 
 /// A value with its position. Debug output shows the position only, since the value may be a
 /// secret.
@@ -11,11 +11,11 @@ pub struct WithPosition<T> {
     /// The value; that of its type's default if it is absent.
     pub value: T,
     /// Position of the value, or of the object that lacks it.
-    pub place: Place,
+    pub position: SourcePosition,
 }
 
 impl<T> fmt::Debug for WithPosition<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "[at {}:{}]", self.place.line, self.place.column)
+        write!(f, "[at {}:{}]", self.position.line, self.position.column)
     }
 }

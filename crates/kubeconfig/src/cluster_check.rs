@@ -13,8 +13,8 @@ pub(crate) fn cluster_problems(
     files: &mut ReferencedFiles<'_>,
 ) -> Vec<ConfigProblem> {
     let mut problems = Vec::new();
-    let mut problem = |field: &str, place, message| {
-        problems.push(ConfigProblem::new(&cluster.field, field, place, message));
+    let mut problem = |field: &str, position, message| {
+        problems.push(ConfigProblem::new(&cluster.field, field, position, message));
     };
     let name = &cluster.name;
     if cluster.server.value.is_empty() {
@@ -22,7 +22,7 @@ pub(crate) fn cluster_problems(
             "" => "default cluster has no server defined".to_owned(),
             name => format!("no server found for cluster {}", go_compat::quote(name)),
         };
-        problem("server", cluster.server.place, message);
+        problem("server", cluster.server.position, message);
     }
     let proxy = &cluster.proxy_url;
     if !proxy.value.is_empty()
@@ -33,15 +33,15 @@ pub(crate) fn cluster_problems(
             go_compat::quote(&url_without_login(&proxy.value)),
             go_compat::quote(name)
         );
-        problem("proxy-url", proxy.place, message);
+        problem("proxy-url", proxy.position, message);
     }
-    let WithPosition { value: file, place } = &cluster.certificate_authority;
+    let WithPosition { value: file, position } = &cluster.certificate_authority;
     if !file.is_empty() && !cluster.certificate_authority_data.value.is_empty() {
         let message = format!(
             "certificate-authority-data and certificate-authority are both specified for {name}. \
              certificate-authority-data will override."
         );
-        problem("certificate-authority", *place, message);
+        problem("certificate-authority", *position, message);
     }
     if !file.is_empty() {
         let path = files.resolve(file);
@@ -50,7 +50,7 @@ pub(crate) fn cluster_problems(
                 "unable to read certificate-authority {} for {name} due to {error}",
                 path.display()
             );
-            problem("certificate-authority", *place, message);
+            problem("certificate-authority", *position, message);
         }
     }
     problems

@@ -1,7 +1,7 @@
 //! From a cluster and a user to a service that can be called.
 
 use crate::kubeconfig_file::{Cluster, User};
-use document::{Place as FilePlace, Warning, WarningCode};
+use document::{SourcePosition, Warning, WarningCode};
 use https_client::{
     CaBundle, Credentials, Destination, Impersonation, Proxy, ProxyUrl, Scheme, Target, Trust,
 };
@@ -30,7 +30,7 @@ pub(crate) fn build_target(
     let SelectedContext { cluster, user } = *selected;
     let server = &cluster.server;
     let url = ServerUrl::parse(&server.value)
-        .map_err(|error| ConfigProblem::new(&cluster.field, "server", server.place, error))?;
+        .map_err(|error| ConfigProblem::new(&cluster.field, "server", server.position, error))?;
     let is_plain = url.scheme == Scheme::Http;
     let ServerUrl { scheme, host, port, path, login } = url;
     let has_url_login = login.is_some();
@@ -59,7 +59,7 @@ pub(crate) fn build_target(
             field: format!("{}.insecure-skip-tls-verify", cluster.field),
             message,
             file: file.to_owned(),
-            place: cluster.insecure_skip_tls_verify.place,
+            position: cluster.insecure_skip_tls_verify.position,
             hint: Some(hint.to_owned()),
         });
     }
@@ -84,7 +84,7 @@ fn warn_of_plain_http(
             field: format!("{}.server", cluster.field),
             message: message.to_owned(),
             file: file.to_owned(),
-            place: cluster.server.place,
+            position: cluster.server.position,
             hint: hint.map(str::to_owned),
         });
     };
@@ -116,7 +116,7 @@ fn cluster_proxy(cluster: &Cluster) -> Result<Proxy, ConfigProblem> {
     }
     // The selection saw that it can be read.
     ProxyUrl::parse(&url.value).map(Proxy::Url).map_err(|error| {
-        ConfigProblem::new(&cluster.field, "proxy-url", url.place, error.to_string())
+        ConfigProblem::new(&cluster.field, "proxy-url", url.position, error.to_string())
     })
 }
 
@@ -136,25 +136,25 @@ fn cluster_trust(
     let (data, file) = (&cluster.certificate_authority_data, &cluster.certificate_authority);
     let has_roots = !data.value.is_empty() || !file.value.is_empty();
     let insecure = &cluster.insecure_skip_tls_verify;
-    let problem = |field: &str, place: FilePlace, message: &dyn std::fmt::Display| {
-        ConfigProblem::new(&cluster.field, field, place, message)
+    let problem = |field: &str, position: SourcePosition, message: &dyn std::fmt::Display| {
+        ConfigProblem::new(&cluster.field, field, position, message)
     };
     match (has_roots, insecure.value) {
         (true, true) => {
             let message =
                 "specifying a root certificates file with the insecure flag is not allowed";
-            Err(problem("insecure-skip-tls-verify", insecure.place, &message))
+            Err(problem("insecure-skip-tls-verify", insecure.position, &message))
         }
         (false, true) => Ok(Trust::DangerousAcceptAny),
         (false, false) => Ok(Trust::System),
         (true, false) if !data.value.is_empty() => parse_ca_bundle(&data.value)
-            .map_err(|error| problem("certificate-authority-data", data.place, &error)),
+            .map_err(|error| problem("certificate-authority-data", data.position, &error)),
         (true, false) => {
             let path = files.resolve(&file.value);
             let trust = files.read(&path).map_err(CertificateError::from);
             trust
                 .and_then(|pem| parse_ca_bundle(&pem))
-                .map_err(|error| problem("certificate-authority", file.place, &error))
+                .map_err(|error| problem("certificate-authority", file.position, &error))
         }
     }
 }

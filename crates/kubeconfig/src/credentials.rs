@@ -19,14 +19,15 @@ pub(crate) fn user_credentials(
     let has_token = !token.is_empty() || !file.value.is_empty();
     if has_token && has_login(user) {
         let message = "username/password or bearer token may be set, but not both".to_owned();
-        return Err(ConfigProblem::new(&user.field, "username", user.username.place, message));
+        return Err(ConfigProblem::new(&user.field, "username", user.username.position, message));
     }
     let fallback = (!token.is_empty()).then(|| Secret::new(token.as_str()));
     if !file.value.is_empty() {
         let path = files.resolve(&file.value);
         if fallback.is_none() {
-            let problem =
-                |message: String| ConfigProblem::new(&user.field, "tokenFile", file.place, message);
+            let problem = |message: String| {
+                ConfigProblem::new(&user.field, "tokenFile", file.position, message)
+            };
             let bytes = files.read(&path).map_err(|error| problem(error.to_string()))?;
             if bytes.trim_ascii().is_empty() {
                 let shown = go_compat::quote(&path.display().to_string());
@@ -62,9 +63,9 @@ pub(crate) fn client_identity(
     let certificate =
         part(&user.client_certificate_data.value, &user.client_certificate.value, files);
     let key = part(&user.client_key_data.value, &user.client_key.value, files);
-    check_client_identity(certificate, key, files)
-        .map(Some)
-        .map_err(|error| ConfigProblem::new(&user.field, "client-certificate", user.place, error))
+    check_client_identity(certificate, key, files).map(Some).map_err(|error| {
+        ConfigProblem::new(&user.field, "client-certificate", user.position, error)
+    })
 }
 
 /// A certificate or a key: here, or in a file.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use document::{Diagnostic, Fault, Place};
+use document::{Diagnostic, Fault, SourcePosition};
 use https_client::{CaBundleError, ClientCertificateError};
 
 use crate::referenced_files::FileError;
@@ -20,7 +20,7 @@ pub enum LoadError {
     Unusable {
         /// The message that Kubernetes prints, often only the first fault.
         message: String,
-        /// Every fault with its place. INVARIANT: at least one.
+        /// Every fault with its position. INVARIANT: at least one.
         diagnostics: Vec<Diagnostic>,
     },
     /// A hook file with several hooks is used where exactly one is expected.
@@ -31,7 +31,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// Every fault that has a place.
+    /// Every fault that has a position.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         match self {
             Self::Unusable { diagnostics, .. } => diagnostics,
@@ -72,26 +72,31 @@ pub(crate) enum CertificateError {
 pub(crate) struct ConfigProblem {
     /// The field path, such as `clusters[0].cluster.server`.
     pub(crate) field: String,
-    pub(crate) place: Place,
+    pub(crate) position: SourcePosition,
     pub(crate) message: String,
 }
 
 impl ConfigProblem {
     /// A problem of a field of an object.
-    pub(crate) fn new(object: &str, field: &str, place: Place, message: impl fmt::Display) -> Self {
+    pub(crate) fn new(
+        object: &str,
+        field: &str,
+        position: SourcePosition,
+        message: impl fmt::Display,
+    ) -> Self {
         let field = match (object, field) {
             ("", field) => field.to_owned(),
             (object, "") => object.to_owned(),
             (object, field) => format!("{object}.{field}"),
         };
-        Self { field, place, message: message.to_string() }
+        Self { field, position, message: message.to_string() }
     }
 
     fn diagnose(self, file: &str) -> Diagnostic {
         Diagnostic {
             fault: Fault::Server { field: self.field, message: self.message },
             file: file.to_owned(),
-            place: self.place,
+            position: self.position,
             hint: None,
             notes: Vec::new(),
         }

@@ -46,7 +46,7 @@ pub(crate) fn load_hook_connections(
             Err(fault) => diagnostics.push(Diagnostic {
                 fault,
                 file: source.name.to_owned(),
-                place: hook.place,
+                position: hook.position,
                 hint: None,
                 notes: Vec::new(),
             }),

@@ -38,11 +38,11 @@ pub(crate) fn select_context<'k>(
     let context = kubeconfig.contexts.iter().find(|context| context.name == current.value);
     if context.is_none() && !current.value.is_empty() {
         let message = format!("context was not found for specified context: {}", current.value);
-        problems.push(ConfigProblem::new("", "current-context", current.place, message));
+        problems.push(ConfigProblem::new("", "current-context", current.position, message));
     }
-    let (cluster_name, user_name, place) = match context {
-        Some(context) => (&*context.cluster.value, &*context.user.value, context.cluster.place),
-        None => ("", "", kubeconfig.place),
+    let (cluster_name, user_name, position) = match context {
+        Some(context) => (&*context.cluster.value, &*context.user.value, context.cluster.position),
+        None => ("", "", kubeconfig.position),
     };
     let user = kubeconfig.users.iter().find(|user| user.name == user_name);
     let cluster = kubeconfig.clusters.iter().find(|cluster| cluster.name == cluster_name);
@@ -52,11 +52,16 @@ pub(crate) fn select_context<'k>(
     match cluster {
         Some(cluster) => problems.extend(cluster_check::cluster_problems(cluster, files)),
         None if problems.is_empty() => {
-            problems.push(ConfigProblem::new("", "clusters", place, NO_CONFIGURATION.to_owned()));
+            problems.push(ConfigProblem::new(
+                "",
+                "clusters",
+                position,
+                NO_CONFIGURATION.to_owned(),
+            ));
         }
         None => {
             let message = "cluster has no server defined".to_owned();
-            problems.push(ConfigProblem::new("", "clusters", place, message));
+            problems.push(ConfigProblem::new("", "clusters", position, message));
         }
     }
     match cluster {

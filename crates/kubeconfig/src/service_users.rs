@@ -90,7 +90,7 @@ fn user_access(
     let mut problems = user_check::user_problems(user, files);
     if !user.act_as.value.is_empty() {
         let message = format!("impersonation is not supported here, found it for {}", user.name);
-        problems.push(ConfigProblem::new(&user.field, "as", user.act_as.place, message));
+        problems.push(ConfigProblem::new(&user.field, "as", user.act_as.position, message));
     }
     if !problems.is_empty() {
         return Err(problems);
@@ -112,7 +112,7 @@ fn current_user(kubeconfig: &Kubeconfig) -> Result<Option<&str>, ConfigProblem> 
     let context = kubeconfig.contexts.iter().find(|context| context.name == current.value);
     let context = context.ok_or_else(|| {
         let message = format!("context was not found for specified context: {}", current.value);
-        ConfigProblem::new("", "current-context", current.place, message)
+        ConfigProblem::new("", "current-context", current.position, message)
     })?;
     let name = &context.user;
     if name.value.is_empty() {
@@ -123,5 +123,5 @@ fn current_user(kubeconfig: &Kubeconfig) -> Result<Option<&str>, ConfigProblem> 
     }
     let (user, context) = (go_compat::quote(&name.value), go_compat::quote(&context.name));
     let message = format!("user {user} was not found for context {context}");
-    Err(ConfigProblem::new("", "contexts", name.place, message))
+    Err(ConfigProblem::new("", "contexts", name.position, message))
 }

@@ -8,26 +8,26 @@ use crate::referenced_files::ReferencedFiles;
 /// The problems of a user, in Kubernetes' order and words; two of them are ours.
 pub(crate) fn user_problems(user: &User, files: &mut ReferencedFiles<'_>) -> Vec<ConfigProblem> {
     let mut problems = certificate_problems(user, files);
-    let mut problem = |field: &str, place, message| {
-        problems.push(ConfigProblem::new(&user.field, field, place, message))
+    let mut problem = |field: &str, position, message| {
+        problems.push(ConfigProblem::new(&user.field, field, position, message))
     };
     let name = &user.name;
     // Both run or load foreign code with the rights of the server.
-    if let Some(place) = user.exec {
+    if let Some(position) = user.exec {
         let message =
             format!("exec authentication plugins are not supported, found one for {name}");
-        problem("exec", place, message);
+        problem("exec", position, message);
     }
-    if let Some(place) = user.auth_provider {
+    if let Some(position) = user.auth_provider {
         let message = format!("authentication providers are not supported, found one for {name}");
-        problem("auth-provider", place, message);
+        problem("auth-provider", position, message);
     }
     if !user.token.value.is_empty() && has_login(user) {
         let message = format!(
             "more than one authentication method found for {name}; found [token basicAuth], only \
              one is allowed"
         );
-        problem("token", user.token.place, message);
+        problem("token", user.token.position, message);
     }
     let acts = !user.act_as_uid.value.is_empty()
         || !user.act_as_groups.value.is_empty()
@@ -35,7 +35,7 @@ pub(crate) fn user_problems(user: &User, files: &mut ReferencedFiles<'_>) -> Vec
     if acts && user.act_as.value.is_empty() {
         let message =
             format!("requesting uid, groups or user-extra for {name} without impersonating a user");
-        problem("as", user.act_as.place, message);
+        problem("as", user.act_as.position, message);
     }
     problems
 }
@@ -55,8 +55,8 @@ fn certificate_problems(user: &User, files: &mut ReferencedFiles<'_>) -> Vec<Con
     if !has_certificate(user) {
         return problems;
     }
-    let mut problem = |field: &str, place, message| {
-        problems.push(ConfigProblem::new(&user.field, field, place, message))
+    let mut problem = |field: &str, position, message| {
+        problems.push(ConfigProblem::new(&user.field, field, position, message))
     };
     let name = &user.name;
     let (certificate, certificate_data) = (&user.client_certificate, &user.client_certificate_data);
@@ -66,21 +66,21 @@ fn certificate_problems(user: &User, files: &mut ReferencedFiles<'_>) -> Vec<Con
             "client-cert-data and client-cert are both specified for {name}. client-cert-data will \
              override."
         );
-        problem("client-certificate", certificate.place, message);
+        problem("client-certificate", certificate.position, message);
     }
     if !key.value.is_empty() && !key_data.value.is_empty() {
         let message = format!(
             "client-key-data and client-key are both specified for {name}; client-key-data will \
              override"
         );
-        problem("client-key", key.place, message);
+        problem("client-key", key.position, message);
     }
     if key.value.is_empty() && key_data.value.is_empty() {
         let message = format!(
             "client-key-data or client-key must be specified for {name} to use the clientCert \
              authentication method."
         );
-        problem("client-key", user.place, message);
+        problem("client-key", user.position, message);
     }
     for (field, words, file) in
         [("client-certificate", "client-cert", certificate), ("client-key", "client-key", key)]
@@ -92,7 +92,7 @@ fn certificate_problems(user: &User, files: &mut ReferencedFiles<'_>) -> Vec<Con
         if let Err(error) = files.read(&path) {
             let message =
                 format!("unable to read {words} {} for {name} due to {error}", path.display());
-            problem(field, file.place, message);
+            problem(field, file.position, message);
         }
     }
     problems

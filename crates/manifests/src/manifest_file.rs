@@ -23,7 +23,7 @@ mod whole_object;
 use std::sync::Arc;
 
 use authz_node as node;
-use document::{Diagnostic, Place, Warning};
+use document::{Diagnostic, SourcePosition, Warning};
 
 use crate::rbac;
 
@@ -74,7 +74,7 @@ pub struct ManifestObject {
     /// The file, by the name that its source has.
     pub file: Arc<str>,
     /// Position of the object.
-    pub place: Place,
+    pub position: SourcePosition,
     /// Path and position of the role's name in a binding.
     role_reference: Option<RoleReference>,
 }
@@ -83,7 +83,7 @@ pub struct ManifestObject {
 #[derive(Debug, Clone, PartialEq)]
 struct RoleReference {
     field: String,
-    place: Place,
+    position: SourcePosition,
 }
 
 /// An object that an authorizer uses.

@@ -1,6 +1,6 @@
 //! The serde types of a review, borrowed from the line or from its tree.
 //!
-//! The derived readers are the fast path. They refuse escapes, `null` in place of texts and lists,
+//! The derived readers are the fast path. They refuse escapes, `null` instead of texts and lists,
 //! and repeated or unknown fields; the slower reader that tracks positions handles those.
 
 use std::collections::BTreeMap;

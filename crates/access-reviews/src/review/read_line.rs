@@ -36,7 +36,7 @@ pub enum Version {
 ///
 /// let faults = access_reviews::review::read_line("questions", 7, r#"{"usr": "ana"}"#).unwrap_err();
 /// assert_eq!(faults[0].fault.to_string(), "unknown field \"usr\"");
-/// assert_eq!((faults[0].place.line, faults[0].place.column), (7, 2));
+/// assert_eq!((faults[0].position.line, faults[0].position.column), (7, 2));
 /// ```
 pub fn read_line<'t>(
     file: &str,
@@ -55,7 +55,7 @@ pub fn read_line<'t>(
 }
 
 fn diagnostic_on_line(mut diagnostic: Diagnostic, line: usize) -> Diagnostic {
-    diagnostic.place.line = diagnostic.place.line.saturating_add(line).saturating_sub(1);
+    diagnostic.position.line = diagnostic.position.line.saturating_add(line).saturating_sub(1);
     diagnostic
 }
 

@@ -12,7 +12,7 @@ fn read(line: &str) -> Result<Question<'_>, Vec<String>> {
     read.map_err(|faults| {
         let show = |fault: &document::Diagnostic| {
             let hint = fault.hint.as_deref().map(|hint| format!(" ({hint})")).unwrap_or_default();
-            format!("{}: {}{hint}", fault.place.column, fault.fault)
+            format!("{}: {}{hint}", fault.position.column, fault.fault)
         };
         faults.iter().map(show).collect()
     })
@@ -298,7 +298,7 @@ fn long_lines_are_refused() {
 }
 
 proptest! {
-    /// Whatever the quick look takes, the reader with places takes for the same.
+    /// Whatever the quick look takes, the reader with positions takes for the same.
     #[test]
     fn both_readers_agree(line in lines()) {
         if let Some(question) = read_plain_line(&line) {

@@ -21,7 +21,7 @@ fn faults_keep_a_server_from_starting() {
     stage.write("config", &built_in(&["Wrong"]));
     let error = stage.start("config").unwrap_err();
     assert!(matches!(error, StartError::Load(_)), "{error}");
-    assert_eq!(error.diagnostics()[0].place.line, 4);
+    assert_eq!(error.diagnostics()[0].position.line, 4);
 }
 
 #[test]

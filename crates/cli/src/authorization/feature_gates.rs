@@ -5,7 +5,7 @@ use std::str::FromStr;
 /// The gate of `--authorization-config` and of match conditions.
 const STRUCTURED: &str = "StructuredAuthorizationConfiguration";
 
-/// What one `--feature-gates` says.
+/// The value of one `--feature-gates` flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct FeatureGates {
     /// `StructuredAuthorizationConfiguration`, if it is named.
@@ -13,7 +13,7 @@ pub(crate) struct FeatureGates {
 }
 
 impl FeatureGates {
-    /// Whether the gate `StructuredAuthorizationConfiguration` is on. The last value counts.
+    /// Reports whether `StructuredAuthorizationConfiguration` is enabled. The last value wins.
     pub(crate) fn is_structured_enabled(all: &[Self]) -> bool {
         all.iter().rev().find_map(|gates| gates.is_structured_enabled).unwrap_or(true)
     }
@@ -50,7 +50,7 @@ fn unrecognized(name: &str) -> String {
     format!("unrecognized feature gate: {name}{hint}")
 }
 
-/// What Go takes for a boolean.
+/// Parses a boolean as Go does.
 fn boolean(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "TRUE" | "true" | "True" => Some(true),

@@ -8,7 +8,7 @@ use super::feature_gates::FeatureGates;
 
 /// The flags of kube-apiserver that select the authorizers.
 ///
-/// A flag that was not given is `None` even if it has a default: some rules tell the two apart.
+/// A flag that is not given is `None` even if it has a default, because some rules need the difference.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct AuthorizationFlags {
     /// AuthorizationConfiguration file with the authorizers in order
@@ -69,12 +69,12 @@ impl AuthorizationFlags {
         }
     }
 
-    /// Whether configuration files and match conditions are allowed.
+    /// Reports whether configuration files and match conditions are enabled.
     pub(crate) fn is_structured_enabled(&self) -> bool {
         FeatureGates::is_structured_enabled(&self.feature_gates)
     }
 
-    /// What they ask for.
+    /// Converts the flags to a plan.
     ///
     /// # Errors
     /// Every rule that they break, in the words of kube-apiserver.

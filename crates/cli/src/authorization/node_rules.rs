@@ -1,13 +1,13 @@
-//! What every node may do.
+//! The rules that the node authorizer grants to every node.
 
 use authz::{NonResourceRule, ResourceRule};
 use authz_node::NodeRules;
 use authz_rbac::{BootstrapPolicy, PolicyRule};
 
-/// The cluster role whose rules hold for every node, whatever the objects say.
+/// The cluster role whose default rules apply to every node.
 const NODE_ROLE: &str = "system:node";
 
-/// What the role of nodes grants, whatever the objects say.
+/// The default rules of the role [`NODE_ROLE`].
 pub(crate) fn node_rules(defaults: &BootstrapPolicy) -> NodeRules {
     let is_for_nodes =
         |role: &&authz_rbac::Role| role.metadata.namespace.is_empty() && role.name() == NODE_ROLE;

@@ -1,8 +1,8 @@
-//! The lines of a file around some places, small enough to be shown whatever the file is.
+//! The lines of a file around some positions, small enough to be shown whatever the file is.
 
 use std::ops::Range;
 
-use document::Place;
+use document::SourcePosition;
 
 /// The most bytes of an excerpt. The renderer cuts lines to the width of a page; this bounds its
 /// work on a line of a megabyte.
@@ -15,12 +15,12 @@ pub(super) struct Excerpt {
     pub(super) text: String,
     /// The number of the first of them.
     pub(super) first_line: usize,
-    /// Each place as a range of the text, within one line.
+    /// Each position as a range of the text, within one line.
     pub(super) spans: Vec<Range<usize>>,
 }
 
 /// The range of each line without what ends it (LF, CR LF or CR) and without a byte order mark.
-pub(super) fn lines(text: &str) -> Vec<Range<usize>> {
+pub(super) fn line_ranges(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut lines = Vec::new();
     let mut start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
@@ -41,110 +41,114 @@ pub(super) fn lines(text: &str) -> Vec<Range<usize>> {
     lines
 }
 
-/// The lines from the first to the last of `places`; none if that is too much to show.
-pub(super) fn excerpt(text: &str, lines: &[Range<usize>], places: &[Place]) -> Option<Excerpt> {
-    let numbers = places.iter().map(|place| place.line);
+/// The lines from the first to the last of `positions`; none if that is too much to show.
+pub(super) fn excerpt(
+    text: &str,
+    lines: &[Range<usize>],
+    positions: &[SourcePosition],
+) -> Option<Excerpt> {
+    let numbers = positions.iter().map(|position| position.line);
     let first_line = numbers.clone().min()?;
     let last_line = numbers.max()?;
     let shown = lines.get(first_line.checked_sub(1)?..last_line)?;
     if shown.iter().map(Range::len).sum::<usize>() > EXCERPT_BYTES_MAX {
         return None;
     }
-    // Where each line begins in the excerpt.
+    // The start of each line in the excerpt.
     let mut starts = Vec::with_capacity(shown.len());
     let mut excerpt = String::new();
     for line in shown {
         starts.push(excerpt.len());
-        excerpt.extend(text.get(line.clone())?.chars().map(harmless));
+        excerpt.extend(text.get(line.clone())?.chars().map(replace_c1_control));
         excerpt.push('\n');
     }
-    let span = |place: &Place| {
-        let idx = place.line - first_line;
+    let span = |position: &SourcePosition| {
+        let idx = position.line - first_line;
         let (line, start) = (shown.get(idx)?, starts.get(idx)?);
         let translate = |at: usize| {
             let at = at.clamp(line.start, line.end) - line.start + start;
-            // The renderer can not do with a place inside of a character.
+            // The renderer can not do with a position inside of a character.
             excerpt.floor_char_boundary(at)
         };
-        Some(translate(place.start)..translate(place.end))
+        Some(translate(position.start)..translate(position.end))
     };
-    let spans = places.iter().map(span).collect::<Option<_>>()?;
+    let spans = positions.iter().map(span).collect::<Option<_>>()?;
     Some(Excerpt { text: excerpt, first_line, spans })
 }
 
 /// The second set of control characters, which the renderer lets pass, as another character of
 /// the same length.
-fn harmless(c: char) -> char {
+fn replace_c1_control(c: char) -> char {
     if matches!(c, '\u{80}'..='\u{9f}') { '·' } else { c }
 }
 
-/// A text that may come from a file, as one line for a terminal: control characters and line feeds
-/// are made visible.
+/// Returns a text as one line for a terminal, with visible replacements for control characters and line
+/// feeds.
 pub(crate) fn printable(text: &str) -> String {
     let text = annotate_snippets::normalize_untrusted_str(text);
-    text.chars().map(|c| if c == '\n' { '␊' } else { harmless(c) }).collect()
+    text.chars().map(|c| if c == '\n' { '␊' } else { replace_c1_control(c) }).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn place(line: usize, start: usize, end: usize) -> Place {
-        Place { line, column: 1, start, end }
+    fn position(line: usize, start: usize, end: usize) -> SourcePosition {
+        SourcePosition { line, column: 1, start, end }
     }
 
-    fn of(text: &str, places: &[Place]) -> Option<Excerpt> {
-        excerpt(text, &lines(text), places)
+    fn excerpt_of(text: &str, positions: &[SourcePosition]) -> Option<Excerpt> {
+        excerpt(text, &line_ranges(text), positions)
     }
 
     #[test]
     fn lines_end_as_editors_end_them() {
-        assert_eq!(lines("a\r\nb\rc\n"), [0..1, 3..4, 5..6, 7..7]);
-        assert_eq!(lines("\n\r"), [0..0, 1..1, 2..2]);
-        assert_eq!(lines(""), [0..0; 1]);
-        assert_eq!(lines("\u{feff}a\n"), [3..4, 5..5]);
+        assert_eq!(line_ranges("a\r\nb\rc\n"), [0..1, 3..4, 5..6, 7..7]);
+        assert_eq!(line_ranges("\n\r"), [0..0, 1..1, 2..2]);
+        assert_eq!(line_ranges(""), [0..0; 1]);
+        assert_eq!(line_ranges("\u{feff}a\n"), [3..4, 5..5]);
     }
 
     #[test]
     fn places_are_translated_line_by_line() {
-        let places = [place(2, 6, 8), place(3, 9, 20)];
-        let found = of("x\r\nab cd\rsecond\nlast", &places).unwrap();
+        let positions = [position(2, 6, 8), position(3, 9, 20)];
+        let found = excerpt_of("x\r\nab cd\rsecond\nlast", &positions).unwrap();
         assert_eq!(found.text, "ab cd\nsecond\n");
         assert_eq!(found.first_line, 2);
-        // The second place ends with its line, although it reaches into the next one.
+        // The second position ends with its line, although it reaches into the next one.
         assert_eq!(found.spans, [3..5, 6..12]);
     }
 
     #[test]
     fn places_inside_of_a_character_are_at_its_start() {
-        assert_eq!(of("a\u{fffd}b", &[place(1, 2, 3)]).unwrap().spans, [1..1; 1]);
-        assert_eq!(of("a\u{fffd}b", &[place(1, 3, 5)]).unwrap().spans, [1..5; 1]);
+        assert_eq!(excerpt_of("a\u{fffd}b", &[position(1, 2, 3)]).unwrap().spans, [1..1; 1]);
+        assert_eq!(excerpt_of("a\u{fffd}b", &[position(1, 3, 5)]).unwrap().spans, [1..5; 1]);
     }
 
     #[test]
     fn an_excerpt_has_a_size_limit() {
         for (n, is_shown) in [(EXCERPT_BYTES_MAX, true), (EXCERPT_BYTES_MAX + 1, false)] {
             let long = "a".repeat(n);
-            assert_eq!(of(&long, &[place(1, 9, 10)]).is_some(), is_shown);
+            assert_eq!(excerpt_of(&long, &[position(1, 9, 10)]).is_some(), is_shown);
             let (first, second) = long.split_at(n / 2);
             let text = format!("{first}\n{second}\n");
-            let places = [place(1, 0, 1), place(2, n / 2 + 1, n / 2 + 2)];
-            assert_eq!(of(&text, &places).is_some(), is_shown);
-            assert!(of(&text, &places[..1]).is_some());
+            let positions = [position(1, 0, 1), position(2, n / 2 + 1, n / 2 + 2)];
+            assert_eq!(excerpt_of(&text, &positions).is_some(), is_shown);
+            assert!(excerpt_of(&text, &positions[..1]).is_some());
         }
     }
 
     #[test]
     fn places_outside_of_the_text_have_no_excerpt() {
-        assert_eq!(of("a", &[place(7, 0, 1)]), None);
-        assert_eq!(of("a", &[place(0, 0, 1)]), None);
-        assert_eq!(of("a", &[]), None);
-        assert_eq!(of("a", &[place(1, 99, 3)]).unwrap().spans[0], 1..1);
+        assert_eq!(excerpt_of("a", &[position(7, 0, 1)]), None);
+        assert_eq!(excerpt_of("a", &[position(0, 0, 1)]), None);
+        assert_eq!(excerpt_of("a", &[]), None);
+        assert_eq!(excerpt_of("a", &[position(1, 99, 3)]).unwrap().spans[0], 1..1);
     }
 
     #[test]
     fn nothing_steers_the_terminal() {
-        assert_eq!(of("\u{9b}31m", &[place(1, 0, 0)]).unwrap().text, "·31m\n");
+        assert_eq!(excerpt_of("\u{9b}31m", &[position(1, 0, 0)]).unwrap().text, "·31m\n");
         assert_eq!(printable("a\u{1b}[31m\u{9b}b\nc"), "a␛[31m·b␊c");
     }
 }

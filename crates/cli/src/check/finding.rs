@@ -1,19 +1,19 @@
-//! What is found, in the form that all outputs share.
+//! The findings of a check, in the form that all outputs share.
 
-use document::{Diagnostic, Fault, Note, Place, Warning};
+use document::{Diagnostic, Fault, Note, SourcePosition, Warning};
 
-use super::rule::Rule;
+use super::rule::FindingRule;
 
 /// One input after its check.
 #[derive(Debug)]
-pub(super) struct Checked {
-    /// What findings call it.
+pub(super) struct CheckedFile {
+    /// The name of the input in findings.
     pub(super) name: String,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: CheckOutcome,
 }
 
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum CheckOutcome {
     /// There was nothing to check.
     Unreadable {
         message: String,
@@ -24,30 +24,30 @@ pub(super) enum Outcome {
 /// A file that could be read.
 #[derive(Debug, Default)]
 pub(super) struct ReadFile {
-    /// The text that places refer to.
+    /// The text that positions refer to.
     pub(super) text: String,
-    /// What the file holds, if it is accepted.
-    pub(super) summary: Option<Summary>,
-    /// What kube-apiserver says in one text, if the file is refused by its rules.
-    pub(super) refusal: Option<String>,
+    /// The content of a valid file.
+    pub(super) summary: Option<FileSummary>,
+    /// The error text of kube-apiserver for the whole file.
+    pub(super) kubernetes_message: Option<String>,
     pub(super) errors: Vec<Finding>,
     pub(super) warnings: Vec<Finding>,
-    /// How many more warnings there would be.
-    pub(super) n_warnings_dropped: usize,
+    /// The number of warnings beyond the limit.
+    pub(super) n_omitted_warnings: usize,
 }
 
-/// What a valid file holds.
+/// The content of a valid file.
 #[derive(Debug)]
-pub(super) enum Summary {
+pub(super) enum FileSummary {
     Configuration {
         api_version: Option<&'static str>,
         /// Names of the authorizers in order.
         authorizers: Vec<String>,
     },
     Manifest {
-        /// How many objects there are of each kind that has any.
+        /// The number of objects by kind.
         kinds: Vec<(String, usize)>,
-        /// How many objects were passed over.
+        /// The number of objects of other kinds, which are not checked.
         n_other_objects: usize,
     },
     AbacPolicy {
@@ -63,14 +63,14 @@ pub(super) enum Summary {
 /// One error or warning.
 #[derive(Debug)]
 pub(super) struct Finding {
-    pub(super) rule: Rule,
+    pub(super) rule: FindingRule,
     /// The field, as Kubernetes writes its path; empty for the file as a whole.
     pub(super) field: String,
     /// The message in Kubernetes' words.
     pub(super) message: String,
-    pub(super) place: Place,
+    pub(super) position: SourcePosition,
     pub(super) hint: Option<String>,
-    /// For an expression that does not compile: each issue with its own place.
+    /// For an expression that does not compile: each issue with its own position.
     pub(super) issues: Vec<Note>,
 }
 
@@ -81,8 +81,8 @@ impl ReadFile {
     }
 }
 
-impl Summary {
-    /// What programs call it: the kind of a configuration, or the value of `--kind`.
+impl FileSummary {
+    /// The kind in JSON output: that of a configuration, or the value of `--kind`.
     pub(super) fn kind_name(&self) -> &'static str {
         match self {
             Self::Configuration { .. } => "AuthorizationConfiguration",
@@ -94,7 +94,7 @@ impl Summary {
     }
 }
 
-/// Reports whether the fault is that a file is not here which another one names.
+/// Reports whether the error is that a file which the configuration names does not exist.
 pub(crate) fn is_missing_file(fault: &Fault) -> bool {
     match fault {
         Fault::Field(error) => error.detail.starts_with("error loading file: "),
@@ -114,10 +114,10 @@ impl Finding {
 impl From<Diagnostic> for Finding {
     fn from(diagnostic: Diagnostic) -> Self {
         Self {
-            rule: Rule::of_fault(&diagnostic.fault),
+            rule: FindingRule::for_fault(&diagnostic.fault),
             field: diagnostic.fault.field().to_owned(),
             message: diagnostic.fault.to_string(),
-            place: diagnostic.place,
+            position: diagnostic.position,
             hint: diagnostic.hint,
             issues: diagnostic.notes,
         }
@@ -127,10 +127,10 @@ impl From<Diagnostic> for Finding {
 impl From<Warning> for Finding {
     fn from(warning: Warning) -> Self {
         Self {
-            rule: Rule::of_warning(warning.code),
+            rule: FindingRule::for_warning(warning.code),
             field: warning.field,
             message: warning.message,
-            place: warning.place,
+            position: warning.position,
             hint: warning.hint,
             issues: Vec::new(),
         }

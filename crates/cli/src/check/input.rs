@@ -1,4 +1,4 @@
-//! Where the bytes to check come from.
+//! The inputs of `portcullis check`.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use config::FileKind;
 use document::{DOCUMENT_BYTES_MAX, ReadError, Source};
 
-use crate::files;
+use crate::file_arguments;
 
-/// What findings call standard input unless told otherwise.
+/// Name of standard input in findings, unless `--stdin-filename` sets another.
 const STDIN_NAME: &str = "<stdin>";
 
 /// Something to check.
@@ -20,31 +20,34 @@ pub(super) enum Input {
         name: String,
     },
     /// A folder that stands for no files.
-    Unusable {
+    UnreadableDirectory {
         name: String,
         message: String,
     },
 }
 
-/// What was read.
+/// The content of an input.
 #[derive(Debug)]
-pub(super) struct Content {
+pub(super) struct InputContent {
     pub(super) bytes: Vec<u8>,
-    /// What it is, if that can be told.
+    /// The given or detected kind.
     pub(super) kind: Option<FileKind>,
 }
 
 impl Input {
-    /// What an argument stands for.
+    /// The inputs that an argument names.
     pub(super) fn from_argument(path: &Path, stdin_name: Option<&Path>) -> Vec<Self> {
         if path == Path::new("-") {
             let name = stdin_name.map_or(STDIN_NAME.into(), |name| name.to_string_lossy());
             return vec![Self::Stdin { name: name.into_owned() }];
         }
-        match files::expand(path) {
+        match file_arguments::manifest_files(path) {
             Ok(files) => files.into_iter().map(Self::File).collect(),
             Err(message) => {
-                vec![Self::Unusable { name: path.to_string_lossy().into_owned(), message }]
+                vec![Self::UnreadableDirectory {
+                    name: path.to_string_lossy().into_owned(),
+                    message,
+                }]
             }
         }
     }
@@ -53,60 +56,60 @@ impl Input {
         matches!(self, Self::Stdin { .. })
     }
 
-    /// Where the file is, unless it is none.
+    /// The path, unless the input is standard input.
     pub(super) fn path(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),
-            Self::Stdin { .. } | Self::Unusable { .. } => None,
+            Self::Stdin { .. } | Self::UnreadableDirectory { .. } => None,
         }
     }
 
     /// Reports whether it is this file. Both paths may be written in any way.
-    pub(super) fn is_file(&self, path: &Path) -> bool {
+    pub(super) fn is_same_file(&self, path: &Path) -> bool {
         self.path().is_some_and(|own| {
             own == path
                 || own.canonicalize().is_ok_and(|own| path.canonicalize().is_ok_and(|it| it == own))
         })
     }
 
-    /// What findings call it.
+    /// The name of the input in findings.
     pub(super) fn name(&self) -> String {
         match self {
             Self::File(path) => path.to_string_lossy().into_owned(),
-            Self::Stdin { name } | Self::Unusable { name, .. } => name.clone(),
+            Self::Stdin { name } | Self::UnreadableDirectory { name, .. } => name.clone(),
         }
     }
 
-    /// The content, or why there is none. If nobody says what it is, its beginning tells. One byte
-    /// more than the loader of that kind accepts is read, and the loader says that this is too much.
+    /// Reads the content and detects its kind if none is given. It reads at most one byte beyond the
+    /// limit of the kind, and the loader of the kind reports the excess.
     pub(super) fn read(
         &self,
         stdin: &mut dyn Read,
         kind: Option<FileKind>,
-    ) -> Result<Content, String> {
+    ) -> Result<InputContent, String> {
         match self {
             Self::File(path) => File::open(path)
-                .and_then(|mut file| read_content(&mut file, kind))
+                .and_then(|mut file| read_and_detect_kind(&mut file, kind))
                 .map_err(|error| ReadError::new(path, &error).to_string()),
             Self::Stdin { name } => {
-                read_content(stdin, kind).map_err(|error| format!("read {name}: {error}"))
+                read_and_detect_kind(stdin, kind).map_err(|error| format!("read {name}: {error}"))
             }
-            Self::Unusable { message, .. } => Err(message.clone()),
+            Self::UnreadableDirectory { message, .. } => Err(message.clone()),
         }
     }
 }
 
-fn read_content(reader: &mut dyn Read, kind: Option<FileKind>) -> io::Result<Content> {
+fn read_and_detect_kind(reader: &mut dyn Read, kind: Option<FileKind>) -> io::Result<InputContent> {
     let mut bytes = Vec::new();
-    read_up_to(reader, &mut bytes, DOCUMENT_BYTES_MAX + 1)?;
+    extend_up_to(reader, &mut bytes, DOCUMENT_BYTES_MAX + 1)?;
     let kind = kind.or_else(|| FileKind::detect(&Source { name: "", bytes: &bytes }));
     let bytes_max = kind.map_or(DOCUMENT_BYTES_MAX, FileKind::bytes_max);
-    read_up_to(reader, &mut bytes, bytes_max + 1)?;
-    Ok(Content { bytes, kind })
+    extend_up_to(reader, &mut bytes, bytes_max + 1)?;
+    Ok(InputContent { bytes, kind })
 }
 
 /// Reads on until there are so many bytes or no more.
-fn read_up_to(reader: &mut dyn Read, bytes: &mut Vec<u8>, n_bytes: usize) -> io::Result<()> {
+fn extend_up_to(reader: &mut dyn Read, bytes: &mut Vec<u8>, n_bytes: usize) -> io::Result<()> {
     let rest = n_bytes.saturating_sub(bytes.len());
     reader.take(u64::try_from(rest).unwrap_or(u64::MAX)).read_to_end(bytes)?;
     Ok(())

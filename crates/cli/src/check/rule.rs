@@ -1,4 +1,4 @@
-//! The classes of findings: stable names for programs, descriptions for people.
+//! The classes of findings: stable identifiers and descriptions.
 
 use admission::WarningCause;
 use document::{Fault, WarningCode};
@@ -6,24 +6,24 @@ use field_errors::FieldErrorKind;
 
 /// A class of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Rule {
+pub(super) struct FindingRule {
     /// The stable name, `type` in JSON and `ruleId` in SARIF.
     pub(super) id: &'static str,
-    /// What a finding of the class means, in one sentence.
+    /// The meaning of a finding, in one sentence.
     pub(super) summary: &'static str,
-    /// What to do about it.
+    /// The next step for the author of the file.
     pub(super) help: &'static str,
-    pub(super) level: Level,
+    pub(super) severity: Severity,
 }
 
-/// What a finding is unless `--strict` says otherwise.
+/// The severity of a finding without `--strict`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Level {
+pub(super) enum Severity {
     Error,
     Warning,
 }
 
-impl Level {
+impl Severity {
     /// SARIF's name.
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -34,10 +34,10 @@ impl Level {
 }
 
 /// The name of a file that can not be read, which has no rule: nothing in it was checked.
-pub(super) const UNREADABLE: &str = "Unreadable";
+pub(super) const UNREADABLE_RULE_ID: &str = "Unreadable";
 
-impl Rule {
-    pub(super) fn of_fault(fault: &Fault) -> Self {
+impl FindingRule {
+    pub(super) fn for_fault(fault: &Fault) -> Self {
         let (summary, help) = match fault {
             Fault::Decode { .. } => (
                 "The file can not be decoded.",
@@ -48,35 +48,35 @@ impl Rule {
                 "The configuration is valid, but not for this server.",
                 "Change the configuration as the message says. The server refuses to start with it.",
             ),
-            Fault::Field(error) => describe(error.kind),
+            Fault::Field(error) => describe_field_error(error.kind),
         };
-        Self { id: fault.type_name(), summary, help, level: Level::Error }
+        Self { id: fault.type_name(), summary, help, severity: Severity::Error }
     }
 
-    /// What is accepted in a configuration of admission and still deserves a word.
-    pub(super) fn of_admission(cause: WarningCause) -> Self {
-        let (summary, help) = describe_cause(cause);
-        Self { id: cause.name(), summary, help, level: Level::Warning }
+    /// The class of a warning about an admission configuration.
+    pub(super) fn for_admission_warning(cause: WarningCause) -> Self {
+        let (summary, help) = describe_admission_warning(cause);
+        Self { id: cause.name(), summary, help, severity: Severity::Warning }
     }
 
-    pub(super) fn of_warning(code: WarningCode) -> Self {
+    pub(super) fn for_warning(code: WarningCode) -> Self {
         let (summary, help) = describe_warning(code);
-        Self { id: code.name(), summary, help, level: Level::Warning }
+        Self { id: code.name(), summary, help, severity: Severity::Warning }
     }
 }
 
-fn describe_cause(cause: WarningCause) -> (&'static str, &'static str) {
+fn describe_admission_warning(cause: WarningCause) -> (&'static str, &'static str) {
     match cause {
         WarningCause::ExcludedResource => (
-            "A rule names a review, which hooks never see.",
-            "Remove the resource from the rule. Reviews are questions and are not admitted.",
+            "A rule names a review, which hooks never receive.",
+            "Remove the resource from the rule. Reviews are not admitted.",
         ),
         WarningCause::OverlappingResources => (
             "A resource of a rule is covered by another one.",
             "Remove the narrower one. kube-apiserver refuses the two in the opposite order.",
         ),
         WarningCause::UnusableCaBundle => (
-            "A bundle of authorities can not be read.",
+            "A CA bundle can not be read.",
             "Set caBundle to the base64 of PEM certificates. It is accepted as it is, and every call \
              of the webhook fails.",
         ),
@@ -86,13 +86,13 @@ fn describe_cause(cause: WarningCause) -> (&'static str, &'static str) {
              are refused always, and every request that the webhook matches is refused.",
         ),
         WarningCause::RaisedWithChanges => (
-            "Failures of an entry begin to count together with other changes of it.",
-            "Change rules and clientConfig first, and failurePolicy when it is serving.",
+            "An update sets failurePolicy to Fail together with other changes.",
+            "Change rules and clientConfig first, and failurePolicy when the hook is serving.",
         ),
         WarningCause::UnknownInitializer => (
-            "An initializer waits for one that nobody registers.",
+            "An initializer waits for one that no configuration registers.",
             "Correct the name, or check the file that has the initializer as well. The constraint \
-             has no effect until somebody registers one of that name.",
+             has no effect until an initializer of that name is registered.",
         ),
         WarningCause::ReservedName => (
             "The name of the object is reserved.",
@@ -104,7 +104,7 @@ fn describe_cause(cause: WarningCause) -> (&'static str, &'static str) {
 fn describe_warning(code: WarningCode) -> (&'static str, &'static str) {
     match code {
         WarningCode::KubeConfigAlias => (
-            "The connection type has the name that the proposal gave it.",
+            "The connection type has the name of an early proposal.",
             "Write KubeConfigFile. kube-apiserver refuses KubeConfig.",
         ),
         WarningCode::MissingBuiltInName => (
@@ -118,20 +118,20 @@ fn describe_warning(code: WarningCode) -> (&'static str, &'static str) {
         ),
         WarningCode::IgnoredHookUrl => (
             "A hook has a service and a URL, and the URL is ignored.",
-            "Remove one of them. The service counts.",
+            "Remove one of them. The service is used.",
         ),
         WarningCode::PlainHttp => (
             "A service is called without TLS.",
-            "Write the URL with https. Anybody on the way can read the questions and forge the \
-             answers.",
+            "Write the URL with https. Others on the network can read requests and forge \
+             responses.",
         ),
         WarningCode::UnusedCredentials => (
-            "Credentials or authorities are not used, since the service is called without TLS.",
+            "Credentials or CA certificates are not used, because the service is called without TLS.",
             "Write the URL with https, or remove them.",
         ),
         WarningCode::UnverifiedServer => (
             "The certificate of a service is not verified.",
-            "Give the authority that signs it. Anybody on the way can pose as the service.",
+            "Set the CA that signs it. Others on the network can pose as the service.",
         ),
         WarningCode::UnknownPolicyField => (
             "A field of an ABAC policy does not exist and is ignored.",
@@ -148,14 +148,14 @@ fn describe_warning(code: WarningCode) -> (&'static str, &'static str) {
         WarningCode::MissingRole => (
             "A binding refers to a role that does not exist.",
             "Correct the name, or check the file that has the role as well. The binding grants \
-             nothing, until somebody creates a role of that name.",
+             nothing until a role of that name exists.",
         ),
         WarningCode::OddSubjectName => (
-            "Nobody can have the name of a subject.",
+            "No user or group can have the name of a subject.",
             "Remove white space and invisible characters; use a name that a namespace can have.",
         ),
         WarningCode::WildcardSubject => (
-            "The name of a subject is an asterisk, which stands for nobody.",
+            "The name of a subject is an asterisk, which matches no subject.",
             "Name the group system:authenticated or system:unauthenticated.",
         ),
         WarningCode::ServiceAccountAsUser => (
@@ -164,16 +164,16 @@ fn describe_warning(code: WarningCode) -> (&'static str, &'static str) {
              accounts do not find it.",
         ),
         WarningCode::MalformedServiceAccount => (
-            "A subject looks like a service account and is none.",
+            "A subject looks like a service account but is not one.",
             "Use the kind ServiceAccount with a namespace and a name.",
         ),
         WarningCode::GroupAsUser => (
             "A group is named as a user.",
-            "Use the kind Group. No user has this name, so nobody gets the role.",
+            "Use the kind Group. No user has this name, so the binding grants nothing.",
         ),
         WarningCode::MisspelledGroup => (
             "The name of a group is nearly one that Kubernetes knows.",
-            "Correct the name. Nobody is in a group of the misspelled name.",
+            "Correct the name. The misspelled group has no members.",
         ),
         WarningCode::IgnoredSubjectNamespace => (
             "A user or a group has a namespace, which is ignored.",
@@ -208,7 +208,7 @@ fn describe_warning(code: WarningCode) -> (&'static str, &'static str) {
     }
 }
 
-fn describe(kind: FieldErrorKind) -> (&'static str, &'static str) {
+fn describe_field_error(kind: FieldErrorKind) -> (&'static str, &'static str) {
     match kind {
         FieldErrorKind::Required => ("A value is missing.", "Set the field."),
         FieldErrorKind::Invalid => {

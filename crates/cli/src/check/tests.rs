@@ -4,16 +4,16 @@ use config::authorization_config::{LoadOptions, assume_regular_file};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::finding::Checked;
+use super::check_inputs::{CheckOptions, check_inputs};
+use super::finding::CheckedFile;
 use super::input::Input;
-use super::load::{Options, check};
-use super::{human, json, sarif};
+use super::{human_output, json_output, sarif_output};
 
 const SAMPLE: &str = include_str!("../../testdata/expressions.yaml");
 const CONFIGURATIONS: &str = include_str!("../../testdata/admission/faulty.yaml");
 
-fn check_bytes(bytes: &[u8]) -> Checked {
-    let options = Options {
+fn check_bytes(bytes: &[u8]) -> CheckedFile {
+    let options = CheckOptions {
         configuration: LoadOptions { stat_file: &assume_regular_file, ..LoadOptions::default() },
         has_named_files: false,
         kind: None,
@@ -21,32 +21,32 @@ fn check_bytes(bytes: &[u8]) -> Checked {
         is_strict: false,
     };
     let input = Input::Stdin { name: "in\u{1b}put.yaml".to_owned() };
-    let mut checked = check(&[input], &mut &bytes[..], &options);
+    let mut checked = check_inputs(&[input], &mut &bytes[..], &options);
     assert_eq!(checked.len(), 1);
     checked.remove(0)
 }
 
-fn human_output(checked: &[Checked], colour: bool) -> String {
+fn human_output(checked: &[CheckedFile], colour: bool) -> String {
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    human::write(&mut out, &mut err, checked, colour).unwrap();
+    human_output::write_human_report(&mut out, &mut err, checked, colour).unwrap();
     out.append(&mut err);
     String::from_utf8(out).unwrap()
 }
 
-fn json_output(checked: &[Checked]) -> Value {
+fn json_output(checked: &[CheckedFile]) -> Value {
     let mut out = Vec::new();
-    json::write(&mut out, checked).unwrap();
+    json_output::write_json_report(&mut out, checked).unwrap();
     serde_json::from_slice(&out).unwrap()
 }
 
-fn sarif_output(checked: &[Checked]) -> Value {
+fn sarif_output(checked: &[CheckedFile]) -> Value {
     let mut out = Vec::new();
-    sarif::write(&mut out, checked).unwrap();
+    sarif_output::write_sarif_report(&mut out, checked).unwrap();
     serde_json::from_slice(&out).unwrap()
 }
 
 /// A file with as many faulty authorizers.
-fn faulty(n: usize) -> Checked {
+fn faulty(n: usize) -> CheckedFile {
     let header = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n";
     check_bytes(format!("{header}authorizers:\n{}", "- {}\n".repeat(n)).as_bytes())
 }
@@ -63,9 +63,9 @@ fn assert_sound(bytes: &[u8]) {
     let n_errors = report["errors"].as_array().unwrap().len();
     assert_eq!(report["valid"], n_errors == 0);
     for error in report["errors"].as_array().unwrap() {
-        let place = |line: &str, column: &str| (error[line].as_u64(), error[column].as_u64());
-        assert!(place("line", "column") >= (Some(1), Some(1)), "{error}");
-        assert!(place("endLine", "endColumn") >= place("line", "column"), "{error}");
+        let position = |line: &str, column: &str| (error[line].as_u64(), error[column].as_u64());
+        assert!(position("line", "column") >= (Some(1), Some(1)), "{error}");
+        assert!(position("endLine", "endColumn") >= position("line", "column"), "{error}");
     }
 
     let run = &sarif_output(&checked)["runs"][0];

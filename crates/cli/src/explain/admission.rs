@@ -1,15 +1,15 @@
-//! `portcullis explain --admission`: who would touch a write, without calling anybody.
+//! `portcullis explain --admission`: shows which hooks and initializers a write meets, without calls.
 
-mod cluster;
-mod consider;
-mod human;
-mod json;
-mod resource;
-mod settle;
-mod verdict;
-mod waiting;
-mod words;
-mod write;
+mod admission_write;
+mod configuration_values;
+mod explained_write;
+mod find_resource;
+mod hook_outcomes;
+mod human_output;
+mod initializer_wait;
+mod json_output;
+mod manifest_cluster;
+mod prepare_object;
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -18,64 +18,65 @@ use ::admission::{AuthorizerDecisions, Operation};
 use clap::ValueEnum;
 use manifests::WholeObject;
 
-use self::cluster::Cluster;
-use self::consider::consider_all;
-use self::verdict::Verdict;
-use self::waiting::{Waiting, waiting};
-use self::write::{How, Write};
+use self::admission_write::{AdmissionWrite, WriteOptions};
+use self::explained_write::ExplainedWrite;
+use self::hook_outcomes::explain_hooks;
+use self::initializer_wait::{InitializerWait, initializer_wait};
+use self::manifest_cluster::ManifestCluster;
 use super::{Args, Output};
 use crate::exit::Exit;
-use crate::offline::{Trouble, Unusable, Wanted, read_objects, user};
+use crate::offline::{FileProblem, LoadFailure, ObjectSelection, read_manifests, user_from_flags};
 
 /// The write that admission is explained for.
 #[derive(Debug, Clone, Default, clap::Args)]
-#[command(next_help_heading = "Admission of a write (--admission)")]
+#[command(next_help_heading = "Admission of a write")]
 pub(crate) struct AdmissionFlags {
-    /// Explain admission: which hooks would be called for a write, and whom a new object waits for
+    /// Explain the admission of a write: which hooks the server would call, and which initializers a
+    /// new object waits for
     ///
-    /// FILE holds the objects to be written, as manifests. --objects has the configurations of
-    /// admission, the namespaces that their selectors look at, the definitions of custom resources,
-    /// and the roles and bindings by which `authorizer` in match conditions is answered. --as and
-    /// --as-group say who writes. Objects that do not say their namespace go to that of --namespace,
-    /// or to `default`. No admission hook is called.
+    /// FILE contains the objects to write, as manifests. --objects contains the admission
+    /// configurations, the namespaces that their selectors match, the CustomResourceDefinitions, and
+    /// the roles and bindings that `authorizer` in match conditions evaluates. --as and --as-group set
+    /// the user who writes. An object without a namespace goes to the one of --namespace, or to
+    /// `default`. The command calls no admission hook.
     #[arg(long, conflicts_with_all = ["verb", "name", "path"])]
     pub(super) admission: bool,
 
-    /// What is done: a creation unless --old is given, which makes it an update
+    /// Operation to explain; defaults to update if --old is given, otherwise to create
     ///
-    /// FILE has the new objects; for a deletion those that go, for a connection those that are
-    /// connected to.
+    /// FILE contains the new objects for create and update, the objects to delete for delete, and the
+    /// objects to connect to for connect.
     #[arg(long, value_enum, requires = "admission")]
     operation: Option<OperationArgument>,
 
-    /// Manifest with the objects as they are stored, for an update; `-` is standard input
+    /// Manifest with the stored objects, for an update; `-` is standard input
     #[arg(long, value_name = "FILE", requires = "admission")]
     old: Option<PathBuf>,
 
-    /// Part of the object that is written, such as `status`; what is connected to, such as `exec`
+    /// Subresource of the request, such as `status`, or `exec` for connect
     ///
-    /// Where the kind in FILE does not tell what it is a part of, --resource does.
+    /// If the kind in FILE belongs to several resources, --resource selects one.
     #[arg(long, requires = "admission")]
     subresource: Option<String>,
 
-    /// Nothing is stored, and hooks are told so; those with side effects refuse
+    /// Explain a dry run: the server stores nothing, and refuses if a hook has side effects
     #[arg(long, requires = "admission")]
     dry_run: bool,
 
-    /// Show also hooks none of whose rules match
+    /// Also show hooks that have no matching rule
     #[arg(long, requires = "admission")]
     all: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum OperationArgument {
-    /// A new object
+    /// Create an object
     Create,
-    /// The next state of an object
+    /// Replace or patch an object
     Update,
-    /// The end of an object
+    /// Delete an object
     Delete,
-    /// A connection to an object
+    /// Connect to an object
     Connect,
 }
 
@@ -102,63 +103,67 @@ pub(super) fn run(
     colour: bool,
     colour_of_errors: bool,
 ) -> io::Result<Exit> {
-    let (cluster, how, objects) = match load(args, stdin) {
+    let (cluster, options, objects) = match load(args, stdin) {
         Ok(loaded) => loaded,
-        Err(unusable) => return unusable.show(err, colour_of_errors),
+        Err(failure) => return failure.write_to(err, colour_of_errors),
     };
     let mut worst = Exit::Clean;
     for (idx, (new, old)) in objects.iter().enumerate() {
-        let mut write = match Write::new(&cluster.registry, &how, new, old.as_ref()) {
+        let mut write = match AdmissionWrite::new(&cluster.registry, &options, new, old.as_ref()) {
             Ok(write) => write,
             Err(message) => {
                 worst = worst.max(Exit::Unreadable);
-                Unusable::one(placed(new, &message)).show(err, colour_of_errors)?;
+                LoadFailure::from_problem(problem_at(new, &message))
+                    .write_to(err, colour_of_errors)?;
                 continue;
             }
         };
-        let waiting = waiting(&cluster, &write);
-        if let Some(pending) = waiting.assigned() {
-            write.assign(pending);
+        let waiting = initializer_wait(&cluster, &write);
+        if let Some(pending) = waiting.assigned_entries() {
+            write.assign_initializers(pending);
         }
-        let verdict = explain(&cluster, &how, &write, waiting);
-        worst = worst.max(verdict.exit());
+        let explained = explain_write(&cluster, &options, &write, waiting);
+        worst = worst.max(explained.exit_code());
         let written = match args.output {
             Output::Human => {
                 if idx > 0 {
                     writeln!(out)?;
                 }
-                human::write(out, &verdict, args.admission.all, colour)
+                human_output::write_human(out, &explained, args.admission.all, colour)
             }
-            Output::Json => json::write(out, &verdict, args.admission.all),
+            Output::Json => json_output::write_json(out, &explained, args.admission.all),
         };
         crate::output::ignore_closed_pipe(written)?;
     }
     Ok(worst)
 }
 
-/// What becomes of a write, as far as it is known without calling anybody.
-fn explain<'a>(
-    cluster: &'a Cluster,
-    how: &'a How,
-    write: &'a Write<'a>,
-    waiting: Waiting<'a>,
-) -> Verdict<'a> {
+/// Explains a write as far as possible without calling hooks.
+fn explain_write<'a>(
+    cluster: &'a ManifestCluster,
+    options: &'a WriteOptions,
+    write: &'a AdmissionWrite<'a>,
+    waiting: InitializerWait<'a>,
+) -> ExplainedWrite<'a> {
     let mut decisions = AuthorizerDecisions::default();
-    // Whom the object waits for is decided before any hook is asked.
+    // The server decides about initializers before it calls a hook.
     let hooks = match &waiting {
-        Waiting::Refused(_) => Vec::new(),
-        Waiting::Nobody | Waiting::For(_, _) | Waiting::Open(_) => {
-            consider_all(cluster, write, &mut decisions)
+        InitializerWait::Refused(_) => Vec::new(),
+        InitializerWait::None | InitializerWait::For(_, _) | InitializerWait::Unknown(_) => {
+            explain_hooks(cluster, write, &mut decisions)
         }
     };
-    Verdict { how, write, waiting, hooks }
+    ExplainedWrite { options, write, waiting, hooks }
 }
 
 /// The objects to be written, each with its stored state in an update.
-type Objects = Vec<(WholeObject, Option<WholeObject>)>;
+type ObjectPairs = Vec<(WholeObject, Option<WholeObject>)>;
 
-fn load(args: &Args, stdin: &mut dyn Read) -> Result<(Cluster, How, Objects), Unusable> {
-    let how = how(args)?;
+fn load(
+    args: &Args,
+    stdin: &mut dyn Read,
+) -> Result<(ManifestCluster, WriteOptions, ObjectPairs), LoadFailure> {
+    let options = write_options(args)?;
     let flags = &args.admission;
     let stdin_path = PathBuf::from("-");
     let files = match args.files.as_slice() {
@@ -167,28 +172,32 @@ fn load(args: &Args, stdin: &mut dyn Read) -> Result<(Cluster, How, Objects), Un
     };
     let all = files.iter().chain(&flags.old).chain(&args.policy.objects);
     if all.filter(|path| *path == Path::new("-")).count() > 1 {
-        return Err(usage("standard input can be read once: name a FILE, or files for --objects"));
+        return Err(usage_failure(
+            "standard input can be read once: name a FILE, or files for --objects",
+        ));
     }
-    let new = read_objects(files, stdin, Wanted::EVERYTHING).map_err(Unusable::Invalid)?.kept;
+    let new = read_manifests(files, stdin, ObjectSelection::ALL)
+        .map_err(LoadFailure::Files)?
+        .other_objects;
     let old = match &flags.old {
         None => Vec::new(),
         Some(path) => {
-            let old = read_objects(std::slice::from_ref(path), stdin, Wanted::EVERYTHING);
-            old.map_err(Unusable::Invalid)?.kept
+            let old = read_manifests(std::slice::from_ref(path), stdin, ObjectSelection::ALL);
+            old.map_err(LoadFailure::Files)?.other_objects
         }
     };
-    let cluster = Cluster::load(&args.policy, &args.calls, stdin)?;
-    let objects = match how.operation {
-        Operation::Update => new.into_iter().map(|new| with_old(new, &old)).collect(),
+    let cluster = ManifestCluster::load(&args.policy, &args.calls, stdin)?;
+    let objects = match options.operation {
+        Operation::Update => new.into_iter().map(|new| pair_with_stored(new, &old)).collect(),
         Operation::Create | Operation::Delete | Operation::Connect => {
             Ok(new.into_iter().map(|new| (new, None)).collect())
         }
     };
-    Ok((cluster, how, objects?))
+    Ok((cluster, options, objects?))
 }
 
-/// What the flags say about all writes.
-fn how(args: &Args) -> Result<How, Unusable> {
+/// Reads the flags that apply to all writes.
+fn write_options(args: &Args) -> Result<WriteOptions, LoadFailure> {
     let flags = &args.admission;
     let operation = match (flags.operation, &flags.old) {
         (Some(operation), _) => operation.into(),
@@ -197,40 +206,40 @@ fn how(args: &Args) -> Result<How, Unusable> {
     };
     let subject = &args.question.subject;
     if subject.user.is_none() && subject.groups.is_empty() {
-        return Err(usage("--admission needs --as or --as-group: hooks are told who writes"));
+        return Err(usage_failure("--admission needs --as or --as-group"));
     }
     match (operation, &flags.old) {
         (Operation::Update, None) => {
-            let message = "--operation update needs --old: hooks are told the stored object, too";
-            return Err(usage(message));
+            let message = "--operation update needs --old, the stored object";
+            return Err(usage_failure(message));
         }
         (Operation::Create | Operation::Delete | Operation::Connect, Some(_)) => {
-            return Err(usage("--old is for --operation update"));
+            return Err(usage_failure("--old is for --operation update"));
         }
         (_, _) => {}
     }
     if operation == Operation::Connect && flags.subresource.is_none() {
-        return Err(usage("--operation connect needs --subresource, such as exec"));
+        return Err(usage_failure("--operation connect needs --subresource, such as exec"));
     }
-    Ok(How {
+    Ok(WriteOptions {
         operation,
         subresource: flags.subresource.clone().unwrap_or_default(),
         resource: args.question.resource.clone(),
         namespace: args.question.namespace.clone(),
         is_dry_run: flags.dry_run,
-        user: user(subject),
+        user: user_from_flags(subject),
     })
 }
 
-fn usage(message: &str) -> Unusable {
-    Unusable::Usage(vec![message.to_owned()])
+fn usage_failure(message: &str) -> LoadFailure {
+    LoadFailure::Usage(vec![message.to_owned()])
 }
 
-/// An object with its stored state. A namespace that one of the two does not say is no difference.
-fn with_old(
+/// Pairs an object with its stored state. An omitted namespace matches every namespace.
+fn pair_with_stored(
     new: WholeObject,
     all: &[WholeObject],
-) -> Result<(WholeObject, Option<WholeObject>), Unusable> {
+) -> Result<(WholeObject, Option<WholeObject>), LoadFailure> {
     let is_old = |old: &&WholeObject| {
         let is_same_namespace =
             [new.namespace(), old.namespace()].contains(&"") || new.namespace() == old.namespace();
@@ -240,14 +249,14 @@ fn with_old(
         Some(old) => Ok((new.clone(), Some(old.clone()))),
         None => {
             let (kind, name) = (new.kind_name(), new.name());
-            let message = format!("the file of --old has no {kind} of the name `{name}`");
-            Err(Unusable::one(placed(&new, &message)))
+            let message = format!("the file of --old contains no {kind} named `{name}`");
+            Err(LoadFailure::from_problem(problem_at(&new, &message)))
         }
     }
 }
 
-fn placed(kept: &WholeObject, message: &str) -> Trouble {
-    let place = kept.place();
-    let (file, line, column) = (&kept.file, place.line, place.column);
-    Trouble::Unreadable(format!("{file}:{line}:{column}: {message}"))
+fn problem_at(object: &WholeObject, message: &str) -> FileProblem {
+    let position = object.position();
+    let (file, line, column) = (&object.file, position.line, position.column);
+    FileProblem::Unreadable(format!("{file}:{line}:{column}: {message}"))
 }

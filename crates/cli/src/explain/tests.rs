@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::offline::{Assumed, stand_in};
+use crate::offline::{AssumedAnswer, stand_in};
 
 const USERS: &[&str] = &["ana", "anna", "bob", "system:node:n1", ""];
 const GROUPS: &[&str] = &["dev", "devs", "system:nodes", "system:masters", "system:authenticated"];
@@ -102,10 +102,10 @@ fn abac_member() -> impl Strategy<Value = Member> {
 fn webhook_member() -> impl Strategy<Value = Member> {
     let assumed = prop_oneof![
         Just(None),
-        Just(Some(Assumed::Verdict(Verdict::Allow))),
-        Just(Some(Assumed::Verdict(Verdict::Deny))),
-        Just(Some(Assumed::Verdict(Verdict::NoOpinion))),
-        Just(Some(Assumed::Error)),
+        Just(Some(AssumedAnswer::Verdict(Verdict::Allow))),
+        Just(Some(AssumedAnswer::Verdict(Verdict::Deny))),
+        Just(Some(AssumedAnswer::Verdict(Verdict::NoOpinion))),
+        Just(Some(AssumedAnswer::Error)),
     ];
     (some_of(CONDITIONS), assumed, any::<bool>()).prop_map(|(conditions, assumed, is_closed)| {
         let name = AuthorizerName::new("guard").unwrap();
@@ -113,11 +113,13 @@ fn webhook_member() -> impl Strategy<Value = Member> {
     })
 }
 
-fn policy() -> impl Strategy<Value = Policy> {
+fn authorizer() -> impl Strategy<Value = OfflineAuthorizer> {
     let node = Member::Node(Arc::new(authz_node::Snapshot::default()));
     let members = (webhook_member(), rbac_member(), abac_member())
         .prop_map(move |(w, r, a)| vec![w, r, node.clone(), a, Member::AlwaysDeny]);
-    members.prop_shuffle().prop_map(|members| Policy::of(Chain::new(members).unwrap()))
+    members
+        .prop_shuffle()
+        .prop_map(|members| OfflineAuthorizer::from_chain(Chain::new(members).unwrap()))
 }
 
 fn question() -> impl Strategy<Value = Question<'static>> {
@@ -144,32 +146,32 @@ fn question() -> impl Strategy<Value = Question<'static>> {
     )
 }
 
-fn show(answer: &Answer<'_>) -> String {
-    Value::Object(answer.to_map()).to_string()
+fn show(answer: &AccessAnswer<'_>) -> String {
+    Value::Object(answer.to_json_map()).to_string()
 }
 
 proptest! {
     #[test]
-    fn an_explanation_is_the_answer(policy in policy(), question in question()) {
-        let quiet = policy.ask(&question.attributes(), Recorder::off());
-        let quiet = Answer::new(&question, quiet);
-        let explanation = explain(&policy, &question);
+    fn an_explanation_is_the_answer(authorizer in authorizer(), question in question()) {
+        let quiet = authorizer.authorize(&question.attributes(), Recorder::off());
+        let quiet = AccessAnswer::new(&question, quiet);
+        let explanation = explain_decision(&authorizer, &question);
         prop_assert_eq!(show(&quiet), show(&explanation.answer));
         prop_assert_eq!(quiet.exit(), explanation.answer.exit());
         let (mut people, mut programs) = (Vec::new(), Vec::new());
-        human::write(&mut people, &explanation, false).unwrap();
-        json::write(&mut programs, &explanation).unwrap();
+        human_output::write_human(&mut people, &explanation, false).unwrap();
+        json_output::write_json(&mut programs, &explanation).unwrap();
         let programs: Value = serde_json::from_slice(&programs).unwrap();
         prop_assert_eq!(programs["allowed"].as_bool(), Some(quiet.is_allowed()));
         let people = String::from_utf8(people).unwrap();
         let heading = match quiet.exit() {
             Exit::Clean => "ALLOWED  ",
-            Exit::Open => "UNKNOWN  ",
+            Exit::Undecided => "UNKNOWN  ",
             _ => "DENIED  ",
         };
         prop_assert!(people.starts_with(heading), "{}", people);
         // Every authorizer is in the tree, asked or not, and the one that decided is marked.
-        for member in policy.chain().members() {
+        for member in authorizer.chain().members() {
             prop_assert!(people.contains(&format!(" {}: ", member.name())), "{}", people);
         }
         let marks = people.lines().filter(|line| {
@@ -209,8 +211,8 @@ fn unknown_events_are_shown_as_they_are() {
     let target = access_reviews::review::QuestionTarget::Path("/x".into());
     let question = Question { user, verb: "get".into(), target };
     let mut text = Vec::new();
-    let policy = Policy::of(chain);
-    human::write(&mut text, &explain(&policy, &question), false).unwrap();
+    let authorizer = OfflineAuthorizer::from_chain(chain);
+    human_output::write_human(&mut text, &explain_decision(&authorizer, &question), false).unwrap();
     assert_eq!(
         String::from_utf8(text).unwrap(),
         "DENIED  ana get /x\n\

@@ -1,26 +1,27 @@
-//! Flags that several commands have.
+//! Flags that several commands share.
 
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use super::webhook::Assumption;
+use super::webhook_stand_in::AssumedWebhookAnswer;
 use crate::authorization::AuthorizationFlags;
 
-/// What is decided from.
+/// The policy and the objects that decide.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Policy")]
 pub(crate) struct PolicyFlags {
     #[command(flatten)]
     pub(crate) authorization: AuthorizationFlags,
 
-    /// Files and folders of manifests: roles, bindings, pods and volumes; `-` is standard input
+    /// Files and directories of manifests: roles, bindings, pods and volumes; `-` is standard input
     ///
-    /// YAML or JSON, with any number of documents and Lists. Folders are read with all below them.
-    /// Paths belong to this flag up to the next one, so FILE comes before it or after `--`.
+    /// Files are YAML or JSON and may contain several documents and Lists. Directories are read
+    /// recursively. The flag takes all paths up to the next flag, so write FILE before it or after
+    /// `--`.
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub(crate) objects: Vec<PathBuf>,
 
-    /// Whether the default roles and bindings of Kubernetes exist beside the objects
+    /// Add the default roles and bindings of Kubernetes to the objects
     #[arg(
         long,
         value_name = "BOOL",
@@ -32,77 +33,77 @@ pub(crate) struct PolicyFlags {
     )]
     pub(crate) bootstrap_policy: bool,
 
-    /// What a webhook answers when it is asked: NAME=allow, NAME=deny, NAME=no-opinion, NAME=error
+    /// Assume the answer of a webhook: NAME=allow, NAME=deny, NAME=no-opinion or NAME=error
     ///
-    /// It is not called then, and how it is reached does not matter. With `error` its failure
-    /// policy counts. May be repeated.
+    /// The command does not call that webhook and does not read its connection settings. `error`
+    /// applies its failure policy. May be repeated.
     #[arg(long, value_name = "NAME=ANSWER")]
-    pub(crate) webhook: Vec<Assumption>,
+    pub(crate) webhook: Vec<AssumedWebhookAnswer>,
 }
 
-/// Whether webhooks are called, for the commands that ask questions.
+/// Whether a command calls webhooks.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Policy")]
 pub(crate) struct CallFlags {
-    /// Call no webhook: where one would be asked, the answer is unknown (exit code 4)
+    /// Call no webhook; a decision that needs one is unknown (exit code 4)
     ///
-    /// Its match conditions are evaluated, and what they exclude goes on to the next authorizer.
-    /// --webhook says what a webhook answers in place of that.
+    /// The command still evaluates match conditions; a request that they exclude goes to the next
+    /// authorizer. --webhook sets the answer of a webhook instead.
     #[arg(long)]
     pub(crate) no_webhooks: bool,
 }
 
-/// Who asks.
+/// The user of the request.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct SubjectFlags {
-    /// Name of the user who asks; `system:serviceaccount:NAMESPACE:NAME` for a service account
+    /// User name of the request; `system:serviceaccount:NAMESPACE:NAME` for a service account
     #[arg(long = "as", value_name = "USER")]
     pub(crate) user: Option<String>,
 
-    /// A group of the user; may be repeated
+    /// Group of the user; may be repeated
     #[arg(long = "as-group", value_name = "GROUP")]
     pub(crate) groups: Vec<String>,
 
-    /// Take the groups as given
+    /// Use only the groups of --as-group
     ///
-    /// Without this the user is in the groups that a server puts a user of this name in:
-    /// system:authenticated; for system:anonymous system:unauthenticated; for service accounts
+    /// Without this flag the command adds the groups that a server adds for the user name:
+    /// system:authenticated; system:unauthenticated for system:anonymous; and for service accounts
     /// also system:serviceaccounts and system:serviceaccounts:NAMESPACE.
     #[arg(long)]
     pub(crate) no_implicit_groups: bool,
 }
 
-/// One question. Instead of it, questions may come as lines of JSON.
+/// One question by flags. Without `--verb` the command reads questions as JSON lines.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "One question by flags")]
 pub(crate) struct QuestionFlags {
     #[command(flatten)]
     pub(crate) subject: SubjectFlags,
 
-    /// What the user wants to do: get, list, watch, create, update, patch, delete, ...
+    /// Verb of the request: get, list, watch, create, update, patch, delete, ...
     #[arg(long, conflicts_with = "files")]
     pub(crate) verb: Option<String>,
 
-    /// What it is done to: `RESOURCE[.GROUP][/SUBRESOURCE]`, such as `deployments.apps/scale`
+    /// Resource of the request: `RESOURCE[.GROUP][/SUBRESOURCE]`, such as `deployments.apps/scale`
     #[arg(long, value_name = "RESOURCE", conflicts_with = "path")]
-    pub(crate) resource: Option<ResourceText>,
+    pub(crate) resource: Option<ResourceArgument>,
 
     /// Name of the object
     #[arg(long, requires = "resource", conflicts_with = "path")]
     pub(crate) name: Option<String>,
 
-    /// Namespace of the object; without it the question is about the whole cluster
+    /// Namespace of the object; without it the request has cluster scope
     #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "path")]
     pub(crate) namespace: Option<String>,
 
-    /// A path that is no resource, such as /healthz
+    /// Non-resource path of the request, such as /healthz
     #[arg(long, value_name = "PATH", requires = "verb")]
     pub(crate) path: Option<String>,
 }
 
-/// A resource as people write it.
+/// A resource argument: `RESOURCE[.GROUP][/SUBRESOURCE]`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct ResourceText {
+pub(crate) struct ResourceArgument {
     pub(crate) resource: String,
     pub(crate) api_group: String,
     pub(crate) subresource: String,
@@ -110,12 +111,12 @@ pub(crate) struct ResourceText {
 
 /// A resource, or a path if it begins with a slash.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum TargetText {
-    Resource(ResourceText),
+pub(crate) enum TargetArgument {
+    Resource(ResourceArgument),
     Path(String),
 }
 
-impl FromStr for ResourceText {
+impl FromStr for ResourceArgument {
     type Err = &'static str;
 
     /// Reads `resource[.group][/subresource]`. The group may contain dots, the subresource slashes.
@@ -134,7 +135,7 @@ impl FromStr for ResourceText {
     }
 }
 
-impl FromStr for TargetText {
+impl FromStr for TargetArgument {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -163,16 +164,16 @@ mod tests {
             ("*.*/*", ["*", "*", "*"]),
         ] {
             let [resource, api_group, subresource] = want.map(str::to_owned);
-            assert_eq!(text.parse(), Ok(ResourceText { resource, api_group, subresource }));
+            assert_eq!(text.parse(), Ok(ResourceArgument { resource, api_group, subresource }));
         }
         for text in ["", ".apps", "/log", "pods/", "deployments.", "deployments./scale"] {
-            assert!(text.parse::<ResourceText>().is_err(), "{text}");
+            assert!(text.parse::<ResourceArgument>().is_err(), "{text}");
         }
     }
 
     #[test]
     fn a_slash_begins_a_path() {
-        assert_eq!("/healthz".parse(), Ok(TargetText::Path("/healthz".to_owned())));
-        assert!(matches!("pods/log".parse(), Ok(TargetText::Resource(_))));
+        assert_eq!("/healthz".parse(), Ok(TargetArgument::Path("/healthz".to_owned())));
+        assert!(matches!("pods/log".parse(), Ok(TargetArgument::Resource(_))));
     }
 }

@@ -1,17 +1,16 @@
-//! Columns for people.
+//! Prints rows in aligned columns.
 
 use std::io::{self, Write};
 
-use super::show::printable;
+use super::load_failure::printable;
 
-/// The longest cell that is padded for, in characters. Longer ones push their row to the right, and
-/// no other row.
+/// Maximum width of a column in characters. A longer cell shifts only its own row.
 const CELL_CHARS_MAX: usize = 60;
 
-/// What is between two columns.
+/// Number of spaces between two columns.
 const GAP: usize = 2;
 
-/// Rows under a heading.
+/// A table with a heading.
 #[derive(Debug)]
 pub(crate) struct Table<const N: usize> {
     heading: [&'static str; N],

@@ -1,5 +1,5 @@
-//! The data directory during the start: claimed before anything is written, and left as it was found if
-//! the start fails.
+//! The data directory during the start: the server locks it before it writes, and restores it if the
+//! start fails.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -10,24 +10,24 @@ use anyhow::Context;
 use store_embedded::{DIRECTORY_MODE, LockedDirectory};
 
 /// The directory of the embedded store below the data directory.
-const STORE: &str = "store";
-const LOCK: &str = "lock";
+const STORE_DIRECTORY: &str = "store";
+const LOCK_FILE: &str = "lock";
 
-/// A data directory that belongs to this process.
+/// A data directory that this process has locked.
 ///
-/// Until [`Self::keep`] is called, dropping it takes back what the start has made: certificates, keys,
+/// Until [`Self::keep_files`] is called, dropping it removes what the start created: certificates, keys,
 /// the kubeconfig, an empty audit log, and directories that did not exist. Objects that the embedded store
 /// held before are never touched.
 #[derive(Debug)]
 pub(super) struct DataDirectory {
     path: PathBuf,
-    /// The files that the server makes, with what they held before.
-    files: Vec<(PathBuf, Option<Vec<u8>>)>,
+    /// The files that the server creates, with their content before the start.
+    files_before: Vec<(PathBuf, Option<Vec<u8>>)>,
     /// Directories that did not exist before and are removed when they are empty, innermost first.
-    made: Vec<PathBuf>,
+    created: Vec<PathBuf>,
     is_store_new: bool,
     is_kept: bool,
-    /// Taken by the embedded store.
+    /// The locked directory of the embedded store until the store opens it.
     store: Option<LockedDirectory>,
     _lock: LockedDirectory,
 }
@@ -39,34 +39,34 @@ impl DataDirectory {
     /// # Errors
     /// Another process has it, others than its owner can write to it, or it holds links.
     pub(super) fn claim(path: &Path, has_store: bool) -> anyhow::Result<Self> {
-        let mut made = Made::default();
-        let result = Self::lock(path, has_store, &mut made);
+        let mut created = CreatedPaths::default();
+        let result = Self::lock(path, has_store, &mut created);
         if result.is_err() {
-            made.take_back();
+            created.remove_empty();
         }
         result
     }
 
-    fn lock(path: &Path, has_store: bool, made: &mut Made) -> anyhow::Result<Self> {
-        made.directory(path)?;
-        let lock = made.lock(path)?;
-        // Looked at under the lock, so that it is not another start that makes it.
-        let store_path = path.join(STORE);
+    fn lock(path: &Path, has_store: bool, created: &mut CreatedPaths) -> anyhow::Result<Self> {
+        created.create_directory(path)?;
+        let lock = created.lock(path)?;
+        // Read under the lock, so that no other start creates it at the same time.
+        let store_path = path.join(STORE_DIRECTORY);
         let is_store_new = fs::symlink_metadata(&store_path).is_err();
         let store = match has_store {
             false => None,
             true => {
-                refuse_link(&store_path)?;
-                made.directory(&store_path)?;
-                Some(made.lock(&store_path).with_context(|| {
+                reject_symlink(&store_path)?;
+                created.create_directory(&store_path)?;
+                Some(created.lock(&store_path).with_context(|| {
                     format!("can not open the store in `{}`", store_path.display())
                 })?)
             }
         };
-        let mut files = Vec::new();
+        let mut files_before = Vec::new();
         for name in https_server::GENERATED_FILES {
             let file = path.join(name);
-            refuse_link(&file)?;
+            reject_symlink(&file)?;
             let before = match fs::read(&file) {
                 Ok(contents) => Some(contents),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -75,12 +75,12 @@ impl DataDirectory {
                         .with_context(|| format!("can not read `{}`", file.display()));
                 }
             };
-            files.push((file, before));
+            files_before.push((file, before));
         }
         Ok(Self {
             path: path.to_owned(),
-            files,
-            made: std::mem::take(&mut made.0),
+            files_before,
+            created: std::mem::take(&mut created.0),
             is_store_new,
             is_kept: false,
             store,
@@ -89,9 +89,9 @@ impl DataDirectory {
     }
 
     /// Removes this file too if the start fails, if it does not exist yet and nothing is written to it.
-    pub(super) fn expect_new(&mut self, file: &Path) {
+    pub(super) fn remove_on_failure(&mut self, file: &Path) {
         if !file.exists() {
-            self.made.insert(0, file.to_owned());
+            self.created.insert(0, file.to_owned());
         }
     }
 
@@ -103,14 +103,14 @@ impl DataDirectory {
         self.store.take().context("the directory of the store is not locked")
     }
 
-    /// The server serves: what was made stays. The directory stays locked until this is dropped.
-    pub(super) fn keep(&mut self) {
+    /// Keeps the created files, because the server is ready. The directory stays locked until drop.
+    pub(super) fn keep_files(&mut self) {
         self.is_kept = true;
     }
 
     fn restore(&mut self) {
-        for (file, before) in &self.files {
-            // The error that made the start fail says more than one about cleaning up after it.
+        for (file, before) in &self.files_before {
+            // The error of the start is more useful than an error of this cleanup.
             let _ = match before {
                 None => fs::remove_file(file),
                 Some(before) if fs::read(file).is_ok_and(|now| now == *before) => Ok(()),
@@ -118,9 +118,9 @@ impl DataDirectory {
             };
         }
         if self.is_store_new {
-            let _ = fs::remove_dir_all(self.path.join(STORE));
+            let _ = fs::remove_dir_all(self.path.join(STORE_DIRECTORY));
         }
-        Made(std::mem::take(&mut self.made)).take_back();
+        CreatedPaths(std::mem::take(&mut self.created)).remove_empty();
     }
 }
 
@@ -132,7 +132,7 @@ impl Drop for DataDirectory {
     }
 }
 
-fn refuse_link(path: &Path) -> anyhow::Result<()> {
+fn reject_symlink(path: &Path) -> anyhow::Result<()> {
     anyhow::ensure!(
         !fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()),
         "`{}` is a symbolic link, and links in a data directory are not followed",
@@ -141,24 +141,24 @@ fn refuse_link(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The files and directories that this start has made so far, innermost first.
+/// The files and directories that this start has created so far, innermost first.
 #[derive(Debug, Default)]
-struct Made(Vec<PathBuf>);
+struct CreatedPaths(Vec<PathBuf>);
 
-impl Made {
-    /// Makes a directory and what leads to it.
-    fn directory(&mut self, path: &Path) -> anyhow::Result<()> {
+impl CreatedPaths {
+    /// Creates a directory and its missing parents.
+    fn create_directory(&mut self, path: &Path) -> anyhow::Result<()> {
         let missing = path
             .ancestors()
             .take_while(|own| !own.as_os_str().is_empty() && fs::symlink_metadata(own).is_err());
         let missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
         self.0.splice(0..0, missing);
-        let made = DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(path);
-        made.with_context(|| format!("can not create directory `{}`", path.display()))
+        let created = DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(path);
+        created.with_context(|| format!("can not create directory `{}`", path.display()))
     }
 
     fn lock(&mut self, path: &Path) -> anyhow::Result<LockedDirectory> {
-        let file = path.join(LOCK);
+        let file = path.join(LOCK_FILE);
         let is_new = fs::symlink_metadata(&file).is_err();
         let locked = LockedDirectory::lock(path)?;
         if is_new {
@@ -167,8 +167,8 @@ impl Made {
         Ok(locked)
     }
 
-    /// Removes what is empty. A directory into which somebody has put something stays.
-    fn take_back(&mut self) {
+    /// Removes created paths that are empty. A directory with other content stays.
+    fn remove_empty(&mut self) {
         for path in std::mem::take(&mut self.0) {
             let Ok(found) = fs::symlink_metadata(&path) else { continue };
             let _ = match found.is_dir() {

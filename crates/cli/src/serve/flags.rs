@@ -8,7 +8,10 @@ use authz_webhook::WebhookLimits;
 use https_client::AddressPolicy;
 use server::ServiceIpRange;
 
-use super::admission::AdmissionFlags;
+use super::admission_flags::AdmissionFlags;
+use super::flag_values::{
+    parse_bytes, parse_duration, parse_key_prefix, parse_store_bytes, parse_version,
+};
 use crate::authorization::AuthorizationFlags;
 
 /// Run the API server for `kubectl` and other Kubernetes clients
@@ -44,7 +47,7 @@ pub(crate) struct Args {
     pub(crate) audit: AuditFlags,
 }
 
-/// Where it listens and how it is known.
+/// The address of the server and its serving certificate.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Listening")]
 pub(crate) struct ListenFlags {
@@ -74,11 +77,11 @@ pub(crate) struct ListenFlags {
     pub(crate) service_cluster_ip_range: Option<ServiceIpRange>,
 
     /// Kubernetes version that /version reports: MAJOR.MINOR
-    #[arg(long, value_name = "VERSION", default_value = "1.34", value_parser = version)]
+    #[arg(long, value_name = "VERSION", default_value = "1.34", value_parser = parse_version)]
     pub(crate) report_version: String,
 }
 
-/// Where objects are kept.
+/// The storage backend.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Store")]
 pub(crate) struct StoreFlags {
@@ -97,18 +100,19 @@ pub(crate) struct StoreFlags {
 
     /// Maximum size of all objects in the embedded store, in bytes or with Ki, Mi or Gi; at least
     /// 16Mi. When it is reached, creates and growing updates get 507 until objects are deleted
-    #[arg(long, value_name = "BYTES", default_value = "2Gi", value_parser = budget)]
+    #[arg(long, value_name = "BYTES", default_value = "2Gi", value_parser = parse_store_bytes)]
     pub(crate) store_quota_bytes: u64,
 
-    /// Maximum size of the change history that the embedded store keeps for watches; at least 16Mi.
+    /// Maximum size of the change history that the embedded store keeps for watches, in bytes or
+    /// with Ki, Mi or Gi; at least 16Mi.
     /// History is also dropped after 5 minutes or 1,000,000 revisions. A namespace that holds more
     /// than a quarter of a nearly full history gets 429
-    #[arg(long, value_name = "BYTES", default_value = "1Gi", value_parser = budget)]
+    #[arg(long, value_name = "BYTES", default_value = "1Gi", value_parser = parse_store_bytes)]
     pub(crate) store_history_bytes: u64,
 
     /// Free disk space, beyond the size of one snapshot, below which creates and growing updates
-    /// get 507; 0 disables the check
-    #[arg(long, value_name = "BYTES", default_value = "256Mi", value_parser = bytes)]
+    /// get 507, in bytes or with Ki, Mi or Gi; 0 disables the check
+    #[arg(long, value_name = "BYTES", default_value = "256Mi", value_parser = parse_bytes)]
     pub(crate) store_disk_free_bytes: u64,
 
     /// Client URLs of the etcd members: http://HOST:PORT or https://HOST:PORT
@@ -116,7 +120,7 @@ pub(crate) struct StoreFlags {
     pub(crate) etcd_servers: Vec<String>,
 
     /// Prefix of all keys, in both storage backends
-    #[arg(long, value_name = "PREFIX", default_value = "/registry", value_parser = prefix)]
+    #[arg(long, value_name = "PREFIX", default_value = "/registry", value_parser = parse_key_prefix)]
     pub(crate) etcd_prefix: String,
 
     /// CA bundle (PEM) that verifies etcd's serving certificates
@@ -133,20 +137,20 @@ pub(crate) struct StoreFlags {
 
     /// Interval at which the server compacts old revisions in etcd; 0 disables compaction by this
     /// server
-    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_duration)]
     pub(crate) etcd_compaction_interval: Duration,
 }
 
-/// Which store.
+/// A storage backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum StoreKind {
     /// Files in the data directory
-    EmbeddedStore,
+    Embedded,
     /// An etcd cluster
     Etcd,
 }
 
-/// Whom it believes.
+/// The sources of user identities.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Authentication")]
 pub(crate) struct AuthenticationFlags {
@@ -227,8 +231,8 @@ pub(crate) struct AuthenticationFlags {
     pub(crate) requestheader_extra_headers_prefix: Vec<String>,
 }
 
-/// How the authorizers are followed and webhooks are called. None of these flags is kube-apiserver's
-/// but the last, and they go with a configuration file as well as with modes.
+/// How the server reloads the authorizers and calls webhooks. kube-apiserver has only the last of these
+/// flags. They apply with `--authorization-config` and with `--authorization-mode`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Authorization")]
 pub(crate) struct ChainFlags {
@@ -252,7 +256,7 @@ pub(crate) struct ChainFlags {
 
     /// Timeout for connecting to an authorization or admission webhook, including name resolution,
     /// proxy, TCP and TLS
-    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = parse_duration)]
     pub(crate) webhook_connect_timeout: Duration,
 
     /// Allow admission webhooks, and authorization webhooks that are Services, at loopback
@@ -272,9 +276,10 @@ pub(crate) struct ChainFlags {
     )]
     webhook_allow_loopback: bool,
 
-    /// Maximum size of the decision cache of one authorization webhook, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = WebhookLimits::default().cache_bytes_max)]
-    pub(crate) authorization_webhook_cache_max_bytes: usize,
+    /// Maximum size of the decision cache of one authorization webhook, in bytes or with Ki, Mi or
+    /// Gi
+    #[arg(long, value_name = "BYTES", default_value = "64Mi", value_parser = parse_bytes)]
+    pub(crate) authorization_webhook_cache_max_bytes: u64,
 
     /// Call a webhook that is a Service at one of its ready endpoints; if false, at its cluster IP,
     /// which then needs a service proxy
@@ -291,20 +296,20 @@ pub(crate) struct ChainFlags {
 }
 
 impl ChainFlags {
-    /// The addresses that webhooks may have whose addresses are written by users of the server, which
-    /// listens at `bind_address`.
+    /// The addresses that the server may connect to for a webhook whose address an API object sets.
+    /// A server that listens on a loopback address may connect to loopback addresses.
     pub(crate) fn webhook_addresses(&self, bind_address: IpAddr) -> AddressPolicy {
-        let is_private = bind_address.to_canonical().is_loopback();
-        AddressPolicy { allows_loopback: self.webhook_allow_loopback || is_private }
+        let is_loopback_only = bind_address.to_canonical().is_loopback();
+        AddressPolicy { allows_loopback: self.webhook_allow_loopback || is_loopback_only }
     }
 }
 
-/// What a request may take, and what the server does by itself.
+/// Limits of requests, background work, shutdown and the log.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Requests")]
 pub(crate) struct RequestFlags {
     /// Timeout of a request other than a watch
-    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse_duration)]
     pub(crate) request_timeout: Duration,
 
     /// Minimum duration of a watch, in seconds. The server ends a watch after a random time between
@@ -326,7 +331,7 @@ pub(crate) struct RequestFlags {
     pub(crate) max_watches: usize,
 
     /// Time after which Events are deleted
-    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = parse_duration)]
     pub(crate) event_ttl: Duration,
 
     /// Delete the dependents of deleted objects
@@ -373,11 +378,11 @@ pub(crate) struct RequestFlags {
     pub(crate) refuse_unenforced: bool,
 
     /// Time to keep serving after /readyz fails, when the server stops
-    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = parse_duration)]
     pub(crate) shutdown_delay_duration: Duration,
 
     /// Time over which the server ends open watches when it stops; 0 ends 200 a second
-    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = parse_duration)]
     pub(crate) shutdown_watch_termination_grace_period: Duration,
 
     /// Format of the log
@@ -389,7 +394,7 @@ pub(crate) struct RequestFlags {
     pub(crate) verbosity: u8,
 }
 
-/// Form of the log.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum LoggingFormat {
     /// Human-readable lines
@@ -398,7 +403,7 @@ pub(crate) enum LoggingFormat {
     Json,
 }
 
-/// What is written down about requests.
+/// The audit log.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Audit")]
 pub(crate) struct AuditFlags {
@@ -421,73 +426,4 @@ pub(crate) struct AuditFlags {
     /// Number of rotated audit logs to keep; 0 keeps all
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) audit_log_maxbackup: usize,
-}
-
-/// A duration as Go writes it: `1m30s`.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let nanos = go_compat::parse_duration(text).map_err(|error| error.to_string())?;
-    let nanos = u64::try_from(nanos).map_err(|_| "a duration can not be negative".to_owned())?;
-    Ok(Duration::from_nanos(nanos))
-}
-
-fn version(text: &str) -> Result<String, String> {
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    match text.split_once('.') {
-        Some((major, minor)) if is_number(major) && is_number(minor) => Ok(text.to_owned()),
-        _ => Err("want MAJOR.MINOR, such as 1.34".to_owned()),
-    }
-}
-
-/// A number of bytes, perhaps in a binary unit.
-fn bytes(text: &str) -> Result<u64, String> {
-    let units = [("Ki", 1 << 10), ("Mi", 1 << 20), ("Gi", 1 << 30), ("", 1)];
-    let found = units.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, size)));
-    let number = found.and_then(|(digits, size)| digits.parse::<u64>().ok()?.checked_mul(*size));
-    number.ok_or_else(|| "want a number of bytes, such as 1073741824, 1024Mi or 1Gi".to_owned())
-}
-
-/// Less than this could not hold what a server needs for itself.
-const BUDGET_BYTES_MIN: u64 = 16 << 20;
-
-fn budget(text: &str) -> Result<u64, String> {
-    match bytes(text)? {
-        own if own < BUDGET_BYTES_MIN => Err("want at least 16Mi".to_owned()),
-        own => Ok(own),
-    }
-}
-
-fn prefix(text: &str) -> Result<String, String> {
-    let text = text.trim_end_matches('/');
-    match text.starts_with('/') {
-        true => Ok(text.to_owned()),
-        false => Err("a prefix begins with `/`".to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_are_checked() {
-        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
-        for (text, want) in [("0", 0), ("7", 7), ("2Ki", 2048), ("3Mi", 3 << 20), ("1Gi", 1 << 30)]
-        {
-            assert_eq!(bytes(text), Ok(want), "{text}");
-        }
-        for text in ["", "Mi", "-1", "1.5Gi", "1G", "17179869184Gi"] {
-            assert!(bytes(text).is_err(), "{text}");
-        }
-        assert!(budget("16Mi").is_ok() && budget("16777215").is_err());
-        assert!(duration("-1s").is_err() && duration("soon").is_err());
-        assert!(version("1.34").is_ok() && version("v1.34").is_err() && version("1").is_err());
-        assert_eq!(prefix("/x/").as_deref(), Ok("/x"));
-        assert!(prefix("x").is_err());
-    }
-
-    /// A default that is written as a text.
-    #[test]
-    fn the_time_to_connect_is_that_of_the_client() {
-        assert_eq!(duration("2s"), Ok(https_client::Limits::default().connect_timeout));
-    }
 }

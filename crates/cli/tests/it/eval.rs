@@ -213,7 +213,8 @@ fn a_webhook_that_would_be_asked_leaves_the_answer_open() {
     let prod = "--as ana --as-group dev --verb get --resource pods -n prod";
     let found = ask(prod, &GUARDED);
     assert_eq!((found.code, found.stderr.as_str()), (4, ""));
-    let error = "webhook \"guard.example.com\" would be asked, and webhooks are not called here";
+    let error =
+        "webhook \"guard.example.com\" would decide, but the command does not call webhooks";
     assert_eq!(
         answer(&found),
         json!({"allowed": false, "evaluationError": error, "decidedBy": "guard.example.com"})

@@ -91,7 +91,7 @@ fn what_nearly_decided_is_shown() {
         (
             "no-node",
             "--as system:node:n1 --verb get --resource secrets --name db -n prod",
-            "≈ near miss: not a node, for want of the group system:nodes\n",
+            "≈ near miss: not a node, because the group system:nodes is missing\n",
         ),
     ] {
         let found = ask(question, &OBJECTS);
@@ -116,7 +116,9 @@ fn a_missing_group_of_everybody_is_hinted_at() {
     let line = br#"{"user":"ana","nonResourceAttributes":{"path":"/healthz","verb":"get"}}"#;
     let found = run_with_stdin(&["explain"], line);
     assert_eq!(found.code, 1);
-    assert!(found.stdout.contains("\nhint: it is allowed with the group system:authenticated"));
+    assert!(
+        found.stdout.contains("\nhint: the request is allowed with the group system:authenticated")
+    );
     let found = run_with_stdin(&["explain", "-o", "json"], line);
     let explanation: Value = serde_json::from_str(&found.stdout).unwrap();
     assert_eq!(explanation["hints"].as_array().map(Vec::len), Some(1));

@@ -171,8 +171,8 @@ fn what_decides_about_each_hook() {
         (
             "namespace: prod→namespace: gone",
             &["--as", "ana"],
-            "unknown: its namespaceSelector looks at the labels of namespace \"gone\", which \
-             --objects does not have",
+            "unknown: its namespaceSelector needs the labels of namespace \"gone\", which \
+             --objects does not contain",
         ),
         (
             "app: web→mesh.example.com/inject: \"false\"",
@@ -191,7 +191,7 @@ fn what_decides_about_each_hook() {
         (
             "  namespace: prod\n→",
             &["--as", "ana"],
-            "unknown: its namespaceSelector looks at the labels of namespace \"default\", which --objects does not have",
+            "unknown: its namespaceSelector needs the labels of namespace \"default\", which --objects does not contain",
         ),
     ] {
         assert_eq!(outcome(changes, args), want, "{changes} {args:?}");
@@ -262,7 +262,7 @@ fn what_can_not_be_explained_is_said() {
         (
             "admission/widget.yaml --as ana --old admission/pod.yaml",
             3,
-            "has no Widget of the name `cog`",
+            "contains no Widget named `cog`",
         ),
         ("binding.yaml --as ana --resource gadgets", 3, "--resource: there is no `gadgets`"),
     ] {
@@ -272,8 +272,8 @@ fn what_can_not_be_explained_is_said() {
     }
     let found = run(&["explain", "--admission", "admission/widget.yaml", "--as", "ana"]);
     assert_eq!(found.code, 3);
-    let want = "error: admission/widget.yaml:1:1: nobody knows the kind `Widget` of version \
-                `example.com/v1beta1`: give its CustomResourceDefinition with --objects\n";
+    let want = "error: admission/widget.yaml:1:1: unknown kind `Widget` of version \
+                `example.com/v1beta1`: pass its CustomResourceDefinition with --objects\n";
     assert_eq!(found.stderr, want);
     // The flags of a write are for it alone.
     assert_eq!(run(&["explain", "--operation", "create"]).code, 2);

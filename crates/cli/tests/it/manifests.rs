@@ -112,7 +112,7 @@ fn a_folder_without_manifests_can_not_be_checked() {
     assert_eq!((found.code, found.stdout.as_str()), (3, ""));
     let name = folder.path().display();
     let message =
-        format!("error: {name}: there is no file in this folder (*.yaml, *.yml, *.json)\n");
+        format!("error: {name}: there is no file in this directory (*.yaml, *.yml, *.json)\n");
     assert_eq!(found.stderr, message);
 }
 
@@ -203,7 +203,7 @@ fn the_content_tells_what_a_file_is() {
     let found = run_with_stdin(&["check", "-"], others);
     assert_eq!(
         (found.code, found.stdout.as_str()),
-        (0, "<stdin>: valid: nothing that is checked, 1 other object\n")
+        (0, "<stdin>: valid: no checked objects, 1 other object\n")
     );
     // Whoever says what a file is gets the loader of that kind.
     let found = run_with_stdin(&["check", "--kind", "abac-policy", "-"], BINDING.as_bytes());

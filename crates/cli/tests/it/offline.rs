@@ -74,7 +74,7 @@ fn flags_are_those_of_the_server() {
         usage(&["--objects", "-", "-"], "standard input can be read once");
         usage(&["--bootstrap-policy=maybe"], "invalid value 'maybe'");
         usage(&["--webhook=x"], "write NAME=allow, NAME=deny, NAME=no-opinion or NAME=error");
-        usage(&["--webhook=x=allow"], "error: --webhook: no webhook is called `x`\n");
+        usage(&["--webhook=x=allow"], "error: --webhook: no webhook is named `x`\n");
         let found = with(command, &["--authorization_mode=AlwaysAllow"]);
         assert_eq!(found.code, 0, "{command:?}");
         let want = "warning: --authorization_mode is an old spelling of --authorization-mode\n";

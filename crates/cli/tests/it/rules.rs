@@ -91,5 +91,5 @@ fn an_incomplete_list_says_so() {
 fn somebody_must_be_named() {
     let found = run(&["rules", "-n", "prod"]);
     assert_eq!((found.code, found.stdout.as_str()), (2, ""));
-    assert_eq!(found.stderr, "error: whose rules? Give --as or --as-group\n");
+    assert_eq!(found.stderr, "error: `portcullis rules` needs --as or --as-group\n");
 }

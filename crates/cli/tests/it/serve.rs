@@ -117,7 +117,7 @@ fn a_changed_configuration_is_logged_with_what_came_of_it() {
     let line = server.logs(&["can not be reloaded; the old one stays", &place]);
     assert!(line.contains("must be > 0s and <= 30s"), "{line}");
     guard.write("authorization.yaml", &text.replace("timeout: 1s", "timeout: 2s"));
-    server.logs(&["configuration was reloaded", "generation=2", "hash=sha256:"]);
+    server.logs(&["configuration reloaded", "generation=2", "hash=sha256:"]);
     // A file that the configuration leads to is part of it.
     guard.write("kubeconfig", "clusters: 5");
     server.logs(&["can not be reloaded", &format!("at={}:1:", guard.kubeconfig())]);

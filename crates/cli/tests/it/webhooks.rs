@@ -61,7 +61,7 @@ fn match_conditions_come_before_the_call() {
     assert_eq!(answer(&ask("eval", &config, &[])), json!({"allowed": false}));
     assert_eq!(guard.requests(), [], "nobody was called");
     let found = ask("explain", &config, &[]);
-    let want = "not called, for a match condition is false\n";
+    let want = "not called, because a match condition is false\n";
     assert!(found.stdout.contains(want), "{}", found.stdout);
 }
 
@@ -198,7 +198,7 @@ fn only_a_webhook_that_exists_can_be_stood_in_for() {
     assert_eq!((found.code, found.stdout.as_str()), (2, ""));
     assert_eq!(
         found.stderr,
-        "error: --webhook: no webhook is called `guard.example.con`, did you mean \
+        "error: --webhook: no webhook is named `guard.example.con`, did you mean \
          `guard.example.com`?\n"
     );
 }

@@ -1,8 +1,8 @@
 //! The rows of the specification's tables for loading (`CFG-nn`) and validation (`VAL-nn`), and
-//! what goes beyond Kubernetes: places, hints and warnings.
+//! what goes beyond Kubernetes: positions, hints and warnings.
 
 mod loading;
-mod places;
+mod positions;
 mod validation;
 
 use std::path::Path;

@@ -370,7 +370,7 @@ mod tests {
     }
 
     /// Patterns of a few characters can take megabytes. Those of all webhooks count together, and
-    /// the condition that finds no room is named with its place.
+    /// the condition that finds no room is named with its position.
     #[test]
     fn patterns_of_a_file_are_bounded_together() {
         let ordinary =
@@ -386,8 +386,12 @@ mod tests {
         assert_eq!(last.notes[0].message, message);
         assert!(last.hint.as_ref().is_some_and(|hint| hint.contains("repeat counts")));
         // The pattern is the argument of the first call of the last condition.
-        let line = text.lines().nth(last.place.line - 1).unwrap();
-        assert!(line[last.place.column - 1..].starts_with(r"'\\pL{208}'"), "{:?}", last.place);
+        let line = text.lines().nth(last.position.line - 1).unwrap();
+        assert!(
+            line[last.position.column - 1..].starts_with(r"'\\pL{208}'"),
+            "{:?}",
+            last.position
+        );
     }
 
     #[test]

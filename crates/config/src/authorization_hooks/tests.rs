@@ -1,5 +1,5 @@
 //! The rows of the specification's table for hooks (`SHW-nn`) that are about the file itself, and
-//! its places, hints and limits.
+//! its positions, hints and limits.
 
 use std::path::Path;
 
@@ -29,13 +29,13 @@ fn hooks(text: &str) -> Vec<Hook> {
     loaded.outcome.unwrap()
 }
 
-/// Asserts the place and the message of each fault, as `line:column message`.
+/// Asserts the position and the message of each fault, as `line:column message`.
 fn faults(text: &str, want: &[&str]) {
     let error = load_text(text).outcome.unwrap_err();
     let found: Vec<_> = error
         .diagnostics()
         .iter()
-        .map(|d| format!("{}:{} {}", d.place.line, d.place.column, d.fault))
+        .map(|d| format!("{}:{} {}", d.position.line, d.position.column, d.fault))
         .collect();
     assert_eq!(found, want, "{text}");
 }
@@ -115,7 +115,7 @@ fn shw_04_service_and_url() {
     let [warning] = loaded.warnings.try_into().unwrap();
     assert_eq!(warning.code, WarningCode::IgnoredHookUrl);
     assert_eq!(warning.field, "externalAuthorizationHooks[0].clientConfig.url");
-    assert_eq!((warning.place.line, warning.place.column), (5, 23));
+    assert_eq!((warning.position.line, warning.position.column), (5, 23));
     assert_eq!(loaded.outcome.unwrap()[0].endpoint, service("b", "a"));
 
     let neither = "externalAuthorizationHooks[0].clientConfig: Required value: webhook \

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use document::{FieldValue, LineIndex, Place, SpannedWarning, ValidationReport, WarningCode};
+use document::{
+    FieldValue, LineIndex, SourcePosition, SpannedWarning, ValidationReport, WarningCode,
+};
 use field_errors::{FieldPath, dns1123_label_faults, dns1123_subdomain_faults};
 
 use super::{hook_url, unvalidated};
@@ -20,7 +22,7 @@ pub struct Hook {
     /// Path of the client configuration, such as `externalAuthorizationHooks[0].clientConfig`.
     pub field: String,
     /// Position of the client configuration.
-    pub place: Place,
+    pub position: SourcePosition,
     /// The address of the webhook.
     pub endpoint: Endpoint,
     /// File with the trusted authorities; those of the system if there is none.
@@ -96,7 +98,7 @@ fn convert_hook<'w>(
     Some(Hook {
         name: name?,
         field: at_config.to_string(),
-        place: lines.place(config.span),
+        position: lines.position(config.span),
         endpoint: endpoint?,
         server_ca_file: optional_path(&config.server_ca_file),
         client_certificate: client_certificate?,

@@ -1,10 +1,10 @@
-//! Properties that hold for every input: nothing panics, every place is inside the file, and the
+//! Properties that hold for every input: nothing panics, every position is inside the file, and the
 //! two formats mean the same.
 
 use config::authorization_config::{
     LoadOptions, Loaded, ServerRole, assume_regular_file, configuration_to_json, load,
 };
-use document::{Place, Source};
+use document::{Source, SourcePosition};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -85,22 +85,22 @@ fn load_bytes(bytes: &[u8]) -> Loaded {
     load(&Source { name: "file", bytes }, &options)
 }
 
-/// Loads, and checks every place that is reported.
+/// Loads, and checks every position that is reported.
 fn check_places(bytes: &[u8]) -> Loaded {
     let source = Source { name: "file", bytes };
     let text = source.text();
-    let is_inside = |place: &Place| {
-        place.line >= 1
-            && place.column >= 1
-            && place.start <= place.end
-            && text.get(place.start..place.end).is_some()
+    let is_inside = |position: &SourcePosition| {
+        position.line >= 1
+            && position.column >= 1
+            && position.start <= position.end
+            && text.get(position.start..position.end).is_some()
     };
     let loaded = load_bytes(bytes);
     for diagnostic in loaded.outcome.as_ref().err().into_iter().flat_map(|e| e.diagnostics()) {
-        assert!(is_inside(&diagnostic.place), "{diagnostic:?}");
-        assert!(diagnostic.notes.iter().all(|note| is_inside(&note.place)), "{diagnostic:?}");
+        assert!(is_inside(&diagnostic.position), "{diagnostic:?}");
+        assert!(diagnostic.notes.iter().all(|note| is_inside(&note.position)), "{diagnostic:?}");
     }
-    assert!(loaded.warnings.iter().all(|warning| is_inside(&warning.place)));
+    assert!(loaded.warnings.iter().all(|warning| is_inside(&warning.position)));
     loaded
 }
 

@@ -57,7 +57,7 @@ fn decode_text(
         return Err(file_problem(message, Span::default()).into());
     }
     if source.bytes.is_empty() {
-        return Ok(Kubeconfig::empty(lines.place(Span::default())));
+        return Ok(Kubeconfig::empty(lines.position(Span::default())));
     }
     let root = parse_document(source, text, malformed, warnings)?.root;
     identify(&root)?;

@@ -5,8 +5,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use document::{
-    DecodeProblem, FieldValue, LineIndex, Node, NodePath, ObjectReader, Place, Span, Value,
-    WithPosition,
+    DecodeProblem, FieldValue, LineIndex, Node, NodePath, ObjectReader, SourcePosition, Span,
+    Value, WithPosition,
 };
 
 /// Extra attributes of a user: lists of texts, sorted by key.
@@ -16,7 +16,7 @@ pub(crate) type UserExtra = Vec<(String, Vec<String>)>;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kubeconfig {
     /// Position of the document.
-    pub place: Place,
+    pub position: SourcePosition,
     /// The name of the context that counts.
     pub current_context: WithPosition<String>,
     /// Pairs of a cluster and a user.
@@ -46,7 +46,7 @@ pub struct Cluster {
     /// The path of the object, such as `clusters[0].cluster`.
     pub field: String,
     /// Position of the object.
-    pub place: Place,
+    pub position: SourcePosition,
     /// The URL of the server.
     pub server: WithPosition<String>,
     /// The name in its certificate.
@@ -71,7 +71,7 @@ pub struct User {
     /// The path of the object, such as `users[0].user`.
     pub field: String,
     /// Position of the object.
-    pub place: Place,
+    pub position: SourcePosition,
     /// File with the client certificate.
     pub client_certificate: WithPosition<String>,
     /// The client certificate, in PEM.
@@ -97,17 +97,17 @@ pub struct User {
     /// The password of basic authentication.
     pub password: WithPosition<String>,
     /// A program that makes credentials, if there is one.
-    pub exec: Option<Place>,
+    pub exec: Option<SourcePosition>,
     /// A plugin that makes credentials, if there is one.
-    pub auth_provider: Option<Place>,
+    pub auth_provider: Option<SourcePosition>,
 }
 
 impl Kubeconfig {
     /// A kubeconfig without content.
-    pub(super) fn empty(place: Place) -> Self {
-        let current_context = WithPosition { value: String::new(), place };
+    pub(super) fn empty(position: SourcePosition) -> Self {
+        let current_context = WithPosition { value: String::new(), position };
         let (contexts, clusters, users) = Default::default();
-        Self { place, current_context, contexts, clusters, users }
+        Self { position, current_context, contexts, clusters, users }
     }
 }
 
@@ -125,7 +125,7 @@ pub(super) fn read(root: &Node, lines: &LineIndex<'_>) -> Result<Kubeconfig, Dec
     no_duplicates(&clusters, "NamedCluster", "Cluster")?;
     no_duplicates(&users, "NamedAuthInfo", "AuthInfo")?;
     Ok(Kubeconfig {
-        place: lines.place(root.span),
+        position: lines.position(root.span),
         current_context: kubeconfig.text(&reader, "current-context"),
         contexts: values(contexts),
         clusters: values(clusters),
@@ -216,7 +216,7 @@ impl KubeconfigReader<'_> {
         let data = self.data(reader, "certificate-authority-data", &owner)?;
         Ok(Cluster {
             name,
-            place: self.lines.place(reader.span),
+            position: self.lines.position(reader.span),
             server: self.text(reader, "server"),
             tls_server_name: self.text(reader, "tls-server-name"),
             insecure_skip_tls_verify: self.with_position(reader, self.flag(reader)),
@@ -237,14 +237,14 @@ impl KubeconfigReader<'_> {
         let owner = FieldOwner { type_name: "AuthInfo", field: &field };
         let present = |name: &str| {
             let entry = reader.entry(name).filter(|entry| entry.value.value != Value::Null);
-            entry.map(|entry| self.lines.place(entry.key_span))
+            entry.map(|entry| self.lines.position(entry.key_span))
         };
         let certificate = self.data(reader, "client-certificate-data", &owner)?;
         let key = self.data(reader, "client-key-data", &owner)?;
         let extra = self.extra(reader, &owner)?;
         Ok(User {
             name,
-            place: self.lines.place(reader.span),
+            position: self.lines.position(reader.span),
             client_certificate: self.text(reader, "client-certificate"),
             client_certificate_data: certificate,
             client_key: self.text(reader, "client-key"),
@@ -268,8 +268,8 @@ impl KubeconfigReader<'_> {
         reader: &ObjectReader<'_>,
         scalar: FieldValue<T>,
     ) -> WithPosition<T> {
-        let place = self.lines.place(scalar.span.unwrap_or(reader.span));
-        WithPosition { value: scalar.value, place }
+        let position = self.lines.position(scalar.span.unwrap_or(reader.span));
+        WithPosition { value: scalar.value, position }
     }
 
     fn text(&self, reader: &ObjectReader<'_>, name: &str) -> WithPosition<String> {
@@ -294,7 +294,7 @@ impl KubeconfigReader<'_> {
         let span = span.unwrap_or(reader.span);
         let compact: String = value.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
         match STANDARD.decode(&compact) {
-            Ok(value) => Ok(WithPosition { value, place: self.lines.place(span) }),
+            Ok(value) => Ok(WithPosition { value, position: self.lines.position(span) }),
             Err(error) => {
                 let at = match error {
                     base64::DecodeError::InvalidByte(at, _)
@@ -318,7 +318,10 @@ impl KubeconfigReader<'_> {
     ) -> Result<WithPosition<UserExtra>, DecodeProblem> {
         let name = "as-user-extra";
         let Some(entry) = reader.entry(name) else {
-            return Ok(WithPosition { value: Vec::new(), place: self.lines.place(reader.span) });
+            return Ok(WithPosition {
+                value: Vec::new(),
+                position: self.lines.position(reader.span),
+            });
         };
         let wrong = |node: &Node, go_type: &str| DecodeProblem {
             path: format!("{}.{name}", owner.field),
@@ -351,7 +354,7 @@ impl KubeconfigReader<'_> {
             }
             is_same
         });
-        Ok(WithPosition { value: extra, place: self.lines.place(entry.value.span) })
+        Ok(WithPosition { value: extra, position: self.lines.position(entry.value.span) })
     }
 }
 

@@ -11,12 +11,16 @@ fn read(text: &str) -> Kubeconfig {
     kubeconfig
 }
 
-/// Asserts the place, the field and the message of the first fault.
+/// Asserts the position, the field and the message of the first fault.
 fn refused(text: &str, want: &str) {
     let error = decode(&Source { name: "config", bytes: text.as_bytes() }).unwrap_err();
     let first = &error.diagnostics[0];
-    let (place, field) = (first.place, first.fault.field());
-    assert_eq!(format!("{}:{} {field}: {}", place.line, place.column, first.fault), want, "{text}");
+    let (position, field) = (first.position, first.fault.field());
+    assert_eq!(
+        format!("{}:{} {field}: {}", position.line, position.column, first.fault),
+        want,
+        "{text}"
+    );
     assert_eq!(error.kubernetes_message, first.fault.to_string());
 }
 
@@ -67,7 +71,7 @@ users:
     let [cluster] = found.clusters.as_slice() else { panic!("{found:?}") };
     assert_eq!(cluster.field, "clusters[0].cluster");
     assert_eq!(cluster.server.value, "https://guard.example.com/authorize");
-    assert_eq!((cluster.server.place.line, cluster.server.place.column), (11, 13));
+    assert_eq!((cluster.server.position.line, cluster.server.position.column), (11, 13));
     assert_eq!(cluster.tls_server_name.value, "guard");
     assert!(cluster.insecure_skip_tls_verify.value && cluster.disable_compression);
     assert_eq!(cluster.certificate_authority.value, "ca.pem");

@@ -18,7 +18,7 @@ fn check(bytes: &[u8]) {
         Err(error) => {
             assert!(!error.to_string().is_empty());
             for found in error.diagnostics() {
-                assert!(text.get(found.place.start..found.place.end).is_some(), "{found:?}");
+                assert!(text.get(found.position.start..found.position.end).is_some(), "{found:?}");
             }
         }
         Ok(Loaded::Kubeconfig(connection)) => assert!(!connection.files.is_empty()),

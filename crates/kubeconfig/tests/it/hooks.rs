@@ -110,7 +110,7 @@ fn files_of_hooks_that_can_not_be_used() {
         - {name: b, clientConfig: {url: 'https://h', serverCaFile: junk}}\n\
         - {name: c, clientConfig: {url: 'https://h', clientCertFile: junk, clientKeyFile: junk}}\n";
     let error = place.load(&format!("{HEADER}{list}")).unwrap_err();
-    let lines: Vec<_> = error.diagnostics().iter().map(|found| found.place.line).collect();
+    let lines: Vec<_> = error.diagnostics().iter().map(|found| found.position.line).collect();
     assert_eq!(lines, [4, 5, 6]);
     let message = place.refusal(&format!("{HEADER}{list}"));
     assert_eq!(

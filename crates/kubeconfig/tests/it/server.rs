@@ -34,7 +34,7 @@ fn plain_http_is_accepted_with_a_warning_and_without_secrets() {
         let [warning] = connection.warnings.as_slice() else { panic!("{connection:?}") };
         assert_eq!(warning.code, WarningCode::PlainHttp);
         assert_eq!(warning.field, "clusters[0].cluster.server");
-        assert_eq!((warning.place.line, warning.place.column), (2, 21));
+        assert_eq!((warning.position.line, warning.position.column), (2, 21));
     }
     let connection = place.connection(&config(
         "server: 'http://u:p@h', certificate-authority: junk, insecure-skip-tls-verify: true",

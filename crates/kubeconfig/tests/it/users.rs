@@ -18,7 +18,7 @@ fn refusal(place: &Workplace, content: &str) -> (String, Vec<String>) {
     let error = load(place, content).unwrap_err();
     let folder = format!("{}/", place.path("").display()).replace("//", "/");
     let places = error.diagnostics().iter();
-    let places = places.map(|found| format!("{}:{}", found.place.line, found.place.column));
+    let places = places.map(|found| format!("{}:{}", found.position.line, found.position.column));
     (error.to_string().replace(&folder, ""), places.collect())
 }
 
@@ -206,7 +206,7 @@ proptest! {
         if let Err(error) = parse_users(&source, Path::new("/x/config"), &read) {
             prop_assert!(!error.to_string().is_empty());
             for found in error.diagnostics() {
-                prop_assert!(text.get(found.place.start..found.place.end).is_some(), "{:?}", found);
+                prop_assert!(text.get(found.position.start..found.position.end).is_some(), "{:?}", found);
             }
         }
     }

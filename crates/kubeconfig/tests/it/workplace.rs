@@ -54,7 +54,7 @@ impl Workplace {
         let error = self.load(content).unwrap_err();
         let folder = format!("{}/", self.folder.path().display());
         let place = match error.diagnostics().first() {
-            Some(first) => format!("{}:{} ", first.place.line, first.place.column),
+            Some(first) => format!("{}:{} ", first.position.line, first.position.column),
             None => String::new(),
         };
         format!("{place}{}", error.to_string().replace(&folder, ""))

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use authz_abac::Snapshot;
-use document::{Diagnostic, Fault, Place, Source, Span, Warning, WarningCode};
+use document::{Diagnostic, Fault, Source, SourcePosition, Span, Warning, WarningCode};
 
 use super::policy_line::{self, LineError, LineVersion};
 
@@ -53,10 +53,14 @@ pub struct LoadError {
 
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Diagnostic { fault, file, place, .. } = &*self.diagnostic;
+        let Diagnostic { fault, file, position, .. } = &*self.diagnostic;
         match &self.line_text {
             Some(text) => {
-                write!(f, "error reading policy file {file}, line {}: {text}: {fault}", place.line)
+                write!(
+                    f,
+                    "error reading policy file {file}, line {}: {text}: {fault}",
+                    position.line
+                )
             }
             None => write!(f, "error reading policy file {file}: {fault}"),
         }
@@ -84,7 +88,9 @@ pub fn load(source: &Source<'_>, options: &LoadOptions) -> Result<LoadedPolicies
     };
     if source.bytes.len() > POLICY_FILE_BYTES_MAX {
         let message = format!("the file is larger than {POLICY_FILE_BYTES_MAX} bytes");
-        return Err(walk.file_error(message, Place { line: 1, column: 1, start: 0, end: 0 }));
+        return Err(
+            walk.file_error(message, SourcePosition { line: 1, column: 1, start: 0, end: 0 })
+        );
     }
     let mut policies = Vec::new();
     let mut line = Line { bytes: &[], number: 0, start: 0 };
@@ -93,7 +99,7 @@ pub fn load(source: &Source<'_>, options: &LoadOptions) -> Result<LoadedPolicies
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
         if bytes.len() > LINE_BYTES_MAX {
             let message = format!("the line is longer than {LINE_BYTES_MAX} bytes");
-            return Err(walk.file_error(message, line.place("", Span::default())));
+            return Err(walk.file_error(message, line.position("", Span::default())));
         }
         let text = match line.policy_text(bytes) {
             Ok(None) => continue,
@@ -103,7 +109,7 @@ pub fn load(source: &Source<'_>, options: &LoadOptions) -> Result<LoadedPolicies
         let read = policy_line::parse_policy_line(line.number, text, *options);
         let read = read.map_err(|line_error| walk.line_error(&line, text, line_error))?;
         if read.form == LineVersion::Unversioned {
-            walk.first_unversioned.get_or_insert_with(|| line.place(text, Span::default()));
+            walk.first_unversioned.get_or_insert_with(|| line.position(text, Span::default()));
         }
         for unknown in read.unknown_fields {
             walk.warn_unknown(&line, text, unknown);
@@ -111,7 +117,7 @@ pub fn load(source: &Source<'_>, options: &LoadOptions) -> Result<LoadedPolicies
         policies.push(read.policy);
     }
     walk.warn_unversioned();
-    let end = line.place("", Span::default());
+    let end = line.position("", Span::default());
     match Snapshot::new(policies) {
         Ok(snapshot) => Ok(LoadedPolicies { snapshot, ..walk.loaded }),
         Err(error) => Err(walk.file_error(error.to_string(), end)),
@@ -122,18 +128,18 @@ pub fn load(source: &Source<'_>, options: &LoadOptions) -> Result<LoadedPolicies
 struct PolicyFileReader<'s> {
     file: &'s str,
     loaded: LoadedPolicies,
-    first_unversioned: Option<Place>,
+    first_unversioned: Option<SourcePosition>,
 }
 
 impl PolicyFileReader<'_> {
-    fn file_error(&self, message: String, place: Place) -> LoadError {
-        LoadError { diagnostic: self.diagnostic(message, place, None), line_text: None }
+    fn file_error(&self, message: String, position: SourcePosition) -> LoadError {
+        LoadError { diagnostic: self.diagnostic(message, position, None), line_text: None }
     }
 
     fn line_error(&self, line: &Line<'_>, text: &str, line_error: LineError) -> LoadError {
-        let place = line.place(text, line_error.span);
+        let position = line.position(text, line_error.span);
         LoadError {
-            diagnostic: self.diagnostic(line_error.message, place, line_error.hint),
+            diagnostic: self.diagnostic(line_error.message, position, line_error.hint),
             line_text: Some(text.to_owned()),
         }
     }
@@ -150,10 +156,15 @@ impl PolicyFileReader<'_> {
         self.line_error(line, &text, line_error)
     }
 
-    fn diagnostic(&self, message: String, place: Place, hint: Option<String>) -> Box<Diagnostic> {
+    fn diagnostic(
+        &self,
+        message: String,
+        position: SourcePosition,
+        hint: Option<String>,
+    ) -> Box<Diagnostic> {
         let fault = Fault::Decode { field: String::new(), message };
         let file = self.file.to_owned();
-        Box::new(Diagnostic { fault, file, place, hint, notes: Vec::new() })
+        Box::new(Diagnostic { fault, file, position, hint, notes: Vec::new() })
     }
 
     fn warn_unknown(&mut self, line: &Line<'_>, text: &str, unknown: policy_line::UnknownField) {
@@ -166,20 +177,20 @@ impl PolicyFileReader<'_> {
             message: unknown.message(),
             field: unknown.name,
             file: self.file.to_owned(),
-            place: line.place(text, unknown.span),
+            position: line.position(text, unknown.span),
             hint: unknown.hint,
         });
     }
 
     /// One warning for all lines without a version. It is never dropped.
     fn warn_unversioned(&mut self) {
-        if let Some(place) = self.first_unversioned.take() {
+        if let Some(position) = self.first_unversioned.take() {
             self.loaded.warnings.push(Warning {
                 code: WarningCode::UnversionedPolicy,
                 field: String::new(),
                 message: format!("policy file {} contains policies without apiVersion", self.file),
                 file: self.file.to_owned(),
-                place,
+                position,
                 hint: Some(format!("write them as `{}`", policy_line::V1BETA1)),
             });
         }
@@ -230,7 +241,7 @@ impl<'s> Line<'s> {
     }
 
     /// The position of a range of `text`, which is this line, perhaps without a byte order mark.
-    fn place(&self, text: &str, span: Span) -> Place {
+    fn position(&self, text: &str, span: Span) -> SourcePosition {
         let has_mark = self.number == 1
             && self.bytes.starts_with("\u{feff}".as_bytes())
             && !text.starts_with(BYTE_ORDER_MARK);
@@ -238,6 +249,6 @@ impl<'s> Line<'s> {
         let before = text.char_indices().take_while(|(at, _)| *at < span.start).count();
         let start = self.start + shift + span.start;
         let end = self.start + shift + span.end;
-        Place { line: self.number, column: before + 1, start, end }
+        SourcePosition { line: self.number, column: before + 1, start, end }
     }
 }

@@ -14,11 +14,11 @@ fn load_text(text: &str) -> LoadedPolicies {
     load_with(text.as_bytes(), false).unwrap()
 }
 
-/// The place of the fault and its message.
+/// The position of the fault and its message.
 fn fault(text: &[u8]) -> (usize, usize, String) {
     let error = load_with(text, false).unwrap_err();
-    let place = error.diagnostic.place;
-    (place.line, place.column, error.diagnostic.fault.to_string())
+    let position = error.diagnostic.position;
+    (position.line, position.column, error.diagnostic.fault.to_string())
 }
 
 /// Asks `user[+group] verb target`, where the target is a path, or `[group:]resource@namespace`.
@@ -288,8 +288,8 @@ fn errors_read_as_those_of_kubernetes() {
         "error reading policy file F, line 3:  {bad: \
          invalid character 'b' looking for beginning of object key string"
     );
-    let place = error.diagnostic.place;
-    assert_eq!((place.start, place.column), (6, 3), "the second character of the text");
+    let position = error.diagnostic.position;
+    assert_eq!((position.start, position.column), (6, 3), "the second character of the text");
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn unknown_fields_and_missing_versions_are_warned_about() {
         .warnings
         .iter()
         .map(|warning| {
-            (warning.code, warning.place.line, warning.place.column, warning.field.as_str())
+            (warning.code, warning.position.line, warning.position.column, warning.field.as_str())
         })
         .collect();
     let unknown = WarningCode::UnknownPolicyField;
@@ -321,7 +321,7 @@ fn unknown_fields_and_missing_versions_are_warned_about() {
 
     let error = load_with(text.as_bytes(), true).unwrap_err();
     assert_eq!(error.diagnostic.fault.to_string(), "unknown field `usr`");
-    assert_eq!((error.diagnostic.place.line, error.diagnostic.place.column), (2, 2));
+    assert_eq!((error.diagnostic.position.line, error.diagnostic.position.column), (2, 2));
 }
 
 /// A line that says that it is v0 is read as v0: its `spec` is a field that does not
@@ -360,7 +360,7 @@ fn a_line_may_be_as_long_as_the_limit_and_no_longer() {
         error.to_string(),
         "error reading policy file F: the line is longer than 65536 bytes"
     );
-    assert_eq!(error.diagnostic.place.line, 2);
+    assert_eq!(error.diagnostic.position.line, 2);
 }
 
 #[test]
@@ -379,7 +379,7 @@ fn a_file_may_be_as_large_as_the_limit_and_no_larger() {
 }
 
 proptest! {
-    /// Whatever the bytes, loading ends, and a fault has a place in the text.
+    /// Whatever the bytes, loading ends, and a fault has a position in the text.
     #[test]
     fn no_input_breaks_the_loader(
         lines in prop::collection::vec(
@@ -397,14 +397,14 @@ proptest! {
         match load(&source, &LoadOptions::default()) {
             Ok(loaded) => prop_assert!(loaded.snapshot.policies().len() <= lines.len()),
             Err(error) => {
-                let place = error.diagnostic.place;
-                prop_assert!(place.line >= 1 && place.column >= 1 && place.start <= place.end);
+                let position = error.diagnostic.position;
+                prop_assert!(position.line >= 1 && position.column >= 1 && position.start <= position.end);
                 // A file that begins with the mark of UTF-16 has another text.
                 if !bytes.starts_with(b"\xff\xfe") && !bytes.starts_with(b"\xfe\xff") {
                     let text = source.text();
-                    let n_before = text.get(..place.start).map(|text| text.matches('\n').count());
-                    prop_assert_eq!(n_before, Some(place.line - 1));
-                    prop_assert!(text.get(place.start..place.end).is_some());
+                    let n_before = text.get(..position.start).map(|text| text.matches('\n').count());
+                    prop_assert_eq!(n_before, Some(position.line - 1));
+                    prop_assert!(text.get(position.start..position.end).is_some());
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use document::{Diagnostic, Fault, Place};
+use document::{Diagnostic, Fault, SourcePosition};
 use field_errors::FieldPath;
 
 use super::{ERRORS_MAX, ManifestObject, WholeObject};
@@ -13,18 +13,18 @@ struct ObjectOccurrence<'o> {
     namespace: &'o str,
     name: &'o str,
     file: &'o str,
-    place: Place,
+    position: SourcePosition,
 }
 
 /// A fault for each object that occurs a second time, in one file or in several: which of the two
 /// should count? There are at most [`ERRORS_MAX`].
 pub fn duplicate_objects(objects: &[ManifestObject]) -> Vec<Diagnostic> {
-    find(objects.iter().map(|ManifestObject { object, file, place, .. }| ObjectOccurrence {
+    find(objects.iter().map(|ManifestObject { object, file, position, .. }| ObjectOccurrence {
         kind: object.kind_name(),
         namespace: object.namespace(),
         name: object.name(),
         file,
-        place: *place,
+        position: *position,
     }))
 }
 
@@ -35,7 +35,7 @@ pub fn duplicate_whole_objects(objects: &[&WholeObject]) -> Vec<Diagnostic> {
         namespace: kept.namespace(),
         name: kept.name(),
         file: &kept.file,
-        place: kept.place(),
+        position: kept.position(),
     }))
 }
 
@@ -58,7 +58,7 @@ fn find<'o>(sightings: impl Iterator<Item = ObjectOccurrence<'o>>) -> Vec<Diagno
 fn fault(first: &ObjectOccurrence<'_>, second: &ObjectOccurrence<'_>) -> Diagnostic {
     let metadata = FieldPath::root("metadata");
     let mut error = metadata.child("name").duplicate(second.name);
-    let Place { line, column, .. } = first.place;
+    let SourcePosition { line, column, .. } = first.position;
     let scope = match second.namespace {
         "" => String::new(),
         namespace => format!(" in namespace `{namespace}`"),
@@ -68,7 +68,7 @@ fn fault(first: &ObjectOccurrence<'_>, second: &ObjectOccurrence<'_>) -> Diagnos
     Diagnostic {
         fault: Fault::Field(error),
         file: second.file.to_owned(),
-        place: second.place,
+        position: second.position,
         hint: Some("remove one of the two, or rename it".to_owned()),
         notes: Vec::new(),
     }

@@ -323,7 +323,7 @@ impl<'t> ManifestReader<'t> {
             rbac::Object::Role(_) => None,
             rbac::Object::Binding(_) => Some(RoleReference {
                 field: at.child("roleRef").child("name").indexed_path(),
-                place: self.lines.place(locate_field(root, "roleRef.name").span),
+                position: self.lines.position(locate_field(root, "roleRef.name").span),
             }),
         }
     }
@@ -367,8 +367,8 @@ impl<'t> ManifestReader<'t> {
     }
 
     fn push_object(&mut self, object: Object, root: &Node, role_reference: Option<RoleReference>) {
-        let (file, place) = (Arc::clone(&self.file), self.lines.place(root.span));
-        self.manifests.objects.push(ManifestObject { object, file, place, role_reference });
+        let (file, position) = (Arc::clone(&self.file), self.lines.position(root.span));
+        self.manifests.objects.push(ManifestObject { object, file, position, role_reference });
     }
 
     fn push_problems(&mut self, problems: DecodeProblems) {

@@ -28,7 +28,7 @@ fn names(manifests: &Manifests) -> Vec<String> {
 fn faults(manifests: &Manifests) -> Vec<String> {
     let shown = |error: &Diagnostic| {
         let hint = error.hint.as_ref().map(|hint| format!(" [{hint}]")).unwrap_or_default();
-        format!("{}:{} {}{hint}", error.place.line, error.place.column, error.fault)
+        format!("{}:{} {}{hint}", error.position.line, error.position.column, error.fault)
     };
     manifests.errors.iter().map(shown).collect()
 }
@@ -37,8 +37,8 @@ fn faults(manifests: &Manifests) -> Vec<String> {
 fn cautions(warnings: &[Warning]) -> Vec<String> {
     let shown = |warning: &Warning| {
         let hint = warning.hint.as_ref().map(|hint| format!(" [{hint}]")).unwrap_or_default();
-        let place = warning.place;
-        format!("{}:{} {}{hint}", place.line, place.column, warning.code.name())
+        let position = warning.position;
+        format!("{}:{} {}{hint}", position.line, position.column, warning.code.name())
     };
     warnings.iter().map(shown).collect()
 }
@@ -404,7 +404,7 @@ fn the_same_object_twice_is_a_fault_that_names_both_places() {
     objects.extend(read(&Source { name: "b.yaml", bytes: second.as_bytes() }).objects);
     let found = duplicate_objects(&objects);
     let [fault] = found.as_slice() else { panic!("{found:?}") };
-    assert_eq!((fault.file.as_str(), fault.place.line, fault.place.column), ("b.yaml", 5, 1));
+    assert_eq!((fault.file.as_str(), fault.position.line, fault.position.column), ("b.yaml", 5, 1));
     assert_eq!(
         fault.fault.to_string(),
         "metadata.name: Duplicate value: \"r\": this ClusterRole is first defined at a.yaml:1:1"
@@ -422,7 +422,7 @@ fn the_same_object_twice_is_a_fault_that_names_both_places() {
 }
 
 proptest! {
-    /// Whatever the bytes, reading ends, and everything has a place in the text.
+    /// Whatever the bytes, reading ends, and everything has a position in the text.
     #[test]
     fn no_input_breaks_the_reader(
         pieces in prop::collection::vec(
@@ -444,12 +444,12 @@ proptest! {
         let source = Source { name: "F", bytes: &bytes };
         let text = source.text();
         let manifests = read(&source);
-        let places = manifests.objects.iter().map(|found| found.place)
-            .chain(manifests.errors.iter().map(|error| error.place))
-            .chain(manifests.warnings.iter().map(|warning| warning.place));
-        for place in places {
-            prop_assert!(place.line >= 1 && place.column >= 1);
-            prop_assert!(text.get(place.start..place.end).is_some());
+        let positions = manifests.objects.iter().map(|found| found.position)
+            .chain(manifests.errors.iter().map(|error| error.position))
+            .chain(manifests.warnings.iter().map(|warning| warning.position));
+        for position in positions {
+            prop_assert!(position.line >= 1 && position.column >= 1);
+            prop_assert!(text.get(position.start..position.end).is_some());
         }
         duplicate_objects(&manifests.objects);
         lint(&manifests.objects, true);

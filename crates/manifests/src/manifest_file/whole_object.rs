@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use document::hint::{self, did_you_mean};
 use document::{
-    DecodeProblem, Diagnostic, Fault, LineIndex, Node, NodePath, Place, SpannedFault, SpannedNote,
-    Value, check_against_schema, expression_span,
+    DecodeProblem, Diagnostic, Fault, LineIndex, Node, NodePath, SourcePosition, SpannedFault,
+    SpannedNote, Value, check_against_schema, expression_span,
 };
 use field_errors::{BadValue, FieldError};
 use serde_json::{Map, Value as Json};
@@ -55,7 +55,7 @@ pub struct WholeObject {
 /// Shows the position only: the object may hold secrets.
 impl fmt::Debug for WholeObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { line, column, .. } = self.place();
+        let SourcePosition { line, column, .. } = self.position();
         write!(f, "[at {}:{line}:{column}]", self.file)
     }
 }
@@ -101,14 +101,14 @@ impl WholeObject {
     }
 
     /// Position of the object.
-    pub fn place(&self) -> Place {
-        self.lines.place(self.root.span)
+    pub fn position(&self) -> SourcePosition {
+        self.lines.position(self.root.span)
     }
 
     /// Position of a field by its path in the object, such as `webhooks[0].name`, or of the object
     /// that lacks it.
-    pub fn place_of_field(&self, path: &str) -> Place {
-        self.lines.place(locate_field(&self.root, path).span)
+    pub fn position_of_field(&self, path: &str) -> SourcePosition {
+        self.lines.position(locate_field(&self.root, path).span)
     }
 
     /// The path of a field in the file, where the object may be an item of a list.

@@ -67,7 +67,7 @@ pub(crate) fn refusal(policy: &str, line: u64) -> Value {
 }
 
 fn refused(error: &LoadError, policy: &str) -> Value {
-    let line = error.line_text.as_ref().and(u64::try_from(error.diagnostic.place.line).ok());
+    let line = error.line_text.as_ref().and(u64::try_from(error.diagnostic.position.line).ok());
     json!({
         "load": "error",
         "error": without_cause(&error.to_string(), policy, line),

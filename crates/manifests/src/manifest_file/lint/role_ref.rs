@@ -61,7 +61,7 @@ pub fn lint(objects: &[ManifestObject], bootstrap: bool) -> Vec<Warning> {
             field: reference.field.clone(),
             message: message(binding),
             file: found.file.to_string(),
-            place: reference.place,
+            position: reference.position,
             hint,
         });
     }

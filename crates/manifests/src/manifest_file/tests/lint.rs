@@ -147,10 +147,10 @@ fn rules_that_match_nothing_are_warned_about() {
         let want: Vec<&str> = if want.is_empty() { vec![] } else { vec![want] };
         assert_eq!(found, want, "{rule}");
     }
-    let place =
+    let position =
         &read_text(&cluster_role("- verbs: [get]\n  apiGroups: ['']\n  resources:\n  - Pods\n"));
-    assert_eq!(place.warnings[0].field, "rules[0].resources[0]");
-    assert_eq!((place.warnings[0].place.line, place.warnings[0].place.column), (8, 5));
+    assert_eq!(position.warnings[0].field, "rules[0].resources[0]");
+    assert_eq!((position.warnings[0].position.line, position.warnings[0].position.column), (8, 5));
     // Others wrote the rules of an aggregated role.
     let aggregated = cluster_role("- {verbs: [Get], nonResourceURLs: [a]}\n")
         + "aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}\n";
@@ -212,7 +212,7 @@ fn bindings_to_missing_roles_are_warned_about() {
             warnings.iter().map(|it| it.hint.as_deref().unwrap_or_default()).collect();
         assert_eq!(hints, Vec::from_iter(want), "{kind} {name}");
         assert!(warnings.iter().all(|it| it.code == WarningCode::MissingRole));
-        assert!(warnings.iter().all(|it| it.field == "roleRef.name" && it.place.line == 16));
+        assert!(warnings.iter().all(|it| it.field == "roleRef.name" && it.position.line == 16));
     }
     let to_default = read_text(&binding("roleRef: {kind: ClusterRole, name: view}\n")).objects;
     assert_eq!(lint(&to_default, false).len(), 1, "without the default roles it is missing");

@@ -26,7 +26,7 @@ fn only(text: &str) -> WholeObject {
 /// Formats a diagnostic as `line:column message [hint]`.
 fn shown(fault: &Diagnostic) -> String {
     let hint = fault.hint.as_ref().map(|hint| format!(" [{hint}]")).unwrap_or_default();
-    format!("{}:{} {}{hint}", fault.place.line, fault.place.column, fault.fault)
+    format!("{}:{} {}{hint}", fault.position.line, fault.position.column, fault.fault)
 }
 
 const WIDGET: &str = "apiVersion: example.com/v1
@@ -102,14 +102,14 @@ fn issues_of_an_expression_have_theirs() {
     let notes: Vec<_> = fault
         .notes
         .iter()
-        .map(|note| (note.place.line, note.place.column, note.column, note.message.as_str()))
+        .map(|note| (note.position.line, note.position.column, note.column, note.message.as_str()))
         .collect();
     assert_eq!(notes, [(11, 12, 1, "no object"), (12, 5, 15, "no gone")]);
-    assert_eq!((fault.place.line, fault.place.column), (11, 12));
+    assert_eq!((fault.position.line, fault.position.column), (11, 12));
     let fault =
         kept.field_diagnostic(at.child("when").invalid("x", "must evaluate to bool but got int"));
     assert_eq!(fault.notes.len(), 1);
-    assert_eq!(fault.notes[0].place.column, 12);
+    assert_eq!(fault.notes[0].position.column, 12);
 }
 
 #[test]

@@ -1,0 +1,90 @@
+//! Checks the order of the initializers of all configurations.
+
+use admission::{ConfigurationKind, Warning};
+use api_object::Tree;
+use document::Diagnostic;
+use field_errors::FieldError;
+use serde_json::Value;
+
+use super::validate_configuration::ValidConfiguration;
+
+/// Maximum number of reported cycles.
+const CYCLES_MAX: usize = 100;
+
+const LIST: &str = ConfigurationKind::Initializer.list_member();
+
+/// Errors and warnings about the order of initializers.
+#[derive(Debug, Default)]
+pub(crate) struct OrderFindings {
+    /// Cycles of initializers that wait for each other.
+    pub(crate) errors: Vec<Diagnostic>,
+    /// References to unknown initializers, each with the index of the configuration.
+    pub(crate) warnings: Vec<(usize, Warning)>,
+}
+
+/// Checks the order of the initializers of all configurations as if one configuration listed them all,
+/// in the order of the server.
+pub(crate) fn check_initializer_order(configurations: &[ValidConfiguration]) -> OrderFindings {
+    let mut entries = initializers_in_order(configurations);
+    let mut findings = OrderFindings::default();
+    for warning in admission::initializer_ordering_warnings(&as_one_configuration(&entries), &[]) {
+        if let Some((own, path)) = configuration_and_path(&entries, &warning.path) {
+            findings.warnings.push((own, Warning { path, ..warning }));
+        }
+    }
+    while findings.errors.len() < CYCLES_MAX {
+        let errors = admission::initializer_ordering_errors(&as_one_configuration(&entries), &[]);
+        let Some(error) = errors.iter().next() else { break };
+        let Some((own, path)) = configuration_and_path(&entries, &error.path) else { break };
+        if let Some(configuration) = configurations.get(own) {
+            findings
+                .errors
+                .push(configuration.object.field_diagnostic(FieldError { path, ..error.clone() }));
+        }
+        // Without this entry the next iteration finds the next cycle.
+        match index_in_path(&error.path) {
+            Some(idx) if idx < entries.len() => entries.remove(idx),
+            _ => break,
+        };
+    }
+    findings
+}
+
+/// An initializer and where it is from.
+struct InitializerEntry<'e> {
+    value: &'e Value,
+    /// The position of its configuration, and its own position there.
+    origin: (usize, usize),
+}
+
+/// All initializers in their global findings: by the name of their configuration, then as listed there.
+fn initializers_in_order(configurations: &[ValidConfiguration]) -> Vec<InitializerEntry<'_>> {
+    let mut own: Vec<(usize, &ValidConfiguration)> = configurations.iter().enumerate().collect();
+    own.retain(|(_, configuration)| configuration.kind == ConfigurationKind::Initializer);
+    own.sort_by(|(_, a), (_, b)| api_object::name(&a.tree).cmp(api_object::name(&b.tree)));
+    let entries = own.into_iter().flat_map(|(position, configuration)| {
+        let list = configuration.tree.get(LIST).and_then(Value::as_array).into_iter().flatten();
+        list.enumerate()
+            .map(move |(idx, value)| InitializerEntry { value, origin: (position, idx) })
+    });
+    entries.collect()
+}
+
+/// One configuration with all of them.
+fn as_one_configuration(entries: &[InitializerEntry<'_>]) -> Tree {
+    let list = entries.iter().map(|entry| entry.value.clone()).collect();
+    Tree::from_iter([(LIST.to_owned(), Value::Array(list))])
+}
+
+/// The position of the configuration that a path leads to, and the path there.
+fn configuration_and_path(entries: &[InitializerEntry<'_>], path: &str) -> Option<(usize, String)> {
+    let (position, idx) = entries.get(index_in_path(path)?)?.origin;
+    let (_, rest) = path.split_once(']')?;
+    Some((position, format!("{LIST}[{idx}]{rest}")))
+}
+
+/// The index in `initializers[7].after`.
+fn index_in_path(path: &str) -> Option<usize> {
+    let (_, rest) = path.split_once('[')?;
+    rest.split_once(']')?.0.parse().ok()
+}

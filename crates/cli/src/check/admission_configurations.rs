@@ -1,0 +1,82 @@
+//! AdmissionConfigurations of dynamic admission, each by itself and all together.
+
+use admission::Warning;
+use document::Diagnostic;
+use manifests::{ERRORS_MAX, WARNINGS_MAX, WholeObject};
+
+use super::finding::{Finding, ReadFile};
+use super::rule::FindingRule;
+use crate::admission::{
+    ValidConfiguration, ValidationRules, check_initializer_order, validate_configuration,
+};
+
+/// The valid admission configurations of all files.
+#[derive(Debug, Default)]
+pub(super) struct AdmissionConfigurations {
+    valid_configurations: Vec<ValidConfiguration>,
+}
+
+impl AdmissionConfigurations {
+    /// Checks the configurations of a file, adds what is found to it, and remembers those that are
+    /// in order.
+    pub(super) fn check(&mut self, object: Vec<WholeObject>, file: &mut ReadFile) {
+        let n_before = file.errors.len();
+        for object in object {
+            match validate_configuration(object, ValidationRules::Creation) {
+                Ok(configuration) => {
+                    for warning in &configuration.warnings {
+                        add_warning(file, warning_finding(&configuration.object, warning));
+                    }
+                    self.valid_configurations.push(configuration);
+                }
+                Err(faults) => {
+                    let room = ERRORS_MAX.saturating_sub(file.errors.len());
+                    file.errors.extend(faults.into_iter().take(room).map(Finding::from));
+                }
+            }
+        }
+        if file.errors.len() > n_before && n_before > 0 {
+            // The file has errors of other objects already.
+            file.errors.sort_by_key(|error| error.position);
+        }
+    }
+
+    /// The configurations that occur a second time.
+    pub(super) fn duplicates(&self) -> Vec<Diagnostic> {
+        let object: Vec<&WholeObject> =
+            self.valid_configurations.iter().map(|configuration| &configuration.object).collect();
+        manifests::duplicate_whole_objects(&object)
+    }
+}
+
+/// Checks the order of all initializers. Returns errors, and warnings with their file.
+pub(super) fn initializer_order_findings(
+    configurations: &AdmissionConfigurations,
+) -> (Vec<Diagnostic>, Vec<(&str, Finding)>) {
+    let found = check_initializer_order(&configurations.valid_configurations);
+    let warnings = found.warnings.iter().take(WARNINGS_MAX).filter_map(|(position, warning)| {
+        let ValidConfiguration { object, .. } =
+            configurations.valid_configurations.get(*position)?;
+        Some((&*object.file, warning_finding(object, warning)))
+    });
+    let warnings = warnings.collect();
+    (found.errors, warnings)
+}
+
+fn warning_finding(object: &WholeObject, warning: &Warning) -> Finding {
+    Finding {
+        rule: FindingRule::for_admission_warning(warning.cause),
+        field: object.path_in_file(&warning.path),
+        message: warning.message.clone(),
+        position: object.position_of_field(&warning.path),
+        hint: None,
+        issues: Vec::new(),
+    }
+}
+
+fn add_warning(file: &mut ReadFile, warning: Finding) {
+    match file.warnings.len() < WARNINGS_MAX {
+        true => file.warnings.push(warning),
+        false => file.n_omitted_warnings += 1,
+    }
+}

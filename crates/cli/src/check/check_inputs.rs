@@ -1,0 +1,305 @@
+//! Checks inputs: each by the loader of its kind, and manifests also together.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io::Read;
+use std::path::PathBuf;
+
+use authz_chain::{Authorizer, Configuration};
+use authz_webhook::Connection;
+use config::FileKind;
+use config::authorization_config::{self, LoadError, LoadOptions};
+use config::authorization_hooks;
+use document::{Diagnostic, Source};
+use manifests::abac;
+use manifests::{ManifestObject, WholeObject};
+
+use super::admission_configurations::{AdmissionConfigurations, initializer_order_findings};
+use super::finding::{CheckOutcome, CheckedFile, FileSummary, Finding, ReadFile, is_missing_file};
+use super::input::{Input, InputContent};
+use super::webhook_connection;
+use crate::file_kinds::describe_known_kinds;
+
+/// The flags that apply to all inputs.
+pub(super) struct CheckOptions<'a> {
+    pub(super) configuration: LoadOptions<'a>,
+    /// Files that are named in files are here and can be looked at.
+    pub(super) has_named_files: bool,
+    /// The kind of all files; detected from each content if not given.
+    pub(super) kind: Option<FileKind>,
+    /// The default roles of Kubernetes exist beside those of the files.
+    pub(super) has_bootstrap_policy: bool,
+    /// Warnings are errors.
+    pub(super) is_strict: bool,
+}
+
+/// Reads and checks all inputs.
+pub(super) fn check_inputs(
+    inputs: &[Input],
+    stdin: &mut dyn Read,
+    options: &CheckOptions<'_>,
+) -> Vec<CheckedFile> {
+    let mut gathered = GatheredObjects::default();
+    let mut checked: Vec<CheckedFile> =
+        inputs.iter().map(|input| check_input(input, stdin, options, &mut gathered)).collect();
+    check_across_files(&mut checked, &gathered, options.has_bootstrap_policy);
+    if options.has_named_files {
+        let is_input = |path: &PathBuf| inputs.iter().any(|input| input.is_same_file(path));
+        let named = gathered.connection_files.iter().filter(|path| !is_input(path));
+        checked
+            .extend(named.filter_map(|path| webhook_connection::check_referenced_kubeconfig(path)));
+    }
+    for checked in &mut checked {
+        if let CheckOutcome::Read(file) = &mut checked.outcome {
+            file.warnings.sort_by_key(|warning| warning.position);
+            if options.is_strict {
+                file.errors.append(&mut file.warnings);
+            }
+        }
+    }
+    checked
+}
+
+/// Objects and file names that are checked after all inputs are read.
+#[derive(Default)]
+struct GatheredObjects {
+    objects: Vec<ManifestObject>,
+    configurations: AdmissionConfigurations,
+    /// The connection files of webhooks.
+    connection_files: BTreeSet<PathBuf>,
+}
+
+fn check_input(
+    input: &Input,
+    stdin: &mut dyn Read,
+    options: &CheckOptions<'_>,
+    gathered: &mut GatheredObjects,
+) -> CheckedFile {
+    let name = input.name();
+    let outcome = match input.read(stdin, options.kind) {
+        Err(message) => CheckOutcome::Unreadable { message },
+        Ok(InputContent { bytes, kind }) => {
+            let source = Source { name: &name, bytes: &bytes };
+            let path = input.path().filter(|_| options.has_named_files);
+            let file = match (kind, path) {
+                (Some(FileKind::Manifest), _) => check_manifest(&source, gathered),
+                (Some(FileKind::AbacPolicy), _) => check_abac_policies(&source),
+                (Some(FileKind::HookConfiguration | FileKind::Kubeconfig), Some(path)) => {
+                    webhook_connection::check_connection_file(&source, path)
+                }
+                (Some(FileKind::HookConfiguration), None) => check_hooks(&source),
+                (Some(FileKind::Kubeconfig), None) => check_kubeconfig(&source),
+                // An unknown kind is most likely an invalid AuthorizationConfiguration.
+                (Some(FileKind::AuthorizationConfiguration) | None, _) => {
+                    let named = &mut gathered.connection_files;
+                    check_configuration(&source, &options.configuration, named)
+                }
+            };
+            CheckOutcome::Read(Box::new(ReadFile { text: decode_text(&name, bytes), ..file }))
+        }
+    };
+    CheckedFile { name, outcome }
+}
+
+/// The text that positions refer to, without a copy of what may be a large file.
+fn decode_text(name: &str, bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| Source { name, bytes: error.as_bytes() }.text().into_owned())
+}
+
+fn check_configuration(
+    source: &Source<'_>,
+    options: &LoadOptions<'_>,
+    named: &mut BTreeSet<PathBuf>,
+) -> ReadFile {
+    let loaded = authorization_config::load(source, options);
+    let warnings = loaded.warnings.into_iter().map(Finding::from).collect();
+    match loaded.outcome {
+        Ok(configuration) => {
+            named.extend(connection_files(&configuration));
+            let names = configuration.authorizers().iter().map(Authorizer::name);
+            let authorizers = names.map(str::to_owned).collect();
+            let api_version = loaded.api_version;
+            let summary = Some(FileSummary::Configuration { api_version, authorizers });
+            ReadFile { summary, warnings, ..ReadFile::default() }
+        }
+        Err(error) => {
+            let kubernetes_message = Some(error.to_string());
+            let errors = configuration_errors(error, source.bytes.is_empty());
+            ReadFile { kubernetes_message, errors, warnings, ..ReadFile::default() }
+        }
+    }
+}
+
+/// The connection files of the webhooks.
+fn connection_files(configuration: &Configuration) -> Vec<PathBuf> {
+    let file = |authorizer: &Authorizer| match authorizer {
+        Authorizer::Webhook(webhook) => match &webhook.settings.connection {
+            Connection::KubeConfigFile(path) => Some(path.as_path().to_owned()),
+            Connection::InClusterConfig => None,
+        },
+        Authorizer::Abac
+        | Authorizer::AlwaysAllow
+        | Authorizer::AlwaysDeny
+        | Authorizer::Node
+        | Authorizer::Rbac => None,
+    };
+    configuration.authorizers().iter().filter_map(file).collect()
+}
+
+fn configuration_errors(error: LoadError, is_empty: bool) -> Vec<Finding> {
+    let names_no_kind = is_unknown_kind_error(&error);
+    let diagnostics = match error {
+        LoadError::Decode(error) => error.diagnostics,
+        LoadError::Invalid(diagnostics) | LoadError::Server(diagnostics) => diagnostics,
+    };
+    let mut findings: Vec<_> = diagnostics.into_iter().map(finding_with_hint).collect();
+    if let [only] = findings.as_mut_slice() {
+        if names_no_kind {
+            only.add_hint(&format!("known kinds: {}", describe_known_kinds()));
+        } else if is_empty {
+            only.add_hint("the input is empty");
+        }
+    }
+    findings
+}
+
+/// Adds a hint to the finding if the file that a configuration names does not exist here, which is usual
+/// in CI.
+fn finding_with_hint(diagnostic: Diagnostic) -> Finding {
+    let is_about_a_file = is_missing_file(&diagnostic.fault);
+    let mut finding = Finding::from(diagnostic);
+    if is_about_a_file {
+        finding.add_hint("if the file exists only on the server, use `--assume-files-exist`");
+    }
+    finding
+}
+
+/// Reports whether the only error is about `kind` or `apiVersion`.
+fn is_unknown_kind_error(error: &LoadError) -> bool {
+    match error {
+        LoadError::Decode(error) => match error.diagnostics.as_slice() {
+            [only] => matches!(only.fault.field(), "kind" | "apiVersion"),
+            _ => false,
+        },
+        LoadError::Invalid(_) | LoadError::Server(_) => false,
+    }
+}
+
+fn check_abac_policies(source: &Source<'_>) -> ReadFile {
+    match abac::load(source, &abac::LoadOptions::default()) {
+        Ok(loaded) => {
+            let n_policies = loaded.snapshot.policies().len();
+            ReadFile {
+                summary: Some(FileSummary::AbacPolicy { n_policies }),
+                warnings: loaded.warnings.into_iter().map(Finding::from).collect(),
+                n_omitted_warnings: loaded.n_warnings_dropped,
+                ..ReadFile::default()
+            }
+        }
+        Err(error) => {
+            let kubernetes_message = Some(error.to_string());
+            let errors = vec![Finding::from(*error.diagnostic)];
+            ReadFile { kubernetes_message, errors, ..ReadFile::default() }
+        }
+    }
+}
+
+fn check_hooks(source: &Source<'_>) -> ReadFile {
+    let loaded = authorization_hooks::load(source);
+    let warnings = loaded.warnings.into_iter().map(Finding::from).collect();
+    match loaded.outcome {
+        Ok(hooks) => {
+            let names = hooks.into_iter().map(|hook| hook.name).collect();
+            ReadFile {
+                summary: Some(FileSummary::Hooks { names }),
+                warnings,
+                ..ReadFile::default()
+            }
+        }
+        Err(error) => {
+            let kubernetes_message = Some(error.to_string());
+            let errors = error.diagnostics().iter().cloned().map(Finding::from).collect();
+            ReadFile { kubernetes_message, errors, warnings, ..ReadFile::default() }
+        }
+    }
+}
+
+/// Decodes a kubeconfig without checking the files that it names.
+fn check_kubeconfig(source: &Source<'_>) -> ReadFile {
+    match kubeconfig::decode(source) {
+        Ok(decoded) => ReadFile {
+            summary: Some(FileSummary::Kubeconfig),
+            warnings: decoded.warnings.into_iter().map(Finding::from).collect(),
+            ..ReadFile::default()
+        },
+        Err(error) => {
+            let kubernetes_message = Some(error.kubernetes_message);
+            let errors = error.diagnostics.into_iter().map(Finding::from).collect();
+            ReadFile { kubernetes_message, errors, ..ReadFile::default() }
+        }
+    }
+}
+
+fn check_manifest(source: &Source<'_>, gathered: &mut GatheredObjects) -> ReadFile {
+    let read = manifests::read_and_keep_kinds(source, &crate::admission::kind_handling);
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    let kinds = read.objects.iter().map(|found| found.object.kind_name());
+    for kind in kinds.chain(read.whole_objects.iter().map(WholeObject::kind_name)) {
+        *counts.entry(kind.to_owned()).or_default() += 1;
+    }
+    gathered.objects.extend(read.objects);
+    let mut file = ReadFile {
+        errors: read.errors.into_iter().map(Finding::from).collect(),
+        warnings: read.warnings.into_iter().map(Finding::from).collect(),
+        n_omitted_warnings: read.n_warnings_dropped,
+        ..ReadFile::default()
+    };
+    gathered.configurations.check(read.whole_objects, &mut file);
+    if file.errors.is_empty() {
+        let (kinds, n_other_objects) = (counts.into_iter().collect(), read.n_other_objects);
+        file.summary = Some(FileSummary::Manifest { kinds, n_other_objects });
+    }
+    file
+}
+
+/// Checks references between files. If any file has an error it skips the check for missing roles,
+/// because a role in that file may not have been read.
+fn check_across_files(
+    checked: &mut [CheckedFile],
+    gathered: &GatheredObjects,
+    has_bootstrap_policy: bool,
+) {
+    let is_clean = checked.iter().all(|checked| match &checked.outcome {
+        CheckOutcome::Unreadable { .. } => false,
+        CheckOutcome::Read(file) => file.errors.is_empty(),
+    });
+    let mut files = HashMap::new();
+    for CheckedFile { name, outcome } in checked {
+        if let CheckOutcome::Read(file) = outcome {
+            files.entry(name.as_str()).or_insert(file);
+        }
+    }
+    let GatheredObjects { objects, configurations, .. } = gathered;
+    let (cycles, unknown) = initializer_order_findings(configurations);
+    let mut faults = manifests::duplicate_objects(objects);
+    faults.extend(configurations.duplicates());
+    faults.extend(cycles);
+    for fault in faults {
+        if let Some(file) = files.get_mut(fault.file.as_str()) {
+            file.errors.push(fault.into());
+        }
+    }
+    if !is_clean {
+        return;
+    }
+    for warning in manifests::lint(objects, has_bootstrap_policy) {
+        if let Some(file) = files.get_mut(warning.file.as_str()) {
+            file.warnings.push(warning.into());
+        }
+    }
+    for (name, finding) in unknown {
+        if let Some(file) = files.get_mut(name) {
+            file.warnings.push(finding);
+        }
+    }
+}

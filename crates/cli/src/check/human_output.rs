@@ -1,0 +1,237 @@
+//! Findings as text, each with its source lines.
+
+use std::io::{self, Write};
+use std::ops::Range;
+
+use annotate_snippets::{Annotation, AnnotationKind, Level, Origin, Renderer, Snippet};
+use document::{Diagnostic, Note};
+
+use super::excerpt::{Excerpt, excerpt, line_ranges, printable};
+use super::finding::{CheckOutcome, CheckedFile, FileSummary, Finding, ReadFile};
+use super::rule;
+
+/// Maximum number of shown findings per file.
+const FINDINGS_MAX: usize = 100;
+
+/// Maximum number of shown issues per expression.
+const ISSUES_MAX: usize = 10;
+
+/// Maximum number of characters of a shown message. Kubernetes quotes the invalid value, sometimes the
+/// whole file.
+const MESSAGE_CHARS_MAX: usize = 2000;
+
+/// Maximum number of authorizers in a summary.
+const NAMES_MAX: usize = 20;
+
+/// Writes findings and a summary to `out`, and which files can not be read to `err`.
+///
+/// # Errors
+/// Fails if one of the two can not be written.
+pub(super) fn write_human_report(
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+    checked: &[CheckedFile],
+    colour: bool,
+) -> io::Result<()> {
+    let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+    let mut is_first = true;
+    for CheckedFile { name, outcome } in checked {
+        match outcome {
+            CheckOutcome::Unreadable { message } => writeln!(err, "error: {}", printable(message))?,
+            CheckOutcome::Read(file) => {
+                if !is_first && file.n_findings() > 0 {
+                    writeln!(out)?;
+                }
+                is_first = false;
+                write_file(out, &renderer, name, file)?;
+            }
+        }
+    }
+    if checked.len() > 1 { writeln!(out, "{}", totals_line(checked)) } else { Ok(()) }
+}
+
+/// Writes the errors of a file that another command reads, in the form of `check`.
+///
+/// # Errors
+/// Fails if it can not be written.
+pub(crate) fn write_errors(
+    out: &mut dyn Write,
+    name: &str,
+    text: String,
+    errors: Vec<Diagnostic>,
+    colour: bool,
+) -> io::Result<()> {
+    let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+    let errors = errors.into_iter().map(Finding::from).collect();
+    let file = ReadFile { text, errors, ..ReadFile::default() };
+    write_file(out, &renderer, name, &file)
+}
+
+fn write_file(
+    out: &mut dyn Write,
+    renderer: &Renderer,
+    name: &str,
+    file: &ReadFile,
+) -> io::Result<()> {
+    // A large file without findings need not be cut into lines.
+    let lines = if file.n_findings() > 0 { line_ranges(&file.text) } else { Vec::new() };
+    let errors = file.errors.iter().map(|finding| (Level::ERROR, finding));
+    let warnings = file.warnings.iter().map(|finding| (Level::WARNING, finding));
+    for (level, finding) in errors.chain(warnings).take(FINDINGS_MAX) {
+        let rendered = render_finding(renderer, level, name, &file.text, &lines, finding);
+        writeln!(out, "{rendered}\n")?;
+    }
+    let n_hidden = file.n_findings().saturating_sub(FINDINGS_MAX);
+    if n_hidden > 0 {
+        writeln!(out, "{n_hidden} more not shown; `-o json` lists them all\n")?;
+    }
+    writeln!(out, "{}: {}", printable(name), file_verdict(file))
+}
+
+fn render_finding(
+    renderer: &Renderer,
+    level: Level<'static>,
+    name: &str,
+    text: &str,
+    lines: &[Range<usize>],
+    finding: &Finding,
+) -> String {
+    let issues = finding.issues.get(..ISSUES_MAX).unwrap_or(&finding.issues);
+    let positions: Vec<_> = match issues {
+        [] => vec![finding.position],
+        issues => issues.iter().map(|issue| issue.position).collect(),
+    };
+    // If the issues are too far apart, the first one must do; if even that is too much, its position.
+    let excerpt = excerpt(text, lines, &positions)
+        .or_else(|| excerpt(text, lines, positions.get(..1).unwrap_or_default()));
+    let title = level.primary_title(shorten_message(&finding.message));
+    let title = match finding.rule.severity {
+        rule::Severity::Error => title,
+        rule::Severity::Warning => title.id(finding.rule.id),
+    };
+    let mut hints: Vec<&str> = finding.hint.as_deref().into_iter().collect();
+    for hint in issues.iter().filter_map(|issue| issue.hint.as_deref()) {
+        if !hints.contains(&hint) {
+            hints.push(hint);
+        }
+    }
+    let hints = hints.into_iter().map(|hint| Level::HELP.message(printable(hint)));
+    let group = match &excerpt {
+        Some(excerpt) => title.element(source_snippet(name, excerpt, issues)),
+        None => title.element(
+            Origin::path(printable(name))
+                .line(finding.position.line)
+                .char_column(finding.position.column),
+        ),
+    };
+    renderer.render(&[group.elements(hints)])
+}
+
+/// The source lines with a caret and the compiler message at each position.
+fn source_snippet<'a>(
+    name: &str,
+    excerpt: &'a Excerpt,
+    issues: &[Note],
+) -> Snippet<'a, Annotation<'a>> {
+    let annotations = excerpt.spans.iter().enumerate().map(|(idx, span)| {
+        let label = issues.get(idx).map(|issue| printable(first_line(&issue.message)));
+        AnnotationKind::Primary.span(span.clone()).label(label)
+    });
+    Snippet::source(excerpt.text.as_str())
+        .line_start(excerpt.first_line)
+        .path(printable(name))
+        .annotations(annotations)
+}
+
+/// The first line of a message. It omits the middle of a very long line, because beginning and end state
+/// the error. The snippet shows further lines of the CEL compiler.
+pub(super) fn shorten_message(message: &str) -> String {
+    let line = first_line(message);
+    let n_chars = line.chars().count();
+    if n_chars <= MESSAGE_CHARS_MAX {
+        return printable(line);
+    }
+    let head: String = line.chars().take(MESSAGE_CHARS_MAX / 2).collect();
+    let tail: String = line.chars().skip(n_chars - MESSAGE_CHARS_MAX / 2).collect();
+    printable(&format!("{head}…{tail}"))
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+/// The result line of one file.
+fn file_verdict(file: &ReadFile) -> String {
+    let warnings = match file.warnings.len() + file.n_omitted_warnings {
+        0 => String::new(),
+        n => format!(", {}", count_noun(n, "warning")),
+    };
+    match &file.summary {
+        Some(summary) if file.errors.is_empty() => {
+            format!("valid{warnings}{}", describe_summary(summary))
+        }
+        _ => format!("invalid: {}{warnings}", count_noun(file.errors.len(), "error")),
+    }
+}
+
+fn describe_summary(summary: &FileSummary) -> String {
+    match summary {
+        FileSummary::Configuration { api_version, authorizers } => {
+            let version = api_version.map(|version| format!(" {version}")).unwrap_or_default();
+            let named = authorizers.get(..NAMES_MAX).unwrap_or(authorizers);
+            let rest = match authorizers.len() - named.len() {
+                0 => String::new(),
+                n => format!(" and {n} more"),
+            };
+            let (kind, n_authorizers) =
+                (summary.kind_name(), count_noun(authorizers.len(), "authorizer"));
+            format!(" ({kind}{version}: {n_authorizers}: {}{rest})", named.join(", "))
+        }
+        FileSummary::Manifest { kinds, n_other_objects } => {
+            let mut parts: Vec<_> = kinds.iter().map(|(kind, n)| count_noun(*n, kind)).collect();
+            if parts.is_empty() {
+                parts.push("no checked objects".to_owned());
+            }
+            if *n_other_objects > 0 {
+                parts.push(count_noun(*n_other_objects, "other object"));
+            }
+            format!(": {}", parts.join(", "))
+        }
+        FileSummary::AbacPolicy { n_policies } => format!(": {}", count_policies(*n_policies)),
+        FileSummary::Hooks { names } => {
+            let named = names.get(..NAMES_MAX).unwrap_or(names);
+            let rest = match names.len() - named.len() {
+                0 => String::new(),
+                n => format!(" and {n} more"),
+            };
+            let n_hooks = count_noun(names.len(), "hook");
+            format!(" ({}: {n_hooks}: {}{rest})", summary.kind_name(), named.join(", "))
+        }
+        FileSummary::Kubeconfig => format!(" ({})", summary.kind_name()),
+    }
+}
+
+fn count_policies(n: usize) -> String {
+    if n == 1 { "1 policy".to_owned() } else { format!("{n} policies") }
+}
+
+/// The result line of all files.
+fn totals_line(checked: &[CheckedFile]) -> String {
+    let (mut n_valid, mut n_invalid, mut n_unreadable) = (0, 0, 0);
+    for CheckedFile { outcome, .. } in checked {
+        match outcome {
+            CheckOutcome::Unreadable { .. } => n_unreadable += 1,
+            CheckOutcome::Read(file) if file.errors.is_empty() => n_valid += 1,
+            CheckOutcome::Read(_) => n_invalid += 1,
+        }
+    }
+    let n_files = count_noun(checked.len(), "file");
+    let parts = [(n_valid, "valid"), (n_invalid, "invalid"), (n_unreadable, "unreadable")];
+    let parts = parts.into_iter().filter(|(n, _)| *n > 0);
+    let parts: Vec<_> = parts.map(|(n, what)| format!("{n} {what}")).collect();
+    format!("{n_files}: {}", parts.join(", "))
+}
+
+fn count_noun(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}

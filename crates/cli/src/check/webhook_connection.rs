@@ -1,0 +1,90 @@
+//! Checks the connection files of webhooks and the files that they name.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use document::{Diagnostic, Fault, ReadError, Source, SourcePosition, Warning};
+use https_client::{Client, Limits, NoCertificateObserver};
+use kubeconfig::{Connection, LoadError, Loaded};
+
+use super::finding::{CheckOutcome, CheckedFile, FileSummary, Finding, ReadFile};
+
+/// The start of a file, as position of errors that concern the whole file.
+const FILE_START: SourcePosition = SourcePosition { line: 1, column: 1, start: 0, end: 0 };
+
+/// Checks a file that a configuration names as `kubeConfigFile`. Returns `None` if it has no finding.
+pub(super) fn check_referenced_kubeconfig(path: &Path) -> Option<CheckedFile> {
+    let name = path.to_string_lossy().into_owned();
+    let bytes = match kubeconfig::read_file(path) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            let message = ReadError::new(path, &error).to_string();
+            return Some(CheckedFile { name, outcome: CheckOutcome::Unreadable { message } });
+        }
+    };
+    let source = Source { name: &name, bytes: &bytes };
+    let loaded = kubeconfig::parse(&source, path, &kubeconfig::read_file);
+    let loaded = loaded
+        .and_then(|loaded| loaded.into_single_connection().map(Box::new).map(Loaded::Kubeconfig));
+    let file = connection_findings(&source, loaded);
+    let text = source.text().into_owned();
+    let outcome = CheckOutcome::Read(Box::new(ReadFile { text, ..file }));
+    match &outcome {
+        CheckOutcome::Read(file) if file.n_findings() == 0 => None,
+        CheckOutcome::Read(_) | CheckOutcome::Unreadable { .. } => {
+            Some(CheckedFile { name, outcome })
+        }
+    }
+}
+
+/// Checks a kubeconfig or a file of hooks as a server would use it: what it refers to is read.
+pub(super) fn check_connection_file(source: &Source<'_>, path: &Path) -> ReadFile {
+    connection_findings(source, kubeconfig::parse(source, path, &kubeconfig::read_file))
+}
+
+fn connection_findings(source: &Source<'_>, loaded: Result<Loaded, LoadError>) -> ReadFile {
+    let loaded = match loaded {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            let kubernetes_message = Some(error.to_string());
+            let errors = match error.diagnostics() {
+                [] => vec![whole_file_finding(source, &error.to_string())],
+                diagnostics => diagnostics.iter().cloned().map(Finding::from).collect(),
+            };
+            return ReadFile { kubernetes_message, errors, ..ReadFile::default() };
+        }
+    };
+    let (summary, connections) = match loaded {
+        Loaded::Kubeconfig(connection) => (FileSummary::Kubeconfig, vec![*connection]),
+        Loaded::Hooks(hooks) => {
+            let names = hooks.iter().map(|hook| hook.name.clone()).collect();
+            let connections = hooks.into_iter().map(|hook| hook.connection).collect();
+            (FileSummary::Hooks { names }, connections)
+        }
+    };
+    let mut warnings: Vec<Warning> = Vec::new();
+    let mut errors = Vec::new();
+    for Connection { target, warnings: more, .. } in connections {
+        warnings.extend(more);
+        let client = Client::new(target, None, Limits::default(), Arc::new(NoCertificateObserver));
+        errors.extend(client.err().map(|error| whole_file_finding(source, &error.to_string())));
+    }
+    // Each hook repeats the warnings about the whole file.
+    warnings.dedup();
+    ReadFile {
+        summary: errors.is_empty().then_some(summary),
+        errors,
+        warnings: warnings.into_iter().map(Finding::from).collect(),
+        ..ReadFile::default()
+    }
+}
+
+fn whole_file_finding(source: &Source<'_>, message: &str) -> Finding {
+    Finding::from(Diagnostic {
+        fault: Fault::Server { field: String::new(), message: message.to_owned() },
+        file: source.name.to_owned(),
+        position: FILE_START,
+        hint: None,
+        notes: Vec::new(),
+    })
+}

@@ -1,0 +1,373 @@
+//! Explanations of admission as text.
+
+use std::io;
+
+use admission::{Endpoint, Exemption, ExplainedCondition, Hook, Operation, ReinvocationPolicy};
+use admission_hooks::Phase;
+use cel::{ExplainedPart, PartResult};
+
+use super::super::terminal_style::{LineMark, TerminalStyle};
+use super::configuration_values::{failure_policy_name, review_version_name, side_effects_name};
+use super::explained_write::ExplainedWrite;
+use super::hook_outcomes::{ExplainedHook, HookOutcome, SkipReason};
+use super::initializer_wait::{AwaitedInitializer, InitializerWait};
+use crate::exit::Exit;
+use crate::offline::printable;
+
+/// A line and what lies children it.
+struct Branch {
+    mark: LineMark,
+    text: String,
+    children: Vec<Branch>,
+}
+
+impl Branch {
+    fn new(mark: LineMark, text: impl Into<String>) -> Self {
+        Self { mark, text: text.into(), children: Vec::new() }
+    }
+
+    fn with(self, children: Vec<Self>) -> Self {
+        Self { children, ..self }
+    }
+}
+
+/// Writes a heading, a tree of whom the write meets in their order, and what follows from it.
+///
+/// # Errors
+/// Fails if it can not be written.
+pub(super) fn write_human(
+    out: &mut dyn io::Write,
+    explained: &ExplainedWrite<'_>,
+    all: bool,
+    colour: bool,
+) -> io::Result<()> {
+    let style = TerminalStyle { is_coloured: colour };
+    let heading = match explained.exit_code() {
+        Exit::Clean => style.styled("1;32", "ADMITTED"),
+        Exit::Findings => style.styled("1;31", "REFUSED"),
+        Exit::Undecided | Exit::Usage | Exit::Unreadable => style.styled("1;33", "UNKNOWN"),
+    };
+    writeln!(out, "{heading}  {}", printable(&describe_write(explained)))?;
+    let branches = build_branches(explained, all);
+    for (idx, branch) in branches.iter().enumerate() {
+        write_branch(out, style, branch, "", idx + 1 == branches.len())?;
+    }
+    write_conclusion(out, style, explained)
+}
+
+fn write_branch(
+    out: &mut dyn io::Write,
+    style: TerminalStyle,
+    branch: &Branch,
+    above: &str,
+    is_last: bool,
+) -> io::Result<()> {
+    let bend = if is_last { "└─ " } else { "├─ " };
+    let mark = style.styled_mark(branch.mark);
+    writeln!(out, "{above}{bend}{mark}{}", printable(&branch.text))?;
+    let above = format!("{above}{}", if is_last { "   " } else { "│  " });
+    for (idx, children) in branch.children.iter().enumerate() {
+        write_branch(out, style, children, &above, idx + 1 == branch.children.len())?;
+    }
+    Ok(())
+}
+
+/// Describes the write: `ana (dev) creates pods "web" in namespace "prod"`.
+fn describe_write(explained: &ExplainedWrite<'_>) -> String {
+    let attributes = explained.write.attributes();
+    let user = &explained.options.user;
+    let who = match (user.name.as_str(), user.groups.as_slice()) {
+        ("", groups) => format!("a member of {}", groups.join(", ")),
+        (name, []) => name.to_owned(),
+        (name, groups) => format!("{name} ({})", groups.join(", ")),
+    };
+    let verb = match attributes.operation {
+        Operation::Create => "creates",
+        Operation::Update => "updates",
+        Operation::Delete => "deletes",
+        Operation::Connect => "connects to",
+    };
+    let mut text = format!("{who} {verb} {}", attributes.resource.resource);
+    if !attributes.resource.group.is_empty() {
+        text.push_str(&format!(".{}", attributes.resource.group));
+    }
+    if !attributes.subresource.is_empty() {
+        text.push_str(&format!("/{}", attributes.subresource));
+    }
+    if !attributes.name.is_empty() {
+        text.push_str(&format!(" \"{}\"", attributes.name));
+    }
+    if explained.write.resource.is_namespaced() {
+        text.push_str(&format!(" in namespace \"{}\"", attributes.namespace));
+    }
+    if attributes.is_dry_run {
+        text.push_str(", dry run");
+    }
+    text
+}
+
+/// The initializers and hooks of the write, in order.
+fn build_branches(explained: &ExplainedWrite<'_>, all: bool) -> Vec<Branch> {
+    if let Some(status) = &explained.write.refused_with {
+        return vec![Branch::new(LineMark::Deny, format!("rejected: {}", status.message))];
+    }
+    match explained.write.attributes().exemption() {
+        Some(Exemption::Configuration) => {
+            let text = "exempt: hooks and initializers never receive admission configurations, so that they can \
+                        always be repaired";
+            return vec![Branch::new(LineMark::Allow, text)];
+        }
+        Some(Exemption::Review) => {
+            let text = "exempt: hooks and initializers never receive reviews";
+            return vec![Branch::new(LineMark::Allow, text)];
+        }
+        None => {}
+    }
+    let mut branches = Vec::new();
+    branches.extend(initializers_branch(&explained.waiting));
+    for (phase, heading) in [
+        (Phase::Mutating, "mutating webhooks, one after the other"),
+        (Phase::Validating, "validating hooks, all at once"),
+    ] {
+        let hooks = explained.shown_hooks(phase, all);
+        if !hooks.is_empty() {
+            let children = hooks.into_iter().map(explain_hook).collect();
+            branches.push(Branch::new(LineMark::None, heading).with(children));
+        }
+    }
+    if branches.is_empty() {
+        branches
+            .push(Branch::new(LineMark::Allow, "no hook and no initializer has a matching rule"));
+    }
+    branches
+}
+
+fn initializers_branch(waiting: &InitializerWait<'_>) -> Option<Branch> {
+    Some(match waiting {
+        InitializerWait::None => return None,
+        InitializerWait::Refused(status) => {
+            Branch::new(LineMark::Deny, format!("initializers: {}", status.message))
+        }
+        InitializerWait::Unknown(why) => {
+            Branch::new(LineMark::Undecided, format!("initializers: {why}"))
+        }
+        InitializerWait::For(all, _) => {
+            let heading = "initializers, which act after the object is stored and before other \
+                           clients see it";
+            Branch::new(LineMark::None, heading).with(all.iter().map(explain_initializer).collect())
+        }
+    })
+}
+
+fn explain_initializer(awaited: &AwaitedInitializer<'_>) -> Branch {
+    let name = &awaited.entry.name;
+    let known = match awaited.initializer {
+        Some(own) => {
+            format!(
+                "{}, failurePolicy {}",
+                own.configuration_name,
+                failure_policy_name(own.failure_policy)
+            )
+        }
+        None => "no configuration has it".to_owned(),
+    };
+    let when = match (awaited.is_runnable, &awaited.entry.after) {
+        (true, _) => "may act at once".to_owned(),
+        (false, None) => "after those before it".to_owned(),
+        (false, Some(after)) => format!("after {}", after.join(", ")),
+    };
+    let mark = if awaited.is_runnable { LineMark::Undecided } else { LineMark::NotAsked };
+    Branch::new(mark, format!("{name} ({known}): {when}"))
+}
+
+fn explain_hook(explained_hook: &ExplainedHook<'_>) -> Branch {
+    let ExplainedHook { hook, outcome, .. } = explained_hook;
+    let (mark, words) = match outcome {
+        HookOutcome::Unmatched => (LineMark::NotAsked, "no rule matches".to_owned()),
+        HookOutcome::Skipped(reason) => {
+            (LineMark::NoOpinion, format!("skipped, {}", describe_skip_reason(reason)))
+        }
+        HookOutcome::Called => (LineMark::Undecided, "would be called".to_owned()),
+        HookOutcome::FailsOpen(why) => {
+            (LineMark::NoOpinion, format!("can not be called, which is ignored: {why}"))
+        }
+        HookOutcome::Refuses(status, _) => (LineMark::Deny, format!("refuses: {}", status.message)),
+        HookOutcome::NotReached => {
+            (LineMark::NotAsked, "not called, because the request is refused".to_owned())
+        }
+        HookOutcome::Unknown(why) => (LineMark::Undecided, format!("unknown: {why}")),
+    };
+    let text = format!("{} ({}): {words}", hook.name, hook.configuration_name);
+    let mut children = Vec::new();
+    match outcome {
+        HookOutcome::Called => children.extend(
+            describe_call(explained_hook).into_iter().map(|text| Branch::new(LineMark::None, text)),
+        ),
+        HookOutcome::FailsOpen(_) | HookOutcome::Refuses(_, _) | HookOutcome::Unknown(_) => {
+            children.push(Branch::new(LineMark::None, describe_settings(hook)));
+        }
+        HookOutcome::Unmatched | HookOutcome::Skipped(_) | HookOutcome::NotReached => {}
+    }
+    children.extend(explained_hook.conditions.iter().map(explain_condition));
+    Branch::new(mark, text).with(children)
+}
+
+/// WriteOptions a hook is called.
+fn describe_call(explained_hook: &ExplainedHook<'_>) -> Vec<String> {
+    let hook = explained_hook.hook;
+    let mut lines = vec![format!("at {}", endpoint_text(hook)), describe_settings(hook)];
+    if let Some(kind) =
+        explained_hook.identity.and_then(|told| told.kind).filter(|_| explained_hook.is_converted)
+    {
+        let version = match kind.group {
+            "" => kind.version.to_owned(),
+            group => format!("{group}/{}", kind.version),
+        };
+        lines.push(format!(
+            "receives {} of {version}, because its matchPolicy is Equivalent",
+            kind.kind
+        ));
+    }
+    if hook.reinvocation_policy == ReinvocationPolicy::IfNeeded {
+        lines.push(
+            "called again if a later hook changes the object (reinvocationPolicy IfNeeded)"
+                .to_owned(),
+        );
+    }
+    lines
+}
+
+fn endpoint_text(hook: &Hook) -> String {
+    let path = match hook.client_config.path.as_str() {
+        "" => "/",
+        path => path,
+    };
+    match &hook.client_config.endpoint {
+        Endpoint::Url { host, port } => {
+            let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+            let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+            format!("https://{host}{port}{path}")
+        }
+        Endpoint::Service { namespace, name, port } => {
+            let port = port.map_or("its port".to_owned(), |port| format!("port {port}"));
+            format!("service {namespace}/{name}, {port}, path {path}")
+        }
+        Endpoint::Invalid => "nowhere".to_owned(),
+    }
+}
+
+fn describe_settings(hook: &Hook) -> String {
+    let version = hook.review_versions.first().copied();
+    format!(
+        "failurePolicy {}, timeout {}s, review {}, sideEffects {}",
+        failure_policy_name(hook.failure_policy),
+        hook.timeout.as_secs(),
+        version.map_or("of no known version", review_version_name),
+        hook.side_effects.map_or("not set", side_effects_name),
+    )
+}
+
+fn describe_skip_reason(reason: &SkipReason) -> String {
+    match reason {
+        SkipReason::NamespaceSelector => {
+            "its namespaceSelector does not match the labels of the namespace".to_owned()
+        }
+        SkipReason::ObjectSelector => {
+            "its objectSelector does not match the labels of the object".to_owned()
+        }
+        SkipReason::Condition(name) => format!("its match condition {name:?} is false"),
+        SkipReason::ConditionError(why) => {
+            format!("its match conditions fail, which is ignored: {why}")
+        }
+    }
+}
+
+fn explain_condition(condition: &ExplainedCondition<'_>) -> Branch {
+    let ExplainedCondition { name, expression, explanation } = condition;
+    match explanation {
+        Err(error) => Branch::new(LineMark::None, format!("{name}: {expression} fails: {error}")),
+        Ok(explanation) => {
+            let (whole, parts) = match explanation.parts.split_first() {
+                Some((whole, parts)) => (describe_result(whole), parts),
+                None => (String::new(), &[][..]),
+            };
+            let mut children = part_branches(parts);
+            if explanation.n_omitted_parts > 0 {
+                let text = format!("{} more parts", explanation.n_omitted_parts);
+                children.push(Branch::new(LineMark::None, text));
+            }
+            Branch::new(LineMark::None, format!("{name}: {expression} {whole}")).with(children)
+        }
+    }
+}
+
+/// WriteOptions values are shown that stand for a question to the authorizer.
+const AUTHORIZER_VALUE_PREFIX: &str = "kubernetes.authorization.";
+
+/// Parts of an expression, each with those inside of it children.
+fn part_branches(mut parts: &[ExplainedPart]) -> Vec<Branch> {
+    let mut branches = Vec::new();
+    while let Some((part, rest)) = parts.split_first() {
+        let n_inside = rest.iter().take_while(|inner| inner.depth > part.depth).count();
+        let (inside, after) = rest.split_at(n_inside);
+        match &part.result {
+            // Intermediate values of an authorizer check have no readable form.
+            PartResult::Value(value) if value.starts_with(AUTHORIZER_VALUE_PREFIX) => {
+                branches.extend(part_branches(inside));
+            }
+            PartResult::Value(_) | PartResult::Error(_) | PartResult::Skipped => {
+                let text = format!("{} {}", part.text, describe_result(part));
+                branches.push(Branch::new(LineMark::None, text).with(part_branches(inside)));
+            }
+        }
+        parts = after;
+    }
+    branches
+}
+
+fn describe_result(part: &ExplainedPart) -> String {
+    match &part.result {
+        PartResult::Value(value) => format!("is {value}"),
+        PartResult::Error(error) => format!("fails: {error}"),
+        PartResult::Skipped => "is not evaluated".to_owned(),
+    }
+}
+
+/// Says what follows from the tree.
+fn write_conclusion(
+    out: &mut dyn io::Write,
+    style: TerminalStyle,
+    explained: &ExplainedWrite<'_>,
+) -> io::Result<()> {
+    if let Some(status) = explained.refusal() {
+        let (code, message) = (status.code, printable(&status.message));
+        return writeln!(out, "{} {code} {message}", style.styled("1", "answer:"));
+    }
+    let is_called = |own: &&ExplainedHook<'_>| own.outcome == HookOutcome::Called;
+    let n_called = explained.hooks.iter().filter(is_called).count();
+    let n_awaited = match &explained.waiting {
+        InitializerWait::For(all, _) => all.len(),
+        InitializerWait::None | InitializerWait::Refused(_) | InitializerWait::Unknown(_) => 0,
+    };
+    let mut depends = Vec::new();
+    if n_called > 0 {
+        depends.push(count_noun(n_called, "hook"));
+    }
+    if n_awaited > 0 {
+        depends.push(count_noun(n_awaited, "initializer"));
+    }
+    if !depends.is_empty() {
+        writeln!(out, "the result depends on {}", depends.join(" and "))?;
+    }
+    let is_mutating = |own: &ExplainedHook<'_>| {
+        own.phase == Phase::Mutating && own.outcome == HookOutcome::Called
+    };
+    if explained.hooks.iter().any(is_mutating) {
+        writeln!(out, "later hooks receive the object as the mutating hooks change it")?;
+    }
+    Ok(())
+}
+
+fn count_noun(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}

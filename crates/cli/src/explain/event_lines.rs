@@ -1,0 +1,295 @@
+//! Describes trace events as text lines.
+//!
+//! Events of the built-in authorizers have their own sentences. Event kinds are open, so all other events
+//! are printed with their kind and fields.
+
+use access_reviews::TraceNode;
+use access_reviews::review::{Question, QuestionTarget};
+use authz::{Event, Value};
+
+use super::event_fields::{bool_field, integer_field, list_field, text_field};
+use super::terminal_style::LineMark;
+use super::webhook_events;
+
+/// The first authorizer of every chain: its name, and the name that explanations show.
+const SUPERUSER: (&str, &str) = ("kubernetes.io/system-privileged-group", "superuser");
+
+/// The most entries of a list that are shown.
+const LIST_MAX: usize = 10;
+
+/// A line of the tree.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct TreeLine {
+    pub(super) mark: LineMark,
+    pub(super) text: String,
+}
+
+impl TreeLine {
+    pub(super) fn new(mark: LineMark, text: impl Into<String>) -> Self {
+        Self { mark, text: text.into() }
+    }
+
+    /// A line about something that allows or does not.
+    fn allow_or_no_opinion(allows: bool, text: String) -> Self {
+        Self::new(if allows { LineMark::Allow } else { LineMark::NoOpinion }, text)
+    }
+}
+
+/// Describes an authorizer with its verdict, and returns the remaining children. `open` is the
+/// authorizer whose decision is unknown.
+pub(super) fn describe_authorizer<'n, 't>(
+    node: &'n TraceNode<'t>,
+    open: Option<&str>,
+) -> Option<(TreeLine, Vec<&'n TraceNode<'t>>)> {
+    let name = text_field(node.event, "name").filter(|_| node.event.kind == "authorizer")?;
+    let (verdicts, others): (Vec<_>, Vec<_>) =
+        node.children.iter().partition(|child| child.event.kind == "verdict");
+    let verdict = verdicts.first().map(|child| child.event);
+    let verdict_text =
+        |what: &str| verdict.and_then(|verdict| text_field(verdict, what)).unwrap_or_default();
+    let (mark, words) = match (verdict_text("decision"), name == SUPERUSER.0) {
+        ("allow", true) => (LineMark::Allow, "in group system:masters"),
+        ("noOpinion", true) => (LineMark::NoOpinion, "not in group system:masters"),
+        ("allow", false) => (LineMark::Allow, "allows"),
+        ("deny", false) if open == Some(name) => (LineMark::Undecided, "would be asked"),
+        ("deny", _) => (LineMark::Deny, "denies"),
+        ("noOpinion", false) => (LineMark::NoOpinion, "no opinion"),
+        (other, _) => (LineMark::None, other),
+    };
+    let name = if name == SUPERUSER.0 { SUPERUSER.1 } else { name };
+    let mut shown = format!("{name}: {words}");
+    // The reason of the deciding authorizer is printed below the tree.
+    for more in [verdict_text("reason"), verdict_text("error")]
+        .into_iter()
+        .filter(|_| mark == LineMark::NoOpinion)
+    {
+        if !more.is_empty() {
+            shown.push_str(&format!(", {more}"));
+        }
+    }
+    Some((TreeLine::new(mark, shown), others))
+}
+
+/// The line of any other event.
+pub(super) fn describe_event(event: &Event, question: &Question<'_>) -> TreeLine {
+    let known = match event.kind.as_ref() {
+        "binding" => Some(describe_binding_event(event)),
+        "nearMiss" => describe_near_miss(event, question),
+        "rule" if integer_field(event, "line").is_some() => Some(describe_policy_line(event)),
+        "rule" => Some(describe_node_rule(event)),
+        "node" => Some(describe_node(event)),
+        "path" => Some(TreeLine::new(LineMark::Allow, list_field(event, "vertices").join(" → "))),
+        "noPath" => Some(describe_missing_path(event)),
+        "selector" => text_field(event, "spec.nodeName").map(|node| {
+            TreeLine::new(LineMark::Allow, format!("selects what is bound to node {node}"))
+        }),
+        "condition" => describe_condition(event),
+        "value" => describe_condition_part(event),
+        "webhook" => {
+            webhook_events::describe_call(event).map(|text| TreeLine::new(LineMark::None, text))
+        }
+        "assumed" => webhook_events::describe_assumed_answer(event)
+            .map(|text| TreeLine::new(LineMark::None, text)),
+        "failurePolicy" => text_field(event, "is").map(|policy| {
+            let text = format!("its match conditions fail, and its failurePolicy is {policy}");
+            TreeLine::new(LineMark::None, text)
+        }),
+        _ => None,
+    };
+    known.unwrap_or_else(|| TreeLine::new(LineMark::None, describe_unknown_event(event)))
+}
+
+/// An event as it is: its kind, then each particular.
+fn describe_unknown_event(event: &Event) -> String {
+    let mut shown = event.kind.to_string();
+    for (name, value) in &event.fields {
+        let value = match value {
+            Value::Bool(truth) => truth.to_string(),
+            Value::Integer(number) => number.to_string(),
+            Value::Text(text) => text.clone(),
+            Value::List(texts) => format!("[{}]", texts.join(", ")),
+        };
+        shown.push_str(&format!(" {name}={value}"));
+    }
+    shown
+}
+
+/// `RoleBinding prod/readers of ClusterRole view to Group "dev"`
+fn describe_binding(event: &Event) -> String {
+    let name = text_field(event, "name").unwrap_or_default();
+    let mut shown = match text_field(event, "namespace") {
+        Some(namespace) => format!("RoleBinding {namespace}/{name}"),
+        None => format!("ClusterRoleBinding {name}"),
+    };
+    if let Some(role) = text_field(event, "role") {
+        shown.push_str(&format!(" of {role}"));
+    }
+    if let Some(subject) = text_field(event, "subject") {
+        shown.push_str(&format!(" to {subject}"));
+    }
+    shown
+}
+
+fn describe_binding_event(event: &Event) -> TreeLine {
+    let binding = describe_binding(event);
+    let allows = bool_field(event, "allows").unwrap_or_default();
+    let shown = match (allows, text_field(event, "error"), text_field(event, "rule")) {
+        (true, _, Some(rule)) => format!("{binding}: {}{rule}", rule_number_prefix(event)),
+        (true, _, None) => format!("{binding}: a rule allows it"),
+        (false, Some(error), _) => format!("{binding}: {error}"),
+        (false, None, _) => format!("{binding}: no rule allows it"),
+    };
+    TreeLine::allow_or_no_opinion(allows, shown)
+}
+
+/// The number of a rule, counted from 1.
+fn rule_number_prefix(event: &Event) -> String {
+    match integer_field(event, "ruleIndex") {
+        Some(idx) => format!("rule {}: ", idx.saturating_add(1)),
+        None => String::new(),
+    }
+}
+
+fn describe_near_miss(event: &Event, question: &Question<'_>) -> Option<TreeLine> {
+    let shown = match text_field(event, "lacks")? {
+        "subject" => {
+            let (what, own) = ["user", "group"]
+                .into_iter()
+                .find_map(|what| Some((what, text_field(event, what)?)))?;
+            let allowed = text_field(event, "allowed")?;
+            format!("near miss: {what} \"{allowed}\" is allowed, and \"{own}\" is not")
+        }
+        "namespace" => {
+            let namespace = text_field(event, "namespace").unwrap_or_default();
+            let asked = match &question.target {
+                QuestionTarget::Resource(resource) if !resource.namespace.is_empty() => {
+                    format!("and not in namespace \"{}\"", resource.namespace)
+                }
+                QuestionTarget::Resource(_) | QuestionTarget::Path(_) => {
+                    "and not at the cluster scope".to_owned()
+                }
+            };
+            let binding = describe_binding(event);
+            format!("near miss: {binding} allows it in namespace \"{namespace}\", {asked}")
+        }
+        lacks => {
+            let part = match lacks {
+                "verbs" => "the verb",
+                "apiGroups" => "the API group",
+                "resources" => "the resource",
+                "resourceNames" => "the name",
+                "nonResourceURLs" => "the path",
+                other => other,
+            };
+            let has = join_first_entries(list_field(event, "has"));
+            let rule = rule_number_prefix(event);
+            let binding = describe_binding(event);
+            format!("near miss: {binding}: {rule}lacks only {part}, has {has}")
+        }
+    };
+    Some(TreeLine::new(LineMark::NearMiss, shown))
+}
+
+/// The first entries of a list. The core group is the empty string, which is shown as `""`.
+fn join_first_entries(texts: &[String]) -> String {
+    let quoted = |text: &String| if text.is_empty() { "\"\"".to_owned() } else { text.clone() };
+    let mut shown: Vec<String> = texts.iter().take(LIST_MAX).map(quoted).collect();
+    if texts.len() > LIST_MAX {
+        shown.push(format!("and {} more", texts.len() - LIST_MAX));
+    }
+    if shown.is_empty() { "none".to_owned() } else { shown.join(", ") }
+}
+
+/// The value of a part of a condition.
+fn describe_condition_part(event: &Event) -> Option<TreeLine> {
+    if let Some(n) = integer_field(event, "leftOut") {
+        return Some(TreeLine::new(LineMark::None, format!("{n} more parts")));
+    }
+    let part = text_field(event, "text")?;
+    let shown = match (text_field(event, "value"), text_field(event, "error")) {
+        (Some(value), _) => format!("{part} is {value}"),
+        (None, Some(error)) => format!("{part} fails: {error}"),
+        (None, None) => format!("{part} is not evaluated"),
+    };
+    Some(TreeLine::new(LineMark::None, shown))
+}
+
+/// A match condition. What its parts are worth lies below it.
+fn describe_condition(event: &Event) -> Option<TreeLine> {
+    let expression = text_field(event, "expression")?;
+    Some(match (bool_field(event, "outcome"), text_field(event, "error")) {
+        (Some(holds), _) => TreeLine::new(LineMark::None, format!("{expression} is {holds}")),
+        (None, Some(error)) => TreeLine::new(LineMark::None, error),
+        (None, None) => return None,
+    })
+}
+
+fn describe_policy_line(event: &Event) -> TreeLine {
+    let line = integer_field(event, "line").unwrap_or_default();
+    let mut parts = Vec::new();
+    for name in ["user", "group", "namespace", "resource", "apiGroup", "nonResourcePath"] {
+        if let Some(part) = text_field(event, name) {
+            parts.push(format!("{name} {part}"));
+        }
+    }
+    if bool_field(event, "readonly") == Some(true) {
+        parts.push("readonly".to_owned());
+    }
+    let policy = format!("line {line} ({})", parts.join(", "));
+    match (bool_field(event, "matches"), text_field(event, "lacks")) {
+        (Some(true), _) => TreeLine::new(LineMark::Allow, policy),
+        (_, Some(lacks)) => TreeLine::new(
+            LineMark::NearMiss,
+            format!("near miss: {policy} differs only in its {lacks}"),
+        ),
+        (_, None) => TreeLine::new(LineMark::NoOpinion, policy),
+    }
+}
+
+fn describe_node_rule(event: &Event) -> TreeLine {
+    let verbs = list_field(event, "verbs").join(",");
+    let what = match list_field(event, "resources") {
+        [] => list_field(event, "nonResourceURLs").join(","),
+        resources => resources.join(","),
+    };
+    let rule = format!("rule of all nodes: {verbs} {what}");
+    match (bool_field(event, "matches"), text_field(event, "missing")) {
+        (Some(true), _) => TreeLine::new(LineMark::Allow, rule),
+        (_, Some(missing)) => {
+            TreeLine::new(LineMark::NearMiss, format!("near miss: {rule} lacks only the {missing}"))
+        }
+        (_, None) => TreeLine::new(LineMark::NoOpinion, rule),
+    }
+}
+
+fn describe_node(event: &Event) -> TreeLine {
+    let shown = match (text_field(event, "name"), text_field(event, "missing")) {
+        (Some(name), _) => format!("is node {name}"),
+        (None, Some(missing)) => {
+            let shown = format!("near miss: not a node, because the {missing} is missing");
+            return TreeLine::new(LineMark::NearMiss, shown);
+        }
+        (None, None) => "not a node".to_owned(),
+    };
+    TreeLine::new(LineMark::None, shown)
+}
+
+fn describe_missing_path(event: &Event) -> TreeLine {
+    let object = text_field(event, "object").unwrap_or_default();
+    let mut shown = if bool_field(event, "isObjectKnown") == Some(true) {
+        format!("nothing leads from {object} to this node")
+    } else {
+        format!("no object refers to {object}")
+    };
+    if bool_field(event, "isNodeKnown") == Some(false) {
+        shown.push_str("; nothing is known of this node");
+    }
+    let nodes = list_field(event, "nodes");
+    let Some(n_nodes) = integer_field(event, "nNodes").filter(|_| !nodes.is_empty()) else {
+        return TreeLine::new(LineMark::NoOpinion, shown);
+    };
+    let n_more = usize::try_from(n_nodes).unwrap_or_default().saturating_sub(nodes.len());
+    let more = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
+    let shown = format!("near miss: {shown}; it leads to {}{more}", nodes.join(", "));
+    TreeLine::new(LineMark::NearMiss, shown)
+}

@@ -1,0 +1,170 @@
+//! Explanations as text.
+
+use std::io::{self, Write};
+
+use access_reviews::review::{Question, QuestionTarget};
+use access_reviews::{TraceNode, trace_tree};
+
+use super::ExplainedDecision;
+use super::event_lines::{TreeLine, describe_authorizer, describe_event};
+use super::terminal_style::{LineMark, TerminalStyle};
+use crate::offline::printable;
+
+/// Writes the decision, the tree of events, the reason and the hints.
+///
+/// # Errors
+/// Fails if it can not be written.
+pub(super) fn write_human(
+    out: &mut dyn Write,
+    explanation: &ExplainedDecision<'_>,
+    colour: bool,
+) -> io::Result<()> {
+    let style = TerminalStyle { is_coloured: colour };
+    let ExplainedDecision { question, answer, trace, not_asked, hints } = explanation;
+    let heading = match (answer.is_allowed(), answer.is_undecided) {
+        (true, _) => style.styled("1;32", "ALLOWED"),
+        (false, true) => style.styled("1;33", "UNKNOWN"),
+        (false, false) => style.styled("1;31", "DENIED"),
+    };
+    writeln!(out, "{heading}  {}", printable(&describe_question(question)))?;
+    let nodes = trace_tree(trace);
+    let undecided_authorizer = answer.outcome.decided_by.filter(|_| answer.is_undecided);
+    let mut writer = TreeWriter { out, style, question, undecided_authorizer };
+    let n_last = nodes.len() + not_asked.len();
+    for (idx, node) in nodes.iter().enumerate() {
+        writer.write_node(node, "", idx + 1 == n_last)?;
+    }
+    for (idx, name) in not_asked.iter().enumerate() {
+        let shown = TreeLine::new(LineMark::NotAsked, format!("{name}: not asked"));
+        writer.write_line(&shown, "", nodes.len() + idx + 1 == n_last)?;
+    }
+    let out = writer.out;
+    if trace.n_dropped() > 0 {
+        writeln!(out, "{} more events are not shown", trace.n_dropped())?;
+    }
+    let reason = answer.outcome.decision.reason.to_string();
+    if answer.outcome.decided_by.is_none() {
+        writeln!(out, "no authorizer has an opinion, so the request is not allowed")?;
+    } else if !reason.is_empty() {
+        writeln!(out, "{} {}", style.styled("1", "reason:"), printable(&reason))?;
+    }
+    if let Some(error) = &answer.evaluation_error {
+        writeln!(out, "{} {}", style.styled("1;33", "evaluation error:"), printable(error))?;
+    }
+    for hint in hints {
+        writeln!(out, "{} {}", style.styled("1;36", "hint:"), printable(hint))?;
+    }
+    Ok(())
+}
+
+/// Describes the request: user, verb and target.
+fn describe_question(question: &Question<'_>) -> String {
+    let user = match (question.user.name.as_str(), question.user.groups.as_slice()) {
+        ("", groups) => format!("a member of {}", groups.join(", ")),
+        (name, []) => name.to_owned(),
+        (name, groups) => format!("{name} ({})", groups.join(", ")),
+    };
+    let verb = &question.verb;
+    let resource = match &question.target {
+        QuestionTarget::Path(path) => return format!("{user} {verb} {path}"),
+        QuestionTarget::Resource(resource) => resource,
+    };
+    let mut text = format!("{user} {verb} {}", resource.resource);
+    if !resource.api_group.is_empty() {
+        text.push_str(&format!(".{}", resource.api_group));
+    }
+    if !resource.subresource.is_empty() {
+        text.push_str(&format!("/{}", resource.subresource));
+    }
+    if !resource.name.is_empty() {
+        text.push_str(&format!(" \"{}\"", resource.name));
+    }
+    match resource.namespace.as_ref() {
+        "" => text.push_str(" at the cluster scope"),
+        namespace => text.push_str(&format!(" in namespace \"{namespace}\"")),
+    }
+    text
+}
+
+/// Maximum number of shown children with no opinion.
+const NO_OPINION_LINES_MAX: usize = 10;
+
+/// Returns the children to show and the number of hidden ones. A user with a thousand bindings needs to
+/// see the binding that decides.
+fn shown_children<'n, 't>(
+    children: &[&'n TraceNode<'t>],
+    question: &Question<'_>,
+) -> (Vec<&'n TraceNode<'t>>, usize) {
+    let mut n_no_opinion = 0;
+    let is_shown = |child: &&&TraceNode<'_>| {
+        let is_no_opinion = describe_event(child.event, question).mark == LineMark::NoOpinion;
+        n_no_opinion += usize::from(is_no_opinion);
+        !is_no_opinion || n_no_opinion <= NO_OPINION_LINES_MAX
+    };
+    let shown: Vec<_> = children.iter().filter(is_shown).copied().collect();
+    let n_hidden = children.len() - shown.len();
+    (shown, n_hidden)
+}
+
+struct TreeWriter<'w> {
+    out: &'w mut dyn Write,
+    style: TerminalStyle,
+    question: &'w Question<'w>,
+    /// The authorizer whose answer is not known.
+    undecided_authorizer: Option<&'w str>,
+}
+
+impl TreeWriter<'_> {
+    /// Writes a node and what lies below it, each line behind the branches of those above.
+    fn write_node(&mut self, node: &TraceNode<'_>, above: &str, is_last: bool) -> io::Result<()> {
+        let (shown, children) = match describe_authorizer(node, self.undecided_authorizer) {
+            Some((shown, children)) => (shown, children),
+            None => (describe_event(node.event, self.question), node.children.iter().collect()),
+        };
+        self.write_line(&shown, above, is_last)?;
+        let above = format!("{above}{}", if is_last { "   " } else { "│  " });
+        let (shown, n_hidden) = shown_children(&children, self.question);
+        for (idx, child) in shown.iter().enumerate() {
+            self.write_node(child, &above, idx + 1 == shown.len() && n_hidden == 0)?;
+        }
+        if n_hidden > 0 {
+            let text = format!("{n_hidden} more that do not allow it");
+            self.write_line(&TreeLine::new(LineMark::NoOpinion, text), &above, true)?;
+        }
+        Ok(())
+    }
+
+    fn write_line(&mut self, shown: &TreeLine, above: &str, is_last: bool) -> io::Result<()> {
+        let branch = if is_last { "└─ " } else { "├─ " };
+        let mark = self.style.styled_mark(shown.mark);
+        writeln!(self.out, "{above}{branch}{mark}{}", printable(&shown.text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn questions_read_like_sentences() {
+        for (line, want) in [
+            (
+                r#"{"user":"ana","groups":["dev","ops"],"resourceAttributes":{"verb":"get","group":"apps","resource":"deployments","subresource":"scale","name":"web","namespace":"prod"}}"#,
+                r#"ana (dev, ops) get deployments.apps/scale "web" in namespace "prod""#,
+            ),
+            (
+                r#"{"groups":["dev"],"resourceAttributes":{"verb":"list","resource":"nodes"}}"#,
+                "a member of dev list nodes at the cluster scope",
+            ),
+            (
+                r#"{"user":"ana","nonResourceAttributes":{"verb":"get","path":"/healthz"}}"#,
+                "ana get /healthz",
+            ),
+        ] {
+            assert_eq!(
+                describe_question(&access_reviews::review::read_line("", 1, line).unwrap()),
+                want
+            );
+        }
+    }
+}

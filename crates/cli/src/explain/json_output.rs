@@ -1,0 +1,36 @@
+//! Explanations for programs.
+
+use std::io::{self, Write};
+
+use access_reviews::trace_json;
+use serde_json::Value;
+
+use super::ExplainedDecision;
+
+/// Writes the answer, the hints and the trace as one line of JSON. The trace has the form of a server's
+/// SubjectAccessExplanation.
+///
+/// # Errors
+/// Fails if it can not be written.
+pub(super) fn write_json(
+    out: &mut dyn Write,
+    explanation: &ExplainedDecision<'_>,
+) -> io::Result<()> {
+    let mut map = explanation.answer.to_json_map();
+    if explanation.answer.is_undecided {
+        map.insert("open".to_owned(), true.into());
+    }
+    map.insert("trace".to_owned(), trace_json(&explanation.trace));
+    let n_dropped = explanation.trace.n_dropped();
+    if n_dropped > 0 {
+        map.insert("droppedEvents".to_owned(), n_dropped.into());
+    }
+    if !explanation.not_asked.is_empty() {
+        map.insert("notAsked".to_owned(), explanation.not_asked.clone().into());
+    }
+    if !explanation.hints.is_empty() {
+        map.insert("hints".to_owned(), explanation.hints.clone().into());
+    }
+    serde_json::to_writer(&mut *out, &Value::Object(map))?;
+    writeln!(out)
+}

@@ -1,0 +1,91 @@
+//! The events of webhooks in words.
+
+use authz::Event;
+
+use super::event_fields::{bool_field, integer_field, text_field};
+
+/// Describes the call of a webhook. The verdict line contains the cause of a failure.
+pub(super) fn describe_call(event: &Event) -> Option<String> {
+    if bool_field(event, "skipped") == Some(true) {
+        return Some("not called, because a match condition is false".to_owned());
+    }
+    if text_field(event, "cache") == Some("hit") {
+        return Some("not called, because its answer is cached".to_owned());
+    }
+    if bool_field(event, "called") == Some(false) {
+        let why = match text_field(event, "why")? {
+            "too_many_in_flight" => "too many calls are in flight",
+            "too_many_in_flight_of_user" => "too many calls of the user are in flight",
+            other => other,
+        };
+        return Some(format!("not called, because {why}; the request is answered 429"));
+    }
+    let n_attempts = integer_field(event, "attempts")?;
+    let mut shown = match bool_field(event, "joined") {
+        Some(true) => "joined the call of another request".to_owned(),
+        Some(false) | None => "called".to_owned(),
+    };
+    if n_attempts > 1 {
+        shown.push_str(&format!(", {n_attempts} attempts"));
+    }
+    if let Some(took) = integer_field(event, "tookMicros") {
+        let took = go_compat::format_duration(took.saturating_mul(1000));
+        shown.push_str(&format!(", took {took}"));
+    }
+    if let Some(status) = integer_field(event, "status") {
+        shown.push_str(&format!(", HTTP status {status}"));
+    }
+    if text_field(event, "error").is_some() {
+        shown.push_str(", failed; its failurePolicy decides");
+    }
+    Some(shown)
+}
+
+/// Describes the assumed answer of a webhook.
+pub(super) fn describe_assumed_answer(event: &Event) -> Option<String> {
+    let answer = text_field(event, "answer")?;
+    Some(match text_field(event, "failurePolicy") {
+        Some(policy) => format!("it is assumed to fail, and its failurePolicy is {policy}"),
+        None => format!("its answer is assumed to be {answer}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(cache: &str) -> Event {
+        Event::new("webhook").with("cache", cache)
+    }
+
+    #[test]
+    fn calls_are_told_with_what_is_known_of_them() {
+        let called = event("miss").with("joined", false).with("attempts", 1i64);
+        let called = called.with("tookMicros", 1_250i64);
+        let refused = |why: &str| event("miss").with("called", false).with("why", why);
+        for (event, want) in [
+            (event("hit"), "not called, because its answer is cached"),
+            (
+                Event::new("webhook").with("skipped", true),
+                "not called, because a match condition is false",
+            ),
+            (called.clone().with("status", 200i64), "called, took 1.25ms, HTTP status 200"),
+            (called.with("error", "no"), "called, took 1.25ms, failed; its failurePolicy decides"),
+            (
+                event("miss").with("joined", true).with("attempts", 5i64),
+                "joined the call of another request, 5 attempts",
+            ),
+            (
+                refused("too_many_in_flight"),
+                "not called, because too many calls are in flight; the request is answered 429",
+            ),
+            (
+                refused("too_many_in_flight_of_user"),
+                "not called, because too many calls of the user are in flight; the request is answered 429",
+            ),
+        ] {
+            assert_eq!(describe_call(&event).as_deref(), Some(want));
+        }
+        assert_eq!(describe_call(&Event::new("webhook")), None, "it is shown as it is");
+    }
+}

@@ -1,0 +1,124 @@
+//! The answer to an access question: its JSON form and its exit code.
+
+use access_reviews::review::Question;
+use authz::Verdict;
+use authz_chain::ChainDecision;
+use serde_json::{Map, Value};
+
+use super::webhook_stand_in::is_webhook_not_called;
+use crate::exit::Exit;
+
+/// The decision of a chain, in the terms of a SubjectAccessReview status.
+#[derive(Debug)]
+pub(crate) struct AccessAnswer<'c> {
+    pub(crate) outcome: ChainDecision<'c>,
+    pub(crate) evaluation_error: Option<String>,
+    /// The decision depends on a webhook that was not called.
+    pub(crate) is_undecided: bool,
+}
+
+impl<'c> AccessAnswer<'c> {
+    pub(crate) fn new(question: &Question<'_>, outcome: ChainDecision<'c>) -> Self {
+        let failure = outcome.decision.error.as_ref();
+        let evaluation_error = question.evaluation_error(failure);
+        let is_undecided = is_webhook_not_called(failure);
+        Self { outcome, evaluation_error, is_undecided }
+    }
+
+    pub(crate) fn is_allowed(&self) -> bool {
+        self.outcome.decision.verdict == Verdict::Allow
+    }
+
+    /// Reports whether an authorizer denied the request. An undecided request is neither allowed nor
+    /// denied.
+    pub(crate) fn is_denied(&self) -> bool {
+        self.outcome.decision.verdict == Verdict::Deny && !self.is_undecided
+    }
+
+    pub(crate) fn exit(&self) -> Exit {
+        match (self.is_allowed(), self.is_undecided) {
+            (true, _) => Exit::Clean,
+            (false, true) => Exit::Undecided,
+            (false, false) => Exit::Findings,
+        }
+    }
+
+    /// Appends the answer to `line`, as one line of JSON.
+    pub(crate) fn append_json_line(&self, line: &mut Vec<u8>) {
+        let is_allowed: &[u8] =
+            if self.is_allowed() { b"{\"allowed\":true" } else { b"{\"allowed\":false" };
+        line.extend_from_slice(is_allowed);
+        if self.is_denied() {
+            line.extend_from_slice(b",\"denied\":true");
+        }
+        let reason = self.outcome.decision.reason.to_string();
+        let texts = [
+            (&b",\"reason\":"[..], Some(reason.as_str()).filter(|reason| !reason.is_empty())),
+            (b",\"evaluationError\":", self.evaluation_error.as_deref()),
+            (b",\"decidedBy\":", self.outcome.decided_by),
+        ];
+        for (name, text) in texts {
+            if let Some(text) = text {
+                line.extend_from_slice(name);
+                // Writing to memory does not fail.
+                let _ = serde_json::to_writer(&mut *line, text);
+            }
+        }
+        line.extend_from_slice(b"}\n");
+    }
+
+    /// The same fields as a map, to which `explain` adds more.
+    pub(crate) fn to_json_map(&self) -> Map<String, Value> {
+        let mut map = Map::new();
+        map.insert("allowed".to_owned(), self.is_allowed().into());
+        if self.is_denied() {
+            map.insert("denied".to_owned(), true.into());
+        }
+        let reason = self.outcome.decision.reason.to_string();
+        let texts = [
+            ("reason", Some(reason.as_str()).filter(|reason| !reason.is_empty())),
+            ("evaluationError", self.evaluation_error.as_deref()),
+            ("decidedBy", self.outcome.decided_by),
+        ];
+        for (name, text) in texts {
+            if let Some(text) = text {
+                map.insert(name.to_owned(), text.into());
+            }
+        }
+        map
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use authz::{Decision, EvaluationErrors};
+
+    fn question() -> Question<'static> {
+        let line = r#"{"user":"u","nonResourceAttributes":{"path":"/","verb":"get"}}"#;
+        access_reviews::review::read_line("", 1, line).unwrap()
+    }
+
+    #[track_caller]
+    fn check(decision: Decision, decided_by: Option<&str>, want: &str, exit: Exit) {
+        let answer = AccessAnswer::new(&question(), ChainDecision::new(decision, decided_by));
+        let mut line = Vec::new();
+        answer.append_json_line(&mut line);
+        assert_eq!(String::from_utf8(line).unwrap(), format!("{want}\n"));
+        assert_eq!(Value::Object(answer.to_json_map()).to_string(), want);
+        assert_eq!(answer.exit(), exit);
+    }
+
+    #[test]
+    fn what_is_empty_is_left_out() {
+        check(Decision::allow(""), None, r#"{"allowed":true}"#, Exit::Clean);
+        check(Decision::no_opinion(""), None, r#"{"allowed":false}"#, Exit::Findings);
+        check(
+            Decision::deny("say \"no\"").with_error(EvaluationErrors::message("e")),
+            Some("w"),
+            r#"{"allowed":false,"denied":true,"reason":"say \"no\"","evaluationError":"e","decidedBy":"w"}"#,
+            Exit::Findings,
+        );
+    }
+}

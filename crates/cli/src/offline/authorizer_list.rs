@@ -1,0 +1,128 @@
+//! Loads the ordered list of authorizers that the flags configure.
+
+use std::path::{Path, PathBuf};
+
+use authz_chain::{Authorizer, Configuration};
+use authz_reload::{AuthorizationModes, AuthorizationPlan};
+use config::authorization_config;
+use config::authorization_config::{LoadOptions, assume_regular_file};
+use document::{ReadError, Source};
+use manifests::abac;
+
+use super::load_failure::{FileProblem, LoadFailure};
+use crate::authorization::{AuthorizationFlags, HookNames, read_hook_names};
+use crate::check::is_missing_file;
+use crate::file_arguments::read_file_up_to;
+
+/// The authorizers in order, and the loaded ABAC policies.
+#[derive(Debug, Default)]
+pub(super) struct AuthorizerList {
+    pub(super) authorizers: Vec<Authorizer>,
+    /// Empty without an authorizer of type ABAC.
+    pub(super) abac_policies: abac::LoadedPolicies,
+}
+
+/// Whether the connection files of webhooks must exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ConnectionFiles {
+    /// The command calls webhooks.
+    Required,
+    /// The files may exist only on the server.
+    Optional,
+}
+
+impl AuthorizerList {
+    /// Reads the configuration and policy files of a plan.
+    ///
+    /// # Errors
+    /// Every error in these files.
+    pub(super) fn load(
+        flags: &AuthorizationFlags,
+        plan: &AuthorizationPlan,
+        files: ConnectionFiles,
+        directory: &Path,
+    ) -> Result<Self, LoadFailure> {
+        let configuration = match plan {
+            AuthorizationPlan::File(file) => {
+                load_configuration_file(&file.path, files).map_err(LoadFailure::from_problem)
+            }
+            AuthorizationPlan::Modes(modes) => configuration_from_modes(modes, files, directory),
+        };
+        let (authorizers, mut problems) = match configuration {
+            Ok(configuration) => (configuration.authorizers().to_vec(), Vec::new()),
+            Err(LoadFailure::Files(problems)) => (Vec::new(), problems),
+            Err(usage @ LoadFailure::Usage(_)) => return Err(usage),
+        };
+        let policy_file = flags.authorization_policy_file.as_ref();
+        let has_abac = authorizers.contains(&Authorizer::Abac);
+        let abac_policies = match has_abac.then(|| load_abac_policies(policy_file)).transpose() {
+            Ok(policies) => policies.unwrap_or_default(),
+            Err(problem) => {
+                problems.push(problem);
+                abac::LoadedPolicies::default()
+            }
+        };
+        match problems.is_empty() {
+            true => Ok(Self { authorizers, abac_policies }),
+            false => Err(LoadFailure::Files(problems)),
+        }
+    }
+}
+
+fn load_configuration_file(
+    path: &Path,
+    files: ConnectionFiles,
+) -> Result<Configuration, FileProblem> {
+    let bytes =
+        document::read_file(path).map_err(|error| FileProblem::Unreadable(error.to_string()))?;
+    let name = path.to_string_lossy();
+    let source = Source { name: &name, bytes: &bytes };
+    let stat_file = match files {
+        ConnectionFiles::Required => &authorization_config::stat_file,
+        ConnectionFiles::Optional => &assume_regular_file as &dyn Fn(&Path) -> _,
+    };
+    let options = LoadOptions { stat_file, ..LoadOptions::default() };
+    let loaded = authorization_config::load(&source, &options);
+    loaded.outcome.map_err(|error| {
+        let mut diagnostics = error.diagnostics().to_vec();
+        for diagnostic in &mut diagnostics {
+            if is_missing_file(&diagnostic.fault) && diagnostic.hint.is_none() {
+                let hint =
+                    "use `--no-webhooks`, or `--webhook NAME=ANSWER`, if the file is not available";
+                diagnostic.hint = Some(hint.to_owned());
+            }
+        }
+        FileProblem::invalid(&source, diagnostics)
+    })
+}
+
+/// Converts the mode flags to a configuration.
+fn configuration_from_modes(
+    modes: &AuthorizationModes,
+    files: ConnectionFiles,
+    directory: &Path,
+) -> Result<Configuration, LoadFailure> {
+    let names = read_hook_names(modes, directory).map_err(LoadFailure::from_problem)?;
+    match (&names, files) {
+        (HookNames::Unreadable(error), ConnectionFiles::Required) => {
+            Err(LoadFailure::from_message(error))
+        }
+        (HookNames::Unreadable(_), ConnectionFiles::Optional)
+        | (HookNames::DefaultName | HookNames::FromFile(_), _) => modes
+            .to_configuration(directory, names.names_from_file())
+            .map_err(|error| LoadFailure::Usage(vec![error.to_string()])),
+    }
+}
+
+fn load_abac_policies(path: Option<&PathBuf>) -> Result<abac::LoadedPolicies, FileProblem> {
+    let Some(path) = path else {
+        let message = "authorizer ABAC needs --authorization-policy-file".to_owned();
+        return Err(FileProblem::Unreadable(message));
+    };
+    let bytes = read_file_up_to(path, abac::POLICY_FILE_BYTES_MAX)
+        .map_err(|error| FileProblem::Unreadable(ReadError::new(path, &error).to_string()))?;
+    let name = path.to_string_lossy();
+    let source = Source { name: &name, bytes: &bytes };
+    let loaded = abac::load(&source, &abac::LoadOptions::default());
+    loaded.map_err(|error| FileProblem::invalid(&source, vec![*error.diagnostic]))
+}

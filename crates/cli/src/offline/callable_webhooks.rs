@@ -1,0 +1,77 @@
+//! WebhookMode that are really called.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use authz_chain::{Authorizer, AuthorizerType, Configuration};
+use authz_reload::{
+    Assembler, AuthorizationModes, AuthorizationPlan, ConfigOrigin, ConfigSource, Generation,
+    NoObservers,
+};
+use authz_webhook::{Webhook, WebhookLimits};
+use https_client::{HostPort, Limits, Resolve, ResolveError, ServiceName};
+
+use super::load_failure::LoadFailure;
+
+/// Builds the given webhooks of a plan, by name.
+///
+/// It reads only the files of these webhooks: a webhook with an assumed answer needs no connection.
+///
+/// # Errors
+/// The connection file of a webhook is missing or invalid.
+pub(super) fn build_callable_webhooks(
+    plan: &AuthorizationPlan,
+    called: Vec<Authorizer>,
+    directory: &Path,
+) -> Result<BTreeMap<String, Arc<Webhook>>, LoadFailure> {
+    if called.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let assembler = Assembler {
+        guards: WebhookLimits::default(),
+        limits: Limits::default(),
+        resolver: Some(Arc::new(NoServiceResolver)),
+        observers: Arc::new(NoObservers),
+        directory: directory.to_owned(),
+    };
+    let names: BTreeSet<String> = called.iter().map(|own| own.name().to_owned()).collect();
+    let generation = match plan {
+        AuthorizationPlan::File(file) => {
+            build_from_config_file(&assembler, &directory.join(&file.path), called)?
+        }
+        // One file defines all hooks of the mode; those that are not called are filtered out below.
+        AuthorizationPlan::Modes(modes) => {
+            assembler.start(&AuthorizationPlan::Modes(AuthorizationModes {
+                modes: vec![AuthorizerType::Webhook],
+                policy_file: None,
+                ..modes.clone()
+            }))?
+        }
+    };
+    let meant = generation.webhooks().filter(|webhook| names.contains(webhook.name()));
+    Ok(meant.map(|webhook| (webhook.name().to_owned(), Arc::clone(webhook))).collect())
+}
+
+fn build_from_config_file(
+    assembler: &Assembler,
+    path: &Path,
+    called: Vec<Authorizer>,
+) -> Result<Generation, LoadFailure> {
+    let configuration = Configuration::new(called).map_err(LoadFailure::from_message)?;
+    let origin =
+        ConfigOrigin { source: ConfigSource::File(path.to_owned()), hash: None, policy_file: None };
+    Ok(assembler.build(&configuration, origin, None)?)
+}
+
+/// Refuses to resolve Services, because only the server of a cluster knows their endpoints.
+struct NoServiceResolver;
+
+impl Resolve for NoServiceResolver {
+    fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
+        let ServiceName { namespace, name, .. } = service;
+        Err(ResolveError(format!(
+            "service {namespace}/{name} is known to the server of its cluster only"
+        )))
+    }
+}

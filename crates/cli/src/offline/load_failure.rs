@@ -1,0 +1,135 @@
+//! Errors of flags and input files, and how they are printed.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::Path;
+
+use authz_reload::{BuildCause, BuildError, StartError};
+use document::{Diagnostic, Source};
+use kubeconfig::LoadError;
+
+use crate::check;
+use crate::exit::Exit;
+use crate::file_arguments::read_file_up_to;
+
+pub(crate) use crate::check::printable;
+
+/// Why a command can not load its input.
+#[derive(Debug)]
+pub(crate) enum LoadFailure {
+    /// The flags contradict each other.
+    Usage(Vec<String>),
+    /// Files are missing or invalid.
+    Files(Vec<FileProblem>),
+}
+
+/// A problem with one file.
+#[derive(Debug)]
+pub(crate) enum FileProblem {
+    /// The file can not be read.
+    Unreadable(String),
+    /// The file has errors.
+    Invalid { name: String, text: String, errors: Vec<Diagnostic> },
+}
+
+impl FileProblem {
+    /// Errors of a file with its content.
+    pub(crate) fn invalid(source: &Source<'_>, errors: Vec<Diagnostic>) -> Self {
+        let (name, text) = (source.name.to_owned(), source.text().into_owned());
+        Self::Invalid { name, text, errors }
+    }
+}
+
+impl From<StartError> for LoadFailure {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Build(error) => error.into(),
+            error @ (StartError::Read(_) | StartError::Load(_)) => {
+                Self::from_diagnostics(error.diagnostics(), &error.to_string())
+            }
+        }
+    }
+}
+
+impl From<LoadError> for LoadFailure {
+    fn from(error: LoadError) -> Self {
+        Self::from_diagnostics(error.diagnostics(), &error.to_string())
+    }
+}
+
+impl From<BuildError> for LoadFailure {
+    fn from(error: BuildError) -> Self {
+        match &error.cause {
+            BuildCause::Flags(fault) => Self::Usage(vec![fault.to_string()]),
+            BuildCause::Connection { .. }
+            | BuildCause::Client { .. }
+            | BuildCause::InClusterConfig { .. }
+            | BuildCause::PolicyRead(_)
+            | BuildCause::Policy(_) => {
+                Self::from_diagnostics(error.diagnostics(), &error.to_string())
+            }
+        }
+    }
+}
+
+/// Maximum size of an invalid file that is read again to show source lines. Configuration files are
+/// smaller.
+const EXCERPT_FILE_BYTES_MAX: usize = 64 << 20;
+
+impl LoadFailure {
+    /// A failure with one problem.
+    pub(crate) fn from_problem(problem: FileProblem) -> Self {
+        Self::Files(vec![problem])
+    }
+
+    /// A failure with a message and no source lines.
+    pub(crate) fn from_message(error: impl std::fmt::Display) -> Self {
+        Self::from_problem(FileProblem::Unreadable(error.to_string()))
+    }
+
+    /// Errors with their source lines, or only the message if there is no diagnostic.
+    fn from_diagnostics(diagnostics: &[Diagnostic], message: &str) -> Self {
+        let mut files: BTreeMap<&str, Vec<Diagnostic>> = BTreeMap::new();
+        for diagnostic in diagnostics {
+            files.entry(&diagnostic.file).or_default().push(diagnostic.clone());
+        }
+        if files.is_empty() {
+            return Self::from_message(message);
+        }
+        let problem = |(name, errors): (&str, Vec<Diagnostic>)| {
+            // A file that was removed in the meantime has no lines to show.
+            let bytes =
+                read_file_up_to(Path::new(name), EXCERPT_FILE_BYTES_MAX).unwrap_or_default();
+            FileProblem::invalid(&Source { name, bytes: &bytes }, errors)
+        };
+        Self::Files(files.into_iter().map(problem).collect())
+    }
+
+    /// Prints all errors; errors in files look as in `portcullis check`.
+    ///
+    /// # Errors
+    /// Fails if it can not be written.
+    pub(crate) fn write_to(self, err: &mut dyn Write, colour: bool) -> io::Result<Exit> {
+        match self {
+            Self::Usage(messages) => {
+                for message in messages {
+                    writeln!(err, "error: {}", printable(&message))?;
+                }
+                Ok(Exit::Usage)
+            }
+            Self::Files(problems) => {
+                for problem in problems {
+                    match problem {
+                        FileProblem::Unreadable(message) => {
+                            writeln!(err, "error: {}", printable(&message))?;
+                        }
+                        FileProblem::Invalid { name, text, errors } => {
+                            check::write_errors(err, &name, text, errors, colour)?;
+                        }
+                    }
+                }
+                Ok(Exit::Unreadable)
+            }
+        }
+    }
+}

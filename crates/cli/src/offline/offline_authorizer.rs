@@ -1,0 +1,257 @@
+//! Builds the authorizer chain of a server with the given flags and objects.
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use authz::{Attributes, Recorder};
+use authz_chain::{Authorizer, Chain, ChainDecision, Member, Webhook};
+use authz_rbac::{Extras, Snapshot};
+use authz_reload::AuthorizationPlan;
+use manifests::abac;
+use manifests::rbac;
+use manifests::{ManifestObject, Object, WholeObject};
+use tokio::runtime::{self, Runtime};
+
+use super::authorizer_list::{AuthorizerList, ConnectionFiles};
+use super::callable_webhooks;
+use super::flags::PolicyFlags;
+use super::load_failure::LoadFailure;
+use super::read_manifests::{ObjectSelection, SelectedObjects, read_manifests};
+use super::webhook_stand_in::{AssumedAnswer, AssumedWebhookAnswer, WebhookStandIn};
+use crate::authorization::node_rules;
+
+/// The authorizer chain that answers questions.
+#[derive(Debug)]
+pub(crate) struct OfflineAuthorizer {
+    chain: Chain,
+    /// Runs the webhook calls.
+    runtime: &'static Runtime,
+}
+
+/// How the chain treats a webhook without an assumed answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WebhookMode {
+    /// The chain calls the webhook.
+    Call,
+    /// The chain does not call it; a decision that needs it is unknown.
+    Skip,
+}
+
+impl OfflineAuthorizer {
+    /// Reads all files that the flags name.
+    ///
+    /// # Errors
+    /// Fails with all errors if the flags contradict each other or a file is invalid.
+    pub(crate) fn load(
+        flags: &PolicyFlags,
+        webhooks: WebhookMode,
+        stdin: &mut dyn Read,
+    ) -> Result<Self, LoadFailure> {
+        let (policy, _) = Self::load_with_objects(flags, webhooks, stdin, ObjectSelection::NONE)?;
+        Ok(policy)
+    }
+
+    /// Like [`load`](Self::load), and returns the objects that the selection keeps.
+    ///
+    /// # Errors
+    /// The same as [`load`](Self::load).
+    pub(crate) fn load_with_objects(
+        flags: &PolicyFlags,
+        webhooks: WebhookMode,
+        stdin: &mut dyn Read,
+        selection: ObjectSelection<'_>,
+    ) -> Result<(Self, Vec<WholeObject>), LoadFailure> {
+        if flags.objects.iter().filter(|path| *path == Path::new("-")).count() > 1 {
+            let message = "`-` is given twice, but standard input can be read once".to_owned();
+            return Err(LoadFailure::Usage(vec![message]));
+        }
+        let plan = flags.authorization.plan().map_err(LoadFailure::Usage)?;
+        let directory = std::env::current_dir().map_err(LoadFailure::from_message)?;
+        // With an assumed answer for one webhook, building the other webhooks reports missing files.
+        let files = match (webhooks, flags.webhook.as_slice()) {
+            (WebhookMode::Call, []) => ConnectionFiles::Required,
+            (WebhookMode::Call, _) | (WebhookMode::Skip, _) => ConnectionFiles::Optional,
+        };
+        let order = AuthorizerList::load(&flags.authorization, &plan, files, &directory);
+        let (order, mut problems) = match order {
+            Ok(order) => (order, Vec::new()),
+            Err(LoadFailure::Files(problems)) => (AuthorizerList::default(), problems),
+            Err(usage) => return Err(usage),
+        };
+        let objects = match read_manifests(&flags.objects, stdin, selection) {
+            Ok(objects) => objects,
+            Err(more) => {
+                problems.extend(more);
+                SelectedObjects::default()
+            }
+        };
+        if !problems.is_empty() {
+            return Err(LoadFailure::Files(problems));
+        }
+        let runtime = runtime().map_err(LoadFailure::from_message)?;
+        let guard = runtime.enter();
+        let SelectedObjects { authorization_objects, other_objects } = objects;
+        let chain = build_chain(flags, webhooks, order, authorization_objects, &plan, &directory)?;
+        drop(guard);
+        Ok((Self { chain, runtime }, other_objects))
+    }
+
+    /// The chain, for listing rules and subjects.
+    pub(crate) fn chain(&self) -> &Chain {
+        &self.chain
+    }
+
+    /// Returns the decision of the chain and blocks until webhooks have answered.
+    pub(crate) fn authorize(
+        &self,
+        attributes: &Attributes<'_>,
+        recorder: Recorder<'_>,
+    ) -> ChainDecision<'_> {
+        self.runtime.block_on(self.chain.authorize(attributes, recorder))
+    }
+
+    /// Reports whether the chain calls webhooks.
+    pub(crate) fn calls_webhooks(&self) -> bool {
+        self.chain.members().any(|member| matches!(member, Member::Webhook(_)))
+    }
+
+    /// Wraps a chain, for tests.
+    #[cfg(test)]
+    pub(crate) fn from_chain(chain: Chain) -> Self {
+        Self { chain, runtime: runtime().unwrap() }
+    }
+}
+
+/// The async runtime of the process. Questions run one after the other, so one thread is enough. It is
+/// never dropped, because the drop would wait for pending name lookups.
+fn runtime() -> io::Result<&'static Runtime> {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(runtime);
+    }
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    Ok(RUNTIME.get_or_init(|| runtime))
+}
+
+fn build_chain(
+    flags: &PolicyFlags,
+    webhooks: WebhookMode,
+    order: AuthorizerList,
+    objects: Vec<ManifestObject>,
+    plan: &AuthorizationPlan,
+    directory: &Path,
+) -> Result<Chain, LoadFailure> {
+    let AuthorizerList { authorizers, abac_policies } = order;
+    check_assumptions(&flags.webhook, &authorizers)?;
+    let is_called = |authorizer: &&Authorizer| {
+        let is_webhook = matches!(authorizer, Authorizer::Webhook(_));
+        let is_skipped = webhooks == WebhookMode::Skip;
+        is_webhook && !is_skipped && assumed_answer(&flags.webhook, authorizer.name()).is_none()
+    };
+    let called = authorizers.iter().filter(is_called).cloned().collect();
+    let called = callable_webhooks::build_callable_webhooks(plan, called, directory)?;
+    let built_in = build_built_in_members(flags, abac_policies, objects)?;
+    let members = authorizers.iter().map(|authorizer| match authorizer {
+        Authorizer::Abac => built_in.abac.clone(),
+        Authorizer::AlwaysAllow => Member::AlwaysAllow,
+        Authorizer::AlwaysDeny => Member::AlwaysDeny,
+        Authorizer::Node => built_in.node.clone(),
+        Authorizer::Rbac => built_in.rbac.clone(),
+        Authorizer::Webhook(webhook) => match called.get(webhook.name.as_str()) {
+            Some(webhook) => Member::Webhook(Arc::clone(webhook)),
+            None => stand_in_member(webhook, &flags.webhook),
+        },
+    });
+    Chain::new(members.collect()).map_err(LoadFailure::from_message)
+}
+
+/// The built-in authorizers with their policies.
+struct BuiltInMembers {
+    abac: Member,
+    node: Member,
+    rbac: Member,
+}
+
+fn build_built_in_members(
+    flags: &PolicyFlags,
+    loaded: abac::LoadedPolicies,
+    objects: Vec<ManifestObject>,
+) -> Result<BuiltInMembers, LoadFailure> {
+    let defaults = rbac::bootstrap_policy().map_err(LoadFailure::from_message)?;
+    let mut node = authz_node::Snapshot {
+        node_rules: Arc::new(node_rules(&defaults)),
+        ..authz_node::Snapshot::default()
+    };
+    let mut snapshot = Snapshot::default();
+    for ManifestObject { object, .. } in objects {
+        match object {
+            Object::Rbac(rbac::Object::Role(role)) => snapshot.put_role(role),
+            Object::Rbac(rbac::Object::Binding(binding)) => snapshot.put_binding(binding),
+            Object::Node(object) => node.graph.add(&object),
+        }
+    }
+    // A server adds missing default roles and bindings when it starts.
+    if flags.bootstrap_policy {
+        authz_rbac::bootstrap(&mut snapshot, &defaults, Extras::Keep);
+    } else {
+        snapshot.aggregate_roles();
+    }
+    Ok(BuiltInMembers {
+        abac: Member::Abac(Arc::new(loaded.snapshot)),
+        node: Member::Node(Arc::new(node)),
+        rbac: Member::Rbac(Arc::new(snapshot)),
+    })
+}
+
+fn stand_in_member(webhook: &Webhook, assumptions: &[AssumedWebhookAnswer]) -> Member {
+    let Webhook { name, settings } = webhook;
+    let assumed = assumed_answer(assumptions, name.as_str());
+    let conditions = settings.match_conditions.clone();
+    let stand_in = WebhookStandIn::new(name.as_str(), conditions, settings.failure_policy, assumed);
+    Member::Plugin(name.clone(), Arc::new(stand_in))
+}
+
+/// Rejects `--webhook` for a name that no webhook has.
+fn check_assumptions(
+    assumptions: &[AssumedWebhookAnswer],
+    authorizers: &[Authorizer],
+) -> Result<(), LoadFailure> {
+    let webhooks = authorizers.iter().filter(|own| matches!(own, Authorizer::Webhook(_)));
+    let webhooks: Vec<&str> = webhooks.map(Authorizer::name).collect();
+    let unknown: Vec<String> = assumptions
+        .iter()
+        .filter(|assumption| !webhooks.contains(&assumption.webhook_name.as_str()))
+        .map(|AssumedWebhookAnswer { webhook_name: name, .. }| {
+            let near = field_errors::nearest(name, webhooks.iter().copied());
+            let hint = near.map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
+            format!("--webhook: no webhook is named `{name}`{hint}")
+        })
+        .collect();
+    if unknown.is_empty() { Ok(()) } else { Err(LoadFailure::Usage(unknown)) }
+}
+
+/// Returns the assumed answer for a webhook; the last flag wins.
+fn assumed_answer(assumptions: &[AssumedWebhookAnswer], name: &str) -> Option<AssumedAnswer> {
+    assumptions.iter().rev().find(|own| own.webhook_name == name).map(|own| own.answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use authz::Verdict;
+
+    #[test]
+    fn the_last_assumption_counts() {
+        let assumptions: Vec<AssumedWebhookAnswer> =
+            ["a=allow", "b=deny", "a=no-opinion"].map(|text| text.parse().unwrap()).into();
+        let verdict = |name| match assumed_answer(&assumptions, name) {
+            Some(AssumedAnswer::Verdict(verdict)) => Some(verdict),
+            Some(AssumedAnswer::Error) | None => None,
+        };
+        assert_eq!(verdict("a"), Some(Verdict::NoOpinion));
+        assert_eq!(verdict("b"), Some(Verdict::Deny));
+        assert_eq!(verdict("c"), None);
+    }
+}

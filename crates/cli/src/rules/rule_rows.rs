@@ -1,0 +1,128 @@
+//! Many rules as few rows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use authz::Rules;
+
+/// The usual order of verbs; all others follow in alphabetical order.
+const VERB_ORDER: [&str; 8] =
+    ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
+
+/// The allowed verbs of one resource.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ResourceRow {
+    pub(super) verbs: Vec<String>,
+    pub(super) api_group: String,
+    pub(super) resource: String,
+    /// None stands for all.
+    pub(super) names: Vec<String>,
+}
+
+/// One row for each resource and set of names, by group, then by resource. The verbs of all rules
+/// that speak of them are joined.
+pub(super) fn resource_rows(rules: &Rules) -> Vec<ResourceRow> {
+    let mut rows: BTreeMap<(&str, &str, BTreeSet<&str>), BTreeSet<&str>> = BTreeMap::new();
+    for rule in &rules.resource_rules {
+        let names: BTreeSet<&str> = rule.resource_names.iter().map(String::as_str).collect();
+        for group in &rule.api_groups {
+            for resource in &rule.resources {
+                let verbs = rows.entry((group, resource, names.clone())).or_default();
+                verbs.extend(rule.verbs.iter().map(String::as_str));
+            }
+        }
+    }
+    let row = |((group, resource, names), verbs): ((&str, &str, BTreeSet<&str>), _)| ResourceRow {
+        verbs: sort_verbs(verbs),
+        api_group: group.to_owned(),
+        resource: resource.to_owned(),
+        names: names.into_iter().map(str::to_owned).collect(),
+    };
+    rows.into_iter().map(row).collect()
+}
+
+/// The verbs of each path.
+pub(super) fn non_resource_rows(rules: &Rules) -> BTreeMap<String, Vec<String>> {
+    let mut rows: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for rule in &rules.non_resource_rules {
+        for path in &rule.non_resource_urls {
+            rows.entry(path).or_default().extend(rule.verbs.iter().map(String::as_str));
+        }
+    }
+    rows.into_iter().map(|(path, verbs)| (path.to_owned(), sort_verbs(verbs))).collect()
+}
+
+/// Sorts verbs by [`VERB_ORDER`]. `*` replaces all others.
+fn sort_verbs(verbs: BTreeSet<&str>) -> Vec<String> {
+    if verbs.contains("*") {
+        return vec!["*".to_owned()];
+    }
+    let known = VERB_ORDER.into_iter().filter(|verb| verbs.contains(verb));
+    let others = verbs.iter().copied().filter(|verb| !VERB_ORDER.contains(verb));
+    known.chain(others).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use authz::{NonResourceRule, ResourceRule};
+
+    fn list(texts: &str) -> Vec<String> {
+        texts.split_whitespace().map(|text| text.trim_matches('"').to_owned()).collect()
+    }
+
+    fn rule([verbs, groups, resources, names]: [&str; 4]) -> ResourceRule {
+        ResourceRule {
+            verbs: list(verbs),
+            api_groups: list(groups),
+            resources: list(resources),
+            resource_names: list(names),
+        }
+    }
+
+    #[test]
+    fn rules_about_one_resource_are_one_row() {
+        let rules = Rules {
+            resource_rules: vec![
+                rule(["watch get", "\"\"", "pods services", ""]),
+                rule(["bind list", "\"\" apps", "pods", ""]),
+                rule(["get", "\"\"", "pods", "b a"]),
+                rule(["update", "\"\"", "pods", "a b"]),
+                rule(["get *", "*", "*", ""]),
+            ],
+            ..Rules::default()
+        };
+        let rows: Vec<String> = resource_rows(&rules)
+            .into_iter()
+            .map(|row| {
+                let [verbs, names] = [row.verbs, row.names].map(|list| list.join(","));
+                format!("{verbs} {:?} {} {names}", row.api_group, row.resource)
+            })
+            .collect();
+        assert_eq!(
+            rows,
+            [
+                "get,list,watch,bind \"\" pods ",
+                "get,update \"\" pods a,b",
+                "get,watch \"\" services ",
+                "* \"*\" * ",
+                "list,bind \"apps\" pods ",
+            ]
+        );
+    }
+
+    #[test]
+    fn rules_about_one_path_are_one_row() {
+        let rule = |verbs: &str, paths: &str| NonResourceRule {
+            verbs: list(verbs),
+            non_resource_urls: list(paths),
+        };
+        let rules = Rules {
+            non_resource_rules: vec![rule("get", "/b /a"), rule("post", "/a")],
+            ..Rules::default()
+        };
+        let rows = non_resource_rows(&rules);
+        assert_eq!(rows["/a"], ["get", "post"]);
+        assert_eq!(rows["/b"], ["get"]);
+    }
+}

@@ -1,0 +1,433 @@
+//! The flags of dynamic admission, and the options that they set.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use admission::{
+    InitializerOptions, PENDING_INITIALIZERS_MAX, WAITING_OBJECTS_MAX,
+    WAITING_OBJECTS_PER_USER_MAX, WaitingObjectsMax,
+};
+use admission_hooks::{CALLS_IN_FLIGHT_MAX, ServiceCredentials, ServiceCredentialsTable};
+use kubeconfig::{UserAccess, Users};
+use server::{AdmissionOptions, GetMode, Level, Log, SyncMode, SyncOptions};
+
+use super::flag_values::{
+    parse_call_timeout, parse_duration, parse_positive_bytes, parse_positive_duration,
+    parse_response_bytes,
+};
+use crate::offline::LoadFailure;
+
+/// Maximum of `--admission-initializers-max-pending`. Each write stores the whole list in the object.
+const PENDING_CEILING: u64 = 1000;
+
+/// The flags of dynamic admission. kube-apiserver has none of them.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Dynamic admission")]
+pub(crate) struct AdmissionFlags {
+    /// How the server ensures that its configuration of hooks and initializers is current
+    #[arg(long, value_name = "MODE", value_enum, default_value = "barrier")]
+    admission_sync_mode: SyncModeFlag,
+
+    /// Interval at which the server reads the configuration revision from the store: in mode `poll`
+    /// always, in mode `barrier` only while no request reads it
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = parse_positive_duration)]
+    admission_sync_poll_interval: Duration,
+
+    /// Maximum age of the last confirmation of the configuration. If it is older, the server
+    /// refuses writes (500, LoadingConfiguration)
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_positive_duration)]
+    admission_sync_max_staleness: Duration,
+
+    /// Maximum time that a write waits for the first configuration after a start
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_duration)]
+    admission_sync_bootstrap_wait: Duration,
+
+    /// Make new objects wait for their initializers; if false the server drops
+    /// `metadata.initializers`
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = true,
+        default_missing_value = "true",
+        action = clap::ArgAction::Set
+    )]
+    admission_initializers_enabled: bool,
+
+    /// Timeout of each initializer, from the moment it may act. Then the server removes an
+    /// initializer with failurePolicy Ignore, or fails the create for one with Fail
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_positive_duration)]
+    admission_initializers_step_timeout: Duration,
+
+    /// Age after which the next read repairs an object with pending initializers. Must exceed the
+    /// sum of the step timeouts of all its initializers
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = parse_positive_duration)]
+    admission_initializers_global_timeout: Duration,
+
+    /// Maximum clock difference between servers that share a store; reads repair an object that
+    /// much later [default: 30s with etcd, 0s with the embedded store]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    admission_initializers_clock_drift: Option<Duration>,
+
+    /// Maximum number of initializers of one object: 1 to 1000
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = PENDING_INITIALIZERS_MAX as u64,
+        value_parser = clap::value_parser!(u64).range(1..=PENDING_CEILING)
+    )]
+    admission_initializers_max_pending: u64,
+
+    /// Maximum number of objects that wait for initializers at a time; further creates get 429
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = WAITING_OBJECTS_MAX.n_objects as u64,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
+    admission_initializers_max_waiting_objects: u64,
+
+    /// Maximum total size of the objects that wait for initializers, in bytes or with Ki, Mi or Gi;
+    /// further creates get 429
+    #[arg(long, value_name = "BYTES", default_value = "128Mi", value_parser = parse_positive_bytes)]
+    admission_initializers_max_waiting_bytes: u64,
+
+    /// Maximum number of waiting objects that one user created; further creates get 429
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = WAITING_OBJECTS_PER_USER_MAX.n_objects as u64,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
+    admission_initializers_max_waiting_objects_per_user: u64,
+
+    /// Maximum total size of the waiting objects that one user created, in bytes or with Ki, Mi or
+    /// Gi; further creates get 429
+    #[arg(long, value_name = "BYTES", default_value = "16Mi", value_parser = parse_positive_bytes)]
+    admission_initializers_max_waiting_bytes_per_user: u64,
+
+    /// Answer to GET for an object whose initializers are pending
+    #[arg(long, value_name = "MODE", value_enum, default_value = "object")]
+    admission_initializers_get_mode: GetModeFlag,
+
+    /// Maximum duration of one admission webhook call, whatever its timeoutSeconds; at most 30s
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_call_timeout)]
+    admission_webhook_client_timeout: Duration,
+
+    /// Maximum concurrent calls to each admission webhook, at most half of them for one user;
+    /// further requests get 429
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = CALLS_IN_FLIGHT_MAX as u64,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
+    admission_webhook_max_in_flight: u64,
+
+    /// Maximum size of an admission webhook response, in bytes or with Ki, Mi or Gi; a longer one is
+    /// a failed call. A response may always be twice as long as its review
+    #[arg(long, value_name = "BYTES", default_value = "4Mi", value_parser = parse_response_bytes)]
+    admission_webhook_max_response_bytes: u64,
+
+    /// Kubeconfig with the credentials that the server presents to admission webhooks; each user
+    /// entry is named after the webhook host that it is for
+    ///
+    /// The name of a user entry is `HOST:PORT`, or `HOST` for port 443; the first labels of HOST
+    /// may be `*`: h.example.com:8443, *.example.com. A Service is NAME.NAMESPACE.svc. The server
+    /// uses the most specific entry, then the user `*`, then the user of the current context,
+    /// otherwise no credentials. Entries may hold tokens, token files, client certificates and
+    /// passwords.
+    #[arg(long, value_name = "FILE")]
+    admission_webhook_kubeconfig: Option<PathBuf>,
+
+    /// Maximum duration of the write of one object including all its webhooks, whatever timeout the
+    /// client asks for; --request-timeout also applies
+    #[arg(long, value_name = "DURATION", default_value = "34s", value_parser = parse_positive_duration)]
+    pub(super) write_timeout_ceiling: Duration,
+}
+
+/// How the server ensures that the admission configuration is current.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum SyncModeFlag {
+    /// Each write is admitted by every configuration acknowledged before it, at any server
+    Barrier,
+    /// The server reads the configuration at intervals; a change takes effect after the next read
+    Poll,
+}
+
+/// The answer to GET for an object with pending initializers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum GetModeFlag {
+    /// The object
+    Object,
+    /// 202 with a Status
+    Accepted,
+}
+
+/// Whether other servers use the same store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StoreSharing {
+    /// Other servers may use the store.
+    Shared,
+    /// This server is the only one.
+    Exclusive,
+}
+
+impl AdmissionFlags {
+    /// Checks flags that must fit each other.
+    ///
+    /// # Errors
+    /// Names the flags and the reason.
+    pub(super) fn check_conflicts(&self) -> Result<(), LoadFailure> {
+        if self.admission_sync_poll_interval <= self.admission_sync_max_staleness {
+            return Ok(());
+        }
+        let fault = "--admission-sync-poll-interval must not be longer than \
+                     --admission-sync-max-staleness: the configuration would be stale most of the \
+                     time";
+        Err(LoadFailure::Usage(vec![fault.to_owned()]))
+    }
+
+    /// Converts the flags to the options of the server.
+    pub(super) fn admission_options(
+        &self,
+        sharing: StoreSharing,
+        access: ServiceCredentialsTable,
+    ) -> AdmissionOptions {
+        let mode = match self.admission_sync_mode {
+            SyncModeFlag::Barrier => SyncMode::Barrier,
+            SyncModeFlag::Poll => SyncMode::Poll,
+        };
+        let drift = match sharing {
+            StoreSharing::Shared => InitializerOptions::default().clock_drift,
+            StoreSharing::Exclusive => Duration::ZERO,
+        };
+        AdmissionOptions {
+            sync: SyncOptions {
+                mode,
+                poll_interval: self.admission_sync_poll_interval,
+                max_staleness: self.admission_sync_max_staleness,
+                bootstrap_wait: self.admission_sync_bootstrap_wait,
+                // Mode `poll` polls even if no other server writes.
+                is_only_server: sharing == StoreSharing::Exclusive && mode == SyncMode::Barrier,
+            },
+            initializers: InitializerOptions {
+                is_enabled: self.admission_initializers_enabled,
+                step_timeout: self.admission_initializers_step_timeout,
+                global_timeout: self.admission_initializers_global_timeout,
+                clock_drift: self.admission_initializers_clock_drift.unwrap_or(drift),
+                pending_max: to_usize(self.admission_initializers_max_pending),
+                waiting_max: WaitingObjectsMax {
+                    n_objects: to_usize(self.admission_initializers_max_waiting_objects),
+                    bytes: to_usize(self.admission_initializers_max_waiting_bytes),
+                },
+                waiting_per_user_max: WaitingObjectsMax {
+                    n_objects: to_usize(self.admission_initializers_max_waiting_objects_per_user),
+                    bytes: to_usize(self.admission_initializers_max_waiting_bytes_per_user),
+                },
+                ..InitializerOptions::default()
+            },
+            get_mode: match self.admission_initializers_get_mode {
+                GetModeFlag::Object => GetMode::Object,
+                GetModeFlag::Accepted => GetMode::Accepted,
+            },
+            hook_credentials: access,
+            response_bytes_max: to_usize(self.admission_webhook_max_response_bytes),
+            calls_in_flight_max: to_usize(self.admission_webhook_max_in_flight),
+            call_time_max: self.admission_webhook_client_timeout,
+            ..AdmissionOptions::default()
+        }
+    }
+
+    /// Loads the credentials that the server presents to hooks.
+    ///
+    /// # Errors
+    /// The file is missing or wrong.
+    pub(super) fn load_hook_credentials(
+        &self,
+        log: Log,
+    ) -> Result<ServiceCredentialsTable, LoadFailure> {
+        let Some(path) = &self.admission_webhook_kubeconfig else {
+            return Ok(ServiceCredentialsTable::default());
+        };
+        let users = kubeconfig::load_users(path, &kubeconfig::read_file)?;
+        log_kubeconfig_warnings(path, &users, log);
+        let Users { by_name, current, .. } = users;
+        Ok(ServiceCredentialsTable {
+            by_name: by_name.into_iter().map(|(name, own)| (name, hook_access(own))).collect(),
+            current: current.map(hook_access),
+            own_server: None,
+        })
+    }
+
+    /// Logs warnings about the flags.
+    pub(super) fn log_warnings(&self, log: Log) {
+        let step = self.admission_initializers_step_timeout;
+        let n_steps = u32::try_from(self.admission_initializers_max_pending).unwrap_or(u32::MAX);
+        if step.saturating_mul(n_steps) > self.admission_initializers_global_timeout {
+            let why = "a read may repair an object with many pending initializers while another \
+                       server still waits for them";
+            log.warn(
+                "--admission-initializers-global-timeout is shorter than all steps together",
+                &[("why", &why)],
+            );
+        }
+    }
+}
+
+fn log_kubeconfig_warnings(path: &Path, users: &Users, log: Log) {
+    for warning in &users.warnings {
+        let (line, column) = (warning.position.line, warning.position.column);
+        log.write(
+            Level::Warn,
+            "admission webhook kubeconfig warning",
+            &[
+                ("at", &format_args!("{}:{line}:{column}", path.display())),
+                ("why", &warning.message),
+            ],
+        );
+    }
+}
+
+fn hook_access(UserAccess { credentials, identity }: UserAccess) -> ServiceCredentials {
+    ServiceCredentials { credentials, client_certificate: identity }
+}
+
+/// Converts a number whose range the flag parser checked.
+fn to_usize(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        flags: AdmissionFlags,
+    }
+
+    fn flags(args: &[&str]) -> Result<AdmissionFlags, String> {
+        let parsed = Program::try_parse_from([&["x"], args].concat());
+        parsed.map(|program| program.flags).map_err(|error| error.to_string())
+    }
+
+    fn options(args: &[&str], sharing: StoreSharing) -> AdmissionOptions {
+        flags(args).unwrap().admission_options(sharing, ServiceCredentialsTable::default())
+    }
+
+    #[test]
+    fn without_flags_the_server_has_its_defaults() {
+        let own = AdmissionOptions::default();
+        for sharing in [StoreSharing::Shared, StoreSharing::Exclusive] {
+            let found = options(&[], sharing);
+            let is_own = sharing == StoreSharing::Exclusive;
+            assert_eq!(found.sync, SyncOptions { is_only_server: is_own, ..own.sync.clone() });
+            let drift = if is_own { Duration::ZERO } else { Duration::from_secs(30) };
+            let want = InitializerOptions { clock_drift: drift, ..own.initializers.clone() };
+            assert_eq!(found.initializers, want);
+            assert_eq!(found.get_mode, own.get_mode);
+            assert_eq!(found.response_bytes_max, own.response_bytes_max);
+            assert_eq!(found.calls_in_flight_max, own.calls_in_flight_max);
+            assert_eq!(found.call_time_max, own.call_time_max);
+        }
+        assert_eq!(flags(&[]).unwrap().write_timeout_ceiling, Duration::from_secs(34));
+    }
+
+    /// L32: no flag is accepted and ignored.
+    #[test]
+    fn each_flag_changes_something() {
+        let second = Duration::from_secs;
+        let found = options(
+            &[
+                "--admission-sync-mode=poll",
+                "--admission-sync-poll-interval=2s",
+                "--admission-sync-max-staleness=7s",
+                "--admission-sync-bootstrap-wait=0s",
+                "--admission-initializers-enabled=false",
+                "--admission-initializers-step-timeout=3s",
+                "--admission-initializers-global-timeout=1m",
+                "--admission-initializers-clock-drift=4s",
+                "--admission-initializers-max-pending=9",
+                "--admission-initializers-max-waiting-objects=8",
+                "--admission-initializers-max-waiting-bytes=7Ki",
+                "--admission-initializers-max-waiting-objects-per-user=6",
+                "--admission-initializers-max-waiting-bytes-per-user=5000",
+                "--admission-initializers-get-mode=accepted",
+                "--admission-webhook-client-timeout=8s",
+                "--admission-webhook-max-response-bytes=1024",
+                "--admission-webhook-max-in-flight=7",
+            ],
+            StoreSharing::Exclusive,
+        );
+        let sync = SyncOptions {
+            mode: SyncMode::Poll,
+            poll_interval: second(2),
+            max_staleness: second(7),
+            bootstrap_wait: second(0),
+            is_only_server: false,
+        };
+        assert_eq!(found.sync, sync);
+        let initializers = InitializerOptions {
+            is_enabled: false,
+            step_timeout: second(3),
+            global_timeout: second(60),
+            clock_drift: second(4),
+            pending_max: 9,
+            waiting_max: WaitingObjectsMax { n_objects: 8, bytes: 7168 },
+            waiting_per_user_max: WaitingObjectsMax { n_objects: 6, bytes: 5000 },
+            ..InitializerOptions::default()
+        };
+        assert_eq!(found.initializers, initializers);
+        assert_eq!(found.get_mode, GetMode::Accepted);
+        assert_eq!((found.call_time_max, found.response_bytes_max), (second(8), 1024));
+        assert_eq!(found.calls_in_flight_max, 7);
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused_with_the_name_of_the_flag() {
+        for (flag, why) in [
+            ("--admission-sync-mode=push", "barrier, poll"),
+            ("--admission-sync-poll-interval=0", "must be longer than 0"),
+            ("--admission-sync-max-staleness=0s", "must be longer than 0"),
+            ("--admission-sync-bootstrap-wait=-1s", "can not be negative"),
+            ("--admission-initializers-step-timeout=0s", "must be longer than 0"),
+            ("--admission-initializers-global-timeout=soon", "invalid duration"),
+            ("--admission-initializers-clock-drift=-3s", "can not be negative"),
+            ("--admission-initializers-max-pending=0", "0 is not in 1..=1000"),
+            ("--admission-initializers-max-pending=1001", "1001 is not in 1..=1000"),
+            ("--admission-initializers-max-waiting-objects=0", "0 is not in 1.."),
+            ("--admission-initializers-max-waiting-bytes=0", "want at least 1"),
+            ("--admission-initializers-max-waiting-objects-per-user=0", "0 is not in 1.."),
+            ("--admission-initializers-max-waiting-bytes-per-user=x", "want a number of bytes"),
+            ("--admission-initializers-get-mode=nothing", "object, accepted"),
+            ("--admission-webhook-client-timeout=31s", "must not be longer than 30s"),
+            ("--admission-webhook-client-timeout=0s", "must be longer than 0"),
+            ("--admission-webhook-max-response-bytes=0", "want at least 1"),
+            ("--admission-webhook-max-response-bytes=2Gi", "want at most 1Gi"),
+            ("--admission-webhook-max-in-flight=0", "0 is not in 1.."),
+            ("--write-timeout-ceiling=0s", "must be longer than 0"),
+        ] {
+            let error = flags(&[flag]).unwrap_err();
+            let name = flag.split('=').next().unwrap();
+            assert!(error.contains(name) && error.contains(why), "{flag}: {error}");
+        }
+    }
+
+    #[test]
+    fn flags_that_contradict_each_other_are_named() {
+        let fault = |args: &[&str]| match flags(args).unwrap().check_conflicts() {
+            Ok(()) => String::new(),
+            Err(LoadFailure::Usage(faults)) => faults.join("; "),
+            Err(other) => panic!("{other:?}"),
+        };
+        assert_eq!(fault(&[]), "");
+        assert_eq!(fault(&["--admission-sync-max-staleness=1s"]), "");
+        let message = fault(&["--admission-sync-poll-interval=6s"]);
+        assert!(message.starts_with("--admission-sync-poll-interval "), "{message}");
+    }
+}

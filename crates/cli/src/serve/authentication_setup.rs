@@ -1,0 +1,112 @@
+//! Builds the authenticators and the token issuer from flags and files.
+
+use std::path::Path;
+
+use anyhow::Context;
+use authn::{
+    Anonymous, FrontProxyHeaders, FrontProxyOptions, Options, ServiceAccountOptions, SigningKey,
+    TokenFile, TokenIssuer, VerifyingKey,
+};
+use https_server::PkiFiles;
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
+use server::Log;
+
+use super::flags::AuthenticationFlags;
+use super::read_text_file;
+
+/// Builds the options of the authenticator.
+///
+/// # Errors
+/// A file is missing or wrong; the error names it.
+pub(super) fn authentication_options(
+    flags: &AuthenticationFlags,
+    is_anonymous_disabled: bool,
+    pki: &PkiFiles,
+    log: &Log,
+) -> anyhow::Result<Options> {
+    let token_file = match &flags.token_auth_file {
+        None => None,
+        Some(path) => {
+            let parsed = TokenFile::parse(&path.display().to_string(), &read_text_file(path)?)?;
+            for warning in parsed.warnings() {
+                log.warn("token file warning", &[("why", warning)]);
+            }
+            Some(parsed)
+        }
+    };
+    let front_proxy = match &flags.requestheader_client_ca_file {
+        None => None,
+        Some(path) => Some(FrontProxyOptions {
+            authorities: load_certificates(path)?,
+            allowed_names: flags.requestheader_allowed_names.clone(),
+            headers: FrontProxyHeaders::new(
+                &flags.requestheader_username_headers,
+                &flags.requestheader_uid_headers,
+                &flags.requestheader_group_headers,
+                &flags.requestheader_extra_headers_prefix,
+            )?,
+        }),
+    };
+    let service_accounts = ServiceAccountOptions {
+        issuers: flags.service_account_issuer.clone(),
+        keys: load_verifying_keys(flags, pki)?,
+    };
+    let anonymous = match (flags.anonymous_auth, is_anonymous_disabled) {
+        (true, false) => Anonymous::On,
+        (false, _) => Anonymous::Off,
+        (true, true) => {
+            log.warn(authz_reload::ANONYMOUS_AUTH_DISABLED, &[]);
+            Anonymous::Off
+        }
+    };
+    Ok(Options {
+        loopback: None,
+        front_proxy,
+        client_authorities: load_certificates(&pki.client_ca)?,
+        token_file,
+        service_accounts: Some(service_accounts),
+        api_audiences: flags.api_audiences.clone(),
+        anonymous,
+    })
+}
+
+/// Builds the issuer that signs service account tokens.
+///
+/// # Errors
+/// The key can not be used.
+pub(super) fn token_issuer(
+    flags: &AuthenticationFlags,
+    pki: &PkiFiles,
+) -> anyhow::Result<TokenIssuer> {
+    let issuer = flags.service_account_issuer.first().map(String::as_str).unwrap_or_default();
+    Ok(TokenIssuer::new(issuer, load_signing_key(&pki.service_account_key)?))
+}
+
+fn load_signing_key(path: &Path) -> anyhow::Result<SigningKey> {
+    let failure = || format!("`{}` holds no key that can sign tokens", path.display());
+    SigningKey::from_pem(&read_text_file(path)?).with_context(failure)
+}
+
+fn load_verifying_keys(
+    flags: &AuthenticationFlags,
+    pki: &PkiFiles,
+) -> anyhow::Result<Vec<VerifyingKey>> {
+    if flags.service_account_key_file.is_empty() {
+        return Ok(vec![load_signing_key(&pki.service_account_key)?.verifying_key().clone()]);
+    }
+    let mut keys = Vec::new();
+    for path in &flags.service_account_key_file {
+        let failure = || format!("`{}` holds no key that can verify tokens", path.display());
+        keys.extend(VerifyingKey::all_from_pem(&read_text_file(path)?).with_context(failure)?);
+    }
+    Ok(keys)
+}
+
+fn load_certificates(path: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
+    let text = read_text_file(path)?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
+    let found = found.with_context(|| format!("`{}` is not PEM", path.display()))?;
+    anyhow::ensure!(!found.is_empty(), "`{}` holds no certificate", path.display());
+    Ok(found)
+}

@@ -1,0 +1,266 @@
+//! The authorizers of the server: built at start, replaced when their files change.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use authz_chain::AuthorizerType;
+use authz_reload::{
+    Assembler, AuthorizationPlan, Generation, Publish, PublishError, ReloadNotice, ReloadOptions,
+    Reloader,
+};
+use authz_webhook::WebhookLimits;
+use https_client::{Limits, Resolve};
+use metrics::AuthorizationMetrics;
+use prometheus::Registry;
+use serde_json::Value;
+use server::{Log, ReplaceAuthorizers, ServiceDirectory, ServiceRouting};
+
+use super::flags::{Args, ChainFlags};
+use super::logging_observer::LoggingObserver;
+use crate::offline::LoadFailure;
+
+/// The authorizers that the server starts with, and what it needs to reload them.
+pub(super) struct AuthorizerSetup {
+    pub(super) generation: Arc<Generation>,
+    pub(super) service_directory: Arc<ServiceDirectory>,
+    pub(super) metrics_registry: Registry,
+    plan: AuthorizationPlan,
+    assembler: Assembler,
+    pub(super) metrics: Arc<AuthorizationMetrics>,
+    options: ReloadOptions,
+    /// Set when reloading starts. The status endpoint of the server reads it, and the server exists
+    /// before the reloader does.
+    reloader: Arc<OnceLock<Reloader>>,
+}
+
+impl AuthorizerSetup {
+    /// Reads the files that the flags name. It calls no webhook, so that an unreachable webhook does
+    /// not prevent the start.
+    ///
+    /// # Errors
+    /// The flags contradict each other, or a file is invalid.
+    pub(super) fn load(args: &Args, log: Log) -> Result<Self, LoadFailure> {
+        let plan = args.authorization.plan().map_err(LoadFailure::Usage)?;
+        let is_file_mode = matches!(plan, AuthorizationPlan::File(_));
+        let registry = Registry::new();
+        let identity = metrics_identity(&args.store.data_dir);
+        let metrics = AuthorizationMetrics::new(&registry, &identity, is_file_mode)
+            .map_err(LoadFailure::from_message)?;
+        let routing = match args.chain.enable_aggregator_routing {
+            true => ServiceRouting::Endpoints,
+            false => ServiceRouting::ClusterIp,
+        };
+        let directory = Arc::new(ServiceDirectory::new(routing));
+        let assembler = Assembler {
+            guards: webhook_guards(&args.chain),
+            limits: Limits {
+                connect_timeout: args.chain.webhook_connect_timeout,
+                address_policy: args.chain.webhook_addresses(args.listen.bind_address),
+                ..Limits::default()
+            },
+            resolver: Some(Arc::clone(&directory) as Arc<dyn Resolve>),
+            observers: Arc::new(LoggingObserver { metrics: Arc::clone(&metrics), log }),
+            directory: std::env::current_dir().map_err(LoadFailure::from_message)?,
+        };
+        let generation = Arc::new(assembler.start(&plan)?);
+        let options = ReloadOptions {
+            has_health_check: args.chain.authorization_config_reload_health_check,
+            ..ReloadOptions::default()
+        };
+        let reloader = Arc::default();
+        Ok(Self {
+            generation,
+            service_directory: directory,
+            metrics_registry: registry,
+            plan,
+            assembler,
+            metrics,
+            options,
+            reloader,
+        })
+    }
+
+    /// Reports whether the flags disable anonymous authentication. A configuration file never does.
+    pub(super) fn disables_anonymous(&self) -> bool {
+        match &self.plan {
+            AuthorizationPlan::File(_) => false,
+            AuthorizationPlan::Modes(modes) => modes.disables_anonymous_auth(),
+        }
+    }
+
+    /// The names of the authorizers in order, for the start message.
+    pub(super) fn describe_authorizers(&self) -> String {
+        let name = |(kind, name): (AuthorizerType, &str)| match kind {
+            AuthorizerType::Webhook => format!("{}({name})", kind.name()),
+            AuthorizerType::Abac
+            | AuthorizerType::AlwaysAllow
+            | AuthorizerType::AlwaysDeny
+            | AuthorizerType::Node
+            | AuthorizerType::Rbac => kind.name().to_owned(),
+        };
+        let names: Vec<String> = self.generation.authorizers().into_iter().map(name).collect();
+        names.join(",")
+    }
+
+    /// Returns a function that reads the reload status. It returns null before reloading starts.
+    pub(super) fn status_reader(&self) -> Arc<dyn Fn() -> Value + Send + Sync> {
+        let reloader = Arc::clone(&self.reloader);
+        Arc::new(move || {
+            let status = reloader.get().map(Reloader::status);
+            status.and_then(|status| serde_json::to_value(status).ok()).unwrap_or_default()
+        })
+    }
+
+    /// Logs the warnings about the files that were read at start.
+    pub(super) fn log_warnings(&self, log: Log) {
+        for warning in &self.generation.warnings {
+            log_notice(log, &ReloadNotice::Warned(warning));
+        }
+    }
+
+    /// Starts to watch the files and replaces the authorizers when they change.
+    pub(super) fn start_reloading(self, replace_authorizers: ReplaceAuthorizers, log: Log) {
+        self.metrics.set_active_webhooks(&webhooks_of(&self.generation));
+        let metrics = Arc::clone(&self.metrics);
+        let publish: Publish = Arc::new(move |generation: &Arc<Generation>| {
+            replace_authorizers(&generation.slots).map_err(|error| PublishError(error.into()))?;
+            metrics.set_active_webhooks(&webhooks_of(generation));
+            Ok(())
+        });
+        let log_notice = Arc::new(move |notice: &ReloadNotice<'_>| log_notice(log, notice));
+        let Self { assembler, plan, generation, options, reloader, .. } = self;
+        reloader.get_or_init(|| {
+            Reloader::start(assembler, &plan, generation, options, publish, log_notice)
+        });
+    }
+}
+
+fn webhooks_of(generation: &Generation) -> Vec<Arc<authz_webhook::Webhook>> {
+    generation.webhooks().map(Arc::clone).collect()
+}
+
+fn webhook_guards(flags: &ChainFlags) -> WebhookLimits {
+    let in_flight_max = match flags.authorization_webhook_max_in_flight {
+        0 => usize::MAX,
+        limit => limit,
+    };
+    let cache_bytes_max =
+        usize::try_from(flags.authorization_webhook_cache_max_bytes).unwrap_or(usize::MAX);
+    WebhookLimits { in_flight_max, cache_bytes_max, ..WebhookLimits::default() }
+}
+
+/// The identity of this server in metrics, which is the same after a restart: the host name and the
+/// data directory, which two servers on one host never share.
+fn metrics_identity(data_dir: &Path) -> String {
+    let host = https_server::host_name().unwrap_or_default();
+    let data = absolute_path(data_dir).unwrap_or_else(|_| data_dir.to_owned());
+    format!("{host}:{}", data.display())
+}
+
+/// Returns the same path before and after the directory is created.
+fn absolute_path(path: &Path) -> io::Result<PathBuf> {
+    match path.canonicalize() {
+        Ok(path) => Ok(path),
+        Err(_) => std::path::absolute(path),
+    }
+}
+
+fn log_notice(log: Log, notice: &ReloadNotice<'_>) {
+    match notice {
+        ReloadNotice::Applied(generation) => log.notice(
+            "authorization configuration reloaded",
+            &[
+                ("generation", &generation.number),
+                ("hash", &generation.hash.as_deref().unwrap_or_default()),
+            ],
+        ),
+        ReloadNotice::Failed { file, message, diagnostics } => {
+            let position = match diagnostics.first() {
+                Some(first) => {
+                    format!("{}:{}:{}", first.file, first.position.line, first.position.column)
+                }
+                None => file.display().to_string(),
+            };
+            log.error(
+                "the authorization configuration can not be reloaded; the old one stays",
+                &[("at", &position), ("why", message)],
+            );
+        }
+        ReloadNotice::Warned(warning) => {
+            let (line, column) = (warning.position.line, warning.position.column);
+            log.warn(
+                "authorization configuration warning",
+                &[
+                    ("at", &format_args!("{}:{line}:{column}", warning.file)),
+                    ("why", &warning.message),
+                ],
+            );
+        }
+        ReloadNotice::Unwatched { message } => log.warn(
+            "files of the authorization configuration can not be watched; the server polls them",
+            &[("why", message)],
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        flags: ChainFlags,
+    }
+
+    #[test]
+    fn guards_are_the_defaults_unless_flags_say_otherwise() {
+        let guards = |args: &[&str]| {
+            webhook_guards(&Program::try_parse_from([&["x"], args].concat()).unwrap().flags)
+        };
+        assert_eq!(guards(&[]), WebhookLimits::default());
+        assert_eq!(
+            guards(&["--authorization-webhook-max-in-flight=0"]),
+            WebhookLimits::without_in_flight_limit()
+        );
+        for (value, want) in [("1024", 1024), ("2Ki", 2048), ("0", 0)] {
+            let changed = guards(&[&format!("--authorization-webhook-cache-max-bytes={value}")]);
+            assert_eq!(changed.cache_bytes_max, want);
+        }
+    }
+
+    /// A19: addresses that users write lead to loopback only if the server is there too, or a flag says so.
+    #[test]
+    fn a19_loopback_is_for_servers_on_loopback() {
+        for (bind_address, args, allows_loopback) in [
+            ("127.0.0.1", &[][..], true),
+            ("127.8.8.8", &[], true),
+            ("::1", &[], true),
+            ("::ffff:127.0.0.1", &[], true),
+            ("0.0.0.0", &[], false),
+            ("::", &[], false),
+            ("10.0.0.1", &[], false),
+            ("0.0.0.0", &["--webhook-allow-loopback"], true),
+            ("0.0.0.0", &["--webhook-allow-loopback=false"], false),
+        ] {
+            let flags = Program::try_parse_from([&["x"], args].concat()).unwrap().flags;
+            let addresses = flags.webhook_addresses(bind_address.parse().unwrap());
+            assert_eq!(addresses.allows_loopback, allows_loopback, "{bind_address} {args:?}");
+        }
+    }
+
+    /// A server keeps its identity when its directory is made at the first start.
+    #[test]
+    fn the_identity_does_not_depend_on_what_exists() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().canonicalize().unwrap().join("data");
+        let before = metrics_identity(&data);
+        std::fs::create_dir(&data).unwrap();
+        assert_eq!(metrics_identity(&data), before);
+        assert!(before.ends_with(&format!(":{}", data.display())));
+        assert_ne!(metrics_identity(folder.path()), before);
+    }
+}

@@ -1,0 +1,79 @@
+//! Opens the embedded store or connects to etcd.
+
+use anyhow::Context;
+use store::Prefix;
+use store_embedded::{EmbeddedStore, Limits, LockedDirectory, Options, TenantOf};
+use store_etcd::{EtcdStore, IdentityFiles};
+
+use super::flags::StoreFlags;
+
+/// Checks that the etcd flags match the storage backend.
+///
+/// # Errors
+/// etcd has no URL, or the embedded store has one.
+pub(super) fn check_store_flags(flags: &StoreFlags, is_etcd: bool) -> anyhow::Result<()> {
+    match is_etcd {
+        true => {
+            anyhow::ensure!(!flags.etcd_servers.is_empty(), "--store etcd needs --etcd-servers")
+        }
+        false => anyhow::ensure!(
+            flags.etcd_servers.is_empty(),
+            "--etcd-servers goes with --store etcd, not with --store embedded"
+        ),
+    }
+    Ok(())
+}
+
+/// Opens the embedded store in a locked directory. Returns it with its name for messages.
+///
+/// # Errors
+/// The files of the store can not be read.
+pub(super) fn open_embedded(
+    flags: &StoreFlags,
+    directory: LockedDirectory,
+) -> anyhow::Result<(EmbeddedStore, String)> {
+    let store_name = directory.path().display().to_string();
+    let prefix = flags.etcd_prefix.clone();
+    let options = Options {
+        sync: flags.store_sync,
+        limits: Limits {
+            quota_bytes: flags.store_quota_bytes,
+            history_bytes_max: flags.store_history_bytes,
+            disk_free_bytes_min: flags.store_disk_free_bytes,
+            ..Limits::default()
+        },
+        tenant_of: TenantOf::new(move |key| api_resources::tenant_of_key(&prefix, key)),
+        ..Options::default()
+    };
+    let store = EmbeddedStore::open_locked(directory, options)
+        .with_context(|| format!("can not open the store in `{store_name}`"))?;
+    Ok((store, store_name))
+}
+
+/// Connects to an etcd cluster. Returns the store with its name for messages.
+///
+/// # Errors
+/// No member can be reached, or the prefix belongs to another server or to a later version.
+pub(super) async fn open_etcd(flags: &StoreFlags) -> anyhow::Result<(EtcdStore, String)> {
+    let prefix = Prefix::new(&format!("{}/", flags.etcd_prefix))
+        .with_context(|| format!("--etcd-prefix `{}`", flags.etcd_prefix))?;
+    let identity = match (&flags.etcd_certfile, &flags.etcd_keyfile) {
+        (Some(cert_file), Some(key_file)) => {
+            Some(IdentityFiles { cert_file: cert_file.clone(), key_file: key_file.clone() })
+        }
+        _ => None,
+    };
+    let interval = flags.etcd_compaction_interval;
+    let options = store_etcd::Options {
+        ca_file: flags.etcd_cafile.clone(),
+        identity,
+        compaction_interval: (!interval.is_zero()).then_some(interval),
+        ..store_etcd::Options::new(flags.etcd_servers.clone(), prefix)
+    };
+    let store_name = format!("etcd {}", flags.etcd_servers.join(","));
+    let store =
+        EtcdStore::open(options).await.with_context(|| format!("can not use {store_name}"))?;
+    store.check_prefix().await.with_context(|| format!("can not use {store_name}"))?;
+    store.check_format().await.with_context(|| format!("can not use {store_name}"))?;
+    Ok((store, store_name))
+}
