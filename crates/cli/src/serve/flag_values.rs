@@ -9,6 +9,17 @@ const STORE_BYTES_MIN: u64 = 16 << 20;
 /// Maximum of `--admission-webhook-max-response-bytes`: each call holds its response in memory.
 const RESPONSE_BYTES_CEILING: u64 = 1 << 30;
 
+/// Why the value of a byte flag is rejected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum BytesError {
+    #[error("want a number of bytes, such as 1073741824, 1024Mi or 1Gi")]
+    NotANumber,
+    #[error("want at least {0}")]
+    TooSmall(&'static str),
+    #[error("want at most {0}")]
+    TooLarge(&'static str),
+}
+
 /// Parses a non-negative duration in Go's notation, such as `1m30s`.
 pub(super) fn parse_duration(text: &str) -> Result<Duration, String> {
     let nanos = go_compat::parse_duration(text).map_err(|error| error.to_string())?;
@@ -46,33 +57,33 @@ pub(super) fn parse_version(text: &str) -> Result<String, String> {
 }
 
 /// Parses a number of bytes with an optional unit `Ki`, `Mi` or `Gi`.
-pub(super) fn parse_bytes(text: &str) -> Result<u64, String> {
+pub(super) fn parse_bytes(text: &str) -> Result<u64, BytesError> {
     let units = [("Ki", 1 << 10), ("Mi", 1 << 20), ("Gi", 1 << 30), ("", 1)];
     let found = units.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, size)));
     let number = found.and_then(|(digits, size)| digits.parse::<u64>().ok()?.checked_mul(*size));
-    number.ok_or_else(|| "want a number of bytes, such as 1073741824, 1024Mi or 1Gi".to_owned())
+    number.ok_or(BytesError::NotANumber)
 }
 
 /// Parses a number of bytes that is not 0.
-pub(super) fn parse_positive_bytes(text: &str) -> Result<u64, String> {
+pub(super) fn parse_positive_bytes(text: &str) -> Result<u64, BytesError> {
     match parse_bytes(text)? {
-        0 => Err("want at least 1".to_owned()),
+        0 => Err(BytesError::TooSmall("1")),
         n_bytes => Ok(n_bytes),
     }
 }
 
 /// Parses a limit of the embedded store: at least [`STORE_BYTES_MIN`].
-pub(super) fn parse_store_bytes(text: &str) -> Result<u64, String> {
+pub(super) fn parse_store_bytes(text: &str) -> Result<u64, BytesError> {
     match parse_bytes(text)? {
-        n_bytes if n_bytes < STORE_BYTES_MIN => Err("want at least 16Mi".to_owned()),
+        n_bytes if n_bytes < STORE_BYTES_MIN => Err(BytesError::TooSmall("16Mi")),
         n_bytes => Ok(n_bytes),
     }
 }
 
 /// Parses the maximum size of an admission webhook response: 1 to [`RESPONSE_BYTES_CEILING`].
-pub(super) fn parse_response_bytes(text: &str) -> Result<u64, String> {
+pub(super) fn parse_response_bytes(text: &str) -> Result<u64, BytesError> {
     match parse_positive_bytes(text)? {
-        n_bytes if n_bytes > RESPONSE_BYTES_CEILING => Err("want at most 1Gi".to_owned()),
+        n_bytes if n_bytes > RESPONSE_BYTES_CEILING => Err(BytesError::TooLarge("1Gi")),
         n_bytes => Ok(n_bytes),
     }
 }
