@@ -174,8 +174,8 @@ impl DependencyGraph {
                     next.retain(|to| !members.contains(to));
                 }
             }
-            for pair in component.windows(2) {
-                self.add_edge(pair[0], pair[1]);
+            for (from, to) in component.iter().zip(component.iter().skip(1)) {
+                self.add_edge(*from, *to);
             }
         }
         components.sort();

@@ -9,6 +9,8 @@
 //! of requests, match conditions, exemptions, the timers of initialization.
 //! Must not know: HTTP, calls, stores, clocks, which resources exist, where snapshots come from.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
 mod attributes;
 mod exemption;
 

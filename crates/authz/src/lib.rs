@@ -8,6 +8,8 @@
 //! authorizer must read them alike), decisions and reasons, traces, the classification of request paths.
 //! Must not know: how any authorizer decides, the chain, serde, HTTP libraries, clocks, status codes.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
 mod attributes;
 mod authorizer;
 mod decision;

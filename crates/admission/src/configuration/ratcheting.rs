@@ -84,7 +84,7 @@ fn has_unique_names(webhooks: &[&Tree]) -> bool {
     let mut names: Vec<&str> =
         webhooks.iter().map(|webhook| read_string(webhook, "name").unwrap_or_default()).collect();
     names.sort_unstable();
-    names.windows(2).all(|pair| pair[0] != pair[1])
+    names.iter().zip(names.iter().skip(1)).all(|(name, next)| name != next)
 }
 
 fn has_valid_selectors(webhook: &Tree) -> bool {

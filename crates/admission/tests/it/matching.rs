@@ -248,7 +248,7 @@ fn namespace_selectors() {
     assert!(!needs(selects("prod"), &creation) && !needs(selects("prod"), &node));
 }
 
-/// An error while matching is not a reason to leave a hook out.
+/// L25: an error while matching is not a reason to leave a hook out.
 #[test]
 fn stored_selectors_that_mean_nothing_fail_the_requests_they_are_about() {
     let odd = json!({"objectSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}});

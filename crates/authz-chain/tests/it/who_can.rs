@@ -18,7 +18,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
     /// A user is listed, by name or by a group, if and only if the chain allows it.
-    /// Denials and the groups of everybody are part of the random policy.
+    /// L28, L31: denials and the groups of everybody are part of the random policy.
     #[test]
     fn who_is_listed_is_allowed_and_nobody_else(
         chain in chain(),
@@ -259,7 +259,7 @@ fn an_authorizer_that_can_not_list_is_named() {
     assert!(subjects.is_incomplete);
 }
 
-/// What is denied earlier in the chain is not listed later.
+/// L31: what is denied earlier in the chain is not listed later.
 #[test]
 fn denials_count_for_those_who_come_later() {
     let asked = list_in_default("list", "replicationcontrollers");

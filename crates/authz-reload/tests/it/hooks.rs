@@ -145,7 +145,7 @@ fn a_hook_file_of_an_unknown_version_is_not_taken_for_a_kubeconfig() {
     assert!(!error.to_string().contains("KUBERNETES_MASTER"), "{error}");
 }
 
-/// Answers do not outlive the configuration that they belong to.
+/// L30: answers do not outlive the configuration that they belong to.
 #[tokio::test]
 async fn a_reload_calls_the_new_webhook_and_not_the_old() {
     let stage = Stage::new();

@@ -122,7 +122,7 @@ fn a_later_answer_takes_the_place() {
 }
 
 /// Questions of one hash are told apart by what they ask.
-/// Keys are compared, not only hashed.
+/// L30: keys are compared, not only hashed.
 #[test]
 fn a_hash_alone_is_not_enough() {
     let cache = Cache::new(8, 1 << 20);

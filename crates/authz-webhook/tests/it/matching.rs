@@ -44,7 +44,7 @@ async fn a_false_condition_skips_the_webhook() {
     assert_eq!(scene.peer.n_calls(), 1);
 }
 
-/// A condition that fails is neither true nor false.
+/// L25: a condition that fails is neither true nor false.
 #[tokio::test]
 async fn an_error_in_a_condition_is_for_the_policy() {
     let user = named("alice2");

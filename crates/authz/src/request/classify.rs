@@ -60,45 +60,46 @@ fn classify_segments(
 ) -> Result<(), IncompletePath> {
     let path = path.trim_matches('/');
     let mut segments: Vec<&str> = path.splitn(SEGMENTS_MAX, '/').collect();
-    if segments.len() < 3 {
-        return Ok(());
-    }
-    info.api_prefix = match segments[0] {
-        "api" => "api",
-        "apis" => "apis",
+    info.api_prefix = match segments.as_slice() {
+        ["api", _, _, ..] => "api",
+        ["apis", _, _, ..] => "apis",
         _ => return Ok(()),
     };
-    if info.api_prefix == "apis" && segments.len() < 4 {
-        return Ok(());
-    }
     let is_core = info.api_prefix == "api";
-    if is_core && segments.len() >= 5 && segments[2] == "ns" {
-        segments[2] = "namespaces";
+    if is_core
+        && let [_, _, segment, _, _, ..] = segments.as_mut_slice()
+        && *segment == "ns"
+    {
+        *segment = "namespaces";
         info.is_legacy_path = true;
     }
-    let (group, rest) = if is_core { ("", &segments[1..]) } else { (segments[1], &segments[2..]) };
-    let (version, rest) = (rest[0], &rest[1..]);
+    let (group, version, rest) = match segments.as_slice() {
+        [_, version, rest @ ..] if is_core => ("", *version, rest),
+        [_, group, version, rest @ ..] if !rest.is_empty() => (*group, *version, rest),
+        _ => return Ok(()),
+    };
     let resource = info.resource.insert(ResourceInfo {
         api_group: group.to_owned(),
         api_version: version.to_owned(),
         ..ResourceInfo::default()
     });
 
-    let path_verb = ["proxy", "watch"].into_iter().find(|verb| rest[0] == *verb);
-    let rest = if path_verb.is_some() { &rest[1..] } else { rest };
-    if rest.is_empty() {
+    let (path_verb, rest) = match rest {
+        ["proxy", rest @ ..] => (Some("proxy"), rest),
+        ["watch", rest @ ..] => (Some("watch"), rest),
+        _ => (None, rest),
+    };
+    let [resource_name, trail @ ..] = take_namespace(rest, resource) else {
         return Err(IncompletePath);
-    }
+    };
     info.verb = Cow::Borrowed(path_verb.unwrap_or_else(|| verb_for_method(method)));
-
-    let rest = take_namespace(rest, resource);
-    resource.resource = if is_core && is_legacy_review(rest[0]) {
+    resource.resource = if is_core && is_legacy_review(resource_name) {
         info.is_legacy_path = true;
         "resourceaccessreviews".to_owned()
     } else {
-        rest[0].to_owned()
+        (*resource_name).to_owned()
     };
-    set_name_and_subresource(resource, &rest[1..], path_verb == Some("proxy"));
+    set_name_and_subresource(resource, trail, path_verb == Some("proxy"));
     if path_verb.is_none() {
         refine_by_query(&mut info.verb, resource, raw_query);
     }
@@ -135,12 +136,10 @@ fn is_legacy_review(segment: &str) -> bool {
 }
 
 fn set_name_and_subresource(resource: &mut ResourceInfo, trail: &[&str], is_proxy: bool) {
-    if trail.is_empty() {
-        return;
-    }
-    resource.name = trail[0].to_owned();
+    let [name, after_name @ ..] = trail else { return };
+    resource.name = (*name).to_owned();
     if !is_proxy {
-        resource.subresource = trail.get(1).copied().unwrap_or_default().to_owned();
+        resource.subresource = after_name.first().copied().unwrap_or_default().to_owned();
     }
     resource.trail = Some(trail.join("/"));
 }

@@ -34,7 +34,7 @@ async fn the_request() {
 }
 
 /// A status is an answer, and redirects are not followed.
-/// No client of ours follows a redirect.
+/// L2: no client of ours follows a redirect.
 #[tokio::test]
 async fn any_status_is_an_answer() {
     let elsewhere = Peer::start(Answer::json("{}")).unwrap();

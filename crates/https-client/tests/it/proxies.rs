@@ -65,7 +65,7 @@ async fn every_kind_of_proxy() {
     }
 }
 
-/// A tunnel that the proxy did not open is not used.
+/// L1: a tunnel that the proxy did not open is not used.
 #[tokio::test]
 async fn proxies_that_refuse() {
     let authority = Authority::new("ca").unwrap();

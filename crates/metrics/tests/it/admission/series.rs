@@ -83,7 +83,7 @@ fn series_go_with_their_hooks() {
     assert_eq!(samples(&registry, REQUESTS).len(), 1);
 }
 
-/// Names of hooks that somebody invents become a bounded number of labels.
+/// L16: names of hooks that somebody invents become a bounded number of labels.
 #[test]
 fn so_many_hooks_are_told_apart() {
     let (registry, metrics) = nothing();
