@@ -13,7 +13,7 @@ mod webhook;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
-use access_reviews::review::Question;
+use access_reviews::review::AccessQuestion;
 use authz::{Recorder, Trace};
 use clap::ValueEnum;
 
@@ -127,7 +127,7 @@ pub(crate) fn run(
 
 /// An answer and how it came about.
 struct Explanation<'c> {
-    question: &'c Question<'c>,
+    question: &'c AccessQuestion<'c>,
     answer: Answer<'c>,
     trace: Trace,
     /// The authorizers that were not asked, because one before them decided.
@@ -135,7 +135,7 @@ struct Explanation<'c> {
     hints: Vec<String>,
 }
 
-fn explain<'c>(policy: &'c Policy, question: &'c Question<'c>) -> Explanation<'c> {
+fn explain<'c>(policy: &'c Policy, question: &'c AccessQuestion<'c>) -> Explanation<'c> {
     let mut trace = Trace::default();
     let outcome = policy.ask(&question.attributes(), Recorder::on(&mut trace));
     let answer = Answer::new(question, outcome);

@@ -85,7 +85,7 @@ impl<S: Store> Call<'_, S> {
         let info = RequestInfo { verb: verb.name().into(), ..self.authorized.info().clone() };
         self.authorize_further(info).await?.map_err(|(info, decision)| {
             let attributes = info.attributes(Some(self.authorized.user()));
-            access_reviews::forbidden(&attributes, &decision.reason)
+            access_reviews::forbidden_status(&attributes, &decision.reason)
         })
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use admission_hooks::{AnnotationLevel, Notes};
 use api_object::{Status, Tree};
-use audit::{Event, Received, Stage};
+use audit::{Event, ReceivedRequest, Stage};
 use authn::{ImpersonationMode, Unauthenticated};
 use authz::{Decision, RequestInfo, Unavailable, User};
 use http::request::Parts;
@@ -93,7 +93,7 @@ impl Record {
         self.receive(server, None, info, parts, now);
         if let Some(event) = &mut self.event {
             let status = serde_json::to_value(Status::unauthorized()).ok();
-            event.respond(401, status.as_ref());
+            event.set_response_status(401, status.as_ref());
         }
         self.write(server, Stage::ResponseStarted);
     }
@@ -136,7 +136,7 @@ impl Record {
         };
         let source_ips =
             audit::source_ips(text("x-forwarded-for"), text("x-real-ip"), self.peer.ip());
-        let received = Received {
+        let received = ReceivedRequest {
             audit_id: &self.audit_id,
             uri: &self.uri,
             attributes: info.attributes(user),
@@ -151,7 +151,7 @@ impl Record {
     pub(crate) fn impersonate(&mut self, user: &Arc<User>, mode: ImpersonationMode) {
         self.user = Some(Arc::clone(user));
         if let Some(event) = &mut self.event {
-            event.impersonate(user, if mode.is_constrained() { mode.verb() } else { "" });
+            event.set_impersonated_user(user, if mode.is_constrained() { mode.verb() } else { "" });
         }
     }
 
@@ -208,7 +208,7 @@ impl Record {
     /// The object in the body.
     pub(crate) fn request_object(&mut self, tree: &Tree) {
         if let Some(event) = &mut self.event {
-            event.request_object(&Value::Object(tree.clone()));
+            event.set_request_object(&Value::Object(tree.clone()));
         }
     }
 
@@ -218,7 +218,7 @@ impl Record {
             && event.wants_request_object()
             && let Ok(patch) = codec::json_tree(bytes)
         {
-            event.request_patch(&patch.value);
+            event.set_request_patch(&patch.value);
         }
     }
 
@@ -226,9 +226,9 @@ impl Record {
     pub(crate) fn failed(&mut self, status: &Status) {
         if let Some(event) = &mut self.event {
             let value = serde_json::to_value(status).ok();
-            event.respond(status.code, value.as_ref());
+            event.set_response_status(status.code, value.as_ref());
             if let Some(value) = &value {
-                event.response_object(value);
+                event.set_response_object(value);
             }
         }
     }
@@ -264,16 +264,16 @@ impl Record {
             }
             Reply::Watch { .. } | Reply::Document(_) | Reply::Status(_) => (200, None),
         };
-        event.respond(code, None);
+        event.set_response_status(code, None);
         if let Some(object) = object {
-            event.response_object(&object);
+            event.set_response_object(&object);
         }
     }
 
     /// A stream has begun; what is returned ends it.
     pub(crate) fn stream_begun<S>(&mut self, server: &Arc<ServerState<S>>) -> StreamRecord<S> {
         if let Some(event) = &mut self.event {
-            event.respond(200, None);
+            event.set_response_status(200, None);
         }
         self.write(server, Stage::ResponseStarted);
         StreamRecord { server: Arc::clone(server), event: self.event.take() }
@@ -282,7 +282,7 @@ impl Record {
     /// The server failed on the request.
     pub(crate) fn panicked<S>(&mut self, server: &ServerState<S>) {
         if let Some(event) = &mut self.event {
-            event.respond(500, None);
+            event.set_response_status(500, None);
         }
         self.write(server, Stage::Panic);
         self.event = None;
@@ -297,7 +297,7 @@ impl Record {
         if let Some(event) = &mut self.event
             && !event.has_response()
         {
-            event.respond(code, None);
+            event.set_response_status(code, None);
         }
         if self.user.is_some() {
             self.write(server, Stage::ResponseComplete);

@@ -233,14 +233,16 @@ async fn enter<S: Store>(
         Ok(authorized) => Ok((authorized, permit)),
         Err(info) => {
             let attributes = info.attributes(Some(&user));
-            Err(match access_reviews::refusal(&attributes, target, &decided.decision) {
-                Some(access_reviews::Refusal::InternalError(text)) => Failure::Text(500, text),
-                Some(
-                    access_reviews::Refusal::Forbidden(status)
-                    | access_reviews::Refusal::Unavailable(status),
-                ) => status.into(),
-                None => Status::internal("the decision is unclear").into(),
-            })
+            Err(
+                match access_reviews::refusal_for_decision(&attributes, target, &decided.decision) {
+                    Some(access_reviews::Refusal::InternalError(text)) => Failure::Text(500, text),
+                    Some(
+                        access_reviews::Refusal::Forbidden(status)
+                        | access_reviews::Refusal::Unavailable(status),
+                    ) => status.into(),
+                    None => Status::internal("the decision is unclear").into(),
+                },
+            )
         }
     }
 }
@@ -281,7 +283,11 @@ impl<S: Store> AuthorizedRequest<'_, S> {
         };
         record.route(&route, self.query);
         let resource = &route.resource;
-        let review = access_reviews::Kind::of(&resource.group, &resource.version, &resource.plural);
+        let review = access_reviews::ReviewKind::from_resource(
+            &resource.group,
+            &resource.version,
+            &resource.plural,
+        );
         if let Some(kind) = review {
             return self.review(kind, body, record, warnings).await;
         }
@@ -313,7 +319,7 @@ impl<S: Store> AuthorizedRequest<'_, S> {
     /// A review: asked, answered, forgotten.
     async fn review(
         &self,
-        kind: access_reviews::Kind,
+        kind: access_reviews::ReviewKind,
         body: &mut Unread,
         record: &mut Record,
         warnings: &mut Vec<String>,
@@ -329,11 +335,15 @@ impl<S: Store> AuthorizedRequest<'_, S> {
     }
 
     /// The first proposal posts its review into the core group, in versions that nothing else has.
-    fn legacy_review(&self) -> Option<access_reviews::Kind> {
+    fn legacy_review(&self) -> Option<access_reviews::ReviewKind> {
         let info = self.authorized.target()?;
-        let kind = access_reviews::Kind::of(&info.api_group, &info.api_version, &info.resource)?;
+        let kind = access_reviews::ReviewKind::from_resource(
+            &info.api_group,
+            &info.api_version,
+            &info.resource,
+        )?;
         let is_whole = info.subresource.is_empty() && info.trail.is_none();
-        (kind == access_reviews::Kind::LegacyResourceAccessReview && is_whole).then_some(kind)
+        (kind == access_reviews::ReviewKind::LegacyResourceAccessReview && is_whole).then_some(kind)
     }
 
     /// A path that names no resource.

@@ -29,7 +29,7 @@ pub(crate) fn hook_names(
     if !authorization_hooks::is_hook_configuration(&source) {
         return Ok(HookNames::Flag);
     }
-    match authorization_hooks::load(&source).outcome {
+    match authorization_hooks::load(&source).hooks {
         Ok(hooks) => Ok(HookNames::File(hooks.into_iter().map(|hook| hook.name).collect())),
         Err(error) => Err(Trouble::faulty(&source, error.diagnostics().to_vec())),
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use document::{Diagnostic, Fault, Place, ReadError, Source, Warning};
 use https_client::{Client, Limits, NoCertificateObserver};
-use kubeconfig::{Connection, LoadError, Loaded};
+use kubeconfig::{Connection, LoadError, LoadedConnections};
 
 use super::finding::{Checked, Finding, Outcome, ReadFile, Summary};
 
@@ -25,8 +25,9 @@ pub(super) fn check_named(path: &Path) -> Option<Checked> {
     };
     let source = Source { name: &name, bytes: &bytes };
     let loaded = kubeconfig::parse(&source, path, &kubeconfig::read_file);
-    let loaded = loaded
-        .and_then(|loaded| loaded.into_single_connection().map(Box::new).map(Loaded::Kubeconfig));
+    let loaded = loaded.and_then(|loaded| {
+        loaded.into_single_connection().map(Box::new).map(LoadedConnections::Kubeconfig)
+    });
     let file = read_file(&source, loaded);
     let text = source.text().into_owned();
     let outcome = Outcome::Read(Box::new(ReadFile { text, ..file }));
@@ -41,7 +42,7 @@ pub(super) fn check(source: &Source<'_>, path: &Path) -> ReadFile {
     read_file(source, kubeconfig::parse(source, path, &kubeconfig::read_file))
 }
 
-fn read_file(source: &Source<'_>, loaded: Result<Loaded, LoadError>) -> ReadFile {
+fn read_file(source: &Source<'_>, loaded: Result<LoadedConnections, LoadError>) -> ReadFile {
     let loaded = match loaded {
         Ok(loaded) => loaded,
         Err(error) => {
@@ -54,8 +55,8 @@ fn read_file(source: &Source<'_>, loaded: Result<Loaded, LoadError>) -> ReadFile
         }
     };
     let (summary, connections) = match loaded {
-        Loaded::Kubeconfig(connection) => (Summary::Kubeconfig, vec![*connection]),
-        Loaded::Hooks(hooks) => {
+        LoadedConnections::Kubeconfig(connection) => (Summary::Kubeconfig, vec![*connection]),
+        LoadedConnections::Hooks(hooks) => {
             let names = hooks.iter().map(|hook| hook.name.clone()).collect();
             let connections = hooks.into_iter().map(|hook| hook.connection).collect();
             (Summary::Hooks { names }, connections)

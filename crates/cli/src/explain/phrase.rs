@@ -4,7 +4,7 @@
 //! others are shown with their particulars, as they are.
 
 use access_reviews::TraceNode;
-use access_reviews::review::{Question, QuestionTarget};
+use access_reviews::review::{AccessQuestion, AccessTarget};
 use authz::{Event, Value};
 
 use super::paint::Mark;
@@ -67,7 +67,7 @@ pub(super) fn authorizer<'n, 't>(
 }
 
 /// The line of any other event.
-pub(super) fn phrase(event: &Event, question: &Question<'_>) -> Phrase {
+pub(super) fn phrase(event: &Event, question: &AccessQuestion<'_>) -> Phrase {
     let known = match event.kind.as_ref() {
         "binding" => Some(binding(event)),
         "nearMiss" => near_miss(event, question),
@@ -142,7 +142,7 @@ fn rule_number(event: &Event) -> String {
     }
 }
 
-fn near_miss(event: &Event, question: &Question<'_>) -> Option<Phrase> {
+fn near_miss(event: &Event, question: &AccessQuestion<'_>) -> Option<Phrase> {
     let shown = match text(event, "lacks")? {
         "subject" => {
             let (what, own) =
@@ -153,10 +153,10 @@ fn near_miss(event: &Event, question: &Question<'_>) -> Option<Phrase> {
         "namespace" => {
             let namespace = text(event, "namespace").unwrap_or_default();
             let asked = match &question.target {
-                QuestionTarget::Resource(resource) if !resource.namespace.is_empty() => {
+                AccessTarget::Resource(resource) if !resource.namespace.is_empty() => {
                     format!("and not in namespace \"{}\"", resource.namespace)
                 }
-                QuestionTarget::Resource(_) | QuestionTarget::Path(_) => {
+                AccessTarget::Resource(_) | AccessTarget::Path(_) => {
                     "and not at the cluster scope".to_owned()
                 }
             };

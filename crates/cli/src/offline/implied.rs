@@ -1,6 +1,6 @@
 //! The groups that a server puts a user in because of the name.
 
-use access_reviews::review::Question;
+use access_reviews::review::AccessQuestion;
 use authz::{Attributes, Recorder, User, Verdict};
 
 use super::flags::SubjectFlags;
@@ -30,7 +30,10 @@ pub(crate) fn user(flags: &SubjectFlags) -> User {
 /// everybody is in who has logged in. A review names its groups itself, which is easily forgotten.
 ///
 /// A webhook is only asked what somebody wants to know, so with one there is no such hint.
-pub(crate) fn hint_of_missing_group(policy: &Policy, question: &Question<'_>) -> Option<String> {
+pub(crate) fn hint_of_missing_group(
+    policy: &Policy,
+    question: &AccessQuestion<'_>,
+) -> Option<String> {
     let user = with_authenticated(&question.user).filter(|_| !policy.calls_webhooks())?;
     let attributes = Attributes { user: Some(&user), ..question.attributes() };
     let outcome = policy.ask(&attributes, Recorder::off());

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use access_reviews::review::{self, LINE_BYTES_MAX, Question, QuestionTarget, ResourceQuestion};
+use access_reviews::review::{self, AccessQuestion, AccessTarget, LINE_BYTES_MAX, ResourceTarget};
 use document::{Diagnostic, Place, ReadError};
 
 use super::flags::{CallFlags, PolicyFlags, QuestionFlags, ResourceText, SubjectFlags};
@@ -21,13 +21,14 @@ const STDIN_NAME: &str = "<stdin>";
 #[derive(Debug)]
 pub(crate) enum Questions<'f> {
     /// One question.
-    One(Box<Question<'static>>),
+    One(Box<AccessQuestion<'static>>),
     /// One question a line, file after file; `-` is standard input.
     Lines(&'f [PathBuf]),
 }
 
 /// Answers one question.
-pub(crate) type Asked<'a> = &'a mut dyn FnMut(&Question<'_>, &mut dyn Write) -> io::Result<Exit>;
+pub(crate) type Asked<'a> =
+    &'a mut dyn FnMut(&AccessQuestion<'_>, &mut dyn Write) -> io::Result<Exit>;
 
 impl<'f> Questions<'f> {
     /// The questions of these flags and files, and what they are answered from.
@@ -91,13 +92,13 @@ impl<'f> Questions<'f> {
                 let namespace = flags.namespace.clone().unwrap_or_default();
                 resource_target(resource, name, namespace)
             }
-            (None, Some(path)) => QuestionTarget::Path(path.clone().into()),
+            (None, Some(path)) => AccessTarget::Path(path.clone().into()),
             (None, None) => {
                 return Err("a question by flags needs --resource or --path".to_owned());
             }
         };
         let user = implied::user(&flags.subject);
-        Ok(Self::One(Box::new(Question { user, verb: verb.clone().into(), target })))
+        Ok(Self::One(Box::new(AccessQuestion { user, verb: verb.clone().into(), target })))
     }
 
     /// Reports whether they come from standard input.
@@ -136,13 +137,9 @@ impl<'f> Questions<'f> {
     }
 }
 
-fn resource_target(
-    text: &ResourceText,
-    name: String,
-    namespace: String,
-) -> QuestionTarget<'static> {
+fn resource_target(text: &ResourceText, name: String, namespace: String) -> AccessTarget<'static> {
     let ResourceText { resource, api_group, subresource } = text.clone();
-    QuestionTarget::Resource(ResourceQuestion {
+    AccessTarget::Resource(ResourceTarget {
         api_group: api_group.into(),
         api_version: "*".into(),
         namespace: namespace.into(),
@@ -166,7 +163,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn answer(&mut self, question: &Question<'_>) -> io::Result<()> {
+    fn answer(&mut self, question: &AccessQuestion<'_>) -> io::Result<()> {
         let exit = (self.answer)(question, self.out)?;
         self.worst = self.worst.max(exit);
         Ok(())

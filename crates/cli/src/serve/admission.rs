@@ -8,7 +8,7 @@ use admission::{
     WAITING_OBJECTS_PER_USER_MAX, WaitingObjectsMax,
 };
 use admission_hooks::{Access, AccessTable, CALLS_IN_FLIGHT_MAX, RESPONSE_BYTES_MAX};
-use kubeconfig::{UserAccess, Users};
+use kubeconfig::{ServiceUsers, UserCredentials};
 use server::{AdmissionOptions, GetMode, Level, Log, SyncMode, SyncOptions};
 
 use super::flags::duration;
@@ -265,7 +265,7 @@ impl AdmissionFlags {
         };
         let users = kubeconfig::load_users(path, &kubeconfig::read_file)?;
         tell(path, &users, log);
-        let Users { by_name, current, .. } = users;
+        let ServiceUsers { by_name, current, .. } = users;
         Ok(AccessTable {
             users: by_name.into_iter().map(|(name, own)| (name, access(own))).collect(),
             current: current.map(access),
@@ -288,7 +288,7 @@ impl AdmissionFlags {
     }
 }
 
-fn tell(path: &Path, users: &Users, log: Log) {
+fn tell(path: &Path, users: &ServiceUsers, log: Log) {
     for warning in &users.warnings {
         let (line, column) = (warning.place.line, warning.place.column);
         log.write(
@@ -302,7 +302,7 @@ fn tell(path: &Path, users: &Users, log: Log) {
     }
 }
 
-fn access(UserAccess { credentials, identity }: UserAccess) -> Access {
+fn access(UserCredentials { credentials, identity }: UserCredentials) -> Access {
     Access { credentials, identity }
 }
 

@@ -452,6 +452,6 @@ proptest! {
             prop_assert!(text.get(place.start..place.end).is_some());
         }
         duplicate_objects(&manifests.objects);
-        lint(&manifests.objects, true);
+        lint_role_references(&manifests.objects, true);
     }
 }
