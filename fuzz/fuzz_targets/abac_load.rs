@@ -15,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
     let strict = load_bytes(&source, true);
     match (&lenient, &strict) {
         (Ok(lenient), Ok(strict)) => {
-            assert_eq!(lenient.policies.as_slice().len(), strict.policies.as_slice().len());
+            assert_eq!(lenient.snapshot.policies().len(), strict.snapshot.policies().len());
         }
         (Ok(lenient), Err(_)) => assert!(!lenient.warnings.is_empty()),
         (Err(lenient), Err(_)) => assert!(!lenient.to_string().is_empty()),

@@ -95,7 +95,7 @@ fn abac(choices: &mut Choices<'_>) -> Member {
         }
     };
     let lines = (1..4).map(&mut line).collect();
-    Member::Abac(Arc::new(authz_abac::Policies::new(lines).expect("few lines")))
+    Member::Abac(Arc::new(authz_abac::Snapshot::new(lines).expect("few lines")))
 }
 
 fn rbac(choices: &mut Choices<'_>) -> Member {
@@ -156,7 +156,7 @@ fn subject(choices: &mut Choices<'_>) -> Subject {
 }
 
 fn node(choices: &mut Choices<'_>) -> Member {
-    let mut policy = authz_node::Policy::default();
+    let mut policy = authz_node::Snapshot::default();
     let mut old: Option<authz_node::Object> = None;
     for _ in 0..choices.number(6) {
         let pod = authz_node::Object::Pod(Box::new(authz_node::Pod {

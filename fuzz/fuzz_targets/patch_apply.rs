@@ -14,8 +14,8 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((&choice, texts)) = bytes.split_first() else { return };
     let at = texts.iter().position(|byte| *byte == b'\n').unwrap_or(texts.len());
     let (document, change) = texts.split_at(at);
-    let Ok(document) = codec::json_tree(document) else { return };
-    let Ok(change) = codec::json_tree(change) else { return };
+    let Ok(document) = codec::parse_json(document) else { return };
+    let Ok(change) = codec::parse_json(change) else { return };
     let Value::Object(tree) = document.value else { return };
     let _ = object_patch::json_patch(tree.clone(), change.value.clone());
     let _ = object_patch::merge_patch(tree.clone(), change.value.clone());

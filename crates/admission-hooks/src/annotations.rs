@@ -1,85 +1,91 @@
-//! What the audit log is told about hooks (admission §4.12).
+//! The annotations that hooks add to the audit event of a request.
 
 use field_errors::label_key_faults;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::failure::FailOpenCause;
-use crate::observe::Phase;
+use crate::call_failure::FailOpenCause;
+use crate::observer::Phase;
 
-/// What the audit log is told: in all events but those of a lower level.
+/// An annotation of an audit event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Annotation {
-    /// Of the form `prefix/name`.
+pub struct AuditAnnotation {
+    /// The key, of the form `prefix/name`.
     pub key: String,
-    /// The value.
+    /// The text of the annotation.
     pub value: String,
-    /// From which level on events show it.
+    /// The lowest audit level that shows the annotation.
     pub level: AnnotationLevel,
 }
 
-/// From which level on an audit event shows an annotation.
+/// The lowest audit level that shows an annotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AnnotationLevel {
-    /// All events.
+    /// Every level that records events.
     Metadata,
-    /// Events that also show the request's body: what a hook has patched is part of it.
+    /// Levels that record request bodies, because a patch contains parts of the body.
     Request,
 }
 
-/// The annotations of one request in the order in which they came. A key has one value: the first.
+/// The annotations of one request, in the order of their addition. The first value of a key wins.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Annotations {
-    pub(crate) all: Vec<Annotation>,
+pub(crate) struct AuditAnnotations {
+    pub(crate) items: Vec<AuditAnnotation>,
 }
 
-/// Where in a request a hook stands.
+/// The round and the index of a hook, as annotation keys name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Position {
+pub(crate) struct HookPosition {
     pub(crate) round: u8,
     pub(crate) index: usize,
 }
 
-impl std::fmt::Display for Position {
+impl std::fmt::Display for HookPosition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "round_{}_index_{}", self.round, self.index)
     }
 }
 
-impl Annotations {
-    /// A mutating hook was called.
-    pub(crate) fn mutation(
+impl AuditAnnotations {
+    /// Adds that a mutating hook was called.
+    pub(crate) fn add_mutation(
         &mut self,
-        at: Position,
+        at: HookPosition,
         configuration: &str,
         webhook: &str,
         mutated: bool,
     ) {
-        let value = Mutation { configuration, webhook, mutated };
+        let value = MutationValue { configuration, webhook, mutated };
         let value = serde_json::to_string(&value).unwrap_or_default();
         let key = format!("mutation.webhook.admission.k8s.io/{at}");
         self.add(key, value, AnnotationLevel::Metadata);
     }
 
-    /// The patch of a mutating hook was applied.
-    pub(crate) fn patch(
+    /// Adds the applied patch of a mutating hook.
+    pub(crate) fn add_patch(
         &mut self,
-        at: Position,
+        at: HookPosition,
         configuration: &str,
         webhook: &str,
         patch: &Value,
     ) {
-        let value = Patch { configuration, webhook, patch: sorted(patch), patch_type: "JSONPatch" };
+        let value = PatchValue {
+            configuration,
+            webhook,
+            patch: sorted_patch(patch),
+            patch_type: "JSONPatch",
+        };
         let value = serde_json::to_string(&value).unwrap_or_default();
         let key = format!("patch.webhook.admission.k8s.io/{at}");
         self.add(key, value, AnnotationLevel::Request);
     }
 
-    /// A hook failed for this cause and was ignored. Kubernetes' annotation names hooks that were called.
-    pub(crate) fn failed_open(
+    /// Adds that the failure of a hook was ignored. The annotation of Kubernetes exists only for hooks that
+    /// were called.
+    pub(crate) fn add_failed_open(
         &mut self,
         phase: Phase,
-        at: Position,
+        at: HookPosition,
         webhook: &str,
         cause: FailOpenCause,
     ) {
@@ -90,7 +96,8 @@ impl Annotations {
         let by = format!("failed-open-by.{phase}.webhook.portcullis.io");
         let value = format!("{webhook}: {}", cause.name());
         let key = match cause {
-            // Such a hook has no place among those that are called, but one in the list of all.
+            // The hook was not called, so it has no index among the called hooks; the key has its index in
+            // the list of all hooks.
             FailOpenCause::MatchCondition => format!("{by}/round_{}_list_{}", at.round, at.index),
             _ => {
                 let key = format!("failed-open.{phase}.webhook.admission.k8s.io/{at}");
@@ -101,8 +108,8 @@ impl Annotations {
         self.add(key, value, AnnotationLevel::Metadata);
     }
 
-    /// A hook has something to say itself. A key that does not make a name is left out.
-    pub(crate) fn told(&mut self, webhook: &str, key: &str, value: String) {
+    /// Adds an annotation of a response. Keys that are not valid names are dropped.
+    pub(crate) fn add_from_hook(&mut self, webhook: &str, key: &str, value: String) {
         let key = format!("{webhook}/{key}");
         if key.matches('/').count() == 1 && label_key_faults(&key).is_empty() {
             self.add(key, value, AnnotationLevel::Metadata);
@@ -110,14 +117,14 @@ impl Annotations {
     }
 
     fn add(&mut self, key: String, value: String, level: AnnotationLevel) {
-        if !self.all.iter().any(|known| known.key == key) {
-            self.all.push(Annotation { key, value, level });
+        if !self.items.iter().any(|known| known.key == key) {
+            self.items.push(AuditAnnotation { key, value, level });
         }
     }
 }
 
-/// The operations with their members in the order of their names, as Go writes them.
-fn sorted(patch: &Value) -> Value {
+/// The operations with their members sorted by name, as Go encodes them.
+fn sorted_patch(patch: &Value) -> Value {
     match patch {
         Value::Array(items) => items.iter().map(sorted_operation).collect(),
         other => other.clone(),
@@ -132,7 +139,7 @@ fn sorted_operation(operation: &Value) -> Value {
 }
 
 #[derive(Serialize)]
-struct Mutation<'a> {
+struct MutationValue<'a> {
     configuration: &'a str,
     webhook: &'a str,
     mutated: bool,
@@ -140,7 +147,7 @@ struct Mutation<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Patch<'a> {
+struct PatchValue<'a> {
     configuration: &'a str,
     webhook: &'a str,
     patch: Value,
@@ -153,21 +160,20 @@ mod tests {
 
     #[test]
     fn keys_of_hooks_are_qualified_names_and_have_one_value() {
-        // T-132
-        let mut annotations = Annotations::default();
+        let mut annotations = AuditAnnotations::default();
         for (key, value) in [("key1", "a"), ("invalid*key", "b"), ("key1", "c"), ("a/b", "d")] {
-            annotations.told("h.x.y", key, value.to_owned());
+            annotations.add_from_hook("h.x.y", key, value.to_owned());
         }
-        let shown: Vec<_> = annotations.all.iter().map(|it| (&*it.key, &*it.value)).collect();
+        let shown: Vec<_> = annotations.items.iter().map(|it| (&*it.key, &*it.value)).collect();
         assert_eq!(shown, [("h.x.y/key1", "a")]);
     }
 
     #[test]
     fn patches_are_shown_to_those_who_see_the_body() {
-        let mut annotations = Annotations::default();
+        let mut annotations = AuditAnnotations::default();
         let patch = serde_json::json!([{"path": "/a", "op": "add", "value": {"z": 1, "b": 2}}]);
-        annotations.patch(Position { round: 1, index: 7 }, "c", "w", &patch);
-        let annotation = &annotations.all[0];
+        annotations.add_patch(HookPosition { round: 1, index: 7 }, "c", "w", &patch);
+        let annotation = &annotations.items[0];
         assert_eq!(annotation.level, AnnotationLevel::Request);
         assert_eq!(annotation.key, "patch.webhook.admission.k8s.io/round_1_index_7");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! One call of one hook.
+//! A single call of a hook, from the encoded review to the parsed response.
 
 use std::time::Duration;
 
@@ -9,162 +9,174 @@ use https_client::{Fault, FaultKind, Reply};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::time::{Instant, timeout_at};
 
-use crate::answer::{self, Answer, Received};
-use crate::caught::caught;
+use crate::call_failure::{CallFailure, FailOpenCause};
+use crate::call_timeout::{SessionDeadline, timeout_query};
+use crate::catch_panic::catch_panic;
 use crate::connection::ExchangeError;
 use crate::connections::HookTarget;
-use crate::failure::{CallFailure, FailOpenCause};
-use crate::observe::Phase;
+use crate::observer::Phase;
 use crate::refusal::Refusal;
-use crate::review::encode;
-use crate::select::Presented;
-use crate::time::{Time, query};
+use crate::response::{HookResponse, HttpReply, parse_response};
+use crate::review::encode_review;
+use crate::select::PresentedRequest;
 
-/// When a request should come again that found no place among the calls of a hook.
+/// The `Retry-After` of a request that exceeds the calls in flight of a hook.
 const RETRY_AFTER_SECONDS: u32 = 1;
 
-/// A call that is ready to be made. It borrows nothing, so that a task can make it.
+/// A call that is ready to be sent. It borrows nothing, so that a task can own it.
 #[derive(Debug)]
 pub(crate) struct Call {
     phase: Phase,
     webhook: String,
-    /// On behalf of whom it is made.
+    /// The user of the request, whose calls in flight are limited.
     user: String,
-    /// The hook's own.
+    /// The timeout of the hook.
     timeout: Duration,
     version: ReviewVersion,
     uid: String,
     body: Bytes,
 }
 
-/// Why a hook has no say in a request.
+/// Why a call has no response.
 #[derive(Debug)]
-pub(crate) enum Trouble {
-    /// The call failed on the far side, and the failure policy decides (class C).
-    Failed(CallFailure),
-    /// The request can not go on, whatever the failure policy (class E).
-    Error(Refusal),
-    /// This server could not make the call or wait for its end: 429, 503 or 504, whatever the failure
+pub(crate) enum CallError {
+    /// The hook failed. Its failure policy decides.
+    HookFailed(CallFailure),
+    /// The request is refused, whatever the failure policy.
+    Rejected(Refusal),
+    /// This server could not send the call or wait for its end: 429, 503 or 504, whatever the failure
     /// policy.
-    Local(Refusal),
+    ServerFault(Refusal),
 }
 
-impl Trouble {
-    /// The request's own deadline has passed.
-    fn late() -> Self {
-        Self::Local(Refusal::deadline())
+impl From<CallFailure> for CallError {
+    fn from(failure: CallFailure) -> Self {
+        Self::HookFailed(failure)
+    }
+}
+
+impl CallError {
+    /// The deadline of the request has passed.
+    fn deadline_exceeded() -> Self {
+        Self::ServerFault(Refusal::deadline_exceeded())
     }
 
-    /// This server can not call a hook now.
+    /// This server can not call the hook now; the client may retry.
     fn unavailable(webhook: &str, why: impl std::fmt::Display) -> Self {
         let name = go_compat::quote(webhook);
         let retry = Details { retry_after_seconds: RETRY_AFTER_SECONDS, ..Details::default() };
         let status = Status::unavailable(format!("failed calling webhook {name}: {why}"));
-        Self::Local(Status { details: Some(Box::new(retry)), ..status }.into())
+        Self::ServerFault(Status { details: Some(Box::new(retry)), ..status }.into())
     }
 
-    /// This server does not connect to the address of a hook. Trying again does not help.
+    /// The address policy of this server forbids the address of the hook. A retry does not help.
     fn address_refused(webhook: &str, fault: &Fault) -> Self {
         let name = go_compat::quote(webhook);
-        Self::Local(Status::unavailable(format!("failed calling webhook {name}: {fault}")).into())
+        Self::ServerFault(
+            Status::unavailable(format!("failed calling webhook {name}: {fault}")).into(),
+        )
     }
 
-    /// The server stops before the call has ended.
+    /// This server stops before the call has ended.
     pub(crate) fn shutdown() -> Self {
-        Self::Local(Status::unavailable("apiserver is shutting down").into())
+        Self::ServerFault(Status::unavailable("apiserver is shutting down").into())
     }
 
-    /// The server can not go on.
+    /// This server can not process the call or its response.
     pub(crate) fn internal(why: &str) -> Self {
-        Self::Error(Status::internal(why).into())
+        Self::Rejected(Status::internal(why).into())
     }
 }
 
 impl Call {
-    /// Puts the question to a hook. A uid is new for each call.
+    /// Encodes the review for a hook, with a new uid.
     pub(crate) fn new(
         phase: Phase,
         hook: &Hook,
         attributes: &Attributes<'_>,
-        presented: &Presented<'_>,
-        time: Time,
-    ) -> Result<Self, Trouble> {
+        presented: &PresentedRequest<'_>,
+        deadline: SessionDeadline,
+    ) -> Result<Self, CallError> {
         if attributes.is_dry_run {
             check_side_effects(hook)?;
         }
         let version = hook.review_versions.first().copied().ok_or_else(|| {
-            CallFailure::no_question(
+            CallFailure::unbuildable_review(
                 "webhook does not accept known AdmissionReview versions (v1, v1beta1)",
             )
         })?;
         let uid = new_uid()
-            .ok_or_else(|| Trouble::unavailable(&hook.name, "the system has no random bytes"))?;
-        let body = encode(version, &uid, attributes, presented)
-            .map_err(|error| Trouble::unavailable(&hook.name, error))?;
+            .ok_or_else(|| CallError::unavailable(&hook.name, "the system has no random bytes"))?;
+        let body = encode_review(version, &uid, attributes, presented)
+            .map_err(|error| CallError::unavailable(&hook.name, error))?;
         let user = attributes.user.map(|user| user.name.clone()).unwrap_or_default();
-        let (webhook, timeout) = (hook.name.clone(), time.call_timeout(hook));
+        let (webhook, timeout) = (hook.name.clone(), deadline.call_timeout(hook));
         Ok(Self { phase, webhook, user, timeout, version, uid, body })
     }
 
-    /// Makes the call.
+    /// Sends the call and waits for the response.
     ///
-    /// 1. The deadline of the request is not the hook's: when it has passed, the answer is 504.
-    /// 2. A fault of ours refuses the request.
-    /// 3. All else is up to the outcome.
+    /// 1. If the deadline of the request passes first, the request is answered with 504. This is no failure
+    ///    of the hook.
+    /// 2. A panic in this server refuses the request.
+    /// 3. Otherwise the result of the exchange counts.
     pub(crate) async fn send(
         self,
         target: Option<HookTarget>,
-        time: Time,
-    ) -> Result<Answer, Trouble> {
+        deadline: SessionDeadline,
+    ) -> Result<HookResponse, CallError> {
         let (phase, webhook) = (self.phase, self.webhook.clone());
-        match timeout_at(time.deadline, caught(self.exchange(target))).await {
-            Ok(Ok(Err(_))) if time.is_over(Instant::now()) => Err(Trouble::late()),
+        match timeout_at(deadline.at, catch_panic(self.exchange(target))).await {
+            Ok(Ok(Err(_))) if deadline.has_passed(Instant::now()) => {
+                Err(CallError::deadline_exceeded())
+            }
             Ok(Ok(outcome)) => outcome,
             Ok(Err(text)) => {
                 let plugin = phase.plugin();
-                Err(Trouble::internal(&format!("{plugin}/{webhook} has panicked: {text}")))
+                Err(CallError::internal(&format!("{plugin}/{webhook} has panicked: {text}")))
             }
-            Err(_) => Err(Trouble::late()),
+            Err(_) => Err(CallError::deadline_exceeded()),
         }
     }
 
-    async fn exchange(self, target: Option<HookTarget>) -> Result<Answer, Trouble> {
+    async fn exchange(self, target: Option<HookTarget>) -> Result<HookResponse, CallError> {
         let webhook = &self.webhook;
-        let HookTarget { connection, calls } =
-            target.ok_or_else(|| Trouble::unavailable(webhook, "there is no client for it"))?;
-        let _permit = calls.acquire(authz::user_limit_key(&self.user)).map_err(|busy| {
-            let why = format!("failed calling webhook {}: {busy}", go_compat::quote(webhook));
-            Trouble::Local(Status::too_many_requests(&why, RETRY_AFTER_SECONDS).into())
-        })?;
-        let query = query(self.timeout);
+        let HookTarget { connection, calls_in_flight } =
+            target.ok_or_else(|| CallError::unavailable(webhook, "there is no client for it"))?;
+        let _permit =
+            calls_in_flight.acquire(authz::user_limit_key(&self.user)).map_err(|busy| {
+                let why = format!("failed calling webhook {}: {busy}", go_compat::quote(webhook));
+                CallError::ServerFault(Status::too_many_requests(&why, RETRY_AFTER_SECONDS).into())
+            })?;
+        let query = timeout_query(self.timeout);
         let reply = connection.exchange(&query, self.body, self.timeout).await;
         let reply = reply.map_err(|error| match error {
-            // Whoever makes clients says so by itself.
+            // The message names the failed step already.
             ExchangeError::NoClient(message) => {
                 CallFailure { message, code: 500, cause: FailOpenCause::Configuration }.into()
             }
-            ExchangeError::TooLarge(fault) => Trouble::unavailable(webhook, fault),
+            ExchangeError::TooLarge(fault) => CallError::unavailable(webhook, fault),
             ExchangeError::Fault(fault) if fault.kind == FaultKind::AddressRefused => {
-                Trouble::address_refused(webhook, &fault)
+                CallError::address_refused(webhook, &fault)
             }
-            ExchangeError::Fault(fault) => CallFailure::of_fault(&fault)
-                .map_or_else(|| Trouble::unavailable(webhook, fault), Trouble::from),
+            ExchangeError::Fault(fault) => CallFailure::from_transport_fault(&fault)
+                .map_or_else(|| CallError::unavailable(webhook, fault), CallError::from),
         })?;
-        Ok(answer::read(received(&reply), self.version, self.phase, &self.uid)?)
+        Ok(parse_response(http_reply(&reply), self.version, self.phase, &self.uid)?)
     }
 }
 
-fn received(reply: &Reply) -> Received<'_> {
+fn http_reply(reply: &Reply) -> HttpReply<'_> {
     let content_type = reply.headers.get("content-type").and_then(|value| value.to_str().ok());
-    Received {
+    HttpReply {
         code: reply.status,
         content_type: content_type.unwrap_or_default(),
         body: &reply.body,
     }
 }
 
-/// A dry run calls only hooks that promise to do nothing else then.
-fn check_side_effects(hook: &Hook) -> Result<(), Trouble> {
+/// A dry run calls only hooks that declare that they have no side effects in a dry run.
+fn check_side_effects(hook: &Hook) -> Result<(), CallError> {
     match hook.side_effects {
         Some(SideEffects::None | SideEffects::NoneOnDryRun) => Ok(()),
         None => {
@@ -174,7 +186,7 @@ fn check_side_effects(hook: &Hook) -> Result<(), Trouble> {
         Some(SideEffects::Some | SideEffects::Unknown) => {
             let name = go_compat::quote(&hook.name);
             let message = format!("admission webhook {name} does not support dry run");
-            Err(Trouble::Error(Status::bad_request(message).into()))
+            Err(CallError::Rejected(Status::bad_request(message).into()))
         }
     }
 }

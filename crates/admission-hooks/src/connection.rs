@@ -1,4 +1,4 @@
-//! The way to one service that hooks are at.
+//! The connection to one service that hooks run in.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,42 +7,42 @@ use admission::ClientConfig;
 use bytes::Bytes;
 use https_client::{Client, Fault, FaultKind, Limits, Reply, Resolve, ResolveError};
 
-use crate::credentials::AccessTable;
-use crate::pool::{Key, Pool};
-use crate::way::Way;
+use crate::client_pool::{ClientPool, PoolKey};
+use crate::hook_clients::HookClients;
+use crate::service_credentials::ServiceCredentialsTable;
 
-/// The longest answer of a hook in bytes, unless told. An answer to a long question may be longer, see
+/// The default limit on the bytes of a response. The response to a long review may be longer, see
 /// [`https_client::RESPONSE_SIZE_FACTOR`].
 pub const RESPONSE_BYTES_MAX: usize = 4 << 20;
 
-/// How many times longer than a review an answer can become that repeats its object in a patch. Go escapes
-/// each `<` with six characters, and base64 makes four of three.
+/// How many times longer than a review a response can be that repeats the object in a patch. Go escapes
+/// each `<` with six characters, and base64 encodes three bytes as four.
 const REPETITION_FACTOR: usize = 8;
 
-/// The most calls of one hook that are in flight, unless told; one user has at most half of them. A
-/// server works on some 200 writes at a time, so that one user with a slow hook leaves room for others.
+/// The default limit on the calls in flight of one hook. One user has at most half of them. A server
+/// processes some 200 writes at a time, so that one user with a slow hook leaves capacity for others.
 pub const CALLS_IN_FLIGHT_MAX: usize = 256;
 
-/// Knows the services of the cluster from memory; see [`Resolve`].
+/// Resolves services of the cluster without I/O; see [`Resolve`].
 pub trait Services: Resolve {
-    /// The TCP ports of a service, of which hooks of v1alpha1 take the only one.
+    /// Returns the TCP ports of a service. A v1alpha1 hook uses the only one.
     ///
     /// # Errors
     /// [`ResolveError`] if there is no such service.
     fn tcp_ports(&self, namespace: &str, name: &str) -> Result<Vec<u16>, ResolveError>;
 }
 
-/// What all connections have in common.
+/// The settings that all connections share.
 pub struct HookEnvironment {
-    /// Where services are. Without it they are found by their DNS names.
+    /// Resolves services. Without it, services are resolved by their DNS names.
     pub services: Option<Arc<dyn Services>>,
-    /// Who we are to them.
-    pub access: AccessTable,
-    /// What bounds each client.
+    /// The credentials of this server for each service.
+    pub credentials: ServiceCredentialsTable,
+    /// The limits of each client.
     pub limits: Limits,
-    /// The most calls of each hook that are in flight.
+    /// The limit on the calls in flight of each hook.
     pub calls_in_flight_max: usize,
-    /// Is told about certificates.
+    /// Receives reports about certificates.
     pub observe: Arc<dyn https_client::CertificateObserver>,
 }
 
@@ -50,7 +50,7 @@ impl Default for HookEnvironment {
     fn default() -> Self {
         Self {
             services: None,
-            access: AccessTable::default(),
+            credentials: ServiceCredentialsTable::default(),
             limits: Limits { body_bytes_max: RESPONSE_BYTES_MAX, ..Limits::default() },
             calls_in_flight_max: CALLS_IN_FLIGHT_MAX,
             observe: Arc::new(https_client::NoCertificateObserver),
@@ -58,23 +58,23 @@ impl Default for HookEnvironment {
     }
 }
 
-/// The way to one service, for all hooks that are there.
+/// The connection to one service, shared by all hooks that run in it.
 pub(crate) struct Connection {
     pub(crate) config: ClientConfig,
-    surroundings: Arc<HookEnvironment>,
-    /// Where the clients are, if they were used of late.
-    pool: Arc<Pool<Way>>,
-    key: Key,
+    environment: Arc<HookEnvironment>,
+    /// Has the clients, if they were used recently.
+    pool: Arc<ClientPool<HookClients>>,
+    key: PoolKey,
 }
 
-/// Why there is no answer.
+/// Why an exchange has no response.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ExchangeError {
-    /// The configuration of the hook leads nowhere.
+    /// No client can be built from the configuration of the hook.
     #[error("{0}")]
     NoClient(String),
-    /// The answer to a long question is longer than permitted. Whoever wrote the object may have brought
-    /// that about, so this is a limit of ours and no failure of the hook.
+    /// The response to a long review is too long. The author of the object can cause that, so this is a
+    /// limit of this server and no failure of the hook.
     #[error(transparent)]
     TooLarge(Fault),
     #[error(transparent)]
@@ -82,21 +82,21 @@ pub(crate) enum ExchangeError {
 }
 
 impl Connection {
-    /// Prepares nothing yet: there may be many hooks that are never called.
+    /// Creates a connection without clients; the first call builds one.
     pub(crate) fn new(
         config: ClientConfig,
-        surroundings: Arc<HookEnvironment>,
-        pool: Arc<Pool<Way>>,
+        environment: Arc<HookEnvironment>,
+        pool: Arc<ClientPool<HookClients>>,
     ) -> Self {
         let key = pool.new_key();
-        Self { config, surroundings, pool, key }
+        Self { config, environment, pool, key }
     }
 
-    pub(crate) fn is_in(&self, surroundings: &Arc<HookEnvironment>) -> bool {
-        Arc::ptr_eq(&self.surroundings, surroundings)
+    pub(crate) fn has_environment(&self, environment: &Arc<HookEnvironment>) -> bool {
+        Arc::ptr_eq(&self.environment, environment)
     }
 
-    /// Sends a body and waits for the answer, once: a call that was sent is never sent again.
+    /// Sends a body and waits for the response. It never sends a body twice.
     pub(crate) async fn exchange(
         &self,
         query: &str,
@@ -104,26 +104,26 @@ impl Connection {
         timeout: Duration,
     ) -> Result<Reply, ExchangeError> {
         let client = self.client(query)?;
-        let is_long = body.len() > self.surroundings.limits.body_bytes_max / REPETITION_FACTOR;
+        let is_long = body.len() > self.environment.limits.body_bytes_max / REPETITION_FACTOR;
         client.post(query, body, timeout).await.map_err(|fault| match fault.kind {
             FaultKind::TooLarge if is_long => ExchangeError::TooLarge(fault),
             _ => ExchangeError::Fault(fault),
         })
     }
 
-    /// The client that makes this call. A failure to make one is not kept: what it is made of may be
-    /// in files, which may change.
+    /// Returns the client for a call. A failure to build one is not cached, because the files that a client
+    /// is built from may change.
     fn client(&self, query: &str) -> Result<Arc<Client>, ExchangeError> {
-        let way = match self.pool.get(self.key) {
-            Some(way) => way,
-            None => self.pool.put(self.key, Way::new(&self.config, &self.surroundings)?),
+        let clients = match self.pool.get(self.key) {
+            Some(clients) => clients,
+            None => self.pool.put(self.key, HookClients::new(&self.config, &self.environment)?),
         };
-        way.client(&self.config, &self.surroundings, query)
+        clients.client(&self.config, &self.environment, query)
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.pool.forget(self.key);
+        self.pool.remove(self.key);
     }
 }

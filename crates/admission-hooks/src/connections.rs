@@ -1,4 +1,4 @@
-//! The ways to the services of all hooks of a snapshot.
+//! The connections to the services of all hooks of a snapshot.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,32 +6,32 @@ use std::sync::Arc;
 use admission::{ClientConfig, Snapshot};
 use concurrency_limit::ConcurrencyLimit;
 
+use crate::client_pool::ClientPool;
 use crate::connection::{Connection, HookEnvironment};
-use crate::observe::Phase;
-use crate::pool::Pool;
-use crate::way::Way;
+use crate::hook_clients::HookClients;
+use crate::observer::Phase;
 
-/// The ways to all hooks of a snapshot, in the order of their lists.
+/// The connections to all hooks of a snapshot, in the order of their lists.
 ///
-/// Hooks that are at the same place and trust the same authorities share connections, and so do a
-/// snapshot and the next. The calls of a hook are limited across snapshots, too.
+/// Hooks with the same client configuration share a connection, and consecutive snapshots share them too.
+/// The limit on the calls in flight of a hook also spans snapshots.
 #[derive(Default)]
 pub struct Connections {
     mutating: Vec<HookTarget>,
     validating: Vec<HookTarget>,
     limits: HashMap<HookId, Arc<ConcurrencyLimit>>,
-    pool: Arc<Pool<Way>>,
+    pool: Arc<ClientPool<HookClients>>,
 }
 
-/// The way to one hook.
+/// The connection to one hook and its concurrency limit.
 #[derive(Clone)]
 pub(crate) struct HookTarget {
     pub(crate) connection: Arc<Connection>,
-    /// The calls of this hook that are in flight.
-    pub(crate) calls: Arc<ConcurrencyLimit>,
+    /// Limits the calls in flight of this hook.
+    pub(crate) calls_in_flight: Arc<ConcurrencyLimit>,
 }
 
-/// What stays when a configuration changes.
+/// The identity of a hook across changes of its configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct HookId {
     phase: Phase,
@@ -40,14 +40,14 @@ struct HookId {
 }
 
 impl Connections {
-    /// Prepares the ways to the hooks of a snapshot, and keeps what the previous one had.
+    /// Prepares connections to the hooks of a snapshot and reuses those of the previous snapshot.
     #[must_use]
-    pub fn new(snapshot: &Snapshot, surroundings: &Arc<HookEnvironment>, previous: &Self) -> Self {
+    pub fn new(snapshot: &Snapshot, environment: &Arc<HookEnvironment>, previous: &Self) -> Self {
         let pool = &previous.pool;
         let previous_targets = previous.mutating.iter().chain(&previous.validating);
         let mut known: HashMap<&ClientConfig, Arc<Connection>> = previous_targets
             .map(|it| &it.connection)
-            .filter(|it| it.is_in(surroundings))
+            .filter(|it| it.has_environment(environment))
             .map(|it| (&it.config, Arc::clone(it)))
             .collect();
         let mut limits = HashMap::new();
@@ -59,25 +59,26 @@ impl Connections {
         ] {
             for hook in list.hooks() {
                 let connection = known.entry(&hook.client_config).or_insert_with(|| {
-                    let (surroundings, pool) = (Arc::clone(surroundings), Arc::clone(pool));
-                    Arc::new(Connection::new(hook.client_config.clone(), surroundings, pool))
+                    let (environment, pool) = (Arc::clone(environment), Arc::clone(pool));
+                    Arc::new(Connection::new(hook.client_config.clone(), environment, pool))
                 });
                 let (configuration, webhook) = (hook.configuration_name.clone(), hook.name.clone());
                 let id = HookId { phase, configuration, webhook };
-                let kept = previous.limits.get(&id).cloned();
-                let calls = limits.entry(id).or_insert_with(|| {
-                    kept.unwrap_or_else(|| {
-                        Arc::new(ConcurrencyLimit::new(surroundings.calls_in_flight_max))
+                let previous_limit = previous.limits.get(&id).cloned();
+                let calls_in_flight = limits.entry(id).or_insert_with(|| {
+                    previous_limit.unwrap_or_else(|| {
+                        Arc::new(ConcurrencyLimit::new(environment.calls_in_flight_max))
                     })
                 });
-                let (connection, calls) = (Arc::clone(connection), Arc::clone(calls));
-                targets.push(HookTarget { connection, calls });
+                let (connection, calls_in_flight) =
+                    (Arc::clone(connection), Arc::clone(calls_in_flight));
+                targets.push(HookTarget { connection, calls_in_flight });
             }
         }
         Self { mutating, validating, limits, pool: Arc::clone(pool) }
     }
 
-    /// The way to a hook by its place in the list of its phase.
+    /// The connection to a hook by its position in the list of its phase.
     pub(crate) fn get(&self, phase: Phase, index: usize) -> Option<&HookTarget> {
         match phase {
             Phase::Mutating => self.mutating.get(index),

@@ -1,60 +1,61 @@
-//! HookRequest the hooks of dynamic admission about a write.
+//! Calls the webhooks of dynamic admission about a write.
 //!
-//! An [`admission::Snapshot`] says which hooks there are; [`Connections`] are the ways to them, made
-//! once for each snapshot. A request takes a [`HookSession`]: [`HookSession::mutate`] asks the mutating
-//! hooks one after the other, up to twice, and [`HookSession::validate`] asks the validating ones all at
-//! once. What comes out are values: the object or a [`Refusal`], and [`Notes`] for the client, for the
-//! audit log, and for whoever wants to know who touched an object.
+//! An [`admission::Snapshot`] has the configured hooks, and [`Connections`] has a client for each of them.
+//! For one write:
+//! 1. [`admission::Snapshot::match_hooks`] matches the rules of all hooks, once.
+//! 2. [`HookSession::mutate`] calls the mutating hooks one after the other, in at most two rounds.
+//! 3. [`HookSession::validate`] calls the validating hooks, all at once.
+//! 4. [`HookSession::into_report`] returns warnings, audit annotations and one event for each hook.
 //!
-//! Owns: reviews on the wire, the order of calls, patches, failure policies, deadlines,
-//! warnings and audit annotations.
-//! Must not know: how configurations are stored and followed, HTTP routing, files, metrics formats,
-//! how the schemas of kinds are kept.
+//! Owns: the wire format of reviews, the order of calls, patches, failure policies, deadlines, warnings
+//! and audit annotations.
+//! Must not know: how configurations are stored and watched, HTTP routing, files, metrics formats, the
+//! schemas of kinds.
 
-mod passage;
+mod session;
 
 mod mutate;
 mod reinvocation;
+mod select;
 mod validate;
 
-mod kinds;
-mod select;
+mod object_kinds;
 
-mod answer;
 mod call;
-mod caught;
-mod failure;
-mod identity;
-mod members;
-mod patching;
+mod call_failure;
+mod call_timeout;
+mod catch_panic;
+mod failure_policy;
+mod immutable_metadata;
+mod json_patch;
+mod lenient_json;
+mod response;
 mod review;
-mod time;
-mod trouble;
 
+mod client_pool;
 mod connection;
 mod connections;
-mod credentials;
+mod hook_clients;
 mod hook_target;
-mod pool;
-mod way;
+mod service_credentials;
 
 mod annotations;
-mod observe;
-mod record;
+mod observer;
 mod refusal;
+mod session_report;
 mod warnings;
 
-pub use annotations::{Annotation, AnnotationLevel};
+pub use annotations::{AnnotationLevel, AuditAnnotation};
+pub use call_failure::FailOpenCause;
+pub use call_timeout::CALL_TIME_MAX;
 pub use connection::{CALLS_IN_FLIGHT_MAX, HookEnvironment, RESPONSE_BYTES_MAX, Services};
 pub use connections::Connections;
-pub use credentials::{Access, AccessTable};
-pub use failure::FailOpenCause;
 pub use hook_target::{HookTargetError, hook_target};
-pub use kinds::{Kinds, Untyped};
-pub use observe::{
-    CallReport, ConditionOutcome, ConditionReport, Observe, Phase, RejectionCause, Unobserved,
+pub use object_kinds::{ObjectKindError, ObjectKinds, UntypedKinds};
+pub use observer::{
+    CallReport, ConditionOutcome, ConditionReport, NoObserver, Observer, Phase, RejectionCause,
 };
-pub use passage::{Admission, HookRequest, HookSession, admit};
-pub use record::{Event, Fate, Notes, SkipReason, Verdict};
 pub use refusal::Refusal;
-pub use time::CALL_TIME_MAX;
+pub use service_credentials::{ServiceCredentials, ServiceCredentialsTable};
+pub use session::{HookRequest, HookSession};
+pub use session_report::{CallVerdict, HookEvent, HookOutcome, SessionReport, SkipReason};

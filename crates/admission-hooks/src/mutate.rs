@@ -8,166 +8,168 @@ use api_object::Tree;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::annotations::Position;
-use crate::call::{Call, Trouble};
-use crate::failure::{CallFailure, FailOpenCause};
-use crate::identity;
-use crate::kinds::as_kind;
-use crate::observe::{CallReport, Phase, RejectionCause};
-use crate::passage::HookRequest;
-use crate::patching;
-use crate::record::{Fate, Notepad, SkipReason, Verdict};
+use crate::annotations::HookPosition;
+use crate::call::{Call, CallError};
+use crate::call_failure::{CallFailure, FailOpenCause};
+use crate::call_timeout::SessionDeadline;
+use crate::failure_policy::{apply_failure_policy, metric_code_and_cause};
+use crate::immutable_metadata;
+use crate::json_patch;
+use crate::object_kinds::convert_kind;
+use crate::observer::{CallReport, Phase, RejectionCause};
 use crate::refusal::Refusal;
 use crate::reinvocation::Reinvocation;
-use crate::select::{Presented, Selection, select};
-use crate::time::Time;
-use crate::trouble::{counts, settle};
+use crate::select::{PresentedRequest, Selection, select_hook};
+use crate::session::HookRequest;
+use crate::session_report::{CallVerdict, HookOutcome, SessionReportBuilder, SkipReason};
 
 const PHASE: Phase = Phase::Mutating;
 
-/// What a hook makes of an object.
-enum Outcome {
-    /// It allows it as it is.
+/// The decision of one mutating hook about an object.
+enum Mutation {
+    /// The hook allows the object unchanged.
     Allow,
-    /// It allows it with changes; the object is of the request's kind again.
+    /// The hook allows the object with this patch; `object` is converted back to the kind of the request.
     Patch { patch: Value, object: Tree, has_changed: bool },
-    /// It does not allow it.
+    /// The hook denies the request.
     Deny(Refusal),
 }
 
-/// Runs one round.
+/// Runs one round of the mutating hooks.
 ///
-/// For each hook in order:
-/// 1. Whether it matches is decided on the object as it is now.
-/// 2. In the second round, it must also have been called before something changed.
-/// 3. It is called, and its patch applied.
-/// 4. The first that refuses ends the round.
-pub(crate) async fn run(
-    asking: &HookRequest<'_>,
+/// For each matched hook in order:
+/// 1. Evaluate its selectors and conditions on the object as it is now.
+/// 2. In the second round, skip it unless another hook changed the object after its first call.
+/// 3. Call it and apply its patch.
+/// 4. The first hook that refuses ends the round.
+pub(crate) async fn run_round(
+    request: &HookRequest<'_>,
     mut object: Option<Tree>,
-    time: Time,
+    deadline: SessionDeadline,
     reinvocation: &mut Reinvocation,
-    notepad: &mut Notepad,
+    report: &mut SessionReportBuilder,
     decisions: &mut AuthorizerDecisions,
 ) -> Result<Option<Tree>, Refusal> {
-    for found in asking.snapshot.mutating().match_hooks(&asking.attributes) {
-        let (index, hook) = (found.position, found.hook);
-        let at = Position { round: reinvocation.round(), index };
-        let attributes = Attributes { object: object.as_ref(), ..asking.attributes };
-        let selection = select(asking, PHASE, &found, &attributes, time.deadline, decisions);
+    for matched in request.matched_hooks.mutating(&request.attributes) {
+        let (index, hook) = (matched.position, matched.hook);
+        let at = HookPosition { round: reinvocation.round(), index };
+        let attributes = Attributes { object: object.as_ref(), ..request.attributes };
+        let selection = select_hook(request, PHASE, &matched, &attributes, deadline.at, decisions);
         let presented = match selection.await? {
             Selection::Skip(skip) => {
                 if let SkipReason::ConditionError(_) = &skip {
                     let cause = FailOpenCause::MatchCondition;
-                    notepad.fail_open(asking.observe, PHASE, at, hook, cause);
+                    report.fail_open(request.observer, PHASE, at, hook, cause);
                 }
-                notepad.event(PHASE, at, hook, Fate::Skipped(skip));
+                report.event(PHASE, at, hook, HookOutcome::Skipped(skip));
                 continue;
             }
-            Selection::Call(_) if !reinvocation.calls(index) => {
-                notepad.event(PHASE, at, hook, Fate::Skipped(SkipReason::NotAgain));
+            Selection::Call(_) if !reinvocation.should_call(index) => {
+                report.event(PHASE, at, hook, HookOutcome::Skipped(SkipReason::NotAgain));
                 continue;
             }
             Selection::Call(presented) => presented,
         };
-        if time.is_over(Instant::now()) {
-            return Err(Refusal::deadline());
+        if deadline.has_passed(Instant::now()) {
+            return Err(Refusal::deadline_exceeded());
         }
         let began = Instant::now();
-        let outcome = ask(asking, &found, &attributes, &presented, time, notepad).await;
+        let outcome = call_hook(request, &matched, &attributes, &presented, deadline, report).await;
         let duration = began.elapsed();
-        asking.observe.called(&report(asking, hook, duration, &outcome));
+        request.observer.called(&call_report(request, hook, duration, &outcome));
 
-        let has_changed = matches!(&outcome, Ok(Outcome::Patch { has_changed: true, .. }));
-        reinvocation.called(index, hook, has_changed);
-        if let Ok(Outcome::Patch { patch, .. }) = &outcome {
-            notepad.annotations.patch(at, &hook.configuration_name, &hook.name, patch);
+        let has_changed = matches!(&outcome, Ok(Mutation::Patch { has_changed: true, .. }));
+        reinvocation.record_call(index, hook, has_changed);
+        if let Ok(Mutation::Patch { patch, .. }) = &outcome {
+            report.annotations.add_patch(at, &hook.configuration_name, &hook.name, patch);
         }
-        notepad.annotations.mutation(at, &hook.configuration_name, &hook.name, has_changed);
-        let (verdict, patched) = conclude(hook, outcome);
-        if let Verdict::FailOpen { cause, .. } = &verdict {
-            notepad.fail_open(asking.observe, PHASE, at, hook, *cause);
+        report.annotations.add_mutation(at, &hook.configuration_name, &hook.name, has_changed);
+        let (verdict, patched) = conclude_call(hook, outcome);
+        if let CallVerdict::FailOpen { cause, .. } = &verdict {
+            report.fail_open(request.observer, PHASE, at, hook, *cause);
         }
-        notepad.event(PHASE, at, hook, Fate::Called { duration, verdict });
+        report.event(PHASE, at, hook, HookOutcome::Called { duration, verdict });
         if let Some(patched) = patched? {
             object = Some(patched);
         }
     }
-    reinvocation.ended(object.as_ref());
+    reinvocation.record_round_end(object.as_ref());
     Ok(object)
 }
 
-/// Calls a hook and applies what it says.
-async fn ask(
-    asking: &HookRequest<'_>,
-    found: &HookMatch<'_, '_>,
+/// Calls a hook and applies its patch.
+async fn call_hook(
+    request: &HookRequest<'_>,
+    matched: &HookMatch<'_, '_>,
     attributes: &Attributes<'_>,
-    presented: &Presented<'_>,
-    time: Time,
-    notepad: &mut Notepad,
-) -> Result<Outcome, Trouble> {
-    let hook = found.hook;
-    let call = Call::new(PHASE, hook, attributes, presented, time)?;
-    let target = asking.connections.get(PHASE, found.position).cloned();
-    let answer = call.send(target, time).await?;
-    notepad.hear(&hook.name, &answer);
-    if !answer.is_allowed {
-        return Ok(Outcome::Deny(Refusal::denial(&hook.name, answer.status)));
+    presented: &PresentedRequest<'_>,
+    deadline: SessionDeadline,
+    report: &mut SessionReportBuilder,
+) -> Result<Mutation, CallError> {
+    let hook = matched.hook;
+    let call = Call::new(PHASE, hook, attributes, presented, deadline)?;
+    let target = request.connections.get(PHASE, matched.position).cloned();
+    let response = call.send(target, deadline).await?;
+    report.add_response(&hook.name, &response);
+    if !response.is_allowed {
+        return Ok(Mutation::Deny(Refusal::denied_by(&hook.name, response.status)));
     }
-    let Some(patch) = patching::read(&answer.patch)? else { return Ok(Outcome::Allow) };
+    let Some(patch) = json_patch::parse_patch(&response.patch)? else { return Ok(Mutation::Allow) };
     let Some(object) = &presented.object else {
         let name = go_compat::quote(&hook.name);
-        return Err(Trouble::internal(&format!(
+        return Err(CallError::internal(&format!(
             "admission webhook {name} attempted to modify the object, which is not supported for \
              this operation"
         )));
     };
-    if let Some(odd) = &answer.odd_patch_type {
-        let message = format!("unsupported patch type {}", go_compat::quote(odd));
+    if let Some(patch_type) = &response.unknown_patch_type {
+        let message = format!("unsupported patch type {}", go_compat::quote(patch_type));
         let cause = FailOpenCause::BadAnswer;
         return Err(CallFailure { message, code: 400, cause }.into());
     }
-    let patched = patching::apply(object, &patch).map_err(|why| Trouble::internal(&why))?;
-    identity::check(object, &patched)
-        .map_err(|change| Trouble::internal(&change.text(&hook.name)))?;
-    let patched =
-        asking.kinds.settle(patched, &presented.kind).map_err(|why| Trouble::internal(&why))?;
+    let patched = json_patch::apply_patch(object, &patch)?;
+    immutable_metadata::check_unchanged(object, &patched)
+        .map_err(|change| CallError::internal(&change.client_message(&hook.name)))?;
+    let patched = request
+        .kinds
+        .normalize(patched, &presented.kind)
+        .map_err(|why| CallError::internal(&why.to_string()))?;
     let has_changed = patched != **object;
     let patched = Cow::Owned(patched);
-    let patched = as_kind(asking.kinds, patched, &presented.kind, &attributes.kind)
-        .map_err(|why| Trouble::internal(&why))?;
-    Ok(Outcome::Patch { patch, object: patched.into_owned(), has_changed })
+    let patched = convert_kind(request.kinds, patched, &presented.kind, &attributes.kind)
+        .map_err(|why| CallError::internal(&why.to_string()))?;
+    Ok(Mutation::Patch { patch, object: patched.into_owned(), has_changed })
 }
 
-/// What became of a call: for the record, and for the request. The object is there if it is another.
-fn conclude(
+/// The verdict for the report, and the patched object or the refusal for the request.
+fn conclude_call(
     hook: &Hook,
-    outcome: Result<Outcome, Trouble>,
-) -> (Verdict, Result<Option<Tree>, Refusal>) {
+    outcome: Result<Mutation, CallError>,
+) -> (CallVerdict, Result<Option<Tree>, Refusal>) {
     match outcome {
-        Ok(Outcome::Allow) => (Verdict::Allow, Ok(None)),
-        Ok(Outcome::Patch { patch, object, has_changed }) => {
-            (Verdict::Patch { patch, changed: has_changed }, Ok(Some(object)))
+        Ok(Mutation::Allow) => (CallVerdict::Allow, Ok(None)),
+        Ok(Mutation::Patch { patch, object, has_changed }) => {
+            (CallVerdict::Patch { patch, changed: has_changed }, Ok(Some(object)))
         }
-        Ok(Outcome::Deny(refusal)) => (Verdict::Deny(refusal.message.clone()), Err(refusal)),
-        Err(trouble) => {
-            let (verdict, end) = settle(hook, trouble);
+        Ok(Mutation::Deny(refusal)) => (CallVerdict::Deny(refusal.message.clone()), Err(refusal)),
+        Err(error) => {
+            let (verdict, end) = apply_failure_policy(hook, error);
             (verdict, end.map(|()| None))
         }
     }
 }
 
-fn report<'a>(
-    asking: &HookRequest<'_>,
+fn call_report<'a>(
+    request: &HookRequest<'_>,
     hook: &'a Hook,
     duration: Duration,
-    outcome: &Result<Outcome, Trouble>,
+    outcome: &Result<Mutation, CallError>,
 ) -> CallReport<'a> {
     let (code, rejection) = match outcome {
-        Ok(Outcome::Allow | Outcome::Patch { .. }) => (200, None),
-        Ok(Outcome::Deny(refusal)) => (refusal.code, Some(RejectionCause::Denial)),
-        Err(trouble) => counts(hook, trouble),
+        Ok(Mutation::Allow | Mutation::Patch { .. }) => (200, None),
+        Ok(Mutation::Deny(refusal)) => (refusal.code, Some(RejectionCause::Denial)),
+        Err(error) => metric_code_and_cause(hook, error),
     };
-    let operation = asking.attributes.operation;
+    let operation = request.attributes.operation;
     CallReport::new(hook, PHASE, operation, duration, code, rejection)
 }

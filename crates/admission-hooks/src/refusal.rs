@@ -1,34 +1,34 @@
-//! Why a request is refused.
+//! The refusal of a request by a hook, or because of one.
 
-use api_object::{Cause, Details, Foreign, Status};
+use api_object::{Cause, Details, ForeignStatus, Status};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::members;
+use crate::lenient_json;
 
-/// The lowest code of a failure.
+/// The lowest HTTP status code of an error.
 const CODE_MIN: i32 = 400;
-/// The highest code that HTTP knows.
+/// The highest HTTP status code.
 const CODE_MAX: i32 = 599;
 
-/// Why a request is refused: a `Status`, whose reason may be any text, since a hook may have chosen it.
+/// The refusal of a request: a `Status` whose reason may be any text, because a hook may choose it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The code, at least 400. A hook may choose one that HTTP does not know, see
+    /// The status code, at least 400. A hook may choose one that HTTP does not have, see
     /// [`Refusal::http_code`].
     pub code: i32,
-    /// `Failure`, unless a hook has chosen another word.
+    /// `Failure`, unless a hook chose another text.
     pub status: String,
-    /// The machine-readable reason; empty when there is none.
+    /// The machine-readable reason; may be empty.
     pub reason: String,
-    /// For people.
+    /// The message for people.
     pub message: String,
-    /// What it is about.
+    /// The object and the causes of the refusal.
     pub details: Option<Box<Details>>,
 }
 
 impl Refusal {
-    /// The time of the request is over.
-    pub(crate) fn deadline() -> Self {
+    /// The deadline of the request has passed.
+    pub(crate) fn deadline_exceeded() -> Self {
         Self {
             message: "Timeout: request did not complete within requested timeout".to_owned(),
             details: Some(Box::default()),
@@ -36,31 +36,31 @@ impl Refusal {
         }
     }
 
-    /// What a denial of a hook means for the client (admission §4.13).
-    pub(crate) fn denial(hook: &str, told: Option<HookStatus>) -> Self {
-        let told = told.unwrap_or_default();
+    /// A hook denied the request. The message names the hook; the status code is at least 400.
+    pub(crate) fn denied_by(hook: &str, status: Option<HookStatus>) -> Self {
+        let hook_status = status.unwrap_or_default();
         let denied = format!("admission webhook {} denied the request", go_compat::quote(hook));
-        let reason = told.reason.unwrap_or_default();
-        let message = match (told.message.unwrap_or_default().as_str(), reason.as_str()) {
+        let reason = hook_status.reason.unwrap_or_default();
+        let message = match (hook_status.message.unwrap_or_default().as_str(), reason.as_str()) {
             ("", "") => format!("{denied} without explanation"),
             ("", reason) => format!("{denied}: {reason}"),
             (message, _) => format!("{denied}: {message}"),
         };
-        let status = match told.status.unwrap_or_default() {
+        let status = match hook_status.status.unwrap_or_default() {
             word if word.is_empty() || word == "Success" => "Failure".to_owned(),
             word => word,
         };
-        let code = told.code.unwrap_or_default();
+        let code = hook_status.code.unwrap_or_default();
         Self {
             code: if code < CODE_MIN { CODE_MIN } else { code },
             status,
             reason,
             message,
-            details: told.details.map(|details| Box::new(details.into())),
+            details: hook_status.details.map(|details| Box::new(details.into())),
         }
     }
 
-    /// The code of the HTTP answer: a hook's own if HTTP knows it, else 500.
+    /// The status code of the HTTP response: that of the hook if HTTP has it, otherwise 500.
     #[must_use]
     pub fn http_code(&self) -> u16 {
         let known = Some(self.code).filter(|code| (CODE_MIN..=CODE_MAX).contains(code));
@@ -83,7 +83,7 @@ impl From<Status> for Refusal {
 impl From<Refusal> for Status {
     fn from(refusal: Refusal) -> Self {
         let code = refusal.http_code();
-        let foreign = Foreign { status: refusal.status, code: refusal.code };
+        let foreign = ForeignStatus { status: refusal.status, code: refusal.code };
         Self {
             code,
             reason: refusal.reason.into(),
@@ -95,12 +95,12 @@ impl From<Refusal> for Status {
     }
 }
 
-/// As the body of an answer.
+/// Serializes the refusal as the `Status` in the response body.
 impl Serialize for Refusal {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct Wire<'a> {
+        struct StatusBody<'a> {
             kind: &'static str,
             api_version: &'static str,
             metadata: Empty,
@@ -115,7 +115,7 @@ impl Serialize for Refusal {
         }
         #[derive(Serialize)]
         struct Empty {}
-        let wire = Wire {
+        let body = StatusBody {
             kind: "Status",
             api_version: "v1",
             metadata: Empty {},
@@ -125,22 +125,22 @@ impl Serialize for Refusal {
             details: self.details.as_deref(),
             code: self.code,
         };
-        wire.serialize(serializer)
+        body.serialize(serializer)
     }
 }
 
-/// A `Status` that a hook has written. As everywhere in answers, null is as good as absent.
+/// A `Status` in the response of a hook. A null member counts as absent.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct HookStatus {
     pub(crate) status: Option<String>,
     pub(crate) message: Option<String>,
     pub(crate) reason: Option<String>,
     pub(crate) code: Option<i32>,
-    #[serde(default, deserialize_with = "members::object")]
+    #[serde(default, deserialize_with = "lenient_json::object_or_null")]
     details: Option<HookDetails>,
 }
 
-/// The most causes of a hook that are passed on; a further one says how many more there are.
+/// The limit on the causes of a hook that the client gets; one more says how many were omitted.
 const CAUSES_MAX: usize = 100;
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -150,7 +150,7 @@ struct HookDetails {
     group: Option<String>,
     kind: Option<String>,
     uid: Option<String>,
-    #[serde(default, deserialize_with = "members::objects")]
+    #[serde(default, deserialize_with = "lenient_json::objects_or_null")]
     causes: Vec<HookCause>,
     retry_after_seconds: Option<i32>,
 }
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     fn denial(told: Value) -> Refusal {
-        Refusal::denial("h.x.y", serde_json::from_value(told).unwrap())
+        Refusal::denied_by("h.x.y", serde_json::from_value(told).unwrap())
     }
 
     #[test]
@@ -207,22 +207,20 @@ mod tests {
         }
     }
 
-    /// L4: a hook that denies with the code of a redirect redirects nobody.
+    /// L4: a hook that denies with the status code of a redirect does not redirect the client.
     #[test]
     fn denials_have_a_code_of_a_failure() {
-        // T-100
         for (told, want) in [(200, 400), (399, 400), (400, 400), (401, 401), (500, 500), (-1, 400)]
         {
             assert_eq!(denial(json!({ "code": told })).code, want);
         }
-        // What HTTP does not know stays in the body.
+        // A status code that HTTP does not have stays in the body.
         let odd = denial(json!({ "code": 70_000 }));
         assert_eq!((odd.code, odd.http_code()), (70_000, 500));
     }
 
     #[test]
     fn denials_say_who_denies_and_why() {
-        // T-098, T-099
         for (told, want) in [
             (json!(null), r#"admission webhook "h.x.y" denied the request without explanation"#),
             (
@@ -236,7 +234,6 @@ mod tests {
         ] {
             assert_eq!(denial(told).message, want);
         }
-        // T-101
         for (told, want) in [("", "Failure"), ("Success", "Failure"), ("custom", "custom")] {
             assert_eq!(denial(json!({ "status": told })).status, want);
         }

@@ -1,26 +1,28 @@
-//! Which mutating hooks are called a second time (admission §4.14).
+//! Which mutating hooks are called a second time.
 
 use std::collections::BTreeSet;
 
 use admission::{Hook, ReinvocationPolicy};
 use api_object::Tree;
 
-/// What is remembered from one round of mutating hooks for the next.
+/// The state that one round of mutating hooks leaves for the next.
 ///
-/// Hooks are known by their place: a request sees one snapshot only, so that places do not move.
+/// Hooks are identified by their position in the list. A session uses one snapshot of the configuration,
+/// so positions do not change.
 #[derive(Debug, Default)]
 pub(crate) struct Reinvocation {
     is_second_round: bool,
-    /// The hooks that were called since something changed and may be called again.
-    previous: BTreeSet<usize>,
+    /// The hooks with `reinvocationPolicy: IfNeeded` that were called since the last change.
+    called_since_change: BTreeSet<usize>,
     /// The hooks to call in the second round.
-    again: BTreeSet<usize>,
-    /// The object after the hooks of the first round; kept only while somebody may need it.
-    last: Option<Tree>,
+    to_call_again: BTreeSet<usize>,
+    /// The object after the first round, if the second round has to compare with it.
+    object_after_first_round: Option<Tree>,
     has_changes: bool,
 }
 
 impl Reinvocation {
+    /// The number of the round in audit annotations: 0 or 1.
     pub(crate) fn round(&self) -> u8 {
         u8::from(self.is_second_round)
     }
@@ -30,38 +32,38 @@ impl Reinvocation {
         self.has_changes && !self.is_second_round
     }
 
-    /// Begins the second round with the object as built-in mutators left it.
+    /// Begins the second round with the object as the built-in mutators left it.
     pub(crate) fn begin_second_round(&mut self, object: Option<&Tree>) {
         self.is_second_round = true;
-        if self.last.as_ref() != object {
-            self.again.append(&mut self.previous);
+        if self.object_after_first_round.as_ref() != object {
+            self.to_call_again.append(&mut self.called_since_change);
         }
-        self.last = None;
+        self.object_after_first_round = None;
     }
 
-    /// Whether a hook that matches is called in this round.
-    pub(crate) fn calls(&self, index: usize) -> bool {
-        !self.is_second_round || self.again.contains(&index)
+    /// Whether a selected hook is called in this round.
+    pub(crate) fn should_call(&self, index: usize) -> bool {
+        !self.is_second_round || self.to_call_again.contains(&index)
     }
 
-    /// Takes note of a call.
-    pub(crate) fn called(&mut self, index: usize, hook: &Hook, has_changed: bool) {
+    /// Records a call of a hook and whether its patch changed the object.
+    pub(crate) fn record_call(&mut self, index: usize, hook: &Hook, has_changed: bool) {
         if has_changed {
-            self.again.append(&mut self.previous);
+            self.to_call_again.append(&mut self.called_since_change);
             self.has_changes = true;
         }
         match hook.reinvocation_policy {
             ReinvocationPolicy::IfNeeded => {
-                self.previous.insert(index);
+                self.called_since_change.insert(index);
             }
             ReinvocationPolicy::Never => {}
         }
     }
 
-    /// Takes note of the object at the end of a round.
-    pub(crate) fn ended(&mut self, object: Option<&Tree>) {
-        if self.needs_another_round() && !self.previous.is_empty() {
-            self.last = object.cloned();
+    /// Records the object at the end of a round.
+    pub(crate) fn record_round_end(&mut self, object: Option<&Tree>) {
+        if self.needs_another_round() && !self.called_since_change.is_empty() {
+            self.object_after_first_round = object.cloned();
         }
     }
 }

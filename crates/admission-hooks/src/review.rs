@@ -1,4 +1,4 @@
-//! The question that a hook is asked: an `AdmissionReview` (admission §4.3).
+//! The request body of a call: an `AdmissionReview`.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,9 @@ use authz::User;
 use bytes::Bytes;
 use serde::Serialize;
 
-use crate::select::Presented;
+use crate::select::PresentedRequest;
 
-/// The name of a version.
+/// The name of a review version.
 pub(crate) const fn version_name(version: ReviewVersion) -> &'static str {
     match version {
         ReviewVersion::V1alpha1 => "v1alpha1",
@@ -19,15 +19,15 @@ pub(crate) const fn version_name(version: ReviewVersion) -> &'static str {
     }
 }
 
-/// The body of a call.
+/// Encodes the body of a call.
 ///
 /// # Errors
-/// An object that can not be written as JSON; trees always can.
-pub(crate) fn encode(
+/// The object can not be encoded as JSON; trees always can.
+pub(crate) fn encode_review(
     version: ReviewVersion,
     uid: &str,
     attributes: &Attributes<'_>,
-    presented: &Presented<'_>,
+    presented: &PresentedRequest<'_>,
 ) -> Result<Bytes, serde_json::Error> {
     let user = attributes.user.map(UserInfo::new).unwrap_or_default();
     let body = match version {
@@ -68,14 +68,14 @@ pub(crate) fn encode(
                 user_info: user,
             };
             let api_version = "admission.k8s.io/v1alpha1";
-            let status = NoStatus { allowed: false };
-            serde_json::to_vec(&FirstReview { kind: KIND, api_version, spec, status })?
+            let status = EmptyStatus { allowed: false };
+            serde_json::to_vec(&AlphaReview { kind: KIND, api_version, spec, status })?
         }
     };
     Ok(body.into())
 }
 
-/// The kind of questions and answers.
+/// The kind of request and response bodies.
 pub(crate) const KIND: &str = "AdmissionReview";
 
 #[derive(Serialize)]
@@ -110,14 +110,14 @@ struct Request<'a> {
     options: Option<&'a Tree>,
 }
 
-/// The review of the proposal, which has no uid, and room for the answer in the question.
+/// A v1alpha1 review, which has no uid and contains the status that the hook fills in.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct FirstReview<'a> {
+struct AlphaReview<'a> {
     kind: &'static str,
     api_version: &'static str,
     spec: Spec<'a>,
-    status: NoStatus,
+    status: EmptyStatus,
 }
 
 #[derive(Serialize)]
@@ -138,7 +138,7 @@ struct Spec<'a> {
 }
 
 #[derive(Serialize)]
-struct NoStatus {
+struct EmptyStatus {
     allowed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Which hooks are called: selectors and conditions, at the right moments (admission §3.1).
+//! Selectors and match conditions: which of the matched hooks are called.
 
 use std::borrow::Cow;
 
@@ -10,15 +10,15 @@ use api_object::{Status, Tree};
 use authz::{Recorder, Verdict};
 use tokio::time::{Instant, timeout_at};
 
-use crate::kinds::as_kind;
-use crate::observe::{ConditionOutcome, ConditionReport, Phase};
-use crate::passage::HookRequest;
-use crate::record::SkipReason;
+use crate::object_kinds::convert_kind;
+use crate::observer::{ConditionOutcome, ConditionReport, Phase};
 use crate::refusal::Refusal;
+use crate::session::HookRequest;
+use crate::session_report::SkipReason;
 
-/// A request as one hook is told of it.
+/// A request in the version in which one hook reviews it.
 #[derive(Debug)]
-pub(crate) struct Presented<'a> {
+pub(crate) struct PresentedRequest<'a> {
     pub(crate) kind: GroupVersionKind<'a>,
     pub(crate) resource: GroupVersionResource<'a>,
     /// The objects in that kind.
@@ -28,36 +28,37 @@ pub(crate) struct Presented<'a> {
 
 /// Whether a hook is called.
 pub(crate) enum Selection<'a> {
-    Call(Box<Presented<'a>>),
+    Call(Box<PresentedRequest<'a>>),
     Skip(SkipReason),
 }
 
-/// Decides about a hook whose rules match, by selectors and then by conditions on the objects in the
-/// kind that the hook is told.
+/// Decides whether a matched hook is called: by its selectors, then by its match conditions on the
+/// objects in the kind that the hook reviews.
 ///
-/// `attributes` are those of the request with the object as it is now. What conditions ask the
-/// authorizer it is asked before the deadline, and once in a request.
-pub(crate) async fn select<'a>(
-    asking: &HookRequest<'a>,
+/// `attributes` are those of the request with the object as it is now. `authorizer` checks of conditions
+/// are decided before the deadline, and each distinct check once in a request.
+pub(crate) async fn select_hook<'a>(
+    request: &HookRequest<'a>,
     phase: Phase,
-    found: &HookMatch<'_, 'a>,
+    matched: &HookMatch<'_, 'a>,
     attributes: &Attributes<'a>,
     deadline: Instant,
     decisions: &mut AuthorizerDecisions,
 ) -> Result<Selection<'a>, Refusal> {
-    let HookMatch { hook, matched_resource: identity, .. } = found;
-    match hook.evaluate_selectors(attributes, identity, asking.namespace) {
+    let HookMatch { hook, matched_resource: identity, .. } = matched;
+    match hook.evaluate_selectors(attributes, identity, request.namespace) {
         CallDecision::Call => {}
         CallDecision::Skip(skip) => return Ok(Selection::Skip(skip.into())),
         CallDecision::Refuse(status) => return Err(status.into()),
     }
-    // A selection without a kind is a refusal, which was just found not to be the case.
+    // `select` refuses an identity without a kind, so the default is never used.
     let kind = identity.kind.unwrap_or(attributes.kind);
     let converted = |tree: Option<&'a Tree>| {
-        let tree = tree.map(|it| as_kind(asking.kinds, Cow::Borrowed(it), &attributes.kind, &kind));
-        tree.transpose().map_err(|why| Refusal::from(Status::internal(&why)))
+        let tree =
+            tree.map(|it| convert_kind(request.kinds, Cow::Borrowed(it), &attributes.kind, &kind));
+        tree.transpose().map_err(|why| Refusal::from(Status::internal(&why.to_string())))
     };
-    let presented = Box::new(Presented {
+    let presented = Box::new(PresentedRequest {
         kind,
         resource: identity.resource,
         object: converted(attributes.object)?,
@@ -74,16 +75,18 @@ pub(crate) async fn select<'a>(
             ..*attributes
         };
         let input = ConditionInput::new(attributes, &objects, kind, identity.resource);
-        consider(asking, hook, attributes, &input, deadline, decisions).await?
+        evaluate_conditions(request, hook, attributes, &input, deadline, decisions).await?
     };
     let outcome = match &considered {
         CallDecision::Call => ConditionOutcome::Hold,
         CallDecision::Skip(SkipCause::ConditionError(_)) | CallDecision::Refuse(_) => {
             ConditionOutcome::Fail
         }
-        CallDecision::Skip(_) => ConditionOutcome::Exclude,
+        CallDecision::Skip(
+            SkipCause::NamespaceSelector | SkipCause::ObjectSelector | SkipCause::Condition { .. },
+        ) => ConditionOutcome::Exclude,
     };
-    asking.observe.conditions(&ConditionReport {
+    request.observer.conditions(&ConditionReport {
         webhook: &hook.name,
         phase,
         operation: attributes.operation,
@@ -97,10 +100,10 @@ pub(crate) async fn select<'a>(
     }
 }
 
-/// Evaluates the conditions of a hook, and again each time that the authorizer has answered what
-/// they ask. They can not afford more than [`admission::AUTHORIZER_CHECKS_MAX`] questions, so this ends.
-async fn consider<'h>(
-    asking: &HookRequest<'_>,
+/// Evaluates the match conditions of a hook, and evaluates them again after each `authorizer` check that
+/// they needed. Their cost limit allows at most [`admission::AUTHORIZER_CHECKS_MAX`] checks, so this ends.
+async fn evaluate_conditions<'h>(
+    request: &HookRequest<'_>,
     hook: &'h Hook,
     attributes: &Attributes<'_>,
     input: &ConditionInput<'_>,
@@ -108,21 +111,23 @@ async fn consider<'h>(
     decisions: &mut AuthorizerDecisions,
 ) -> Result<CallDecision<'h>, Refusal> {
     loop {
-        let known = asking.authorizer.map(|_| &*decisions);
+        let known = request.authorizer.map(|_| &*decisions);
         match hook.evaluate_conditions(attributes, input, known) {
             Ok(considered) => return Ok(considered),
-            Err(question) => {
-                let Some(authorizer) = asking.authorizer else {
-                    // Conditions that are given no authorizer ask none.
+            Err(check) => {
+                let Some(authorizer) = request.authorizer else {
+                    // Conditions request no check if they were given no decisions.
                     return Err(Status::internal("there is no authorizer to ask").into());
                 };
-                let attributes = question.attributes(attributes.user);
-                let answer = authorizer.authorize(&attributes, Recorder::off());
-                let answer = timeout_at(deadline, answer).await.map_err(|_| Refusal::deadline())?;
-                if let Verdict::Unavailable(why) = answer.verdict {
+                let attributes = check.attributes(attributes.user);
+                let decision = authorizer.authorize(&attributes, Recorder::off());
+                let decision = timeout_at(deadline, decision)
+                    .await
+                    .map_err(|_| Refusal::deadline_exceeded())?;
+                if let Verdict::Unavailable(why) = decision.verdict {
                     return Err(Status::undecided(why).into());
                 }
-                decisions.record(*question, &answer);
+                decisions.record(*check, &decision);
             }
         }
     }

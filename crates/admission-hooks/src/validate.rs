@@ -7,91 +7,95 @@ use admission::{AuthorizerDecisions, Hook};
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 
-use crate::annotations::Position;
-use crate::answer::Answer;
-use crate::call::{Call, Trouble};
-use crate::failure::FailOpenCause;
-use crate::observe::{CallReport, Phase, RejectionCause};
-use crate::passage::HookRequest;
-use crate::record::{Fate, Notepad, SkipReason, Verdict};
+use crate::annotations::HookPosition;
+use crate::call::{Call, CallError};
+use crate::call_failure::FailOpenCause;
+use crate::call_timeout::SessionDeadline;
+use crate::failure_policy::{apply_failure_policy, metric_code_and_cause};
+use crate::observer::{CallReport, Phase, RejectionCause};
 use crate::refusal::Refusal;
-use crate::select::{Presented, Selection, select};
-use crate::time::Time;
-use crate::trouble::{counts, settle};
+use crate::response::HookResponse;
+use crate::select::{PresentedRequest, Selection, select_hook};
+use crate::session::HookRequest;
+use crate::session_report::{CallVerdict, HookOutcome, SessionReportBuilder, SkipReason};
 
 const PHASE: Phase = Phase::Validating;
 
-/// A hook that is called. Its place among those is what the audit log shows.
-struct Chosen<'a> {
+/// A hook that is called. Audit annotations show its index among the called hooks.
+struct SelectedHook<'a> {
     index: usize,
     hook: &'a Hook,
-    presented: Box<Presented<'a>>,
+    presented: Box<PresentedRequest<'a>>,
 }
 
-/// What a hook says, and how long it took.
-type Outcome = (Result<Answer, Trouble>, Duration);
+/// The response of a hook, and how long the call took.
+type TimedResponse = (Result<HookResponse, CallError>, Duration);
 
-/// Asks all hooks that match.
+/// Calls the validating hooks.
 ///
-/// 1. All are selected before any is called; an error there refuses the request.
-/// 2. All are called at once, and all calls end.
-/// 3. The first in the list that refuses is the one that is reported. The others are in the notes.
-pub(crate) async fn run(
-    asking: &HookRequest<'_>,
-    time: Time,
-    notepad: &mut Notepad,
+/// 1. Select the hooks to call, before any call. An error in a selection refuses the request.
+/// 2. Call all of them at once, and wait until every call has ended.
+/// 3. Refuse with the refusal of the first hook in the list that refuses. The report has the others.
+pub(crate) async fn call_hooks(
+    request: &HookRequest<'_>,
+    deadline: SessionDeadline,
+    report: &mut SessionReportBuilder,
     decisions: &mut AuthorizerDecisions,
 ) -> Result<(), Refusal> {
-    let mut chosen = Vec::new();
-    for found in asking.snapshot.validating().match_hooks(&asking.attributes) {
-        let (index, hook) = (found.position, found.hook);
-        let attributes = &asking.attributes;
-        match select(asking, PHASE, &found, attributes, time.deadline, decisions).await? {
-            Selection::Call(presented) => chosen.push(Chosen { index, hook, presented }),
+    let mut selected = Vec::new();
+    for matched in request.matched_hooks.validating(&request.attributes) {
+        let (index, hook) = (matched.position, &**matched.hook);
+        let attributes = &request.attributes;
+        match select_hook(request, PHASE, &matched, attributes, deadline.at, decisions).await? {
+            Selection::Call(presented) => selected.push(SelectedHook { index, hook, presented }),
             Selection::Skip(skip) => {
-                let at = Position { round: 0, index };
+                let at = HookPosition { round: 0, index };
                 if let SkipReason::ConditionError(_) = &skip {
                     let cause = FailOpenCause::MatchCondition;
-                    notepad.fail_open(asking.observe, PHASE, at, hook, cause);
+                    report.fail_open(request.observer, PHASE, at, hook, cause);
                 }
-                notepad.event(PHASE, at, hook, Fate::Skipped(skip));
+                report.event(PHASE, at, hook, HookOutcome::Skipped(skip));
             }
         }
     }
-    if chosen.is_empty() {
+    if selected.is_empty() {
         return Ok(());
     }
-    if time.is_over(Instant::now()) {
-        return Err(Refusal::deadline());
+    if deadline.has_passed(Instant::now()) {
+        return Err(Refusal::deadline_exceeded());
     }
     let mut first_refusal = Ok(());
-    let outcomes = call_all(asking, &chosen, time).await;
-    for (place, (chosen, (outcome, duration))) in chosen.iter().zip(outcomes).enumerate() {
-        let (verdict, end) = conclude(asking, chosen, place, outcome, duration, notepad);
-        let at = Position { round: 0, index: chosen.index };
-        notepad.event(PHASE, at, chosen.hook, Fate::Called { duration, verdict });
+    let outcomes = call_all(request, &selected, deadline).await;
+    for (call_index, (called, (outcome, duration))) in selected.iter().zip(outcomes).enumerate() {
+        let (verdict, end) = conclude_call(request, called, call_index, outcome, duration, report);
+        let at = HookPosition { round: 0, index: called.index };
+        report.event(PHASE, at, called.hook, HookOutcome::Called { duration, verdict });
         first_refusal = first_refusal.and(end);
     }
     first_refusal
 }
 
-/// Calls all hooks, each in a task of its own, and waits for all of them. If nobody waits for this,
-/// all calls end.
-async fn call_all(asking: &HookRequest<'_>, chosen: &[Chosen<'_>], time: Time) -> Vec<Outcome> {
+/// Calls all hooks, each in a task of its own, and waits for all of them. Dropping this future aborts
+/// all calls.
+async fn call_all(
+    request: &HookRequest<'_>,
+    selected: &[SelectedHook<'_>],
+    deadline: SessionDeadline,
+) -> Vec<TimedResponse> {
     let began = Instant::now();
     let mut tasks = JoinSet::new();
-    let mut places: HashMap<Id, usize> = HashMap::new();
-    let mut outcomes: Vec<Option<Outcome>> = Vec::new();
-    for (place, Chosen { index, hook, presented }) in chosen.iter().enumerate() {
-        outcomes.push(match Call::new(PHASE, hook, &asking.attributes, presented, time) {
-            Err(trouble) => Some((Err(trouble), began.elapsed())),
+    let mut index_by_task: HashMap<Id, usize> = HashMap::new();
+    let mut outcomes: Vec<Option<TimedResponse>> = Vec::new();
+    for (call_index, SelectedHook { index, hook, presented }) in selected.iter().enumerate() {
+        outcomes.push(match Call::new(PHASE, hook, &request.attributes, presented, deadline) {
+            Err(error) => Some((Err(error), began.elapsed())),
             Ok(call) => {
-                let target = asking.connections.get(PHASE, *index).cloned();
+                let target = request.connections.get(PHASE, *index).cloned();
                 let task = async move {
-                    let answer = call.send(target, time).await;
-                    (answer, began.elapsed())
+                    let response = call.send(target, deadline).await;
+                    (response, began.elapsed())
                 };
-                places.insert(tasks.spawn(task).id(), place);
+                index_by_task.insert(tasks.spawn(task).id(), call_index);
                 None
             }
         });
@@ -99,50 +103,50 @@ async fn call_all(asking: &HookRequest<'_>, chosen: &[Chosen<'_>], time: Time) -
     while let Some(ended) = tasks.join_next_with_id().await {
         let (id, outcome) = match ended {
             Ok(ended) => ended,
-            Err(error) => (error.id(), (Err(Trouble::shutdown()), began.elapsed())),
+            Err(error) => (error.id(), (Err(CallError::shutdown()), began.elapsed())),
         };
-        if let Some(slot) = places.get(&id).and_then(|place| outcomes.get_mut(*place)) {
+        if let Some(slot) = index_by_task.get(&id).and_then(|index| outcomes.get_mut(*index)) {
             *slot = Some(outcome);
         }
     }
-    // A task says how it ended, also of a fault of ours, unless the server stops.
-    let unknown = || (Err(Trouble::shutdown()), began.elapsed());
+    // A task returns a result even if it panics, so a missing one means that the server stops.
+    let unknown = || (Err(CallError::shutdown()), began.elapsed());
     outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(unknown)).collect()
 }
 
-/// Takes note of what a hook said, and tells what that means.
-fn conclude(
-    asking: &HookRequest<'_>,
-    chosen: &Chosen<'_>,
-    place: usize,
-    outcome: Result<Answer, Trouble>,
+/// Records the response of a hook, and returns the verdict for the report and the refusal, if any.
+fn conclude_call(
+    request: &HookRequest<'_>,
+    called: &SelectedHook<'_>,
+    call_index: usize,
+    outcome: Result<HookResponse, CallError>,
     duration: Duration,
-    notepad: &mut Notepad,
-) -> (Verdict, Result<(), Refusal>) {
-    let hook = chosen.hook;
+    report: &mut SessionReportBuilder,
+) -> (CallVerdict, Result<(), Refusal>) {
+    let hook = called.hook;
     let (code, rejection, verdict, end) = match outcome {
-        Ok(answer) => {
-            notepad.hear(&hook.name, &answer);
-            if answer.is_allowed {
-                (200, None, Verdict::Allow, Ok(()))
+        Ok(response) => {
+            report.add_response(&hook.name, &response);
+            if response.is_allowed {
+                (200, None, CallVerdict::Allow, Ok(()))
             } else {
-                let refusal = Refusal::denial(&hook.name, answer.status);
-                let verdict = Verdict::Deny(refusal.message.clone());
+                let refusal = Refusal::denied_by(&hook.name, response.status);
+                let verdict = CallVerdict::Deny(refusal.message.clone());
                 (refusal.code, Some(RejectionCause::Denial), verdict, Err(refusal))
             }
         }
-        Err(trouble) => {
-            let (code, rejection) = counts(hook, &trouble);
-            let (verdict, end) = settle(hook, trouble);
+        Err(error) => {
+            let (code, rejection) = metric_code_and_cause(hook, &error);
+            let (verdict, end) = apply_failure_policy(hook, error);
             (code, rejection, verdict, end)
         }
     };
-    let operation = asking.attributes.operation;
-    let report = CallReport::new(hook, PHASE, operation, duration, code, rejection);
-    asking.observe.called(&report);
-    if let Verdict::FailOpen { cause, .. } = &verdict {
-        let at = Position { round: 0, index: place };
-        notepad.fail_open(asking.observe, PHASE, at, hook, *cause);
+    let operation = request.attributes.operation;
+    let call_report = CallReport::new(hook, PHASE, operation, duration, code, rejection);
+    request.observer.called(&call_report);
+    if let CallVerdict::FailOpen { cause, .. } = &verdict {
+        let at = HookPosition { round: 0, index: call_index };
+        report.fail_open(request.observer, PHASE, at, hook, *cause);
     }
     (verdict, end)
 }

@@ -1,20 +1,20 @@
-//! What hooks warn the client of (admission §4.12).
+//! The warnings of hooks for the client.
 
-/// The most characters of all warnings together.
+/// The limit on the characters of all warnings together.
 const TOTAL_CHARS_MAX: usize = 4096;
-/// The most characters of one warning, as soon as all together are too long.
+/// The limit on the characters of one warning, applied when all together are too long.
 const ITEM_CHARS_MAX: usize = 256;
-/// The most warnings that are looked at, however short they are.
+/// The limit on the number of warnings, however short they are.
 const ITEMS_MAX: usize = 1024;
 
-/// The warnings of one request, each once.
+/// The distinct warnings of one request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Warnings {
+pub(crate) struct ClientWarnings {
     texts: Vec<String>,
 }
 
-impl Warnings {
-    /// Adds a warning, unless it is empty, known, or could not be a header.
+impl ClientWarnings {
+    /// Adds a warning, unless it is empty, a duplicate, or not valid in a header.
     pub(crate) fn add(&mut self, text: String) {
         let is_fit = !text.is_empty() && !text.chars().any(char::is_control);
         if is_fit && self.texts.len() < ITEMS_MAX && !self.texts.contains(&text) {
@@ -22,8 +22,8 @@ impl Warnings {
         }
     }
 
-    /// The warnings as a client gets them: all of them as they are if they are not too long
-    /// together, else each shortened, and as many as it takes to reach the limit.
+    /// Returns the warnings for the client: all of them if they are within the limit together, otherwise
+    /// each shortened, up to the limit.
     pub(crate) fn into_texts(self) -> Vec<String> {
         let n_chars = |text: &String| text.chars().count();
         if self.texts.iter().map(n_chars).sum::<usize>() <= TOTAL_CHARS_MAX {
@@ -48,21 +48,19 @@ mod tests {
     use super::*;
 
     fn texts(added: impl IntoIterator<Item = String>) -> Vec<String> {
-        let mut warnings = Warnings::default();
+        let mut warnings = ClientWarnings::default();
         added.into_iter().for_each(|text| warnings.add(text));
         warnings.into_texts()
     }
 
     #[test]
     fn repeated_ones_and_those_with_control_characters_are_left_out() {
-        // T-130
         let added = ["twice", "a\nb", "twice", "", "once"].map(str::to_owned);
         assert_eq!(texts(added), ["twice", "once"]);
     }
 
     #[test]
     fn long_ones_are_shortened_when_all_are_too_long() {
-        // T-131
         let long = |n: usize| (0..n).map(|idx| format!("{idx:03}{}", "ä".repeat(297)));
         assert_eq!(texts(long(13))[12].chars().count(), 300);
         let shortened = texts(long(20));

@@ -10,16 +10,16 @@ use authz::User;
 pub enum Operation {
     /// Creates an object, or a subresource such as `pods/eviction`.
     Create,
-    /// Changes an object.
+    /// The request changes an object.
     Update,
-    /// Deletes an object.
+    /// The request deletes an object.
     Delete,
     /// Opens a connection to an object, such as `pods/exec`.
     Connect,
 }
 
 impl Operation {
-    /// All operations.
+    /// All operations that a rule can name.
     pub const ALL: [Self; 4] = [Self::Create, Self::Update, Self::Delete, Self::Connect];
 
     /// The name that rules and reviews use, such as `CREATE`.
@@ -66,7 +66,7 @@ impl fmt::Display for GroupVersionResource<'_> {
 /// Another name of the requested resource: the same stored objects under another version or group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EquivalentResource<'a> {
-    /// The equivalent resource.
+    /// The resource that is equivalent to the requested one.
     pub resource: GroupVersionResource<'a>,
     /// The kind of that resource, or of the requested subresource of it. `None` if the server has no such kind; a request
     /// that a hook matches by this resource is then refused.

@@ -50,7 +50,7 @@ pub struct Hook {
 /// The effect of a failed call on the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FailurePolicy {
-    /// The request continues.
+    /// The request continues as if the hook had allowed it.
     Ignore,
     /// The request is refused.
     Fail,
@@ -83,9 +83,9 @@ pub enum SideEffects {
 pub enum ReviewVersion {
     /// The version of the design proposal, for ExternalAdmissionHooks only.
     V1alpha1,
-    /// The version `admission.k8s.io/v1beta1`.
+    /// The version `admission.k8s.io/v1beta1` of the review.
     V1beta1,
-    /// The version `admission.k8s.io/v1`.
+    /// The version `admission.k8s.io/v1` of the review.
     V1,
 }
 

@@ -1,51 +1,53 @@
-//! How an object goes: options, preconditions, finalizers.
+//! Deletion of objects: options, preconditions, finalizers.
 
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::Value;
 
-use crate::name::{GroupKind, GroupResource};
-use crate::rules::{FOREGROUND_FINALIZER, ORPHAN_FINALIZER};
+use crate::group_version::{GroupKind, GroupResource};
+use crate::object_tree::{
+    Tree, integer_member, metadata, metadata_mut, string_list_member, string_member, uid,
+};
 use crate::status::Status;
-use crate::tree::{Tree, metadata, metadata_mut, number, text, texts, uid};
+use crate::validate_metadata::{FOREGROUND_FINALIZER, ORPHAN_FINALIZER};
 
-/// What becomes of dependents.
+/// The deletion propagation policy for dependents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Propagation {
-    /// They lose their owner.
+    /// Dependents lose their owner reference and stay.
     Orphan,
-    /// They go later.
+    /// Dependents are deleted after the object.
     Background,
-    /// They go first.
+    /// Dependents are deleted before the object.
     Foreground,
 }
 
-/// How an object is to be deleted.
+/// The options of a delete request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DeleteOptions {
-    /// Seconds that the object gets to end; only some kinds care.
+    /// Seconds for graceful termination; only some kinds use it.
     pub grace_period_seconds: Option<i64>,
-    /// What becomes of dependents.
+    /// The policy for dependents.
     pub propagation: Option<Propagation>,
-    /// The old way to say it.
+    /// The deprecated form of the policy.
     pub orphan_dependents: Option<bool>,
     /// The object must have this uid.
     pub uid: Option<String>,
     /// The object must have this resourceVersion.
     pub resource_version: Option<String>,
-    /// Whether nothing is really deleted.
+    /// Whether the request is a dry run.
     pub is_dry_run: bool,
 }
 
-/// The kind that options at fault are said to have.
-fn options_kind() -> GroupKind {
+/// The kind that errors about options name.
+fn delete_options_kind() -> GroupKind {
     GroupKind::new("meta.k8s.io", "DeleteOptions")
 }
 
 impl DeleteOptions {
-    /// Reads options from the body of a request.
+    /// Parses options from the body of a request.
     ///
     /// # Errors
-    /// 400 for members that hold something else than they should, 422 for values that are not known.
+    /// 400 for members of the wrong type, 422 for unknown values.
     pub fn from_tree(tree: &Tree) -> Result<Self, Status> {
         let wrong = |member: &str| {
             Status::bad_request(format!(
@@ -67,7 +69,7 @@ impl DeleteOptions {
             Some(_) => return Err(wrong("preconditions")),
         };
         let precondition = |member: &str| {
-            let own = text(preconditions, member);
+            let own = string_member(preconditions, member);
             (!own.is_empty()).then(|| own.to_owned())
         };
         Self {
@@ -77,14 +79,21 @@ impl DeleteOptions {
             resource_version: precondition("resourceVersion"),
             ..Self::default()
         }
-        .with_checked(tree.get("propagationPolicy").and_then(Value::as_str), &texts(tree, "dryRun"))
+        .with_policy_and_dry_run(
+            tree.get("propagationPolicy").and_then(Value::as_str),
+            &string_list_member(tree, "dryRun"),
+        )
     }
 
-    /// Adds what has a closed set of values.
+    /// Adds the propagation policy and the dry-run values.
     ///
     /// # Errors
-    /// 422 for values outside of these sets.
-    pub fn with_checked(mut self, policy: Option<&str>, dry_run: &[&str]) -> Result<Self, Status> {
+    /// 422 for unknown values.
+    pub fn with_policy_and_dry_run(
+        mut self,
+        policy: Option<&str>,
+        dry_run: &[&str],
+    ) -> Result<Self, Status> {
         let mut errors = FieldErrors::new();
         if policy.is_some() && self.orphan_dependents.is_some() {
             let detail = "orphanDependents and deletionPropagation cannot be both set";
@@ -103,17 +112,17 @@ impl DeleteOptions {
                 None
             }
         };
-        self.is_dry_run = check_dry_run(dry_run, &mut errors);
+        self.is_dry_run = parse_dry_run(dry_run, &mut errors);
         match errors.is_empty() {
             true => Ok(self),
-            false => Err(Status::invalid(&options_kind(), "", &errors)),
+            false => Err(Status::invalid(&delete_options_kind(), "", &errors)),
         }
     }
 
-    /// Whether the object is the one that is meant.
+    /// Checks uid and resourceVersion of the object.
     ///
     /// # Errors
-    /// 409 if it has another uid or resourceVersion.
+    /// 409 if one of them differs.
     pub fn check_preconditions(
         &self,
         kind: &GroupKind,
@@ -145,10 +154,10 @@ impl DeleteOptions {
         Ok(())
     }
 
-    /// The finalizers that the object has once these options are applied.
+    /// The finalizers of the object after these options are applied.
     #[must_use]
     pub fn finalizers(&self, tree: &Tree) -> Vec<String> {
-        let own = crate::tree::finalizers(tree);
+        let own = crate::object_tree::finalizers(tree);
         let policy = match (self.propagation, self.orphan_dependents) {
             (Some(policy), _) => Some(policy),
             (None, Some(true)) => Some(Propagation::Orphan),
@@ -170,8 +179,8 @@ impl DeleteOptions {
     }
 }
 
-/// Whether a request is a dry run; values that are not known are errors.
-pub fn check_dry_run(values: &[&str], errors: &mut FieldErrors) -> bool {
+/// Reports whether a request is a dry run; unknown values are errors.
+pub fn parse_dry_run(values: &[&str], errors: &mut FieldErrors) -> bool {
     if values.iter().any(|value| *value != "All") {
         let shown = field_errors::BadValue::Json(Value::from(values.to_vec()).to_string());
         errors.push(FieldPath::root("dryRun").not_supported(shown, &["All"]));
@@ -179,19 +188,20 @@ pub fn check_dry_run(values: &[&str], errors: &mut FieldErrors) -> bool {
     !values.is_empty()
 }
 
-/// Marks an object as being deleted; `false` if it is already and nothing changes.
-pub fn begin_deletion(tree: &mut Tree, finalizers: &[String], now: &str) -> bool {
+/// Sets deletion timestamp and finalizers; `false` if nothing changes because deletion has already
+/// begun.
+pub fn mark_for_deletion(tree: &mut Tree, finalizers: &[String], now: &str) -> bool {
     let own = metadata_mut(tree);
     let mut is_changed = false;
     let wanted: Vec<&str> = finalizers.iter().map(String::as_str).collect();
-    if texts(own, "finalizers") != wanted {
+    if string_list_member(own, "finalizers") != wanted {
         own.insert("finalizers".to_owned(), Value::from(wanted));
         is_changed = true;
     }
-    if text(own, "deletionTimestamp").is_empty() {
+    if string_member(own, "deletionTimestamp").is_empty() {
         own.insert("deletionTimestamp".to_owned(), now.into());
         own.insert("deletionGracePeriodSeconds".to_owned(), 0.into());
-        let generation = number(own, "generation");
+        let generation = integer_member(own, "generation");
         if generation > 0 {
             own.insert("generation".to_owned(), generation.saturating_add(1).into());
         }
@@ -200,13 +210,13 @@ pub fn begin_deletion(tree: &mut Tree, finalizers: &[String], now: &str) -> bool
     is_changed
 }
 
-/// Whether nothing holds an object back that is being deleted.
+/// Reports whether an object is being deleted and has no finalizers or grace period left.
 #[must_use]
-pub fn can_go(tree: &Tree) -> bool {
+pub fn is_ready_for_removal(tree: &Tree) -> bool {
     let own = metadata(tree);
-    !text(own, "deletionTimestamp").is_empty()
-        && number(own, "deletionGracePeriodSeconds") == 0
-        && texts(own, "finalizers").is_empty()
+    !string_member(own, "deletionTimestamp").is_empty()
+        && integer_member(own, "deletionGracePeriodSeconds") == 0
+        && string_list_member(own, "finalizers").is_empty()
 }
 
 #[cfg(test)]
@@ -219,7 +229,6 @@ mod tests {
         DeleteOptions::from_tree(value.as_object().unwrap())
     }
 
-    /// api-server H-088, H-043.
     #[test]
     fn unknown_values_are_refused() {
         let status = options(json!({"propagationPolicy": "Bogus"})).unwrap_err();
@@ -240,7 +249,6 @@ mod tests {
         assert_eq!(options(json!({"gracePeriodSeconds": "x"})).unwrap_err().code, 400);
     }
 
-    /// api-server H-087.
     #[test]
     fn preconditions_name_the_kind() {
         let tree = json!({"metadata": {"uid": "b"}}).as_object().unwrap().clone();
@@ -257,7 +265,6 @@ mod tests {
         assert!(own.check_preconditions(&kind, "x", &tree, 6).is_ok());
     }
 
-    /// api-server H-083, H-089.
     #[test]
     fn deletion_begins_once() {
         let object = json!({"metadata": {"finalizers": ["a/b"], "generation": 3}});
@@ -265,15 +272,15 @@ mod tests {
         let own = options(json!({"propagationPolicy": "Foreground"})).unwrap();
         let finalizers = own.finalizers(&tree);
         assert_eq!(finalizers, ["a/b", "foregroundDeletion"]);
-        assert!(begin_deletion(&mut tree, &finalizers, "now"));
-        assert!(!begin_deletion(&mut tree, &finalizers, "later"));
+        assert!(mark_for_deletion(&mut tree, &finalizers, "now"));
+        assert!(!mark_for_deletion(&mut tree, &finalizers, "later"));
         let want = json!({"finalizers": ["a/b", "foregroundDeletion"], "generation": 4,
             "deletionTimestamp": "now", "deletionGracePeriodSeconds": 0});
         assert_eq!(tree["metadata"], want);
-        assert!(!can_go(&tree));
+        assert!(!is_ready_for_removal(&tree));
         let background = options(json!({"propagationPolicy": "Background"})).unwrap();
         assert_eq!(background.finalizers(&tree), ["a/b"]);
         metadata_mut(&mut tree).shift_remove("finalizers");
-        assert!(can_go(&tree));
+        assert!(is_ready_for_removal(&tree));
     }
 }

@@ -1,41 +1,43 @@
-//! Objects as trees: the metadata that all have, its rules, and the answer that says what went wrong.
+//! API objects as JSON trees: their metadata, its validation, and the `Status` of a failed request.
 //!
-//! An object is the JSON tree that was received, brought into [shape](shape_metadata) where its
-//! metadata is concerned. Everything here is a function over such trees.
+//! An object is the JSON tree that was received, with [normalized](normalize_metadata) metadata.
+//! All functions work on such trees.
 //!
-//! Owns: names of kinds and resources, the life of metadata, its validation, selectors over objects,
-//! deletion, continue tokens, the Status of a failed request.
+//! Owns: names of kinds and resources, the lifecycle of metadata, its validation, selectors over
+//! objects, deletion, continue tokens, the Status of a failed request.
 //! Must not know: HTTP libraries, stores, clocks, randomness, which resources exist.
 
 #![deny(clippy::indexing_slicing)]
 
+mod continue_token;
 mod deletion;
-mod lifecycle;
-mod name;
-mod rules;
-mod selector;
-mod shape;
+mod group_version;
+mod match_selector;
+mod metadata_lifecycle;
+mod metadata_shape;
+mod object_tree;
 mod status;
-mod time;
-mod token;
-mod tree;
+mod timestamp;
+mod validate_metadata;
 
-pub use deletion::{DeleteOptions, Propagation, begin_deletion, can_go, check_dry_run};
-pub use lifecycle::{
-    SUFFIX_CHARS, begin_metadata, carry_metadata, dedup_owners, fit_namespace, generated_name,
-    owners_warning, uuid4,
+pub use continue_token::{ContinueToken, ContinueTokenError};
+pub use deletion::{
+    DeleteOptions, Propagation, is_ready_for_removal, mark_for_deletion, parse_dry_run,
 };
-pub use name::{GroupKind, GroupResource, GroupVersion};
-pub use rules::{
-    ANNOTATION_BYTES_MAX, FOREGROUND_FINALIZER, ORPHAN_FINALIZER, metadata_errors,
-    metadata_update_errors,
+pub use group_version::{GroupKind, GroupResource, GroupVersion};
+pub use match_selector::{matches_fields, matches_labels};
+pub use metadata_lifecycle::{
+    SUFFIX_CHARS, check_and_set_namespace, duplicate_owners_warning, generate_name,
+    keep_immutable_metadata, remove_duplicate_owners, set_creation_metadata, uuid4,
 };
-pub use selector::{matches_fields, matches_labels};
-pub use shape::{ShapeError, shape_metadata};
-pub use status::{Cause, Details, Foreign, Status};
-pub use time::{rfc3339, rfc3339_micro};
-pub use token::{ContinueToken, TokenError};
-pub use tree::{
-    Tree, finalizers, is_terminating, metadata, metadata_mut, name, namespace, number, object_mut,
-    owner_references, text, texts, uid,
+pub use metadata_shape::{ShapeError, normalize_metadata};
+pub use object_tree::{
+    Tree, finalizers, integer_member, is_terminating, metadata, metadata_mut, name, namespace,
+    object_mut, owner_references, string_list_member, string_member, uid,
+};
+pub use status::{Cause, Details, ForeignStatus, Status};
+pub use timestamp::{rfc3339, rfc3339_micro};
+pub use validate_metadata::{
+    ANNOTATION_BYTES_MAX, FOREGROUND_FINALIZER, ORPHAN_FINALIZER, validate_metadata,
+    validate_metadata_update,
 };

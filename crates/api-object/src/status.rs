@@ -1,4 +1,4 @@
-//! The answer that says what went wrong, in the words clients of Kubernetes read.
+//! The `Status` of a failed request, with the texts of Kubernetes.
 
 use std::borrow::Cow;
 
@@ -6,35 +6,35 @@ use authz::Unavailable;
 use field_errors::FieldErrors;
 use serde::Serialize;
 
-use crate::name::{GroupKind, GroupResource};
+use crate::group_version::{GroupKind, GroupResource};
 
-/// The answer to a request that failed, and to a deletion that left nothing to show.
+/// The response to a failed request, and to a deletion without a remaining object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// The HTTP code.
+    /// The HTTP status code.
     pub code: u16,
     /// The machine-readable reason; empty when there is none.
     pub reason: Cow<'static, str>,
-    /// For people.
+    /// The message for users.
     pub message: String,
-    /// What it is about; `None` leaves the member out.
+    /// The object concerned; `None` omits the member.
     pub details: Option<Box<Details>>,
-    /// Where an inconsistent list can go on; empty but for an expired list.
+    /// The token with which an expired list can continue; otherwise empty.
     pub continue_token: String,
-    /// Set if somebody else, such as a webhook, chose what this says; `None` for failures of our own.
-    pub foreign: Option<Box<Foreign>>,
+    /// Set if a webhook chose the contents; `None` for failures of this server.
+    pub foreign: Option<Box<ForeignStatus>>,
 }
 
-/// Members of a [`Status`] that others fill as they like.
+/// Members of a [`Status`] that a webhook sets freely.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Foreign {
-    /// The word for what it is: `Failure`, usually.
+pub struct ForeignStatus {
+    /// The value of `status`, usually `Failure`.
     pub status: String,
-    /// The code, which HTTP need not know.
+    /// The code, which need not be a valid HTTP code.
     pub code: i32,
 }
 
-/// What a [`Status`] is about.
+/// The object that a [`Status`] is about.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Details {
@@ -44,27 +44,27 @@ pub struct Details {
     /// Its API group; left out for the core group.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub group: String,
-    /// Its resource, or its kind where the object itself is at fault.
+    /// Its resource, or its kind for validation errors.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub kind: String,
-    /// Its uid.
+    /// The uid of the object.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
-    /// The single faults.
+    /// The individual field errors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Cause>,
-    /// When to try again; 0 if that does not help.
+    /// Seconds after which a retry may succeed; 0 if a retry does not help.
     #[serde(skip_serializing_if = "is_zero")]
     pub retry_after_seconds: u32,
 }
 
-/// One of the faults of an object.
+/// One field error of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Cause {
-    /// The class of the fault.
+    /// The type of the error.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// For people.
+    /// The message for users.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// The path of the field.
@@ -77,13 +77,13 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// What every failure looks like on the wire.
+/// The JSON form of a status.
 #[derive(Serialize)]
-struct Wire<'a> {
+struct StatusJson<'a> {
     kind: &'static str,
     #[serde(rename = "apiVersion")]
     api_version: &'static str,
-    metadata: WireMetadata<'a>,
+    metadata: StatusMetadataJson<'a>,
     status: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     message: &'a str,
@@ -95,17 +95,17 @@ struct Wire<'a> {
 }
 
 #[derive(Serialize)]
-struct WireMetadata<'a> {
+struct StatusMetadataJson<'a> {
     #[serde(rename = "continue", skip_serializing_if = "str::is_empty")]
     continue_token: &'a str,
 }
 
 impl Serialize for Status {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let wire = Wire {
+        let wire = StatusJson {
             kind: "Status",
             api_version: "v1",
-            metadata: WireMetadata { continue_token: &self.continue_token },
+            metadata: StatusMetadataJson { continue_token: &self.continue_token },
             status: self.foreign.as_ref().map_or("Failure", |own| own.status.as_str()),
             message: &self.message,
             reason: &self.reason,
@@ -117,9 +117,9 @@ impl Serialize for Status {
 }
 
 impl Status {
-    /// Whether this program chose what it says: the answer of a webhook may look like any other.
+    /// Reports whether this server chose the contents, rather than a webhook.
     #[must_use]
-    pub fn is_own(&self) -> bool {
+    pub fn is_from_this_server(&self) -> bool {
         self.foreign.is_none()
     }
 
@@ -139,7 +139,7 @@ impl Status {
     #[must_use]
     pub fn not_found(resource: &GroupResource, name: &str) -> Self {
         let message = format!("{resource} {} not found", go_compat::quote(name));
-        Self::new(404, "NotFound", message, Some(about(resource, name)))
+        Self::new(404, "NotFound", message, Some(details_for(resource, name)))
     }
 
     /// No such resource, or no such subresource.
@@ -153,21 +153,21 @@ impl Status {
     #[must_use]
     pub fn already_exists(resource: &GroupResource, name: &str) -> Self {
         let message = format!("{resource} {} already exists", go_compat::quote(name));
-        Self::new(409, "AlreadyExists", message, Some(about(resource, name)))
+        Self::new(409, "AlreadyExists", message, Some(details_for(resource, name)))
     }
 
-    /// The object is not what the client believes.
+    /// The object changed, or has another uid than the client expects.
     #[must_use]
     pub fn conflict(resource: &GroupResource, name: &str, why: &str) -> Self {
         let name_quoted = go_compat::quote(name);
         let message = format!("Operation cannot be fulfilled on {resource} {name_quoted}: {why}");
-        Self::new(409, "Conflict", message, Some(about(resource, name)))
+        Self::new(409, "Conflict", message, Some(details_for(resource, name)))
     }
 
-    /// The object is at fault.
+    /// The object is invalid.
     #[must_use]
     pub fn invalid(kind: &GroupKind, name: &str, errors: &FieldErrors) -> Self {
-        // The name may be the fault.
+        // The name itself may be invalid.
         let name = name.get(..name.floor_char_boundary(NAME_BYTES_MAX)).unwrap_or_default();
         let causes = errors.iter().map(|error| Cause {
             reason: error.kind.reason().to_owned(),
@@ -186,30 +186,30 @@ impl Status {
         Self::new(422, "Invalid", message, Some(details))
     }
 
-    /// A rule forbids it; an empty name is left out.
+    /// A policy forbids the request; an empty name is omitted.
     #[must_use]
     pub fn forbidden(resource: &GroupResource, name: &str, why: &str) -> Self {
         let message = match name {
             "" => format!("{resource} is forbidden: {why}"),
             _ => format!("{resource} {} is forbidden: {why}", go_compat::quote(name)),
         };
-        Self::new(403, "Forbidden", message, Some(about(resource, name)))
+        Self::new(403, "Forbidden", message, Some(details_for(resource, name)))
     }
 
-    /// A rule forbids a request that is about no resource.
+    /// A policy forbids a request for a non-resource path.
     #[must_use]
     pub fn forbidden_path(why: &str) -> Self {
         let message = format!("forbidden: {why}");
         Self::new(403, "Forbidden", message, Some(Details::default()))
     }
 
-    /// Nobody knows who asks.
+    /// The request has no authenticated user.
     #[must_use]
     pub fn unauthorized() -> Self {
         Self::new(401, "Unauthorized", "Unauthorized".to_owned(), None)
     }
 
-    /// The request makes no sense.
+    /// The request is malformed.
     #[must_use]
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(400, "BadRequest", message.into(), None)
@@ -222,7 +222,7 @@ impl Status {
         Self::new(405, "MethodNotAllowed", message, Some(Details::default()))
     }
 
-    /// Nothing that the client accepts can be served; `offered` is joined by `, `.
+    /// No media type that the client accepts is available; `offered` is joined by `, `.
     #[must_use]
     pub fn not_acceptable(offered: &[&str]) -> Self {
         let message =
@@ -230,7 +230,7 @@ impl Status {
         Self::new(406, "NotAcceptable", message, None)
     }
 
-    /// The media type of the body is not known here; `accepted` is joined by `, `.
+    /// The media type of the body is not supported; `accepted` is joined by `, `.
     #[must_use]
     pub fn unsupported_media_type(accepted: &[&str]) -> Self {
         let message = format!(
@@ -240,27 +240,27 @@ impl Status {
         Self::new(415, "UnsupportedMediaType", message, None)
     }
 
-    /// The body, or the object, is larger than so many bytes.
+    /// The body or the object exceeds this limit of bytes.
     #[must_use]
     pub fn too_large(limit: usize) -> Self {
         Self::too_large_because(&format!("limit is {limit}"))
     }
 
-    /// Something in the request is larger than allowed.
+    /// A part of the request exceeds its limit.
     #[must_use]
     pub fn too_large_because(why: &str) -> Self {
         let message = format!("Request entity too large: {why}");
         Self::new(413, "RequestEntityTooLarge", message, None)
     }
 
-    /// The client must wait.
+    /// The client must wait before it retries.
     #[must_use]
     pub fn too_many_requests(why: &str, retry_after_seconds: u32) -> Self {
         let details = Details { retry_after_seconds, ..Details::default() };
         Self::new(429, "TooManyRequests", format!("Too many requests: {why}"), Some(details))
     }
 
-    /// The store has no room for what the request would add.
+    /// The store has no space for the write.
     #[must_use]
     pub fn insufficient_storage(why: &str) -> Self {
         Self::new(507, "InsufficientStorage", format!("Insufficient storage: {why}"), None)
@@ -273,7 +273,7 @@ impl Status {
         Self::new(504, "Timeout", message, None)
     }
 
-    /// The client has seen a state that this server has not.
+    /// The client names a resourceVersion that this server has not reached yet.
     #[must_use]
     pub fn too_large_resource_version(requested: u64, current: u64) -> Self {
         let message =
@@ -287,24 +287,24 @@ impl Status {
         Self::new(504, "Timeout", message, Some(details))
     }
 
-    /// The store can not be reached.
+    /// The store is unreachable.
     #[must_use]
     pub fn server_timeout(resource: &GroupResource, operation: &str) -> Self {
         let message = format!(
             "The {operation} operation against {resource} could not be completed at this time, \
              please try again."
         );
-        let details = Details { retry_after_seconds: 2, ..about(resource, operation) };
+        let details = Details { retry_after_seconds: 2, ..details_for(resource, operation) };
         Self::new(500, "ServerTimeout", message, Some(details))
     }
 
-    /// The state that the client asks for is gone.
+    /// The requested resourceVersion is no longer available.
     #[must_use]
     pub fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message.into(), None)
     }
 
-    /// The server is at fault.
+    /// The server failed.
     #[must_use]
     pub fn internal(why: &str) -> Self {
         let cause = Cause { message: why.to_owned(), ..Cause::default() };
@@ -312,19 +312,19 @@ impl Status {
         Self::new(500, "InternalError", format!("Internal error occurred: {why}"), Some(details))
     }
 
-    /// An error that has no reason of its own.
+    /// An error without a specific reason.
     #[must_use]
     pub fn unexpected(message: impl Into<String>) -> Self {
         Self::new(500, "", message.into(), None)
     }
 
-    /// The server does not serve now.
+    /// The server does not serve at the moment.
     #[must_use]
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(503, "ServiceUnavailable", message.into(), None)
     }
 
-    /// Nobody knows whether the request is allowed, because this server failed to ask.
+    /// No authorization decision was possible because this server failed to get one.
     #[must_use]
     pub fn undecided(why: Unavailable) -> Self {
         match why {
@@ -340,14 +340,14 @@ impl Status {
         }
     }
 
-    /// The operations of a JSON Patch can not be carried out.
+    /// The operations of a JSON Patch can not be applied.
     #[must_use]
     pub fn unprocessable() -> Self {
         let message = "the server rejected our request due to an error in our request".to_owned();
         Self::new(422, "Invalid", message, Some(Details::default()))
     }
 
-    /// What the client should wait before it tries again, if that helps.
+    /// Seconds after which a retry may succeed, if it may.
     #[must_use]
     pub fn retry_after_seconds(&self) -> Option<u32> {
         let details = self.details.as_ref()?;
@@ -355,10 +355,10 @@ impl Status {
     }
 }
 
-/// How much is told of the name of an object that is at fault. Valid names are shorter.
+/// Upper bound on the bytes of an invalid name in a message. Valid names are shorter.
 const NAME_BYTES_MAX: usize = 1024;
 
-fn about(resource: &GroupResource, name: &str) -> Details {
+fn details_for(resource: &GroupResource, name: &str) -> Details {
     Details {
         name: name.to_owned(),
         group: resource.group.clone(),

@@ -50,7 +50,7 @@ enum Storage {
 }
 
 /// A resource of the first version of a group whose objects are kept.
-const fn stored(
+const fn stored_resource(
     group: &'static str,
     kind: &'static str,
     plural: &'static str,
@@ -78,27 +78,27 @@ const fn stored(
 }
 
 /// A resource of the core group.
-const fn core(kind: &'static str, plural: &'static str, scope: Scope) -> BuiltIn {
-    stored("", kind, plural, scope)
+const fn core_resource(kind: &'static str, plural: &'static str, scope: Scope) -> BuiltIn {
+    stored_resource("", kind, plural, scope)
 }
 
 /// A resource of what intercepts requests.
-const fn admission(kind: &'static str, plural: &'static str) -> BuiltIn {
-    stored(ConfigurationKind::GROUP, kind, plural, Scope::Cluster)
+const fn admission_resource(kind: &'static str, plural: &'static str) -> BuiltIn {
+    stored_resource(ConfigurationKind::GROUP, kind, plural, Scope::Cluster)
         .categories(&["api-extensions"])
         .generation()
         .resource_version_required()
 }
 
 /// A configuration of what intercepts requests, other than a policy.
-const fn configuration(kind: ConfigurationKind) -> BuiltIn {
-    admission(kind.name(), kind.resource())
+const fn admission_configuration(kind: ConfigurationKind) -> BuiltIn {
+    admission_resource(kind.name(), kind.resource())
         .version(kind.version())
         .rules(Rules::Configuration(kind))
 }
 
 /// A question: it is answered and forgotten.
-const fn review(
+const fn review_resource(
     group: &'static str,
     version: &'static str,
     kind: &'static str,
@@ -108,7 +108,7 @@ const fn review(
     BuiltIn {
         verbs: Verbs::CREATE,
         storage: Storage::Nowhere,
-        ..stored(group, kind, plural, scope).version(version)
+        ..stored_resource(group, kind, plural, scope).version(version)
     }
 }
 
@@ -117,7 +117,7 @@ impl BuiltIn {
         Self { version, ..self }
     }
 
-    const fn short(self, short_names: &'static [&'static str]) -> Self {
+    const fn with_short_names(self, short_names: &'static [&'static str]) -> Self {
         Self { short_names, ..self }
     }
 
@@ -125,7 +125,7 @@ impl BuiltIn {
         Self { categories, ..self }
     }
 
-    const fn parts(self, subresources: &'static [Subresource]) -> Self {
+    const fn with_subresources(self, subresources: &'static [Subresource]) -> Self {
         Self { subresources, ..self }
     }
 
@@ -133,11 +133,11 @@ impl BuiltIn {
         Self { verbs, ..self }
     }
 
-    const fn named(self, name_rule: NameRule) -> Self {
+    const fn with_name_rule(self, name_rule: NameRule) -> Self {
         Self { name_rule, ..self }
     }
 
-    const fn at(self, path: &'static str) -> Self {
+    const fn stored_at(self, path: &'static str) -> Self {
         Self { storage: Storage::Path(path), ..self }
     }
 
@@ -166,12 +166,12 @@ impl BuiltIn {
     }
 
     /// Whether the row is for the resource of this group and plural, in any version.
-    pub(crate) fn is_called(&self, group: &str, plural: &str) -> bool {
+    pub(crate) fn matches_resource(&self, group: &str, plural: &str) -> bool {
         (self.group, self.plural) == (group, plural)
     }
 
     /// Whether the row is for a resource of this version of a group.
-    pub(crate) fn is_of(&self, group: &str, version: &str) -> bool {
+    pub(crate) fn matches_version(&self, group: &str, version: &str) -> bool {
         (self.group, self.version) == (group, version)
     }
 

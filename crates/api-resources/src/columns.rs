@@ -1,13 +1,13 @@
 //! What a table of objects shows.
 
 mod admission;
-mod claim;
 mod core;
 mod custom;
 mod event;
 mod network;
 mod node;
 mod pod;
+mod pvc_and_quota;
 mod rbac;
 mod selector;
 mod workload;
@@ -18,7 +18,7 @@ use api_object::Tree;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::age::age;
+use crate::human_age::age;
 use crate::kind::Rules;
 use crate::resource::{Origin, Resource};
 use crate::tree::{at, text};
@@ -87,11 +87,11 @@ fn table(rules: Rules) -> &'static Table {
         Rules::MutatingAdmissionPolicy => &admission::MUTATING_POLICY,
         Rules::Namespace => &core::NAMESPACE,
         Rules::Node => &node::NODE,
-        Rules::PersistentVolumeClaim => &claim::PERSISTENT_VOLUME_CLAIM,
+        Rules::PersistentVolumeClaim => &pvc_and_quota::PERSISTENT_VOLUME_CLAIM,
         Rules::Pod => &pod::POD,
         Rules::Rbac(Kind::RoleBinding | Kind::ClusterRoleBinding) => &rbac::BINDING,
         Rules::ReplicaSet => &workload::REPLICA_SET,
-        Rules::ResourceQuota => &claim::RESOURCE_QUOTA,
+        Rules::ResourceQuota => &pvc_and_quota::RESOURCE_QUOTA,
         Rules::Secret => &core::SECRET,
         Rules::Service => &network::SERVICE,
         Rules::ServiceAccount => &core::SERVICE_ACCOUNT,
@@ -104,17 +104,17 @@ fn table(rules: Rules) -> &'static Table {
 }
 
 /// A column of texts.
-const fn shown(name: &'static str, description: &'static str) -> Column {
+const fn text_column(name: &'static str, description: &'static str) -> Column {
     column(name, "string", description, 0)
 }
 
 /// A column of texts for those who want more.
-const fn wide(name: &'static str, description: &'static str) -> Column {
+const fn wide_column(name: &'static str, description: &'static str) -> Column {
     column(name, "string", description, 1)
 }
 
 /// A column of whole numbers.
-const fn integers(name: &'static str, description: &'static str) -> Column {
+const fn integer_column(name: &'static str, description: &'static str) -> Column {
     column(name, "integer", description, 0)
 }
 
@@ -140,7 +140,7 @@ const NAME: Column = Column {
     description: Cow::Borrowed("The name of the object, unique in its namespace."),
     priority: 0,
 };
-const AGE: Column = shown("Age", "How long ago the object was created.");
+const AGE: Column = text_column("Age", "How long ago the object was created.");
 const CREATED_AT: Column = column("Created At", "date", "When the object was created.", 0);
 
 fn name_of(tree: &Tree) -> Value {
@@ -156,6 +156,6 @@ fn age_of(tree: &Tree, now: Timestamp) -> Value {
 }
 
 /// The text, or a word that says that there is none.
-fn or<'t>(text: &'t str, none: &'static str) -> &'t str {
+fn or_placeholder<'t>(text: &'t str, none: &'static str) -> &'t str {
     if text.is_empty() { none } else { text }
 }

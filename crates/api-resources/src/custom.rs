@@ -1,19 +1,19 @@
-//! Resources that people define: CustomResourceDefinitions, and what is served because of them.
+//! CustomResourceDefinitions and the resources that they define.
 
+mod accept_names;
 mod definition;
+mod definition_defaults;
 mod lifecycle;
-mod names;
-mod prepare;
-mod served;
+mod served_version;
 mod validate;
 
+pub use accept_names::{accept_names, mark_established};
 pub use definition::{
     Condition, ConditionStatus, Definition, Deprecation, Names, PrinterColumn, Version,
 };
 pub use lifecycle::{CLEANUP_FINALIZER, set_condition};
-pub use names::{establish, settle_names};
-pub use served::Served;
+pub use served_version::ServedVersion;
 
+pub(crate) use definition_defaults::{prepare_create, prepare_update};
 pub(crate) use lifecycle::prepare_delete;
-pub(crate) use prepare::{prepare_create, prepare_update};
 pub(crate) use validate::validate;

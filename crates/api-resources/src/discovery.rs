@@ -1,14 +1,14 @@
-//! The documents that tell clients what there is.
+//! Discovery documents.
 
 use foldhash::HashMap;
 use serde_json::{Value, json};
 
-use crate::document::Document;
+use crate::published_document::Document;
 use crate::registry::{Group, GroupVersionResources, Registry};
 use crate::resource::{Origin, Resource, Scope, Subresource};
 use crate::verb::{Verb, Verbs};
 
-/// The documents of one snapshot.
+/// The discovery documents of one registry.
 #[derive(Debug)]
 pub struct Discovery {
     /// `/apis`: the groups but for the core one.
@@ -204,7 +204,7 @@ fn add_names(entry: &mut Value, resource: &Resource) {
     }
 }
 
-/// A resource that is about to go does not invite changes.
+/// A resource that is being deleted offers no verbs that create objects.
 fn shown_verbs(resource: &Resource) -> Verbs {
     match &resource.origin {
         Origin::Custom(served) if served.is_terminating => {

@@ -1,6 +1,6 @@
-//! Whether anybody acts on the objects of a built-in kind.
+//! Which program enforces the objects of a built-in kind.
 //!
-//! Some kinds are enforced by the API server in Kubernetes and by nobody here. Whoever creates such an
+//! Kubernetes' API server enforces some kinds that this server only stores. The author of such an
 //! object must not believe that it protects anything.
 
 use api_object::Tree;
@@ -11,20 +11,20 @@ use crate::registry::Registry;
 use crate::resource::{Origin, Resource};
 use crate::tree::entries;
 
-/// Every warning about an object that nobody enforces begins with this.
+/// The prefix of every warning about an unenforced object.
 pub const UNENFORCED_PREFIX: &str = "not enforced by this server: ";
 
-/// The labels by which a namespace asks for Pod Security admission begin with this.
+/// The prefix of the labels by which a namespace requests Pod Security admission.
 const POD_SECURITY: &str = "pod-security.kubernetes.io/";
 
 /// The program that acts on the objects of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Enforcement {
-    /// This server does.
+    /// This server enforces them.
     Enforced,
-    /// Other programs do: controllers, kubelets, network plugins. This server keeps the objects for them.
+    /// Controllers, kubelets or network plugins act on them; this server stores them.
     StoredForControllers,
-    /// Nobody does, although the API server of Kubernetes would.
+    /// No program does, although the API server of Kubernetes would.
     NotEnforced,
 }
 
@@ -229,20 +229,24 @@ pub fn enforcement_table() -> Vec<String> {
     rows
 }
 
-/// An object, or the next state of one, that asks for something that nobody does here.
+/// An object that requests something that this server does not enforce.
 #[derive(Debug)]
-pub struct Unenforced {
+pub struct UnenforcedObject {
     /// The text for its author.
     pub warning: String,
     /// The faults of asking for it; empty if the object has asked for the same before.
     pub errors: FieldErrors,
 }
 
-/// The rule that an object asks for and that nobody enforces here; `None` if it asks for nothing of the kind.
+/// Finds a rule in the object that this server does not enforce; `None` if there is none.
 ///
-/// Members that do not ask for anything may change: who finds such an object can label it, and let it go.
+/// Labels, annotations and finalizers may change, so that such objects can be deleted.
 #[must_use]
-pub fn unenforced(resource: &Resource, new: &Tree, old: Option<&Tree>) -> Option<Unenforced> {
+pub fn find_unenforced(
+    resource: &Resource,
+    new: &Tree,
+    old: Option<&Tree>,
+) -> Option<UnenforcedObject> {
     let (_, kind, enforcement, note) = row(resource)?;
     let mut errors = FieldErrors::new();
     if resource.group.is_empty() && *kind == "Namespace" {
@@ -256,7 +260,7 @@ pub fn unenforced(resource: &Resource, new: &Tree, old: Option<&Tree>) -> Option
             errors.push(path.key(key).forbidden(&format!("{UNENFORCED_PREFIX}{why}")));
         }
         let warning = format!("{UNENFORCED_PREFIX}the {POD_SECURITY} labels of a namespace: {why}");
-        return Some(Unenforced { warning, errors });
+        return Some(UnenforcedObject { warning, errors });
     }
     if *enforcement != NotEnforced {
         return None;
@@ -265,7 +269,7 @@ pub fn unenforced(resource: &Resource, new: &Tree, old: Option<&Tree>) -> Option
     if old.is_none_or(|old| is_content_changed(resource, new, old)) {
         errors.push(FieldPath::root("spec").forbidden(&warning));
     }
-    Some(Unenforced { warning, errors })
+    Some(UnenforcedObject { warning, errors })
 }
 
 fn labels(namespace: &Tree) -> impl Iterator<Item = (&String, &serde_json::Value)> {

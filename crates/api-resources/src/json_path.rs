@@ -74,7 +74,7 @@ fn first<'t>(steps: &[Step], tree: &'t Value) -> Option<&'t Value> {
     let Some((step, rest)) = steps.split_first() else { return Some(tree) };
     match step {
         Step::Field(name) => first(rest, tree.get(name)?),
-        Step::Index(index) => first(rest, item(tree.as_array()?, *index)?),
+        Step::Index(index) => first(rest, item_at(tree.as_array()?, *index)?),
         Step::Every => match tree {
             Value::Array(items) => items.iter().find_map(|it| first(rest, it)),
             Value::Object(entries) => entries.values().find_map(|it| first(rest, it)),
@@ -82,29 +82,29 @@ fn first<'t>(steps: &[Step], tree: &'t Value) -> Option<&'t Value> {
         },
         Step::Filter(filter) => {
             let items = tree.as_array()?.iter();
-            items.filter(|it| filter.holds(it)).find_map(|it| first(rest, it))
+            items.filter(|it| filter.matches(it)).find_map(|it| first(rest, it))
         }
     }
 }
 
-fn item(items: &[Value], index: i64) -> Option<&Value> {
+fn item_at(items: &[Value], index: i64) -> Option<&Value> {
     let n_items = i64::try_from(items.len()).ok()?;
     let index = if index < 0 { index.checked_add(n_items)? } else { index };
     items.get(usize::try_from(index).ok()?)
 }
 
 impl Filter {
-    fn holds(&self, item: &Value) -> bool {
+    fn matches(&self, item: &Value) -> bool {
         let Some(value) = first(&self.path, item) else { return false };
         match &self.test {
             None => true,
-            Some((comparison, literal)) => comparison.holds(value, literal),
+            Some((comparison, literal)) => comparison.matches(value, literal),
         }
     }
 }
 
 impl Comparison {
-    fn holds(self, left: &Value, right: &Value) -> bool {
+    fn matches(self, left: &Value, right: &Value) -> bool {
         let order = match (left, right) {
             (Value::String(left), Value::String(right)) => Some(left.cmp(right)),
             (Value::Number(left), Value::Number(right)) => match (left.as_i64(), right.as_i64()) {
@@ -134,7 +134,7 @@ fn parse_steps(text: &str) -> Option<Vec<Step>> {
             return None;
         }
         rest = if let Some(after) = rest.strip_prefix('[') {
-            let (inside, after) = bracket(after)?;
+            let (inside, after) = split_bracket(after)?;
             steps.push(parse_bracket(inside)?);
             after
         } else {
@@ -144,7 +144,7 @@ fn parse_steps(text: &str) -> Option<Vec<Step>> {
                 None | Some('[') => after,
                 Some('.') => return None,
                 Some(_) => {
-                    let (name, after) = field_name(after)?;
+                    let (name, after) = parse_field_name(after)?;
                     steps.push(if name == "*" { Step::Every } else { Step::Field(name) });
                     after
                 }
@@ -155,7 +155,7 @@ fn parse_steps(text: &str) -> Option<Vec<Step>> {
 }
 
 /// A name up to the next dot or bracket; a backslash makes either a part of it.
-fn field_name(text: &str) -> Option<(String, &str)> {
+fn parse_field_name(text: &str) -> Option<(String, &str)> {
     let mut name = String::new();
     let mut characters = text.char_indices();
     while let Some((at, c)) = characters.next() {
@@ -170,7 +170,7 @@ fn field_name(text: &str) -> Option<(String, &str)> {
 }
 
 /// What is inside a bracket that is open, and what follows it. Quotes and brackets inside count.
-fn bracket(text: &str) -> Option<(&str, &str)> {
+fn split_bracket(text: &str) -> Option<(&str, &str)> {
     let (mut depth, mut quote) = (0_usize, None);
     for (at, c) in text.char_indices() {
         match (quote, c) {
@@ -194,7 +194,7 @@ fn parse_bracket(inside: &str) -> Option<Step> {
     if let Some(condition) = inside.strip_prefix("?(").and_then(|it| it.strip_suffix(')')) {
         return parse_filter(condition.trim()).map(Step::Filter);
     }
-    match literal(inside)? {
+    match parse_literal(inside)? {
         Value::String(name) => Some(Step::Field(name)),
         Value::Number(index) => index.as_i64().map(Step::Index),
         _ => None,
@@ -209,21 +209,21 @@ fn parse_filter(condition: &str) -> Option<Filter> {
         Some((at, found.0.len(), found.1))
     };
     let Some((at, n_bytes, comparison)) = condition.char_indices().find_map(sign) else {
-        return Some(Filter { path: parse_plain(condition)?, test: None });
+        return Some(Filter { path: parse_path_without_filters(condition)?, test: None });
     };
-    let path = parse_plain(condition.get(..at)?)?;
-    let literal = literal(condition.get(at + n_bytes..)?.trim())?;
+    let path = parse_path_without_filters(condition.get(..at)?)?;
+    let literal = parse_literal(condition.get(at + n_bytes..)?.trim())?;
     Some(Filter { path, test: Some((comparison, literal)) })
 }
 
 /// A path without conditions of its own, so that conditions do not nest.
-fn parse_plain(text: &str) -> Option<Vec<Step>> {
+fn parse_path_without_filters(text: &str) -> Option<Vec<Step>> {
     let text = text.trim();
     if text.contains('?') { None } else { parse_steps(text) }
 }
 
 /// A text in either kind of quotes, a number or a truth.
-fn literal(text: &str) -> Option<Value> {
+fn parse_literal(text: &str) -> Option<Value> {
     for quote in ['"', '\''] {
         if let Some(inside) = text.strip_prefix(quote) {
             let inside = inside.strip_suffix(quote)?;

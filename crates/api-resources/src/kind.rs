@@ -1,31 +1,33 @@
-//! What is special about the objects of single kinds.
+//! Defaults and validation of single kinds.
 //!
-//! An object goes through two steps here, after the rules for all metadata:
-//! 1. `prepare`: it gets its defaults, and what its author may not decide is put right;
-//! 2. `validate`: all that is wrong with it is told at once.
+//! After the validation of metadata an object passes two steps here:
+//! 1. `prepare` sets defaults and corrects members that its author may not set;
+//! 2. `validate` reports all faults at once.
 
-mod certificate_request;
+mod certificate_signing_request;
+mod config_data_key;
 mod config_map;
 mod endpoint_slice;
 mod event;
-mod immutable;
+mod immutable_fields;
 mod lease;
 mod namespace;
-mod parts;
 mod persistent_volume;
 mod pod;
 mod pod_update;
 mod rbac;
+mod reset_fields;
 mod secret;
-mod semantic;
+mod semantic_equality;
 mod service;
 mod service_account;
-mod value_key;
 
-pub use certificate_request::{SignerDemand, forbidden_subject, signer_demand};
-pub use parts::keep_other_parts;
+pub use certificate_signing_request::{
+    SignerPermission, forbidden_subject, required_signer_permission,
+};
+pub use reset_fields::reset_fields;
 
-pub(crate) use immutable::{POD_CERTIFICATE_REQUEST, RESOURCE_SLICE, VOLUME_ATTACHMENT};
+pub(crate) use immutable_fields::{POD_CERTIFICATE_REQUEST, RESOURCE_SLICE, VOLUME_ATTACHMENT};
 
 use admission::ConfigurationKind;
 use api_object::{Status, Tree};
@@ -33,12 +35,12 @@ use field_errors::FieldErrors;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use self::immutable::Immutable;
+use self::immutable_fields::Immutable;
 use crate::custom;
 use crate::resource::{Origin, Resource};
-use crate::schema::{Schema, WrongType, check, prune};
+use crate::schema::{Schema, WrongTypeError, check, prune};
 
-/// Which rules the objects of a built-in resource follow besides those for all objects.
+/// The kind-specific rules of a built-in resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rules {
     /// None: what is received is stored.
@@ -79,9 +81,9 @@ const COMMON_MEMBERS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 /// # Errors
 /// 400 if a value is of a type that its field can not have.
 pub fn prepare_create(resource: &Resource, tree: &mut Tree) -> Result<(), Status> {
-    fit(resource, tree)?;
+    conform_to_schema(resource, tree)?;
     match rules(resource) {
-        Rules::CertificateSigningRequest => certificate_request::prepare_create(tree),
+        Rules::CertificateSigningRequest => certificate_signing_request::prepare_create(tree),
         Rules::CustomResourceDefinition => custom::prepare_create(tree),
         Rules::Namespace => namespace::prepare_create(tree),
         Rules::Pod => pod::prepare_create(tree),
@@ -105,13 +107,13 @@ pub fn prepare_update(
     old: &Tree,
     subresource: Option<&str>,
 ) -> Result<(), Status> {
-    fit(resource, new)?;
+    conform_to_schema(resource, new)?;
     match (rules(resource), subresource) {
         (Rules::CustomResourceDefinition, None) => custom::prepare_update(new),
         (Rules::Namespace, subresource) => namespace::prepare_update(new, old, subresource),
         (Rules::Pod, None) => pod::prepare_update(new),
         (Rules::CertificateSigningRequest, subresource) => {
-            certificate_request::prepare_update(new, old, subresource);
+            certificate_signing_request::prepare_update(new, old, subresource);
         }
         (Rules::Rbac(_), None) => rbac::prepare(new),
         (Rules::Secret, None) => secret::prepare(new),
@@ -122,8 +124,8 @@ pub fn prepare_update(
     Ok(())
 }
 
-/// Writes the user who asks into an object that says who asked: approvers and signers of certificates
-/// decide by that. Other objects stay as they are.
+/// Writes the requesting user into objects that record it: approvers and signers of certificates
+/// rely on it. Other objects stay unchanged.
 pub fn set_requester(resource: &Resource, tree: &mut Tree, requester: &Tree) {
     if rules(resource) != Rules::CertificateSigningRequest {
         return;
@@ -137,11 +139,11 @@ pub fn set_requester(resource: &Resource, tree: &mut Tree, requester: &Tree) {
     }
 }
 
-/// Writes into the conditions of an object when they were written and when they changed, where their author
-/// does not say it. Other objects stay as they are.
-pub fn stamp_conditions(resource: &Resource, new: &mut Tree, old: &Tree, now: Timestamp) {
+/// Sets the update and transition times of conditions where their author did not. Other objects
+/// stay unchanged.
+pub fn set_condition_times(resource: &Resource, new: &mut Tree, old: &Tree, now: Timestamp) {
     if rules(resource) == Rules::CertificateSigningRequest {
-        certificate_request::stamp_conditions(new, old, now);
+        certificate_signing_request::set_condition_times(new, old, now);
     }
 }
 
@@ -164,7 +166,7 @@ pub fn validate_update(
     let mut errors = FieldErrors::new();
     match (rules(resource), subresource) {
         (Rules::CertificateSigningRequest, subresource) => {
-            certificate_request::validate_update(new, old, subresource, &mut errors);
+            certificate_signing_request::validate_update(new, old, subresource, &mut errors);
         }
         (_, None) => validate(resource, new, Some(old), &mut errors),
         (Rules::Namespace, Some("status")) => namespace::validate_status(new, &mut errors),
@@ -177,7 +179,9 @@ pub fn validate_update(
 
 fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors) {
     match rules(resource) {
-        Rules::CertificateSigningRequest => certificate_request::validate_create(new, errors),
+        Rules::CertificateSigningRequest => {
+            certificate_signing_request::validate_create(new, errors)
+        }
         Rules::ConfigMap => config_map::validate(new, old, errors),
         Rules::Configuration(kind) => errors.append(match old {
             None => admission::validate_create(kind, new),
@@ -188,7 +192,7 @@ fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut Fi
         Rules::Event => event::validate(new, errors),
         Rules::Immutable(members) => {
             if let Some(old) = old {
-                immutable::validate(members, new, old, errors);
+                immutable_fields::validate(members, new, old, errors);
             }
         }
         Rules::Lease => lease::validate(new, errors),
@@ -235,24 +239,25 @@ pub fn configuration_kind(resource: &Resource) -> Option<ConfigurationKind> {
     }
 }
 
-/// Whether something besides the finalizers of its metadata keeps an object from being removed.
+/// Reports whether something besides the finalizers of its metadata blocks the removal of an
+/// object.
 #[must_use]
-pub fn is_held(resource: &Resource, tree: &Tree) -> bool {
-    rules(resource) == Rules::Namespace && namespace::is_held(tree)
+pub fn blocks_removal(resource: &Resource, tree: &Tree) -> bool {
+    rules(resource) == Rules::Namespace && namespace::blocks_removal(tree)
 }
 
-/// Whether what is wanted differs, as opposed to metadata and, where it is apart, the status. If so,
-/// the generation of the object grows.
+/// Reports whether the spec differs, as opposed to metadata and a status subresource. If so, the
+/// generation increases.
 #[must_use]
 pub fn is_content_changed(resource: &Resource, new: &Tree, old: &Tree) -> bool {
     let is_apart =
         |key: &str| COMMON_MEMBERS.contains(&key) || (key == "status" && resource.has_status());
     let mut keys = new.keys().chain(old.keys());
-    keys.any(|key| !is_apart(key) && something(new, key) != something(old, key))
+    keys.any(|key| !is_apart(key) && non_empty_member(new, key) != non_empty_member(old, key))
 }
 
-/// The value of a member, unless it is as good as absent: a null, or a list without items.
-fn something<'t>(tree: &'t Tree, key: &str) -> Option<&'t Value> {
+/// The value of a member, unless it is null or an empty list.
+fn non_empty_member<'t>(tree: &'t Tree, key: &str) -> Option<&'t Value> {
     let is_nothing = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
     tree.get(key).filter(|value| !is_nothing(value))
 }
@@ -264,15 +269,15 @@ pub(crate) fn rules(resource: &Resource) -> Rules {
     }
 }
 
-/// Removes fields that the kind does not have, and refuses values of the wrong type.
-fn fit(resource: &Resource, tree: &mut Tree) -> Result<(), Status> {
+/// Removes unknown fields, and refuses values of the wrong type.
+fn conform_to_schema(resource: &Resource, tree: &mut Tree) -> Result<(), Status> {
     let Origin::BuiltIn(row) = &resource.origin else { return Ok(()) };
     let fitted = match (row.rules, row.schema) {
-        // Who acts on them says what they look like, and completes them; the schema is for clients.
+        // The controllers of these kinds validate and complete them; the schema is for clients.
         (Rules::Configuration(kind), _) => {
             admission::prepare(kind, tree).map_err(|wrong| wrong.to_string())
         }
-        (_, Some(schema)) => fit_schema(schema, tree).map_err(|wrong| wrong.to_string()),
+        (_, Some(schema)) => conform_fields(schema, tree).map_err(|wrong| wrong.to_string()),
         (_, None) => Ok(()),
     };
     fitted.map_err(|wrong| {
@@ -283,7 +288,7 @@ fn fit(resource: &Resource, tree: &mut Tree) -> Result<(), Status> {
     })
 }
 
-fn fit_schema(schema: &Schema, tree: &mut Tree) -> Result<(), WrongType> {
+fn conform_fields(schema: &Schema, tree: &mut Tree) -> Result<(), WrongTypeError> {
     check(schema, tree, "")?;
     let common: Vec<(String, Value)> =
         COMMON_MEMBERS.iter().filter_map(|&key| tree.shift_remove_entry(key)).collect();

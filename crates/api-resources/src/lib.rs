@@ -1,12 +1,12 @@
-//! Which resources there are: the built-in set, custom ones, their discovery, their columns, their
-//! own rules.
+//! The served resources: built-in and custom ones, their discovery, columns and validation.
 //!
 //! A [`Registry`] is an immutable snapshot of everything that is served. The rest are plain
-//! functions from a [`Resource`] and a tree to what a server answers or stores.
+//! functions over a [`Resource`] and an object.
 //!
-//! Owns: the table of built-in resources, what definitions add to it, discovery and OpenAPI
-//! documents, defaults and validation of single kinds, table columns, field selectors, storage keys.
-//! Must not know: HTTP, stores, clocks, who asks, how the metadata of every object is validated.
+//! Owns: the table of built-in resources, the resources of definitions, discovery and OpenAPI
+//! documents, defaults and validation of single kinds, table columns, field selectors, storage
+//! keys.
+//! Must not know: HTTP, stores, clocks, users, the validation of metadata.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -19,45 +19,46 @@ mod registry;
 mod version_order;
 
 mod discovery;
-mod document;
 mod openapi;
+mod published_document;
 mod schema;
 
-mod admitted_as;
-mod complete;
+mod admission_names;
+mod before_write;
 mod kind;
 
-mod age;
 mod columns;
 mod enforcement;
-mod fields;
+mod field_selector;
+mod human_age;
 mod json_path;
 
-mod key;
+mod storage_key;
 
 mod tree;
 
-pub use admitted_as::{equivalents, group_version_resource, written_kind};
+pub use admission_names::{equivalents, group_version_resource, written_kind};
+pub use before_write::{before_create, before_update};
 pub use built_in::BuiltIn;
 pub use columns::{Column, cells, columns};
-pub use complete::{complete_create, complete_update};
 pub use custom::{
     CLEANUP_FINALIZER, Condition, ConditionStatus, Definition, Deprecation, Names, PrinterColumn,
-    Served, Version, establish, set_condition, settle_names,
+    ServedVersion, Version, accept_names, mark_established, set_condition,
 };
 pub use discovery::Discovery;
-pub use document::Document;
 pub use enforcement::{
-    Enforcement, UNENFORCED_PREFIX, Unenforced, enforcement, enforcement_table, unenforced,
+    Enforcement, UNENFORCED_PREFIX, UnenforcedObject, enforcement, enforcement_table,
+    find_unenforced,
 };
-pub use fields::{check_field_selector, field_value};
-pub use key::{DEFAULT_PREFIX, definition_prefix, key, names, prefix, share};
+pub use field_selector::{check_field_selector, field_value};
 pub use kind::{
-    SignerDemand, configuration_kind, forbidden_subject, is_content_changed, is_held,
-    keep_other_parts, prepare_create, prepare_delete, prepare_update, set_requester, signer_demand,
-    stamp_conditions, validate_create, validate_update,
+    SignerPermission, blocks_removal, configuration_kind, forbidden_subject, is_content_changed,
+    prepare_create, prepare_delete, prepare_update, required_signer_permission, reset_fields,
+    set_condition_times, set_requester, validate_create, validate_update,
 };
 pub use openapi::OpenApi;
+pub use published_document::Document;
 pub use registry::{Group, GroupVersionResources, Registry};
 pub use resource::{NameRule, Origin, OtherKind, Resource, Scope, Subresource};
+pub use storage_key::{DEFAULT_PREFIX, definition_prefix, key, names, prefix, tenant_of_key};
 pub use verb::{Verb, Verbs};

@@ -1,15 +1,15 @@
-//! The documents that tell clients what objects look like.
+//! OpenAPI documents.
 //!
-//! A kind is described in full or not at all: clients trust what they read, and a description with
-//! gaps makes them refuse fields that are fine. Kinds without a description still have their paths,
-//! where clients find which patches and which query parameters they may use.
+//! A kind is described completely or not at all: with an incomplete schema, clients would refuse
+//! valid fields. Kinds without a schema still have paths, where clients find the supported patches
+//! and query parameters.
 
 mod schemas;
 
 use foldhash::HashMap;
 use serde_json::{Map, Value, json};
 
-use crate::document::Document;
+use crate::published_document::Document;
 use crate::registry::{Group, GroupVersionResources, Registry};
 use crate::resource::{Origin, Resource};
 use crate::verb::Verb;

@@ -1,4 +1,4 @@
-//! Every resource that is served, found by its name.
+//! The registry of served resources.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -14,7 +14,7 @@ use crate::openapi::OpenApi;
 use crate::resource::Resource;
 use crate::version_order;
 
-/// A snapshot of what is served. It never changes; a new one takes its place.
+/// An immutable snapshot of the served resources.
 #[derive(Debug)]
 pub struct Registry {
     /// The core group first, then the built-in groups, then the others by name.
@@ -190,7 +190,7 @@ impl Registry {
             custom.sort_by(|left, right| left.name.cmp(&right.name));
         }
         for group in &mut self.groups {
-            group.versions.sort_by(|a, b| version_order::compare(&a.version, &b.version));
+            group.versions.sort_by(|a, b| version_order::compare_versions(&a.version, &b.version));
         }
         Self::of(self.groups)
     }

@@ -1,10 +1,10 @@
-//! One resource of one version.
+//! A resource of one version.
 
 use api_object::{GroupKind, GroupResource, GroupVersion};
 use field_errors::{dns1123_label_faults, dns1123_subdomain_faults, path_segment_faults};
 
 use crate::built_in::BuiltIn;
-use crate::custom::Served;
+use crate::custom::ServedVersion;
 use crate::verb::{Verb, Verbs};
 
 /// A resource as one version of its group serves it.
@@ -20,9 +20,9 @@ pub struct Resource {
     pub list_kind: String,
     /// The name in paths and policies.
     pub plural: String,
-    /// What people may also call it.
+    /// The singular name for kubectl.
     pub singular: String,
-    /// Shorter names for people.
+    /// Short names for kubectl.
     pub short_names: Vec<String>,
     /// Groups of resources, such as `all`, that people may list at once.
     pub categories: Vec<String>,
@@ -38,7 +38,7 @@ pub struct Resource {
     pub has_generation: bool,
     /// Whether replacing an object that does not exist creates it.
     pub is_created_on_update: bool,
-    /// Whether who replaces an object must say which version of it.
+    /// Whether an update must name the resourceVersion.
     pub is_resource_version_required: bool,
     /// Whether the answer to a deletion is the object rather than a Status.
     pub is_returned_on_delete: bool,
@@ -63,7 +63,7 @@ pub enum Origin {
     /// It is part of the program.
     BuiltIn(&'static BuiltIn),
     /// A CustomResourceDefinition describes it.
-    Custom(Box<Served>),
+    Custom(Box<ServedVersion>),
 }
 
 /// A part of an object, or an action on it, that has a path of its own.

@@ -1,29 +1,29 @@
-//! What objects look like, as data.
+//! Schemas of built-in kinds, as data.
 //!
-//! One description serves three readers: the check that a body has the right types, the removal of
-//! fields that a kind does not have, and the published schema.
+//! One schema serves three purposes: type checks of bodies, removal of unknown fields, and the
+//! published OpenAPI schema.
 
 mod admission;
 mod admission_v1alpha1;
 mod certificates;
-mod check;
 mod coordination;
 mod core;
 mod extensions;
 mod meta;
 mod rbac;
+mod type_check;
 
 pub(crate) use admission::{MUTATING_WEBHOOK_CONFIGURATION, VALIDATING_WEBHOOK_CONFIGURATION};
 pub(crate) use admission_v1alpha1::{
     EXTERNAL_ADMISSION_HOOK_CONFIGURATION, INITIALIZER_CONFIGURATION,
 };
 pub(crate) use certificates::CERTIFICATE_SIGNING_REQUEST;
-pub(crate) use check::{WrongType, check, prune};
 pub(crate) use coordination::LEASE;
 pub(crate) use core::{CONFIG_MAP, NAMESPACE, SECRET, SERVICE_ACCOUNT};
 pub(crate) use extensions::CUSTOM_RESOURCE_DEFINITION;
 pub(crate) use meta::OBJECT_META;
 pub(crate) use rbac::{CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING};
+pub(crate) use type_check::{WrongTypeError, check, prune};
 
 /// A structure with named fields.
 ///
@@ -36,8 +36,8 @@ pub(crate) struct Schema {
     pub(crate) fields: &'static [Field],
     /// Whether a patch replaces it as a whole where several people share an object.
     pub(crate) is_atomic: bool,
-    /// Whether something in it is not described, so that it must not be published.
-    pub(crate) has_gaps: bool,
+    /// Whether parts are not described, so that the schema must not be published.
+    pub(crate) is_incomplete: bool,
 }
 
 /// A field of a structure.
@@ -83,15 +83,15 @@ pub(crate) enum ListType {
 
 impl Schema {
     const fn new(name: &'static str, description: &'static str, fields: &'static [Field]) -> Self {
-        Self { name, description, fields, is_atomic: false, has_gaps: false }
+        Self { name, description, fields, is_atomic: false, is_incomplete: false }
     }
 
     const fn atomic(self) -> Self {
         Self { is_atomic: true, ..self }
     }
 
-    const fn with_gaps(self) -> Self {
-        Self { has_gaps: true, ..self }
+    const fn incomplete(self) -> Self {
+        Self { is_incomplete: true, ..self }
     }
 
     pub(crate) fn field(&self, name: &str) -> Option<&'static Field> {

@@ -12,8 +12,8 @@ enum Stage {
 
 /// Orders versions as a group shows them: stable before beta before alpha, higher numbers first,
 /// and names that are no versions of this form last, in the order of the alphabet.
-pub(crate) fn compare(left: &str, right: &str) -> Ordering {
-    match (parse(left), parse(right)) {
+pub(crate) fn compare_versions(left: &str, right: &str) -> Ordering {
+    match (parse_version(left), parse_version(right)) {
         (Some(left), Some(right)) => right.cmp(&left),
         (Some(_), None) => Ordering::Less,
         (None, Some(_)) => Ordering::Greater,
@@ -22,18 +22,18 @@ pub(crate) fn compare(left: &str, right: &str) -> Ordering {
 }
 
 /// `v2beta3` is `(Beta, 2, 3)`.
-fn parse(version: &str) -> Option<(Stage, u64, u64)> {
+fn parse_version(version: &str) -> Option<(Stage, u64, u64)> {
     let rest = version.strip_prefix('v')?;
     for (word, stage) in [("alpha", Stage::Alpha), ("beta", Stage::Beta)] {
         if let Some((major, minor)) = rest.split_once(word) {
-            return Some((stage, number(major)?, number(minor)?));
+            return Some((stage, parse_digits(major)?, parse_digits(minor)?));
         }
     }
-    Some((Stage::Stable, number(rest)?, 0))
+    Some((Stage::Stable, parse_digits(rest)?, 0))
 }
 
 /// Digits only: Rust would also read a sign.
-fn number(text: &str) -> Option<u64> {
+fn parse_digits(text: &str) -> Option<u64> {
     let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if is_digits { text.parse().ok() } else { None }
 }
@@ -62,7 +62,7 @@ mod tests {
         ];
         let mut sorted = want;
         sorted.reverse();
-        sorted.sort_by(|left, right| compare(left, right));
+        sorted.sort_by(|left, right| compare_versions(left, right));
         assert_eq!(sorted, want);
     }
 }

@@ -1,4 +1,4 @@
-//! From a request to its user.
+//! Determines the user of a request.
 
 use std::sync::LazyLock;
 
@@ -7,28 +7,28 @@ use http::HeaderMap;
 use jiff::Timestamp;
 use rustls_pki_types::CertificateDer;
 
-use crate::bearer::{self, Bearer, ProtocolError};
-use crate::certificate::{self, CertificateError, Validity};
+use crate::bearer_token::{self, AuthorizationHeader, SubprotocolError};
+use crate::client_certificate::{self, CertificateError, Validity};
 use crate::front_proxy::{FrontProxyHeaders, HeaderValueError};
-use crate::identity::{ANONYMOUS_USER, UNAUTHENTICATED_GROUP, add_authenticated_group};
 use crate::options::{Anonymous, Options, OptionsError};
-use crate::service_account::{Audiences, Lookup, ServiceAccounts, TokenError};
+use crate::service_account::{Audiences, ObjectLookup, ServiceAccountTokenVerifier, TokenError};
 use crate::token_file::TokenFile;
 use crate::token_table::TokenTable;
-use crate::trust::{AuthorityKind, CurrentTrust};
+use crate::trusted_authorities::{AuthorityKind, TrustedAuthorities};
+use crate::well_known::{ANONYMOUS_USER, UNAUTHENTICATED_GROUP, add_authenticated_group};
 
-/// Tells who sends a request.
+/// Authenticates requests.
 ///
-/// Only the authorities change, [as a whole](Self::replace_authorities). A certificate that was
-/// [identified](Self::identify_certificates) by the old ones is identified anew: see
-/// [`is_current`](Self::is_current).
+/// Only the certificate authorities change at run time, [all of one kind at
+/// once](Self::replace_authorities). A [`CertificateIdentity`] that was computed with the old
+/// authorities is computed again: see [`uses_current_authorities`](Self::uses_current_authorities).
 #[derive(Debug)]
 pub struct Authenticator {
-    loopback: TokenTable,
+    loopback_tokens: TokenTable,
     front_proxy: Option<FrontProxy>,
-    trust: CurrentTrust,
+    authorities: TrustedAuthorities,
     token_file: Option<TokenFile>,
-    service_accounts: Option<ServiceAccounts>,
+    service_accounts: Option<ServiceAccountTokenVerifier>,
     api_audiences: Vec<String>,
     anonymous: Anonymous,
 }
@@ -39,52 +39,52 @@ struct FrontProxy {
     headers: FrontProxyHeaders,
 }
 
-/// What of a request says who sends it.
+/// The parts of a request that authentication reads.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'r> {
-    /// The headers.
+    /// All header fields of the request.
     pub headers: &'r HeaderMap,
     /// The path, percent-decoded, without the query.
     pub path: &'r str,
 }
 
-/// A user, and how it became known.
+/// A user, and the kind of credential that proved it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Authenticated {
-    /// The user.
+pub struct AuthenticatedUser {
+    /// The user, with the group `system:authenticated` where it belongs.
     pub user: User,
-    /// By what.
+    /// The kind of credential.
     pub method: Method,
-    /// For which audiences the credential is good; empty if it does not say.
+    /// The audiences for which the credential is valid; empty if the credential names none.
     pub audiences: Vec<String>,
-    /// What the client should be told in `Warning` headers.
+    /// Texts for `Warning` headers of the response.
     pub warnings: Vec<&'static str>,
 }
 
-/// How a user became known.
+/// The kind of credential that proved a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// The server calls itself.
+    /// The token with which the server calls itself.
     Loopback,
-    /// A proxy named the user.
+    /// Headers that a trusted proxy set.
     FrontProxy,
-    /// A client certificate.
+    /// A client certificate that a trusted authority signed.
     ClientCertificate,
-    /// The static token file.
+    /// A token of the static token file.
     TokenFile,
     /// A token of a service account.
     ServiceAccount,
-    /// Nothing: the request has no credentials.
+    /// None: the request carries no credential.
     Anonymous,
 }
 
-/// Nobody is known to send the request. The answer is 401, whatever the reasons are.
+/// The request has no authenticated user. The response is 401, whatever the errors are.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Unauthenticated {
-    /// Why each of the credentials was refused; empty if there were none. For logs, not for the
-    /// client. No credential appears in it.
+    /// Why each credential was refused; empty if there was none. For logs, not for the client. It
+    /// contains no credential.
     pub errors: Vec<CredentialError>,
-    /// What the client should be told in `Warning` headers.
+    /// Texts for `Warning` headers of the response.
     pub warnings: Vec<&'static str>,
 }
 
@@ -94,45 +94,45 @@ pub enum CredentialError {
     /// No source of tokens knows the token.
     #[error("invalid bearer token")]
     UnknownToken,
-    /// A certificate.
+    /// The client certificate is not trusted or names no valid user.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
-    /// The headers of a proxy.
+    /// A header that a proxy set is malformed.
     #[error(transparent)]
     FrontProxy(#[from] HeaderValueError),
-    /// The subprotocols of a WebSocket.
+    /// The WebSocket subprotocols carry a malformed token.
     #[error(transparent)]
-    Protocol(#[from] ProtocolError),
-    /// A token of a service account.
+    Protocol(#[from] SubprotocolError),
+    /// The token of a service account is not valid.
     #[error(transparent)]
     ServiceAccount(#[from] TokenError),
 }
 
-/// What the certificates of one connection say. Made when the connection begins, and used for each
-/// of its requests until the authorities change.
+/// The identity that the certificates of one connection prove. It is computed when the connection
+/// begins and used for each request until the authorities change.
 #[derive(Debug, Clone, Default)]
 pub struct CertificateIdentity {
-    /// Which authorities were asked.
+    /// The generation of the authorities that verified the certificates.
     generation: u64,
-    /// Whether the peer is a proxy that may name users.
-    proxy: Finding<()>,
-    /// The user whom the certificate names.
-    client: Finding<User>,
+    /// Whether the peer is a front proxy that may name users.
+    proxy_finding: CertificateFinding<()>,
+    /// The user that the certificate names.
+    client_finding: CertificateFinding<User>,
 }
 
-/// What a certificate proves.
+/// What a presented certificate proves.
 #[derive(Debug, Clone, Default)]
-enum Finding<T> {
-    /// Nothing was presented, or nobody looks at it.
+enum CertificateFinding<T> {
+    /// The peer presented no certificate, or no authority is configured.
     #[default]
     Nothing,
-    /// What was presented is not good.
+    /// The certificate is not valid.
     Refused(CertificateError),
-    /// This, as long as the certificate is valid.
+    /// The certificate proves this value while it is valid.
     Proved(T, Validity),
 }
 
-impl<T> Finding<T> {
+impl<T> CertificateFinding<T> {
     fn from_result(result: Result<Option<(T, Validity)>, CertificateError>) -> Self {
         match result {
             Ok(None) => Self::Nothing,
@@ -141,8 +141,8 @@ impl<T> Finding<T> {
         }
     }
 
-    /// What is still proved now.
-    fn at(&self, now: Timestamp) -> Result<Option<&T>, CertificateError> {
+    /// The proved value, if the certificate is valid at `now`.
+    fn valid_at(&self, now: Timestamp) -> Result<Option<&T>, CertificateError> {
         match self {
             Self::Nothing => Ok(None),
             Self::Refused(error) => Err(error.clone()),
@@ -154,21 +154,21 @@ impl<T> Finding<T> {
     }
 }
 
-/// What one source says: a user, nothing, or that the credential is wrong.
-type Opinion = Result<Option<Authenticated>, Vec<CredentialError>>;
+/// The result of one credential source: a user, no credential, or the errors of a wrong credential.
+type SourceResult = Result<Option<AuthenticatedUser>, Vec<CredentialError>>;
 
 impl Authenticator {
-    /// Makes one.
+    /// Builds an authenticator from its options.
     ///
     /// # Errors
     /// A certificate of an authority can not be used.
     pub fn new(options: Options) -> Result<Self, OptionsError> {
-        let mut loopback = TokenTable::new()?;
+        let mut loopback_tokens = TokenTable::new()?;
         if let Some(credential) = &options.loopback {
-            loopback.insert(credential.token(), credential.user());
+            loopback_tokens.insert(credential.token(), credential.user());
         }
         let proxies = options.front_proxy.as_ref().map(|proxy| proxy.authorities.as_slice());
-        let trust = CurrentTrust::new(&options.client_authorities, proxies)?;
+        let authorities = TrustedAuthorities::new(&options.client_authorities, proxies)?;
         let front_proxy = options
             .front_proxy
             .map(|proxy| FrontProxy { allowed_names: proxy.allowed_names, headers: proxy.headers });
@@ -179,23 +179,23 @@ impl Authenticator {
             api_audiences.clone_from(&accounts.issuers);
         }
         Ok(Self {
-            loopback,
+            loopback_tokens,
             front_proxy,
-            trust,
+            authorities,
             token_file: options.token_file,
-            service_accounts: options.service_accounts.map(ServiceAccounts::new),
+            service_accounts: options.service_accounts.map(ServiceAccountTokenVerifier::new),
             api_audiences,
             anonymous: options.anonymous,
         })
     }
 
-    /// What the server calls itself in tokens.
+    /// The audiences that identify this server in tokens.
     pub fn api_audiences(&self) -> &[String] {
         &self.api_audiences
     }
 
-    /// Trusts these authorities in place of those that it trusts. It is for a file that was given
-    /// at the start; proxies are believed only if they were then.
+    /// Replaces all authorities of one kind, for a CA file that was configured at start and
+    /// changed. Front proxies stay untrusted if none was configured at start.
     ///
     /// # Errors
     /// One of them can not be used, or there is none. Then nothing changes.
@@ -204,31 +204,32 @@ impl Authenticator {
         kind: AuthorityKind,
         certificates: &[CertificateDer<'_>],
     ) -> Result<(), OptionsError> {
-        self.trust.replace(kind, certificates)
+        self.authorities.replace(kind, certificates)
     }
 
-    /// Whether the authorities are still those that were asked. If not, the certificates have to be
-    /// identified anew.
-    pub fn is_current(&self, identity: &CertificateIdentity) -> bool {
-        identity.generation == self.trust.generation()
+    /// Reports whether the identity was computed with the current authorities. If not, the
+    /// certificates have to be identified again.
+    pub fn uses_current_authorities(&self, identity: &CertificateIdentity) -> bool {
+        identity.generation == self.authorities.generation()
     }
 
-    /// Reads the certificates that a peer presents, its own first.
+    /// Verifies the certificates that a peer presents; its own comes first.
     pub fn identify_certificates(
         &self,
         presented: &[CertificateDer<'_>],
         now: Timestamp,
     ) -> CertificateIdentity {
-        let trust = self.trust.load();
-        let generation = trust.generation;
+        let authorities_now = self.authorities.load();
+        let generation = authorities_now.generation;
         let Some(leaf) = presented.first() else {
             return CertificateIdentity { generation, ..CertificateIdentity::default() };
         };
-        let proxy = match (&self.front_proxy, &trust.proxies) {
+        let proxy = match (&self.front_proxy, &authorities_now.proxy_authorities) {
             (Some(proxy), Some(authorities)) => {
                 authorities.verify(presented, now).and_then(|validity| {
-                    let parsed = certificate::parse(leaf).ok_or(CertificateError::Malformed)?;
-                    let name = certificate::common_name(&parsed)?;
+                    let parsed = client_certificate::parse_certificate(leaf)
+                        .ok_or(CertificateError::Malformed)?;
+                    let name = client_certificate::common_name(&parsed)?;
                     if proxy.allowed_names.is_empty() || proxy.allowed_names.contains(&name) {
                         Ok(Some(((), validity)))
                     } else {
@@ -238,97 +239,114 @@ impl Authenticator {
             }
             _ => Ok(None),
         };
-        let client = trust.clients.as_ref().map_or(Ok(None), |authorities| {
+        let client = authorities_now.client_authorities.as_ref().map_or(Ok(None), |authorities| {
             let validity = authorities.verify(presented, now)?;
-            let parsed = certificate::parse(leaf).ok_or(CertificateError::Malformed)?;
-            let user = certificate::user(leaf, &parsed)?;
+            let parsed =
+                client_certificate::parse_certificate(leaf).ok_or(CertificateError::Malformed)?;
+            let user = client_certificate::user_from_subject(leaf, &parsed)?;
             Ok(user.map(|user| (user, validity)))
         });
         CertificateIdentity {
             generation,
-            proxy: Finding::from_result(proxy),
-            client: Finding::from_result(client),
+            proxy_finding: CertificateFinding::from_result(proxy),
+            client_finding: CertificateFinding::from_result(client),
         }
     }
 
-    /// Tells who sends a request.
+    /// Authenticates a request.
     ///
-    /// 1. The loopback token.
-    /// 2. The headers of a proxy, the client certificate, the bearer token, and the token among the
-    ///    subprotocols of a WebSocket. The first that names a user wins; the errors of those before
-    ///    it do not matter.
-    /// 3. Whoever is known by 2 is in the group of the authenticated.
-    /// 4. If there was no credential at all, the anonymous user. A wrong one never gets here.
+    /// 1. The loopback token authenticates the server itself.
+    /// 2. The sources are tried in order: front proxy headers, client certificate, bearer token,
+    ///    token among the WebSocket subprotocols. The first that yields a user wins; errors of the
+    ///    sources before it are dropped.
+    /// 3. A user of step 2 joins the group `system:authenticated`.
+    /// 4. If the request has no credential at all, its user is anonymous. A request with a wrong
+    ///    credential is refused.
     ///
     /// # Errors
-    /// Nobody is known: answer 401.
-    pub async fn authenticate<L: Lookup>(
+    /// No source yields a user: respond with 401.
+    pub async fn authenticate<L: ObjectLookup>(
         &self,
         request: Request<'_>,
         certificates: &CertificateIdentity,
         lookup: &L,
         now: Timestamp,
-    ) -> Result<Authenticated, Unauthenticated> {
+    ) -> Result<AuthenticatedUser, Unauthenticated> {
         let mut refused = Unauthenticated::default();
-        let bearer = match bearer::from_headers(request.headers) {
-            Bearer::None => None,
-            Bearer::Token(token) => Some(token),
-            Bearer::Warning(warning) => {
+        let bearer = match bearer_token::parse_authorization_header(request.headers) {
+            AuthorizationHeader::None => None,
+            AuthorizationHeader::Token(token) => Some(token),
+            AuthorizationHeader::Warning(warning) => {
                 refused.warnings.push(warning);
                 None
             }
         };
-        if let Some(user) = bearer.and_then(|token| self.loopback.user(token)) {
-            return Ok(known(user.clone(), Method::Loopback));
+        if let Some(user) = bearer.and_then(|token| self.loopback_tokens.user(token)) {
+            return Ok(authenticated_by(user.clone(), Method::Loopback));
         }
-        let opinion = refused.first_of(self.ask_front_proxy(request.headers, certificates, now));
-        let opinion = opinion.or_else(|| refused.first_of(ask_certificate(certificates, now)));
-        let opinion = match (opinion, bearer) {
+        let found_user = refused.user_or_record_errors(self.authenticate_by_front_proxy(
+            request.headers,
+            certificates,
+            now,
+        ));
+        let found_user = found_user.or_else(|| {
+            refused.user_or_record_errors(authenticate_by_certificate(certificates, now))
+        });
+        let found_user = match (found_user, bearer) {
             (None, Some(token)) => {
                 let wanted = Some(self.api_audiences.as_slice());
-                refused.first_of(self.ask_tokens(token, wanted, lookup, now).await)
+                refused.user_or_record_errors(
+                    self.authenticate_bearer_token(token, wanted, lookup, now).await,
+                )
             }
-            (opinion, _) => opinion,
+            (found_user, _) => found_user,
         };
-        let opinion = match opinion {
-            None => refused.first_of(self.ask_websocket(request.headers, lookup, now).await),
+        let found_user = match found_user {
+            None => refused.user_or_record_errors(
+                self.authenticate_by_websocket(request.headers, lookup, now).await,
+            ),
             some => some,
         };
-        if let Some(mut authenticated) = opinion {
+        if let Some(mut authenticated) = found_user {
             add_authenticated_group(&mut authenticated.user);
             authenticated.warnings = refused.warnings;
             return Ok(authenticated);
         }
-        if refused.errors.is_empty() && self.anonymous.allows(request.path) {
+        if refused.errors.is_empty() && self.anonymous.allows_path(request.path) {
             let warnings = refused.warnings;
-            return Ok(Authenticated { warnings, ..known(anonymous(), Method::Anonymous) });
+            return Ok(AuthenticatedUser {
+                warnings,
+                ..authenticated_by(anonymous_user(), Method::Anonymous)
+            });
         }
         Err(refused)
     }
 
-    /// Tells whom a bearer token stands for, as a `TokenReview` asks: with the audiences that the
-    /// asker serves, or `None` for those of this server.
+    /// Authenticates a bearer token for a `TokenReview`, with the audiences that the reviewing
+    /// server accepts, or `None` for those of this server.
     ///
     /// # Errors
-    /// Nobody.
-    pub async fn authenticate_token<L: Lookup>(
+    /// The token authenticates no user for these audiences.
+    pub async fn authenticate_token<L: ObjectLookup>(
         &self,
         token: &str,
         audiences: Option<&[String]>,
         lookup: &L,
         now: Timestamp,
-    ) -> Result<Authenticated, Unauthenticated> {
+    ) -> Result<AuthenticatedUser, Unauthenticated> {
         let wanted = audiences.unwrap_or(&self.api_audiences);
         let header = format!("Bearer {token}");
         let mut refused = Unauthenticated::default();
-        let opinion = match bearer::from_value(&header) {
-            Bearer::Token(token) => match self.loopback.user(token) {
-                Some(user) => Ok(self.agnostic(user, Method::Loopback, Some(wanted))),
-                None => self.ask_tokens(token, Some(wanted), lookup, now).await,
+        let found_user = match bearer_token::parse_authorization_value(&header) {
+            AuthorizationHeader::Token(token) => match self.loopback_tokens.user(token) {
+                Some(user) => {
+                    Ok(self.for_audience_free_credential(user, Method::Loopback, Some(wanted)))
+                }
+                None => self.authenticate_bearer_token(token, Some(wanted), lookup, now).await,
             },
-            Bearer::None | Bearer::Warning(_) => Ok(None),
+            AuthorizationHeader::None | AuthorizationHeader::Warning(_) => Ok(None),
         };
-        match refused.first_of(opinion) {
+        match refused.user_or_record_errors(found_user) {
             Some(mut authenticated) => {
                 add_authenticated_group(&mut authenticated.user);
                 Ok(authenticated)
@@ -342,104 +360,106 @@ impl Authenticator {
         }
     }
 
-    /// Takes all credentials out of the headers, so that nobody behind the gate sees or believes
-    /// them. To be called when the user is known, whoever it is.
+    /// Removes all credentials from the headers, so that no later code sees or trusts them. The
+    /// caller does this once the user is known, for anonymous users too.
     pub fn strip_credentials(&self, headers: &mut HeaderMap) {
-        bearer::strip(headers);
-        static USUAL: LazyLock<FrontProxyHeaders> = LazyLock::new(FrontProxyHeaders::default);
-        USUAL.strip(headers);
+        bearer_token::strip_tokens(headers);
+        static DEFAULT_HEADERS: LazyLock<FrontProxyHeaders> =
+            LazyLock::new(FrontProxyHeaders::default);
+        DEFAULT_HEADERS.strip_headers(headers);
         if let Some(proxy) = &self.front_proxy {
-            proxy.headers.strip(headers);
+            proxy.headers.strip_headers(headers);
         }
     }
 
-    fn ask_front_proxy(
+    fn authenticate_by_front_proxy(
         &self,
         headers: &HeaderMap,
         certificates: &CertificateIdentity,
         now: Timestamp,
-    ) -> Opinion {
+    ) -> SourceResult {
         let Some(proxy) = &self.front_proxy else { return Ok(None) };
-        if certificates.proxy.at(now).map_err(one_error)?.is_none() {
+        if certificates.proxy_finding.valid_at(now).map_err(single_error)?.is_none() {
             return Ok(None);
         }
-        let user = proxy.headers.user(headers).map_err(one_error)?;
-        Ok(user.map(|user| known(user, Method::FrontProxy)))
+        let user = proxy.headers.user(headers).map_err(single_error)?;
+        Ok(user.map(|user| authenticated_by(user, Method::FrontProxy)))
     }
 
-    async fn ask_websocket<L: Lookup>(
+    async fn authenticate_by_websocket<L: ObjectLookup>(
         &self,
         headers: &HeaderMap,
         lookup: &L,
         now: Timestamp,
-    ) -> Opinion {
-        match bearer::from_protocols(headers).map_err(one_error)? {
+    ) -> SourceResult {
+        match bearer_token::token_from_subprotocols(headers).map_err(single_error)? {
             None => Ok(None),
             Some(token) => {
                 let wanted = Some(self.api_audiences.as_slice());
-                self.ask_tokens(&token, wanted, lookup, now).await
+                self.authenticate_bearer_token(&token, wanted, lookup, now).await
             }
         }
     }
 
-    /// Asks the sources of tokens in turn. A token that none of them knows is wrong.
-    async fn ask_tokens<L: Lookup>(
+    /// Tries the token file, then the service accounts. A token that neither knows is wrong.
+    async fn authenticate_bearer_token<L: ObjectLookup>(
         &self,
         token: &str,
         wanted: Option<&[String]>,
         lookup: &L,
         now: Timestamp,
-    ) -> Opinion {
+    ) -> SourceResult {
         if let Some(user) = self.token_file.as_ref().and_then(|file| file.user(token))
-            && let Some(authenticated) = self.agnostic(user, Method::TokenFile, wanted)
+            && let Some(authenticated) =
+                self.for_audience_free_credential(user, Method::TokenFile, wanted)
         {
             return Ok(Some(authenticated));
         }
         let Some(accounts) = &self.service_accounts else {
             return Err(vec![CredentialError::UnknownToken]);
         };
-        let implicit = self.api_audiences.as_slice();
-        let audiences = Audiences { implicit, wanted: wanted.unwrap_or(implicit) };
+        let server_audiences = self.api_audiences.as_slice();
+        let audiences = Audiences { server_audiences, wanted: wanted.unwrap_or(server_audiences) };
         match accounts.authenticate(token, audiences, lookup, now).await {
             Ok(Some((user, audiences))) => {
                 let method = Method::ServiceAccount;
-                Ok(Some(Authenticated { audiences, ..known(user, method) }))
+                Ok(Some(AuthenticatedUser { audiences, ..authenticated_by(user, method) }))
             }
             Ok(None) => Err(vec![CredentialError::UnknownToken]),
-            Err(error) => Err(one_error(error)),
+            Err(error) => Err(single_error(error)),
         }
     }
 
-    /// A credential that names no audience is for the server: it is good for those of its names
-    /// that are wanted, and if it has names, for nobody else.
-    fn agnostic(
+    /// A credential that names no audience is valid for the server's own audiences: the result
+    /// holds those that are requested, and there is no result if none is.
+    fn for_audience_free_credential(
         &self,
         user: &User,
         method: Method,
         wanted: Option<&[String]>,
-    ) -> Option<Authenticated> {
+    ) -> Option<AuthenticatedUser> {
         let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else {
-            return Some(known(user.clone(), method));
+            return Some(authenticated_by(user.clone(), method));
         };
         let audiences: Vec<String> =
             self.api_audiences.iter().filter(|own| wanted.contains(own)).cloned().collect();
         let is_good = !audiences.is_empty();
-        is_good.then(|| Authenticated { audiences, ..known(user.clone(), method) })
+        is_good.then(|| AuthenticatedUser { audiences, ..authenticated_by(user.clone(), method) })
     }
 }
 
-impl Authenticated {
-    /// Reports whether nobody is known behind the request. Connections of such clients are closed
-    /// after one request where keeping them is costly.
+impl AuthenticatedUser {
+    /// Reports whether the user is anonymous or unauthenticated. The server closes the connections
+    /// of such clients after one request where keeping them is costly.
     pub fn is_anonymous(&self) -> bool {
         self.user.name == ANONYMOUS_USER || self.user.is_in_group(UNAUTHENTICATED_GROUP)
     }
 }
 
 impl Unauthenticated {
-    /// The user of an opinion; an error is kept.
-    fn first_of(&mut self, opinion: Opinion) -> Option<Authenticated> {
-        match opinion {
+    /// Returns the user of a source, or adds the source's errors to this one.
+    fn user_or_record_errors(&mut self, found_user: SourceResult) -> Option<AuthenticatedUser> {
+        match found_user {
             Ok(authenticated) => authenticated,
             Err(errors) => {
                 self.errors.extend(errors);
@@ -459,16 +479,16 @@ impl std::fmt::Display for Unauthenticated {
 
 impl std::error::Error for Unauthenticated {}
 
-fn ask_certificate(certificates: &CertificateIdentity, now: Timestamp) -> Opinion {
-    let user = certificates.client.at(now).map_err(one_error)?;
-    Ok(user.map(|user| known(user.clone(), Method::ClientCertificate)))
+fn authenticate_by_certificate(certificates: &CertificateIdentity, now: Timestamp) -> SourceResult {
+    let user = certificates.client_finding.valid_at(now).map_err(single_error)?;
+    Ok(user.map(|user| authenticated_by(user.clone(), Method::ClientCertificate)))
 }
 
-fn known(user: User, method: Method) -> Authenticated {
-    Authenticated { user, method, audiences: Vec::new(), warnings: Vec::new() }
+fn authenticated_by(user: User, method: Method) -> AuthenticatedUser {
+    AuthenticatedUser { user, method, audiences: Vec::new(), warnings: Vec::new() }
 }
 
-fn anonymous() -> User {
+fn anonymous_user() -> User {
     User {
         name: ANONYMOUS_USER.to_owned(),
         groups: vec![UNAUTHENTICATED_GROUP.to_owned()],
@@ -476,7 +496,7 @@ fn anonymous() -> User {
     }
 }
 
-fn one_error(error: impl Into<CredentialError>) -> Vec<CredentialError> {
+fn single_error(error: impl Into<CredentialError>) -> Vec<CredentialError> {
     vec![error.into()]
 }
 

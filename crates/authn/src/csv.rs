@@ -1,8 +1,8 @@
-//! Records of comma-separated fields, as RFC 4180 and Go read them.
+//! A CSV reader that agrees with RFC 4180 and with Go's `encoding/csv`.
 
 use std::fmt;
 
-/// Where a text is not CSV. Says nothing of what stands there, which may be a secret.
+/// The position of a CSV syntax error. It does not quote the text, which may be a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CsvError {
     /// The line on which the record begins, from 1.
@@ -11,11 +11,11 @@ pub struct CsvError {
     pub line: usize,
     /// The byte of the fault in its line, from 1.
     pub column: usize,
-    /// What is wrong.
+    /// The kind of syntax error.
     pub fault: CsvFault,
 }
 
-/// What can be wrong with a field.
+/// The kinds of CSV syntax errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CsvFault {
     /// A quote within a field that does not begin with one.
@@ -38,105 +38,111 @@ impl fmt::Display for CsvError {
 
 impl std::error::Error for CsvError {}
 
-/// The records of a text, which may differ in their numbers of fields. Blank lines are none.
+/// An iterator over the records of a text. Records may differ in their number of fields; blank
+/// lines are skipped.
 pub(crate) struct Records<'t> {
-    rest: &'t str,
-    /// The number of the line read last.
+    unread: &'t str,
+    /// The number of the last line that was read.
     line: usize,
 }
 
-/// What is left of a line.
-struct Place<'t> {
+/// The unread part of a line.
+struct LineRemainder<'t> {
     text: &'t str,
-    /// The byte at which it begins, from 1.
+    /// The byte offset of this part in its line, from 1.
     column: usize,
-    /// Whether a line feed ends it, rather than the end of the file.
-    has_newline: bool,
+    /// Whether a line feed ends the line, rather than the end of the file.
+    ends_with_newline: bool,
 }
 
-/// What follows a field.
-enum After {
-    Field,
-    Nothing,
+/// The delimiter after a field.
+enum FieldEnd {
+    Comma,
+    LineEnd,
 }
 
-/// Reads the records of a text.
-pub(crate) fn records(text: &str) -> Records<'_> {
-    Records { rest: text, line: 0 }
+/// Parses the records of a text.
+pub(crate) fn parse_records(text: &str) -> Records<'_> {
+    Records { unread: text, line: 0 }
 }
 
 impl<'t> Records<'t> {
-    fn record(&mut self, mut place: Place<'t>) -> Result<Vec<String>, CsvError> {
+    fn parse_record(&mut self, mut remainder: LineRemainder<'t>) -> Result<Vec<String>, CsvError> {
         let record_line = self.line;
         let mut record = Vec::new();
         loop {
-            let (field, after) = if place.text.starts_with('"') {
-                self.quoted_field(&mut place, record_line)?
+            let (field, after) = if remainder.text.starts_with('"') {
+                self.parse_quoted_field(&mut remainder, record_line)?
             } else {
-                place.plain_field(record_line)?
+                remainder.parse_plain_field(record_line)?
             };
             record.push(field);
             match after {
-                After::Field => {}
-                After::Nothing => return Ok(record),
+                FieldEnd::Comma => {}
+                FieldEnd::LineEnd => return Ok(record),
             }
         }
     }
 
-    /// Reads a field in quotes, which may reach over several lines.
-    fn quoted_field(
+    /// Parses a quoted field, which may span several lines.
+    fn parse_quoted_field(
         &mut self,
-        place: &mut Place<'t>,
+        remainder: &mut LineRemainder<'t>,
         record_line: usize,
-    ) -> Result<(String, After), CsvError> {
+    ) -> Result<(String, FieldEnd), CsvError> {
         let mut field = String::new();
-        place.skip(1);
+        remainder.skip_bytes(1);
         loop {
-            if let Some((before, _)) = place.text.split_once('"') {
+            if let Some((before, _)) = remainder.text.split_once('"') {
                 field.push_str(before);
-                place.skip(before.len() + 1);
-                match place.text.as_bytes() {
-                    [] => return Ok((field, After::Nothing)),
+                remainder.skip_bytes(before.len() + 1);
+                match remainder.text.as_bytes() {
+                    [] => return Ok((field, FieldEnd::LineEnd)),
                     [b'"', ..] => {
                         field.push('"');
-                        place.skip(1);
+                        remainder.skip_bytes(1);
                     }
                     [b',', ..] => {
-                        place.skip(1);
-                        return Ok((field, After::Field));
+                        remainder.skip_bytes(1);
+                        return Ok((field, FieldEnd::Comma));
                     }
                     [..] => {
-                        let column = place.column - 1;
+                        let column = remainder.column - 1;
                         let fault = CsvFault::Quote;
                         return Err(CsvError { record_line, line: self.line, column, fault });
                     }
                 }
             } else {
-                field.push_str(place.text);
-                if place.has_newline {
+                field.push_str(remainder.text);
+                if remainder.ends_with_newline {
                     field.push('\n');
                 }
-                let (line, column) = (self.line, place.end());
+                let (line, column) = (self.line, remainder.end_column());
                 let fault = CsvFault::Quote;
-                *place = self.next_line().ok_or(CsvError { record_line, line, column, fault })?;
+                *remainder =
+                    self.next_line().ok_or(CsvError { record_line, line, column, fault })?;
             }
         }
     }
 
-    /// The next line without what ends it, which is a line feed, alone or after a carriage return.
-    fn next_line(&mut self) -> Option<Place<'t>> {
-        if self.rest.is_empty() {
+    /// The next line without its line feed and the carriage return before it.
+    fn next_line(&mut self) -> Option<LineRemainder<'t>> {
+        if self.unread.is_empty() {
             return None;
         }
         self.line += 1;
-        let (text, has_newline) = match self.rest.split_once('\n') {
+        let (text, ends_with_newline) = match self.unread.split_once('\n') {
             Some((line, rest)) => {
-                self.rest = rest;
+                self.unread = rest;
                 (line, true)
             }
-            None => (std::mem::take(&mut self.rest), false),
+            None => (std::mem::take(&mut self.unread), false),
         };
-        Some(Place { text: text.strip_suffix('\r').unwrap_or(text), column: 1, has_newline })
+        Some(LineRemainder {
+            text: text.strip_suffix('\r').unwrap_or(text),
+            column: 1,
+            ends_with_newline,
+        })
     }
 }
 
@@ -145,37 +151,37 @@ impl Iterator for Records<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let place = self.next_line()?;
-            if !place.text.is_empty() {
-                return Some(self.record(place));
+            let remainder = self.next_line()?;
+            if !remainder.text.is_empty() {
+                return Some(self.parse_record(remainder));
             }
         }
     }
 }
 
-impl Place<'_> {
-    fn plain_field(&mut self, line: usize) -> Result<(String, After), CsvError> {
+impl LineRemainder<'_> {
+    fn parse_plain_field(&mut self, line: usize) -> Result<(String, FieldEnd), CsvError> {
         let (field, after) = match self.text.split_once(',') {
-            Some((field, _)) => (field, After::Field),
-            None => (self.text, After::Nothing),
+            Some((field, _)) => (field, FieldEnd::Comma),
+            None => (self.text, FieldEnd::LineEnd),
         };
         if let Some(at) = field.find('"') {
             let (column, fault) = (self.column + at, CsvFault::BareQuote);
             return Err(CsvError { record_line: line, line, column, fault });
         }
         let field = field.to_owned();
-        self.skip(field.len() + 1);
+        self.skip_bytes(field.len() + 1);
         Ok((field, after))
     }
 
-    fn skip(&mut self, n_bytes: usize) {
+    fn skip_bytes(&mut self, n_bytes: usize) {
         self.text = self.text.get(n_bytes..).unwrap_or_default();
         self.column += n_bytes;
     }
 
-    /// The byte after the line.
-    fn end(&self) -> usize {
-        self.column + self.text.len() + usize::from(self.has_newline)
+    /// The column after the end of the line.
+    fn end_column(&self) -> usize {
+        self.column + self.text.len() + usize::from(self.ends_with_newline)
     }
 }
 
@@ -186,7 +192,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<Vec<String>>, String> {
-        records(text).map(|record| record.map_err(|error| error.to_string())).collect()
+        parse_records(text).map(|record| record.map_err(|error| error.to_string())).collect()
     }
 
     #[test]

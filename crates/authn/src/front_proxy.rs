@@ -1,7 +1,7 @@
-//! Users that a trusted proxy names in headers.
+//! Users that a trusted front proxy names in headers.
 //!
-//! Whether the proxy may be trusted is decided by its certificate, elsewhere. Here is what the
-//! headers say.
+//! The authenticator decides by the proxy's certificate whether to trust these headers; this module
+//! only parses them.
 
 use std::collections::BTreeMap;
 
@@ -9,43 +9,43 @@ use authz::User;
 use go_compat::{UrlPart, url_unescape};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// The headers in which a proxy names the user.
+/// The names of the headers in which a proxy names the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrontProxyHeaders {
-    user_names: Vec<HeaderName>,
-    uids: Vec<HeaderName>,
-    groups: Vec<HeaderName>,
-    /// In lower case.
-    extra_prefixes: Vec<String>,
+    user_name_headers: Vec<HeaderName>,
+    uid_headers: Vec<HeaderName>,
+    group_headers: Vec<HeaderName>,
+    /// Prefixes of headers with extra values, in lower case.
+    extra_header_prefixes: Vec<String>,
 }
 
-/// Why a name can not be that of a header.
+/// Why a configured header name is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderNameError {
-    /// There is nothing but blanks.
+    /// The name is empty or blank.
     #[error("empty header {}", go_compat::quote(.0))]
     Empty(String),
-    /// It has characters that HTTP does not allow.
+    /// The name has characters that HTTP does not allow.
     #[error("invalid header {}", go_compat::quote(.0))]
     Invalid(String),
 }
 
-/// Why the value of a header that names somebody is refused.
+/// Why the value of an identity header is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderValueError {
-    /// It is not text, so that no policy could speak of what it says.
+    /// The value is not UTF-8, so no policy could name it.
     #[error("request header {0} is not valid UTF-8")]
     NotText(HeaderName),
-    /// It begins or ends with whitespace. In HTTP/1.1 blanks around a value are no part of it; HTTP/2
-    /// forbids them (RFC 9113, 8.2.1), but its library hands them on. The name would look like that of
-    /// somebody else in every log and policy.
+    /// The value begins or ends with whitespace. HTTP/1.1 strips blanks around a value; HTTP/2
+    /// forbids them (RFC 9113, 8.2.1), but its library passes them on. In logs and policies the
+    /// name would look like that of another user.
     #[error("request header {0} begins or ends with whitespace")]
     Whitespace(HeaderName),
 }
 
 impl FrontProxyHeaders {
-    /// Headers with the user name, the uid, groups, and the prefixes of those with extra. Of names
-    /// and uids the first header counts that has a value.
+    /// Takes the header names for the user name, the uid and the groups, and the prefixes of extra
+    /// headers. For the user name and the uid, the first header with a value counts.
     ///
     /// # Errors
     /// A name is blank or not allowed in HTTP.
@@ -56,43 +56,48 @@ impl FrontProxyHeaders {
         extra_prefixes: &[String],
     ) -> Result<Self, HeaderNameError> {
         let parse = |names: &[String]| -> Result<Vec<HeaderName>, HeaderNameError> {
-            names.iter().map(|name| parse_name(name)).collect()
+            names.iter().map(|name| parse_header_name(name)).collect()
         };
         let prefixes = parse(extra_prefixes)?;
         Ok(Self {
-            user_names: parse(user_names)?,
-            uids: parse(uids)?,
-            groups: parse(groups)?,
-            extra_prefixes: prefixes.iter().map(|prefix| prefix.as_str().to_owned()).collect(),
+            user_name_headers: parse(user_names)?,
+            uid_headers: parse(uids)?,
+            group_headers: parse(groups)?,
+            extra_header_prefixes: prefixes
+                .iter()
+                .map(|prefix| prefix.as_str().to_owned())
+                .collect(),
         })
     }
 
     /// The user that the headers name, if they name one.
     ///
     /// # Errors
-    /// A value is not text, or has blanks around it.
+    /// A value is not text, or has whitespace around it.
     pub fn user(&self, headers: &HeaderMap) -> Result<Option<User>, HeaderValueError> {
-        let name = first_value(headers, &self.user_names)?;
+        let name = first_header_value(headers, &self.user_name_headers)?;
         if name.is_empty() {
             return Ok(None);
         }
         Ok(Some(User {
             name: name.to_owned(),
-            uid: first_value(headers, &self.uids)?.to_owned(),
-            groups: self.groups(headers)?,
-            extra: self.extra(headers)?,
+            uid: first_header_value(headers, &self.uid_headers)?.to_owned(),
+            groups: self.read_groups(headers)?,
+            extra: self.read_extra(headers)?,
         }))
     }
 
     /// Removes every header in which a proxy could name a user.
-    pub fn strip(&self, headers: &mut HeaderMap) {
-        for name in self.user_names.iter().chain(&self.uids).chain(&self.groups) {
+    pub fn strip_headers(&self, headers: &mut HeaderMap) {
+        for name in
+            self.user_name_headers.iter().chain(&self.uid_headers).chain(&self.group_headers)
+        {
             headers.remove(name);
         }
         let extra: Vec<HeaderName> = headers
             .keys()
             .filter(|name| {
-                self.extra_prefixes.iter().any(|prefix| name.as_str().starts_with(prefix))
+                self.extra_header_prefixes.iter().any(|prefix| name.as_str().starts_with(prefix))
             })
             .cloned()
             .collect();
@@ -101,11 +106,11 @@ impl FrontProxyHeaders {
         }
     }
 
-    fn groups(&self, headers: &HeaderMap) -> Result<Vec<String>, HeaderValueError> {
+    fn read_groups(&self, headers: &HeaderMap) -> Result<Vec<String>, HeaderValueError> {
         let mut groups = Vec::new();
-        for name in &self.groups {
+        for name in &self.group_headers {
             for value in headers.get_all(name) {
-                let group = text(name, value)?;
+                let group = header_text(name, value)?;
                 if !group.is_empty() {
                     groups.push(group.to_owned());
                 }
@@ -114,16 +119,17 @@ impl FrontProxyHeaders {
         Ok(groups)
     }
 
-    /// Prefixes in their order, so that the values of one key have an order too.
-    fn extra(
+    /// Reads the prefixes in their configured order, so that the order of the values of one key is
+    /// stable.
+    fn read_extra(
         &self,
         headers: &HeaderMap,
     ) -> Result<BTreeMap<String, Vec<String>>, HeaderValueError> {
         let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for prefix in &self.extra_prefixes {
+        for prefix in &self.extra_header_prefixes {
             for (name, value) in headers {
                 if let Some(key) = name.as_str().strip_prefix(prefix.as_str()) {
-                    let value = text(name, value)?.to_owned();
+                    let value = header_text(name, value)?.to_owned();
                     extra.entry(decode_extra_key(key)).or_default().push(value);
                 }
             }
@@ -132,22 +138,21 @@ impl FrontProxyHeaders {
     }
 }
 
-/// The headers that Kubernetes' documents use: `X-Remote-User` and so on.
+/// The header names of the Kubernetes documentation: `X-Remote-User` and so on.
 impl Default for FrontProxyHeaders {
     fn default() -> Self {
         Self {
-            user_names: vec![HeaderName::from_static("x-remote-user")],
-            uids: vec![HeaderName::from_static("x-remote-uid")],
-            groups: vec![HeaderName::from_static("x-remote-group")],
-            extra_prefixes: vec!["x-remote-extra-".to_owned()],
+            user_name_headers: vec![HeaderName::from_static("x-remote-user")],
+            uid_headers: vec![HeaderName::from_static("x-remote-uid")],
+            group_headers: vec![HeaderName::from_static("x-remote-group")],
+            extra_header_prefixes: vec!["x-remote-extra-".to_owned()],
         }
     }
 }
 
-/// The key that the rest of a header name stands for: its escapes decoded, unless that is not
-/// possible.
+/// Percent-decodes the key of an extra header; a key that can not be decoded stays as it is.
 ///
-/// INVARIANT: header names are in lower case, so what is not escaped is too.
+/// INVARIANT: header names are in lower case, so the unescaped part of a key is too.
 pub(crate) fn decode_extra_key(encoded: &str) -> String {
     url_unescape(encoded, UrlPart::PathSegment)
         .ok()
@@ -157,8 +162,9 @@ pub(crate) fn decode_extra_key(encoded: &str) -> String {
 
 /// The value of a header as text.
 ///
-/// INVARIANT: no user, group, uid or extra value that a header names begins or ends with whitespace.
-pub(crate) fn text<'h>(
+/// INVARIANT: no user, group, uid or extra value that comes from a header begins or ends with
+/// whitespace.
+pub(crate) fn header_text<'h>(
     name: &HeaderName,
     value: &'h HeaderValue,
 ) -> Result<&'h str, HeaderValueError> {
@@ -170,7 +176,7 @@ pub(crate) fn text<'h>(
     }
 }
 
-fn first_value<'h>(
+fn first_header_value<'h>(
     headers: &'h HeaderMap,
     names: &[HeaderName],
 ) -> Result<&'h str, HeaderValueError> {
@@ -178,13 +184,13 @@ fn first_value<'h>(
         if let Some(value) = headers.get(name)
             && !value.is_empty()
         {
-            return text(name, value);
+            return header_text(name, value);
         }
     }
     Ok("")
 }
 
-fn parse_name(name: &str) -> Result<HeaderName, HeaderNameError> {
+fn parse_header_name(name: &str) -> Result<HeaderName, HeaderNameError> {
     match name.trim() {
         "" => Err(HeaderNameError::Empty(name.to_owned())),
         trimmed => trimmed.parse().map_err(|_| HeaderNameError::Invalid(name.to_owned())),
@@ -211,7 +217,6 @@ mod tests {
         proxy.user(&headers(lines)).unwrap()
     }
 
-    /// Authorizers AU-23 to AU-26.
     #[test]
     fn names_and_groups() {
         let standard = FrontProxyHeaders::default();
@@ -226,7 +231,6 @@ mod tests {
         assert_eq!((named.name.as_str(), named.groups.join(",").as_str()), ("y", "a,b,c"));
     }
 
-    /// Authorizers AU-27 to AU-29.
     #[test]
     fn extra_keys_are_decoded_if_they_can_be() {
         let standard = FrontProxyHeaders::default();
@@ -254,7 +258,7 @@ mod tests {
             ("X-Remote-Extra-A", "v"),
             ("X-Remote-Other", "stays"),
         ]);
-        FrontProxyHeaders::default().strip(&mut map);
+        FrontProxyHeaders::default().strip_headers(&mut map);
         assert_eq!(map, headers(&[("X-Remote-Other", "stays")]));
     }
 

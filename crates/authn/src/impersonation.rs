@@ -1,91 +1,96 @@
-//! Acting as somebody else.
+//! Impersonation: acting as another user.
 //!
-//! Who impersonates needs permissions for it. There are five modes, each with permissions of its
-//! own. Four are constrained: beside the right to be somebody they need the right to do the thing
-//! at hand as somebody. The fifth is the one that has always existed.
+//! The impersonating user needs permissions. There are five modes, each with its own verbs. Four
+//! modes are constrained: besides the permission to impersonate the user they need the permission
+//! to perform the current request while impersonating. The fifth is the unconstrained verb
+//! `impersonate`.
 
-mod checks;
-mod memory;
+mod headers;
+mod last_mode;
 mod mode;
-mod wanted;
+mod permission_checks;
 
 use api_object::Status;
 use authz::{Attributes, Authorizer, Reason, User};
 use http::HeaderMap;
 
-use checks::Checks;
-use memory::ModeMemory;
+use last_mode::LastModeCache;
+use permission_checks::PermissionChecks;
 
+pub use headers::strip_impersonation_headers;
 pub use mode::ImpersonationMode;
-pub use wanted::strip_impersonation;
 
-/// Makes the 403 for a question that was not allowed, and the reason.
-pub type Forbid = fn(&Attributes<'_>, &Reason) -> Status;
+/// Builds the 403 for attributes that were not allowed, with the authorizer's reason.
+pub type MakeForbidden = fn(&Attributes<'_>, &Reason) -> Status;
 
-/// Decides who may act as whom.
+/// Decides which users may impersonate which others.
 #[derive(Debug)]
 pub struct Impersonator {
-    forbid: Forbid,
-    memory: ModeMemory,
+    make_forbidden: MakeForbidden,
+    last_modes: LastModeCache,
 }
 
-/// Whom a request is done as.
+/// The user that a request impersonates.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Impersonated {
-    /// The user that takes the place of the one who asks.
+pub struct ImpersonatedUser {
+    /// The user that replaces the authenticated one.
     pub user: User,
     /// The mode that allowed it.
     pub mode: ImpersonationMode,
 }
 
 impl Impersonator {
-    /// One that refuses in these words.
-    pub fn new(forbid: Forbid) -> Self {
-        Self { forbid, memory: ModeMemory::default() }
+    /// Takes the function that words refusals.
+    pub fn new(make_forbidden: MakeForbidden) -> Self {
+        Self { make_forbidden, last_modes: LastModeCache::default() }
     }
 
-    /// Whom the headers want the request to be done as, if that is allowed; `None` if they want
-    /// nobody. The attributes are those of the request itself.
+    /// The user that the headers request to impersonate, if that is allowed; `None` if they request
+    /// none. `attributes` are those of the request itself.
     ///
-    /// The modes are tried in turn, but first the one that last succeeded for the same user. The
-    /// first that succeeds wins. If none does, the first refusal is the answer. Nothing is kept of
-    /// the answers of the authorizer, so a permission that is taken away is gone at once.
+    /// 1. The mode that last succeeded for this user is tried first, then the others in order;
+    ///    modes that do not apply are skipped.
+    /// 2. The first mode whose checks all pass wins.
+    /// 3. If no mode passes, the first refusal is returned.
     ///
-    /// The headers stay; see [`strip_impersonation`].
+    /// Authorizer decisions are not cached, so a revoked permission takes effect at once. The
+    /// headers stay; see [`strip_impersonation_headers`].
     ///
     /// # Errors
-    /// 400 if the headers name no user, 403 if it is not allowed, 500 if nobody asks.
+    /// 400 if the headers name no user, 403 if it is not allowed, 500 if the request has no
+    /// authenticated user.
     pub async fn impersonate(
         &self,
         headers: &HeaderMap,
         attributes: &Attributes<'_>,
         authorizer: &dyn Authorizer,
-    ) -> Result<Option<Impersonated>, Status> {
-        let Some(wanted) = wanted::from_headers(headers)? else { return Ok(None) };
+    ) -> Result<Option<ImpersonatedUser>, Status> {
+        let Some(requested) = headers::requested_user(headers)? else { return Ok(None) };
         let Some(requestor) = attributes.user else {
             return Err(Status::internal("no User found in the context"));
         };
-        let remembered = self.memory.recall(&requestor.name);
+        let remembered = self.last_modes.last_successful_mode(&requestor.name);
         let others = ImpersonationMode::ALL.into_iter().filter(|mode| Some(*mode) != remembered);
         let mut refusal = None;
         for mode in remembered.into_iter().chain(others) {
-            if !mode.applies(&wanted, requestor) {
+            if !mode.is_applicable(&requested, requestor) {
                 continue;
             }
-            let checks = Checks::new(mode, attributes, requestor, authorizer, self.forbid);
-            match checks.run(&wanted).await {
+            let checks =
+                PermissionChecks::new(mode, attributes, requestor, authorizer, self.make_forbidden);
+            match checks.check_all(&requested).await {
                 Ok(user) => {
-                    self.memory.remember(&requestor.name, mode);
-                    return Ok(Some(Impersonated { user, mode }));
+                    self.last_modes.record_success(&requestor.name, mode);
+                    return Ok(Some(ImpersonatedUser { user, mode }));
                 }
-                // No mode takes the place of one that this server failed to ask about.
+                // If the authorizer failed for one mode, no other mode may succeed instead.
                 Err(status) if status.code != 403 => return Err(status),
                 Err(status) => {
                     refusal.get_or_insert(status);
                 }
             }
         }
-        // INVARIANT: the last mode applies always, so there is a refusal.
+        // INVARIANT: the last mode always applies, so there is a refusal.
         Err(refusal.unwrap_or_else(|| Status::unexpected("all impersonation modes failed")))
     }
 }

@@ -1,4 +1,4 @@
-//! JSON Web Tokens in their compact form.
+//! JSON Web Tokens in compact form.
 
 use api_object::Tree;
 use base64::Engine;
@@ -7,75 +7,76 @@ use serde_json::{Value, json};
 
 use crate::key::{KeyError, SigningKey, VerifyingKey};
 
-/// The most bytes of a token that is read. Service-account tokens have one or two thousand; what
-/// is longer is not one.
+/// Upper bound on the size of a token. Service-account tokens have one or two thousand bytes.
 pub const TOKEN_BYTES_MAX: usize = 64 * 1024;
 
-/// A token that was taken apart. Until [`verify`](Self::verify) says so, nothing in it is true.
-pub(crate) struct Unverified<'t> {
-    message: &'t str,
+/// A parsed token. No claim may be trusted before [`verify`](Self::verify) succeeds.
+pub(crate) struct UnverifiedToken<'t> {
+    signed_text: &'t str,
     signature: Vec<u8>,
     header: Tree,
     claims: Tree,
 }
 
-/// Why a signature does not count.
+/// Why the signature of a token is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureError {
     /// No key has the id that the token names.
     #[error("invalid signature, no keys found")]
     NoKey,
-    /// The token wants to be read in a way that nobody here knows.
+    /// The token has a `crit` header, and no critical extension is supported.
     #[error("the token has critical headers, which are not supported")]
     Critical,
-    /// None of the keys made the signature, or not with the algorithm that the token names.
+    /// None of the keys made the signature with the algorithm that the token names.
     #[error("invalid signature")]
     Invalid,
 }
 
-/// Takes a token apart; `None` if it is not one.
-pub(crate) fn parse(token: &str) -> Option<Unverified<'_>> {
+/// Parses a token; `None` if it is not a JWT.
+pub(crate) fn parse_token(token: &str) -> Option<UnverifiedToken<'_>> {
     if token.len() > TOKEN_BYTES_MAX {
         return None;
     }
-    let (message, signature) = token.rsplit_once('.')?;
-    let (header, claims) = message.split_once('.')?;
-    Some(Unverified {
-        message,
+    let (signed_text, signature) = token.rsplit_once('.')?;
+    let (header, claims) = signed_text.split_once('.')?;
+    Some(UnverifiedToken {
+        signed_text,
         signature: URL_SAFE_NO_PAD.decode(signature).ok()?,
-        header: object_in(header)?,
-        claims: object_in(claims)?,
+        header: decode_json_object(header)?,
+        claims: decode_json_object(claims)?,
     })
 }
 
-/// Makes a token of claims.
-pub(crate) fn sign(key: &SigningKey, claims: &Tree) -> Result<String, KeyError> {
+/// Signs claims and returns the token.
+pub(crate) fn sign_token(key: &SigningKey, claims: &Tree) -> Result<String, KeyError> {
     let public = key.verifying_key();
     let header = json!({"alg": public.algorithm().name(), "kid": public.id()});
     let encode = |text: String| URL_SAFE_NO_PAD.encode(text);
     let claims = Value::Object(claims.clone());
-    let message = format!("{}.{}", encode(header.to_string()), encode(claims.to_string()));
-    let signature = URL_SAFE_NO_PAD.encode(key.sign(message.as_bytes())?);
-    Ok(format!("{message}.{signature}"))
+    let signed_text = format!("{}.{}", encode(header.to_string()), encode(claims.to_string()));
+    let signature = URL_SAFE_NO_PAD.encode(key.sign(signed_text.as_bytes())?);
+    Ok(format!("{signed_text}.{signature}"))
 }
 
-impl Unverified<'_> {
-    /// Who claims to have made the token. It only tells whom to ask for keys.
+impl UnverifiedToken<'_> {
+    /// The issuer that the token claims. It only selects the keys to verify with.
     pub(crate) fn claimed_issuer(&self) -> &str {
-        api_object::text(&self.claims, "iss")
+        api_object::string_member(&self.claims, "iss")
     }
 
-    /// The claims, if one of the keys signed them. A token that names a key is checked with that
+    /// The claims, if one of the keys signed them. A token that names a key is verified with that
     /// key only.
     ///
-    /// INVARIANT: the algorithm is that of the key. What the token says of it must agree, and
-    /// chooses nothing.
+    /// INVARIANT: the algorithm is that of the key. The algorithm in the token must agree and
+    /// selects nothing.
     pub(crate) fn verify(self, keys: &[VerifyingKey]) -> Result<Tree, SignatureError> {
         if self.header.contains_key("crit") {
             return Err(SignatureError::Critical);
         }
-        let (key_id, algorithm) =
-            (api_object::text(&self.header, "kid"), api_object::text(&self.header, "alg"));
+        let (key_id, algorithm) = (
+            api_object::string_member(&self.header, "kid"),
+            api_object::string_member(&self.header, "alg"),
+        );
         let mut candidates =
             keys.iter().filter(|key| key_id.is_empty() || key.id() == key_id).peekable();
         if candidates.peek().is_none() {
@@ -83,12 +84,12 @@ impl Unverified<'_> {
         }
         let is_signed = candidates
             .filter(|key| key.algorithm().name() == algorithm)
-            .any(|key| key.verifies(self.message.as_bytes(), &self.signature));
+            .any(|key| key.is_signature_valid(self.signed_text.as_bytes(), &self.signature));
         if is_signed { Ok(self.claims) } else { Err(SignatureError::Invalid) }
     }
 }
 
-fn object_in(encoded: &str) -> Option<Tree> {
+fn decode_json_object(encoded: &str) -> Option<Tree> {
     let bytes = URL_SAFE_NO_PAD.decode(encoded).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
@@ -111,21 +112,21 @@ mod tests {
     fn with_header(key: &SigningKey, header: Value) -> String {
         let encode = |text: String| URL_SAFE_NO_PAD.encode(text);
         let payload = Value::Object(claims()).to_string();
-        let message = format!("{}.{}", encode(header.to_string()), encode(payload));
-        let signature = URL_SAFE_NO_PAD.encode(key.sign(message.as_bytes()).unwrap());
-        format!("{message}.{signature}")
+        let signed_text = format!("{}.{}", encode(header.to_string()), encode(payload));
+        let signature = URL_SAFE_NO_PAD.encode(key.sign(signed_text.as_bytes()).unwrap());
+        format!("{signed_text}.{signature}")
     }
 
     fn check(token: &str, keys: &[&SigningKey]) -> Result<Tree, SignatureError> {
         let keys: Vec<VerifyingKey> = keys.iter().map(|key| key.verifying_key().clone()).collect();
-        parse(token).unwrap().verify(&keys)
+        parse_token(token).unwrap().verify(&keys)
     }
 
     #[test]
     fn what_is_signed_is_verified() {
         let (own, other) = (key(), key());
-        let token = sign(&own, &claims()).unwrap();
-        assert_eq!(parse(&token).unwrap().claimed_issuer(), "me");
+        let token = sign_token(&own, &claims()).unwrap();
+        assert_eq!(parse_token(&token).unwrap().claimed_issuer(), "me");
         assert_eq!(check(&token, &[&other, &own]), Ok(claims()));
         assert_eq!(check(&token, &[&other]), Err(SignatureError::NoKey));
         assert_eq!(check(&token, &[]), Err(SignatureError::NoKey));
@@ -153,27 +154,27 @@ mod tests {
     #[test]
     fn no_part_can_be_exchanged() {
         let own = key();
-        let token = sign(&own, &claims()).unwrap();
-        let (message, signature) = token.rsplit_once('.').unwrap();
-        let (header, _) = message.split_once('.').unwrap();
+        let token = sign_token(&own, &claims()).unwrap();
+        let (signed_text, signature) = token.rsplit_once('.').unwrap();
+        let (header, _) = signed_text.split_once('.').unwrap();
         let forged = URL_SAFE_NO_PAD.encode(json!({"iss": "me", "n": 2}).to_string());
         let forged = format!("{header}.{forged}.{signature}");
         assert_eq!(check(&forged, &[&own]), Err(SignatureError::Invalid));
-        assert_eq!(check(&format!("{message}."), &[&own]), Err(SignatureError::Invalid));
+        assert_eq!(check(&format!("{signed_text}."), &[&own]), Err(SignatureError::Invalid));
     }
 
     #[test]
     fn what_is_not_a_token_is_not_taken_apart() {
-        let token = sign(&key(), &claims()).unwrap();
-        assert!(parse(&token).is_some());
+        let token = sign_token(&key(), &claims()).unwrap();
+        assert!(parse_token(&token).is_some());
         for text in
             ["", "a", "a.b", "..", "e30.e30", "{}", "e30.W10.", "e30.e30.=", "e30.e30.e30.e30"]
         {
-            assert!(parse(text).is_none(), "{text}");
+            assert!(parse_token(text).is_none(), "{text}");
         }
         let padded = |n_bytes: usize| format!("e30.e30.{}", "A".repeat(n_bytes - 8));
-        assert!(parse(&padded(TOKEN_BYTES_MAX)).is_some());
-        assert!(parse(&padded(TOKEN_BYTES_MAX + 4)).is_none());
+        assert!(parse_token(&padded(TOKEN_BYTES_MAX)).is_some());
+        assert!(parse_token(&padded(TOKEN_BYTES_MAX + 4)).is_none());
     }
 
     proptest! {
@@ -186,7 +187,7 @@ mod tests {
             let encode = |text: &str| URL_SAFE_NO_PAD.encode(text);
             let made = format!("{}.{}.AAAA", encode(&header), encode(&claims));
             for text in [&text, &made] {
-                if let Some(token) = parse(text) {
+                if let Some(token) = parse_token(text) {
                     prop_assert!(token.verify(&[]).is_err());
                 }
             }

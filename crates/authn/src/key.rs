@@ -1,6 +1,6 @@
-//! The keys of service-account tokens.
+//! The keys that sign and verify service-account tokens.
 
-mod read;
+mod pem;
 
 use std::fmt;
 
@@ -12,8 +12,8 @@ use ring::{digest, rsa};
 
 use crate::der;
 
-/// The ways to sign a token that are known here. ES512 is not among them: the cryptographic
-/// library has no curve P-521, so keys on it are refused when they are loaded.
+/// The supported signature algorithms. ES512 is missing because the cryptographic library has no
+/// curve P-521; such keys are refused when they are loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
     /// RSA with SHA-256.
@@ -27,45 +27,45 @@ pub enum Algorithm {
 /// Why a key can not be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// The file is not PEM, or nothing in it is a key.
+    /// The file is not PEM or holds no key.
     #[error("no key found in PEM")]
     NoKey,
-    /// A key can not be read.
+    /// A key is malformed or of an unsupported kind.
     #[error("the key is malformed or not supported")]
     Malformed,
-    /// The curve is none of P-256 and P-384.
+    /// The curve is neither P-256 nor P-384.
     #[error("unsupported elliptic curve, must be P-256 or P-384")]
     Curve,
-    /// The private key does not come with its public half.
+    /// The private key does not contain its public key.
     #[error("the private key does not include its public key")]
     WithoutPublicKey,
-    /// The library can not sign, or make a key.
+    /// The library can not sign or generate a key.
     #[error("signing failed")]
     Signing,
 }
 
-/// A key that checks signatures.
+/// A public key that verifies signatures.
 #[derive(Clone, PartialEq, Eq)]
 pub struct VerifyingKey {
     id: String,
     algorithm: Algorithm,
-    /// For RSA a PKCS#1 public key, otherwise an uncompressed point.
-    material: Vec<u8>,
+    /// A PKCS#1 public key for RSA, an uncompressed point for ECDSA.
+    public_key_bytes: Vec<u8>,
 }
 
-/// A key that signs.
+/// A private key that signs tokens.
 pub struct SigningKey {
-    pair: Pair,
-    public: VerifyingKey,
+    key_pair: PrivateKeyPair,
+    verifying_key: VerifyingKey,
 }
 
-enum Pair {
+enum PrivateKeyPair {
     Rsa(RsaKeyPair),
     Ecdsa(EcdsaKeyPair),
 }
 
 impl Algorithm {
-    /// As the header of a token names it.
+    /// The value of the `alg` header.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rs256 => "RS256",
@@ -74,7 +74,7 @@ impl Algorithm {
         }
     }
 
-    fn verification(self) -> &'static dyn signature::VerificationAlgorithm {
+    fn verification_algorithm(self) -> &'static dyn signature::VerificationAlgorithm {
         match self {
             Self::Rs256 => &signature::RSA_PKCS1_2048_8192_SHA256,
             Self::Es256 => &signature::ECDSA_P256_SHA256_FIXED,
@@ -84,48 +84,52 @@ impl Algorithm {
 }
 
 impl VerifyingKey {
-    /// All keys of a PEM file: public keys, the public halves of private keys, and the keys of
-    /// certificates.
+    /// Parses all keys of a PEM file: public keys, private keys, and the keys of certificates.
     ///
     /// # Errors
-    /// There is none, or one can not be used.
+    /// There is no key, or one of them can not be used.
     pub fn all_from_pem(pem: &str) -> Result<Vec<Self>, KeyError> {
-        read::verifying_keys(pem)
+        pem::parse_verifying_keys(pem)
     }
 
-    /// What a token calls the key: a hash of it.
+    /// The key id in tokens: a hash of the public key.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// How the key signs.
+    /// The signature algorithm of the key.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// Reports whether the signature is one of the message by this key.
-    pub(crate) fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
-        UnparsedPublicKey::new(self.algorithm.verification(), &self.material)
+    /// Reports whether this key made the signature of the message.
+    pub(crate) fn is_signature_valid(&self, message: &[u8], signature: &[u8]) -> bool {
+        UnparsedPublicKey::new(self.algorithm.verification_algorithm(), &self.public_key_bytes)
             .verify(message, signature)
             .is_ok()
     }
 
-    fn new(algorithm: Algorithm, material: &[u8]) -> Self {
-        let hash = digest::digest(&digest::SHA256, &subject_public_key_info(algorithm, material));
-        Self { id: URL_SAFE_NO_PAD.encode(hash), algorithm, material: material.to_vec() }
+    fn new(algorithm: Algorithm, public_key_bytes: &[u8]) -> Self {
+        let hash =
+            digest::digest(&digest::SHA256, &subject_public_key_info(algorithm, public_key_bytes));
+        Self {
+            id: URL_SAFE_NO_PAD.encode(hash),
+            algorithm,
+            public_key_bytes: public_key_bytes.to_vec(),
+        }
     }
 }
 
 impl SigningKey {
-    /// The first private key of a PEM file.
+    /// Parses the first private key of a PEM file.
     ///
     /// # Errors
-    /// There is none, or it can not be used.
+    /// There is no private key, or it can not be used.
     pub fn from_pem(pem: &str) -> Result<Self, KeyError> {
-        read::signing_key(pem)
+        pem::parse_signing_key(pem)
     }
 
-    /// A new private key on P-256, as PEM.
+    /// Generates a private key on P-256, as PEM.
     ///
     /// # Errors
     /// The system has no randomness.
@@ -145,20 +149,20 @@ impl SigningKey {
         Ok(pem)
     }
 
-    /// The key that checks what this one signs.
+    /// The public key that verifies signatures of this key.
     pub fn verifying_key(&self) -> &VerifyingKey {
-        &self.public
+        &self.verifying_key
     }
 
-    /// Signs a message.
+    /// Signs a message with this key.
     pub(crate) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, KeyError> {
         let random = SystemRandom::new();
-        match &self.pair {
-            Pair::Ecdsa(pair) => {
+        match &self.key_pair {
+            PrivateKeyPair::Ecdsa(pair) => {
                 let signature = pair.sign(&random, message).map_err(|_| KeyError::Signing)?;
                 Ok(signature.as_ref().to_vec())
             }
-            Pair::Rsa(pair) => {
+            PrivateKeyPair::Rsa(pair) => {
                 let mut signature = vec![0; pair.public().modulus_len()];
                 pair.sign(&signature::RSA_PKCS1_SHA256, &random, message, &mut signature)
                     .map_err(|_| KeyError::Signing)?;
@@ -167,15 +171,15 @@ impl SigningKey {
         }
     }
 
-    fn rsa(pair: RsaKeyPair) -> Self {
-        let public: &rsa::PublicKey = pair.public();
-        let public = VerifyingKey::new(Algorithm::Rs256, public.as_ref());
-        Self { pair: Pair::Rsa(pair), public }
+    fn from_rsa_key_pair(pair: RsaKeyPair) -> Self {
+        let public_key: &rsa::PublicKey = pair.public();
+        let verifying_key = VerifyingKey::new(Algorithm::Rs256, public_key.as_ref());
+        Self { key_pair: PrivateKeyPair::Rsa(pair), verifying_key }
     }
 
-    fn ecdsa(pair: EcdsaKeyPair, algorithm: Algorithm) -> Self {
-        let public = VerifyingKey::new(algorithm, pair.public_key().as_ref());
-        Self { pair: Pair::Ecdsa(pair), public }
+    fn from_ecdsa_key_pair(pair: EcdsaKeyPair, algorithm: Algorithm) -> Self {
+        let verifying_key = VerifyingKey::new(algorithm, pair.public_key().as_ref());
+        Self { key_pair: PrivateKeyPair::Ecdsa(pair), verifying_key }
     }
 }
 
@@ -185,25 +189,26 @@ impl fmt::Debug for VerifyingKey {
     }
 }
 
-/// Shows the public half only.
+/// Shows the public key only.
 impl fmt::Debug for SigningKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SigningKey({} {})", self.public.algorithm.name(), self.public.id)
+        write!(f, "SigningKey({} {})", self.verifying_key.algorithm.name(), self.verifying_key.id)
     }
 }
 
-/// The DER form of a public key that its id is the hash of.
-fn subject_public_key_info(algorithm: Algorithm, material: &[u8]) -> Vec<u8> {
-    let null = der::write(der::NULL, &[]);
-    let curve = |oid: &[u8]| der::write(der::OID, &[oid]);
+/// The `SubjectPublicKeyInfo` in DER, whose hash is the key id.
+fn subject_public_key_info(algorithm: Algorithm, public_key_bytes: &[u8]) -> Vec<u8> {
+    let null = der::encode_value(der::NULL, &[]);
+    let curve = |oid: &[u8]| der::encode_value(der::OID, &[oid]);
     let (kind, parameters) = match algorithm {
-        Algorithm::Rs256 => (read::RSA, null),
-        Algorithm::Es256 => (read::EC, curve(read::P256)),
-        Algorithm::Es384 => (read::EC, curve(read::P384)),
+        Algorithm::Rs256 => (pem::RSA, null),
+        Algorithm::Es256 => (pem::EC, curve(pem::P256)),
+        Algorithm::Es384 => (pem::EC, curve(pem::P384)),
     };
-    let identifier = der::write(der::SEQUENCE, &[&der::write(der::OID, &[kind]), &parameters]);
-    let key = der::write(der::BIT_STRING, &[&[0], material]);
-    der::write(der::SEQUENCE, &[&identifier, &key])
+    let identifier =
+        der::encode_value(der::SEQUENCE, &[&der::encode_value(der::OID, &[kind]), &parameters]);
+    let key = der::encode_value(der::BIT_STRING, &[&[0], public_key_bytes]);
+    der::encode_value(der::SEQUENCE, &[&identifier, &key])
 }
 
 #[cfg(test)]

@@ -1,69 +1,69 @@
-//! What an authenticator is made of.
+//! The configuration of an authenticator.
 
 use std::fmt;
 
 use authz::User;
 use rustls_pki_types::CertificateDer;
 
-use crate::certificate::AuthorityError;
+use crate::client_certificate::AuthorityError;
 use crate::front_proxy::FrontProxyHeaders;
-use crate::identity::{AUTHENTICATED_GROUP, LOOPBACK_USER, MASTERS_GROUP};
-use crate::random::{self, RandomnessError};
+use crate::random_secrets::{self, RandomnessError};
 use crate::service_account::ServiceAccountOptions;
 use crate::token_file::TokenFile;
+use crate::well_known::{AUTHENTICATED_GROUP, LOOPBACK_USER, MASTERS_GROUP};
 
-/// The sources of identity that a server accepts. By default it accepts none.
+/// The credential sources that a server accepts. The default accepts none.
 #[derive(Debug, Default)]
 pub struct Options {
-    /// What the server calls itself with.
+    /// The token with which the server calls itself.
     pub loopback: Option<LoopbackCredential>,
-    /// Who may name users in headers.
+    /// The proxies that may name users in headers.
     pub front_proxy: Option<FrontProxyOptions>,
-    /// The authorities of client certificates; without any, certificates are not looked at.
+    /// The authorities that sign client certificates; without any, certificates are ignored.
     pub client_authorities: Vec<CertificateDer<'static>>,
-    /// The static token file.
+    /// The parsed static token file.
     pub token_file: Option<TokenFile>,
-    /// Whose tokens of service accounts are accepted.
+    /// The issuers and keys of service-account tokens.
     pub service_accounts: Option<ServiceAccountOptions>,
-    /// What the server calls itself in tokens. Empty means the issuers of service accounts.
+    /// The audiences that identify this server. Empty means the issuers of service accounts.
     pub api_audiences: Vec<String>,
-    /// What becomes of requests without credentials.
+    /// How requests without credentials are handled.
     pub anonymous: Anonymous,
 }
 
-/// A proxy that names users in headers.
+/// The configuration of front proxies.
 #[derive(Debug, Clone)]
 pub struct FrontProxyOptions {
-    /// The authorities of proxies.
+    /// The authorities that sign the certificates of proxies.
     pub authorities: Vec<CertificateDer<'static>>,
     /// The common names that a proxy may have; empty means any.
     pub allowed_names: Vec<String>,
-    /// The headers.
+    /// The names of the headers that a proxy sets.
     pub headers: FrontProxyHeaders,
 }
 
-/// Whether requests without credentials have a user.
+/// How requests without credentials are handled.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Anonymous {
-    /// They have none, and are refused.
+    /// They are refused.
     #[default]
     Off,
-    /// They are those of the anonymous user.
+    /// They are authenticated as the anonymous user.
     On,
-    /// So are those for exactly these paths; others are refused.
+    /// Only requests for exactly these paths are authenticated as the anonymous user.
     OnlyFor(Vec<String>),
 }
 
-/// Paths for anonymous requests, where there are none.
+/// The configuration lists paths for anonymous requests but disables anonymous requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("anonymous: Invalid value: conditions should not be set when anonymous auth is disabled")]
 pub struct AnonymousError;
 
 impl Anonymous {
-    /// From the members of a configuration file.
+    /// Takes the values of a configuration file.
     ///
     /// # Errors
-    /// There are conditions, but nothing to which they could apply.
+    /// There are paths although anonymous requests are disabled.
     pub fn from_configuration(enabled: bool, paths: Vec<String>) -> Result<Self, AnonymousError> {
         match (enabled, paths.is_empty()) {
             (false, true) => Ok(Self::Off),
@@ -74,7 +74,7 @@ impl Anonymous {
     }
 
     /// Reports whether a request for this path may be anonymous.
-    pub(crate) fn allows(&self, path: &str) -> bool {
+    pub(crate) fn allows_path(&self, path: &str) -> bool {
         match self {
             Self::Off => false,
             Self::On => true,
@@ -83,27 +83,30 @@ impl Anonymous {
     }
 }
 
-/// The token with which the server calls itself, made anew at each start.
+/// The token with which the server calls itself, generated at each start.
 pub struct LoopbackCredential {
     token: String,
     uid: String,
 }
 
 impl LoopbackCredential {
-    /// A new one.
+    /// Generates a random token.
     ///
     /// # Errors
     /// The system has no randomness.
     pub fn generate() -> Result<Self, RandomnessError> {
-        Ok(Self { token: random::secret()?, uid: random::random_token_id()? })
+        Ok(Self {
+            token: random_secrets::random_bearer_token()?,
+            uid: random_secrets::random_token_id()?,
+        })
     }
 
-    /// The bearer token.
+    /// The token to send as `Authorization: Bearer`.
     pub fn token(&self) -> &str {
         &self.token
     }
 
-    /// Whom it stands for.
+    /// The user that the token authenticates.
     pub(crate) fn user(&self) -> User {
         User {
             name: LOOPBACK_USER.to_owned(),
@@ -120,22 +123,22 @@ impl fmt::Debug for LoopbackCredential {
     }
 }
 
-/// Why no authenticator can be made.
+/// Why an authenticator can not be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
-    /// An authority of clients can not be used.
+    /// A client authority can not be used.
     #[error("client authorities: {0}")]
     ClientAuthority(AuthorityError),
-    /// An authority of proxies can not be used.
+    /// A front proxy authority can not be used.
     #[error("front proxy authorities: {0}")]
     FrontProxyAuthority(AuthorityError),
-    /// Authorities of clients were given, and there are none any more.
+    /// Client authorities were configured at start, and the new file holds none.
     #[error("client authorities: no authority is configured")]
     NoClientAuthority,
-    /// Proxies are trusted, but nobody vouches for them.
+    /// Front proxies are configured without an authority.
     #[error("front proxy: no authority is configured")]
     NoFrontProxyAuthority,
-    /// There is nothing to protect tokens with.
+    /// The key of the token table can not be generated.
     #[error(transparent)]
     Randomness(#[from] RandomnessError),
 }

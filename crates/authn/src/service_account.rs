@@ -1,17 +1,17 @@
-//! Tokens of service accounts: what they claim, and whether it is still true.
+//! Tokens of service accounts: their claims, issuing and verification.
 
 mod claims;
-mod issuer;
-mod legacy;
-mod lookup;
-mod verify;
+mod legacy_token;
+mod object_lookup;
+mod token_issuer;
+mod verify_token;
 
-pub use claims::{Binding, Claims, ObjectReference};
-pub use issuer::TokenIssuer;
-pub use lookup::{Lookup, LookupError, ReferencedKind};
-pub use verify::{ServiceAccountOptions, TokenError};
+pub use claims::{BoundObject, Claims, ObjectReference};
+pub use object_lookup::{LookupError, ObjectLookup, ReferencedKind};
+pub use token_issuer::TokenIssuer;
+pub use verify_token::{ServiceAccountOptions, TokenError};
 
-pub(crate) use verify::{Audiences, ServiceAccounts, credential_id};
+pub(crate) use verify_token::{Audiences, ServiceAccountTokenVerifier, credential_id};
 
 #[cfg(test)]
-pub(crate) use lookup::tests::Objects;
+pub(crate) use object_lookup::tests::Objects;

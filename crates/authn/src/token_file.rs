@@ -1,17 +1,18 @@
-//! The static token file: one token a record, with the user that it stands for.
+//! The static token file: each record holds a token and its user.
 
 use std::fmt;
 
 use authz::User;
 
-use crate::csv::{CsvError, records};
-use crate::random::RandomnessError;
+use crate::csv::{CsvError, parse_records};
+use crate::random_secrets::RandomnessError;
 use crate::token_table::TokenTable;
 
-/// The most bytes of a token file. It is read whole, at start; a larger one is a mistake.
+/// Upper bound on the size of a token file. The server reads it whole at start; a larger file is a
+/// mistake.
 pub const TOKEN_FILE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// The users of a token file.
+/// The users of a token file by token.
 pub struct TokenFile {
     table: TokenTable,
     warnings: Vec<TokenFileWarning>,
@@ -20,40 +21,40 @@ pub struct TokenFile {
 /// Why a token file can not be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenFileError {
-    /// It is not CSV.
+    /// The file is not CSV.
     #[error(transparent)]
     Csv(#[from] CsvError),
-    /// A record lacks columns.
+    /// A record has fewer than three columns.
     #[error(
         "token file '{file}' must have at least 3 columns (token, user name, user uid), found \
          {n_columns}"
     )]
     Columns {
-        /// The name of the file.
+        /// The name of the file, for messages.
         file: String,
         /// How many columns the record has.
         n_columns: usize,
     },
-    /// It is larger than [`TOKEN_FILE_BYTES_MAX`].
+    /// The file is larger than [`TOKEN_FILE_BYTES_MAX`].
     #[error("token file '{file}' is larger than {TOKEN_FILE_BYTES_MAX} bytes")]
     TooLarge {
         /// The name of the file.
         file: String,
     },
-    /// The table of tokens can not be protected.
+    /// The key of the token table can not be generated.
     #[error(transparent)]
     Randomness(#[from] RandomnessError),
 }
 
-/// What is odd in a token file that can be used. Records are counted from 1.
+/// A questionable record in a usable token file. Records are counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenFileWarning {
-    /// A record without a token was skipped.
+    /// A record without a token is skipped.
     EmptyToken {
         /// The number of the record.
         record: usize,
     },
-    /// A record has the token of an earlier one, and replaces it.
+    /// A record has the token of an earlier one and replaces it.
     DuplicateToken {
         /// The number of the record.
         record: usize,
@@ -72,7 +73,7 @@ impl fmt::Display for TokenFileWarning {
 }
 
 impl TokenFile {
-    /// Reads the text of a file; the name of the file is for messages.
+    /// Parses the text of a file; the file name is for messages.
     ///
     /// # Errors
     /// The text is not CSV, or a record has fewer than three columns.
@@ -82,7 +83,7 @@ impl TokenFile {
         }
         let mut table = TokenTable::new()?;
         let mut warnings = Vec::new();
-        for (idx, columns) in records(text).enumerate() {
+        for (idx, columns) in parse_records(text).enumerate() {
             let columns = columns?;
             let record = idx + 1;
             let [token, name, uid, rest @ ..] = columns.as_slice() else {
@@ -107,12 +108,12 @@ impl TokenFile {
         Ok(Self { table, warnings })
     }
 
-    /// What is odd in the file.
+    /// The questionable records of the file.
     pub fn warnings(&self) -> &[TokenFileWarning] {
         &self.warnings
     }
 
-    /// Whom a token stands for.
+    /// The user that a token authenticates.
     pub fn user(&self, token: &str) -> Option<&User> {
         self.table.user(token)
     }
@@ -124,8 +125,8 @@ impl fmt::Debug for TokenFile {
     }
 }
 
-/// The groups of the fourth column. An empty name is no group: a policy for the empty group would
-/// match whoever has an empty column.
+/// The groups of the fourth column. Empty names are dropped: a policy for the empty group would
+/// match every record with an empty column.
 fn split_groups(column: &str) -> Vec<String> {
     column.split(',').filter(|group| !group.is_empty()).map(str::to_owned).collect()
 }
@@ -143,7 +144,6 @@ mod tests {
         file.user(token).unwrap().groups.clone()
     }
 
-    /// Authorizers AU-1 to AU-5.
     #[test]
     fn tokens_stand_for_users() {
         let file = TokenFile::parse("f", FILE).unwrap();
@@ -158,7 +158,6 @@ mod tests {
         assert!(file.warnings().is_empty());
     }
 
-    /// Authorizers AU-6.
     #[test]
     fn a_record_of_two_columns_is_refused() {
         let error = TokenFile::parse("tokens.csv", "t,u,id\nt,u\n").unwrap_err();
@@ -169,7 +168,6 @@ mod tests {
         );
     }
 
-    /// Authorizers AU-7 and AU-8.
     /// L21: an empty token in the file is nobody's.
     #[test]
     fn odd_records_are_warned_about() {

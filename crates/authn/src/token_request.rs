@@ -1,4 +1,4 @@
-//! `TokenRequest`: a token for a service account.
+//! `TokenRequest`: issues a token for a service account.
 
 use std::sync::Arc;
 
@@ -7,31 +7,31 @@ use field_errors::{BadValue, FieldErrors, FieldPath};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use crate::random::random_token_id;
+use crate::random_secrets::random_token_id;
 use crate::service_account::{
-    Binding, Claims, Lookup, ObjectReference, ReferencedKind, TokenIssuer, credential_id,
+    BoundObject, Claims, ObjectLookup, ObjectReference, ReferencedKind, TokenIssuer, credential_id,
 };
 
 const GROUP: &str = "authentication.k8s.io";
 const KIND: &str = "TokenRequest";
 
-/// How long a token lives if the request does not say.
+/// The lifetime of a token if the request names none.
 const LIFETIME_SECONDS_DEFAULT: i64 = 60 * 60;
-/// The shortest life that can be asked for.
+/// The shortest lifetime that a request may ask for.
 const LIFETIME_SECONDS_MIN: i64 = 10 * 60;
-/// The longest life that can be asked for, whatever the server then makes of it.
+/// The longest lifetime that a request may ask for; the server may shorten it.
 const LIFETIME_SECONDS_MAX: i64 = 1 << 32;
 
-/// What a server adds to requests for tokens.
+/// The server's settings for tokens.
 #[derive(Debug, Clone, Copy)]
 pub struct TokenRequestSettings<'s> {
-    /// For whom a token is if the request does not say.
+    /// The audiences of a token if the request names none.
     pub api_audiences: &'s [String],
-    /// The longest life of a token; a longer one that is asked for is cut.
+    /// The longest lifetime of a token; longer requests are shortened.
     pub lifetime_seconds_max: Option<i64>,
 }
 
-/// A request for a token that is complete and well-formed. Admission looks at it before a token is
+/// A complete and valid request for a token. Admission sees it before the token is
 /// [issued](Self::issue).
 #[derive(Debug, Clone)]
 pub struct TokenRequest {
@@ -40,18 +40,18 @@ pub struct TokenRequest {
     account: ObjectReference,
     audiences: Vec<String>,
     lifetime_seconds: i64,
-    bound: Option<BoundReference>,
+    bound_reference: Option<BoundReference>,
     now: Timestamp,
 }
 
-/// The answer to a request for a token.
+/// The response to a request for a token.
 #[derive(Debug, Clone)]
 pub struct IssuedToken {
-    /// The request with its status. It holds the token.
+    /// The request with its status, which holds the token.
     pub object: Tree,
-    /// What the audit log calls the token.
+    /// The id of the token in the audit log.
     pub credential_id: String,
-    /// What the client should be told in `Warning` headers.
+    /// Texts for `Warning` headers of the response.
     pub warnings: Vec<String>,
 }
 
@@ -63,9 +63,8 @@ struct BoundReference {
     uid: String,
 }
 
-/// Fills in what a request for a token leaves open and what needs no account: its lifetime. The first
-/// hook that sees a request sees it with this.
-pub fn default_token_request(posted: &mut Tree) {
+/// Sets the default lifetime. Hooks see the request with this default.
+pub fn set_token_request_defaults(posted: &mut Tree) {
     if let None | Some(Value::Null | Value::Object(_)) = posted.get("spec") {
         let spec = api_object::object_mut(posted, "spec");
         if spec.get("expirationSeconds").is_none_or(Value::is_null) {
@@ -75,12 +74,12 @@ pub fn default_token_request(posted: &mut Tree) {
 }
 
 impl TokenRequest {
-    /// Reads what was posted for an account, fills in what it leaves open, and checks it.
+    /// Parses the request that was posted for an account, sets its defaults and validates it.
     ///
     /// # Errors
-    /// 400 if it can not be understood, 404 if the account does not exist, 409 if it is another
-    /// one than the request means, 422 if the request is at fault.
-    pub async fn read<L: Lookup>(
+    /// 400 if it is malformed, 404 if the account does not exist, 409 if the account has another
+    /// uid than the request names, 422 if it is invalid.
+    pub async fn read<L: ObjectLookup>(
         mut posted: Tree,
         namespace: &str,
         name: &str,
@@ -88,9 +87,9 @@ impl TokenRequest {
         lookup: &L,
         now: Timestamp,
     ) -> Result<Self, Status> {
-        check_name(&posted, namespace, name)?;
-        let mut spec = Spec::read(&posted)?;
-        let account = find(lookup, ReferencedKind::ServiceAccount, namespace, name).await?;
+        check_names_match_path(&posted, namespace, name)?;
+        let mut spec = TokenRequestSpec::read(&posted)?;
+        let account = find_object(lookup, ReferencedKind::ServiceAccount, namespace, name).await?;
         let uid = api_object::uid(&account).to_owned();
         let posted_uid = api_object::uid(&posted);
         if !posted_uid.is_empty() && posted_uid != uid {
@@ -103,7 +102,7 @@ impl TokenRequest {
         if spec.audiences.is_empty() {
             spec.audiences = settings.api_audiences.to_vec();
         }
-        spec.check()?;
+        spec.validate()?;
         let metadata = api_object::metadata_mut(&mut posted);
         for (member, value) in [
             ("name", name),
@@ -124,7 +123,7 @@ impl TokenRequest {
             account: ObjectReference { name: name.to_owned(), uid },
             audiences: spec.audiences,
             lifetime_seconds: spec.lifetime_seconds,
-            bound: spec.bound,
+            bound_reference: spec.bound_reference,
             now,
         })
     }
@@ -134,20 +133,20 @@ impl TokenRequest {
         &self.object
     }
 
-    /// Issues the token.
+    /// Signs the token.
     ///
     /// # Errors
-    /// 400 or 404 if the token can not be bound to what the request names, 409 if that is another
-    /// object by now, 500 if nobody can sign.
-    pub async fn issue<L: Lookup>(
+    /// 400 or 404 if the token can not be bound to the object that the request names, 409 if that
+    /// object has another uid, 500 if signing fails.
+    pub async fn issue<L: ObjectLookup>(
         mut self,
         settings: TokenRequestSettings<'_>,
         issuer: &TokenIssuer,
         lookup: &L,
     ) -> Result<IssuedToken, Status> {
-        let binding = match &self.bound {
+        let bound_object = match &self.bound_reference {
             None => None,
-            Some(bound) => Some(self.bind(bound, lookup).await?),
+            Some(bound) => Some(self.resolve_bound_object(bound, lookup).await?),
         };
         let mut warnings = Vec::new();
         let asked = self.lifetime_seconds;
@@ -174,7 +173,7 @@ impl TokenRequest {
             issued_at: self.now,
             expires_at,
             id,
-            binding,
+            bound_object,
         };
         let token = issuer.issue(&claims).map_err(|error| failed(&error))?;
         let status = json!({
@@ -185,8 +184,12 @@ impl TokenRequest {
         Ok(IssuedToken { object: self.object, credential_id: credential_id(&claims.id), warnings })
     }
 
-    /// Finds what the token shall be bound to.
-    async fn bind<L: Lookup>(&self, bound: &BoundReference, lookup: &L) -> Result<Binding, Status> {
+    /// Looks up the object that the token is to be bound to.
+    async fn resolve_bound_object<L: ObjectLookup>(
+        &self,
+        bound: &BoundReference,
+        lookup: &L,
+    ) -> Result<BoundObject, Status> {
         let version = GroupVersion::parse(&bound.api_version)
             .unwrap_or_else(|| GroupVersion::new("", &bound.api_version));
         let reference = |found: &Tree| ObjectReference {
@@ -194,11 +197,11 @@ impl TokenRequest {
             uid: api_object::uid(found).to_owned(),
         };
         let namespace = self.namespace.as_str();
-        let binding = match (version.group.as_str(), bound.kind.as_str()) {
+        let bound_object = match (version.group.as_str(), bound.kind.as_str()) {
             ("", "Pod") => {
-                let pod = find(lookup, ReferencedKind::Pod, namespace, &bound.name).await?;
+                let pod = find_object(lookup, ReferencedKind::Pod, namespace, &bound.name).await?;
                 let spec = pod.get("spec").and_then(Value::as_object);
-                let text = |member| spec.map_or("", |spec| api_object::text(spec, member));
+                let text = |member| spec.map_or("", |spec| api_object::string_member(spec, member));
                 if text("serviceAccountName") != self.account.name {
                     return Err(Status::bad_request(format!(
                         "cannot bind token for serviceaccount {} to pod running with different \
@@ -206,15 +209,16 @@ impl TokenRequest {
                         go_compat::quote(&self.account.name)
                     )));
                 }
-                Binding::Pod(reference(&pod), node_of(lookup, text("nodeName")).await?)
+                BoundObject::Pod(reference(&pod), find_node(lookup, text("nodeName")).await?)
             }
             ("", "Node") => {
-                let node = find(lookup, ReferencedKind::Node, "", &bound.name).await?;
-                Binding::Node(reference(&node))
+                let node = find_object(lookup, ReferencedKind::Node, "", &bound.name).await?;
+                BoundObject::Node(reference(&node))
             }
             ("", "Secret") => {
-                let secret = find(lookup, ReferencedKind::Secret, namespace, &bound.name).await?;
-                Binding::Secret(reference(&secret))
+                let secret =
+                    find_object(lookup, ReferencedKind::Secret, namespace, &bound.name).await?;
+                BoundObject::Secret(reference(&secret))
             }
             (group, kind) => {
                 return Err(Status::bad_request(format!(
@@ -223,7 +227,8 @@ impl TokenRequest {
                 )));
             }
         };
-        let (Binding::Pod(found, _) | Binding::Node(found) | Binding::Secret(found)) = &binding;
+        let (BoundObject::Pod(found, _) | BoundObject::Node(found) | BoundObject::Secret(found)) =
+            &bound_object;
         if !bound.uid.is_empty() && bound.uid != found.uid {
             let why = format!(
                 "the UID in the bound object reference ({}) does not match the UID in record. The \
@@ -233,12 +238,16 @@ impl TokenRequest {
             let resource = GroupResource::new(&version.group, &bound.kind);
             return Err(Status::conflict(&resource, &bound.name, &why));
         }
-        Ok(binding)
+        Ok(bound_object)
     }
 }
 
-/// The node that a pod runs on. If nobody knows the node, its name is told nevertheless.
-async fn node_of<L: Lookup>(lookup: &L, name: &str) -> Result<Option<ObjectReference>, Status> {
+/// Looks up the node of a pod. A node that does not exist is returned with its name and without a
+/// uid.
+async fn find_node<L: ObjectLookup>(
+    lookup: &L,
+    name: &str,
+) -> Result<Option<ObjectReference>, Status> {
     if name.is_empty() {
         return Ok(None);
     }
@@ -250,7 +259,7 @@ async fn node_of<L: Lookup>(lookup: &L, name: &str) -> Result<Option<ObjectRefer
     Ok(Some(ObjectReference { name: name.to_owned(), uid }))
 }
 
-async fn find<L: Lookup>(
+async fn find_object<L: ObjectLookup>(
     lookup: &L,
     kind: ReferencedKind,
     namespace: &str,
@@ -263,8 +272,8 @@ async fn find<L: Lookup>(
     found.ok_or_else(|| Status::not_found(&GroupResource::new("", kind.resource()), name))
 }
 
-/// The name and the namespace in the body, if any, are those of the path.
-fn check_name(posted: &Tree, namespace: &str, name: &str) -> Result<(), Status> {
+/// Checks that name and namespace in the body, if present, are those of the path.
+fn check_names_match_path(posted: &Tree, namespace: &str, name: &str) -> Result<(), Status> {
     let at = FieldPath::root("metadata");
     for (member, got, want, what) in [
         ("name", api_object::name(posted), name, "name"),
@@ -279,15 +288,15 @@ fn check_name(posted: &Tree, namespace: &str, name: &str) -> Result<(), Status> 
     Ok(())
 }
 
-/// The spec of a request, read.
-struct Spec {
+/// The parsed spec of a request.
+struct TokenRequestSpec {
     audiences: Vec<String>,
     lifetime_seconds: i64,
-    bound: Option<BoundReference>,
+    bound_reference: Option<BoundReference>,
     attestations: Option<Value>,
 }
 
-impl Spec {
+impl TokenRequestSpec {
     fn read(posted: &Tree) -> Result<Self, Status> {
         let malformed = |what: &str| {
             Status::bad_request(format!(
@@ -334,12 +343,12 @@ impl Spec {
             audiences: audiences.ok_or_else(|| malformed("spec.audiences must be strings"))?,
             lifetime_seconds: lifetime_seconds
                 .ok_or_else(|| malformed("spec.expirationSeconds must be an integer"))?,
-            bound,
+            bound_reference: bound,
             attestations: present("attestations").cloned(),
         })
     }
 
-    fn check(&self) -> Result<(), Status> {
+    fn validate(&self) -> Result<(), Status> {
         let at = FieldPath::root("spec");
         let mut errors = FieldErrors::new();
         let lifetime = at.child("expirationSeconds");

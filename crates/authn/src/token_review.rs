@@ -1,4 +1,4 @@
-//! `TokenReview`: another server asks whom a token stands for.
+//! `TokenReview`: another server asks which user a token authenticates.
 
 use api_object::{Status, Tree};
 use authz::User;
@@ -6,26 +6,27 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::authenticator::Authenticator;
-use crate::service_account::Lookup;
+use crate::service_account::ObjectLookup;
 
 impl Authenticator {
-    /// Answers a `TokenReview` by filling its status. That a token is wrong is an answer too.
+    /// Answers a `TokenReview` by setting its status. A wrong token is reported in the status and
+    /// is not an error.
     ///
     /// # Errors
-    /// 400 if the review asks nothing, or nothing that can be understood.
-    pub async fn review_token<L: Lookup>(
+    /// 400 if the review has no token or is malformed.
+    pub async fn review_token<L: ObjectLookup>(
         &self,
         mut review: Tree,
         lookup: &L,
         now: Timestamp,
     ) -> Result<Tree, Status> {
-        let (token, audiences) = read_spec(&review)?;
+        let (token, audiences) = parse_review_spec(&review)?;
         let audiences = (!audiences.is_empty()).then_some(audiences.as_slice());
         let status = match self.authenticate_token(&token, audiences, lookup, now).await {
             Ok(authenticated) => {
                 let mut status = Tree::new();
                 status.insert("authenticated".to_owned(), true.into());
-                status.insert("user".to_owned(), user_info(&authenticated.user));
+                status.insert("user".to_owned(), user_info_json(&authenticated.user));
                 if !authenticated.audiences.is_empty() {
                     status.insert("audiences".to_owned(), authenticated.audiences.into());
                 }
@@ -38,28 +39,28 @@ impl Authenticator {
     }
 }
 
-/// A user as reviews show it; what is empty is left out.
-pub fn user_info(user: &User) -> Value {
+/// The user as a `UserInfo` object; empty members are left out.
+pub fn user_info_json(user: &User) -> Value {
     let mut info = Tree::new();
-    let mut tell = |key: &str, value: Value| {
+    let mut add_member = |key: &str, value: Value| {
         info.insert(key.to_owned(), value);
     };
     if !user.name.is_empty() {
-        tell("username", json!(user.name));
+        add_member("username", json!(user.name));
     }
     if !user.uid.is_empty() {
-        tell("uid", json!(user.uid));
+        add_member("uid", json!(user.uid));
     }
     if !user.groups.is_empty() {
-        tell("groups", json!(user.groups));
+        add_member("groups", json!(user.groups));
     }
     if !user.extra.is_empty() {
-        tell("extra", json!(user.extra));
+        add_member("extra", json!(user.extra));
     }
     Value::Object(info)
 }
 
-fn read_spec(review: &Tree) -> Result<(String, Vec<String>), Status> {
+fn parse_review_spec(review: &Tree) -> Result<(String, Vec<String>), Status> {
     let malformed = |why: &str| {
         let prefix = "TokenReview in version \"v1\" cannot be handled as a TokenReview";
         Status::bad_request(format!("{prefix}: {why}"))

@@ -1,4 +1,4 @@
-//! Tokens that are only secrets, and whom they stand for.
+//! Users by opaque bearer token.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -6,14 +6,13 @@ use std::fmt;
 use authz::User;
 use ring::hmac;
 
-use crate::random::{self, RandomnessError};
+use crate::random_secrets::{self, RandomnessError};
 
 /// Users by token.
 ///
-/// The tokens themselves are not kept, only tags of them under a key that this table alone has.
-/// So neither the time that a search takes nor a dump of the table tells anything about a token
-/// that somebody else holds: nobody without the key can choose a token by its tag, and how far two
-/// tags agree says nothing about the tokens.
+/// The table stores no tokens, only HMAC tags of them under a random key. Neither the time of a
+/// lookup nor a dump of the table reveals a token: without the key an attacker can not choose a
+/// token with a given tag, and tags that agree in part say nothing about their tokens.
 pub(crate) struct TokenTable {
     key: hmac::Key,
     users: HashMap<[u8; TAG_BYTES], User>,
@@ -22,31 +21,31 @@ pub(crate) struct TokenTable {
 const TAG_BYTES: usize = 32;
 
 impl TokenTable {
-    /// An empty table with a key of its own.
+    /// An empty table with a new random key.
     pub(crate) fn new() -> Result<Self, RandomnessError> {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, &random::bytes::<32>()?);
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &random_secrets::random_bytes::<32>()?);
         Ok(Self { key, users: HashMap::new() })
     }
 
-    /// Adds a token, and returns the user that it stood for before.
+    /// Adds a token and returns the user that it authenticated before.
     pub(crate) fn insert(&mut self, token: &str, user: User) -> Option<User> {
-        self.users.insert(self.tag(token), user)
+        self.users.insert(self.hmac_tag(token), user)
     }
 
-    /// Whom the token stands for.
+    /// The user that the token authenticates.
     pub(crate) fn user(&self, token: &str) -> Option<&User> {
         if self.users.is_empty() {
             return None;
         }
-        self.users.get(&self.tag(token))
+        self.users.get(&self.hmac_tag(token))
     }
 
-    /// How many tokens are known.
+    /// The number of tokens in the table.
     pub(crate) fn len(&self) -> usize {
         self.users.len()
     }
 
-    fn tag(&self, token: &str) -> [u8; TAG_BYTES] {
+    fn hmac_tag(&self, token: &str) -> [u8; TAG_BYTES] {
         let tag = hmac::sign(&self.key, token.as_bytes());
         let mut bytes = [0; TAG_BYTES];
         for (to, from) in bytes.iter_mut().zip(tag.as_ref()) {

@@ -1,116 +1,242 @@
-//! From a request to the policies that may grant it, by look-ups alone.
+//! The index of policies: which policies may a user or group have for a target?
 
-use authz::User;
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+use std::ops::Range;
 
-use crate::askers::Asker;
-use crate::hashes::{Hashes, member};
-use crate::holders::Holders;
-use crate::proofs::{Place, Proofs};
-use crate::sieve::Sieve;
-use crate::table::Table;
-use crate::targets::Targets;
+use authz::{Attributes, User};
+use foldhash::fast::RandomState;
 
-mod build;
-mod search;
+use crate::candidate_targets::{CandidateTargets, TargetHash};
+use crate::policy::{Policy, Subject};
 
-pub(crate) use search::Wanted;
+/// A target with at most this many subjects has them compared one by one; with more, they are looked up.
+const SCANNED_SUBJECTS_MAX: usize = 8;
 
-/// All policies, by the hashes of whom and of what they are for.
+/// The number of subjects of a user that are looked up together.
+const SUBJECTS_BATCH: usize = 64;
+
+/// The number of groups in a batch of subjects. The first two are the user.
+const GROUPS_BATCH: usize = SUBJECTS_BATCH - 2;
+
+/// The position of a policy in the file order.
+pub(crate) type PolicyIdx = u32;
+
+/// The hash of a subject.
+type SubjectHash = u64;
+
+/// All policies by the hashes of their targets and, for each target, by the hashes of their subjects.
 ///
-/// Each policy belongs to one subject and is for one resource and one path, of which one is usually
-/// nothing. Who holds a policy for a target is found in one of two ways:
+/// At most 8 targets cover a resource request, so a decision looks up 8 targets, and for each of them the
+/// user and the groups of the user.
 ///
-/// - Of a target that few hold, the holders are read together with it.
-/// - Of any other, a table is read for each subject that the user is. Sieves hold back almost all
-///   that are not in it.
-///
-/// For a subject and a target, what is found is not a list but the first policy in file order, once
-/// for requests that read and once for those that write. It is proposed and not decided, since
-/// hashes can be equal by accident: see [`Index::proposal`].
+/// The index compares hashes instead of names, because names lie in many places of memory. A policy that
+/// it finds is compared with the request before it counts. The hashes are seeded at random, so nobody can
+/// choose names that collide.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Index {
-    hashes: Hashes,
-    targets: Targets,
-    holders: Holders,
-    /// Who may be in the table for a resource: users and groups.
-    resource_holders: Sieve,
-    /// The same for a path. No request is for both, so neither is in the way of the other.
-    path_holders: Sieve,
-    /// The same for members, of which only the names pass. One word of it is read for a request.
-    members: Sieve,
-    /// What may be in the table. Those who hold so much that they always pass are tried with it.
-    pairs: Sieve,
-    /// By the hash of a subject with a target, and by that of a name as any member's with a target.
-    grants: Table<First>,
-    proofs: Proofs,
-    /// By the hash of a subject: where its policies are.
-    subjects: Table<Range>,
-    /// The policies of all subjects, those of one in file order.
+    hash_builder: RandomState,
+    candidate_targets: CandidateTargets,
+    targets: HashMap<TargetHash, TargetSubjects, RandomState>,
+    /// The positions in [`Index::policies`] of the policies of each subject.
+    policy_ranges: HashMap<SubjectHash, Range<u32>, RandomState>,
+    /// The policies of all subjects. INVARIANT: those of one subject lie together, in file order.
     policies: Box<[PolicyIdx]>,
 }
 
-/// A policy that may grant a request, and as whom the user then asks.
+/// The subjects that have policies for one target.
+#[derive(Debug, Clone)]
+enum TargetSubjects {
+    Few(Box<[(SubjectHash, FirstPolicies)]>),
+    Many(HashMap<SubjectHash, FirstPolicies, RandomState>),
+}
+
+/// The first policy that grants reading, and the first that grants writing.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Proposal {
-    pub(crate) policy: Place,
-    pub(crate) asker: Asker,
+struct FirstPolicies {
+    read: PolicyIdx,
+    /// `NO_POLICY` if all policies are read-only.
+    write: PolicyIdx,
 }
 
-/// A place in the list of policies.
-pub(crate) type PolicyIdx = u32;
-
-#[derive(Debug, Clone, Copy)]
-struct Range {
-    start: u32,
-    end: u32,
-}
-
-/// The first of several policies that grants reading, and the first that grants writing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct First {
-    read: Place,
-    /// `NONE` if all of them are read-only.
-    write: Place,
-}
-
-/// INVARIANT on Proofs: no place is so great.
-const NONE: Place = Place::MAX;
-
-impl First {
-    fn new(policy: Place, is_readonly: bool) -> Self {
-        Self { read: policy, write: if is_readonly { NONE } else { policy } }
-    }
-
-    fn or_earlier(self, other: Self) -> Self {
-        Self { read: self.read.min(other.read), write: self.write.min(other.write) }
-    }
-
-    fn of(self, is_read_only: bool) -> Option<Place> {
-        let policy = if is_read_only { self.read } else { self.write };
-        (policy != NONE).then_some(policy)
-    }
-}
+/// INVARIANT on Snapshot: no file has so many policies.
+const NO_POLICY: PolicyIdx = PolicyIdx::MAX;
 
 impl Index {
-    pub(crate) fn proofs(&self) -> &Proofs {
-        &self.proofs
+    /// Indexes policies that are given in file order.
+    pub(crate) fn new(policies: &[Policy]) -> Self {
+        let mut index = Self::default();
+        let mut entries = Vec::with_capacity(policies.len() * 2);
+        let mut policies_by_subject = Vec::with_capacity(policies.len());
+        for (idx, policy) in (0..).zip(policies) {
+            let (subject, member_marker) = match policy.subject() {
+                Subject::Nobody => continue,
+                Subject::User(user) => (index.user_hash(user), None),
+                Subject::Group(group) => (index.group_hash(group), None),
+                Subject::Member { user, group } => {
+                    let user = index.user_hash(user);
+                    (member_hash(user, index.group_hash(group)), Some(any_member_hash(user)))
+                }
+            };
+            policies_by_subject.push((subject, idx));
+            let write = if policy.spec().is_readonly { NO_POLICY } else { idx };
+            for target in index.candidate_targets.add(policy.spec()) {
+                entries.push((target, subject, FirstPolicies { read: idx, write }));
+                entries.extend(member_marker.map(|hash| (target, hash, FirstPolicies::NONE)));
+            }
+        }
+        entries.sort_unstable_by_key(|(target, subject, _)| (*target, *subject));
+        entries.dedup_by(|(next_target, next_subject, next), (target, subject, first)| {
+            let is_same = (*next_target, *next_subject) == (*target, *subject);
+            if is_same {
+                *first = first.earliest(*next);
+            }
+            is_same
+        });
+        for chunk in entries.chunk_by(|(a, ..), (b, ..)| a == b) {
+            let subjects = chunk.iter().map(|(_, subject, first)| (*subject, *first));
+            let subjects = if chunk.len() <= SCANNED_SUBJECTS_MAX {
+                TargetSubjects::Few(subjects.collect())
+            } else {
+                TargetSubjects::Many(subjects.collect())
+            };
+            index.targets.extend(chunk.first().map(|(target, ..)| (*target, subjects)));
+        }
+        index.add_policies_of_subjects(policies_by_subject);
+        index
     }
 
-    /// Policies whose subject the user may be, in file order: all whose subject the user is, and
-    /// others if hashes are equal by accident.
-    pub(crate) fn policies_of(&self, user: &User) -> Vec<PolicyIdx> {
-        let name = self.hashes.user(&user.name);
-        let by_group = user.groups.iter().flat_map(|group| {
-            let group = self.hashes.group(group);
-            [group, member(name, group)]
-        });
-        let subjects = std::iter::once(name).chain(by_group);
-        let ranges = subjects.filter_map(|subject| self.subjects.get(subject));
-        let policies = |range: &Range| self.policies.get(range.start as usize..range.end as usize);
-        let mut policies: Vec<_> = ranges.filter_map(policies).flatten().copied().collect();
+    fn add_policies_of_subjects(&mut self, mut policies: Vec<(SubjectHash, PolicyIdx)>) {
         policies.sort_unstable();
-        // A user may be said to be in one group twice.
+        let mut start = 0;
+        for chunk in policies.chunk_by(|(a, _), (b, _)| a == b) {
+            // INVARIANT on Snapshot: the number of policies fits.
+            let end = start + chunk.len() as u32;
+            self.policy_ranges.extend(chunk.first().map(|(subject, _)| (*subject, start..end)));
+            start = end;
+        }
+        self.policies = policies.into_iter().map(|(_, idx)| idx).collect();
+    }
+
+    /// The first policy that may grant the request to the user.
+    ///
+    /// INVARIANT: no later than the first policy that grants it, so no policy grants the request if there
+    /// is none, and if this policy grants it, it is the first. It does not grant the request only if two
+    /// names have the same hash.
+    pub(crate) fn first_candidate(
+        &self,
+        user: &User,
+        attributes: &Attributes<'_>,
+    ) -> Option<PolicyIdx> {
+        let user_hash = self.user_hash(&user.name);
+        let mut first = FirstPolicies::NONE;
+        let mut subjects = [user_hash; SUBJECTS_BATCH];
+        subjects[1] = any_member_hash(user_hash);
+        let (mut groups, mut rest) = split_batch(&user.groups);
+        loop {
+            for (subject, group) in subjects.iter_mut().skip(2).zip(groups) {
+                *subject = self.group_hash(group);
+            }
+            let subjects = subjects.get(..2 + groups.len()).unwrap_or_default();
+            self.candidate_targets.for_each(&attributes.target, |target| {
+                if let Some(target) = self.targets.get(&target) {
+                    first = first.earliest(target.first_policies_of(subjects));
+                }
+            });
+            if rest.is_empty() {
+                break;
+            }
+            (groups, rest) = split_batch(rest);
+        }
+        let first_idx = if attributes.is_read_only() { first.read } else { first.write };
+        (first_idx != NO_POLICY).then_some(first_idx)
+    }
+
+    /// All policies whose subject the user may be, in file order.
+    pub(crate) fn policies_of_user(&self, user: &User) -> Vec<PolicyIdx> {
+        let user_hash = self.user_hash(&user.name);
+        let groups = user.groups.iter().map(|group| self.group_hash(group));
+        let group_subjects = groups.flat_map(|group| [group, member_hash(user_hash, group)]);
+        let subjects = std::iter::once(user_hash).chain(group_subjects);
+        let ranges = subjects.filter_map(|subject| self.policy_ranges.get(&subject));
+        let policies =
+            ranges.filter_map(|range| self.policies.get(range.start as usize..range.end as usize));
+        let mut policies: Vec<PolicyIdx> = policies.flatten().copied().collect();
+        policies.sort_unstable();
+        // Authentication may name one group twice.
         policies.dedup();
         policies
     }
+
+    fn user_hash(&self, user: &str) -> SubjectHash {
+        self.hash_builder.hash_one(Subject::User(user))
+    }
+
+    fn group_hash(&self, group: &str) -> SubjectHash {
+        self.hash_builder.hash_one(Subject::Group(group))
+    }
 }
+
+impl TargetSubjects {
+    /// The first policies of any of some subjects: a user, the user as a member of any group, and groups.
+    #[inline]
+    fn first_policies_of(&self, subjects: &[SubjectHash]) -> FirstPolicies {
+        let mut first = FirstPolicies::NONE;
+        match self {
+            Self::Few(entries) => {
+                for (_, policies) in entries.iter().filter(|(hash, _)| subjects.contains(hash)) {
+                    first = first.earliest(*policies);
+                }
+            }
+            Self::Many(entries) => {
+                for policies in subjects.iter().filter_map(|subject| entries.get(subject)) {
+                    first = first.earliest(*policies);
+                }
+            }
+        }
+        if let [user, any_member, groups @ ..] = subjects
+            && self.get(*any_member).is_some()
+        {
+            for policies in groups.iter().filter_map(|group| self.get(member_hash(*user, *group))) {
+                first = first.earliest(policies);
+            }
+        }
+        first
+    }
+
+    fn get(&self, subject: SubjectHash) -> Option<FirstPolicies> {
+        match self {
+            Self::Few(entries) => {
+                entries.iter().find(|(hash, _)| *hash == subject).map(|(_, policies)| *policies)
+            }
+            Self::Many(entries) => entries.get(&subject).copied(),
+        }
+    }
+}
+
+/// The hash of a user as a member of a group.
+fn member_hash(user: SubjectHash, group: SubjectHash) -> SubjectHash {
+    user.rotate_left(u64::BITS / 2) ^ group
+}
+
+/// The hash of a user as a member of any group. A target has it if some policy for the target names the
+/// user together with a group.
+fn any_member_hash(user: SubjectHash) -> SubjectHash {
+    user.rotate_left(u64::BITS / 4)
+}
+
+/// The groups of the next batch, and those after them.
+fn split_batch(groups: &[String]) -> (&[String], &[String]) {
+    groups.split_at(groups.len().min(GROUPS_BATCH))
+}
+
+impl FirstPolicies {
+    const NONE: Self = Self { read: NO_POLICY, write: NO_POLICY };
+
+    fn earliest(self, other: Self) -> Self {
+        Self { read: self.read.min(other.read), write: self.write.min(other.write) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,43 +1,39 @@
-//! Attribute-based authorization: answers whether some line of a policy file grants a request.
+//! Attribute-based authorization: decides whether some line of a policy file grants a request.
 //!
-//! Owns: what a policy line means, the index of all lines, decisions with their explanation, the
-//! listing of rules and of subjects.
+//! A [`Snapshot`] holds all lines, indexed by subject and target, so a decision reads the lines of the
+//! user who makes the request and of the user's groups, and no others.
+//!
+//! Owns: the meaning of a policy line, the index of all lines, decisions and their explanation, listing
+//! the rules of a user and the subjects that are granted a request.
 //! Must not know: files, JSON, serde, the other authorizers.
-//!
-//! A request is answered from an index over subjects and targets: a decision makes a number of
-//! look-ups that grows with the groups of the one who asks and with the depth of nested path
-//! prefixes, not with the number of lines. Most look-ups read one place in memory.
 //!
 //! ```
 //! use authz::{Attributes, Recorder, Target, User, Verdict};
-//! use authz_abac::{Policies, Policy, Spec};
+//! use authz_abac::{Policy, Snapshot, Spec};
 //!
 //! let readers = Spec { group: "readers".into(), is_readonly: true, ..Spec::default() };
-//! let policies = Policies::new(vec![Policy::v0(1, readers)])?;
+//! let snapshot = Snapshot::new(vec![Policy::v0(1, readers)])?;
 //!
 //! let ana = User { name: "ana".into(), groups: vec!["readers".into()], ..User::default() };
 //! let get = Attributes { user: Some(&ana), verb: "get", target: Target::Path("/version") };
-//! assert_eq!(policies.authorize(&get, Recorder::off()).verdict, Verdict::Allow);
+//! assert_eq!(snapshot.authorize(&get, Recorder::off()).verdict, Verdict::Allow);
 //! let post = Attributes { verb: "post", ..get };
-//! assert_eq!(policies.authorize(&post, Recorder::off()).verdict, Verdict::NoOpinion);
+//! assert_eq!(snapshot.authorize(&post, Recorder::off()).verdict, Verdict::NoOpinion);
 //! # Ok::<(), authz_abac::TooManyPolicies>(())
 //! ```
 
-mod askers;
-mod decide;
-mod hashes;
-mod holders;
-mod index;
-mod near_miss;
 mod policy;
-mod prefixes;
-mod proofs;
-mod rules;
-mod sieve;
-mod subjects;
-mod table;
-mod targets;
 
-pub use decide::{NO_POLICY_MATCHED, POLICIES_MAX, Policies, TooManyPolicies};
-pub use near_miss::NEAR_MISSES_MAX;
+mod candidate_targets;
+mod index;
+mod snapshot;
+
+mod decide;
+mod explain;
+mod rules;
+mod who_can;
+
+pub use decide::NO_POLICY_MATCHED;
+pub use explain::NEAR_MISSES_MAX;
 pub use policy::{Policy, Spec};
+pub use snapshot::{POLICIES_MAX, Snapshot, TooManyPolicies};

@@ -1,35 +1,35 @@
-//! What one line of a policy file grants.
+//! One line of a policy file, and whether it matches a request.
 
 use authz::{Attributes, Target, User};
 
-/// The group of everybody who is not anonymous.
-const AUTHENTICATED: &str = "system:authenticated";
+/// The group of all users who are not anonymous.
+const AUTHENTICATED_GROUP: &str = "system:authenticated";
 
-/// Stands for every value of a part.
-pub(crate) const ANY: &str = "*";
+/// The wildcard: a part with this value covers every value.
+pub(crate) const WILDCARD: &str = "*";
 
-/// The parts of a policy. What an empty one means depends on the version of the line.
+/// The parts of a policy. The meaning of an empty part depends on the version of the line.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Spec {
     /// The name of the user.
     pub user: String,
-    /// A group that the user must be in.
+    /// A group in which the user must be.
     pub group: String,
-    /// Only `get`, `list` and `watch` are granted.
+    /// The policy grants only `get`, `list` and `watch`.
     pub is_readonly: bool,
     /// The API group of the resource.
     pub api_group: String,
-    /// The resource. Subresources and names are not looked at.
+    /// The resource. The policy covers all its subresources and names.
     pub resource: String,
     /// The namespace; `*` includes requests without one.
     pub namespace: String,
-    /// The path of requests that are not for a resource; with `*` at its end, any rest.
+    /// The path of requests that are not for a resource. With `*` at its end it is a prefix.
     pub non_resource_path: String,
 }
 
-/// One line of a policy file, in the form in which it is compared with requests.
+/// One line of a policy file, converted to the form that is compared with requests.
 ///
-/// INVARIANT: neither the user nor the group is `*`; everybody is spelled as the group
+/// INVARIANT: neither the user nor the group is `*`; the conversion replaces them with the group
 /// `system:authenticated`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Policy {
@@ -37,14 +37,14 @@ pub struct Policy {
     spec: Spec,
 }
 
-/// Whom a policy is for.
+/// The subject of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Subject<'a> {
-    /// A policy without user and group grants nothing.
+    /// Neither a user nor a group: the policy grants nothing.
     Nobody,
     User(&'a str),
     Group(&'a str),
-    /// Only this user, and only while in the group.
+    /// A user, but only as a member of the group.
     Member {
         user: &'a str,
         group: &'a str,
@@ -52,37 +52,37 @@ pub(crate) enum Subject<'a> {
 }
 
 impl Policy {
-    /// A line of version `v1beta1`: parts that are not set are empty and match only what is empty.
+    /// Converts a line of version `v1beta1`. A part that is not set covers only the empty value.
     pub fn v1beta1(line: usize, spec: Spec) -> Self {
-        Self { line, spec: with_everybody(spec) }
+        Self { line, spec: replace_wildcard_subject(spec) }
     }
 
-    /// A line of version `v0`, or of no version: parts that are not set match everything.
+    /// Converts a line of version `v0`, or of no version. A part that is not set covers every value.
     ///
-    /// The version knows neither API groups nor paths, so both are ignored if given. All paths are
-    /// granted if neither a namespace nor a resource narrows the line, and otherwise none.
+    /// The version has neither API groups nor paths, so both are ignored. The line grants all paths if it
+    /// sets neither a namespace nor a resource, and otherwise none.
     pub fn v0(line: usize, spec: Spec) -> Self {
-        let is_narrowed = !spec.namespace.is_empty() || !spec.resource.is_empty();
-        let or_any = |text: String| if text.is_empty() { ANY.to_owned() } else { text };
-        let is_for_all = spec.user.is_empty() && spec.group.is_empty();
+        let has_resource = !spec.namespace.is_empty() || !spec.resource.is_empty();
+        let or_wildcard = |text: String| if text.is_empty() { WILDCARD.to_owned() } else { text };
+        let has_no_subject = spec.user.is_empty() && spec.group.is_empty();
         let spec = Spec {
-            group: if is_for_all { AUTHENTICATED.to_owned() } else { spec.group },
+            group: if has_no_subject { AUTHENTICATED_GROUP.to_owned() } else { spec.group },
             user: spec.user,
             is_readonly: spec.is_readonly,
-            api_group: ANY.to_owned(),
-            resource: or_any(spec.resource),
-            namespace: or_any(spec.namespace),
-            non_resource_path: if is_narrowed { String::new() } else { ANY.to_owned() },
+            api_group: WILDCARD.to_owned(),
+            resource: or_wildcard(spec.resource),
+            namespace: or_wildcard(spec.namespace),
+            non_resource_path: if has_resource { String::new() } else { WILDCARD.to_owned() },
         };
-        Self { line, spec: with_everybody(spec) }
+        Self { line, spec: replace_wildcard_subject(spec) }
     }
 
-    /// The line of the file, from 1.
+    /// The number of the line in the file, from 1.
     pub fn line(&self) -> usize {
         self.line
     }
 
-    /// The parts, in which an empty text means itself and `*` means everything.
+    /// The converted parts. An empty part covers only the empty value, and `*` covers every value.
     pub fn spec(&self) -> &Spec {
         &self.spec
     }
@@ -119,45 +119,46 @@ impl Policy {
     pub(crate) fn matches_target(&self, target: &Target<'_>) -> bool {
         match target {
             Target::Resource(resource) => {
-                covers(&self.spec.namespace, resource.namespace)
-                    && covers(&self.spec.resource, resource.resource)
-                    && covers(&self.spec.api_group, resource.api_group)
+                covers_value(&self.spec.namespace, resource.namespace)
+                    && covers_value(&self.spec.resource, resource.resource)
+                    && covers_value(&self.spec.api_group, resource.api_group)
             }
             Target::Path(path) => covers_path(&self.spec.non_resource_path, path),
         }
     }
 
-    /// The verbs as rules list them.
+    /// The verbs that the policy grants, as a rule lists them.
     pub(crate) fn verbs(&self) -> Vec<String> {
-        let verbs: &[&str] = if self.spec.is_readonly { &["get", "list", "watch"] } else { &[ANY] };
+        let verbs: &[&str] =
+            if self.spec.is_readonly { &["get", "list", "watch"] } else { &[WILDCARD] };
         verbs.iter().map(|verb| (*verb).to_owned()).collect()
     }
 }
 
-/// `*` as user or as group means everybody who is authenticated, whatever the other part says.
-fn with_everybody(spec: Spec) -> Spec {
-    if spec.user == ANY || spec.group == ANY {
-        Spec { user: String::new(), group: AUTHENTICATED.to_owned(), ..spec }
+/// Replaces `*` as the user or the group with `system:authenticated`, whatever the other one is.
+fn replace_wildcard_subject(spec: Spec) -> Spec {
+    if spec.user == WILDCARD || spec.group == WILDCARD {
+        Spec { user: String::new(), group: AUTHENTICATED_GROUP.to_owned(), ..spec }
     } else {
         spec
     }
 }
 
-/// Reports whether a part of a policy is `*` or the value itself.
-pub(crate) fn covers(part: &str, value: &str) -> bool {
-    part == ANY || part == value
+/// Reports whether a part of a policy is `*` or equal to the value.
+pub(crate) fn covers_value(part: &str, value: &str) -> bool {
+    part == WILDCARD || part == value
 }
 
 /// Reports whether the path of a policy covers the path of a request.
 pub(crate) fn covers_path(part: &str, path: &str) -> bool {
-    match prefix_of(part) {
+    match path_prefix(part) {
         Some(prefix) => path.starts_with(prefix),
         None => part == path,
     }
 }
 
-/// What paths must begin with, if a path of a policy ends in `*`. All trailing `*` are removed.
-pub(crate) fn prefix_of(part: &str) -> Option<&str> {
+/// The prefix that a path of a policy stands for, if it ends in `*`. All trailing `*` are removed.
+pub(crate) fn path_prefix(part: &str) -> Option<&str> {
     part.ends_with('*').then(|| part.trim_end_matches('*'))
 }
 
@@ -171,7 +172,7 @@ mod tests {
         Spec { user, group, is_readonly: false, api_group, resource, namespace, non_resource_path }
     }
 
-    /// Cases AB-68 to AB-72, and a companion of `*`, which is dropped.
+    /// A user or group beside `*` is dropped.
     #[test]
     fn conversion_fills_in_what_is_unset() {
         let all = "system:authenticated";

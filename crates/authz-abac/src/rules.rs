@@ -1,20 +1,20 @@
-//! What a user may do.
+//! Listing the rules of a user.
 
 use authz::{NonResourceRule, ResourceRule, Rules, User};
 
-use crate::decide::Policies;
-use crate::policy::covers;
+use crate::policy::covers_value;
+use crate::snapshot::Snapshot;
 
-impl Policies {
-    /// The rules for a user in a namespace, one for each policy in file order; always complete.
+impl Snapshot {
+    /// Lists the rules of a user in a namespace, for each policy in file order; the list is complete.
     ///
-    /// Paths have no namespace, so they are listed whatever namespace is asked about. Kubernetes
-    /// leaves them out unless the policy is for all namespaces or for this one.
+    /// Paths have no namespace, so they are listed for every namespace. Kubernetes leaves them out unless
+    /// the policy is for all namespaces or for this one.
     pub fn rules_for(&self, user: &User, namespace: &str) -> Rules {
         let mut rules = Rules::default();
-        for policy in self.of_user(user) {
+        for policy in self.policies_of_user(user) {
             let spec = policy.spec();
-            if covers(&spec.namespace, namespace) && !spec.resource.is_empty() {
+            if covers_value(&spec.namespace, namespace) && !spec.resource.is_empty() {
                 rules.resource_rules.push(ResourceRule {
                     verbs: policy.verbs(),
                     api_groups: vec![spec.api_group.clone()],

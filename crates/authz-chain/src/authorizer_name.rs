@@ -24,7 +24,7 @@ impl AuthorizerName {
         if reasons.is_empty() { Ok(Self(name.into())) } else { Err(NameError { reasons }) }
     }
 
-    /// The text.
+    /// Borrows the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -24,9 +24,9 @@ pub struct AuthorizerSlot {
 pub enum ActiveAuthorizer {
     /// An authorizer that does not depend on objects.
     Fixed(Member),
-    /// The Node authorizer.
+    /// The Node authorizer, which decides by stored objects.
     Node,
-    /// The RBAC authorizer.
+    /// The RBAC authorizer, which decides by stored objects.
     Rbac,
 }
 
@@ -40,7 +40,7 @@ impl AuthorizerSlot {
     pub fn member(
         &self,
         rbac: &Arc<authz_rbac::Snapshot>,
-        node: &Arc<authz_node::Policy>,
+        node: &Arc<authz_node::Snapshot>,
     ) -> Member {
         match &self.authorizer {
             ActiveAuthorizer::Fixed(member) => member.clone(),

@@ -5,7 +5,7 @@
 pub enum AuthorizerType {
     /// Allows or abstains by a list of policies.
     Abac,
-    /// Allows everything.
+    /// The authorizer that allows every request.
     AlwaysAllow,
     /// Abstains always, with a reason.
     AlwaysDeny,

@@ -42,7 +42,7 @@ struct ObservedMember {
 #[derive(Debug, Clone)]
 #[must_use = "a decision must be enforced"]
 pub struct ChainDecision<'c> {
-    /// The decision.
+    /// The decision of the chain.
     pub decision: Decision,
     /// The name of the authorizer that decided; `None` if all abstained.
     pub decided_by: Option<&'c str>,

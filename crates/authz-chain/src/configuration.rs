@@ -20,7 +20,7 @@ pub struct Configuration {
 pub enum Authorizer {
     /// Allows or abstains by a list of policies.
     Abac,
-    /// Allows everything.
+    /// The authorizer that allows every request.
     AlwaysAllow,
     /// Abstains always, with a reason.
     AlwaysDeny,
@@ -37,7 +37,7 @@ pub enum Authorizer {
 pub struct Webhook {
     /// The name in metrics and reasons.
     pub name: AuthorizerName,
-    /// Its settings.
+    /// The settings of the webhook authorizer.
     pub settings: WebhookSettings,
 }
 
@@ -103,7 +103,7 @@ impl Authorizer {
         }
     }
 
-    /// Its type.
+    /// Returns the type of the authorizer.
     pub fn authorizer_type(&self) -> AuthorizerType {
         match self {
             Self::Abac => AuthorizerType::Abac,

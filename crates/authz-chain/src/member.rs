@@ -19,13 +19,13 @@ use crate::authorizer_type::AuthorizerType;
 #[derive(Clone)]
 pub enum Member {
     /// Allows or abstains by a list of policies.
-    Abac(Arc<authz_abac::Policies>),
-    /// Allows everything.
+    Abac(Arc<authz_abac::Snapshot>),
+    /// The authorizer that allows every request.
     AlwaysAllow,
     /// Abstains always, with a reason.
     AlwaysDeny,
     /// Allows nodes what the pods bound to them need.
-    Node(Arc<authz_node::Policy>),
+    Node(Arc<authz_node::Snapshot>),
     /// Allows by roles and bindings.
     Rbac(Arc<authz_rbac::Snapshot>),
     /// Calls a remote service.

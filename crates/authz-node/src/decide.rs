@@ -1,107 +1,82 @@
-//! Whether a node may do what it asks.
+//! Deciding: may the node make the request?
 
-use authz::{Attributes, Decision, Event, NodeRule, Reason, Recorder, Resource, Rules, User};
+use authz::{Attributes, Decision, Event, NodeRule, Reason, Recorder, Resource, User};
 
-use crate::demand::{Demand, demand, selected_nodes};
-use crate::explain::{note_identity, note_unrelated, note_way};
-use crate::identity::NodeIdentity;
-use crate::name::{Kind, Name};
-use crate::nodes::Sought;
-use crate::policy::Policy;
+use crate::explain::{explain_no_path, explain_not_a_node, explain_path};
+use crate::node_identity::NodeIdentity;
+use crate::object_name::{ObjectKind, ObjectName};
+use crate::requirement::{Requirement, requirement_of, selected_nodes};
+use crate::snapshot::Snapshot;
 
-/// What a request for a path has in place of a resource.
-static NOTHING: Resource<'static> = Resource {
-    path: "",
-    api_group: "",
-    api_version: "",
-    namespace: "",
-    resource: "",
-    subresource: "",
-    name: "",
-    field_selector: None,
-    label_selector: None,
-};
-
-impl Policy {
-    /// Answers a request. Never denies: what is not allowed here, others may still allow.
+impl Snapshot {
+    /// Decides a request. Never denies: a request that is not allowed is left to the next authorizer.
     ///
-    /// 1. Who is not a node gets no opinion.
-    /// 2. The verb and the resource tell what is demanded of the node.
-    /// 3. The request is allowed if the node meets it.
+    /// 1. A user who is not a node gets no opinion.
+    /// 2. The verb and the resource determine what is required of the node.
+    /// 3. The request is allowed if the node meets the requirement.
     ///
-    /// Allowing allocates nothing, and takes as long in a large cluster as in a small one.
+    /// Allowing allocates nothing unless the recorder is on.
     pub fn authorize(&self, attributes: &Attributes<'_>, mut recorder: Recorder<'_>) -> Decision {
-        let node = match NodeIdentity::of(attributes.user) {
+        let node = match NodeIdentity::of_user(attributes.user) {
             NodeIdentity::Node(name) => name,
-            not_named => {
-                note_identity(attributes.user, &mut recorder);
-                return refuse_identity(not_named, attributes.user);
+            identity @ (NodeIdentity::Unnamed | NodeIdentity::NotANode) => {
+                explain_not_a_node(attributes.user, &mut recorder);
+                return no_opinion_on_user(identity, attributes.user);
             }
         };
         recorder.note(|| Event::new("node").with("name", node));
-        // Most demands need the node, and while it comes from memory the demand is found.
-        let sought = self.graph.seek(node);
-        let resource = attributes.resource().unwrap_or(&NOTHING);
-        match demand(attributes, self.gates) {
-            Demand::Nothing => Decision::allow(NodeRule::EveryNode),
-            Demand::Refuse(reason) => Decision::no_opinion(reason),
-            Demand::Rule if self.rules.allow(attributes, &mut recorder) => {
+        let no_resource = Resource::default();
+        let resource = attributes.resource().unwrap_or(&no_resource);
+        match requirement_of(attributes, self.feature_gates) {
+            Requirement::AlwaysMet => Decision::allow(NodeRule::EveryNode),
+            Requirement::NeverMet(reason) => Decision::no_opinion(reason),
+            Requirement::NodeRule if self.node_rules.allows(attributes, &mut recorder) => {
                 Decision::allow(NodeRule::SystemNodeRole)
             }
-            Demand::Rule => Decision::no_opinion(""),
-            Demand::OwnName(_) | Demand::OwnNode if resource.name == node => {
+            Requirement::NodeRule => Decision::no_opinion(""),
+            Requirement::SameName(_) | Requirement::OwnNode if resource.name == node => {
                 Decision::allow(NodeRule::OwnObject)
             }
-            Demand::OwnName(reason) => Decision::no_opinion(reason),
-            Demand::OwnNode => Decision::no_opinion(not_own_node(node, resource.name)),
-            Demand::Related(kind) => self.related(kind, resource, node, sought, recorder),
-            Demand::Selected(_) | Demand::SelectedOrRelated(..)
-                if selected_nodes(resource).any(|selected| selected == node) =>
+            Requirement::SameName(reason) => Decision::no_opinion(reason),
+            Requirement::OwnNode => Decision::no_opinion(not_own_node_reason(node, resource.name)),
+            Requirement::Related(kind) => self.decide_related(kind, resource, node, recorder),
+            Requirement::Selector(_) | Requirement::SelectorOrRelated(..)
+                if selected_nodes(resource).any(|selected_node| selected_node == node) =>
             {
                 recorder.note(|| Event::new("selector").with("spec.nodeName", node));
                 Decision::allow(NodeRule::NodeNameSelector)
             }
-            Demand::SelectedOrRelated(_, kind) if !resource.name.is_empty() => {
-                self.related(kind, resource, node, sought, recorder)
+            Requirement::SelectorOrRelated(_, kind) if !resource.name.is_empty() => {
+                self.decide_related(kind, resource, node, recorder)
             }
-            Demand::Selected(reason) | Demand::SelectedOrRelated(reason, _) => {
+            Requirement::Selector(reason) | Requirement::SelectorOrRelated(reason, _) => {
                 Decision::no_opinion(reason)
             }
         }
     }
 
-    /// What a user may do can not be listed for nodes, and is nothing for others.
-    pub fn rules_for(&self, user: &User) -> Rules {
-        match NodeIdentity::of(Some(user)) {
-            NodeIdentity::Node(_) | NodeIdentity::Unnamed => {
-                Rules::unknown("node authorizer does not support user rule resolution")
-            }
-            NodeIdentity::NotANode => Rules::default(),
-        }
-    }
-
-    fn related(
+    /// Allows the request if the object is related to the node.
+    fn decide_related(
         &self,
-        kind: Kind,
+        kind: ObjectKind,
         resource: &Resource<'_>,
         node: &str,
-        sought: Sought<'_>,
         mut recorder: Recorder<'_>,
     ) -> Decision {
         if resource.name.is_empty() {
             return Decision::no_opinion("No Object name found");
         }
-        let object = Name { kind, namespace: resource.namespace, name: resource.name };
-        if let Some((id, vertex)) = self.graph.relation(sought, object) {
-            note_way(&self.graph, vertex, id, &mut recorder);
+        let object = ObjectName { kind, namespace: resource.namespace, name: resource.name };
+        if self.graph.is_related(object, node) {
+            explain_path(&self.graph, object, node, &mut recorder);
             return Decision::allow(NodeRule::RelatedObject);
         }
-        note_unrelated(&self.graph, object, node, &mut recorder);
+        explain_no_path(&self.graph, object, node, &mut recorder);
         Decision::no_opinion(Reason::NodeNotRelated { node: node.into() })
     }
 }
 
-fn refuse_identity(identity: NodeIdentity<'_>, user: Option<&User>) -> Decision {
+fn no_opinion_on_user(identity: NodeIdentity<'_>, user: Option<&User>) -> Decision {
     match identity {
         NodeIdentity::Unnamed => {
             let name = user.map_or("", |user| &user.name);
@@ -111,11 +86,11 @@ fn refuse_identity(identity: NodeIdentity<'_>, user: Option<&User>) -> Decision 
     }
 }
 
-fn not_own_node(node: &str, asked: &str) -> String {
-    if asked.is_empty() {
+fn not_own_node_reason(node: &str, requested_node: &str) -> String {
+    if requested_node.is_empty() {
         format!("node '{node}' cannot read all nodes, only its own Node object")
     } else {
-        format!("node '{node}' cannot read '{asked}', only its own Node object")
+        format!("node '{node}' cannot read '{requested_node}', only its own Node object")
     }
 }
 

@@ -1,18 +1,16 @@
-//! What is noted about a decision, when somebody listens.
+//! Explaining a decision: the path from the object to the node, or why there is none.
 
 use authz::{Event, Recorder, User};
 
 use crate::graph::Graph;
-use crate::identity::{NODE_USER_PREFIX, NODES_GROUP};
-use crate::name::Name;
-use crate::nodes::NodeId;
-use crate::slab::Id;
+use crate::node_identity::{NODE_USER_PREFIX, NODES_GROUP};
+use crate::object_name::ObjectName;
 
-/// The most other nodes that an explanation names. A secret may be shared by thousands.
+/// The largest number of other nodes in one explanation. Thousands of nodes may share a secret.
 pub const NEAR_MISSES_MAX: usize = 5;
 
-/// Says why a user who may have been meant to be a node is none.
-pub(crate) fn note_identity(user: Option<&User>, recorder: &mut Recorder<'_>) {
+/// Explains why a user is not a node.
+pub(crate) fn explain_not_a_node(user: Option<&User>, recorder: &mut Recorder<'_>) {
     recorder.note(|| {
         let event = Event::new("node").with("isNode", false);
         let Some(user) = user else { return event.with("missing", "user") };
@@ -26,39 +24,43 @@ pub(crate) fn note_identity(user: Option<&User>, recorder: &mut Recorder<'_>) {
     });
 }
 
-/// Shows the way from the object to the node.
-pub(crate) fn note_way(graph: &Graph, from: Id, node: NodeId, recorder: &mut Recorder<'_>) {
-    recorder.note(|| {
-        let way = graph.way(from, node).into_iter().map(describe).collect::<Vec<_>>();
-        Event::new("path").with("vertices", way)
-    });
-}
-
-/// Says what is missing on the way: whether anything is known of the object and of the node, and
-/// which other nodes the object leads to.
-pub(crate) fn note_unrelated(
+/// Explains how an object is related to a node.
+pub(crate) fn explain_path(
     graph: &Graph,
-    object: Name<'_>,
+    object: ObjectName<'_>,
     node: &str,
     recorder: &mut Recorder<'_>,
 ) {
     recorder.note(|| {
-        let vertex = graph.vertex(object);
-        let mut nodes = vertex.map_or(Vec::new(), |vertex| graph.nodes(vertex));
-        nodes.sort_unstable();
-        let n_nodes = nodes.len();
-        nodes.truncate(NEAR_MISSES_MAX);
-        Event::new("noPath")
-            .with("object", describe(object))
-            .with("isObjectKnown", vertex.is_some())
-            .with("isNodeKnown", graph.node(node).is_some())
-            .with("nNodes", n_nodes)
-            .with("nodes", nodes.into_iter().map(str::to_owned).collect::<Vec<_>>())
+        let path = graph.path_to_node(object, node).into_iter().map(describe_object);
+        let vertices: Vec<String> = path.chain([format!("node {node}")]).collect();
+        Event::new("path").with("vertices", vertices)
     });
 }
 
-fn describe(name: Name<'_>) -> String {
-    let Name { kind, namespace, name } = name;
+/// Explains why an object is not related to a node: whether the graph has the object and the node, and
+/// to which other nodes the object is related.
+pub(crate) fn explain_no_path(
+    graph: &Graph,
+    object: ObjectName<'_>,
+    node: &str,
+    recorder: &mut Recorder<'_>,
+) {
+    recorder.note(|| {
+        let related_nodes = graph.nodes_of_object(object);
+        let is_object_known = !related_nodes.is_empty() || graph.is_known_to_volumes(object);
+        let shown_nodes = related_nodes.iter().take(NEAR_MISSES_MAX);
+        Event::new("noPath")
+            .with("object", describe_object(object))
+            .with("isObjectKnown", is_object_known)
+            .with("isNodeKnown", graph.has_node(node))
+            .with("nNodes", related_nodes.len())
+            .with("nodes", shown_nodes.map(|node| (*node).to_owned()).collect::<Vec<_>>())
+    });
+}
+
+fn describe_object(object: ObjectName<'_>) -> String {
+    let ObjectName { kind, namespace, name } = object;
     if namespace.is_empty() {
         format!("{} {name}", kind.name())
     } else {

@@ -1,85 +1,85 @@
-//! The objects that relate other objects to nodes, reduced to what relates them.
+//! The objects that change the graph, reduced to the fields that relate objects to nodes.
 //!
-//! Names that are empty say nothing and are passed over wherever they occur.
+//! An empty name refers to nothing and is ignored.
 
-/// An object that the graph learns from. How many there are, and how large each may be, is for the
-/// store to limit; the graph grows in proportion.
+/// An object that changes the graph. The store limits the number and the size of objects; the graph grows
+/// in proportion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Object {
-    /// A pod.
+    /// A pod that relates the objects to which it refers to its node.
     Pod(Box<Pod>),
-    /// A persistent volume.
+    /// A persistent volume that relates itself and its secrets to the nodes of its claim.
     PersistentVolume(PersistentVolume),
-    /// A volume attachment.
-    VolumeAttachment(Assignment),
-    /// A resource slice.
-    ResourceSlice(Assignment),
-    /// A pod certificate request.
-    PodCertificateRequest(Assignment),
+    /// A volume attachment, related to the node to which the volume is attached.
+    VolumeAttachment(NodeAssignment),
+    /// A resource slice, related to the node that has the resources.
+    ResourceSlice(NodeAssignment),
+    /// A pod certificate request, related to the node of the pod.
+    PodCertificateRequest(NodeAssignment),
 }
 
-/// A pod and the names it refers to, all in its own namespace. Names may repeat.
+/// A pod and the names to which it refers, all in its namespace. Names may repeat.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pod {
-    /// The namespace.
+    /// The namespace of the object.
     pub namespace: String,
-    /// The name.
+    /// The name of the object.
     pub name: String,
-    /// The node it is bound to; empty before it is.
+    /// The node to which it is bound; empty before the scheduler binds it.
     pub node_name: String,
-    /// It mirrors a static pod of its node. Nodes create these, so they relate nothing to the node
-    /// but themselves.
+    /// It mirrors a static pod of its node. Nodes create mirror pods, so a mirror pod relates no object to
+    /// the node but itself.
     pub is_mirror: bool,
-    /// The service account.
+    /// The name of the service account.
     pub service_account_name: String,
-    /// Secrets of containers, volumes and image pulls.
+    /// The secrets of containers, volumes and image pulls.
     pub secrets: Vec<String>,
-    /// Config maps of containers and volumes.
+    /// The config maps of containers and volumes.
     pub config_maps: Vec<String>,
-    /// Claims of volumes, those made for ephemeral volumes included.
+    /// The claims of volumes, including those that are created for ephemeral volumes.
     pub persistent_volume_claims: Vec<String>,
-    /// Resource claims that exist, whether named in the pod or made from a template for it.
+    /// The resource claims that exist, named in the pod or created for it from a template.
     pub resource_claims: Vec<String>,
-    /// The resource claim made for extended resources.
+    /// The resource claim that is created for extended resources.
     pub extended_resource_claim: Option<String>,
 }
 
-/// A persistent volume.
+/// A persistent volume and the claim to which it is bound.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PersistentVolume {
-    /// The name.
+    /// The name of the object.
     pub name: String,
-    /// The claim it is bound to. An unbound volume relates nothing.
+    /// The claim to which it is bound. An unbound volume relates nothing.
     pub claim: Option<VolumeClaim>,
     /// The secrets that a kubelet needs to mount it.
     pub secrets: Vec<SecretReference>,
 }
 
-/// The claim that a volume is bound to.
+/// The claim to which a volume is bound.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct VolumeClaim {
-    /// The namespace.
+    /// The namespace of the object.
     pub namespace: String,
-    /// The name.
+    /// The name of the object.
     pub name: String,
 }
 
-/// A secret that a volume names.
+/// A secret to which a volume refers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretReference {
-    /// The namespace; `None` means that of the claim.
+    /// The namespace; `None` stands for the namespace of the claim.
     pub namespace: Option<String>,
-    /// The name.
+    /// The name of the object.
     pub name: String,
 }
 
-/// An object that names its node directly.
+/// An object that names its node and refers to no other object.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Assignment {
-    /// The namespace; empty for kinds without.
+pub struct NodeAssignment {
+    /// The namespace; empty for cluster-scoped kinds.
     pub namespace: String,
-    /// The name.
+    /// The name of the object.
     pub name: String,
-    /// The node; empty if there is none.
+    /// The name of the node; empty if the object names none.
     pub node_name: String,
 }

@@ -1,40 +1,176 @@
-//! What decisions are made from.
+//! The policy that holds for every node: the rules of the cluster role `system:node`, and feature gates.
 
-use std::sync::Arc;
+use authz::{Attributes, Event, NonResourceRule, Recorder, Resource, ResourceRule, Target};
 
-use crate::graph::Graph;
-use crate::rules::NodeRules;
-
-/// Everything that decides about the requests of nodes. A snapshot: see the crate's description.
-#[derive(Debug, Clone, Default)]
-pub struct Policy {
-    /// Which objects lead to which nodes.
-    pub graph: Graph,
-    /// What every node may do with resources that are not decided by relation.
-    pub rules: Arc<NodeRules>,
-    /// Which features are on.
-    pub gates: Gates,
+/// The rules that hold for every node. There are few and they do not change, so they are tried in order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NodeRules {
+    /// The rules for resources.
+    pub resource_rules: Vec<ResourceRule>,
+    /// The rules for paths.
+    pub non_resource_rules: Vec<NonResourceRule>,
 }
 
-/// The feature gates of Kubernetes that matter to nodes. The default is Kubernetes' default.
+/// The feature gates of Kubernetes that change what nodes may do. The defaults are those of Kubernetes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Gates {
+pub struct FeatureGates {
     /// `KubeletServiceAccountTokenForCredentialProviders`: nodes read the service accounts of
     /// their pods.
     pub service_account_token_for_credential_providers: bool,
-    /// `PodCertificateRequest`: nodes request certificates for their pods, for which they read
-    /// service accounts too.
+    /// `PodCertificateRequest`: nodes request certificates for their pods, and read the service
+    /// accounts of their pods.
     pub pod_certificate_request: bool,
     /// `CSIVolumeHealth`: nodes report the health of volumes in the status of their CSINode.
     pub csi_volume_health: bool,
 }
 
-impl Default for Gates {
+impl Default for FeatureGates {
     fn default() -> Self {
         Self {
             service_account_token_for_credential_providers: true,
             pod_certificate_request: true,
             csi_volume_health: false,
+        }
+    }
+}
+
+impl NodeRules {
+    /// Reports whether some rule allows the request. Records the rule, or the rules that cover the resource
+    /// but not the verb or the name.
+    pub(crate) fn allows(&self, attributes: &Attributes<'_>, recorder: &mut Recorder<'_>) -> bool {
+        match &attributes.target {
+            Target::Resource(resource) => self.allows_resource(attributes.verb, resource, recorder),
+            Target::Path(path) => self.allows_path(attributes.verb, path, recorder),
+        }
+    }
+
+    fn allows_resource(
+        &self,
+        verb: &str,
+        resource: &Resource<'_>,
+        recorder: &mut Recorder<'_>,
+    ) -> bool {
+        for (idx, rule) in self.resource_rules.iter().enumerate() {
+            if !covers_resource(rule, resource) {
+                continue;
+            }
+            let has_verb = contains_or_wildcard(&rule.verbs, verb);
+            let has_name = rule.resource_names.is_empty()
+                || rule.resource_names.iter().any(|name| name == resource.name);
+            if has_verb && has_name {
+                recorder.note(|| describe_rule(rule, idx).with("matches", true));
+                return true;
+            }
+            recorder.note(|| {
+                let missing = match (has_verb, has_name) {
+                    (false, true) => "verb",
+                    (true, _) => "name",
+                    (false, false) => "verb and name",
+                };
+                describe_rule(rule, idx).with("matches", false).with("missing", missing)
+            });
+        }
+        false
+    }
+
+    fn allows_path(&self, verb: &str, path: &str, recorder: &mut Recorder<'_>) -> bool {
+        for (idx, rule) in self.non_resource_rules.iter().enumerate() {
+            if !rule.non_resource_urls.iter().any(|url| covers_path(url, path)) {
+                continue;
+            }
+            let matches = contains_or_wildcard(&rule.verbs, verb);
+            recorder.note(|| {
+                Event::new("rule")
+                    .with("index", idx)
+                    .with("verbs", rule.verbs.clone())
+                    .with("nonResourceURLs", rule.non_resource_urls.clone())
+                    .with("matches", matches)
+            });
+            if matches {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+fn contains_or_wildcard(list: &[String], value: &str) -> bool {
+    list.iter().any(|item| item == "*" || item == value)
+}
+
+fn covers_resource(rule: &ResourceRule, resource: &Resource<'_>) -> bool {
+    contains_or_wildcard(&rule.api_groups, resource.api_group)
+        && rule
+            .resources
+            .iter()
+            .any(|pattern| pattern == "*" || matches_resource(pattern, resource))
+}
+
+/// Reports whether the text is `resource`, `resource/subresource` or `*/subresource` of the request. The
+/// resource of a request may contain slashes.
+fn matches_resource(text: &str, resource: &Resource<'_>) -> bool {
+    if resource.subresource.is_empty() {
+        return text == resource.resource;
+    }
+    text.strip_suffix(resource.subresource)
+        .and_then(|text| text.strip_suffix('/'))
+        .is_some_and(|name| name == "*" || name == resource.resource)
+}
+
+/// Reports whether the text is `*`, the path, or a prefix of the path followed by `*`.
+fn covers_path(text: &str, path: &str) -> bool {
+    text == path || (text.ends_with('*') && path.starts_with(text.trim_end_matches('*')))
+}
+
+fn describe_rule(rule: &ResourceRule, idx: usize) -> Event {
+    Event::new("rule")
+        .with("index", idx)
+        .with("verbs", rule.verbs.clone())
+        .with("apiGroups", rule.api_groups.clone())
+        .with("resources", rule.resources.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(resource: &'static str, subresource: &'static str) -> Resource<'static> {
+        Resource { resource, subresource, ..Resource::default() }
+    }
+
+    #[test]
+    fn resources_match_whole() {
+        for (text, resource, subresource, want) in [
+            ("pods", "pods", "", true),
+            ("pods", "pods", "log", false),
+            ("pods/log", "pods", "log", true),
+            ("pods/log", "pods", "", false),
+            ("pods/log", "pods/log", "", true),
+            ("*/log", "pods", "log", true),
+            ("*/log", "pods", "", false),
+            ("pods/*", "pods", "log", false),
+            ("pods/*", "pods", "*", true),
+            ("podslog", "pods", "log", false),
+            ("xlog", "", "log", false),
+        ] {
+            assert_eq!(matches_resource(text, &request(resource, subresource)), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn paths_match_whole_or_by_their_beginning() {
+        for (text, path, want) in [
+            ("*", "/any", true),
+            ("*", "", true),
+            ("/a", "/a", true),
+            ("/a", "/a/b", false),
+            ("/a/*", "/a/b", true),
+            ("/a/*", "/a", false),
+            ("/a**", "/ab", true),
+            ("/a*b", "/axb", false),
+            ("", "", true),
+        ] {
+            assert_eq!(covers_path(text, path), want, "{text} {path}");
         }
     }
 }

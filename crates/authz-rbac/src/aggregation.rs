@@ -1,4 +1,4 @@
-//! Cluster roles whose rules others supply.
+//! Role aggregation: ClusterRoles whose rules other ClusterRoles supply.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 use crate::policy::{LabelExpression, LabelSelector, PolicyRule, Role};
 use crate::snapshot::Snapshot;
 
-/// How often all aggregated roles are recomputed for one change at most. A chain of roles settles
-/// after as many passes as it is long; roles that supply each other in a circle may never settle,
-/// and keep what they have after the last pass.
+/// The most passes over all aggregated roles for one change. A chain of roles is complete after as many
+/// passes as it is long. Roles that supply each other in a cycle may change in every pass, and keep the
+/// rules of the last one.
 pub const AGGREGATION_PASSES_MAX: usize = 16;
 
 impl Snapshot {
-    /// Brings the rules of all aggregated roles up to date. Returns the roles that changed, for the
-    /// caller to store; nothing if all were as they should be.
+    /// Recomputes the rules of all aggregated roles. Returns the roles that changed, for the caller to
+    /// store.
     pub fn aggregate_roles(&mut self) -> Vec<Arc<Role>> {
         let mut changed: BTreeMap<String, Arc<Role>> = BTreeMap::new();
         for _ in 0..AGGREGATION_PASSES_MAX {
@@ -28,13 +28,13 @@ impl Snapshot {
 
     fn aggregate_once(&mut self) -> Vec<Arc<Role>> {
         let is_aggregated = |role: &&Arc<Role>| role.aggregation_rule.is_some();
-        let stale: Vec<Arc<Role>> =
+        let aggregated_roles: Vec<Arc<Role>> =
             self.cluster_roles().into_iter().filter(is_aggregated).cloned().collect();
         let mut changed = Vec::new();
-        for role in stale {
+        for role in aggregated_roles {
             let rules = self.supplied_rules(&role);
             let is_stale = !rules.iter().copied().eq(&role.rules);
-            // Most changes concern few roles, so rules are copied only for those.
+            // Most changes concern few roles, so only their rules are copied.
             let rules = is_stale.then(|| rules.into_iter().cloned().collect());
             if let Some(rules) = rules {
                 let metadata = role.metadata.clone();
@@ -47,11 +47,11 @@ impl Snapshot {
         changed
     }
 
-    /// The rules of every other cluster role that a selector of `role` selects: selector by
-    /// selector, each in the order of names, each rule once.
+    /// The rules of every other ClusterRole that a selector of `role` selects: selector by selector, each
+    /// in the order of role names, each rule once.
     fn supplied_rules(&self, role: &Role) -> Vec<&PolicyRule> {
         let suppliers = self.cluster_roles();
-        let mut seen: HashSet<&PolicyRule> = HashSet::new();
+        let mut added_rules: HashSet<&PolicyRule> = HashSet::new();
         let mut rules = Vec::new();
         let selectors = role.aggregation_rule.iter().flat_map(|rule| &rule.cluster_role_selectors);
         for selector in selectors {
@@ -59,7 +59,7 @@ impl Snapshot {
                 if supplier.name() == role.name() || !selector.matches(&supplier.metadata.labels) {
                     continue;
                 }
-                rules.extend(supplier.rules.iter().filter(|rule| seen.insert(*rule)));
+                rules.extend(supplier.rules.iter().filter(|rule| added_rules.insert(*rule)));
             }
         }
         rules
@@ -67,8 +67,8 @@ impl Snapshot {
 }
 
 impl LabelSelector {
-    /// Reports whether all parts of the selector hold for these labels. An empty selector selects
-    /// everything.
+    /// Reports whether all requirements of the selector hold for these labels. An empty selector selects
+    /// every object.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         self.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value))
             && self.match_expressions.iter().all(|expression| expression.matches(labels))

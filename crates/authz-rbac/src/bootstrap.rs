@@ -1,4 +1,4 @@
-//! The policy that every cluster starts with.
+//! The default roles and bindings of Kubernetes.
 
 use crate::policy::{Binding, GROUP, Metadata, PolicyRule, Role};
 use crate::reconcile::{
@@ -8,19 +8,18 @@ use crate::snapshot::Snapshot;
 
 /// The default roles and bindings of Kubernetes as JSON: `clusterRoles`, `clusterRoleBindings`,
 /// `roles` and `roleBindings` are lists of objects; `aggregatedClusterRoles` shows what aggregation
-/// makes of some. The text is kept here, beside the rules that speak of it, and read by whoever
-/// knows the wire form.
+/// makes of some. This crate holds the text only; the crate that knows manifests decodes it.
 pub const BOOTSTRAP_POLICY_JSON: &str = include_str!("../data/bootstrap-policy.json");
 
-/// Roles that became aggregated after clusters already had them, and the role that takes over what
-/// an administrator added to each.
+/// Roles that became aggregated in a later version of Kubernetes, and the role that takes over the rules
+/// that an administrator added to each.
 const AGGREGATED_LATER: [(&str, &str); 3] = [
     ("admin", "system:aggregate-to-admin"),
     ("edit", "system:aggregate-to-edit"),
     ("view", "system:aggregate-to-view"),
 ];
 
-/// A binding that was split in two: the first half, and the one that was split off.
+/// A binding that a later version of Kubernetes split: the original one, and the one split off.
 const SPLIT_BINDING: (&str, &str) = ("system:discovery", "system:public-info-viewer");
 
 /// The default objects.
@@ -32,7 +31,7 @@ pub struct BootstrapPolicy {
     pub bindings: Vec<Binding>,
 }
 
-/// One write that brings a cluster in line, in terms of the API.
+/// One write of the reconciliation, in terms of the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// Create the role or replace the one of its name.
@@ -43,17 +42,16 @@ pub enum Change {
     RecreateBinding(Binding),
 }
 
-/// Brings a snapshot in line with the default policy and returns the writes that this takes, in
-/// order; none if all was in line.
+/// Reconciles a snapshot with the default policy and returns the writes, in order.
 ///
-/// 1. What an administrator added to a role that is aggregated now moves to the role that supplies
-///    it; the whole step ends at the first role that is aggregated already.
-/// 2. Whom an administrator added to a binding that is split now is in both halves.
+/// 1. The rules of a role that is to become aggregated move to the role that supplies it, so that
+///    additions of an administrator stay. This step ends at the first role that is aggregated already.
+/// 2. The binding that is split off gets the subjects of the original one.
 /// 3. Every default object is reconciled.
-/// 4. The rules of aggregated roles are filled in.
+/// 4. Aggregation computes the rules of aggregated roles.
 pub fn bootstrap(snapshot: &mut Snapshot, policy: &BootstrapPolicy, extras: Extras) -> Vec<Change> {
-    let mut changes = primed_roles(snapshot);
-    changes.extend(primed_binding(snapshot, policy));
+    let mut changes = move_rules_to_suppliers(snapshot);
+    changes.extend(split_discovery_binding(snapshot, policy));
     apply(snapshot, &changes);
     for expected in &policy.roles {
         let existing = snapshot.role(&expected.metadata.namespace, expected.name());
@@ -93,7 +91,7 @@ fn apply(snapshot: &mut Snapshot, changes: &[Change]) {
     }
 }
 
-fn primed_roles(snapshot: &Snapshot) -> Vec<Change> {
+fn move_rules_to_suppliers(snapshot: &Snapshot) -> Vec<Change> {
     let mut changes = Vec::new();
     for (name, supplier) in AGGREGATED_LATER {
         let Some(role) = snapshot.role("", name) else { continue };
@@ -109,7 +107,7 @@ fn primed_roles(snapshot: &Snapshot) -> Vec<Change> {
     changes
 }
 
-fn primed_binding(snapshot: &Snapshot, policy: &BootstrapPolicy) -> Option<Change> {
+fn split_discovery_binding(snapshot: &Snapshot, policy: &BootstrapPolicy) -> Option<Change> {
     let (first, second) = SPLIT_BINDING;
     let existing = snapshot.binding("", first)?;
     if snapshot.binding("", second).is_some() {
@@ -122,8 +120,8 @@ fn primed_binding(snapshot: &Snapshot, policy: &BootstrapPolicy) -> Option<Chang
     Some(Change::PutBinding(Binding { metadata, subjects, ..expected.clone() }))
 }
 
-/// The one role that Portcullis adds to those of Kubernetes: who administers a namespace may ask
-/// who can do something there.
+/// The role that Portcullis adds to those of Kubernetes: administrators of a namespace may list who can
+/// perform an action there.
 pub fn resource_access_reviewer() -> Role {
     let rule = |group: &str, resources: &[&str]| PolicyRule {
         verbs: vec!["create".to_owned()],

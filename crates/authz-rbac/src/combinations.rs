@@ -1,8 +1,7 @@
-//! How many permissions a role grants, counted before any of them is looked at.
+//! Counting the permissions that a role grants without listing them.
 //!
 //! A rule grants every combination of its lists, so a few kilobytes of text can stand for billions of
-//! permissions. Decisions compare lists and never combine them. Only the check that nobody grants
-//! what they do not hold looks at combinations, and these limits bound it.
+//! permissions. Only the escalation check reads combinations, and these limits bound it.
 
 use crate::policy::PolicyRule;
 
@@ -15,8 +14,8 @@ pub const RULE_COMBINATIONS_MAX: u64 = 100_000;
 pub const ROLE_COMBINATIONS_MAX: u64 = 1_000_000;
 
 impl PolicyRule {
-    /// How many single permissions the rule grants: a verb on a resource, with a name where the rule
-    /// has names, or a verb on a path.
+    /// Counts the permissions that the rule grants: a verb on a resource, with a name if the rule has
+    /// names, or a verb on a path.
     pub fn n_combinations(&self) -> u64 {
         let n_verbs = count(&self.verbs);
         let n_targets = count(&self.api_groups).saturating_mul(count(&self.resources));
@@ -24,7 +23,7 @@ impl PolicyRule {
         n_named.saturating_add(count(&self.non_resource_urls)).saturating_mul(n_verbs)
     }
 
-    /// How many entries all lists of the rule have.
+    /// Counts the elements of all lists of the rule.
     pub(crate) fn n_entries(&self) -> u64 {
         let lists = [
             &self.verbs,
@@ -37,7 +36,7 @@ impl PolicyRule {
     }
 }
 
-/// How many single permissions some rules grant, each rule by itself.
+/// Counts the permissions of all rules; a permission of two rules counts twice.
 pub fn n_combinations(rules: &[PolicyRule]) -> u64 {
     rules.iter().fold(0, |sum: u64, rule| sum.saturating_add(rule.n_combinations()))
 }

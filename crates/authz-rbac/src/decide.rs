@@ -1,250 +1,209 @@
-//! Does some binding grant the request?
+//! Deciding: does some binding grant the request?
 
-use std::fmt;
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use authz::{
-    Attributes, Decision, Event, RbacBindings, RbacGrant, RbacSubject, Reason, Recorder, User,
-};
+use authz::{Attributes, Decision, RbacBindings, RbacGrant, RbacSubject, Reason, Recorder, User};
+use foldhash::fast::RandomState;
 
-use crate::bound::BindingSlot;
-use crate::near_miss;
-use crate::policy::{Binding, PolicyRule, Role, Subject};
-use crate::question::Question;
-use crate::search::search;
-use crate::slab::Leaf;
-use crate::snapshot::{LookupError, Snapshot};
-use crate::visit::Visit;
+use crate::compiled_role::CompiledRequest;
+use crate::explain;
+use crate::index::{CLUSTER_SCOPE, HeldBinding, RoleId, ScopeId, by_role, in_scope};
+use crate::policy::{Binding, Principal, Subject};
+use crate::snapshot::{RoleLookupError, Snapshot};
 
-/// What makes a request allowed. Displays as Kubernetes' description of it:
-/// `ClusterRoleBinding "b" of ClusterRole "r" to User "ana"`.
+/// The result of searching for a binding that grants a request.
 #[derive(Debug, Clone, Copy)]
-pub struct Grant<'a> {
-    /// The binding.
-    pub binding: &'a Arc<Binding>,
-    /// Which of its subjects, from 0.
-    pub subject_idx: usize,
-    /// The role that the binding grants.
-    pub role: &'a Role,
-    /// Which of its rules, from 0.
-    pub rule_idx: usize,
-}
-
-/// The outcome of looking for a grant.
-#[derive(Debug, Clone, Copy)]
-pub enum Search<'a> {
-    /// This one.
-    Found(Grant<'a>),
-    /// None.
-    Nothing {
-        /// Some binding of the asker refers to a role that can not be found, and might have
-        /// granted the request.
+pub(crate) enum GrantSearch<'s> {
+    /// This binding grants the request.
+    Granted(Grant<'s>),
+    /// No binding grants the request.
+    NotGranted {
+        /// Whether the role of some binding of the user does not exist.
         has_broken_bindings: bool,
     },
 }
 
-/// What is found.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Outcome {
-    Granted(Granted),
-    Nothing { has_broken_bindings: bool },
-}
-
-/// A binding and one of its subjects, by their numbers.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Granted {
-    pub(crate) number: u32,
-    pub(crate) subject_idx: usize,
-}
-
-/// Bindings that lie side by side.
-type Neighbours = Leaf<BindingSlot>;
-
 impl Snapshot {
-    /// Answers a request. Never denies: what no binding grants is left to the next authorizer.
+    /// Decides a request. Never denies: a request that no binding grants is left to the next
+    /// authorizer.
+    ///
+    /// 1. Only bindings that name the user or a group of the user count: ClusterRoleBindings, and
+    ///    RoleBindings in the namespace of the request.
+    /// 2. ClusterRoleBindings come before RoleBindings; among each, the first by name that grants the
+    ///    request decides.
+    /// 3. The reason names the first subject of that binding that means the user.
+    /// 4. A binding whose role does not exist grants nothing. If no other binding grants the request,
+    ///    the reason says which roles do not exist.
     ///
     /// Allowing allocates nothing unless the recorder is on.
     pub fn authorize(&self, attributes: &Attributes<'_>, mut recorder: Recorder<'_>) -> Decision {
-        match self.find(attributes, &mut recorder) {
-            Outcome::Granted(granted) => Decision::allow(self.reason(granted)),
-            Outcome::Nothing { has_broken_bindings: false } => Decision::no_opinion(""),
-            Outcome::Nothing { has_broken_bindings: true } => {
-                Decision::no_opinion(format!("RBAC: {}", self.broken_bindings(attributes)))
-            }
-        }
-    }
-
-    /// Looks for the grant that decides.
-    ///
-    /// 1. Only bindings that name the user or a group of the user are looked at.
-    /// 2. Those of the cluster come before those of the request's namespace, and within each of
-    ///    the two the first by name that grants the request decides.
-    /// 3. In that binding, the first subject that means the user is the one that is named.
-    ///
-    /// A binding whose role can not be found grants nothing.
-    pub fn find_grant<'a>(
-        &'a self,
-        attributes: &Attributes<'_>,
-        recorder: &mut Recorder<'_>,
-    ) -> Search<'a> {
-        match self.find(attributes, recorder) {
-            Outcome::Granted(granted) => match self.grant(granted, attributes) {
-                Some(grant) => Search::Found(grant),
-                None => Search::Nothing { has_broken_bindings: false },
-            },
-            Outcome::Nothing { has_broken_bindings } => Search::Nothing { has_broken_bindings },
-        }
-    }
-
-    fn find(&self, attributes: &Attributes<'_>, recorder: &mut Recorder<'_>) -> Outcome {
-        let Some(user) = attributes.user else {
-            return Outcome::Nothing { has_broken_bindings: false };
+        let Some(user) = attributes.user else { return Decision::no_opinion("") };
+        let search = match recorder.is_on() {
+            true => explain::find_grant(self, user, attributes, &mut recorder),
+            false => self.find_grant(user, attributes),
         };
-        if !recorder.is_on()
-            && let Some(question) = Question::new(&self.hashes, attributes)
-            && let Some(found) = search(self, &question, user, namespace_of(attributes))
-        {
-            return found;
-        }
-        self.visit_for_grant(attributes, user, recorder)
-    }
-
-    /// Visits one binding after the other, for those who want to know what happens.
-    fn visit_for_grant(
-        &self,
-        attributes: &Attributes<'_>,
-        user: &User,
-        recorder: &mut Recorder<'_>,
-    ) -> Outcome {
-        let mut has_broken_bindings = false;
-        for visit in self.visits(user, namespace_of(attributes)) {
-            let Visit { number, binding, subject_idx, role } = visit;
-            let Some(compiled) = role else {
-                has_broken_bindings = true;
-                recorder.note(|| broken_event(binding, subject_idx));
-                continue;
-            };
-            if let Some(rule_idx) = compiled.allows(attributes) {
-                let grant = Grant { binding, subject_idx, role: &compiled.role, rule_idx };
-                recorder.note(|| grant_event(&grant));
-                return Outcome::Granted(Granted { number, subject_idx });
+        match search {
+            GrantSearch::Granted(Grant { binding, subject_idx }) => {
+                let bindings: Arc<Binding> = Arc::clone(binding);
+                Decision::allow(Reason::RbacGrant { bindings, number: subject_idx })
             }
-            recorder.note(|| binding_event(binding, subject_idx).with("allows", false));
+            GrantSearch::NotGranted { has_broken_bindings: false } => Decision::no_opinion(""),
+            GrantSearch::NotGranted { has_broken_bindings: true } => {
+                let errors = self.role_lookup_errors(user, namespace_of(attributes));
+                if errors.is_empty() {
+                    // They are bindings of other names with the same hash.
+                    return Decision::no_opinion("");
+                }
+                let messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
+                Decision::no_opinion(format!("RBAC: {}", field_errors::aggregate(&messages)))
+            }
         }
-        if recorder.is_on() {
-            near_miss::note(self, user, attributes, recorder);
+    }
+
+    fn find_grant(&self, user: &User, attributes: &Attributes<'_>) -> GrantSearch<'_> {
+        let mut roles = RoleChecks {
+            snapshot: self,
+            request: CompiledRequest::new(&self.hash_builder, attributes),
+            slow_denying_roles: HashSet::default(),
+            has_broken_bindings: false,
+        };
+        let namespace = match namespace_of(attributes) {
+            "" => None,
+            namespace => self.scope(namespace).map(|scope| scope.id),
+        };
+        match roles.find_first_grant(user, namespace) {
+            Some(grant) => GrantSearch::Granted(grant),
+            None => GrantSearch::NotGranted { has_broken_bindings: roles.has_broken_bindings },
         }
-        Outcome::Nothing { has_broken_bindings }
     }
 
-    fn grant(&self, granted: Granted, attributes: &Attributes<'_>) -> Option<Grant<'_>> {
-        let Granted { number, subject_idx } = granted;
-        let slot = self.bindings.get(number)?;
-        let compiled = self.roles.get(slot.role)?.compiled.as_ref()?;
-        let rule_idx = compiled.allows(attributes)?;
-        Some(Grant { binding: &slot.binding, subject_idx, role: &compiled.role, rule_idx })
-    }
-
-    /// The reason is told by all bindings that lie beside this one: to hold on to these touches a
-    /// counter that they share, and that is more often at hand than one of its own would be.
-    fn reason(&self, granted: Granted) -> Reason {
-        let Granted { number, subject_idx } = granted;
-        let leaf = self.bindings.leaf(number);
-        leaf.map_or_else(Reason::default, |leaf| {
-            let number = subject_idx * Neighbours::LEN + number as usize % Neighbours::LEN;
-            Reason::RbacGrant { bindings: Arc::<Neighbours>::clone(leaf), number }
-        })
-    }
-
-    fn broken_bindings(&self, attributes: &Attributes<'_>) -> String {
-        let visits = attributes.user.map(|user| self.visits(user, namespace_of(attributes)));
-        let broken = visits.into_iter().flatten().filter(|visit| visit.role.is_none());
-        let errors = broken.map(|visit| LookupError::of(visit.binding).to_string());
-        field_errors::aggregate(&errors.collect::<Vec<_>>())
-    }
-
-    /// The bindings that apply to a user in a namespace, in the order in which they are visited.
-    pub(crate) fn held_by(&self, user: &User, namespace: &str) -> Vec<&Binding> {
-        self.visits(user, namespace).into_iter().map(|visit| visit.binding.as_ref()).collect()
+    /// The errors of the bindings of a user whose roles do not exist.
+    fn role_lookup_errors(&self, user: &User, namespace: &str) -> Vec<RoleLookupError> {
+        let bindings = self.bindings_of_user(user, namespace).into_iter();
+        let broken_bindings = bindings.filter(|binding| binding.role.is_none());
+        broken_bindings.map(|held| RoleLookupError::new(held.binding)).collect()
     }
 }
 
-/// The namespace in which bindings apply to a request; none for paths.
+/// A binding that grants a request, and which of its subjects means the user.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Grant<'s> {
+    pub(crate) binding: &'s Arc<Binding>,
+    pub(crate) subject_idx: usize,
+}
+
+impl Grant<'_> {
+    fn order(&self) -> (&str, usize) {
+        (self.binding.name(), self.subject_idx)
+    }
+}
+
+/// Checks roles against one request.
+struct RoleChecks<'s, 'a> {
+    snapshot: &'s Snapshot,
+    request: CompiledRequest<'a>,
+    /// Roles that take long to check and do not allow the request. Several groups of a user may hold
+    /// the same role, and a slow one is checked once.
+    slow_denying_roles: HashSet<RoleId, RandomState>,
+    has_broken_bindings: bool,
+}
+
+impl<'s> RoleChecks<'s, '_> {
+    /// Finds the first ClusterRoleBinding by name that grants the request to the user, or else the first
+    /// RoleBinding of the namespace, and the first subject of the binding that means the user.
+    ///
+    /// Each user and group lists its bindings to a role in the order of names, so only the first of
+    /// each is compared. The first of all is the first for every one of its subjects.
+    fn find_first_grant(&mut self, user: &User, namespace: Option<ScopeId>) -> Option<Grant<'s>> {
+        let (mut in_cluster, mut in_namespace) = (None, None);
+        self.snapshot.subjects.for_each_held(user, |principal, held| {
+            let in_cluster_scope = in_scope(held, CLUSTER_SCOPE);
+            self.find_earlier_grant(principal, in_cluster_scope, &mut in_cluster);
+            if let (Some(namespace), None) = (namespace, in_cluster) {
+                let in_namespace_scope = in_scope(held, namespace);
+                self.find_earlier_grant(principal, in_namespace_scope, &mut in_namespace);
+            }
+        });
+        in_cluster.or(in_namespace)
+    }
+
+    /// Replaces `first_grant` if a binding of a principal in one scope grants the request and comes
+    /// before it.
+    fn find_earlier_grant(
+        &mut self,
+        principal: Principal<'_>,
+        held: &[HeldBinding],
+        first_grant: &mut Option<Grant<'s>>,
+    ) {
+        for held in by_role(held) {
+            if held.first().is_none_or(|held| !self.allows(held.role)) {
+                continue;
+            }
+            let mut grants = held.iter().filter_map(|held| self.snapshot.grant_of(held, principal));
+            if let Some(grant) = grants.next()
+                && first_grant.is_none_or(|first| grant.order() < first.order())
+            {
+                *first_grant = Some(grant);
+            }
+        }
+    }
+
+    fn allows(&mut self, role: RoleId) -> bool {
+        let entry = self.snapshot.role_entry(role);
+        if entry.is_some_and(|entry| {
+            entry.target_filter & self.request.target_filter == 0 && entry.compiled.is_some()
+        }) {
+            return false;
+        }
+        let Some(compiled) = entry.and_then(|entry| entry.compiled.as_deref()) else {
+            self.has_broken_bindings = true;
+            return false;
+        };
+        if !compiled.is_slow() {
+            return compiled.allows(&self.request);
+        }
+        if self.slow_denying_roles.contains(&role) {
+            return false;
+        }
+        let is_allowed = compiled.allows(&self.request);
+        if !is_allowed {
+            self.slow_denying_roles.insert(role);
+        }
+        is_allowed
+    }
+}
+
+/// The namespace in which RoleBindings apply to a request; empty for paths and cluster-scoped resources.
 pub(crate) fn namespace_of<'a>(attributes: &Attributes<'a>) -> &'a str {
     attributes.resource().map_or("", |resource| resource.namespace)
 }
 
-pub(crate) fn binding_event(binding: &Binding, subject_idx: usize) -> Event {
-    let mut event = Event::new("binding").with("name", binding.name());
-    if !binding.namespace().is_empty() {
-        event = event.with("namespace", binding.namespace());
-    }
-    let event = event.with("role", format!("{} {}", binding.role_ref.kind, binding.role_ref.name));
-    match binding.subjects.get(subject_idx) {
-        Some(subject) => event.with("subject", describe_subject(subject, binding.namespace())),
-        None => event,
-    }
-}
-
-fn broken_event(binding: &Binding, subject_idx: usize) -> Event {
-    let event = binding_event(binding, subject_idx).with("allows", false);
-    event.with("error", LookupError::of(binding).to_string())
-}
-
-fn grant_event(grant: &Grant<'_>) -> Event {
-    let event = binding_event(grant.binding, grant.subject_idx).with("allows", true);
-    let event = event.with("ruleIndex", grant.rule_idx);
-    match grant.rule() {
-        Some(rule) => event.with("rule", rule.to_string()),
-        None => event,
-    }
-}
-
-impl<'a> Grant<'a> {
-    /// The rule that allows the request.
-    pub fn rule(&self) -> Option<&'a PolicyRule> {
-        self.role.rules.get(self.rule_idx)
-    }
-
-    /// The subject that means the user.
-    pub fn subject(&self) -> Option<&'a Subject> {
-        self.binding.subjects.get(self.subject_idx)
-    }
-}
-
-impl fmt::Display for Grant<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        describe_grant(self.binding, self.subject_idx).fmt(f)
-    }
-}
-
-/// The number of a grant is the position of the subject, times how many bindings a leaf holds, plus the
-/// position of the binding in the leaf.
-impl RbacBindings for Neighbours {
+/// The number of a grant is the position of the subject.
+impl RbacBindings for Binding {
     fn grant(&self, number: usize) -> Option<RbacGrant<'_>> {
-        let slot = self.get(number % Self::LEN)?;
-        Some(describe_grant(&slot.binding, number / Self::LEN))
+        let namespace = self.namespace();
+        let subject = self.subjects.get(number);
+        Some(RbacGrant {
+            binding_namespace: namespace,
+            binding_name: self.name(),
+            role_kind: &self.role_ref.kind,
+            role_name: &self.role_ref.name,
+            subject: subject.map(|subject| to_reason_subject(subject, namespace)),
+            rule_idx: None,
+        })
     }
 }
 
-fn describe_grant(binding: &Binding, subject_idx: usize) -> RbacGrant<'_> {
-    let namespace = binding.namespace();
-    RbacGrant {
-        binding_namespace: namespace,
-        binding_name: binding.name(),
-        role_kind: &binding.role_ref.kind,
-        role_name: &binding.role_ref.name,
-        subject: binding.subjects.get(subject_idx).map(|subject| described(subject, namespace)),
-        rule_idx: None,
-    }
+/// Describes a subject of a binding in `namespace` in Kubernetes' words.
+pub(crate) fn describe_subject(subject: &Subject, namespace: &str) -> String {
+    to_reason_subject(subject, namespace).to_string()
 }
 
-fn described<'a>(subject: &'a Subject, binding_namespace: &'a str) -> RbacSubject<'a> {
+fn to_reason_subject<'a>(subject: &'a Subject, binding_namespace: &'a str) -> RbacSubject<'a> {
     let namespace = subject.namespace_in(binding_namespace);
     RbacSubject { kind: &subject.kind, name: &subject.name, namespace }
 }
 
-/// A subject of a binding in `namespace` in Kubernetes' words.
-pub(crate) fn describe_subject(subject: &Subject, namespace: &str) -> String {
-    described(subject, namespace).to_string()
-}
+#[cfg(test)]
+mod tests;

@@ -1,42 +1,41 @@
-//! Nobody grants what they do not hold.
+//! Escalation checks: a user may grant only permissions that the user holds.
 //!
-//! Whoever writes a role or a binding must hold all that it grants, unless they are superusers or
-//! are allowed `escalate` or `bind`. Whether they are allowed that is for the whole chain to say,
-//! so these functions only form the question; the caller asks it, and comes here if the answer is
-//! not to allow.
+//! 1. A superuser may write every role and binding.
+//! 2. A user who is allowed `escalate` on a role may write it; a user who is allowed `bind` on a role may
+//!    bind it. The caller asks the whole authorizer chain, with the targets that this module names.
+//! 3. Every other user must hold all permissions of the role that is written or bound.
 
 use std::collections::HashSet;
 
 use authz::{Resource, User};
 
 use crate::combinations::ROLE_COMBINATIONS_MAX;
-use crate::covers::{Coverage, Unbounded};
-use crate::not_held::NotHeld;
+use crate::coverage::{Coverage, LimitExceeded};
+use crate::missing_permissions::MissingPermissions;
 use crate::policy::{Binding, GROUP, PolicyRule, Role};
-use crate::rules_for::HeldRules;
-use crate::snapshot::{LookupError, Snapshot};
+use crate::rules::HeldRules;
+use crate::snapshot::{RoleLookupError, Snapshot};
 use crate::who_can::SUPERUSER_GROUP;
 
-/// The most steps of a check, where a step is a look at one entry of a list or at 64 permissions: some
-/// tenths of a second. A check of rules at their limits, by somebody who holds a thousand rules, takes
-/// less than a tenth of that.
+/// The most steps of a check: some tenths of a second. A step reads one element of a list or 64
+/// permissions. The check of a role at its limits for a user who holds a thousand rules takes less than a
+/// tenth of this.
 pub const CHECK_STEPS_MAX: u64 = 20_000_000;
 
-/// The most steps of a check that is not worth a thread of its own.
+/// The most steps of a check that runs on the thread of the request.
 pub const QUICK_CHECK_STEPS_MAX: u64 = 50_000;
 
-/// Why somebody may not write a role or a binding.
+/// The reason why a user may not write a role or a binding.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The object grants more than they hold.
+    /// The object grants permissions that the user does not hold.
     #[error(transparent)]
-    NotHeld(NotHeld),
-    /// The rules of an aggregated role are what others make of it, so only who may do everything
-    /// writes one.
+    NotHeld(MissingPermissions),
+    /// Later roles supply the rules of an aggregated role, so the user must hold every permission.
     #[error("must have cluster-admin privileges to use the aggregationRule")]
     Aggregation,
-    /// The role of a binding does not exist, so nobody can tell what the binding grants. The
-    /// answer of the API is that the role is not found.
+    /// The role of a binding does not exist, so its permissions are unknown. The API answers that the
+    /// role is not found.
     #[error("{resource}.rbac.authorization.k8s.io {} not found", go_compat::quote(.name))]
     RoleNotFound {
         /// `roles` or `clusterroles`.
@@ -44,18 +43,17 @@ pub enum Refusal {
         /// The name of the role.
         name: String,
     },
-    /// The binding refers to something that is no role.
+    /// The binding refers to a kind that is no role.
     #[error(transparent)]
-    UnsupportedKind(LookupError),
-    /// The role grants more than [`ROLE_COMBINATIONS_MAX`] permissions, so it is not looked at. The
-    /// answer of the API is that the object is invalid.
+    UnsupportedKind(RoleLookupError),
+    /// The role grants more than [`ROLE_COMBINATIONS_MAX`] permissions, so it is not checked. The API
+    /// answers that the object is invalid.
     #[error(
         "the role has {0} combinations of API groups, resources, verbs and names, and at most \
          {ROLE_COMBINATIONS_MAX} are checked; split the role into several"
     )]
     TooManyCombinations(u64),
-    /// The check takes more steps than the caller allows. The answer of the API is that the object is
-    /// invalid.
+    /// The check takes more steps than the caller allows. The API answers that the object is invalid.
     #[error(
         "to compare the role with all that the user holds takes too many steps; split the role into \
          several, or have it written by a user who may escalate or bind"
@@ -63,22 +61,22 @@ pub enum Refusal {
     TooManySteps,
 }
 
-impl From<Unbounded> for Refusal {
-    fn from(unbounded: Unbounded) -> Self {
+impl From<LimitExceeded> for Refusal {
+    fn from(unbounded: LimitExceeded) -> Self {
         match unbounded {
-            Unbounded::Combinations(n) => Self::TooManyCombinations(n),
-            Unbounded::Steps => Self::TooManySteps,
+            LimitExceeded::Combinations(n) => Self::TooManyCombinations(n),
+            LimitExceeded::Steps => Self::TooManySteps,
         }
     }
 }
 
-/// Reports whether no guard stops this user.
+/// Reports whether the user may grant every permission without a check.
 pub fn is_superuser(user: &User) -> bool {
     user.is_in_group(SUPERUSER_GROUP)
 }
 
-/// What the verb `escalate` must be allowed on to write a role freely. `name` is the one in the
-/// path of the request, which is empty for a creation.
+/// The resource on which a user must be allowed `escalate` to write a role without holding its rules.
+/// `name` is the one in the path of the request, which is empty for a creation.
 pub fn escalate_target<'a>(role: &'a Role, name: &'a str) -> Resource<'a> {
     let namespace = role.metadata.namespace.as_str();
     let resource = if namespace.is_empty() { "clusterroles" } else { "roles" };
@@ -92,7 +90,7 @@ pub fn escalate_target<'a>(role: &'a Role, name: &'a str) -> Resource<'a> {
     }
 }
 
-/// What the verb `bind` must be allowed on to write a binding freely.
+/// The resource on which a user must be allowed `bind` to write a binding without holding its rules.
 pub fn bind_target(binding: &Binding) -> Resource<'_> {
     Resource {
         api_group: &binding.role_ref.api_group,
@@ -114,10 +112,10 @@ fn role_resource(kind: &str) -> Option<&'static str> {
 
 impl Snapshot {
     /// Checks that a user who is neither superuser nor allowed `escalate` may write `role`. `old`
-    /// is what it replaces. Nothing that matters changes if the two are equal.
+    /// is the object that it replaces. An update that changes nothing is not checked.
     ///
     /// # Errors
-    /// Returns why not.
+    /// Returns the reason why the user may not write it.
     pub fn confirm_role(
         &self,
         user: &User,
@@ -130,16 +128,16 @@ impl Snapshot {
         }
         let held = self.held_rules(user, &role.metadata.namespace);
         let is_aggregated = role.is_aggregated() || old.is_some_and(Role::is_aggregated);
-        let holds_everything = !is_aggregated || holds(&held, &everything(), steps_max)?;
+        let holds_everything = !is_aggregated || holds(&held, &cluster_admin_rules(), steps_max)?;
         confirm_held(user, held, &role.rules, steps_max)?;
         if holds_everything { Ok(()) } else { Err(Refusal::Aggregation) }
     }
 
     /// Checks that a user who is neither superuser nor allowed `bind` may write `binding`. `old`
-    /// is what it replaces. Nothing that matters changes if the two are equal.
+    /// is the object that it replaces. An update that changes nothing is not checked.
     ///
     /// # Errors
-    /// Returns why not.
+    /// Returns the reason why the user may not write it.
     pub fn confirm_binding(
         &self,
         user: &User,
@@ -152,52 +150,56 @@ impl Snapshot {
         }
         let role = match self.role_of(binding) {
             Ok(role) => role,
-            Err(error) => return Err(refused_lookup(binding, error)),
+            Err(error) => return Err(lookup_refusal(binding, error)),
         };
         confirm_held(user, self.held_rules(user, binding.namespace()), &role.rules, steps_max)
     }
 }
 
-/// Checks that a user who holds some rules holds all that is wanted.
+/// Checks that held rules grant all permissions of the requested rules.
 ///
 /// # Errors
 /// Returns what is not held, or that the check would go beyond its limits.
 pub fn confirm_held(
     user: &User,
     held: HeldRules<'_>,
-    wanted: &[PolicyRule],
+    requested: &[PolicyRule],
     steps_max: u64,
 ) -> Result<(), Refusal> {
-    let mut coverage = Coverage::new(wanted, steps_max)?;
+    let mut coverage = Coverage::new(requested, steps_max)?;
     add_held(&mut coverage, &held)?;
     if coverage.n_missing() == 0 {
         return Ok(());
     }
     coverage.spend_on_missing()?;
-    Err(Refusal::NotHeld(NotHeld::new(user, &coverage, held.errors)))
+    Err(Refusal::NotHeld(MissingPermissions::new(user, &coverage, held.errors)))
 }
 
-fn holds(held: &HeldRules<'_>, wanted: &[PolicyRule], steps_max: u64) -> Result<bool, Unbounded> {
-    let mut coverage = Coverage::new(wanted, steps_max)?;
+fn holds(
+    held: &HeldRules<'_>,
+    requested: &[PolicyRule],
+    steps_max: u64,
+) -> Result<bool, LimitExceeded> {
+    let mut coverage = Coverage::new(requested, steps_max)?;
     add_held(&mut coverage, held)?;
     Ok(coverage.n_missing() == 0)
 }
 
-/// A role that several bindings grant is looked at once.
-fn add_held(coverage: &mut Coverage<'_>, held: &HeldRules<'_>) -> Result<(), Unbounded> {
-    let mut seen: HashSet<*const PolicyRule> = HashSet::new();
-    let distinct = held.roles.iter().filter(|rules| seen.insert(rules.as_ptr()));
+/// Adds held rules to a coverage. A role that several bindings grant is added once.
+fn add_held(coverage: &mut Coverage<'_>, held: &HeldRules<'_>) -> Result<(), LimitExceeded> {
+    let mut added_roles: HashSet<*const PolicyRule> = HashSet::new();
+    let distinct = held.roles.iter().filter(|rules| added_roles.insert(rules.as_ptr()));
     distinct.copied().flatten().try_for_each(|rule| coverage.add(rule))
 }
 
-fn refused_lookup(binding: &Binding, error: LookupError) -> Refusal {
+fn lookup_refusal(binding: &Binding, error: RoleLookupError) -> Refusal {
     match role_resource(&binding.role_ref.kind) {
         Some(resource) => Refusal::RoleNotFound { resource, name: binding.role_ref.name.clone() },
         None => Refusal::UnsupportedKind(error),
     }
 }
 
-fn everything() -> [PolicyRule; 2] {
+fn cluster_admin_rules() -> [PolicyRule; 2] {
     let any = || vec!["*".to_owned()];
     let resources =
         PolicyRule { verbs: any(), api_groups: any(), resources: any(), ..PolicyRule::default() };

@@ -1,14 +1,15 @@
-//! The objects that policy is made of.
+//! Roles, bindings and rules as values.
 //!
-//! They are taken as they come: some would not pass the validation of the API, and deciding must
-//! cope with those too. An odd kind grants nothing.
+//! Objects are not validated here: a snapshot may hold objects that the API would reject, and an unknown
+//! kind grants nothing.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The API group of the four kinds.
 pub const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// What identifies and describes an object.
+/// The metadata of an object that authorization reads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Metadata {
     /// The namespace; empty for cluster-scoped objects.
@@ -24,46 +25,46 @@ pub struct Metadata {
 /// A Role, or a ClusterRole if it has no namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Role {
-    /// Which one.
+    /// The namespace, name, labels and annotations.
     pub metadata: Metadata,
-    /// What it grants.
+    /// The permissions that the role grants.
     pub rules: Vec<PolicyRule>,
-    /// Where the rules come from, if others supply them; ClusterRoles only.
+    /// Which other ClusterRoles supply the rules; ClusterRoles only.
     pub aggregation_rule: Option<AggregationRule>,
 }
 
 /// A RoleBinding, or a ClusterRoleBinding if it has no namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Binding {
-    /// Which one.
+    /// The namespace, name, labels and annotations.
     pub metadata: Metadata,
-    /// The role it grants.
+    /// The role that the binding grants.
     pub role_ref: RoleRef,
-    /// To whom.
+    /// The users, groups and service accounts to which the binding grants the role.
     pub subjects: Vec<Subject>,
 }
 
 /// Verbs on resources, or verbs on paths. `*` stands for everything.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct PolicyRule {
-    /// The verbs.
+    /// The verbs, such as `get`.
     pub verbs: Vec<String>,
-    /// The API groups.
+    /// The API groups; the core group is empty.
     pub api_groups: Vec<String>,
     /// The resources: `pods`, `pods/log`, `*/scale`.
     pub resources: Vec<String>,
-    /// The names of objects; none stand for all.
+    /// The names of objects; an empty list stands for all names.
     pub resource_names: Vec<String>,
-    /// The paths; `*` at the end stands for any rest.
+    /// The paths; `*` at the end stands for any suffix.
     pub non_resource_urls: Vec<String>,
 }
 
-/// One to whom a role is granted.
+/// A user, group or service account to which a binding grants a role.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Subject {
     /// `User`, `Group` or `ServiceAccount`; any other kind matches nobody.
     pub kind: String,
-    /// The API group of the kind. It is not looked at when deciding.
+    /// The API group of the kind. Decisions ignore it.
     pub api_group: String,
     /// The name.
     pub name: String,
@@ -74,7 +75,7 @@ pub struct Subject {
 /// The role that a binding grants.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct RoleRef {
-    /// The API group of the kind. It is not looked at when deciding.
+    /// The API group of the kind. Decisions ignore it.
     pub api_group: String,
     /// `Role` or `ClusterRole`.
     pub kind: String,
@@ -82,14 +83,14 @@ pub struct RoleRef {
     pub name: String,
 }
 
-/// Which cluster roles supply the rules of another.
+/// The selectors of the ClusterRoles that supply the rules of another.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AggregationRule {
-    /// A role that any of these selects is a supplier.
+    /// A ClusterRole that any of these selects supplies its rules.
     pub cluster_role_selectors: Vec<LabelSelector>,
 }
 
-/// A selector of objects by their labels; all parts must hold.
+/// A selector of objects by their labels; all requirements must hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LabelSelector {
     /// Labels that must have these values.
@@ -105,36 +106,36 @@ pub struct LabelExpression {
     pub key: String,
     /// `In`, `NotIn`, `Exists` or `DoesNotExist`; any other holds for no object.
     pub operator: String,
-    /// The values of the first two.
+    /// The values for `In` and `NotIn`.
     pub values: Vec<String>,
 }
 
-/// Whom a subject means, in terms of a user.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Identity {
-    /// A user of this name.
-    User(String),
-    /// Everybody in a group of this name.
-    Group(String),
+/// A user or a group, as a request has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Principal<'a> {
+    /// The user of this name.
+    User(&'a str),
+    /// Every user in the group of this name.
+    Group(&'a str),
 }
 
 impl Subject {
-    /// A user.
+    /// Returns the subject that means a user.
     pub fn user(name: &str) -> Self {
-        Self::of("User", GROUP, name, "")
+        Self::new("User", GROUP, name, "")
     }
 
-    /// A group.
+    /// Returns the subject that means all members of a group.
     pub fn group(name: &str) -> Self {
-        Self::of("Group", GROUP, name, "")
+        Self::new("Group", GROUP, name, "")
     }
 
-    /// A service account.
+    /// Returns the subject that means a service account.
     pub fn service_account(namespace: &str, name: &str) -> Self {
-        Self::of("ServiceAccount", "", name, namespace)
+        Self::new("ServiceAccount", "", name, namespace)
     }
 
-    fn of(kind: &str, api_group: &str, name: &str, namespace: &str) -> Self {
+    fn new(kind: &str, api_group: &str, name: &str, namespace: &str) -> Self {
         Self {
             kind: kind.to_owned(),
             api_group: api_group.to_owned(),
@@ -143,26 +144,31 @@ impl Subject {
         }
     }
 
-    /// Whom this subject of a binding in `namespace` means; `None` if nobody. A service account is
-    /// the user whose name is made of its namespace and name.
-    pub(crate) fn identity(&self, namespace: &str) -> Option<Identity> {
+    /// The user name that a subject of a binding in `namespace` means; `None` if it means no user. The
+    /// user name of a service account is made of its namespace and name.
+    pub(crate) fn user_name(&self, namespace: &str) -> Option<Cow<'_, str>> {
         match self.kind.as_str() {
-            "User" => Some(Identity::User(self.name.clone())),
-            "Group" => Some(Identity::Group(self.name.clone())),
+            "User" => Some(Cow::Borrowed(&self.name)),
             "ServiceAccount" => match self.namespace_in(namespace) {
                 "" => None,
-                own => Some(Identity::User(format!("system:serviceaccount:{own}:{}", self.name))),
+                own => Some(Cow::Owned(format!("system:serviceaccount:{own}:{}", self.name))),
             },
             _ => None,
         }
     }
 
-    /// Reports whether this subject of a binding in `namespace` means the user of this name: what
-    /// [`identity`](Self::identity) says, without making a name.
-    pub(crate) fn is_user(&self, name: &str, namespace: &str) -> bool {
-        match self.kind.as_str() {
-            "User" => self.name == name,
-            "ServiceAccount" => {
+    /// The group that a subject means; `None` if it means no group.
+    pub(crate) fn group_name(&self) -> Option<&str> {
+        (self.kind == "Group").then_some(self.name.as_str())
+    }
+
+    /// Reports whether a subject of a binding in `namespace` means this user or group. Allocates nothing.
+    pub(crate) fn means(&self, principal: Principal<'_>, namespace: &str) -> bool {
+        match (self.kind.as_str(), principal) {
+            ("User", Principal::User(name)) | ("Group", Principal::Group(name)) => {
+                self.name == name
+            }
+            ("ServiceAccount", Principal::User(name)) => {
                 let own = self.namespace_in(namespace);
                 let rest = name.strip_prefix("system:serviceaccount:");
                 let rest = rest.and_then(|rest| rest.strip_prefix(own)?.strip_prefix(':'));
@@ -172,9 +178,10 @@ impl Subject {
         }
     }
 
-    /// Reports whether this subject means everybody in the group of this name.
-    pub(crate) fn is_group(&self, name: &str) -> bool {
-        self.kind == "Group" && self.name == name
+    /// Reports whether two subjects of a binding in `namespace` mean the same user or the same group.
+    pub(crate) fn is_same_principal(&self, other: &Self, namespace: &str) -> bool {
+        self.user_name(namespace) == other.user_name(namespace)
+            && self.group_name() == other.group_name()
     }
 
     /// The namespace of a service account in a binding of `namespace`.
@@ -189,7 +196,7 @@ impl Role {
         &self.metadata.name
     }
 
-    /// Reports whether others supply the rules.
+    /// Reports whether other ClusterRoles supply the rules.
     pub(crate) fn is_aggregated(&self) -> bool {
         self.aggregation_rule.as_ref().is_some_and(|rule| !rule.cluster_role_selectors.is_empty())
     }
@@ -214,15 +221,14 @@ mod tests {
     #[test]
     fn a_service_account_takes_the_namespace_of_its_binding() {
         let account = Subject::service_account("", "ci");
-        let user = |name: &str| Some(Identity::User(name.to_owned()));
-        assert_eq!(account.identity("ns1"), user("system:serviceaccount:ns1:ci"));
-        assert_eq!(account.identity(""), None);
+        assert_eq!(account.user_name("ns1").as_deref(), Some("system:serviceaccount:ns1:ci"));
+        assert_eq!(account.user_name(""), None);
         let elsewhere = Subject::service_account("ns2", "ci");
-        assert_eq!(elsewhere.identity("ns1"), user("system:serviceaccount:ns2:ci"));
+        assert_eq!(elsewhere.user_name("ns1").as_deref(), Some("system:serviceaccount:ns2:ci"));
     }
 
     #[test]
-    fn identities_are_told_without_making_names() {
+    fn a_subject_means_the_principal_of_its_name() {
         let subjects = [
             Subject::user("ci"),
             Subject::user("system:serviceaccount:ns1:ci"),
@@ -236,20 +242,20 @@ mod tests {
         let accounts = accounts.map(|rest| format!("system:serviceaccount:{rest}"));
         for subject in &subjects {
             for namespace in ["", "ns1", "ns2"] {
-                let identity = subject.identity(namespace);
                 for name in accounts.iter().map(String::as_str).chain(["ci", ""]) {
-                    let [user, group] = [Identity::User, Identity::Group].map(|of| of(name.into()));
-                    assert_eq!(subject.is_user(name, namespace), identity == Some(user));
-                    assert_eq!(subject.is_group(name), identity == Some(group));
+                    let user_name = subject.user_name(namespace);
+                    let means = |principal| subject.means(principal, namespace);
+                    assert_eq!(means(Principal::User(name)), user_name.as_deref() == Some(name));
+                    assert_eq!(means(Principal::Group(name)), subject.group_name() == Some(name));
                 }
             }
         }
     }
 
     #[test]
-    fn an_odd_kind_means_nobody() {
-        let odd = Subject { kind: "user".to_owned(), ..Subject::user("ana") };
-        assert_eq!(odd.identity("ns1"), None);
-        assert_eq!(Subject::group("*").identity(""), Some(Identity::Group("*".to_owned())));
+    fn an_unknown_kind_means_nobody() {
+        let unknown = Subject { kind: "user".to_owned(), ..Subject::user("ana") };
+        assert_eq!((unknown.user_name("ns1"), unknown.group_name()), (None, None));
+        assert_eq!(Subject::group("*").group_name(), Some("*"));
     }
 }

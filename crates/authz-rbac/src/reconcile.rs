@@ -1,42 +1,42 @@
-//! Bringing objects that exist in line with objects that are expected.
+//! Reconciling existing roles and bindings with expected ones.
 
 use std::collections::BTreeMap;
 
-use crate::covers::uncovered;
+use crate::coverage::uncovered_rules;
 use crate::policy::{AggregationRule, Binding, LabelSelector, Metadata, Role, Subject};
 
-/// An object whose annotation of this name is `false` belongs to the administrator.
+/// The annotation that, set to `false`, excludes an object from reconciliation.
 pub const AUTOUPDATE_ANNOTATION: &str = "rbac.authorization.kubernetes.io/autoupdate";
 
-/// What happens to permissions and subjects that are not expected.
+/// The treatment of permissions and subjects that an object has and that are not expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extras {
-    /// They stay: what is missing is added.
+    /// They stay; missing ones are added.
     Keep,
-    /// They go: the object becomes what is expected.
+    /// They are removed; the object becomes the expected one.
     Remove,
 }
 
-/// What has to be done with an object.
+/// The write that reconciliation of an object takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reconciled<T> {
-    /// Nothing; it is in line.
+    /// The object needs no write.
     Unchanged,
-    /// Nothing, although it is not in line: it belongs to the administrator.
+    /// The object differs but is excluded by [`AUTOUPDATE_ANNOTATION`].
     Protected,
-    /// It does not exist and is created.
+    /// The object does not exist and is created.
     Create(T),
-    /// It is replaced.
+    /// The object is replaced.
     Update(T),
-    /// It is deleted and created anew, because the role of a binding can not change.
+    /// The object is deleted and created again, because the role of a binding is immutable.
     Recreate(T),
 }
 
-/// Compares a role with what is expected of it.
+/// Compares an existing role with the expected one.
 ///
-/// Labels and annotations are merged, and those that exist win. Rules that are expected are granted
-/// by what exists or else added, taken apart, at the end. An aggregation that is not expected is
-/// removed.
+/// 1. Labels and annotations are merged; existing values win.
+/// 2. Expected permissions that the existing rules do not grant are added at the end, one rule each.
+/// 3. An aggregation rule that is not expected is removed.
 pub fn reconcile_role(
     expected: &Role,
     existing: Option<&Role>,
@@ -47,14 +47,14 @@ pub fn reconcile_role(
     };
     let mut role =
         Role { metadata: merge(&existing.metadata, &expected.metadata), ..existing.clone() };
-    let missing = uncovered(&existing.rules, &expected.rules);
+    let missing = uncovered_rules(&existing.rules, &expected.rules);
     let are_both_aggregated =
         expected.aggregation_rule.is_some() && existing.aggregation_rule.is_some();
     match extras {
         Extras::Keep => role.rules.extend(missing),
         Extras::Remove => {
-            let has_extras =
-                !are_both_aggregated && !uncovered(&expected.rules, &existing.rules).is_empty();
+            let has_extras = !are_both_aggregated
+                && !uncovered_rules(&expected.rules, &existing.rules).is_empty();
             if has_extras || !missing.is_empty() {
                 role.rules = expected.rules.clone();
             }
@@ -64,8 +64,7 @@ pub fn reconcile_role(
     finish(role, existing, &existing.metadata)
 }
 
-/// Compares a binding with what is expected of it. Subjects that are expected and missing are added
-/// at the end.
+/// Compares an existing binding with the expected one. Missing subjects are added at the end.
 pub fn reconcile_binding(
     expected: &Binding,
     existing: Option<&Binding>,

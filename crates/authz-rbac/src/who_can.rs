@@ -1,4 +1,4 @@
-//! Who is granted a request?
+//! Listing who is granted a request.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
@@ -6,91 +6,97 @@ use std::collections::{BTreeSet, HashMap};
 use authz::{Attributes, Subjects};
 use foldhash::fast::RandomState;
 
-use crate::bound::BindingSlot;
+use crate::compiled_role::CompiledRequest;
 use crate::decide::namespace_of;
-use crate::policy::{Binding, Identity, Subject};
-use crate::snapshot::{LookupError, Snapshot};
+use crate::index::RoleId;
+use crate::policy::{Binding, Subject};
+use crate::snapshot::{RoleLookupError, Snapshot};
 
-/// The group whose members are allowed everything before any policy is looked at.
+/// The group whose members are allowed everything before any policy is read.
 pub const SUPERUSER_GROUP: &str = "system:masters";
 
-/// Who is granted a request, as the bindings say it.
+/// The subjects that are granted a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WhoCan {
-    /// The subjects, repeated if several bindings name them, in the order in which bindings are
-    /// visited; the superusers come first. A service account without a namespace has that of its
-    /// binding.
+    /// The superusers, and the subjects of every binding that grants the request: ClusterRoleBindings
+    /// before RoleBindings, both by name. A subject is repeated if several bindings name it.
     pub subjects: Vec<Subject>,
-    /// The roles that could not be found; there may be more subjects.
-    pub errors: Vec<LookupError>,
+    /// The roles that do not exist. There would be more subjects if they did.
+    pub errors: Vec<RoleLookupError>,
 }
 
 impl Snapshot {
-    /// Lists who is granted the request; the user of the attributes is ignored. `superuser` is a
-    /// user besides those of [`SUPERUSER_GROUP`] whom everything is allowed.
+    /// Lists the subjects that are granted the request; the user of the attributes is ignored.
+    /// `superuser` is a user besides the members of [`SUPERUSER_GROUP`] who is allowed everything.
     pub fn who_can(&self, attributes: &Attributes<'_>, superuser: Option<&str>) -> WhoCan {
         let mut subjects = vec![Subject::group(SUPERUSER_GROUP)];
         subjects.extend(superuser.map(Subject::user));
-        subjects.extend(self.granted_subjects(attributes).map(|(_, subject)| subject.clone()));
-        WhoCan { subjects, errors: self.broken_roles(attributes).collect() }
+        let granting_bindings = self.granting_bindings(attributes);
+        subjects.extend(granting_bindings.into_iter().flat_map(|binding| binding.subjects.clone()));
+        WhoCan { subjects, errors: self.missing_roles(attributes) }
     }
 
-    /// The same in the form in which all authorizers list subjects.
+    /// Lists the users and groups that are granted the request, in the form of all authorizers.
     pub fn allowed_subjects(&self, attributes: &Attributes<'_>) -> Subjects {
         let (mut users, mut groups) = (Vec::new(), vec![Cow::Borrowed(SUPERUSER_GROUP)]);
-        for (binding, subject) in self.granted_subjects(attributes) {
-            match subject.kind.as_str() {
-                "User" => users.push(Cow::Borrowed(subject.name.as_str())),
-                "Group" => groups.push(Cow::Borrowed(subject.name.as_str())),
-                _ => {
-                    if let Some(Identity::User(name)) = subject.identity(binding.namespace()) {
-                        users.push(Cow::Owned(name));
-                    }
-                }
+        for binding in self.unsorted_granting_bindings(attributes) {
+            for subject in &binding.subjects {
+                users.extend(subject.user_name(binding.namespace()));
+                groups.extend(subject.group_name().map(Cow::Borrowed));
             }
         }
-        let mut allowed =
-            Subjects { users: set(users), groups: set(groups), ..Subjects::default() };
-        let messages: Vec<String> =
-            self.broken_roles(attributes).map(|error| error.to_string()).collect();
-        if !messages.is_empty() {
+        let (users, groups) = (collect_names(users), collect_names(groups));
+        let mut allowed = Subjects { users, groups, ..Subjects::default() };
+        let errors = self.missing_roles(attributes);
+        if !errors.is_empty() {
+            let messages: Vec<String> = errors.iter().map(ToString::to_string).collect();
             allowed.notes.push(format!("rbac: {}", field_errors::aggregate(&messages)));
         }
         allowed
     }
 
-    /// Every subject of every binding that grants the request.
-    pub(crate) fn granted_subjects(
-        &self,
-        attributes: &Attributes<'_>,
-    ) -> impl Iterator<Item = (&Binding, &Subject)> {
-        let allows = |number: u32| {
-            let compiled = self.roles.get(number).and_then(|role| role.compiled.as_ref());
-            compiled.is_some_and(|compiled| compiled.allows(attributes).is_some())
+    /// The bindings that grant the request to their subjects: ClusterRoleBindings before RoleBindings,
+    /// both by name.
+    pub(crate) fn granting_bindings(&self, attributes: &Attributes<'_>) -> Vec<&Binding> {
+        let mut bindings = self.unsorted_granting_bindings(attributes);
+        bindings.sort_unstable_by_key(|binding| (binding.namespace(), binding.name()));
+        bindings
+    }
+
+    /// The bindings that grant the request to their subjects, in unspecified order.
+    fn unsorted_granting_bindings(&self, attributes: &Attributes<'_>) -> Vec<&Binding> {
+        let request = CompiledRequest::new(&self.hash_builder, attributes);
+        // Many bindings refer to few roles, so each role is asked once.
+        let mut answers: HashMap<RoleId, bool, RandomState> = HashMap::default();
+        let mut grants = |role: RoleId| {
+            *answers.entry(role).or_insert_with(|| {
+                self.compiled_role(role).is_some_and(|compiled| compiled.allows(&request))
+            })
         };
-        // Many bindings grant few roles, so each of these is asked once, and no other.
-        let mut known: HashMap<u32, bool, RandomState> = HashMap::default();
-        self.visited_slots(attributes)
-            .filter(move |slot| *known.entry(slot.role).or_insert_with(|| allows(slot.role)))
-            .flat_map(|slot| slot.binding.subjects.iter().map(|subject| (&*slot.binding, subject)))
+        let bound = self.bound_roles(attributes);
+        bound.filter(|(_, role)| grants(*role)).map(|(binding, _)| binding).collect()
     }
 
-    fn broken_roles(&self, attributes: &Attributes<'_>) -> impl Iterator<Item = LookupError> {
-        let is_missing = |number| self.roles.get(number).is_none_or(|role| role.compiled.is_none());
-        let broken = self.visited_slots(attributes).filter(move |slot| is_missing(slot.role));
-        broken.map(|slot| LookupError::of(&slot.binding))
+    /// The errors of all bindings whose roles do not exist, in the order of bindings.
+    fn missing_roles(&self, attributes: &Attributes<'_>) -> Vec<RoleLookupError> {
+        let bound = self.bound_roles(attributes);
+        let broken = bound.filter(|(_, role)| self.compiled_role(*role).is_none());
+        let mut bindings: Vec<&Binding> = broken.map(|(binding, _)| binding).collect();
+        bindings.sort_unstable_by_key(|binding| (binding.namespace(), binding.name()));
+        bindings.into_iter().map(RoleLookupError::new).collect()
     }
 
-    /// The bindings that count for a request, whoever asks.
-    fn visited_slots(&self, attributes: &Attributes<'_>) -> impl Iterator<Item = &BindingSlot> {
-        let namespace = Some(namespace_of(attributes)).filter(|namespace| !namespace.is_empty());
-        let local = namespace.into_iter().flat_map(|namespace| self.binding_slots(namespace));
-        self.binding_slots("").chain(local)
+    /// All bindings that count for a request, whoever the user is, and their roles.
+    fn bound_roles(&self, attributes: &Attributes<'_>) -> impl Iterator<Item = (&Binding, RoleId)> {
+        let scopes = self.scopes_for(namespace_of(attributes));
+        let bindings = scopes.flat_map(|scope| scope.bindings.iter());
+        bindings.map(|(binding, bound)| (binding.0.as_ref(), bound.role))
     }
 }
 
-/// A set of names. Many bindings name the same few, and sorting is quicker while they are borrowed.
-fn set(mut names: Vec<Cow<'_, str>>) -> BTreeSet<String> {
+/// Collects names, of which there are few different ones, into a set. Names are sorted while they are
+/// borrowed, which is quicker than inserting each.
+fn collect_names(mut names: Vec<Cow<'_, str>>) -> BTreeSet<String> {
     names.sort_unstable();
     names.dedup();
     names.into_iter().map(Cow::into_owned).collect()

@@ -92,7 +92,7 @@ fn a2_the_largest_rule_is_checked_against_a_thousand() {
     });
     let Refusal::NotHeld(missing) = &refusal else { panic!("{refusal}") };
     // All of `v0`, a line each.
-    assert_eq!(missing.uncovered.len(), 100);
+    assert_eq!(missing.rules.len(), 100);
     assert_eq!(missing.n_more, 46 * 46 - 100);
     let message = refusal.to_string();
     let lines: Vec<&str> = message.lines().collect();

@@ -12,7 +12,7 @@ use crate::modes_to_configuration::FlagTranslationError;
 /// Authorizers can not be built from a configuration. Displays as its cause.
 #[derive(Debug)]
 pub struct BuildError {
-    /// The cause.
+    /// The reason why the authorizer could not be built.
     pub cause: BuildCause,
     /// The files that were read until then. If one of them changes, another attempt may succeed.
     pub(crate) files: FileSet,

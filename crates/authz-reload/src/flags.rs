@@ -36,15 +36,15 @@ const CONFIG_EXCLUDES_MODES: &str = "--authorization-config can not be specified
 /// its default value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthorizationOptions {
-    /// `--authorization-config`.
+    /// The value of `--authorization-config`.
     pub config: Option<PathBuf>,
     /// `--authorization-mode`: the values of all its occurrences, split at commas.
     pub modes: Option<Vec<String>>,
-    /// `--authorization-policy-file`.
+    /// The value of `--authorization-policy-file`.
     pub policy_file: Option<PathBuf>,
-    /// `--authorization-webhook-config-file`.
+    /// The value of `--authorization-webhook-config-file`.
     pub webhook_config_file: Option<PathBuf>,
-    /// `--authorization-webhook-version`.
+    /// The value of `--authorization-webhook-version`.
     pub webhook_version: Option<String>,
     /// `--authorization-webhook-cache-authorized-ttl` in nanoseconds, as Go counts them.
     pub webhook_authorized_ttl_ns: Option<i64>,
@@ -52,7 +52,7 @@ pub struct AuthorizationOptions {
     pub webhook_unauthorized_ttl_ns: Option<i64>,
     /// The most calls of a webhook for one request. No flag sets it; programs may.
     pub webhook_retry_steps: i32,
-    /// The gate `StructuredAuthorizationConfiguration`.
+    /// Whether the feature gate `StructuredAuthorizationConfiguration` is on.
     pub is_structured_enabled: bool,
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use authz_abac::Policies;
+use authz_abac::Snapshot;
 use authz_chain::{AuthorizerSlot, AuthorizerType, Configuration};
 use authz_webhook::Webhook;
 use document::Warning;
@@ -44,13 +44,13 @@ pub struct Generation {
 pub enum ConfigSource {
     /// The flags, which do not change while the server runs.
     Flags,
-    /// This configuration file.
+    /// The configuration comes from this file.
     File(PathBuf),
 }
 
 /// A webhook authorizer and the client that calls it.
 pub struct ConfiguredWebhook {
-    /// The authorizer.
+    /// The webhook authorizer itself.
     pub webhook: Arc<Webhook>,
     /// The URL that is called, without secrets.
     pub endpoint: String,
@@ -61,7 +61,7 @@ pub struct ConfiguredWebhook {
 /// The ABAC policies and the file that contains them.
 #[derive(Clone)]
 pub(crate) struct AbacPolicyFile {
-    pub(crate) policies: Arc<Policies>,
+    pub(crate) policies: Arc<Snapshot>,
     pub(crate) files: FileSet,
 }
 

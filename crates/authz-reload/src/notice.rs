@@ -14,7 +14,7 @@ pub enum ReloadNotice<'a> {
     Applied(&'a Generation),
     /// A reload failed, and the old configuration stays in effect.
     Failed {
-        /// The configuration file.
+        /// The configuration file that was read.
         file: &'a Path,
         /// The error of this file or of a file that it refers to.
         message: &'a str,

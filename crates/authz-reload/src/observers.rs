@@ -42,7 +42,7 @@ pub enum ReloadStatus {
 }
 
 impl ReloadStatus {
-    /// Both results.
+    /// Both results, for metric labels.
     pub const ALL: [Self; 2] = [Self::Success, Self::Failure];
 
     /// The value of the label `status`.
@@ -65,7 +65,7 @@ pub struct AppliedConfig<'a> {
     pub authorizers: &'a [(AuthorizerType, &'a str)],
 }
 
-/// Observes nothing.
+/// An observer that ignores every event.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoObservers;
 

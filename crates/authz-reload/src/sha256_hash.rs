@@ -23,7 +23,6 @@ pub fn sha256_hash(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// Cases RLD-17 and RLD-18.
     #[test]
     fn hashes_are_those_of_kubernetes() {
         for (bytes, want) in [

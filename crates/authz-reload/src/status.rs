@@ -14,9 +14,9 @@ use crate::generation::{ConfigSource, ConfiguredWebhook, Generation};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Status {
-    /// `flags` or `file`.
+    /// The source of the configuration: `flags` or `file`.
     pub source: &'static str,
-    /// The configuration file.
+    /// The path of the configuration file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The hash of the file that is in effect.
@@ -86,7 +86,7 @@ pub struct WebhookStatus {
     pub cache_bytes: usize,
 }
 
-/// A failed call.
+/// The last call of the webhook that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookFailureStatus {

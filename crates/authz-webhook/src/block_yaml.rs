@@ -4,7 +4,7 @@
 //! answers are written: nested block mappings of scalars. Other YAML is an error, which is a failure of the webhook and
 //! never a decision.
 
-use crate::response_document::{Node, is_kept};
+use crate::response_document::{DecodeError, Node, is_kept};
 
 /// The deepest nesting of mappings.
 const DEPTH_MAX: usize = 32;
@@ -16,8 +16,8 @@ struct Line<'a> {
     text: &'a str,
 }
 
-/// Reads a document.
-pub(crate) fn parse(text: &str) -> Result<Node, String> {
+/// Parses a document in block style.
+pub(crate) fn parse(text: &str) -> Result<Node, DecodeError> {
     let mut lines = Vec::new();
     for line in text.lines() {
         let said = without_comment(line).trim_end();
@@ -51,7 +51,7 @@ fn read_mapping<'l, 'a>(
     mut lines: &'l [Line<'a>],
     indent: usize,
     depth: usize,
-) -> Result<(Node, &'l [Line<'a>]), String> {
+) -> Result<(Node, &'l [Line<'a>]), DecodeError> {
     if depth == DEPTH_MAX {
         return Err(unsupported("exceeded max depth"));
     }
@@ -84,7 +84,7 @@ fn read_nested<'l, 'a>(
     lines: &'l [Line<'a>],
     indent: usize,
     depth: usize,
-) -> Result<(Node, &'l [Line<'a>]), String> {
+) -> Result<(Node, &'l [Line<'a>]), DecodeError> {
     let Some(first) = lines.first() else { return Ok((Node::Null, lines)) };
     let is_element = first.text.starts_with("- ") || first.text == "-";
     if is_element && first.indent >= indent {
@@ -102,7 +102,7 @@ fn read_nested<'l, 'a>(
 }
 
 /// The name and the value of an entry, or `None` if the line is not one.
-fn split_entry(text: &str) -> Result<Option<(String, &str)>, String> {
+fn split_entry(text: &str) -> Result<Option<(String, &str)>, DecodeError> {
     if let Some(quote) = text.chars().next().filter(|c| matches!(c, '"' | '\'')) {
         let Some((name, rest)) = read_quoted(text, quote)? else { return Ok(None) };
         return Ok(rest.strip_prefix(':').map(|value| (name, value.trim())));
@@ -119,7 +119,7 @@ fn split_entry(text: &str) -> Result<Option<(String, &str)>, String> {
 }
 
 /// Reads a value that stands on one line.
-fn read_scalar(text: &str) -> Result<Node, String> {
+fn read_scalar(text: &str) -> Result<Node, DecodeError> {
     match text.chars().next() {
         Some(quote @ ('"' | '\'')) => match read_quoted(text, quote)? {
             Some((value, "")) => Ok(Node::Text(value)),
@@ -161,7 +161,7 @@ fn resolve_plain_scalar(text: &str) -> Node {
 }
 
 /// A quoted text at the beginning, without its quotes, and what follows; `None` if it does not end.
-fn read_quoted(text: &str, quote: char) -> Result<Option<(String, &str)>, String> {
+fn read_quoted(text: &str, quote: char) -> Result<Option<(String, &str)>, DecodeError> {
     let mut value = String::new();
     let mut chars = text.chars();
     chars.next();
@@ -207,8 +207,8 @@ fn without_comment(line: &str) -> &str {
     line
 }
 
-fn unsupported(why: &str) -> String {
-    format!("yaml: {why}")
+fn unsupported(why: &str) -> DecodeError {
+    DecodeError(format!("yaml: {why}"))
 }
 
 #[cfg(test)]
@@ -279,6 +279,6 @@ mod tests {
             assert!(parse(source).is_err(), "{source:?}: {:?}", parse(source));
         }
         let deep: String = (0..100).map(|n| format!("{}a:\n", " ".repeat(n))).collect();
-        assert_eq!(parse(&deep), Err("yaml: exceeded max depth".to_owned()));
+        assert_eq!(parse(&deep), Err(DecodeError("yaml: exceeded max depth".to_owned())));
     }
 }

@@ -79,7 +79,7 @@ pub(crate) enum StoreResult {
 
 /// The size of the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Size {
+pub(crate) struct CacheSize {
     pub(crate) n_entries: usize,
     pub(crate) n_bytes: usize,
 }
@@ -150,9 +150,9 @@ impl Cache {
         StoreResult::Stored { n_evicted }
     }
 
-    pub(crate) fn size(&self) -> Size {
+    pub(crate) fn size(&self) -> CacheSize {
         let order = self.lock_order();
-        Size { n_entries: order.n_entries, n_bytes: order.n_bytes }
+        CacheSize { n_entries: order.n_entries, n_bytes: order.n_bytes }
     }
 
     /// Gives the entry the newest use number. Repeated uses of one entry write nothing.

@@ -60,16 +60,16 @@ const FORM_BYTES: usize = 256;
 /// Visits the parts of a request in order.
 trait ReviewVisitor {
     /// A tag for one of a few alternatives.
-    fn mark(&mut self, mark: u8);
+    fn visit_tag(&mut self, mark: u8);
     /// The number of parts that follow.
-    fn count(&mut self, n: usize);
-    /// A text.
-    fn text(&mut self, text: &str);
+    fn visit_count(&mut self, n: usize);
+    /// Visits one text of the request.
+    fn visit_text(&mut self, text: &str);
 
-    fn texts(&mut self, texts: &[String]) {
-        self.count(texts.len());
+    fn visit_texts(&mut self, texts: &[String]) {
+        self.visit_count(texts.len());
         for text in texts {
-            self.text(text);
+            self.visit_text(text);
         }
     }
 }
@@ -84,60 +84,60 @@ const END: u8 = 0;
 fn visit_review(attributes: &Attributes<'_>, receive: &mut impl ReviewVisitor) {
     match &attributes.target {
         Target::Resource(resource) => {
-            receive.mark(RESOURCE);
-            receive.text(attributes.verb);
+            receive.visit_tag(RESOURCE);
+            receive.visit_text(attributes.verb);
             visit_resource(resource, receive);
         }
         Target::Path(path) => {
-            receive.mark(PATH);
-            receive.text(attributes.verb);
-            receive.text(path);
+            receive.visit_tag(PATH);
+            receive.visit_text(attributes.verb);
+            receive.visit_text(path);
         }
     }
     let Some(user) = attributes.user else {
-        receive.text("");
-        receive.text("");
-        receive.count(0);
-        receive.count(0);
+        receive.visit_text("");
+        receive.visit_text("");
+        receive.visit_count(0);
+        receive.visit_count(0);
         return;
     };
-    receive.text(&user.name);
-    receive.text(&user.uid);
-    receive.texts(&user.groups);
-    receive.count(user.extra.len());
+    receive.visit_text(&user.name);
+    receive.visit_text(&user.uid);
+    receive.visit_texts(&user.groups);
+    receive.visit_count(user.extra.len());
     for (key, values) in &user.extra {
-        receive.text(key);
-        receive.texts(values);
+        receive.visit_text(key);
+        receive.visit_texts(values);
     }
 }
 
 /// The path of a resource request is not part of the review. Neither are requirements that a review can not express.
 #[inline]
 fn visit_resource(resource: &Resource<'_>, receive: &mut impl ReviewVisitor) {
-    receive.text(resource.namespace);
-    receive.text(resource.api_group);
-    receive.text(resource.api_version);
-    receive.text(resource.resource);
-    receive.text(resource.subresource);
-    receive.text(resource.name);
+    receive.visit_text(resource.namespace);
+    receive.visit_text(resource.api_group);
+    receive.visit_text(resource.api_version);
+    receive.visit_text(resource.resource);
+    receive.visit_text(resource.subresource);
+    receive.visit_text(resource.name);
     for requirement in resource.field_requirements() {
-        receive.mark(operator_mark(requirement.operator.review_operator()));
-        receive.text(&requirement.field);
-        receive.text(&requirement.value);
+        receive.visit_tag(operator_tag(requirement.operator.review_operator()));
+        receive.visit_text(&requirement.field);
+        receive.visit_text(&requirement.value);
     }
-    receive.mark(END);
+    receive.visit_tag(END);
     for requirement in resource.label_requirements() {
         if let Some(operator) = requirement.operator.review_operator() {
-            receive.mark(operator_mark(operator));
-            receive.text(&requirement.key);
-            receive.texts(&requirement.values);
+            receive.visit_tag(operator_tag(operator));
+            receive.visit_text(&requirement.key);
+            receive.visit_texts(&requirement.values);
         }
     }
-    receive.mark(END);
+    receive.visit_tag(END);
 }
 
-/// INVARIANT: never [`END`].
-const fn operator_mark(operator: ReviewOperator) -> u8 {
+/// Returns the tag of an operator. INVARIANT: never [`END`].
+const fn operator_tag(operator: ReviewOperator) -> u8 {
     match operator {
         ReviewOperator::In => 1,
         ReviewOperator::NotIn => 2,
@@ -150,17 +150,17 @@ struct HashVisitor<H>(H);
 
 impl<H: Hasher> ReviewVisitor for HashVisitor<H> {
     #[inline]
-    fn mark(&mut self, mark: u8) {
+    fn visit_tag(&mut self, mark: u8) {
         self.0.write_u8(mark);
     }
 
     #[inline]
-    fn count(&mut self, n: usize) {
+    fn visit_count(&mut self, n: usize) {
         self.0.write_usize(n);
     }
 
     #[inline]
-    fn text(&mut self, text: &str) {
+    fn visit_text(&mut self, text: &str) {
         self.0.write_usize(text.len());
         self.0.write(text.as_bytes());
     }
@@ -170,17 +170,17 @@ impl<H: Hasher> ReviewVisitor for HashVisitor<H> {
 struct CanonicalForm(Vec<u8>);
 
 impl ReviewVisitor for CanonicalForm {
-    fn mark(&mut self, mark: u8) {
+    fn visit_tag(&mut self, mark: u8) {
         self.0.push(mark);
     }
 
-    fn count(&mut self, n: usize) {
+    fn visit_count(&mut self, n: usize) {
         let (digits, n_digits) = varint_digits(n);
         self.0.extend(digits.iter().take(n_digits));
     }
 
-    fn text(&mut self, text: &str) {
-        self.count(text.len());
+    fn visit_text(&mut self, text: &str) {
+        self.visit_count(text.len());
         self.0.extend_from_slice(text.as_bytes());
     }
 }
@@ -203,7 +203,7 @@ impl FormComparison<'_> {
 
 impl ReviewVisitor for FormComparison<'_> {
     #[inline]
-    fn mark(&mut self, mark: u8) {
+    fn visit_tag(&mut self, mark: u8) {
         match self.rest.split_first() {
             Some((first, rest)) if *first == mark => self.rest = rest,
             _ => self.is_equal = false,
@@ -212,9 +212,9 @@ impl ReviewVisitor for FormComparison<'_> {
 
     /// Nearly all numbers have one digit, which is the number itself.
     #[inline]
-    fn count(&mut self, n: usize) {
+    fn visit_count(&mut self, n: usize) {
         match u8::try_from(n) {
-            Ok(digit) if digit < 0x80 => self.mark(digit),
+            Ok(digit) if digit < 0x80 => self.visit_tag(digit),
             _ => {
                 let (digits, n_digits) = varint_digits(n);
                 self.bytes(digits.get(..n_digits).unwrap_or(&digits));
@@ -223,8 +223,8 @@ impl ReviewVisitor for FormComparison<'_> {
     }
 
     #[inline]
-    fn text(&mut self, text: &str) {
-        self.count(text.len());
+    fn visit_text(&mut self, text: &str) {
+        self.visit_count(text.len());
         self.bytes(text.as_bytes());
     }
 }

@@ -23,7 +23,7 @@ const RESENDS_MAX: u32 = 10;
 /// the better message; this is for a transport that does not.
 const GRACE: Duration = Duration::from_millis(250);
 
-/// Calls one webhook.
+/// Calls one webhook, with a timeout and retries.
 pub(crate) struct WebhookCaller {
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) observer: Arc<dyn WebhookObserver>,

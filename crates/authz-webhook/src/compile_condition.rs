@@ -1,4 +1,4 @@
-//! Compiles match conditions.
+//! Compiles match conditions and reports what is wrong with an expression.
 
 use std::sync::{Arc, LazyLock};
 

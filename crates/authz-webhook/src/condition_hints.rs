@@ -6,7 +6,7 @@ use cel::{Issue, Type};
 const REQUEST_FIELDS: &[&str] =
     &["extra", "groups", "nonResourceAttributes", "resourceAttributes", "uid", "user"];
 
-/// Fields of `request.resourceAttributes`.
+/// The fields of `request.resourceAttributes`.
 const RESOURCE_FIELDS: &[&str] = &[
     "fieldSelector",
     "group",

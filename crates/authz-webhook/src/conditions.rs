@@ -20,7 +20,7 @@ pub struct MatchCondition {
 /// The result of the match conditions of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MatchResult {
-    /// All conditions hold.
+    /// All conditions are true, so the webhook is called.
     Matched,
     /// A condition is false; `errors` says whether one before it could not be evaluated.
     Excluded {
@@ -41,7 +41,7 @@ impl MatchCondition {
         ConditionCompiler::default().compile(expression)
     }
 
-    /// The source text.
+    /// Returns the source text of the condition.
     pub fn expression(&self) -> &str {
         &self.expression
     }

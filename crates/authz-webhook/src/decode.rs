@@ -6,7 +6,7 @@ use field_errors::truncate;
 use crate::error::{CallError, RetryAdvice};
 use crate::http_error;
 use crate::media_type;
-use crate::response_document::{self, Node, unknown_type_message};
+use crate::response_document::{self, DecodeError, Node, unknown_type_message};
 use crate::settings::ReviewVersion;
 use crate::transport::HttpResponse;
 
@@ -44,7 +44,7 @@ pub(crate) fn decode(
         return Err(http_error::error_from_response(reply, is_text, &body));
     }
     decode_review(reply, content_type.unwrap_or("application/json"), &body, version).map_err(
-        |message| CallError::Response {
+        |DecodeError(message)| CallError::Response {
             status: reply.status,
             retry: RetryAdvice::Never,
             is_timeout: false,
@@ -58,13 +58,13 @@ fn decode_review(
     content_type: &str,
     body: &str,
     version: ReviewVersion,
-) -> Result<ReviewStatus, String> {
+) -> Result<ReviewStatus, DecodeError> {
     if body.is_empty() {
         let status = reply.status;
         let content_type = truncate(content_type, NAME_BYTES_MAX);
-        return Err(format!(
+        return Err(DecodeError(format!(
             "0-length response with status code: {status} and content type: {content_type}"
-        ));
+        )));
     }
     let document = response_document::parse(body)?;
     check_type(&read_document_type(&document)?, version)?;
@@ -79,13 +79,13 @@ pub(crate) struct DocumentType {
 }
 
 /// Reads `kind` and `apiVersion`. As in Kubernetes, case does not matter.
-pub(crate) fn read_document_type(document: &Node) -> Result<DocumentType, String> {
+pub(crate) fn read_document_type(document: &Node) -> Result<DocumentType, DecodeError> {
     if !matches!(document, Node::Object(_) | Node::Null) {
         let found = document.type_name();
-        return Err(unknown_type_message(&format!(
+        return Err(DecodeError(unknown_type_message(&format!(
             "json: cannot unmarshal {found} into Go value of type struct {{ APIVersion string \
              \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
-        )));
+        ))));
     }
     let (mut api_version, mut kind) = ("", "");
     for (name, value) in document.members() {
@@ -100,7 +100,11 @@ pub(crate) fn read_document_type(document: &Node) -> Result<DocumentType, String
             Node::Text(text) => *place = text,
             Node::Null => {}
             other => {
-                return Err(unknown_type_message(&mismatch(other, &format!(".{field}"), "string")));
+                return Err(DecodeError(unknown_type_message(&mismatch(
+                    other,
+                    &format!(".{field}"),
+                    "string",
+                ))));
             }
         }
     }
@@ -108,7 +112,7 @@ pub(crate) fn read_document_type(document: &Node) -> Result<DocumentType, String
         None => ("", api_version),
         Some((_, version)) if version.contains('/') => {
             let shown = truncate(api_version, NAME_BYTES_MAX);
-            return Err(format!("unexpected GroupVersion string: {shown}"));
+            return Err(DecodeError(format!("unexpected GroupVersion string: {shown}")));
         }
         Some(parts) => parts,
     };
@@ -121,7 +125,7 @@ const KIND: &str = "SubjectAccessReview";
 /// Where Kubernetes registers the kinds that it can decode; part of its message.
 const SCHEME: &str = "k8s.io/client-go/kubernetes/scheme/register.go:84";
 
-fn check_type(found: &DocumentType, expected: ReviewVersion) -> Result<(), String> {
+fn check_type(found: &DocumentType, expected: ReviewVersion) -> Result<(), DecodeError> {
     let kind = if found.kind.is_empty() { KIND } else { &found.kind };
     let (group, version) = match (found.group.as_str(), found.version.as_str()) {
         ("" | GROUP, "") => (GROUP, expected.name()),
@@ -132,17 +136,17 @@ fn check_type(found: &DocumentType, expected: ReviewVersion) -> Result<(), Strin
     }
     if is_known(group, version, kind) {
         let expected = expected.name();
-        return Err(format!(
+        return Err(DecodeError(format!(
             "converting ({version}.{kind}) to ({expected}.{KIND}): unknown conversion"
-        ));
+        )));
     }
     let api_version =
         if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
-    Err(format!(
+    Err(DecodeError(format!(
         "no kind {} is registered for version {} in scheme \"{SCHEME}\"",
         go_compat::quote(truncate(kind, NAME_BYTES_MAX)),
         go_compat::quote(truncate(&api_version, NAME_BYTES_MAX))
-    ))
+    )))
 }
 
 /// Reports whether Kubernetes could decode such a document, and would then find no way to make a
@@ -165,7 +169,7 @@ fn is_known(group: &str, version: &str, kind: &str) -> bool {
     }
 }
 
-fn review_status(document: Node, version: ReviewVersion) -> Result<ReviewStatus, String> {
+fn review_status(document: Node, version: ReviewVersion) -> Result<ReviewStatus, DecodeError> {
     let (mut is_allowed, mut is_denied, mut reason) = (false, false, String::new());
     let Node::Object(members) = document else { return Ok(status(false, false, reason)) };
     for (name, value) in members {
@@ -180,10 +184,10 @@ fn review_status(document: Node, version: ReviewVersion) -> Result<ReviewStatus,
                         ("reason", Node::Text(text)) => reason = text,
                         (_, Node::Null) | ("evaluationError", Node::Text(_)) => {}
                         ("allowed" | "denied", other) => {
-                            return Err(mismatch(&other, &field, "bool"));
+                            return Err(DecodeError(mismatch(&other, &field, "bool")));
                         }
                         ("reason" | "evaluationError", other) => {
-                            return Err(mismatch(&other, &field, "string"));
+                            return Err(DecodeError(mismatch(&other, &field, "string")));
                         }
                         (_, _) => {}
                     }
@@ -191,15 +195,19 @@ fn review_status(document: Node, version: ReviewVersion) -> Result<ReviewStatus,
             }
             ("metadata" | "spec", Node::Object(_)) => {}
             ("metadata", other) => {
-                return Err(mismatch(&other, &format!("{KIND}.metadata"), "v1.ObjectMeta"));
+                return Err(DecodeError(mismatch(
+                    &other,
+                    &format!("{KIND}.metadata"),
+                    "v1.ObjectMeta",
+                )));
             }
             ("spec", other) => {
                 let expected = format!("{}.{KIND}Spec", version.name());
-                return Err(mismatch(&other, &format!("{KIND}.spec"), &expected));
+                return Err(DecodeError(mismatch(&other, &format!("{KIND}.spec"), &expected)));
             }
             ("status", other) => {
                 let expected = format!("{}.{KIND}Status", version.name());
-                return Err(mismatch(&other, &format!("{KIND}.status"), &expected));
+                return Err(DecodeError(mismatch(&other, &format!("{KIND}.status"), &expected)));
             }
             (_, _) => {}
         }

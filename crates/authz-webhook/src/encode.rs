@@ -12,23 +12,23 @@ use crate::settings::ReviewVersion;
 pub(crate) fn encode_review(attributes: &Attributes<'_>, version: ReviewVersion) -> Bytes {
     let mut json = JsonWriter(String::with_capacity(512));
     json.open("{");
-    json.member("kind", "SubjectAccessReview");
-    json.key("apiVersion");
+    json.write_member("kind", "SubjectAccessReview");
+    json.write_key("apiVersion");
     json.0.push_str(match version {
         ReviewVersion::V1 => r#""authorization.k8s.io/v1""#,
         ReviewVersion::V1beta1 => r#""authorization.k8s.io/v1beta1""#,
     });
-    json.key("metadata");
+    json.write_key("metadata");
     json.0.push_str("{}");
-    json.key("spec");
+    json.write_key("spec");
     json.open("{");
     match &attributes.target {
         Target::Resource(resource) => write_resource(&mut json, attributes.verb, resource),
         Target::Path(path) => {
-            json.key("nonResourceAttributes");
+            json.write_key("nonResourceAttributes");
             json.open("{");
-            json.member_unless_empty("path", path);
-            json.member_unless_empty("verb", attributes.verb);
+            json.write_member_unless_empty("path", path);
+            json.write_member_unless_empty("verb", attributes.verb);
             json.close("}");
         }
     }
@@ -36,22 +36,22 @@ pub(crate) fn encode_review(attributes: &Attributes<'_>, version: ReviewVersion)
         write_user(&mut json, user, version);
     }
     json.close("}");
-    json.key("status");
+    json.write_key("status");
     json.0.push_str(r#"{"allowed":false}"#);
     json.close("}");
     json.0.into()
 }
 
 fn write_resource(json: &mut JsonWriter, verb: &str, resource: &Resource<'_>) {
-    json.key("resourceAttributes");
+    json.write_key("resourceAttributes");
     json.open("{");
-    json.member_unless_empty("namespace", resource.namespace);
-    json.member_unless_empty("verb", verb);
-    json.member_unless_empty("group", resource.api_group);
-    json.member_unless_empty("version", resource.api_version);
-    json.member_unless_empty("resource", resource.resource);
-    json.member_unless_empty("subresource", resource.subresource);
-    json.member_unless_empty("name", resource.name);
+    json.write_member_unless_empty("namespace", resource.namespace);
+    json.write_member_unless_empty("verb", verb);
+    json.write_member_unless_empty("group", resource.api_group);
+    json.write_member_unless_empty("version", resource.api_version);
+    json.write_member_unless_empty("resource", resource.resource);
+    json.write_member_unless_empty("subresource", resource.subresource);
+    json.write_member_unless_empty("name", resource.name);
     let fields = resource.field_requirements().iter().map(|requirement| {
         let operator = requirement.operator.review_operator();
         (requirement.field.as_str(), operator, std::slice::from_ref(&requirement.value))
@@ -75,17 +75,17 @@ fn write_selector<'a>(
     if requirements.peek().is_none() {
         return;
     }
-    json.key(name);
+    json.write_key(name);
     json.open("{");
-    json.key("requirements");
+    json.write_key("requirements");
     json.open("[");
     for (key, operator, values) in requirements {
         json.push_comma();
         json.open("{");
-        json.member("key", key);
-        json.member("operator", operator.name());
+        json.write_member("key", key);
+        json.write_member("operator", operator.name());
         if !values.is_empty() {
-            json.texts("values", values);
+            json.write_string_array("values", values);
         }
         json.close("}");
     }
@@ -94,23 +94,23 @@ fn write_selector<'a>(
 }
 
 fn write_user(json: &mut JsonWriter, user: &User, version: ReviewVersion) {
-    json.member_unless_empty("user", &user.name);
+    json.write_member_unless_empty("user", &user.name);
     if !user.groups.is_empty() {
         let key = match version {
             ReviewVersion::V1 => "groups",
             ReviewVersion::V1beta1 => "group",
         };
-        json.texts(key, &user.groups);
+        json.write_string_array(key, &user.groups);
     }
     if !user.extra.is_empty() {
-        json.key("extra");
+        json.write_key("extra");
         json.open("{");
         for (key, values) in &user.extra {
-            json.texts(key, values);
+            json.write_string_array(key, values);
         }
         json.close("}");
     }
-    json.member_unless_empty("uid", &user.uid);
+    json.write_member_unless_empty("uid", &user.uid);
 }
 
 /// Writes JSON to a string.
@@ -132,35 +132,35 @@ impl JsonWriter {
         }
     }
 
-    fn key(&mut self, key: &str) {
+    fn write_key(&mut self, key: &str) {
         self.push_comma();
-        self.text(key);
+        self.write_string(key);
         self.0.push(':');
     }
 
-    fn member(&mut self, key: &str, text: &str) {
-        self.key(key);
-        self.text(text);
+    fn write_member(&mut self, key: &str, text: &str) {
+        self.write_key(key);
+        self.write_string(text);
     }
 
-    fn member_unless_empty(&mut self, key: &str, text: &str) {
+    fn write_member_unless_empty(&mut self, key: &str, text: &str) {
         if !text.is_empty() {
-            self.member(key, text);
+            self.write_member(key, text);
         }
     }
 
-    fn texts(&mut self, key: &str, texts: &[String]) {
-        self.key(key);
+    fn write_string_array(&mut self, key: &str, texts: &[String]) {
+        self.write_key(key);
         self.0.push('[');
         for text in texts {
             self.push_comma();
-            self.text(text);
+            self.write_string(text);
         }
         self.0.push(']');
     }
 
     /// Writes a string with Go's escapes: those of JSON, of HTML markup, and of the line ends of JavaScript.
-    fn text(&mut self, text: &str) {
+    fn write_string(&mut self, text: &str) {
         self.0.push('"');
         let mut rest = text;
         while let Some(at) = rest.find(needs_escape) {
@@ -168,7 +168,7 @@ impl JsonWriter {
             self.0.push_str(plain);
             let mut chars = tail.chars();
             if let Some(escaped) = chars.next() {
-                self.escape(escaped);
+                self.write_escape(escaped);
             }
             rest = chars.as_str();
         }
@@ -176,7 +176,7 @@ impl JsonWriter {
         self.0.push('"');
     }
 
-    fn escape(&mut self, c: char) {
+    fn write_escape(&mut self, c: char) {
         match c {
             '"' => self.0.push_str("\\\""),
             '\\' => self.0.push_str("\\\\"),

@@ -18,7 +18,7 @@ pub struct WebhookHealth {
     pub cache_bytes: usize,
 }
 
-/// A failed call.
+/// The last call that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastFailure {
     /// The time when it ended.

@@ -15,7 +15,7 @@ use crate::transport::HttpResponse;
 const MESSAGE_BYTES_MAX: usize = 2048;
 
 /// An error response, from the status code or from a `Status` in the body.
-struct Failure {
+struct StatusFailure {
     reason: String,
     code: i64,
     message: String,
@@ -31,7 +31,7 @@ pub(crate) fn error_from_response(reply: &HttpResponse, is_text: bool, body: &st
 
 /// The error for an invalid content type, whatever the status code.
 pub(crate) fn invalid_content_type_error(status: u16, fault: &str) -> CallError {
-    let failure = Failure {
+    let failure = StatusFailure {
         reason: "InternalError".to_owned(),
         code: 500,
         message: format!("Internal error occurred: {fault}"),
@@ -40,7 +40,7 @@ pub(crate) fn invalid_content_type_error(status: u16, fault: &str) -> CallError 
     call_error(status, failure)
 }
 
-fn call_error(status: u16, failure: Failure) -> CallError {
+fn call_error(status: u16, failure: StatusFailure) -> CallError {
     let retry = if is_retriable(&failure) { RetryAdvice::Later } else { RetryAdvice::Never };
     let is_timeout = status == 504 || is_timeout(&failure);
     CallError::Response { status, retry, is_timeout, message: failure.message.into() }
@@ -74,7 +74,7 @@ const KNOWN_REASONS: [&str; 19] = [
     "UnsupportedMediaType",
 ];
 
-fn is_retriable(failure: &Failure) -> bool {
+fn is_retriable(failure: &StatusFailure) -> bool {
     let is_known = KNOWN_REASONS.contains(&failure.reason.as_str());
     let asks_for_delay = failure
         .delay_seconds
@@ -87,13 +87,13 @@ fn is_retriable(failure: &Failure) -> bool {
         || asks_for_delay
 }
 
-fn is_timeout(failure: &Failure) -> bool {
+fn is_timeout(failure: &StatusFailure) -> bool {
     let is_known = KNOWN_REASONS.contains(&failure.reason.as_str());
     failure.reason == "Timeout" || (!is_known && failure.code == 504)
 }
 
 /// The failure in a body that is a `Status` of version v1 or of no version, with status `Failure`.
-fn parse_status(body: &str) -> Option<Failure> {
+fn parse_status(body: &str) -> Option<StatusFailure> {
     if body.is_empty() {
         return None;
     }
@@ -105,8 +105,12 @@ fn parse_status(body: &str) -> Option<Failure> {
     if !is_status {
         return None;
     }
-    let mut failure =
-        Failure { reason: String::new(), code: 0, message: String::new(), delay_seconds: None };
+    let mut failure = StatusFailure {
+        reason: String::new(),
+        code: 0,
+        message: String::new(),
+        delay_seconds: None,
+    };
     let mut status = String::new();
     let Node::Object(members) = document else { return None };
     for (name, value) in members {
@@ -147,7 +151,7 @@ fn delay_seconds(details: &[(String, Node)]) -> Option<i64> {
 }
 
 /// The failure for a status code without a `Status` in the body.
-fn failure_for_status_code(reply: &HttpResponse, is_text: bool) -> Failure {
+fn failure_for_status_code(reply: &HttpResponse, is_text: bool) -> StatusFailure {
     let code = reply.status;
     let code_alone = || {
         format!(
@@ -200,7 +204,7 @@ fn failure_for_status_code(reply: &HttpResponse, is_text: bool) -> Failure {
         _ => ("", code_alone()),
     };
     let delay_seconds = Some(retry_after_seconds(reply).unwrap_or(0));
-    Failure { reason: reason.to_owned(), code: i64::from(code), message, delay_seconds }
+    StatusFailure { reason: reason.to_owned(), code: i64::from(code), message, delay_seconds }
 }
 
 #[cfg(test)]

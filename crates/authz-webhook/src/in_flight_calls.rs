@@ -105,7 +105,7 @@ fn remove_call(table: &mut CallTable, key: &Arc<CacheKey>, call: &Arc<InFlightCa
 }
 
 impl CallWaiter<'_> {
-    /// The call.
+    /// Returns the shared call that this waiter waits for.
     pub(crate) fn call(&self) -> &Arc<InFlightCall> {
         &self.call
     }

@@ -13,7 +13,7 @@ pub enum AttemptResult {
     Timeout,
     /// The last waiter has left.
     Canceled,
-    /// Any other failure.
+    /// Any failure other than a timeout or a cancellation.
     Error,
 }
 
@@ -37,7 +37,7 @@ impl AttemptResult {
 pub enum MatchOutcome {
     /// All of them hold.
     Matched,
-    /// One is false.
+    /// One condition is false, so the webhook is skipped.
     Excluded,
     /// One is false, and one before it could not be evaluated.
     ExcludedAfterError,
@@ -126,7 +126,7 @@ impl From<Busy> for Rejection {
 /// The failure of a webhook that its failure policy turned into no opinion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FailOpenCause {
-    /// The connection failed.
+    /// The TCP connection could not be opened.
     Connect,
     /// The TLS handshake failed.
     Tls,
@@ -171,7 +171,7 @@ impl FailOpenCause {
 /// Observes one webhook, for metrics and logs. Each webhook has its own observer, which looks up labels once. Methods do
 /// nothing by default. They run on the path of requests and must neither block nor panic.
 pub trait WebhookObserver: Send + Sync {
-    /// One attempt ended.
+    /// One attempt of a call ended.
     fn attempted(&self, result: AttemptResult, duration: Duration) {
         let _ = (result, duration);
     }
@@ -205,7 +205,7 @@ pub trait WebhookObserver: Send + Sync {
     }
 }
 
-/// Observes nothing.
+/// An observer that ignores every event.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoObserver;
 

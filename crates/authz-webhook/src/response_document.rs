@@ -47,10 +47,15 @@ const KEPT_NAMES: [&str; 13] = [
 ///
 /// # Errors
 /// The message of Kubernetes, where it is known.
-pub(crate) fn parse(text: &str) -> Result<Node, String> {
+pub(crate) fn parse(text: &str) -> Result<Node, DecodeError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text); // A byte order mark is ignored.
     if text.trim_start().starts_with('{') { parse_json(text) } else { block_yaml::parse(text) }
 }
+
+/// The reason why the body of a response is not a review, in Kubernetes' words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct DecodeError(pub(crate) String);
 
 impl Node {
     /// The name of this type in Go's messages.
@@ -82,16 +87,18 @@ pub(crate) fn is_kept(name: &str, depth: usize) -> bool {
             || name.eq_ignore_ascii_case("apiVersion"))
 }
 
-fn parse_json(text: &str) -> Result<Node, String> {
+fn parse_json(text: &str) -> Result<Node, DecodeError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let node = NodeReader(0)
         .deserialize(&mut deserializer)
-        .map_err(|error| syntax_message(text, &error))?;
+        .map_err(|error| DecodeError(syntax_message(text, &error)))?;
     match deserializer.end() {
         Ok(()) => Ok(node),
         Err(error) => {
             let found = char_at(text, &error);
-            Err(unknown_type_message(&format!("invalid character {found:?} after top-level value")))
+            Err(DecodeError(unknown_type_message(&format!(
+                "invalid character {found:?} after top-level value"
+            ))))
         }
     }
 }
@@ -224,7 +231,7 @@ mod tests {
             (r#"{"a":x}"#, "invalid character 'x' looking for beginning of value"),
         ] {
             let want = format!("couldn't get version/kind; json parse error: {want}");
-            assert_eq!(parse(source), Err(want), "{source}");
+            assert_eq!(parse(source), Err(DecodeError(want)), "{source}");
         }
     }
 }

@@ -74,9 +74,9 @@ pub struct Extra<'a>(pub Option<&'a BTreeMap<String, Vec<String>>>);
 /// The selectors that a review contains. Only building them allocates, so they are omitted if no condition uses them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Selectors {
-    /// The field selector.
+    /// Whether the review contains the field selector.
     pub field: bool,
-    /// The label selector.
+    /// Whether the review contains the label selector.
     pub label: bool,
 }
 

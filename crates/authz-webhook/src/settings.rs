@@ -83,7 +83,7 @@ impl Caching {
 /// A version of `SubjectAccessReview`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewVersion {
-    /// `authorization.k8s.io/v1`.
+    /// The version `authorization.k8s.io/v1` of the review.
     V1,
     /// `authorization.k8s.io/v1beta1`, which calls the groups `group`.
     V1beta1,
@@ -156,7 +156,7 @@ impl Connection {
     }
 }
 
-/// An absolute path.
+/// The absolute path of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AbsolutePath(String);
 

@@ -38,7 +38,7 @@ pub struct Webhook {
 #[derive(Debug, Clone)]
 #[must_use = "a decision that nobody looks at protects nothing"]
 pub struct WebhookDecision {
-    /// The decision.
+    /// The decision about the request.
     pub decision: Decision,
     /// A match condition is false, so the webhook was not called.
     pub is_skipped: bool,
@@ -142,7 +142,7 @@ impl Webhook {
         &self.name
     }
 
-    /// The configured settings.
+    /// Returns the configured settings of the webhook.
     pub fn settings(&self) -> &WebhookSettings {
         &self.settings
     }

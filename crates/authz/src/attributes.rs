@@ -21,7 +21,7 @@ pub struct Attributes<'a> {
 /// A request is for a resource or for a path: never both, never neither.
 #[derive(Debug, Clone, Copy)]
 pub enum Target<'a> {
-    /// An API resource.
+    /// A request for an API resource.
     Resource(Resource<'a>),
     /// A path that names no API resource, such as `/healthz`; percent-decoded, without the query.
     Path(&'a str),
@@ -40,7 +40,7 @@ pub struct Resource<'a> {
     pub namespace: &'a str,
     /// The plural, lower-case name of the resource.
     pub resource: &'a str,
-    /// The subresource.
+    /// The subresource, such as `log`; empty for none.
     pub subresource: &'a str,
     /// The name of the object.
     pub name: &'a str,

@@ -58,7 +58,7 @@ pub type DecisionFuture<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>
 /// # assert_eq!(decision.verdict, Verdict::Deny);
 /// ```
 pub trait Authorizer: Send + Sync {
-    /// Decides a request.
+    /// Decides whether a request is allowed.
     fn authorize<'a>(
         &'a self,
         attributes: &'a Attributes<'a>,

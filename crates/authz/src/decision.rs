@@ -53,7 +53,7 @@ impl Verdict {
 #[derive(Debug, Clone, Default)]
 #[must_use = "a decision must be enforced"]
 pub struct Decision {
-    /// The verdict.
+    /// Whether the request is allowed, denied, or left to the next authorizer.
     pub verdict: Verdict,
     /// The source of the verdict: the rule that decided, or a text.
     pub reason: Reason,

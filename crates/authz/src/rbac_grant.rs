@@ -26,7 +26,7 @@ pub struct RbacGrant<'a> {
     pub binding_namespace: &'a str,
     /// The name of the binding.
     pub binding_name: &'a str,
-    /// `Role` or `ClusterRole`.
+    /// The kind of the role: `Role` or `ClusterRole`.
     pub role_kind: &'a str,
     /// The name of the role.
     pub role_name: &'a str,
@@ -42,7 +42,7 @@ pub struct RbacGrant<'a> {
 pub struct RbacSubject<'a> {
     /// `User`, `Group` or `ServiceAccount`.
     pub kind: &'a str,
-    /// The name.
+    /// The name of the subject.
     pub name: &'a str,
     /// The namespace of a service account; not used for other kinds.
     pub namespace: &'a str,

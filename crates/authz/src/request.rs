@@ -42,9 +42,9 @@ pub struct ResourceInfo {
     /// The namespace. The namespace object itself has its own name here, so that a grant within
     /// the namespace can cover it.
     pub namespace: String,
-    /// The resource.
+    /// The plural name of the resource.
     pub resource: String,
-    /// The subresource.
+    /// The subresource, such as `log`; empty for none.
     pub subresource: String,
     /// The name of the object, from the path or from a selector for exactly one name.
     pub name: String,

@@ -29,9 +29,9 @@ impl Rules {
 /// Verbs on resources. `*` in a list stands for everything; no names stand for all names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResourceRule {
-    /// The verbs.
+    /// The verbs that the rule allows; `*` stands for all.
     pub verbs: Vec<String>,
-    /// The API groups.
+    /// The API groups of the resources; `*` stands for all.
     pub api_groups: Vec<String>,
     /// The resources, with `resource/subresource` for subresources.
     pub resources: Vec<String>,
@@ -42,8 +42,8 @@ pub struct ResourceRule {
 /// Verbs on paths. `*` stands for everything, and at the end of a path for any rest.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NonResourceRule {
-    /// The verbs.
+    /// The verbs that the rule allows; `*` stands for all.
     pub verbs: Vec<String>,
-    /// The paths.
+    /// The paths that the rule allows; `*` at the end stands for any rest.
     pub non_resource_urls: Vec<String>,
 }

@@ -23,7 +23,7 @@ pub struct Trace {
 pub struct TraceEntry {
     /// The number of events around this one.
     pub depth: usize,
-    /// The event.
+    /// The recorded step of the authorizer.
     pub event: Event,
 }
 
@@ -42,13 +42,13 @@ pub struct Event {
 /// A value in an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
-    /// A boolean.
+    /// A boolean, such as whether a rule matched.
     Bool(bool),
     /// A count or a position.
     Integer(i64),
-    /// A text.
+    /// A text, such as a name.
     Text(String),
-    /// Several texts.
+    /// Several texts, such as the groups of a user.
     List(Vec<String>),
 }
 

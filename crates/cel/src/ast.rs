@@ -53,7 +53,7 @@ pub(crate) struct AstNode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Span {
     pub(crate) start: u32,
-    /// Exclusive.
+    /// The byte after the last one.
     pub(crate) end: u32,
 }
 
@@ -65,7 +65,7 @@ pub(crate) enum ExprKind {
     Select {
         operand: NodeId,
         field: Arc<str>,
-        /// The `has(a.b)` form.
+        /// Whether this is `has(operand.field)`, which tests presence instead of reading.
         test_only: bool,
     },
     Call {
@@ -111,7 +111,7 @@ impl ExprKind {
     }
 }
 
-/// A literal value.
+/// The value of a literal in the source text.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Literal {
     Null,
@@ -128,7 +128,7 @@ pub(crate) enum Literal {
 pub(crate) struct MapEntry {
     pub(crate) key: NodeId,
     pub(crate) value: NodeId,
-    /// Written `?key: value`.
+    /// Whether the source says `?key: value`.
     pub(crate) optional: bool,
     /// The source offset of the `:`.
     pub(crate) offset: u32,
@@ -139,7 +139,7 @@ pub(crate) struct MapEntry {
 pub(crate) struct StructField {
     pub(crate) name: Arc<str>,
     pub(crate) value: NodeId,
-    /// Written `?field: value`.
+    /// Whether the source says `?field: value`.
     pub(crate) optional: bool,
     /// The source offset of the `:`.
     pub(crate) offset: u32,

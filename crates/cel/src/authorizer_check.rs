@@ -32,9 +32,9 @@ pub struct ServiceAccount {
 /// The target of a check. Neither a path nor a resource name is blank.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum CheckTarget {
-    /// A non-resource path.
+    /// A path that is not a resource, from `authorizer.path()`.
     Path(Arc<str>),
-    /// A resource request.
+    /// A resource, from `authorizer.group().resource()`.
     Resource(Box<ResourceTarget>),
 }
 

@@ -96,7 +96,7 @@ impl Environment {
 enum ShortCircuitValue {
     True,
     False,
-    /// `optional.none()`
+    /// The value is `optional.none()`.
     Absent,
     /// Any other value, and any error.
     Other,

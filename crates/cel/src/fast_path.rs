@@ -21,19 +21,19 @@ pub(crate) struct FastPath {
 
 #[derive(Debug, Clone)]
 enum StringTest {
-    /// `has(path)`
+    /// The presence test `has(path)`.
     Has(RecordPath),
     /// `left == right`, `left.startsWith(right)` and the other comparisons.
     Compare { comparison: StringComparison, left: TextOperand, right: TextOperand },
-    /// `item in list`
+    /// The test `item in list`.
     In { item: TextOperand, list: RecordPath },
-    /// `item in [constants]`
+    /// The test `item in [constants]`.
     Member { item: TextOperand, set: ConstantSet },
-    /// `!test`
+    /// The negation `!test` of a test.
     Not(Box<StringTest>),
-    /// `a && b`
+    /// The conjunction `a && b` of any number of tests.
     All(Box<[StringTest]>),
-    /// `a || b`
+    /// The disjunction `a || b` of any number of tests.
     Any(Box<[StringTest]>),
     /// `list.exists(x, test)`, which stops at true, or `list.all(x, test)`, which stops at false.
     Loop { list: RecordPath, slot: usize, test: Box<StringTest>, stopping_value: bool },

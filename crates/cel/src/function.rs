@@ -195,7 +195,7 @@ pub(crate) struct Overload {
 /// code point of a pattern, rounded up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum CostFormula {
-    /// 1
+    /// 1 for every call
     Unit,
     /// ceil(size of argument n / 10)
     Scan(usize),

@@ -14,7 +14,7 @@ use crate::static_type::Type;
 use crate::value::Value;
 use crate::well_known_message::WellKnownMessage;
 
-/// A compiled expression.
+/// An expression that is compiled for evaluation.
 #[derive(Debug)]
 pub(crate) enum CompiledExpr {
     Const(Value<'static>),
@@ -28,7 +28,7 @@ pub(crate) enum CompiledExpr {
         sides: Box<[CompiledExpr; 2]>,
         negated: bool,
     },
-    /// `x in [constants]`
+    /// The test `x in [constants]`.
     Member {
         item: Box<CompiledExpr>,
         set: ConstantSet,
@@ -171,7 +171,7 @@ pub(crate) struct MapEntryExpr {
     pub(crate) optional: bool,
 }
 
-/// A message literal.
+/// A literal of a message type.
 #[derive(Debug)]
 pub(crate) struct MessageExpr {
     /// `None` for record types of the host, which expressions can not create.
@@ -180,7 +180,7 @@ pub(crate) struct MessageExpr {
     pub(crate) fields: Box<[(Arc<str>, CompiledExpr, bool)]>,
 }
 
-/// A general comprehension.
+/// A comprehension that no specialized node covers.
 #[derive(Debug)]
 pub(crate) struct FoldExpr {
     pub(crate) range: CompiledExpr,

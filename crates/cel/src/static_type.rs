@@ -10,29 +10,29 @@ pub enum Type {
     Dyn,
     /// The type of `null`.
     Null,
-    /// `bool`
+    /// The CEL type `bool`.
     Bool,
     /// `int`, 64 bits signed.
     Int,
     /// `uint`, 64 bits unsigned.
     Uint,
-    /// `double`
+    /// The CEL type `double`.
     Double,
-    /// `string`
+    /// The CEL type `string`.
     String,
-    /// `bytes`
+    /// The CEL type `bytes`.
     Bytes,
-    /// `google.protobuf.Duration`
+    /// The CEL type `google.protobuf.Duration`.
     Duration,
-    /// `google.protobuf.Timestamp`
+    /// The CEL type `google.protobuf.Timestamp`.
     Timestamp,
-    /// `list(T)`
+    /// The CEL type `list(T)`.
     List(Arc<Type>),
-    /// `map(K, V)`
+    /// The CEL type `map(K, V)`.
     Map(Arc<Type>, Arc<Type>),
     /// The type of a type; `None` when the inner type is not known.
     Type(Option<Arc<Type>>),
-    /// `optional_type(T)`
+    /// The CEL type `optional_type(T)`.
     Optional(Arc<Type>),
     /// A scalar that may also be null: the protocol buffer wrapper messages.
     Wrapper(Arc<Type>),
@@ -65,7 +65,7 @@ impl ObjectType {
         Arc::new(Self { name: name.to_owned(), fields })
     }
 
-    /// The qualified name.
+    /// Returns the qualified name of the type.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -92,17 +92,17 @@ impl PartialEq for ObjectType {
 impl Eq for ObjectType {}
 
 impl Type {
-    /// `list(element)`
+    /// Returns the type `list(element)`.
     pub fn list(element: Type) -> Self {
         Self::List(Arc::new(element))
     }
 
-    /// `map(key, value)`
+    /// Returns the type `map(key, value)`.
     pub fn map(key: Type, value: Type) -> Self {
         Self::Map(Arc::new(key), Arc::new(value))
     }
 
-    /// `optional_type(inner)`
+    /// Returns the type `optional_type(inner)`.
     pub fn optional(inner: Type) -> Self {
         Self::Optional(Arc::new(inner))
     }

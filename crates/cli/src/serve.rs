@@ -16,11 +16,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use admission_hooks::AccessTable;
+use admission_hooks::ServiceCredentialsTable;
 use anyhow::Context;
 use https_server::{
-    CertificateFiles, DrainPlan, Limits, Listener, Pki, PkiOptions, ReloadingCertificate,
-    ServerNames, Supplied,
+    CertificateFiles, DrainPlan, Limits, Listener, OperatorFiles, PkiFiles, PkiOptions,
+    ReloadingCertificate, ServerNames,
 };
 use server::{
     AdmissionOptions, CaFiles, Level, Log, LogFormat, RequestOptions, Server, ServerOptions,
@@ -96,16 +96,16 @@ pub(crate) fn run(
 }
 
 /// What nodes may do from the beginning.
-fn node() -> anyhow::Result<authz_node::Policy> {
+fn node() -> anyhow::Result<authz_node::Snapshot> {
     let defaults = manifests::rbac::bootstrap_policy()?;
     let rules = Arc::new(node_rules(&defaults));
-    Ok(authz_node::Policy { rules, ..authz_node::Policy::default() })
+    Ok(authz_node::Snapshot { node_rules: rules, ..authz_node::Snapshot::default() })
 }
 
 async fn serve(
     args: &Args,
     authorizing: Authorizing,
-    access: AccessTable,
+    access: ServiceCredentialsTable,
     log: Log,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
@@ -120,8 +120,8 @@ async fn serve(
     // Nothing is written before the directory is ours, and a start that fails leaves nothing behind.
     let mut directory = DataDirectory::claim(&args.store.data_dir, !is_etcd)?;
     let pki_options = pki_options(args);
-    let pki = https_server::prepare(&pki_options)?;
-    let certificate = Arc::new(ReloadingCertificate::load(pki.serving.clone())?);
+    let pki = https_server::prepare_pki_files(&pki_options)?;
+    let certificate = Arc::new(ReloadingCertificate::load(pki.serving_certificate.clone())?);
     let tls = Arc::new(https_server::server_config(Arc::clone(&certificate))?);
     let address = SocketAddr::new(args.listen.bind_address, args.listen.secure_port);
     let listener = Listener::bind(address, tls)?;
@@ -206,7 +206,7 @@ struct Banner {
     address: SocketAddr,
     advertised: SocketAddr,
     authorizers: String,
-    pki: Pki,
+    pki: PkiFiles,
     pki_options: PkiOptions,
     directory: DataDirectory,
     started: Instant,
@@ -229,7 +229,7 @@ async fn serve_on(
     authorizing.follow(server.authorizer_replacer(), log);
     let kubeconfig = https_server::write_kubeconfig(&banner.pki, banner.advertised)?;
     banner.directory.keep();
-    tokio::spawn(keep_renewing(banner.pki_options.clone(), banner.advertised, log));
+    tokio::spawn(renew_periodically(banner.pki_options.clone(), banner.advertised, log));
     banner.show(place, kubeconfig.as_deref(), out)?;
     tokio::select! {
         _ = interrupt.recv() => {}
@@ -281,23 +281,23 @@ fn pki_options(args: &Args) -> PkiOptions {
         }
         _ => None,
     };
-    let supplied = Supplied {
-        serving,
+    let operator_files = OperatorFiles {
+        serving_certificate: serving,
         client_ca: args.authentication.client_ca_file.clone(),
         service_account_key: args.authentication.service_account_signing_key_file.clone(),
     };
     let directory = args.store.data_dir.clone();
-    PkiOptions { directory, names, supplied, now: SystemTime::now() }
+    PkiOptions { directory, names, operator_files, now: SystemTime::now() }
 }
 
 /// Renews what the server made for itself, and the kubeconfig with it. The listener shows a renewed
 /// certificate when it reads its file again.
-async fn keep_renewing(options: PkiOptions, advertised: SocketAddr, log: Log) {
-    https_server::keep_renewing(options, RENEW_EVERY, SystemTime::now, |renewed| {
+async fn renew_periodically(options: PkiOptions, advertised: SocketAddr, log: Log) {
+    https_server::renew_periodically(options, RENEW_EVERY, SystemTime::now, |renewed| {
         let written = renewed.map(|pki| (pki, https_server::write_kubeconfig(pki, advertised)));
         match written {
             Ok((pki, Ok(_))) => {
-                for path in &pki.written {
+                for path in &pki.written_files {
                     log.notice("a certificate was renewed", &[("file", &path.display())]);
                 }
             }

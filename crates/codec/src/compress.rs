@@ -1,14 +1,14 @@
-//! Compression of large answers.
+//! Compression of large responses.
 
 use std::io::{self, Write};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// Answers up to this many bytes are sent as they are: compressing them takes longer than sending.
+/// Smaller responses are not compressed: compressing takes longer than sending.
 pub const GZIP_BYTES_MIN: usize = 128 << 10;
 
-/// Whether `Accept-Encoding` lists `gzip`.
+/// Reports whether `Accept-Encoding` lists `gzip`.
 #[must_use]
 pub fn accepts_gzip(accept_encoding: &str) -> bool {
     accept_encoding.split(',').any(|clause| {
@@ -21,11 +21,10 @@ pub fn accepts_gzip(accept_encoding: &str) -> bool {
     })
 }
 
-/// Compresses for speed: most answers go over a fast network.
+/// Compresses with the fastest level: most responses go over a fast network.
 ///
 /// # Errors
-///
-/// None that writing to memory could have; the type is that of the encoder.
+/// Writing to memory does not fail; the signature follows the encoder.
 pub fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 4), Compression::fast());
     encoder.write_all(bytes)?;

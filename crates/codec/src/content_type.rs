@@ -1,11 +1,11 @@
-//! In which form the client sends its body.
+//! The format of request bodies.
 
 use api_object::Status;
 
-use crate::decode::Expected;
-use crate::kinds;
+use crate::decode::ExpectedKind;
+use crate::field_tables;
 
-/// A language in which bodies are read.
+/// The language of a request body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyFormat {
     /// `application/json`.
@@ -16,7 +16,7 @@ pub enum BodyFormat {
     Protobuf,
 }
 
-/// A language of changes.
+/// The kind of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchType {
     /// RFC 6902.
@@ -54,11 +54,11 @@ impl PatchType {
 /// 415 for any other form.
 pub fn body_format(
     content_type: Option<&str>,
-    expected: &Expected<'_>,
+    expected: &ExpectedKind<'_>,
 ) -> Result<BodyFormat, Status> {
-    let has_table =
-        !expected.is_custom && kinds::has_table(expected.group, expected.version, expected.kind);
-    format_among(content_type, has_table)
+    let has_field_table = !expected.is_custom
+        && field_tables::has_field_table(expected.group, expected.version, expected.kind);
+    parse_body_format(content_type, has_field_table)
 }
 
 /// The form of a body that holds options, such as that of a delete.
@@ -67,12 +67,15 @@ pub fn body_format(
 ///
 /// 415 for a form that is not known here.
 pub fn options_format(content_type: Option<&str>) -> Result<BodyFormat, Status> {
-    format_among(content_type, true)
+    parse_body_format(content_type, true)
 }
 
-fn format_among(content_type: Option<&str>, reads_protobuf: bool) -> Result<BodyFormat, Status> {
+fn parse_body_format(
+    content_type: Option<&str>,
+    reads_protobuf: bool,
+) -> Result<BodyFormat, Status> {
     let content_type = content_type.unwrap_or_default();
-    match essence(content_type).as_str() {
+    match media_type_essence(content_type).as_str() {
         "" if content_type.is_empty() => Ok(BodyFormat::Json),
         JSON => Ok(BodyFormat::Json),
         YAML => Ok(BodyFormat::Yaml),
@@ -88,7 +91,7 @@ fn format_among(content_type: Option<&str>, reads_protobuf: bool) -> Result<Body
 ///
 /// 415 for a form that is not offered for this kind.
 pub fn patch_type(content_type: Option<&str>, is_custom: bool) -> Result<PatchType, Status> {
-    let essence = essence(content_type.unwrap_or_default());
+    let essence = media_type_essence(content_type.unwrap_or_default());
     let offered = PatchType::ALL
         .into_iter()
         .filter(|offered| !(is_custom && *offered == PatchType::StrategicMerge));
@@ -99,11 +102,10 @@ pub fn patch_type(content_type: Option<&str>, is_custom: bool) -> Result<PatchTy
     })
 }
 
-/// Bodies are never decompressed.
+/// Request bodies are never decompressed.
 ///
 /// # Errors
-///
-/// 415 for a body in any encoding but its own.
+/// 415 for a body with a content encoding.
 pub fn check_content_encoding(content_encoding: Option<&str>) -> Result<(), Status> {
     match content_encoding.map(str::trim) {
         None | Some("") => Ok(()),
@@ -112,8 +114,8 @@ pub fn check_content_encoding(content_encoding: Option<&str>) -> Result<(), Stat
     }
 }
 
-/// The type without its parameters, in lower case.
-fn essence(content_type: &str) -> String {
+/// The media type without parameters, in lower case.
+fn media_type_essence(content_type: &str) -> String {
     let (essence, _) = content_type.split_once(';').unwrap_or((content_type, ""));
     essence.trim().to_ascii_lowercase()
 }
@@ -122,11 +124,11 @@ fn essence(content_type: &str) -> String {
 mod tests {
     use super::*;
 
-    const CONFIG_MAP: Expected<'_> =
-        Expected { group: "", version: "v1", kind: "ConfigMap", is_custom: false };
-    const POD: Expected<'_> = Expected { kind: "Pod", ..CONFIG_MAP };
-    const WIDGET: Expected<'_> =
-        Expected { group: "example.com", version: "v1", kind: "Widget", is_custom: true };
+    const CONFIG_MAP: ExpectedKind<'_> =
+        ExpectedKind { group: "", version: "v1", kind: "ConfigMap", is_custom: false };
+    const POD: ExpectedKind<'_> = ExpectedKind { kind: "Pod", ..CONFIG_MAP };
+    const WIDGET: ExpectedKind<'_> =
+        ExpectedKind { group: "example.com", version: "v1", kind: "Widget", is_custom: true };
 
     #[test]
     fn bodies() {

@@ -1,18 +1,18 @@
-//! From the body of a request to the tree of an object.
+//! Decoding of request bodies into objects.
 
 use api_object::{GroupKind, GroupVersion, Status, Tree};
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::Value;
 
-use crate::conform::WrongType;
+use crate::conform_to_kind::WrongTypeError;
 use crate::content_type::BodyFormat;
-use crate::finding::{Finding, Findings};
-use crate::shape::Message;
-use crate::{conform, json, kinds, protobuf};
+use crate::field_shape::Message;
+use crate::strict_finding::{Finding, Findings};
+use crate::{conform_to_kind, field_tables, json, protobuf};
 
-/// What the endpoint takes.
+/// The kind that an endpoint accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Expected<'e> {
+pub struct ExpectedKind<'e> {
     /// The group; empty for the core group.
     pub group: &'e str,
     /// The version.
@@ -24,22 +24,22 @@ pub struct Expected<'e> {
     pub is_custom: bool,
 }
 
-/// A body that was read.
+/// A decoded body.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Decoded {
+pub struct DecodedObject {
     /// The object, with `apiVersion` and `kind`.
     pub tree: Tree,
-    /// What a strict client would be refused for.
+    /// Unknown and duplicate fields, which strict validation refuses.
     pub findings: Vec<Finding>,
 }
 
-/// How many bytes of a body a message shows.
-const SUMMARY_BYTES_MAX: usize = 30;
+/// Upper bound on the bytes of a body in a message.
+const EXCERPT_BYTES_MAX: usize = 30;
 
 /// How many bytes of a body without kind a message shows.
 const BODY_SHOWN_BYTES_MAX: usize = 4096;
 
-impl Expected<'_> {
+impl ExpectedKind<'_> {
     fn group_version(&self) -> GroupVersion {
         GroupVersion::new(self.group, self.version)
     }
@@ -47,28 +47,28 @@ impl Expected<'_> {
     fn message(&self) -> Option<&'static Message> {
         match self.is_custom {
             true => None,
-            false => kinds::message(self.group, self.version, self.kind),
+            false => field_tables::fields_of_kind(self.group, self.version, self.kind),
         }
     }
 }
 
-/// Reads the object of a create or an update.
+/// Decodes the object of a create or an update.
 ///
-/// 1. The bytes must be of their form.
-/// 2. Kind and version must be those of the endpoint; built-in kinds may leave them out.
-/// 3. What is known of the shape of the kind must hold. Unknown and duplicate fields are findings.
+/// 1. The bytes must have the declared format.
+/// 2. Kind and version must be those of the endpoint; built-in kinds may omit them.
+/// 3. Values must have the types of the field table. Unknown and duplicate fields are findings.
 ///
 /// # Errors
-///
-/// 400 if one of this fails, 415 for protobuf of a kind without table, 422 for another custom kind.
+/// 400 if one of these checks fails, 415 for protobuf of a kind without a field table, 422 for
+/// another custom kind.
 pub fn decode_object(
     bytes: &[u8],
     format: BodyFormat,
-    expected: &Expected<'_>,
-) -> Result<Decoded, Status> {
+    expected: &ExpectedKind<'_>,
+) -> Result<DecodedObject, Status> {
     let message = expected.message();
     let (mut tree, duplicates) = match (format, message) {
-        (BodyFormat::Json | BodyFormat::Yaml, _) => read(bytes, format, expected.kind)?,
+        (BodyFormat::Json | BodyFormat::Yaml, _) => parse_body(bytes, format, expected.kind)?,
         (BodyFormat::Protobuf, Some(message)) => {
             (read_protobuf(bytes, message, expected.kind)?, Vec::new())
         }
@@ -77,27 +77,28 @@ pub fn decode_object(
             return Err(Status::unsupported_media_type(&accepted));
         }
     };
-    fit_type_meta(&mut tree, bytes, expected)?;
+    check_type_meta(&mut tree, bytes, expected)?;
     let mut findings = Findings::default();
     if format != BodyFormat::Protobuf {
-        conform::conform(&mut tree, message, &mut findings).map_err(|why| {
-            let Expected { kind, version, .. } = expected;
-            cannot_be_handled(kind, version, kind, &why.to_string())
+        conform_to_kind::conform_to_kind(&mut tree, message, &mut findings).map_err(|why| {
+            let ExpectedKind { kind, version, .. } = expected;
+            cannot_be_handled_error(kind, version, kind, &why.to_string())
         })?;
     }
     duplicates.into_iter().for_each(|finding| findings.push(finding));
-    Ok(Decoded { tree, findings: findings.into_vec() })
+    Ok(DecodedObject { tree, findings: findings.into_vec() })
 }
 
-/// Holds an object that a patch made against what is known of the shape of its kind, as
-/// [`decode_object`] does, and says what a strict client would be refused for.
+/// Conforms a patched object to its kind, as [`decode_object`] does, and returns the findings.
 ///
 /// # Errors
-///
 /// A value does not have the type of its field.
-pub fn conform_object(tree: &mut Tree, expected: &Expected<'_>) -> Result<Vec<Finding>, WrongType> {
+pub fn conform_object(
+    tree: &mut Tree,
+    expected: &ExpectedKind<'_>,
+) -> Result<Vec<Finding>, WrongTypeError> {
     let mut findings = Findings::default();
-    conform::conform(tree, expected.message(), &mut findings)?;
+    conform_to_kind::conform_to_kind(tree, expected.message(), &mut findings)?;
     Ok(findings.into_vec())
 }
 
@@ -110,55 +111,68 @@ pub fn conform_object(tree: &mut Tree, expected: &Expected<'_>) -> Result<Vec<Fi
 pub fn decode_options(bytes: &[u8], format: BodyFormat) -> Result<Tree, Status> {
     const KIND: &str = "DeleteOptions";
     let mut tree = match format {
-        BodyFormat::Json | BodyFormat::Yaml => read(bytes, format, KIND)?.0,
-        BodyFormat::Protobuf => read_protobuf(bytes, &kinds::DELETE_OPTIONS, KIND)?,
+        BodyFormat::Json | BodyFormat::Yaml => parse_body(bytes, format, KIND)?.0,
+        BodyFormat::Protobuf => read_protobuf(bytes, &field_tables::DELETE_OPTIONS, KIND)?,
     };
-    let (api_version, kind) = type_meta(&mut tree, bytes, KIND)?;
+    let (api_version, kind) = read_type_meta(&mut tree, bytes, KIND)?;
     let version = GroupVersion::parse(&api_version).map_or(String::new(), |found| found.version);
     if !kind.is_empty() && kind != KIND {
         let why = format!("no conversion to {KIND} exists");
-        return Err(cannot_be_handled(&kind, &version, KIND, &why));
+        return Err(cannot_be_handled_error(&kind, &version, KIND, &why));
     }
     if format != BodyFormat::Protobuf {
-        conform::conform(&mut tree, Some(&kinds::DELETE_OPTIONS), &mut Findings::default())
-            .map_err(|why| cannot_be_handled(KIND, &version, KIND, &why.to_string()))?;
+        conform_to_kind::conform_to_kind(
+            &mut tree,
+            Some(&field_tables::DELETE_OPTIONS),
+            &mut Findings::default(),
+        )
+        .map_err(|why| cannot_be_handled_error(KIND, &version, KIND, &why.to_string()))?;
     }
     Ok(tree)
 }
 
-fn read(bytes: &[u8], format: BodyFormat, kind: &str) -> Result<(Tree, Vec<Finding>), Status> {
+fn parse_body(
+    bytes: &[u8],
+    format: BodyFormat,
+    kind: &str,
+) -> Result<(Tree, Vec<Finding>), Status> {
     let (value, findings) = match format {
         BodyFormat::Yaml => {
             let read = document::yaml_to_json(bytes).map_err(|why| {
-                unrecognized(kind, &format!("error converting YAML to JSON: {why}"), bytes)
+                unrecognized_error(kind, &format!("error converting YAML to JSON: {why}"), bytes)
             })?;
             let findings = read.duplicate_keys.into_iter().map(Finding::DuplicateField).collect();
             (read.value, findings)
         }
         BodyFormat::Json | BodyFormat::Protobuf => {
-            let read =
-                json::json_tree(bytes).map_err(|why| not_json(kind, &why.to_string(), bytes))?;
+            let read = json::parse_json(bytes)
+                .map_err(|why| not_json_error(kind, &why.to_string(), bytes))?;
             (read.value, read.findings)
         }
     };
     match value {
         Value::Object(tree) => Ok((tree, findings)),
-        _ => Err(not_json(kind, "json: cannot unmarshal anything but an object", bytes)),
+        _ => Err(not_json_error(kind, "json: cannot unmarshal anything but an object", bytes)),
     }
 }
 
 fn read_protobuf(bytes: &[u8], message: &'static Message, kind: &str) -> Result<Tree, Status> {
-    protobuf::decode(bytes, message).map_err(|why| unrecognized(kind, &why.to_string(), bytes))
+    protobuf::decode(bytes, message)
+        .map_err(|why| unrecognized_error(kind, &why.to_string(), bytes))
 }
 
-/// Holds kind and version against those of the endpoint, and adds them where they may be absent.
-fn fit_type_meta(tree: &mut Tree, bytes: &[u8], expected: &Expected<'_>) -> Result<(), Status> {
-    let (mut api_version, mut kind) = type_meta(tree, bytes, expected.kind)?;
+/// Checks kind and version against those of the endpoint, and adds them where they may be absent.
+fn check_type_meta(
+    tree: &mut Tree,
+    bytes: &[u8],
+    expected: &ExpectedKind<'_>,
+) -> Result<(), Status> {
+    let (mut api_version, mut kind) = read_type_meta(tree, bytes, expected.kind)?;
     let wanted = expected.group_version().to_string();
     if expected.is_custom && kind.is_empty() {
         let shown = bytes.get(..BODY_SHOWN_BYTES_MAX).unwrap_or(bytes);
         let why = format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(shown));
-        return Err(unrecognized(expected.kind, &why, bytes));
+        return Err(unrecognized_error(expected.kind, &why, bytes));
     }
     if !expected.is_custom {
         for (found, default) in [(&mut api_version, wanted.as_str()), (&mut kind, expected.kind)] {
@@ -171,7 +185,7 @@ fn fit_type_meta(tree: &mut Tree, bytes: &[u8], expected: &Expected<'_>) -> Resu
         let version =
             GroupVersion::parse(&api_version).map_or(String::new(), |found| found.version);
         let why = format!("no conversion from {kind} to {} exists", expected.kind);
-        return Err(cannot_be_handled(&kind, &version, expected.kind, &why));
+        return Err(cannot_be_handled_error(&kind, &version, expected.kind, &why));
     }
     if api_version != wanted {
         return Err(Status::bad_request(format!(
@@ -192,7 +206,11 @@ fn fit_type_meta(tree: &mut Tree, bytes: &[u8], expected: &Expected<'_>) -> Resu
 }
 
 /// What the object says it is; empty where it does not. Nulls are removed.
-fn type_meta(tree: &mut Tree, bytes: &[u8], expected: &str) -> Result<(String, String), Status> {
+fn read_type_meta(
+    tree: &mut Tree,
+    bytes: &[u8],
+    expected: &str,
+) -> Result<(String, String), Status> {
     let mut member = |name: &str| match tree.get(name) {
         None => Ok(String::new()),
         Some(Value::String(text)) => Ok(text.clone()),
@@ -202,33 +220,33 @@ fn type_meta(tree: &mut Tree, bytes: &[u8], expected: &str) -> Result<(String, S
         }
         Some(_) => {
             let why = format!("json: cannot unmarshal field {name} into a string");
-            Err(not_json(expected, &why, bytes))
+            Err(not_json_error(expected, &why, bytes))
         }
     };
     Ok((member("apiVersion")?, member("kind")?))
 }
 
-fn not_json(kind: &str, why: &str, bytes: &[u8]) -> Status {
-    unrecognized(kind, &format!("couldn't get version/kind; json parse error: {why}"), bytes)
+fn not_json_error(kind: &str, why: &str, bytes: &[u8]) -> Status {
+    unrecognized_error(kind, &format!("couldn't get version/kind; json parse error: {why}"), bytes)
 }
 
-fn unrecognized(kind: &str, why: &str, bytes: &[u8]) -> Status {
+fn unrecognized_error(kind: &str, why: &str, bytes: &[u8]) -> Status {
     Status::bad_request(format!(
         "the object provided is unrecognized (must be of type {kind}): {why} ({})",
-        summary(bytes)
+        body_excerpt(bytes)
     ))
 }
 
-fn cannot_be_handled(found: &str, version: &str, expected: &str, why: &str) -> Status {
+fn cannot_be_handled_error(found: &str, version: &str, expected: &str, why: &str) -> Status {
     let version = go_compat::quote(version);
     Status::bad_request(format!(
         "{found} in version {version} cannot be handled as a {expected}: {why}"
     ))
 }
 
-/// The first bytes of a body: as they are if it looks like JSON, else in hexadecimal.
-fn summary(bytes: &[u8]) -> String {
-    let (shown, more) = match bytes.split_at_checked(SUMMARY_BYTES_MAX) {
+/// The first bytes of a body: as text if it looks like JSON, else in hexadecimal.
+fn body_excerpt(bytes: &[u8]) -> String {
+    let (shown, more) = match bytes.split_at_checked(EXCERPT_BYTES_MAX) {
         Some((shown, rest)) if !rest.is_empty() => (shown, " ..."),
         _ => (bytes, ""),
     };

@@ -1,18 +1,18 @@
-//! Trees, statuses and events as bytes.
+//! Encoding of objects, statuses and watch events.
 
 use api_object::{Status, Tree};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::accept::{Answer, Format};
-use crate::json::{NESTING_MAX, json_tree_within};
+use crate::json::{NESTING_MAX, parse_json_within};
+use crate::response_format::{Format, ResponseEncoding};
 use crate::yaml;
 
-/// The deepest nesting of an answer: that of the deepest object, and the levels that lists, tables and
-/// events put around it.
+/// The deepest nesting of a response: that of the deepest object, and the levels that lists, tables
+/// and events add.
 const ANSWER_NESTING_MAX: usize = NESTING_MAX + 8;
 
-/// What an event of a watch says.
+/// The type of a watch event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventType {
     /// An object appeared.
@@ -41,25 +41,25 @@ impl EventType {
     }
 }
 
-/// A tree as the body of an answer.
+/// Encodes an object as a response body.
 #[must_use]
-pub fn encode_tree(tree: &Tree, answer: &Answer) -> Vec<u8> {
+pub fn encode_tree(tree: &Tree, answer: &ResponseEncoding) -> Vec<u8> {
     encode(tree, answer)
 }
 
-/// A failure as the body of an answer. It is never brought into another shape.
+/// Encodes a status as a response body, without transformation.
 #[must_use]
-pub fn encode_status(status: &Status, answer: &Answer) -> Vec<u8> {
+pub fn encode_status(status: &Status, answer: &ResponseEncoding) -> Vec<u8> {
     encode(status, answer)
 }
 
-/// Compact JSON that is complete but for its form, as the body of an answer.
+/// Converts compact JSON of this server to the response format.
 ///
-/// INVARIANT: `json` was written by this server. What is not JSON is left as it is.
+/// INVARIANT: `json` was written by this server. Other bytes stay as they are.
 #[must_use]
-pub fn reencode(mut json: Vec<u8>, answer: &Answer) -> Vec<u8> {
+pub fn reencode_json(mut json: Vec<u8>, answer: &ResponseEncoding) -> Vec<u8> {
     if (answer.format == Format::Yaml || answer.pretty)
-        && let Ok(tree) = json_tree_within(&json, ANSWER_NESTING_MAX)
+        && let Ok(tree) = parse_json_within(&json, ANSWER_NESTING_MAX)
     {
         return encode(&tree.value, answer);
     }
@@ -67,19 +67,19 @@ pub fn reencode(mut json: Vec<u8>, answer: &Answer) -> Vec<u8> {
     json
 }
 
-/// Writes an event up to its object, which the caller writes behind it.
-pub fn begin_event(event: EventType, out: &mut Vec<u8>) {
+/// Writes an event up to its object, which the caller appends.
+pub fn write_event_start(event: EventType, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"type\":\"");
     out.extend_from_slice(event.name().as_bytes());
     out.extend_from_slice(b"\",\"object\":");
 }
 
-/// Ends an event behind its object.
-pub fn end_event(out: &mut Vec<u8>) {
+/// Ends an event after its object.
+pub fn write_event_end(out: &mut Vec<u8>) {
     out.extend_from_slice(b"}\n");
 }
 
-fn encode<T: Serialize>(value: &T, answer: &Answer) -> Vec<u8> {
+fn encode<T: Serialize>(value: &T, answer: &ResponseEncoding) -> Vec<u8> {
     let mut out = Vec::new();
     match answer.format {
         Format::Json if answer.pretty => write_pretty(&mut out, value),
@@ -87,9 +87,9 @@ fn encode<T: Serialize>(value: &T, answer: &Answer) -> Vec<u8> {
         Format::Yaml => {
             let mut json = Vec::new();
             write_json(&mut json, value);
-            let tree = json_tree_within(&json, ANSWER_NESTING_MAX);
+            let tree = parse_json_within(&json, ANSWER_NESTING_MAX);
             let tree = tree.map_or(Value::Null, |tree| tree.value);
-            return yaml::write(&tree).into_bytes();
+            return yaml::write_yaml(&tree).into_bytes();
         }
     }
     out.push(b'\n');
@@ -113,9 +113,10 @@ mod tests {
 
     use super::*;
 
-    const COMPACT: Answer = Answer { format: Format::Json, pretty: false, transform: None };
-    const PRETTY: Answer = Answer { pretty: true, ..COMPACT };
-    const YAML: Answer = Answer { format: Format::Yaml, ..COMPACT };
+    const COMPACT: ResponseEncoding =
+        ResponseEncoding { format: Format::Json, pretty: false, transform: None };
+    const PRETTY: ResponseEncoding = ResponseEncoding { pretty: true, ..COMPACT };
+    const YAML: ResponseEncoding = ResponseEncoding { format: Format::Yaml, ..COMPACT };
 
     fn text(bytes: Vec<u8>) -> String {
         String::from_utf8(bytes).unwrap()
@@ -135,9 +136,12 @@ mod tests {
         let yaml = "items: []\nkind: K\nspec:\n  a:\n  - 1\n";
         assert_eq!(text(encode_tree(tree, &YAML)), yaml);
         let compact = serde_json::to_vec(tree).unwrap();
-        assert_eq!(text(reencode(compact.clone(), &COMPACT)), text(encode_tree(tree, &COMPACT)));
-        assert_eq!(text(reencode(compact.clone(), &PRETTY)), pretty);
-        assert_eq!(text(reencode(compact, &YAML)), yaml);
+        assert_eq!(
+            text(reencode_json(compact.clone(), &COMPACT)),
+            text(encode_tree(tree, &COMPACT))
+        );
+        assert_eq!(text(reencode_json(compact.clone(), &PRETTY)), pretty);
+        assert_eq!(text(reencode_json(compact, &YAML)), yaml);
     }
 
     /// Attack A14: the deepest object that is accepted does not spoil the list that it is part of.
@@ -145,8 +149,8 @@ mod tests {
     fn lists_of_the_deepest_objects_are_written_in_every_form() {
         let (open, close) = ("{\"a\":".repeat(NESTING_MAX), "}".repeat(NESTING_MAX));
         let list = format!("{{\"items\":[{{\"object\":{open}1{close}}}]}}").into_bytes();
-        assert!(text(reencode(list.clone(), &PRETTY)).starts_with("{\n  \"items\": [\n"));
-        assert!(text(reencode(list, &YAML)).starts_with("items:\n- object:\n    a:\n"));
+        assert!(text(reencode_json(list.clone(), &PRETTY)).starts_with("{\n  \"items\": [\n"));
+        assert!(text(reencode_json(list, &YAML)).starts_with("items:\n- object:\n    a:\n"));
     }
 
     #[test]
@@ -161,9 +165,9 @@ mod tests {
     #[test]
     fn an_event_is_a_line() {
         let mut out = Vec::new();
-        begin_event(EventType::Added, &mut out);
+        write_event_start(EventType::Added, &mut out);
         out.extend_from_slice(b"{}");
-        end_event(&mut out);
+        write_event_end(&mut out);
         assert_eq!(text(out), "{\"type\":\"ADDED\",\"object\":{}}\n");
     }
 }

@@ -1,25 +1,25 @@
-//! JSON as a tree, with the fields that stand twice.
+//! A JSON parser that reports duplicate fields.
 //!
-//! The structure is read here, with a stack of our own: a body may be nested deeper than the stack of
-//! a thread allows in a debug build, and duplicate fields must be seen before a map swallows them.
-//! Texts with escapes and numbers are left to `serde_json`.
+//! It uses an explicit stack, because a body may be nested deeper than the thread's stack allows in
+//! a debug build, and because a map would hide duplicate fields. Strings with escapes and numbers
+//! are parsed by `serde_json`.
 
 use std::fmt;
 
 use serde_json::{Map, Number, Value};
 
-use crate::finding::{Finding, Findings};
-use crate::path::shown;
+use crate::strict_finding::{Finding, Findings};
+use crate::value_path::path_excerpt;
 
-/// The deepest nesting that is read.
+/// Upper bound on the nesting of a body.
 ///
-/// Kubernetes' objects are a few dozen levels deep. Most walks over a tree recurse, so this is what
-/// bounds their stacks.
+/// Objects of Kubernetes are a few dozen levels deep. Most functions over trees recurse, so this
+/// limit bounds their stacks.
 pub const NESTING_MAX: usize = 512;
 
-/// A value and what strictness would object to.
+/// A value and its duplicate fields.
 #[derive(Debug, Clone, PartialEq)]
-pub struct JsonTree {
+pub struct ParsedJson {
     /// The value; of a field that stands twice, the last one.
     pub value: Value,
     /// The fields that stand twice, in the order of the text.
@@ -28,43 +28,43 @@ pub struct JsonTree {
 
 /// Why bytes are not JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{problem} at byte {at}")]
+#[error("{problem} at byte {position}")]
 pub struct JsonError {
     problem: String,
-    at: usize,
+    position: usize,
 }
 
-/// Reads one value; nothing but white space may surround it.
+/// Parses one value; only whitespace may surround it.
 ///
 /// # Errors
 ///
 /// The bytes are not JSON, not UTF-8, or nested too deeply.
-pub fn json_tree(bytes: &[u8]) -> Result<JsonTree, JsonError> {
-    json_tree_within(bytes, NESTING_MAX)
+pub fn parse_json(bytes: &[u8]) -> Result<ParsedJson, JsonError> {
+    parse_json_within(bytes, NESTING_MAX)
 }
 
 /// Reads one value that may be nested as deeply as given.
-pub(crate) fn json_tree_within(bytes: &[u8], nesting_max: usize) -> Result<JsonTree, JsonError> {
+pub(crate) fn parse_json_within(bytes: &[u8], nesting_max: usize) -> Result<ParsedJson, JsonError> {
     let (open, findings) = (Vec::new(), Findings::default());
-    let mut reader = Reader { bytes, at: 0, nesting_max, open, findings };
+    let mut reader = Reader { bytes, position: 0, nesting_max, open_collections: open, findings };
     let value = reader.value()?;
-    match reader.peek() {
-        None => Ok(JsonTree { value, findings: reader.findings.into_vec() }),
+    match reader.peek_token() {
+        None => Ok(ParsedJson { value, findings: reader.findings.into_vec() }),
         Some(_) => Err(reader.error("unexpected data after the top-level value")),
     }
 }
 
 struct Reader<'b> {
     bytes: &'b [u8],
-    at: usize,
+    position: usize,
     nesting_max: usize,
     /// The collections that are not complete yet, outermost first.
-    open: Vec<Open>,
+    open_collections: Vec<OpenCollection>,
     findings: Findings,
 }
 
 /// A collection that is not complete yet.
-enum Open {
+enum OpenCollection {
     List(Vec<Value>),
     Object {
         members: Map<String, Value>,
@@ -76,7 +76,7 @@ enum Open {
 impl JsonError {
     /// A value of another type than an object.
     pub(crate) fn no_object() -> Self {
-        Self { problem: "a value that is not an object".to_owned(), at: 0 }
+        Self { problem: "a value that is not an object".to_owned(), position: 0 }
     }
 }
 
@@ -85,7 +85,7 @@ impl Reader<'_> {
     fn value(&mut self) -> Result<Value, JsonError> {
         loop {
             if let Some(value) = self.begin_value()?
-                && let Some(root) = self.complete(value)?
+                && let Some(root) = self.add_complete_value(value)?
             {
                 return Ok(root);
             }
@@ -94,119 +94,123 @@ impl Reader<'_> {
 
     /// Reads a scalar or an empty collection, or opens one that is not empty.
     fn begin_value(&mut self) -> Result<Option<Value>, JsonError> {
-        match self.peek() {
+        match self.peek_token() {
             Some(b'[') => {
-                self.open_level()?;
-                if self.take(b']') {
+                self.push_level()?;
+                if self.consume_byte(b']') {
                     return Ok(Some(Value::Array(Vec::new())));
                 }
-                self.open.push(Open::List(Vec::new()));
+                self.open_collections.push(OpenCollection::List(Vec::new()));
                 Ok(None)
             }
             Some(b'{') => {
-                self.open_level()?;
-                if self.take(b'}') {
+                self.push_level()?;
+                if self.consume_byte(b'}') {
                     return Ok(Some(Value::Object(Map::new())));
                 }
                 let name = self.name()?;
-                self.open.push(Open::Object { members: Map::new(), name });
+                self.open_collections.push(OpenCollection::Object { members: Map::new(), name });
                 Ok(None)
             }
-            Some(b'"') => self.text().map(|text| Some(Value::String(text))),
-            Some(b'-' | b'0'..=b'9') => self.number().map(Some),
-            Some(b't') => self.literal(b"true", Value::Bool(true)),
-            Some(b'f') => self.literal(b"false", Value::Bool(false)),
-            Some(b'n') => self.literal(b"null", Value::Null),
+            Some(b'"') => self.read_string().map(|text| Some(Value::String(text))),
+            Some(b'-' | b'0'..=b'9') => self.read_number().map(Some),
+            Some(b't') => self.read_literal(b"true", Value::Bool(true)),
+            Some(b'f') => self.read_literal(b"false", Value::Bool(false)),
+            Some(b'n') => self.read_literal(b"null", Value::Null),
             Some(_) => Err(self.error("invalid character looking for the beginning of a value")),
             None => Err(self.error("unexpected end of JSON input")),
         }
     }
 
-    /// Puts a complete value where it belongs, and goes on until another one begins. The outermost
-    /// value is returned.
-    fn complete(&mut self, mut value: Value) -> Result<Option<Value>, JsonError> {
+    /// Adds a complete value to its collection, and continues until another value begins. Returns
+    /// the outermost value.
+    fn add_complete_value(&mut self, mut value: Value) -> Result<Option<Value>, JsonError> {
         loop {
-            self.note_duplicate();
-            let closing = match self.open.last_mut() {
+            self.record_duplicate();
+            let closing = match self.open_collections.last_mut() {
                 None => return Ok(Some(value)),
-                Some(Open::List(items)) => {
+                Some(OpenCollection::List(items)) => {
                     items.push(value);
                     b']'
                 }
-                Some(Open::Object { members, name }) => {
+                Some(OpenCollection::Object { members, name }) => {
                     members.insert(std::mem::take(name), value);
                     b'}'
                 }
             };
-            if self.take(b',') {
+            if self.consume_byte(b',') {
                 if closing == b'}' {
                     let next = self.name()?;
-                    if let Some(Open::Object { name, .. }) = self.open.last_mut() {
+                    if let Some(OpenCollection::Object { name, .. }) =
+                        self.open_collections.last_mut()
+                    {
                         *name = next;
                     }
                 }
                 return Ok(None);
             }
-            if !self.take(closing) {
-                let problem = match self.peek() {
+            if !self.consume_byte(closing) {
+                let problem = match self.peek_token() {
                     None => "unexpected end of JSON input",
                     Some(_) => "invalid character after a value",
                 };
                 return Err(self.error(problem));
             }
-            value = match self.open.pop() {
-                Some(Open::List(items)) => Value::Array(items),
-                Some(Open::Object { members, .. }) => Value::Object(members),
+            value = match self.open_collections.pop() {
+                Some(OpenCollection::List(items)) => Value::Array(items),
+                Some(OpenCollection::Object { members, .. }) => Value::Object(members),
                 None => return Ok(None),
             };
         }
     }
 
-    /// Notes the member that is about to be set if it is set already.
-    fn note_duplicate(&mut self) {
-        let Some(Open::Object { members, name }) = self.open.last() else { return };
+    /// Records the current member as a duplicate if it is already set.
+    fn record_duplicate(&mut self) {
+        let Some(OpenCollection::Object { members, name }) = self.open_collections.last() else {
+            return;
+        };
         if !members.contains_key(name) || self.findings.is_full() {
             return;
         }
         let path = fmt::from_fn(|f| {
-            for (idx, open) in self.open.iter().enumerate() {
+            for (idx, open) in self.open_collections.iter().enumerate() {
                 match open {
-                    Open::List(items) => write!(f, "[{}]", items.len())?,
-                    Open::Object { name, .. } if idx == 0 => f.write_str(name)?,
-                    Open::Object { name, .. } => write!(f, ".{name}")?,
+                    OpenCollection::List(items) => write!(f, "[{}]", items.len())?,
+                    OpenCollection::Object { name, .. } if idx == 0 => f.write_str(name)?,
+                    OpenCollection::Object { name, .. } => write!(f, ".{name}")?,
                 }
             }
             Ok(())
         });
-        let path = shown(&path);
+        let path = path_excerpt(&path);
         self.findings.push(Finding::DuplicateField(path));
     }
 
-    fn open_level(&mut self) -> Result<(), JsonError> {
-        if self.open.len() >= self.nesting_max {
+    fn push_level(&mut self) -> Result<(), JsonError> {
+        if self.open_collections.len() >= self.nesting_max {
             return Err(self.error(&format!("exceeded max depth of {}", self.nesting_max)));
         }
-        self.at += 1;
+        self.position += 1;
         Ok(())
     }
 
     /// The name of a member and the colon behind it.
     fn name(&mut self) -> Result<String, JsonError> {
-        match self.peek() {
+        match self.peek_token() {
             Some(b'"') => {}
             Some(_) => return Err(self.error("invalid character looking for the name of a field")),
             None => return Err(self.error("unexpected end of JSON input")),
         }
-        let name = self.text()?;
-        match self.take(b':') {
+        let name = self.read_string()?;
+        match self.consume_byte(b':') {
             true => Ok(name),
             false => Err(self.error("expected a colon after the name of a field")),
         }
     }
 
     /// A text, whose opening quote is next.
-    fn text(&mut self) -> Result<String, JsonError> {
-        let start = self.at;
+    fn read_string(&mut self) -> Result<String, JsonError> {
+        let start = self.position;
         let rest = self.bytes.get(start + 1..).unwrap_or_default();
         let mut has_escapes = false;
         let mut is_escaped = false;
@@ -223,23 +227,23 @@ impl Reader<'_> {
         });
         let len = len.ok_or_else(|| self.error("unexpected end of JSON input in a string"))?;
         let inner = rest.get(..len).unwrap_or_default();
-        self.at = start + len + 2;
+        self.position = start + len + 2;
         if !has_escapes && inner.iter().all(|byte| *byte >= b' ') {
             let text = std::str::from_utf8(inner);
             return text.map(str::to_owned).map_err(|_| self.error("invalid UTF-8 in a string"));
         }
-        let quoted = self.bytes.get(start..self.at).unwrap_or_default();
+        let quoted = self.bytes.get(start..self.position).unwrap_or_default();
         serde_json::from_slice(quoted).map_err(|why| self.error(&why.to_string()))
     }
 
-    fn number(&mut self) -> Result<Value, JsonError> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
+    fn read_number(&mut self) -> Result<Value, JsonError> {
+        let rest = self.bytes.get(self.position..).unwrap_or_default();
         let is_part = |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
         let len = rest.iter().position(|byte| !is_part(byte)).unwrap_or(rest.len());
         let written = rest.get(..len).unwrap_or_default();
         let number: Number = serde_json::from_slice(written)
             .map_err(|why| self.error(&format!("invalid number: {why}")))?;
-        self.at += len;
+        self.position += len;
         // `serde_json` may miss the nearest double, and an object must not change by being read.
         let nearest = std::str::from_utf8(written).ok().and_then(|text| text.parse::<f64>().ok());
         Ok(match nearest {
@@ -248,30 +252,30 @@ impl Reader<'_> {
         })
     }
 
-    fn literal(&mut self, word: &[u8], value: Value) -> Result<Option<Value>, JsonError> {
-        if !self.bytes.get(self.at..).is_some_and(|rest| rest.starts_with(word)) {
+    fn read_literal(&mut self, word: &[u8], value: Value) -> Result<Option<Value>, JsonError> {
+        if !self.bytes.get(self.position..).is_some_and(|rest| rest.starts_with(word)) {
             return Err(self.error("invalid character in a literal"));
         }
-        self.at += word.len();
+        self.position += word.len();
         Ok(Some(value))
     }
 
     /// The next byte that is no white space.
-    fn peek(&mut self) -> Option<u8> {
-        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.bytes.get(self.at) {
-            self.at += 1;
+    fn peek_token(&mut self) -> Option<u8> {
+        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.bytes.get(self.position) {
+            self.position += 1;
         }
-        self.bytes.get(self.at).copied()
+        self.bytes.get(self.position).copied()
     }
 
-    fn take(&mut self, byte: u8) -> bool {
-        let is_next = self.peek() == Some(byte);
-        self.at += usize::from(is_next);
+    fn consume_byte(&mut self, byte: u8) -> bool {
+        let is_next = self.peek_token() == Some(byte);
+        self.position += usize::from(is_next);
         is_next
     }
 
     fn error(&self, problem: &str) -> JsonError {
-        JsonError { problem: problem.to_owned(), at: self.at }
+        JsonError { problem: problem.to_owned(), position: self.position }
     }
 }
 
@@ -283,7 +287,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Value {
-        json_tree(text.as_bytes()).unwrap().value
+        parse_json(text.as_bytes()).unwrap().value
     }
 
     #[test]
@@ -297,7 +301,7 @@ mod tests {
     #[test]
     fn the_last_of_duplicates_counts_and_all_are_found() {
         let text = r#"{"data":{"a":"1","a":"2","a":"3"},"rules":[{},{"foo":1,"foo":2}]}"#;
-        let tree = json_tree(text.as_bytes()).unwrap();
+        let tree = parse_json(text.as_bytes()).unwrap();
         assert_eq!(tree.value, json!({"data": {"a": "3"}, "rules": [{}, {"foo": 2}]}));
         let paths = ["data.a", "rules[1].foo"].map(|path| Finding::DuplicateField(path.into()));
         assert_eq!(tree.findings, paths);
@@ -313,7 +317,7 @@ mod tests {
                 assert_eq!(read(&text).to_string(), text);
             }
             for text in [nested(NESTING_MAX + 1), objects(NESTING_MAX + 1)] {
-                let error = json_tree(text.as_bytes()).unwrap_err().to_string();
+                let error = parse_json(text.as_bytes()).unwrap_err().to_string();
                 assert!(error.starts_with("exceeded max depth of 512"), "{error}");
             }
         };
@@ -340,7 +344,7 @@ mod tests {
             b"[",
             b"\"\\",
         ] {
-            assert!(json_tree(bytes).is_err(), "{bytes:?}");
+            assert!(parse_json(bytes).is_err(), "{bytes:?}");
         }
     }
 
@@ -348,19 +352,19 @@ mod tests {
         #[test]
         fn reads_what_serde_json_reads(text in r#"([\[\]{}:,"a0-2. -]{0,24}|(\[|\{"a\\n":|1,|-0.1e2|"",|"b":|\}|\]|null|true| ){0,9})"#) {
             let theirs = serde_json::from_str::<Value>(&text);
-            let ours = json_tree(text.as_bytes());
+            let ours = parse_json(text.as_bytes());
             prop_assert_eq!(ours.ok().map(|tree| tree.value), theirs.ok());
         }
 
         #[test]
-        fn reads_what_serde_json_writes(tree in crate::arbitrary::tree()) {
-            let read = json_tree(tree.to_string().as_bytes());
-            prop_assert_eq!(read, Ok(JsonTree { value: tree, findings: vec![] }));
+        fn reads_what_serde_json_writes(tree in crate::testing::tree()) {
+            let read = parse_json(tree.to_string().as_bytes());
+            prop_assert_eq!(read, Ok(ParsedJson { value: tree, findings: vec![] }));
         }
 
         #[test]
         fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
-            let _ = json_tree(&bytes);
+            let _ = parse_json(&bytes);
         }
     }
 }

@@ -1,53 +1,55 @@
-//! Bytes on the wire: which form a client sends and wants, and how trees are read and written in it.
+//! Encoding and decoding of requests, responses and stored objects.
 //!
-//! Owns: media types and their negotiation, JSON, YAML and protobuf in, JSON and YAML out, the field
-//! tables of kinds, what strict reading finds, warnings, the form of stored objects, tables, watch
+//! Owns: media types and their negotiation, JSON, YAML and protobuf in, JSON and YAML out, the
+//! field tables of kinds, strict decoding, warnings, the form of stored objects, tables, watch
 //! events, compression.
 //! Must not know: HTTP libraries, stores, which resources are served, what their columns show.
 
 #![deny(clippy::indexing_slicing)]
 
-mod accept;
-mod age;
-#[cfg(test)]
-mod arbitrary;
+mod accept_header;
 mod compress;
-mod conform;
+mod conform_to_kind;
 mod content_type;
 mod decode;
 mod encode;
-mod finding;
+mod field_shape;
+mod field_tables;
 mod json;
-mod kinds;
-mod media_type;
-mod path;
 mod protobuf;
-mod shape;
-mod sound;
-mod stored;
+mod response_format;
+mod stored_check;
+mod stored_object;
+mod strict_finding;
 mod table;
-mod warning;
+#[cfg(test)]
+mod testing;
+mod value_path;
+mod warning_header;
 mod yaml;
 
-pub use accept::{
-    Answer, Asked, DiscoveryAnswer, DiscoveryVersion, Endpoint, Format, MetaVersion, Transform,
-    negotiate, negotiate_discovery,
-};
-pub use age::age;
 pub use compress::{GZIP_BYTES_MIN, accepts_gzip, gzip};
-pub use conform::WrongType;
+pub use conform_to_kind::WrongTypeError;
 pub use content_type::{
     BodyFormat, PatchType, body_format, check_content_encoding, options_format, patch_type,
 };
-pub use decode::{Decoded, Expected, conform_object, decode_object, decode_options};
-pub use encode::{EventType, begin_event, encode_status, encode_tree, end_event, reencode};
-pub use finding::{Finding, strict_error};
-pub use json::{JsonError, JsonTree, NESTING_MAX, json_tree};
-pub use kinds::has_table;
-pub use sound::{check_stored, salvage_metadata};
-pub use stored::{
+pub use decode::{DecodedObject, ExpectedKind, conform_object, decode_object, decode_options};
+pub use encode::{
+    EventType, encode_status, encode_tree, reencode_json, write_event_end, write_event_start,
+};
+pub use field_tables::has_field_table;
+pub use json::{JsonError, NESTING_MAX, ParsedJson, parse_json};
+pub use response_format::{
+    DiscoveryFormat, DiscoveryVersion, Endpoint, Format, FormatRequest, MetaVersion,
+    ResponseEncoding, Transform, negotiate, negotiate_discovery,
+};
+pub use stored_check::{check_stored, salvage_metadata};
+pub use stored_object::{
     MalformedObject, TypeMeta, from_stored, splice_partial_metadata, splice_resource_version,
     to_stored,
 };
-pub use table::{Column, ListMetadata, Row, begin_list, encode_table, end_list, partial_metadata};
-pub use warning::warning_headers;
+pub use strict_finding::{Finding, strict_error};
+pub use table::{
+    Column, ListMetadata, Row, encode_table, partial_metadata, write_list_end, write_list_start,
+};
+pub use warning_header::warning_headers;

@@ -12,9 +12,9 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::field_shape::{Field, Message, Shape};
 use crate::json;
-use crate::shape::{Field, Message, Shape};
-use reader::{Content, Reader};
+use reader::{Reader, WireValue};
 
 /// Why bytes are not an object in protobuf.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -49,8 +49,8 @@ pub(crate) fn decode(bytes: &[u8], message: &'static Message) -> Result<Tree, Pr
     let mut raw: &[u8] = &[];
     for entry in Reader::new(envelope) {
         match entry? {
-            (1, Content::Bytes(type_meta)) => read_type_meta(type_meta, &mut tree)?,
-            (2, Content::Bytes(bytes)) => raw = bytes,
+            (1, WireValue::Bytes(type_meta)) => read_type_meta(type_meta, &mut tree)?,
+            (2, WireValue::Bytes(bytes)) => raw = bytes,
             (1 | 2, _) => return Err(ProtobufError::WrongWireType("Unknown")),
             // How the content is encoded is never said by clients.
             _ => {}
@@ -67,7 +67,7 @@ fn read_type_meta(bytes: &[u8], tree: &mut Tree) -> Result<(), ProtobufError> {
             (2, content) => ("kind", content),
             _ => continue,
         };
-        let text = text(content, name)?;
+        let text = read_text(content, name)?;
         if !text.is_empty() {
             tree.insert(name.to_owned(), text.into());
         }
@@ -83,7 +83,7 @@ fn read_message(
 ) -> Result<(), ProtobufError> {
     for entry in Reader::new(bytes) {
         let (number, content) = entry?;
-        if let Some(field) = message.by_number(number) {
+        if let Some(field) = message.field_by_number(number) {
             read_field(content, field, tree)?;
         }
     }
@@ -95,7 +95,7 @@ fn read_message(
 /// Lists and maps grow with every occurrence, messages merge, of anything else the last one counts.
 /// Encoders write zeros for fields that are unset, so a zero is dropped unless the table says that
 /// it is a value.
-fn read_field(content: Content<'_>, field: &Field, tree: &mut Tree) -> Result<(), ProtobufError> {
+fn read_field(content: WireValue<'_>, field: &Field, tree: &mut Tree) -> Result<(), ProtobufError> {
     let name = field.name;
     match field.shape {
         Shape::Inline(message) => return read_message(content.bytes(name)?, message, tree),
@@ -103,17 +103,17 @@ fn read_field(content: Content<'_>, field: &Field, tree: &mut Tree) -> Result<()
             return read_message(content.bytes(name)?, message, api_object::object_mut(tree, name));
         }
         Shape::List(shape) => {
-            let item = element(content, *shape, name)?;
+            let item = read_element(content, *shape, name)?;
             if let Value::Array(items) = tree.entry(name).or_insert_with(|| Value::Array(vec![])) {
                 items.push(item);
             }
         }
         Shape::Map(shape) => {
-            let (key, value) = map_entry(content.bytes(name)?, *shape, name)?;
+            let (key, value) = read_map_entry(content.bytes(name)?, *shape, name)?;
             api_object::object_mut(tree, name).insert(key, value);
         }
         shape => {
-            let found = scalar(content, shape, name)?;
+            let found = read_scalar(content, shape, name)?;
             match found.filter(|value| field.keeps_zero || !is_zero(value, shape)) {
                 Some(value) => tree.insert(name.to_owned(), value),
                 None => tree.shift_remove(name),
@@ -135,29 +135,33 @@ fn is_zero(value: &Value, shape: Shape) -> bool {
 }
 
 /// An item of a list or a value of a map, where zeros are values.
-fn element(content: Content<'_>, shape: Shape, name: &'static str) -> Result<Value, ProtobufError> {
+fn read_element(
+    content: WireValue<'_>,
+    shape: Shape,
+    name: &'static str,
+) -> Result<Value, ProtobufError> {
     match shape {
         Shape::Object(message) | Shape::Inline(message) => {
             let mut tree = Tree::new();
             read_message(content.bytes(name)?, message, &mut tree)?;
             Ok(Value::Object(tree))
         }
-        _ => Ok(scalar(content, shape, name)?.unwrap_or(Value::Null)),
+        _ => Ok(read_scalar(content, shape, name)?.unwrap_or(Value::Null)),
     }
 }
 
-fn map_entry(
+fn read_map_entry(
     bytes: &[u8],
     shape: Shape,
     name: &'static str,
 ) -> Result<(String, Value), ProtobufError> {
     let mut key = String::new();
     // An entry without value has the zero of its type, which is what no bytes are read as.
-    let mut value = element(Content::Bytes(&[]), shape, name)?;
+    let mut value = read_element(WireValue::Bytes(&[]), shape, name)?;
     for entry in Reader::new(bytes) {
         match entry? {
-            (1, content) => key = text(content, name)?,
-            (2, content) => value = element(content, shape, name)?,
+            (1, content) => key = read_text(content, name)?,
+            (2, content) => value = read_element(content, shape, name)?,
             _ => {}
         }
     }
@@ -165,21 +169,21 @@ fn map_entry(
 }
 
 /// A value that is no object; `None` where the message says that there is none.
-fn scalar(
-    content: Content<'_>,
+fn read_scalar(
+    content: WireValue<'_>,
     shape: Shape,
     name: &'static str,
 ) -> Result<Option<Value>, ProtobufError> {
     Ok(Some(match shape {
-        Shape::Text => text(content, name)?.into(),
+        Shape::Text => read_text(content, name)?.into(),
         Shape::Bytes => STANDARD.encode(content.bytes(name)?).into(),
         Shape::Bool => (content.int64(name)? != 0).into(),
         Shape::Int32 => content.int32(name)?.into(),
         Shape::Int64 => content.int64(name)?.into(),
-        Shape::Time | Shape::MicroTime => return time(content.bytes(name)?, shape, name),
-        Shape::Json => return wrapped_json(content.bytes(name)?, name),
-        Shape::IntOrString => int_or_string(content.bytes(name)?, name)?,
-        Shape::WrappedTexts => wrapped_texts(content.bytes(name)?, name)?,
+        Shape::Time | Shape::MicroTime => return read_time(content.bytes(name)?, shape, name),
+        Shape::Json => return read_wrapped_json(content.bytes(name)?, name),
+        Shape::IntOrString => read_int_or_string(content.bytes(name)?, name)?,
+        Shape::WrappedTexts => read_wrapped_strings(content.bytes(name)?, name)?,
         // INVARIANT on the callers: these have functions of their own.
         Shape::Object(_) | Shape::Inline(_) | Shape::List(_) | Shape::Map(_) => {
             return Err(ProtobufError::WrongWireType(name));
@@ -187,7 +191,7 @@ fn scalar(
     }))
 }
 
-fn text(content: Content<'_>, name: &'static str) -> Result<String, ProtobufError> {
+fn read_text(content: WireValue<'_>, name: &'static str) -> Result<String, ProtobufError> {
     let bytes = content.bytes(name)?;
     let text = std::str::from_utf8(bytes).map_err(|_| ProtobufError::Utf8(name))?;
     Ok(text.to_owned())
@@ -196,7 +200,11 @@ fn text(content: Content<'_>, name: &'static str) -> Result<String, ProtobufErro
 /// A time; `None` if the message is empty, which is how encoders write an unset one.
 ///
 /// Kubernetes drops what JSON does not show, so both forms of a body say the same.
-fn time(bytes: &[u8], shape: Shape, name: &'static str) -> Result<Option<Value>, ProtobufError> {
+fn read_time(
+    bytes: &[u8],
+    shape: Shape,
+    name: &'static str,
+) -> Result<Option<Value>, ProtobufError> {
     if bytes.is_empty() {
         return Ok(None);
     }
@@ -215,7 +223,7 @@ fn time(bytes: &[u8], shape: Shape, name: &'static str) -> Result<Option<Value>,
     }))
 }
 
-fn wrapped_json(bytes: &[u8], name: &'static str) -> Result<Option<Value>, ProtobufError> {
+fn read_wrapped_json(bytes: &[u8], name: &'static str) -> Result<Option<Value>, ProtobufError> {
     let mut raw: &[u8] = &[];
     for entry in Reader::new(bytes) {
         if let (1, content) = entry? {
@@ -225,28 +233,28 @@ fn wrapped_json(bytes: &[u8], name: &'static str) -> Result<Option<Value>, Proto
     if raw.is_empty() {
         return Ok(None);
     }
-    let read = json::json_tree(raw).map_err(|_| ProtobufError::Json(name))?;
+    let read = json::parse_json(raw).map_err(|_| ProtobufError::Json(name))?;
     Ok(Some(read.value))
 }
 
-fn int_or_string(bytes: &[u8], name: &'static str) -> Result<Value, ProtobufError> {
+fn read_int_or_string(bytes: &[u8], name: &'static str) -> Result<Value, ProtobufError> {
     let (mut is_text, mut number, mut words) = (false, 0, String::new());
     for entry in Reader::new(bytes) {
         match entry? {
             (1, content) => is_text = content.int64(name)? != 0,
             (2, content) => number = content.int32(name)?,
-            (3, content) => words = text(content, name)?,
+            (3, content) => words = read_text(content, name)?,
             _ => {}
         }
     }
     Ok(if is_text { words.into() } else { number.into() })
 }
 
-fn wrapped_texts(bytes: &[u8], name: &'static str) -> Result<Value, ProtobufError> {
+fn read_wrapped_strings(bytes: &[u8], name: &'static str) -> Result<Value, ProtobufError> {
     let mut items = Vec::new();
     for entry in Reader::new(bytes) {
         if let (1, content) = entry? {
-            items.push(Value::String(text(content, name)?));
+            items.push(Value::String(read_text(content, name)?));
         }
     }
     Ok(Value::Array(items))

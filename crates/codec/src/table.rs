@@ -1,12 +1,12 @@
-//! Lists and tables around objects that are already written.
+//! Lists and tables of encoded objects.
 
 use std::borrow::Cow;
 
 use api_object::Tree;
 use serde_json::Value;
 
-use crate::accept::MetaVersion;
 use crate::encode::write_json;
+use crate::response_format::MetaVersion;
 
 /// The metadata of a list or a table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -43,18 +43,18 @@ pub struct Row {
     pub object: Option<Vec<u8>>,
 }
 
-/// Writes a list up to its items, which the caller writes behind it with commas between them.
-pub fn begin_list(api_version: &str, kind: &str, metadata: &ListMetadata, out: &mut Vec<u8>) {
-    write_head(api_version, kind, metadata, out);
+/// Writes a list up to its items, which the caller appends with commas between them.
+pub fn write_list_start(api_version: &str, kind: &str, metadata: &ListMetadata, out: &mut Vec<u8>) {
+    write_list_head(api_version, kind, metadata, out);
     out.extend_from_slice(b",\"items\":[");
 }
 
-/// Ends a list behind its items.
-pub fn end_list(out: &mut Vec<u8>) {
+/// Ends a list after its items.
+pub fn write_list_end(out: &mut Vec<u8>) {
     out.extend_from_slice(b"]}");
 }
 
-/// Writes a table. Later events of a watch have no columns, since the first one had them.
+/// Encodes a table. Later events of a watch have no columns, because the first one had them.
 pub fn encode_table(
     version: MetaVersion,
     metadata: &ListMetadata,
@@ -62,14 +62,14 @@ pub fn encode_table(
     rows: &[Row],
     out: &mut Vec<u8>,
 ) {
-    write_head(version.api_version(), "Table", metadata, out);
+    write_list_head(version.api_version(), "Table", metadata, out);
     out.extend_from_slice(b",\"columnDefinitions\":");
     match columns {
         None => out.extend_from_slice(b"null"),
-        Some(columns) => write_list(columns, out, write_column),
+        Some(columns) => write_json_array(columns, out, write_column),
     }
     out.extend_from_slice(b",\"rows\":");
-    write_list(rows, out, write_row);
+    write_json_array(rows, out, write_row);
     out.push(b'}');
 }
 
@@ -84,7 +84,7 @@ pub fn partial_metadata(tree: &Tree, version: MetaVersion) -> Tree {
 }
 
 /// Writes an object from its brace to the end of its metadata.
-fn write_head(api_version: &str, kind: &str, metadata: &ListMetadata, out: &mut Vec<u8>) {
+fn write_list_head(api_version: &str, kind: &str, metadata: &ListMetadata, out: &mut Vec<u8>) {
     let mut members = Tree::new();
     if let Some(version) = metadata.resource_version {
         members.insert("resourceVersion".to_owned(), version.to_string().into());
@@ -103,7 +103,7 @@ fn write_head(api_version: &str, kind: &str, metadata: &ListMetadata, out: &mut 
     write_json(out, &members);
 }
 
-fn write_list<T>(items: &[T], out: &mut Vec<u8>, write: fn(&T, &mut Vec<u8>)) {
+fn write_json_array<T>(items: &[T], out: &mut Vec<u8>, write: fn(&T, &mut Vec<u8>)) {
     out.push(b'[');
     for (idx, item) in items.iter().enumerate() {
         if idx > 0 {
@@ -197,8 +197,8 @@ mod tests {
     #[test]
     fn lists_leave_out_what_they_do_not_know() {
         let mut out = Vec::new();
-        begin_list("v1", "ConfigMapList", &ListMetadata::default(), &mut out);
-        end_list(&mut out);
+        write_list_start("v1", "ConfigMapList", &ListMetadata::default(), &mut out);
+        write_list_end(&mut out);
         let want = r#"{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":[]}"#;
         assert_eq!(String::from_utf8(out).unwrap(), want);
     }

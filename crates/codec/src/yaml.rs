@@ -8,32 +8,37 @@ use serde_json::{Map, Value};
 /// Longer keys are written with `? `, since readers look for `:` only so far ahead.
 const SIMPLE_KEY_BYTES_MAX: usize = 128;
 
-/// Writes a document.
-pub(crate) fn write(value: &Value) -> String {
+/// Writes a YAML document.
+pub(crate) fn write_yaml(value: &Value) -> String {
     let mut out = String::new();
     match value {
         Value::Object(members) if !members.is_empty() => {
-            write_members(&mut out, members, 0, Lead::Own);
+            write_members(&mut out, members, 0, FirstLine::Own);
         }
-        Value::Array(items) if !items.is_empty() => write_items(&mut out, items, 0, Lead::Own),
-        _ => write_leaf(&mut out, value, 0),
+        Value::Array(items) if !items.is_empty() => write_items(&mut out, items, 0, FirstLine::Own),
+        _ => write_scalar(&mut out, value, 0),
     }
     out
 }
 
-/// Whether the first line of a collection is its own or goes on behind a dash.
+/// Whether the first line of a collection begins a new line or follows a dash.
 #[derive(Clone, Copy, PartialEq)]
-enum Lead {
+enum FirstLine {
     Own,
     Inline,
 }
 
-fn write_members(out: &mut String, members: &Map<String, Value>, indent: usize, lead: Lead) {
+fn write_members(
+    out: &mut String,
+    members: &Map<String, Value>,
+    indent: usize,
+    first_line: FirstLine,
+) {
     let mut sorted: Vec<_> = members.iter().collect();
     sorted.sort_by_key(|(name, _)| *name);
     for (idx, (name, value)) in sorted.into_iter().enumerate() {
-        begin_line(out, indent, idx, lead);
-        let key = if is_plain(name) { name.clone() } else { quoted(name) };
+        begin_line(out, indent, idx, first_line);
+        let key = if can_be_plain(name) { name.clone() } else { quote_string(name) };
         if key.len() > SIMPLE_KEY_BYTES_MAX {
             out.push_str("? ");
             out.push_str(&key);
@@ -46,38 +51,38 @@ fn write_members(out: &mut String, members: &Map<String, Value>, indent: usize, 
         match value {
             Value::Object(inner) if !inner.is_empty() => {
                 out.push('\n');
-                write_members(out, inner, indent + 2, Lead::Own);
+                write_members(out, inner, indent + 2, FirstLine::Own);
             }
             Value::Array(items) if !items.is_empty() => {
                 out.push('\n');
-                write_items(out, items, indent, Lead::Own);
+                write_items(out, items, indent, FirstLine::Own);
             }
             _ => {
                 out.push(' ');
-                write_leaf(out, value, indent + 2);
+                write_scalar(out, value, indent + 2);
             }
         }
     }
 }
 
-fn write_items(out: &mut String, items: &[Value], indent: usize, lead: Lead) {
+fn write_items(out: &mut String, items: &[Value], indent: usize, first_line: FirstLine) {
     for (idx, item) in items.iter().enumerate() {
-        begin_line(out, indent, idx, lead);
+        begin_line(out, indent, idx, first_line);
         out.push_str("- ");
         match item {
             Value::Object(inner) if !inner.is_empty() => {
-                write_members(out, inner, indent + 2, Lead::Inline);
+                write_members(out, inner, indent + 2, FirstLine::Inline);
             }
             Value::Array(inner) if !inner.is_empty() => {
-                write_items(out, inner, indent + 2, Lead::Inline);
+                write_items(out, inner, indent + 2, FirstLine::Inline);
             }
-            _ => write_leaf(out, item, indent + 2),
+            _ => write_scalar(out, item, indent + 2),
         }
     }
 }
 
-fn begin_line(out: &mut String, indent: usize, idx: usize, lead: Lead) {
-    if idx > 0 || lead == Lead::Own {
+fn begin_line(out: &mut String, indent: usize, idx: usize, first_line: FirstLine) {
+    if idx > 0 || first_line == FirstLine::Own {
         push_indent(out, indent);
     }
 }
@@ -87,25 +92,24 @@ fn push_indent(out: &mut String, indent: usize) {
 }
 
 /// Writes a scalar or an empty collection; `indent` is that of the lines of a block.
-fn write_leaf(out: &mut String, value: &Value, indent: usize) {
+fn write_scalar(out: &mut String, value: &Value, indent: usize) {
     match value {
         Value::Null => out.push_str("null"),
         Value::Bool(true) => out.push_str("true"),
         Value::Bool(false) => out.push_str("false"),
         Value::Number(number) => out.push_str(&number.to_string()),
-        Value::String(text) if is_plain(text) => out.push_str(text),
-        Value::String(text) if is_block(text) => return write_block(out, text, indent),
-        Value::String(text) => out.push_str(&quoted(text)),
+        Value::String(text) if can_be_plain(text) => out.push_str(text),
+        Value::String(text) if can_be_block(text) => return write_block(out, text, indent),
+        Value::String(text) => out.push_str(&quote_string(text)),
         Value::Array(_) => out.push_str("[]"),
         Value::Object(_) => out.push_str("{}"),
     }
     out.push('\n');
 }
 
-/// Whether a text can stand without quotes and is still read as that text.
-///
-/// This errs on the side of quotes: `10.0.0.1` has them though it needs none.
-fn is_plain(text: &str) -> bool {
+/// Reports whether a text can stand without quotes. In doubt it gets quotes: `10.0.0.1` has them
+/// though it needs none.
+fn can_be_plain(text: &str) -> bool {
     let Some(first) = text.chars().next() else { return false };
     let is_start = first.is_ascii_alphanumeric() || matches!(first, '_' | '/' | '.' | '-' | '+');
     let is_body = |c: char| (' '..='~').contains(&c) && !matches!(c, '"' | '\'' | '`');
@@ -115,7 +119,7 @@ fn is_plain(text: &str) -> bool {
         && !text.contains(": ")
         && !text.contains(" #")
         && !is_number_like(text)
-        && !is_word_of_yaml(text)
+        && !is_yaml_keyword(text)
         && !matches!(text.as_bytes(), [b'-'] | [b'-', b' ', ..] | [b'-', b'-', b'-', ..])
         && !text.starts_with("...")
 }
@@ -127,8 +131,8 @@ fn is_number_like(text: &str) -> bool {
         || [".inf", ".nan"].iter().any(|name| text.to_ascii_lowercase().ends_with(name))
 }
 
-/// Whether a text is read as null or a boolean by readers of YAML 1.1.
-fn is_word_of_yaml(text: &str) -> bool {
+/// Reports whether YAML 1.1 reads a text as null or a boolean.
+fn is_yaml_keyword(text: &str) -> bool {
     ["y", "n", "yes", "no", "on", "off", "true", "false", "null"]
         .iter()
         .any(|word| text.eq_ignore_ascii_case(word))
@@ -136,7 +140,7 @@ fn is_word_of_yaml(text: &str) -> bool {
 
 /// Whether a text can stand as a block: several lines without characters that need escapes, the
 /// first of which has something other than a space to show the indentation.
-fn is_block(text: &str) -> bool {
+fn can_be_block(text: &str) -> bool {
     text.contains('\n')
         && !text.starts_with([' ', '\n', '\t'])
         && text.chars().all(|c| c == '\n' || c == '\t' || is_printable(c))
@@ -160,13 +164,13 @@ fn write_block(out: &mut String, text: &str, indent: usize) {
     }
 }
 
-/// What YAML allows in a file and no editor hides.
+/// Reports whether YAML allows the character in a file.
 fn is_printable(c: char) -> bool {
     matches!(c, ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
         && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')
 }
 
-fn quoted(text: &str) -> String {
+fn quote_string(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {
@@ -191,7 +195,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::arbitrary::tree;
+    use crate::testing::tree;
 
     #[test]
     fn looks_like_kubernetes() {
@@ -240,7 +244,7 @@ rules:
 - - - a
   - b
 "#;
-        assert_eq!(write(&value), want);
+        assert_eq!(write_yaml(&value), want);
         assert_eq!(document::yaml_to_json(want.as_bytes()).unwrap().value, value);
     }
 
@@ -248,23 +252,23 @@ rules:
     fn long_keys_are_read_back() {
         let value =
             json!({"k".repeat(2000): {"a": ["b"]}, "é".repeat(100): "v", "l".repeat(200): [1]});
-        assert_eq!(document::yaml_to_json(write(&value).as_bytes()).unwrap().value, value);
+        assert_eq!(document::yaml_to_json(write_yaml(&value).as_bytes()).unwrap().value, value);
     }
 
     #[test]
     fn a_document_can_be_a_scalar() {
         for (value, want) in [(json!(null), "null\n"), (json!({}), "{}\n"), (json!(["a"]), "- a\n")]
         {
-            assert_eq!(write(&value), want);
+            assert_eq!(write_yaml(&value), want);
         }
         let block = json!("a\nb");
-        assert_eq!(document::yaml_to_json(write(&block).as_bytes()).unwrap().value, block);
+        assert_eq!(document::yaml_to_json(write_yaml(&block).as_bytes()).unwrap().value, block);
     }
 
     proptest! {
         #[test]
         fn is_read_back_by_a_reader_of_yaml(tree in tree()) {
-            let text = write(&tree);
+            let text = write_yaml(&tree);
             let back = document::yaml_to_json(text.as_bytes());
             prop_assert_eq!(back.map(|read| read.value), Ok(tree), "{}", text);
         }

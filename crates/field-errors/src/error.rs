@@ -10,7 +10,7 @@ use crate::excerpt::excerpt;
 /// Displays as `<path>: <words>[: <value>][: <detail>]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldError {
-    /// The rendered [`FieldPath`](crate::FieldPath).
+    /// The field, as the rendered [`FieldPath`](crate::FieldPath).
     pub path: String,
     /// The class of the fault.
     pub kind: FieldErrorKind,
@@ -97,7 +97,7 @@ impl FieldErrorKind {
 /// The value of the faulty field as the message shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadValue {
-    /// Not shown.
+    /// The message does not show the value.
     Omitted,
     /// A string, shown in quotes.
     Text(String),
@@ -207,7 +207,7 @@ pub struct FieldErrors {
 }
 
 impl FieldErrors {
-    /// No faults.
+    /// Returns a list without errors.
     pub const fn new() -> Self {
         Self { errors: Vec::new(), memory_bytes: 0, n_omitted: 0 }
     }

@@ -69,10 +69,11 @@ pub fn parse_ip(input: &[u8]) -> Result<ParsedIp<'_>, IpError> {
 
 fn parse_ipv4(input: &[u8]) -> Result<[u8; 4], IpFault<'_>> {
     let mut octets = [0; 4];
-    let mut field = 0;
+    let mut fields = octets.iter_mut();
     let mut value: u16 = 0;
     let mut n_digits = 0;
-    for (idx, &byte) in input.iter().enumerate() {
+    let mut rest = input;
+    while let [byte, after @ ..] = rest {
         match byte {
             b'0'..=b'9' => {
                 if n_digits == 1 && value == 0 {
@@ -85,36 +86,43 @@ fn parse_ipv4(input: &[u8]) -> Result<[u8; 4], IpFault<'_>> {
                 }
             }
             b'.' => {
-                if n_digits == 0 || idx == input.len() - 1 {
-                    return Err(("IPv4 field must have at least one digit", &input[idx..]));
+                if n_digits == 0 || after.is_empty() {
+                    return Err(("IPv4 field must have at least one digit", rest));
                 }
-                if field == 3 {
-                    return Err(("IPv4 address too long", b""));
+                // The last field has no dot after it.
+                match fields.next() {
+                    Some(octet) if fields.len() > 0 => *octet = value as u8,
+                    _ => return Err(("IPv4 address too long", b"")),
                 }
-                octets[field] = value as u8;
-                field += 1;
                 value = 0;
                 n_digits = 0;
             }
-            _ => return Err(("unexpected character", &input[idx..])),
+            _ => return Err(("unexpected character", rest)),
         }
+        rest = after;
     }
-    if field < 3 {
-        return Err(("IPv4 address too short", b""));
+    match (fields.next(), fields.next()) {
+        (Some(octet), None) => *octet = value as u8,
+        _ => return Err(("IPv4 address too short", b"")),
     }
-    octets[3] = value as u8;
     Ok(octets)
 }
 
 fn parse_scoped_ipv6(input: &[u8]) -> Result<ParsedIp<'_>, IpFault<'_>> {
-    let (text, zone) = match input.iter().position(|&byte| byte == b'%') {
-        Some(at) if at + 1 == input.len() => return Err(("zone must be a non-empty string", b"")),
-        Some(at) => (&input[..at], &input[at + 1..]),
-        None => (input, &b""[..]),
+    let at = input.iter().position(|&byte| byte == b'%').unwrap_or(input.len());
+    let (text, zone) = match input.split_at(at) {
+        (_, [_]) => return Err(("zone must be a non-empty string", b"")),
+        (text, [_, zone @ ..]) => (text, zone),
+        (text, []) => (text, &b""[..]),
     };
     Ok(ParsedIp { address: parse_ipv6(text)?.into(), ipv6_zone: zone })
 }
 
+#[expect(
+    clippy::indexing_slicing,
+    reason = "INVARIANT: `filled` is below 8 in the loop, at most 6 before an embedded IPv4 address, \
+              and never below `ellipsis`"
+)]
 fn parse_ipv6(input: &[u8]) -> Result<Ipv6Addr, IpFault<'_>> {
     let mut groups = [0_u16; 8];
     let mut filled = 0;
@@ -136,12 +144,12 @@ fn parse_ipv6(input: &[u8]) -> Result<Ipv6Addr, IpFault<'_>> {
         }
         groups[filled] = group;
         filled += 1;
-        rest = &rest[n_digits..];
+        rest = rest.split_at_checked(n_digits).map_or(&[], |(_, rest)| rest);
         match rest {
             [] => break,
             [b':'] => return Err(("colon must be followed by more characters", rest)),
-            [b':', b':', ..] if ellipsis.is_some() => {
-                return Err(("multiple :: in address", &rest[1..]));
+            [_, after @ ..] if rest.starts_with(b"::") && ellipsis.is_some() => {
+                return Err(("multiple :: in address", after));
             }
             [b':', b':', after @ ..] => {
                 ellipsis = Some(filled);

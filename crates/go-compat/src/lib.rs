@@ -7,6 +7,8 @@
 //! and writes them.
 //! Must not know: Kubernetes, HTTP messages, or any other crate of this repository.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
 mod duration;
 mod ip;
 mod printable;

@@ -28,7 +28,7 @@ pub enum RefusedAddress {
     /// 169.254.0.0/16 and fe80::/10, where metadata services and agents of the host listen.
     #[error("link-local")]
     LinkLocal,
-    /// 127.0.0.0/8 and ::1.
+    /// The addresses 127.0.0.0/8 and ::1.
     #[error("loopback")]
     Loopback,
     /// A metadata service that is not at a link-local address.

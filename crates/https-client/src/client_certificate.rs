@@ -1,4 +1,4 @@
-//! The client certificate.
+//! Reads the client certificate and its private key.
 
 use std::io;
 use std::path::PathBuf;

@@ -33,9 +33,9 @@ pub enum Credentials {
     },
     /// A user name and a password.
     Basic {
-        /// The user name.
+        /// The user name of basic authentication.
         username: String,
-        /// The password.
+        /// The password of basic authentication.
         password: Secret,
     },
 }

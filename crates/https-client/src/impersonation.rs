@@ -1,4 +1,4 @@
-//! Impersonation headers.
+//! The impersonation headers of a request.
 
 use http::header::{HeaderMap, HeaderName, HeaderValue, InvalidHeaderValue};
 

@@ -14,7 +14,7 @@ use hyper::body::{Body as _, Incoming};
 pub struct Reply {
     /// The HTTP status code.
     pub status: u16,
-    /// The response headers.
+    /// The headers of the response.
     pub headers: HeaderMap,
     /// The whole body, decompressed.
     pub body: Bytes,

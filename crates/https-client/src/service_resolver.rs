@@ -1,4 +1,4 @@
-//! Resolution of Services.
+//! Resolves a Kubernetes Service to an address.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -25,7 +25,7 @@ pub trait Resolve: Send + Sync {
 pub struct HostPort {
     /// The host name or IP address; an IPv6 address has no brackets.
     pub host: String,
-    /// The TCP port.
+    /// The TCP port of the endpoint.
     pub port: u16,
 }
 

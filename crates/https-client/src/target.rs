@@ -59,7 +59,7 @@ impl Target {
 pub enum Destination {
     /// The server has a URL.
     Url {
-        /// HTTP or HTTPS.
+        /// Whether the URL says `http` or `https`.
         scheme: Scheme,
         /// A host name or an IP address; an IPv6 address has no brackets.
         host: String,
@@ -76,7 +76,7 @@ pub enum Destination {
 pub enum Scheme {
     /// Plain HTTP, without credentials, CAs and client certificate.
     Http,
-    /// HTTP over TLS.
+    /// The scheme `https`: HTTP over TLS.
     Https,
 }
 

@@ -1,4 +1,4 @@
-//! Opens TCP connections.
+//! Opens TCP connections to addresses that the address policy permits.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -153,7 +153,7 @@ mod tests {
 
     const POLICY: AddressPolicy = AddressPolicy { allows_loopback: true };
 
-    /// A19, L7: names of every spelling are checked by the address that they lead to, and addresses that are
+    /// A19: names of every spelling are checked by the address that they lead to, and addresses that are
     /// permitted are dialed though others of the name are not.
     #[tokio::test]
     async fn a19_the_address_of_a_dial_is_checked() {

@@ -1,4 +1,4 @@
-//! What is known of a connection, and what is going on in it.
+//! The facts about a connection, and its current activity.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -6,34 +6,34 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls_pki_types::CertificateDer;
 
-/// How requests are carried.
+/// The negotiated HTTP version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Protocol {
-    /// One request after the other.
+    /// HTTP/1.1, with one request at a time.
     Http1,
-    /// Many requests at one time.
+    /// HTTP/2, with many requests at a time.
     Http2,
 }
 
 /// The facts that all requests of one connection share.
 ///
-/// `T` is what the caller finds out from them and keeps for later requests, such as the user that a client
-/// certificate stands for.
+/// `T` is the identity that the caller computes from the certificates and caches for later
+/// requests.
 #[derive(Debug)]
 pub struct Connection<T> {
-    /// The address of the other side.
+    /// The address of the client.
     pub peer: SocketAddr,
-    /// The protocol that both sides agreed on.
+    /// The negotiated protocol.
     pub protocol: Protocol,
-    /// The certificates that the peer sent, its own first; empty if it sent none. The peer has
-    /// proved to hold the key of the first one. Nothing else about them was verified.
+    /// The certificates that the peer sent, its own first; empty if it sent none. The handshake
+    /// proved that the peer holds the key of the first one. Nothing else about them was verified.
     pub certificates: Arc<[CertificateDer<'static>]>,
     identity: Mutex<Option<Arc<T>>>,
-    pub(crate) activity: Arc<Activity>,
+    pub(crate) activity: Arc<ConnectionActivity>,
 }
 
 impl<T> Connection<T> {
-    /// A connection with nothing going on in it.
+    /// A connection without activity.
     pub fn new(
         peer: SocketAddr,
         protocol: Protocol,
@@ -42,8 +42,8 @@ impl<T> Connection<T> {
         Self { peer, protocol, certificates, identity: Mutex::default(), activity: Arc::default() }
     }
 
-    /// What `compute` makes of the certificates. It runs for the first request, and again when what
-    /// was made is no longer current; requests that arrive meanwhile wait for it.
+    /// The cached identity. `compute` derives it from the certificates for the first request, and
+    /// again once `is_current` rejects the cached one; concurrent requests wait for it.
     pub fn identity(
         &self,
         is_current: impl FnOnce(&T) -> bool,
@@ -56,30 +56,30 @@ impl<T> Connection<T> {
         Arc::clone(identity.insert(Arc::new(compute(&self.certificates))))
     }
 
-    /// Asks for the end of the connection once the requests that are under way have their
-    /// answers. HTTP/2 peers are told by GOAWAY, HTTP/1.1 peers by `Connection: close`.
+    /// Requests the end of the connection after the active requests have their responses. HTTP/2
+    /// peers receive GOAWAY, HTTP/1.1 peers `Connection: close`.
     pub fn close(&self) {
-        self.activity.close.store(true, Ordering::Relaxed);
+        self.activity.close_requested.store(true, Ordering::Relaxed);
     }
 }
 
-/// What goes on in a connection. Readers want a recent picture, not an ordered one, so all
+/// Counters of the activity on a connection. Readers need recent and not ordered values, so all
 /// accesses are relaxed.
 #[derive(Debug, Default)]
-pub(crate) struct Activity {
+pub(crate) struct ConnectionActivity {
     requests_begun: AtomicU64,
     requests_active: AtomicUsize,
     bytes_written: AtomicU64,
     is_write_blocked: AtomicBool,
     is_reading_head: AtomicBool,
-    close: AtomicBool,
+    close_requested: AtomicBool,
 }
 
-/// A request that is under way until its answer is sent or given up.
+/// A request that is active until its response is sent or abandoned.
 #[derive(Debug)]
-pub(crate) struct ActiveRequest(Arc<Activity>);
+pub(crate) struct ActiveRequest(Arc<ConnectionActivity>);
 
-impl Activity {
+impl ConnectionActivity {
     pub(crate) fn begin_request(self: &Arc<Self>) -> ActiveRequest {
         self.is_reading_head.store(false, Ordering::Relaxed);
         self.requests_begun.fetch_add(1, Ordering::Relaxed);
@@ -87,24 +87,24 @@ impl Activity {
         ActiveRequest(Arc::clone(self))
     }
 
-    /// Notes bytes from the peer. Between requests they can only belong to the next head.
-    pub(crate) fn bytes_read(&self) {
+    /// Records bytes from the peer. Between requests they can only belong to the next request head.
+    pub(crate) fn record_bytes_read(&self) {
         if self.requests_active() == 0 {
             self.is_reading_head.store(true, Ordering::Relaxed);
         }
     }
 
-    pub(crate) fn bytes_written(&self, count: usize) {
+    pub(crate) fn record_bytes_written(&self, count: usize) {
         self.bytes_written.fetch_add(count as u64, Ordering::Relaxed);
         self.is_write_blocked.store(false, Ordering::Relaxed);
     }
 
-    pub(crate) fn write_blocked(&self, is_blocked: bool) {
+    pub(crate) fn set_write_blocked(&self, is_blocked: bool) {
         self.is_write_blocked.store(is_blocked, Ordering::Relaxed);
     }
 
     pub(crate) fn is_close_requested(&self) -> bool {
-        self.close.load(Ordering::Relaxed)
+        self.close_requested.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_write_blocked(&self) -> bool {

@@ -1,9 +1,9 @@
-//! How many requests are worked on at one time.
+//! Limits on the number of requests that are processed at one time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Which of the two limits a request counts against.
+/// The limit that a request counts against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RequestKind {
     /// Any verb but get, list and watch.
@@ -12,14 +12,15 @@ pub enum RequestKind {
     ReadOnly,
 }
 
-/// Two counters of requests that are being worked on, each with a limit.
+/// Two limited counters of requests in flight.
 ///
-/// Writes have their own, so that a flood of reads can not keep them out, and the reverse.
+/// Mutating and read-only requests have separate limits, so that a flood of one kind can not block
+/// the other.
 #[derive(Debug, Clone)]
-pub struct InFlight(Arc<Counters>);
+pub struct InFlight(Arc<InFlightCounters>);
 
 #[derive(Debug)]
-struct Counters {
+struct InFlightCounters {
     mutating: Counter,
     read_only: Counter,
 }
@@ -27,31 +28,31 @@ struct Counters {
 #[derive(Debug)]
 struct Counter {
     count: AtomicUsize,
-    /// `None` does not limit.
+    /// `None` means no limit.
     max: Option<usize>,
 }
 
-/// The right to work on one request. Dropping it makes room for another.
+/// The permit to process one request. Dropping it frees the slot.
 #[derive(Debug)]
 #[must_use = "the request counts only while the permit lives"]
 pub struct InFlightPermit {
-    counters: Arc<Counters>,
+    counters: Arc<InFlightCounters>,
     kind: RequestKind,
 }
 
 impl InFlight {
-    /// Limits for both kinds; zero does not limit.
+    /// Takes the limits of both kinds; zero means no limit.
     pub fn new(mutating_max: usize, read_only_max: usize) -> Self {
         let counter = |max| Counter { count: AtomicUsize::new(0), max: (max > 0).then_some(max) };
-        Self(Arc::new(Counters {
+        Self(Arc::new(InFlightCounters {
             mutating: counter(mutating_max),
             read_only: counter(read_only_max),
         }))
     }
 
-    /// Admits a request, or `None` if as many as allowed are under way.
-    pub fn admit(&self, kind: RequestKind) -> Option<InFlightPermit> {
-        let counter = self.0.counter(kind);
+    /// Acquires a permit, or returns `None` if the limit is reached.
+    pub fn try_acquire(&self, kind: RequestKind) -> Option<InFlightPermit> {
+        let counter = self.0.counter_for(kind);
         let max = counter.max.unwrap_or(usize::MAX);
         counter
             .count
@@ -59,27 +60,27 @@ impl InFlight {
                 (count < max).then_some(count + 1)
             })
             .ok()
-            .map(|_| self.permit(kind))
+            .map(|_| self.new_permit(kind))
     }
 
-    /// Admits a request of somebody who is never turned away. It counts like any other.
-    pub fn admit_exempt(&self, kind: RequestKind) -> InFlightPermit {
-        self.0.counter(kind).count.fetch_add(1, Ordering::Relaxed);
-        self.permit(kind)
+    /// Acquires a permit without regard to the limit, for exempt users. It counts like any other.
+    pub fn acquire_exempt(&self, kind: RequestKind) -> InFlightPermit {
+        self.0.counter_for(kind).count.fetch_add(1, Ordering::Relaxed);
+        self.new_permit(kind)
     }
 
-    /// How many requests of a kind are under way.
+    /// The number of requests of a kind in flight.
     pub fn count(&self, kind: RequestKind) -> usize {
-        self.0.counter(kind).count.load(Ordering::Relaxed)
+        self.0.counter_for(kind).count.load(Ordering::Relaxed)
     }
 
-    fn permit(&self, kind: RequestKind) -> InFlightPermit {
+    fn new_permit(&self, kind: RequestKind) -> InFlightPermit {
         InFlightPermit { counters: Arc::clone(&self.0), kind }
     }
 }
 
-impl Counters {
-    fn counter(&self, kind: RequestKind) -> &Counter {
+impl InFlightCounters {
+    fn counter_for(&self, kind: RequestKind) -> &Counter {
         match kind {
             RequestKind::Mutating => &self.mutating,
             RequestKind::ReadOnly => &self.read_only,
@@ -89,7 +90,7 @@ impl Counters {
 
 impl Drop for InFlightPermit {
     fn drop(&mut self) {
-        self.counters.counter(self.kind).count.fetch_sub(1, Ordering::Relaxed);
+        self.counters.counter_for(self.kind).count.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -100,20 +101,20 @@ mod tests {
     #[test]
     fn admits_up_to_the_limit_and_again_when_one_ends() {
         let in_flight = InFlight::new(1, 2);
-        let first = in_flight.admit(RequestKind::ReadOnly).unwrap();
-        let _second = in_flight.admit(RequestKind::ReadOnly).unwrap();
-        assert!(in_flight.admit(RequestKind::ReadOnly).is_none());
-        assert!(in_flight.admit(RequestKind::Mutating).is_some());
+        let first = in_flight.try_acquire(RequestKind::ReadOnly).unwrap();
+        let _second = in_flight.try_acquire(RequestKind::ReadOnly).unwrap();
+        assert!(in_flight.try_acquire(RequestKind::ReadOnly).is_none());
+        assert!(in_flight.try_acquire(RequestKind::Mutating).is_some());
         drop(first);
         assert_eq!(in_flight.count(RequestKind::ReadOnly), 1);
-        assert!(in_flight.admit(RequestKind::ReadOnly).is_some());
+        assert!(in_flight.try_acquire(RequestKind::ReadOnly).is_some());
     }
 
     #[test]
     fn the_exempt_are_admitted_past_the_limit() {
         let in_flight = InFlight::new(1, 1);
-        let _first = in_flight.admit(RequestKind::Mutating).unwrap();
-        let exempt = in_flight.admit_exempt(RequestKind::Mutating);
+        let _first = in_flight.try_acquire(RequestKind::Mutating).unwrap();
+        let exempt = in_flight.acquire_exempt(RequestKind::Mutating);
         assert_eq!(in_flight.count(RequestKind::Mutating), 2);
         drop(exempt);
         assert_eq!(in_flight.count(RequestKind::Mutating), 1);
@@ -123,7 +124,7 @@ mod tests {
     fn zero_does_not_limit() {
         let in_flight = InFlight::new(0, 0);
         let permits: Vec<_> =
-            (0..1000).map(|_| in_flight.admit(RequestKind::Mutating).unwrap()).collect();
+            (0..1000).map(|_| in_flight.try_acquire(RequestKind::Mutating).unwrap()).collect();
         assert_eq!(in_flight.count(RequestKind::Mutating), permits.len());
     }
 }

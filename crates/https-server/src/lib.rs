@@ -1,35 +1,36 @@
-//! The listener: certificates, TLS, HTTP connections and their limits.
+//! The HTTPS listener: certificates, TLS, HTTP connections and their limits.
 //!
-//! Owns: the files of a data directory that let clients and server know each other, how they are
-//! reloaded, the TLS handshake, the limits of connections, bodies and requests in flight, the
-//! phases of a shutdown.
-//! Must not know: who a certificate belongs to, what a request means, resources, stores.
+//! Owns: the certificate files of a data directory and their reload, the TLS handshake, the limits
+//! of connections, bodies and requests in flight, the phases of a shutdown.
+//! Must not know: to which user a certificate belongs, what a request means, resources, stores.
 
 #![deny(clippy::indexing_slicing)]
 
-mod body;
-mod collect;
+mod activity_stream;
 mod connection;
-mod drive;
 mod in_flight;
 mod limits;
-mod listen;
-mod metered;
+mod listener;
 mod pki;
+mod request_body;
+mod response_body;
+mod run_connection;
+mod serve;
 mod shutdown;
 mod tls;
 mod watched_files;
 
-pub use body::{Body, BodyError, BodySender, PeerGone};
-pub use collect::{CollectError, collect_limited, discard};
 pub use connection::{Connection, Protocol};
 pub use in_flight::{InFlight, InFlightPermit, RequestKind};
 pub use limits::Limits;
-pub use listen::{BindError, Listener, Report, Responder, Trouble, serve, serve_responding};
+pub use listener::{BindError, Listener};
 pub use pki::{
-    CertificateFiles, OWN_FILES, Pki, PkiError, PkiOptions, ServerNames, Supplied, host_name,
-    keep_renewing, prepare, replace_file, write_kubeconfig,
+    CertificateFiles, GENERATED_FILES, OperatorFiles, PkiError, PkiFiles, PkiOptions, ServerNames,
+    host_name, prepare_pki_files, renew_periodically, replace_file, write_kubeconfig,
 };
-pub use shutdown::{DrainPlan, Drained, Phase, Shutdown, WatchEnd};
+pub use request_body::{CollectError, collect_limited, discard_body};
+pub use response_body::{Body, BodyError, BodySender, PeerDisconnected};
+pub use serve::{ConnectionFault, ReportFault, Responder, serve, serve_with_responder};
+pub use shutdown::{DrainPlan, DrainResult, Phase, Shutdown, WatchRegistration};
 pub use tls::{ReloadingCertificate, TlsError, server_config};
 pub use watched_files::{ReadError, WatchedFiles};

@@ -1,35 +1,36 @@
-//! What one peer may take of the server.
+//! The limits on connections.
 
 use std::time::Duration;
 
-/// Bounds on connections, on the heads of requests, and on waiting for a peer.
+/// Limits on connections, on request heads, and on waiting for a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections open at one time. Past it the next peers wait in the queue of the socket, so
-    /// that those being served stay served.
+    /// Open connections. Further peers wait in the backlog of the socket, so that open connections
+    /// stay served.
     pub connections_max: usize,
     /// Bytes of all header fields of a request together. More is answered with 431.
     pub header_bytes_max: u32,
-    /// Header fields of a request over HTTP/1.1. Impersonated groups take one each.
+    /// Header fields of a request over HTTP/1.1. Each impersonated group takes one.
     pub header_fields_max: usize,
     /// Bytes of the path and query of a request. More is answered with 414.
     pub url_bytes_max: usize,
-    /// Requests at one time on a connection of HTTP/2.
+    /// Concurrent requests on an HTTP/2 connection.
     pub streams_max: u32,
-    /// How long a TLS handshake may take.
+    /// Upper bound on the duration of a TLS handshake.
     pub handshake_timeout: Duration,
-    /// How long the head of a request may take from its first byte, and the first request of a
-    /// connection from the end of the handshake. It bounds what a peer gains by sending slowly.
+    /// Upper bound on the duration of a request head from its first byte, and of the first request
+    /// of a connection from the end of the handshake. It limits the effect of peers that send
+    /// slowly.
     pub header_timeout: Duration,
-    /// How long a connection stays open without a request. Longer than the 90 seconds for which
-    /// Go's clients keep connections, so that the client is the one who closes.
+    /// How long a connection stays open without a request. It exceeds the 90 seconds for which Go's
+    /// clients keep connections, so that the client closes first.
     pub idle_timeout: Duration,
-    /// How long a peer may take nothing of what is being sent to it.
+    /// Upper bound on the time in which a peer reads nothing of a response.
     pub write_stall_timeout: Duration,
-    /// How often a silent peer of HTTP/2 is asked for a sign of life, and how long TCP waits
-    /// before it does the same.
+    /// The interval of HTTP/2 pings to a silent peer, and the idle time before TCP keepalive
+    /// probes.
     pub ping_interval: Duration,
-    /// How long that sign of life may take.
+    /// Upper bound on the time until a ping is answered.
     pub ping_timeout: Duration,
 }
 

@@ -1,15 +1,15 @@
-//! The files by which the server and its first client know each other.
+//! The certificates and keys of the server and its first client.
 //!
-//! A data directory gets them on the first start, each written whole or not at all. Later starts
-//! use them, complete what a crash left out, and renew what is about to expire. A file that can not
-//! be used is an error that names it: replacing it could lock out everybody who trusts it.
+//! The first start generates them in the data directory, each file atomically. Later starts use
+//! them, complete what a crash left out, and renew certificates that expire soon. A file that can
+//! not be used is an error that names it: replacing it could lock out every client that trusts it.
 
-mod certificate;
-mod files;
-mod issue;
+mod certificate_file;
+mod issue_certificate;
 mod kubeconfig;
-mod names;
-mod renew;
+mod private_files;
+mod renewal;
+mod server_names;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,19 +17,19 @@ use std::time::{Duration, SystemTime};
 
 use rcgen::KeyPair;
 
-use self::certificate::Certificate;
-use self::issue::Authority;
+use self::certificate_file::Certificate;
+use self::issue_certificate::IssuingAuthority;
 use crate::watched_files::ReadError;
 
 pub use self::kubeconfig::write_kubeconfig;
-pub use self::names::{ServerNames, host_name};
-pub use self::renew::keep_renewing;
+pub use self::renewal::renew_periodically;
+pub use self::server_names::{ServerNames, host_name};
 
-/// How long before its end a certificate is renewed.
+/// How long before its expiry a certificate is renewed.
 const RENEW_BEFORE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// The files that a server makes in its data directory.
-pub const OWN_FILES: [&str; 9] = [
+/// The files that a server generates in its data directory.
+pub const GENERATED_FILES: [&str; 9] = [
     "admin.crt",
     "admin.key",
     "admin.kubeconfig",
@@ -41,65 +41,66 @@ pub const OWN_FILES: [&str; 9] = [
     "sa.pub",
 ];
 
-/// What the files of a server depend on.
+/// The inputs of [`prepare_pki_files`].
 #[derive(Debug, Clone)]
 pub struct PkiOptions {
     /// The data directory. It is created if it does not exist.
     pub directory: PathBuf,
-    /// By which names and addresses clients reach the server.
+    /// The names and addresses by which clients reach the server.
     pub names: ServerNames,
-    /// What the operator brings along.
-    pub supplied: Supplied,
-    /// The moment by which certificates are judged and from which new ones are valid.
+    /// Files that the operator provides.
+    pub operator_files: OperatorFiles,
+    /// The time at which certificates are checked and from which new ones are valid.
     pub now: SystemTime,
 }
 
-/// Files of the operator. They are used in place of generated ones, and never written.
+/// Files of the operator, which replace generated ones. The server never writes them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Supplied {
-    /// What the server shows to clients.
-    pub serving: Option<CertificateFiles>,
-    /// The authorities whose client certificates count. No certificate for an administrator is
-    /// made then, since nobody would accept it.
+pub struct OperatorFiles {
+    /// The certificate that the server presents to clients.
+    pub serving_certificate: Option<CertificateFiles>,
+    /// The authorities of client certificates. With them, no certificate for an administrator is
+    /// generated, because no authority would accept it.
     pub client_ca: Option<PathBuf>,
     /// The key that signs tokens of service accounts.
     pub service_account_key: Option<PathBuf>,
 }
 
-/// A certificate, perhaps with those that lead to its authority, and its key, in PEM form.
+/// The PEM files of a certificate chain and its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CertificateFiles {
-    /// The certificates, the own one first.
+    /// The certificate, followed by those of its intermediate authorities.
     pub certificate: PathBuf,
     /// The private key of the first certificate.
     pub key: PathBuf,
 }
 
-/// Files that exist and were found usable; those of the operator were not looked at.
+/// The paths of all files. Generated files exist and are valid; those of the operator were not
+/// read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pki {
+pub struct PkiFiles {
     /// The data directory.
     pub directory: PathBuf,
-    /// What the server shows to clients.
-    pub serving: CertificateFiles,
-    /// What clients should trust in order to accept it.
-    pub trust: PathBuf,
-    /// The authorities whose client certificates count.
+    /// The certificate that the server presents to clients.
+    pub serving_certificate: CertificateFiles,
+    /// The certificates that clients should trust in order to accept it.
+    pub serving_ca: PathBuf,
+    /// The authorities of client certificates.
     pub client_ca: PathBuf,
-    /// The administrator's client certificate, unless the operator has an own authority.
-    pub admin: Option<CertificateFiles>,
+    /// The administrator's client certificate, unless the operator provides the client authorities.
+    pub admin_certificate: Option<CertificateFiles>,
     /// The key that signs tokens of service accounts.
     pub service_account_key: PathBuf,
-    /// The other half of that key, unless the operator brought it along.
+    /// The public half of that key, unless the operator provides the key.
     pub service_account_public_key: Option<PathBuf>,
-    /// The files that did not exist before or were renewed, in order.
-    pub written: Vec<PathBuf>,
+    /// The files that were created or renewed, in order.
+    pub written_files: Vec<PathBuf>,
 }
 
-/// Why the files can not be used or made.
+/// Why a file can not be used or generated.
 #[derive(Debug, thiserror::Error)]
 pub enum PkiError {
-    /// The data directory can not be made.
+    /// The data directory can not be created.
     #[error("can not create directory `{path}`")]
     Directory {
         /// The directory.
@@ -118,7 +119,7 @@ pub enum PkiError {
         /// What the system says.
         source: io::Error,
     },
-    /// A file exists and is not what it should be. It was left as it is.
+    /// A file exists and is not what it should be. It was left unchanged.
     #[error("`{path}` can not be used: {reason}")]
     Unusable {
         /// The file.
@@ -126,7 +127,7 @@ pub enum PkiError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A file is needed that can not be made from those that are there.
+    /// A file is missing and can not be derived from the existing ones.
     #[error("`{path}` is missing: {reason}")]
     Missing {
         /// The file.
@@ -134,216 +135,221 @@ pub enum PkiError {
         /// What it is needed for.
         reason: &'static str,
     },
-    /// A key or certificate can not be made.
+    /// A key or certificate can not be generated.
     #[error("can not make `{path}`: {reason}")]
     Make {
         /// The file that it would have been written to.
         path: String,
-        /// What the library says.
+        /// The error of the library.
         reason: String,
     },
 }
 
-/// Makes sure that every file is there that `options` ask for.
+/// Ensures that every file exists that `options` ask for. For each pair of key and certificate:
 ///
-/// For each pair: a key that is missing together with its certificate is made; a certificate that
-/// is missing is issued for its key, since a crash between the two leaves this; a key that is
-/// missing beside its certificate is an error. The key of the authority is wanted only when
-/// something is to be issued, so that it can be kept elsewhere.
+/// 1. If both are missing, both are generated.
+/// 2. If the certificate is missing, it is issued for the existing key: a crash between the two
+///    writes leaves this state.
+/// 3. If the key is missing beside its certificate, that is an error.
 ///
-/// While the server runs, [`keep_renewing`] renews what is about to expire; the certificate in use
-/// follows when it is reloaded.
+/// The key of the authority is read only when a certificate is issued, so that it can be stored
+/// elsewhere. While the server runs, [`renew_periodically`] renews certificates that expire soon,
+/// and the reload of the serving certificate picks them up.
 ///
 /// # Errors
 /// [`PkiError`] naming the file that can not be used, read or written.
-pub fn prepare(options: &PkiOptions) -> Result<Pki, PkiError> {
-    let PkiOptions { directory, names, supplied, now } = options;
-    files::create_directory(directory)?;
-    for name in OWN_FILES {
-        files::refuse_link(&directory.join(name))?;
+pub fn prepare_pki_files(options: &PkiOptions) -> Result<PkiFiles, PkiError> {
+    let PkiOptions { directory, names, operator_files, now } = options;
+    private_files::create_directory(directory)?;
+    for name in GENERATED_FILES {
+        private_files::refuse_symlink(&directory.join(name))?;
     }
-    let mut maker = Maker { directory, now: *now, written: Vec::new() };
-    let own_ca = maker.pair("ca");
-    if supplied.serving.is_none() || supplied.client_ca.is_none() {
-        maker.authority(&own_ca)?;
+    let mut generator = FileGenerator { directory, now: *now, written_files: Vec::new() };
+    let own_ca = generator.pair_paths("ca");
+    if operator_files.serving_certificate.is_none() || operator_files.client_ca.is_none() {
+        generator.ensure_authority(&own_ca)?;
     }
-    let (serving, trust) = match &supplied.serving {
+    let (serving_certificate, serving_ca) = match &operator_files.serving_certificate {
         Some(files) => (files.clone(), files.certificate.clone()),
         None => {
-            let files = maker.pair("apiserver");
-            let is_good = |certificate: &Certificate| certificate.names_all(names);
-            maker.leaf(&own_ca, &files, &is_good, &|authority, key| {
+            let files = generator.pair_paths("apiserver");
+            let is_good = |certificate: &Certificate| certificate.covers_names(names);
+            generator.ensure_leaf(&own_ca, &files, &is_good, &|authority, key| {
                 authority.issue_serving(key, names, *now)
             })?;
             (files, own_ca.certificate.clone())
         }
     };
-    let (client_ca, admin) = match &supplied.client_ca {
+    let (client_ca, admin_certificate) = match &operator_files.client_ca {
         Some(file) => (file.clone(), None),
         None => {
-            let files = maker.pair("admin");
-            maker.leaf(&own_ca, &files, &|_| true, &|authority, key| {
+            let files = generator.pair_paths("admin");
+            generator.ensure_leaf(&own_ca, &files, &|_| true, &|authority, key| {
                 authority.issue_admin(key, *now)
             })?;
             (own_ca.certificate.clone(), Some(files))
         }
     };
-    let (service_account_key, service_account_public_key) = match &supplied.service_account_key {
-        Some(file) => (file.clone(), None),
-        None => {
-            let (key, public) = maker.service_account_keys()?;
-            (key, Some(public))
-        }
-    };
-    let Maker { written, .. } = maker;
-    Ok(Pki {
+    let (service_account_key, service_account_public_key) =
+        match &operator_files.service_account_key {
+            Some(file) => (file.clone(), None),
+            None => {
+                let (key, public) = generator.ensure_service_account_keys()?;
+                (key, Some(public))
+            }
+        };
+    let FileGenerator { written_files, .. } = generator;
+    Ok(PkiFiles {
         directory: directory.clone(),
-        serving,
-        trust,
+        serving_certificate,
+        serving_ca,
         client_ca,
-        admin,
+        admin_certificate,
         service_account_key,
         service_account_public_key,
-        written,
+        written_files,
     })
 }
 
-/// Makes files in one directory and remembers which.
-struct Maker<'a> {
+/// Generates files in one directory and records which.
+struct FileGenerator<'a> {
     directory: &'a Path,
     now: SystemTime,
-    written: Vec<PathBuf>,
+    written_files: Vec<PathBuf>,
 }
 
-/// What a certificate for a key is, signed by an authority.
-type Issue<'a> = &'a dyn Fn(&Authority, &KeyPair) -> Result<String, rcgen::Error>;
+/// Issues a certificate for a key, signed by an authority.
+type IssueLeaf<'a> = &'a dyn Fn(&IssuingAuthority, &KeyPair) -> Result<String, rcgen::Error>;
 
-impl Maker<'_> {
-    fn pair(&self, name: &str) -> CertificateFiles {
+impl FileGenerator<'_> {
+    fn pair_paths(&self, name: &str) -> CertificateFiles {
         CertificateFiles {
             certificate: self.directory.join(format!("{name}.crt")),
             key: self.directory.join(format!("{name}.key")),
         }
     }
 
-    /// The authority's own files. Its key may be absent.
-    fn authority(&mut self, ca: &CertificateFiles) -> Result<(), PkiError> {
+    /// Ensures that the certificate of the authority exists. Its key may be absent.
+    fn ensure_authority(&mut self, ca: &CertificateFiles) -> Result<(), PkiError> {
         if !ca.certificate.exists() {
-            let key = self.key(&ca.key)?;
-            let pem = issue::self_signed(&key, self.now)
-                .map_err(|error| make_error(&ca.certificate, &error))?;
-            self.create(&ca.certificate, pem.as_bytes())?;
+            let key = self.ensure_key(&ca.key)?;
+            let pem = issue_certificate::issue_self_signed_ca(&key, self.now)
+                .map_err(|error| generation_error(&ca.certificate, &error))?;
+            self.create_file(&ca.certificate, pem.as_bytes())?;
         }
         let certificate = Certificate::read(&ca.certificate)?;
         certificate.check_is_authority(&ca.certificate)?;
         certificate.check_not_expired(&ca.certificate, self.now)
     }
 
-    /// A certificate that the authority signed, renewed if its time is almost up or it no longer
-    /// `is_good`. The key stays the same, so that a renewal replaces a single file.
-    fn leaf(
+    /// Ensures that a certificate exists that the authority signed, and renews it if it expires
+    /// soon or is no longer `is_good`. The key stays the same, so that a renewal replaces a single
+    /// file.
+    fn ensure_leaf(
         &mut self,
         ca: &CertificateFiles,
         files: &CertificateFiles,
         is_good: &dyn Fn(&Certificate) -> bool,
-        issue: Issue<'_>,
+        issue: IssueLeaf<'_>,
     ) -> Result<(), PkiError> {
         let ca_certificate = Certificate::read(&ca.certificate)?;
         if files.certificate.exists() {
             let certificate = Certificate::read(&files.certificate)?;
             certificate.check_issued_by(&files.certificate, &ca_certificate, &ca.certificate)?;
-            let key = existing_key(&files.key, "its certificate exists")?;
-            certificate.check_key(&key, files)?;
+            let key = read_existing_key(&files.key, "its certificate exists")?;
+            certificate.check_matches_key(&key, files)?;
             if is_good(&certificate) && !certificate.expires_before(self.now + RENEW_BEFORE) {
                 return Ok(());
             }
-            let pem = self.issue(ca, &ca_certificate, &key, files, issue)?;
-            files::replace(&files.certificate, pem.as_bytes())?;
-            self.written.push(files.certificate.clone());
+            let pem = self.issue_leaf(ca, &ca_certificate, &key, files, issue)?;
+            private_files::replace_atomically(&files.certificate, pem.as_bytes())?;
+            self.written_files.push(files.certificate.clone());
             return Ok(());
         }
-        let key = self.key(&files.key)?;
-        let pem = self.issue(ca, &ca_certificate, &key, files, issue)?;
-        self.create(&files.certificate, pem.as_bytes())
+        let key = self.ensure_key(&files.key)?;
+        let pem = self.issue_leaf(ca, &ca_certificate, &key, files, issue)?;
+        self.create_file(&files.certificate, pem.as_bytes())
     }
 
-    fn issue(
+    fn issue_leaf(
         &self,
         ca: &CertificateFiles,
         ca_certificate: &Certificate,
         key: &KeyPair,
         files: &CertificateFiles,
-        issue: Issue<'_>,
+        issue: IssueLeaf<'_>,
     ) -> Result<String, PkiError> {
-        let ca_key = existing_key(&ca.key, "a certificate has to be issued")?;
-        ca_certificate.check_key(&ca_key, ca)?;
-        Authority::new(ca_certificate, ca_key)
+        let ca_key = read_existing_key(&ca.key, "a certificate has to be issued")?;
+        ca_certificate.check_matches_key(&ca_key, ca)?;
+        IssuingAuthority::new(ca_certificate, ca_key)
             .and_then(|authority| issue(&authority, key))
-            .map_err(|error| make_error(&files.certificate, &error))
+            .map_err(|error| generation_error(&files.certificate, &error))
     }
 
-    /// The key in a file, which is made if it does not exist.
-    fn key(&mut self, path: &Path) -> Result<KeyPair, PkiError> {
+    /// Reads the key in a file, and generates it if it does not exist.
+    fn ensure_key(&mut self, path: &Path) -> Result<KeyPair, PkiError> {
         if !path.exists() {
-            let key = issue::new_key().map_err(|error| make_error(path, &error))?;
-            self.create(path, key.serialize_pem().as_bytes())?;
+            let key = issue_certificate::generate_key_pair()
+                .map_err(|error| generation_error(path, &error))?;
+            self.create_file(path, key.serialize_pem().as_bytes())?;
         }
-        existing_key(path, "it was just written")
+        read_existing_key(path, "it was just written")
     }
 
-    fn service_account_keys(&mut self) -> Result<(PathBuf, PathBuf), PkiError> {
+    fn ensure_service_account_keys(&mut self) -> Result<(PathBuf, PathBuf), PkiError> {
         let (private, public) = (self.directory.join("sa.key"), self.directory.join("sa.pub"));
         if public.exists() && !private.exists() {
-            return Err(missing(&private, "its public half exists"));
+            return Err(missing_error(&private, "its public half exists"));
         }
-        let key = self.key(&private)?;
+        let key = self.ensure_key(&private)?;
         let pem = key.public_key_pem();
         if !public.exists() {
-            self.create(&public, pem.as_bytes())?;
+            self.create_file(&public, pem.as_bytes())?;
         }
-        let found = files::read_text(&public)?;
-        if certificate::public_key_der(&found) != certificate::public_key_der(&pem) {
+        let found = private_files::read_text(&public)?;
+        if certificate_file::public_key_der(&found) != certificate_file::public_key_der(&pem) {
             let reason = format!("it is not the public half of `{}`", private.display());
-            return Err(unusable(&public, reason));
+            return Err(unusable_error(&public, reason));
         }
         Ok((private, public))
     }
 
-    /// Writes a file that does not exist. If another process was faster, its file stands.
-    fn create(&mut self, path: &Path, contents: &[u8]) -> Result<(), PkiError> {
-        if files::create(path, contents)? {
-            self.written.push(path.to_owned());
+    /// Writes a file that does not exist. If another process was faster, its file stays.
+    fn create_file(&mut self, path: &Path, contents: &[u8]) -> Result<(), PkiError> {
+        if private_files::create_if_absent(path, contents)? {
+            self.written_files.push(path.to_owned());
         }
         Ok(())
     }
 }
 
-/// Puts a file in the place of another, for its owner alone. Readers see the one or the other.
+/// Replaces a file atomically, readable for its owner only.
 ///
 /// # Errors
-/// The system refuses.
+/// The system can not write or rename the file.
 pub fn replace_file(path: &Path, contents: &[u8]) -> io::Result<()> {
-    files::replace(path, contents).map_err(io::Error::other)
+    private_files::replace_atomically(path, contents).map_err(io::Error::other)
 }
 
-fn existing_key(path: &Path, reason: &'static str) -> Result<KeyPair, PkiError> {
+fn read_existing_key(path: &Path, reason: &'static str) -> Result<KeyPair, PkiError> {
     if !path.exists() {
-        return Err(missing(path, reason));
+        return Err(missing_error(path, reason));
     }
-    let text = files::read_text(path)?;
-    KeyPair::from_pem(&text)
-        .map_err(|error| unusable(path, format!("no private key in PKCS #8 PEM form: {error}")))
+    let text = private_files::read_text(path)?;
+    KeyPair::from_pem(&text).map_err(|error| {
+        unusable_error(path, format!("no private key in PKCS #8 PEM form: {error}"))
+    })
 }
 
-fn unusable(path: &Path, reason: String) -> PkiError {
+fn unusable_error(path: &Path, reason: String) -> PkiError {
     PkiError::Unusable { path: path.display().to_string(), reason }
 }
 
-fn missing(path: &Path, reason: &'static str) -> PkiError {
+fn missing_error(path: &Path, reason: &'static str) -> PkiError {
     PkiError::Missing { path: path.display().to_string(), reason }
 }
 
-fn make_error(path: &Path, error: &rcgen::Error) -> PkiError {
+fn generation_error(path: &Path, error: &rcgen::Error) -> PkiError {
     PkiError::Make { path: path.display().to_string(), reason: error.to_string() }
 }
 

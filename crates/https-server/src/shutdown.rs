@@ -1,4 +1,4 @@
-//! The way from serving to gone, in phases.
+//! The shutdown of a server, in phases.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,68 +7,68 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, sleep, timeout};
 
-/// How many watches are ended in a second if nothing asks for more. Each one comes back as a new
-/// watch on some other server, which should not get them all at once.
+/// The default rate at which watches are ended. Each one reconnects to another server, which should
+/// not get all at once.
 const WATCHES_ENDED_PER_SECOND: usize = 200;
 
-/// How many times in a second watches are let go.
+/// The number of batches a second in which watches are ended.
 const PACE_STEPS_PER_SECOND: usize = 20;
 
-/// Where a server is on its way down. Phases only ever move forward.
+/// The phase of a shutdown. Phases only move forward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
-    /// Everything is answered.
+    /// All requests are served.
     Serving,
-    /// Everything is answered, but readiness is denied, so that load balancers look elsewhere.
+    /// All requests are served, but readiness fails, so that load balancers choose other servers.
     Unready,
-    /// No connection is accepted, and new requests on open ones are to be refused.
+    /// No connection is accepted, and new requests on open ones are refused.
     Refusing,
-    /// Connections are closed as soon as what is under way in them has ended.
+    /// Connections are closed as soon as their active requests have ended.
     Closing,
     /// Connections are dropped.
     Dropping,
 }
 
-/// The phase of a server, shared by all who act on it.
+/// The phase of a server, shared by all its tasks.
 #[derive(Debug, Clone)]
-pub struct Shutdown(Arc<Shared>);
+pub struct Shutdown(Arc<ShutdownState>);
 
 #[derive(Debug)]
-struct Shared {
+struct ShutdownState {
     phase: watch::Sender<Phase>,
     connections: watch::Sender<usize>,
     watches: AtomicUsize,
-    /// A permit lets one watch end; closing lets all of them.
-    watch_ends: Arc<Semaphore>,
+    /// One permit lets one watch end; closing the semaphore ends all.
+    watch_end_permits: Arc<Semaphore>,
 }
 
-/// How long each part of a shutdown may take.
+/// The durations of the parts of a shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DrainPlan {
-    /// How long requests are still served after readiness is denied.
+    /// How long requests are served after readiness fails.
     pub delay: Duration,
-    /// Within what time watches are ended. Zero ends them at a fixed pace.
+    /// The time in which watches are ended. Zero ends them at a fixed rate.
     pub watch_grace: Duration,
-    /// How long requests that are under way may take to end.
+    /// Upper bound on the time in which active requests end.
     pub request_timeout: Duration,
 }
 
 /// How a shutdown ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Drained {
-    /// Every request that was under way got its answer.
+pub enum DrainResult {
+    /// Every active request got its response.
     Clean,
-    /// Time ran out, and this many connections were dropped.
+    /// The time ran out, and this many connections were dropped.
     Dropped(usize),
 }
 
-/// The registration of a running watch. Dropping it says that the watch has ended.
+/// The registration of a running watch. Dropping it unregisters the watch.
 #[derive(Debug)]
-pub struct WatchEnd(Arc<Shared>);
+pub struct WatchRegistration(Arc<ShutdownState>);
 
 /// The registration of an open connection.
 #[derive(Debug)]
-pub(crate) struct OpenConnection(Arc<Shared>);
+pub(crate) struct OpenConnection(Arc<ShutdownState>);
 
 impl Default for Shutdown {
     fn default() -> Self {
@@ -77,17 +77,17 @@ impl Default for Shutdown {
 }
 
 impl Shutdown {
-    /// A server that is serving.
+    /// A server in phase [`Phase::Serving`].
     pub fn new() -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(ShutdownState {
             phase: watch::Sender::new(Phase::Serving),
             connections: watch::Sender::new(0),
             watches: AtomicUsize::new(0),
-            watch_ends: Arc::new(Semaphore::new(0)),
+            watch_end_permits: Arc::new(Semaphore::new(0)),
         }))
     }
 
-    /// The phase at this moment.
+    /// The current phase.
     pub fn phase(&self) -> Phase {
         *self.0.phase.borrow()
     }
@@ -102,50 +102,50 @@ impl Shutdown {
     }
 
     /// Completes when `phase` or a later one is reached.
-    pub fn reached(&self, phase: Phase) -> impl Future<Output = ()> + Send + 'static {
+    pub fn wait_for_phase(&self, phase: Phase) -> impl Future<Output = ()> + Send + 'static {
         let mut receiver = self.0.phase.subscribe();
         async move {
-            // The sender can only be gone if nobody is left to shut down; that counts as reached.
+            // The sender is gone only when the server is; that counts as reached.
             let _ = receiver.wait_for(|current| *current >= phase).await;
         }
     }
 
-    /// Registers a watch, which is to end when [`WatchEnd::ended`] completes.
-    pub fn watch(&self) -> WatchEnd {
+    /// Registers a watch, which must end when [`WatchRegistration::wait_for_end`] completes.
+    pub fn register_watch(&self) -> WatchRegistration {
         self.0.watches.fetch_add(1, Ordering::Relaxed);
-        WatchEnd(Arc::clone(&self.0))
+        WatchRegistration(Arc::clone(&self.0))
     }
 
-    /// How many watches are registered.
-    pub fn watches(&self) -> usize {
+    /// The number of registered watches.
+    pub fn n_watches(&self) -> usize {
         self.0.watches.load(Ordering::Relaxed)
     }
 
-    /// How many connections are open.
-    pub fn connections(&self) -> usize {
+    /// The number of open connections.
+    pub fn n_connections(&self) -> usize {
         *self.0.connections.borrow()
     }
 
-    /// Tells the watches to end: 200 in a second, or faster if `grace` is set and asks for it.
+    /// Ends the watches at 200 a second, or faster if `grace` requires it.
     pub async fn end_watches(&self, grace: Duration) {
         let step = Duration::from_secs(1) / PACE_STEPS_PER_SECOND as u32;
-        let watches = self.watches();
+        let watches = self.n_watches();
         let per_step = watches_per_step(watches, grace);
         let mut steps_left = watches.div_ceil(per_step);
-        while steps_left > 0 && self.watches() > 0 {
-            self.0.watch_ends.add_permits(per_step);
+        while steps_left > 0 && self.n_watches() > 0 {
+            self.0.watch_end_permits.add_permits(per_step);
             steps_left -= 1;
             if steps_left > 0 {
                 sleep(step).await;
             }
         }
-        // Whatever began to watch meanwhile has had its notice.
-        self.0.watch_ends.close();
+        // This also ends watches that were registered meanwhile.
+        self.0.watch_end_permits.close();
     }
 
-    /// Walks through all phases. Requests that are under way have `request_timeout` to end once
-    /// the watches were told to; what is left then is dropped.
-    pub async fn drain(&self, plan: DrainPlan) -> Drained {
+    /// Moves through all phases. After the watches have been told to end, active requests have
+    /// `request_timeout` to end; the remaining connections are dropped.
+    pub async fn drain(&self, plan: DrainPlan) -> DrainResult {
         self.advance(Phase::Unready);
         sleep(plan.delay).await;
         self.advance(Phase::Refusing);
@@ -159,11 +159,11 @@ impl Shutdown {
         )
         .await
         {
-            Ok(_) => Drained::Clean,
-            Err(_) => Drained::Dropped(self.connections()),
+            Ok(_) => DrainResult::Clean,
+            Err(_) => DrainResult::Dropped(self.n_connections()),
         };
         self.advance(Phase::Dropping);
-        // Dropping takes no time of its own; the bound is against a task that never yields.
+        // Dropping is immediate; the timeout guards against a task that never yields.
         let _ = timeout(Duration::from_secs(1), connections.wait_for(|open| *open == 0)).await;
         drained
     }
@@ -174,20 +174,20 @@ impl Shutdown {
     }
 }
 
-impl WatchEnd {
-    /// Completes when the watch is to end.
-    pub fn ended(&self) -> impl Future<Output = ()> + Send + 'static {
-        let watch_ends = Arc::clone(&self.0.watch_ends);
+impl WatchRegistration {
+    /// Completes when the watch must end.
+    pub fn wait_for_end(&self) -> impl Future<Output = ()> + Send + 'static {
+        let watch_end_permits = Arc::clone(&self.0.watch_end_permits);
         async move {
-            // A permit is used up by the one watch it lets end; a closed semaphore ends all.
-            if let Ok(permit) = watch_ends.acquire().await {
+            // Each permit ends one watch; a closed semaphore ends all.
+            if let Ok(permit) = watch_end_permits.acquire().await {
                 permit.forget();
             }
         }
     }
 }
 
-impl Drop for WatchEnd {
+impl Drop for WatchRegistration {
     fn drop(&mut self) {
         self.0.watches.fetch_sub(1, Ordering::Relaxed);
     }
@@ -199,7 +199,7 @@ impl Drop for OpenConnection {
     }
 }
 
-/// How many watches are let go in one step, at least one.
+/// The number of watches to end in one step, at least one.
 fn watches_per_step(watches: usize, grace: Duration) -> usize {
     let grace_steps = grace.as_millis() as usize * PACE_STEPS_PER_SECOND / 1000;
     let wanted = if grace_steps == 0 { 0 } else { watches.div_ceil(grace_steps) };
@@ -240,9 +240,9 @@ mod tests {
         let begin = Instant::now();
         let watches: Vec<_> = (0..400)
             .map(|_| {
-                let watch = shutdown.watch();
+                let watch = shutdown.register_watch();
                 tokio::spawn(async move {
-                    watch.ended().await;
+                    watch.wait_for_end().await;
                     begin.elapsed()
                 })
             })
@@ -254,14 +254,14 @@ mod tests {
             last = last.max(watch.await.unwrap());
         }
         assert!((1_500..=2_500).contains(&last.as_millis()), "{last:?}");
-        assert_eq!(shutdown.watches(), 0);
+        assert_eq!(shutdown.n_watches(), 0);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_watch_that_comes_late_ends_at_once() {
         let shutdown = Shutdown::new();
         shutdown.end_watches(Duration::ZERO).await;
-        shutdown.watch().ended().await;
+        shutdown.register_watch().wait_for_end().await;
     }
 
     #[tokio::test(start_paused = true)]
@@ -273,13 +273,13 @@ mod tests {
         };
         let begin = Instant::now();
         let idle = Shutdown::new();
-        assert_eq!(idle.drain(plan).await, Drained::Clean);
+        assert_eq!(idle.drain(plan).await, DrainResult::Clean);
         assert_eq!(begin.elapsed().as_secs(), 3);
 
         let busy = Shutdown::new();
         let connection = busy.open_connection();
         let begin = Instant::now();
-        assert_eq!(busy.drain(plan).await, Drained::Dropped(1));
+        assert_eq!(busy.drain(plan).await, DrainResult::Dropped(1));
         assert!(begin.elapsed().as_secs() >= 63);
         assert_eq!(busy.phase(), Phase::Dropping);
         drop(connection);

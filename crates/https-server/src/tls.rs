@@ -1,62 +1,62 @@
-//! The handshake: what the server shows, and what it asks of the peer.
+//! The TLS configuration of the server.
 
-mod any_client;
-mod certificate;
+mod any_client_certificate;
+mod reloading_certificate;
 
 use std::sync::Arc;
 
 use rustls::ServerConfig;
 use rustls::crypto::CryptoProvider;
 
-use self::any_client::AnyClient;
+use self::any_client_certificate::AcceptAnyClientCertificate;
 
-pub use self::certificate::ReloadingCertificate;
+pub use self::reloading_certificate::ReloadingCertificate;
 use crate::watched_files::ReadError;
 
-/// Why TLS can not be spoken with what was given.
+/// Why TLS can not be configured.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file can not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The file of certificates holds none, or something else than PEM.
+    /// The certificate file holds no certificate in PEM.
     #[error("`{path}` holds no certificate in PEM form: {reason}")]
     Certificate {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// What is wrong with it.
+        /// The error of the parser.
         reason: String,
     },
-    /// The file of the key holds none, or something else than PEM.
+    /// The key file holds no private key in PEM.
     #[error("`{path}` holds no private key in PEM form: {reason}")]
     Key {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// What is wrong with it.
+        /// The error of the parser.
         reason: String,
     },
-    /// Each of the two is well-formed, but they can not be used together.
+    /// Certificate and key are well-formed but can not be used together.
     #[error("`{certificate}` and `{key}` can not be used: {reason}")]
     Pair {
-        /// The file of certificates.
+        /// The certificate file.
         certificate: String,
-        /// The file of the key.
+        /// The key file.
         key: String,
-        /// Why not.
+        /// The error of the library.
         reason: String,
     },
-    /// The library refuses its own defaults, which is a fault of ours.
+    /// The library refuses its own defaults, which is a bug of this server.
     #[error("TLS can not be set up")]
     Setup(#[source] rustls::Error),
 }
 
-/// TLS 1.2 and later, HTTP/2 before HTTP/1.1, and a client certificate asked for but not demanded.
+/// TLS 1.2 and later, HTTP/2 before HTTP/1.1, and an optional client certificate.
 ///
 /// # Errors
 /// [`TlsError::Setup`] if the library refuses these settings.
 pub fn server_config(certificate: Arc<ReloadingCertificate>) -> Result<ServerConfig, TlsError> {
-    let provider = provider();
-    let clients = AnyClient::new(provider.signature_verification_algorithms);
+    let provider = crypto_provider();
+    let clients = AcceptAnyClientCertificate::new(provider.signature_verification_algorithms);
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
         .map_err(TlsError::Setup)?
@@ -66,6 +66,6 @@ pub fn server_config(certificate: Arc<ReloadingCertificate>) -> Result<ServerCon
     Ok(config)
 }
 
-fn provider() -> Arc<CryptoProvider> {
+fn crypto_provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }

@@ -1,4 +1,4 @@
-//! Files that may change while they are in use.
+//! Files that may change while the server uses them.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,51 +6,51 @@ use std::path::{Path, PathBuf};
 
 use ring::digest::{Context, Digest, SHA256};
 
-/// The longest file that is read. Certificates, keys and lists of tokens are far shorter.
+/// Upper bound on the size of a file. Certificates, keys and token lists are far smaller.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// Files that belong together, and what they held when they were last read.
+/// A group of files and the digest of their last contents.
 ///
-/// Contents are compared and not times: a copied file can have any time, and mounted volumes
-/// change the files behind a link.
+/// Contents are compared and not modification times: a copied file can have any time, and mounted
+/// volumes change the target of a link.
 #[derive(Debug)]
 pub struct WatchedFiles {
     paths: Vec<PathBuf>,
-    seen: Option<Digest>,
+    last_digest: Option<Digest>,
 }
 
 /// A file can not be read.
 #[derive(Debug, thiserror::Error)]
 #[error("can not read `{}`", path.display())]
 pub struct ReadError {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
-    /// What the system says.
+    /// The error of the system.
     pub source: io::Error,
 }
 
 impl WatchedFiles {
-    /// Files of which nothing was read yet.
+    /// Files that were not read yet.
     pub fn new(paths: Vec<PathBuf>) -> Self {
-        Self { paths, seen: None }
+        Self { paths, last_digest: None }
     }
 
-    /// The files, in the order in which their contents are returned.
+    /// The paths, in the order in which their contents are returned.
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
 
-    /// The contents of all files if any differs from the last time, else `None`. A change is
-    /// returned once, whatever the caller makes of it.
+    /// The contents of all files if any changed since the last call, else `None`. A change is
+    /// returned once, whether or not the caller can use it.
     ///
     /// # Errors
-    /// [`ReadError`] for the first file that can not be read; then nothing counts as seen.
+    /// [`ReadError`] for the first file that can not be read; then the digest stays unchanged.
     pub fn read_if_changed(&mut self) -> Result<Option<Vec<Vec<u8>>>, ReadError> {
         let contents =
             self.paths.iter().map(|path| read(path)).collect::<Result<Vec<_>, ReadError>>()?;
-        let digest = digest(&contents);
-        let is_seen = self.seen.is_some_and(|seen| seen.as_ref() == digest.as_ref());
-        self.seen = Some(digest);
+        let digest = digest_of_contents(&contents);
+        let is_seen = self.last_digest.is_some_and(|seen| seen.as_ref() == digest.as_ref());
+        self.last_digest = Some(digest);
         Ok((!is_seen).then_some(contents))
     }
 }
@@ -67,7 +67,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, ReadError> {
     read().map_err(|source| ReadError { path: path.to_owned(), source })
 }
 
-fn digest(contents: &[Vec<u8>]) -> Digest {
+fn digest_of_contents(contents: &[Vec<u8>]) -> Digest {
     let mut context = Context::new(&SHA256);
     for content in contents {
         context.update(&(content.len() as u64).to_be_bytes());

@@ -3,7 +3,7 @@
 mod persistent_volume;
 mod pod;
 
-use authz_node::{Assignment, Object};
+use authz_node::{NodeAssignment, Object};
 use serde_json::Value;
 
 /// The kinds that the node authorizer uses: group, kind, and whether they are namespaced.
@@ -21,7 +21,7 @@ pub(crate) const NODE_KINDS: [(&str, &str, bool); 5] = [
 /// grants less access, never more.
 ///
 /// ```
-/// use authz_node::{Assignment, Object};
+/// use authz_node::{NodeAssignment, Object};
 ///
 /// let object = serde_json::json!({
 ///     "apiVersion": "storage.k8s.io/v1",
@@ -29,7 +29,7 @@ pub(crate) const NODE_KINDS: [(&str, &str, bool); 5] = [
 ///     "metadata": {"name": "va"},
 ///     "spec": {"nodeName": "n"},
 /// });
-/// let want = Assignment { name: "va".into(), node_name: "n".into(), ..Assignment::default() };
+/// let want = NodeAssignment { name: "va".into(), node_name: "n".into(), ..NodeAssignment::default() };
 /// assert_eq!(manifests::parse_node_object(&object), Some(Object::VolumeAttachment(want)));
 /// ```
 pub fn parse_node_object(object: &Value) -> Option<Object> {
@@ -53,8 +53,8 @@ pub fn parse_node_object(object: &Value) -> Option<Object> {
     }
 }
 
-fn parse_assignment(object: &Value) -> Assignment {
-    Assignment {
+fn parse_assignment(object: &Value) -> NodeAssignment {
+    NodeAssignment {
         namespace: text_or_empty(&object["metadata"]["namespace"]),
         name: text_or_empty(&object["metadata"]["name"]),
         node_name: text_or_empty(&object["spec"]["nodeName"]),

@@ -134,7 +134,7 @@ impl AdmissionMetrics {
     }
 }
 
-impl admission_hooks::Observe for AdmissionMetrics {
+impl admission_hooks::Observer for AdmissionMetrics {
     fn called(&self, report: &CallReport<'_>) {
         self.hook_calls.record_call(report);
     }

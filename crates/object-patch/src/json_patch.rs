@@ -7,14 +7,14 @@
 use api_object::Tree;
 use serde_json::Value;
 
-use crate::error::PatchError;
-use crate::nesting::{NESTING_MAX, extent};
-use crate::pointer::{Pointer, existing_index, insertion_index, walk};
+use crate::json_pointer::{JsonPointer, existing_index, insertion_index, resolve_steps};
+use crate::nesting_depth::{NESTING_MAX, measure_nesting};
+use crate::patch_error::PatchError;
 
-/// The most operations of a patch.
+/// Upper bound on the operations of a patch.
 pub const OPERATIONS_MAX: usize = 10_000;
 
-/// The most bytes of JSON that all `copy` operations of a patch make together.
+/// Upper bound on the JSON bytes that all `copy` operations of a patch produce.
 pub const COPIED_BYTES_MAX: usize = 3 << 20;
 
 /// The most values that all operations of a patch move or look at together.
@@ -23,11 +23,10 @@ pub const COPIED_BYTES_MAX: usize = 3 << 20;
 /// thousand would take seconds. Real patches stay far below.
 pub const WORK_MAX: usize = 100_000_000;
 
-/// Carries out the operations of a patch, all or none.
+/// Applies the operations of a patch, all or none.
 ///
 /// # Errors
-///
-/// The patch is no list, is too long, or one of its operations can not be carried out.
+/// The patch is no list, is too long, or one of its operations can not be applied.
 pub fn json_patch(tree: Tree, patch: Value) -> Result<Tree, PatchError> {
     let Value::Array(operations) = patch else {
         return Err(PatchError::Shape("a JSON patch is a list of operations"));
@@ -38,10 +37,10 @@ pub fn json_patch(tree: Tree, patch: Value) -> Result<Tree, PatchError> {
     if !operations.iter().all(|operation| operation.is_object() || operation.is_null()) {
         return Err(PatchError::Shape("an operation of a JSON patch is an object"));
     }
-    let mut run = Run { document: Value::Object(tree), n_steps: 0, n_copied_bytes: 0, idx: 0 };
+    let mut run = PatchRun { document: Value::Object(tree), n_steps: 0, n_copied_bytes: 0, idx: 0 };
     for (idx, operation) in operations.into_iter().enumerate() {
         run.idx = idx;
-        run.carry_out(operation)?;
+        run.apply_operation(operation)?;
     }
     match run.document {
         Value::Object(tree) => Ok(tree),
@@ -49,8 +48,8 @@ pub fn json_patch(tree: Tree, patch: Value) -> Result<Tree, PatchError> {
     }
 }
 
-/// A patch that is being carried out.
-struct Run {
+/// The state while a patch is applied.
+struct PatchRun {
     document: Value,
     n_steps: usize,
     n_copied_bytes: usize,
@@ -58,9 +57,9 @@ struct Run {
     idx: usize,
 }
 
-impl Run {
-    fn carry_out(&mut self, mut operation: Value) -> Result<(), PatchError> {
-        let path = self.pointer(&operation, "path")?;
+impl PatchRun {
+    fn apply_operation(&mut self, mut operation: Value) -> Result<(), PatchError> {
+        let path = self.parse_pointer(&operation, "path")?;
         let kind = operation.get("op").and_then(Value::as_str).unwrap_or_default().to_owned();
         let value = operation.get_mut("value").map(Value::take).unwrap_or_default();
         match kind.as_str() {
@@ -69,29 +68,29 @@ impl Run {
             "replace" => self.replace(&path, value),
             "test" => self.test(&path, &value),
             "move" => {
-                let from = self.pointer(&operation, "from")?;
+                let from = self.parse_pointer(&operation, "from")?;
                 let moved = self.remove(&from)?;
                 self.add(&path, moved)
             }
             "copy" => {
-                let from = self.pointer(&operation, "from")?;
-                let copied = self.copied(&from)?;
+                let from = self.parse_pointer(&operation, "from")?;
+                let copied = self.copy_value(&from)?;
                 self.add(&path, copied)
             }
             _ => Err(PatchError::BadOperation(self.idx)),
         }
     }
 
-    fn pointer(&self, operation: &Value, name: &str) -> Result<Pointer, PatchError> {
+    fn parse_pointer(&self, operation: &Value, name: &str) -> Result<JsonPointer, PatchError> {
         let text = operation.get(name).and_then(Value::as_str);
-        text.and_then(Pointer::parse).ok_or(PatchError::BadOperation(self.idx))
+        text.and_then(JsonPointer::parse).ok_or(PatchError::BadOperation(self.idx))
     }
 
-    fn add(&mut self, path: &Pointer, value: Value) -> Result<(), PatchError> {
+    fn add(&mut self, path: &JsonPointer, value: Value) -> Result<(), PatchError> {
         self.check_depth(path, &value)?;
         let missing = PatchError::MissingPath(self.idx);
         let (last, parents) = path.split().ok_or(missing.clone())?;
-        let n_moved = match walk(&mut self.document, parents) {
+        let n_moved = match resolve_steps(&mut self.document, parents) {
             Some(Value::Object(members)) => {
                 members.insert(last.to_owned(), value);
                 0
@@ -103,13 +102,13 @@ impl Run {
             }
             _ => return Err(missing),
         };
-        self.count(n_moved)
+        self.count_steps(n_moved)
     }
 
-    fn remove(&mut self, path: &Pointer) -> Result<Value, PatchError> {
+    fn remove(&mut self, path: &JsonPointer) -> Result<Value, PatchError> {
         let missing = PatchError::MissingPath(self.idx);
         let (last, parents) = path.split().ok_or(missing.clone())?;
-        let (removed, n_moved) = match walk(&mut self.document, parents) {
+        let (removed, n_moved) = match resolve_steps(&mut self.document, parents) {
             Some(Value::Object(members)) => {
                 (members.shift_remove(last).ok_or(missing)?, members.len())
             }
@@ -119,11 +118,11 @@ impl Run {
             }
             _ => return Err(missing),
         };
-        self.count(n_moved)?;
+        self.count_steps(n_moved)?;
         Ok(removed)
     }
 
-    fn replace(&mut self, path: &Pointer, value: Value) -> Result<(), PatchError> {
+    fn replace(&mut self, path: &JsonPointer, value: Value) -> Result<(), PatchError> {
         self.check_depth(path, &value)?;
         let missing = PatchError::MissingPath(self.idx);
         let Some((last, parents)) = path.split() else {
@@ -133,7 +132,7 @@ impl Run {
             self.document = value;
             return Ok(());
         };
-        match walk(&mut self.document, parents) {
+        match resolve_steps(&mut self.document, parents) {
             Some(Value::Object(members)) => {
                 members.insert(last.to_owned(), value);
             }
@@ -146,12 +145,12 @@ impl Run {
         Ok(())
     }
 
-    fn test(&mut self, path: &Pointer, value: &Value) -> Result<(), PatchError> {
+    fn test(&mut self, path: &JsonPointer, value: &Value) -> Result<(), PatchError> {
         let found = match path.split() {
             None => Some(&mut self.document),
             Some((last, parents)) => {
                 let missing = PatchError::MissingPath(self.idx);
-                match walk(&mut self.document, parents).ok_or(missing.clone())? {
+                match resolve_steps(&mut self.document, parents).ok_or(missing.clone())? {
                     Value::Object(members) => members.get_mut(last),
                     Value::Array(items) => {
                         let idx = existing_index(last, items.len()).ok_or(missing)?;
@@ -165,10 +164,10 @@ impl Run {
         if holds { Ok(()) } else { Err(PatchError::TestFailed(self.idx)) }
     }
 
-    fn copied(&mut self, from: &Pointer) -> Result<Value, PatchError> {
+    fn copy_value(&mut self, from: &JsonPointer) -> Result<Value, PatchError> {
         let missing = PatchError::MissingPath(self.idx);
         let (last, parents) = from.split().ok_or(missing.clone())?;
-        let found = match walk(&mut self.document, parents) {
+        let found = match resolve_steps(&mut self.document, parents) {
             Some(Value::Object(members)) => members.get(last).cloned().unwrap_or_default(),
             Some(Value::Array(items)) => {
                 let idx = existing_index(last, items.len()).ok_or(missing.clone())?;
@@ -184,16 +183,16 @@ impl Run {
     }
 
     /// Refuses what would become nested too deeply, before it is: everything else may then recurse.
-    fn check_depth(&mut self, path: &Pointer, value: &Value) -> Result<(), PatchError> {
-        let extent = extent(value);
-        self.count(extent.n_values)?;
+    fn check_depth(&mut self, path: &JsonPointer, value: &Value) -> Result<(), PatchError> {
+        let extent = measure_nesting(value);
+        self.count_steps(extent.n_values)?;
         if path.n_steps() + extent.depth > NESTING_MAX {
             return Err(PatchError::TooDeep);
         }
         Ok(())
     }
 
-    fn count(&mut self, n_steps: usize) -> Result<(), PatchError> {
+    fn count_steps(&mut self, n_steps: usize) -> Result<(), PatchError> {
         self.n_steps = self.n_steps.saturating_add(n_steps);
         if self.n_steps > WORK_MAX { Err(PatchError::TooMuchWork) } else { Ok(()) }
     }

@@ -1,28 +1,27 @@
-//! Three ways to change a tree: JSON Patch, merge patch, strategic merge patch.
+//! JSON Patch, JSON merge patch and strategic merge patch.
 //!
-//! All are functions from a tree and a patch to a new tree or an error; the bytes of both were read
-//! elsewhere. What a patch may cost is limited: its own size is that of a request, the operations of
-//! a JSON Patch are counted together with what they move and copy, and nothing gets nested deeper
-//! than [`NESTING_MAX`].
+//! Each is a function from a tree and a patch to a new tree or an error; decoding happens
+//! elsewhere. The cost of a patch is limited: the operations of a JSON Patch are counted with the
+//! values that they move and copy, and no result is nested deeper than [`NESTING_MAX`].
 //!
-//! Owns: the semantics of the three patches, which lists of built-in kinds are merged by which key.
-//! Must not know: bytes, media types, what a resulting object must look like.
+//! Owns: the semantics of the three patch types, and the merge keys of the lists of built-in kinds.
+//! Must not know: bytes, media types, validation of the result.
 
 #![deny(clippy::indexing_slicing)]
 
-mod error;
 mod json_patch;
+mod json_pointer;
+mod merge_keys;
 mod merge_patch;
-mod nesting;
-mod pointer;
-mod schema;
+mod nesting_depth;
+mod patch_error;
 mod strategic;
 #[cfg(test)]
 mod upstream;
 
-pub use error::PatchError;
 pub use json_patch::{COPIED_BYTES_MAX, OPERATIONS_MAX, WORK_MAX, json_patch};
+pub use merge_keys::SmpSchema;
 pub use merge_patch::merge_patch;
-pub use nesting::NESTING_MAX;
-pub use schema::SmpSchema;
+pub use nesting_depth::NESTING_MAX;
+pub use patch_error::PatchError;
 pub use strategic::strategic_merge_patch;

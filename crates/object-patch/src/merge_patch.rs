@@ -3,7 +3,7 @@
 use api_object::Tree;
 use serde_json::Value;
 
-use crate::error::PatchError;
+use crate::patch_error::PatchError;
 
 /// Merges a patch into a tree: null removes a member, objects merge, anything else replaces.
 ///

@@ -6,21 +6,21 @@
 //! answers with an internal error is the fault of the patch.
 
 mod directive;
-mod list;
-mod order;
+mod list_order;
+mod merge_list;
 
 use std::collections::HashSet;
 
 use api_object::Tree;
 use serde_json::Value;
 
-use crate::error::PatchError;
-use crate::schema::{SmpSchema, Strategy};
+use crate::merge_keys::{SmpSchema, Strategy};
+use crate::patch_error::PatchError;
 #[cfg(test)]
-pub(crate) use directive::stripped_value;
-use directive::{Directive, PATCH, RETAIN_KEYS, kept, stripped};
-use list::{merge_list, without_scalars};
-use order::{check_order, identities, ordered};
+pub(crate) use directive::strip_value;
+use directive::{Directive, PATCH, RETAIN_KEYS, strip_new_value, strip_object};
+use list_order::{check_order, identities, order_items};
+use merge_list::{merge_list, without_scalars};
 
 /// Merges a patch into an object of a built-in kind.
 ///
@@ -38,11 +38,11 @@ pub fn strategic_merge_patch(
     let Value::Object(patch) = patch else {
         return Err(PatchError::Shape("a strategic merge patch is an object"));
     };
-    Merge { schema, path: Vec::new() }.object(&mut tree, patch)?;
+    Merge { schema, path: Vec::new() }.merge_object(&mut tree, patch)?;
     Ok(tree)
 }
 
-/// A patch that is being merged.
+/// The state while a patch is merged.
 struct Merge<'s> {
     schema: &'s SmpSchema,
     /// Where we are, lists passed through.
@@ -52,36 +52,38 @@ struct Merge<'s> {
 impl Merge<'_> {
     /// Merges an object.
     ///
-    /// 1. `$patch` replaces or empties it, and that is all.
+    /// 1. `$patch` replaces or empties it, and nothing else applies.
     /// 2. `$retainKeys` drops members.
-    /// 3. Lists with a `$setElementOrder` are merged and put into that order.
+    /// 3. Lists with a `$setElementOrder` are merged and sorted.
     /// 4. `$deleteFromPrimitiveList` removes items of lists.
-    /// 5. What is left is merged member by member.
-    fn object(&mut self, original: &mut Tree, mut patch: Tree) -> Result<(), PatchError> {
+    /// 5. The remaining members are merged one by one.
+    fn merge_object(&mut self, original: &mut Tree, mut patch: Tree) -> Result<(), PatchError> {
         if let Some(directive) = patch.shift_remove(PATCH) {
             *original = match directive.as_str() {
-                Some("replace") => stripped(patch),
+                Some("replace") => strip_object(patch),
                 Some("delete") => Tree::new(),
-                _ => return Err(directive::unknown(&directive)),
+                _ => return Err(directive::unknown_directive_error(&directive)),
             };
             return Ok(());
         }
         if let Some(keys) = patch.shift_remove(RETAIN_KEYS) {
             retain_keys(original, &keys, &patch)?;
         }
-        for (directive, list, value) in directive::take(&mut patch)? {
+        for (directive, list, value) in directive::take_list_directives(&mut patch)? {
             match directive {
-                Directive::SetElementOrder => self.set_order(original, &mut patch, &list, value)?,
+                Directive::SetElementOrder => {
+                    self.merge_and_order_list(original, &mut patch, &list, value)?
+                }
                 Directive::DeleteFromPrimitiveList => delete_scalars(original, &list, value)?,
             }
         }
         for (name, value) in patch {
-            self.member(original, name, value)?;
+            self.merge_member(original, name, value)?;
         }
         Ok(())
     }
 
-    fn member(
+    fn merge_member(
         &mut self,
         original: &mut Tree,
         name: String,
@@ -94,8 +96,8 @@ impl Merge<'_> {
             (Some(Value::Object(inner)), Value::Object(patch)) => {
                 self.path.push(name);
                 match self.schema.strategy(&self.path) {
-                    Some(Strategy::Replace) => *inner = stripped(patch),
-                    _ => self.object(inner, patch)?,
+                    Some(Strategy::Replace) => *inner = strip_object(patch),
+                    _ => self.merge_object(inner, patch)?,
                 }
                 self.path.pop();
             }
@@ -105,7 +107,7 @@ impl Merge<'_> {
                 *items = merge_list(self, taken, patch)?;
                 self.path.pop();
             }
-            (_, value) => match kept(value) {
+            (_, value) => match strip_new_value(value) {
                 Some(value) => drop(original.insert(name, value)),
                 None => drop(original.shift_remove(&name)),
             },
@@ -113,8 +115,8 @@ impl Merge<'_> {
         Ok(())
     }
 
-    /// Merges a list and puts it into the order that the patch gives.
-    fn set_order(
+    /// Merges a list and sorts it by the order in the patch.
+    fn merge_and_order_list(
         &mut self,
         original: &mut Tree,
         patch: &mut Tree,
@@ -140,7 +142,7 @@ impl Merge<'_> {
         let merged = match (server, items) {
             (Some(server), Some(items)) => Some(merge_list(self, server, items)?),
             (Some(server), None) => Some(server),
-            (None, Some(items)) => Some(items.into_iter().filter_map(kept).collect()),
+            (None, Some(items)) => Some(items.into_iter().filter_map(strip_new_value).collect()),
             (None, None) => None,
         };
         self.path.pop();
@@ -152,7 +154,7 @@ impl Merge<'_> {
             }
             let order = identities(&order, key)?;
             let server_order = identities(&server_order, key)?;
-            let ordered = ordered(merged, &order, &server_order, key)?;
+            let ordered = order_items(merged, &order, &server_order, key)?;
             original.insert(name.to_owned(), Value::Array(ordered));
         }
         Ok(())
@@ -165,7 +167,7 @@ fn retain_keys(original: &mut Tree, keys: &Value, patch: &Tree) -> Result<(), Pa
     let keys: HashSet<&str> =
         keys.as_array().ok_or_else(malformed)?.iter().filter_map(Value::as_str).collect();
     let is_listed = |name: &str| keys.contains(name);
-    let sets = |name: &str, value: &Value| !value.is_null() && !directive::is_of_list(name);
+    let sets = |name: &str, value: &Value| !value.is_null() && !directive::is_list_directive(name);
     if patch.iter().any(|(name, value)| sets(name, value) && !is_listed(name)) {
         return Err(malformed());
     }

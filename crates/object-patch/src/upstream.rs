@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::strategic::stripped_value;
+use crate::strategic::strip_value;
 use crate::{PatchError, SmpSchema, json_patch, merge_patch, strategic_merge_patch};
 
 /// Errors of theirs about patches that have a meaning here: an order for an empty list, and what
@@ -24,10 +24,10 @@ fn check(cases: &str, apply: impl Fn(&Value) -> Result<Value, PatchError>) {
             // An object must stay one; what becomes of it is not the business of their library.
             None if !case["want"].is_object() => assert_eq!(ours, Err(PatchError::NotAnObject)),
             None if has_aliased_order(line) => {
-                let want = stripped_value(case["want"].clone());
+                let want = strip_value(case["want"].clone());
                 assert_eq!(ours.map(unordered), Ok(unordered(want)), "line {}", idx + 1);
             }
-            None => assert_eq!(ours, Ok(stripped_value(case["want"].clone())), "line {}", idx + 1),
+            None => assert_eq!(ours, Ok(strip_value(case["want"].clone())), "line {}", idx + 1),
             Some(error) if THEIR_LIMITS.iter().any(|limit| error.starts_with(limit)) => continue,
             Some(error) => assert!(ours.is_err(), "line {}: {error}", idx + 1),
         }
@@ -75,13 +75,13 @@ fn strategic_merge_patches() {
 #[test]
 fn merge_patches() {
     check(include_str!("../testdata/merge.jsonl"), |case| {
-        merge_patch(tree(case), case["patch"].clone()).map(Value::Object).map(stripped_value)
+        merge_patch(tree(case), case["patch"].clone()).map(Value::Object).map(strip_value)
     });
 }
 
 #[test]
 fn json_patches() {
     check(include_str!("../testdata/json.jsonl"), |case| {
-        json_patch(tree(case), case["patch"].clone()).map(Value::Object).map(stripped_value)
+        json_patch(tree(case), case["patch"].clone()).map(Value::Object).map(strip_value)
     });
 }

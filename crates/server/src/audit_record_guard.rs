@@ -1,4 +1,4 @@
-//! Makes sure that a request that was received is recorded to its end.
+//! Guarantees that every received request is recorded to its end.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -6,46 +6,46 @@ use std::time::Instant;
 
 use api_object::Status;
 
-use crate::record::Record;
+use crate::record::RequestRecord;
 use crate::server_state::ServerState;
 
-/// The record of a request that is under way. It writes the last audit event, the line of the log and the
-/// metrics exactly once: with the code of the answer by [`Self::finish`], or when it is dropped. Then the
-/// task of the request has panicked or was cancelled when the server stopped, and the outcome is unknown:
-/// the event says 500 or 504.
+/// The record of a request that is being processed. It writes the last audit event, the log line and the
+/// metrics exactly once: with the status code of the response by [`Self::finish`], or when it is dropped. In
+/// the latter case the task of the request panicked, or was cancelled because the server stopped. The outcome
+/// is unknown then, and the event has the code 500 or 504.
 pub(crate) struct AuditRecordGuard<S> {
     server: Arc<ServerState<S>>,
-    record: Record,
+    record: RequestRecord,
     started: Instant,
     is_finished: bool,
 }
 
 impl<S> AuditRecordGuard<S> {
-    pub(crate) fn new(server: &Arc<ServerState<S>>, record: Record) -> Self {
+    pub(crate) fn new(server: &Arc<ServerState<S>>, record: RequestRecord) -> Self {
         Self { server: Arc::clone(server), record, started: Instant::now(), is_finished: false }
     }
 
-    /// The answer is known.
+    /// Records the end of the request with the status code of its response.
     pub(crate) fn finish(mut self, code: u16) {
-        self.write(code);
+        self.write_end(code);
     }
 
-    fn write(&mut self, code: u16) {
+    fn write_end(&mut self, code: u16) {
         self.is_finished = true;
         self.record.finish(&self.server, code, self.started.elapsed());
     }
 }
 
 impl<S> Deref for AuditRecordGuard<S> {
-    type Target = Record;
+    type Target = RequestRecord;
 
-    fn deref(&self) -> &Record {
+    fn deref(&self) -> &RequestRecord {
         &self.record
     }
 }
 
 impl<S> DerefMut for AuditRecordGuard<S> {
-    fn deref_mut(&mut self) -> &mut Record {
+    fn deref_mut(&mut self) -> &mut RequestRecord {
         &mut self.record
     }
 }
@@ -59,7 +59,7 @@ impl<S> Drop for AuditRecordGuard<S> {
             true => Status::internal("the server failed on the request"),
             false => Status::timeout(),
         };
-        self.record.failed(&status);
-        self.write(status.code);
+        self.record.record_error(&status);
+        self.write_end(status.code);
     }
 }

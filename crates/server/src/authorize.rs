@@ -1,4 +1,4 @@
-//! HookRequest the chain. A request goes on only with the [`Authorized`] that this makes.
+//! Authorization: asks the chain, and makes the [`Authorized`] that every later step demands.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,44 +13,126 @@ use authz_chain::{Chain, ChainDecision};
 use store::Store;
 
 use crate::cluster_snapshot::ClusterSnapshot;
-use crate::gate::Authorized;
-use crate::rest::Call;
+use crate::rest::RequestContext;
 
-/// Asks whether a request is allowed.
+/// A request that the chain allowed: the user, the verb, the target, and the snapshot with which the
+/// request began.
+///
+/// INVARIANT: the functions of this file make every value of this type, from the very attributes that the
+/// chain allowed. Code that executes a request takes the verb and every part of the target from here, never
+/// from the HTTP request, so that the server executes exactly what was authorized.
+pub struct Authorized {
+    user: Arc<User>,
+    info: RequestInfo,
+    verb: Option<Verb>,
+    cluster: Arc<ClusterSnapshot>,
+}
+
+impl Authorized {
+    fn new(user: Arc<User>, info: RequestInfo, cluster: Arc<ClusterSnapshot>) -> Self {
+        let verb = info.resource.as_ref().and_then(|_| Verb::parse(&info.verb));
+        Self { user, info, verb, cluster }
+    }
+
+    /// The user of the request, after impersonation.
+    pub fn user(&self) -> &Arc<User> {
+        &self.user
+    }
+
+    /// The authorized verb, which the server executes. `None` for non-resource paths and for verbs that no
+    /// resource has, such as `proxy`.
+    pub fn verb(&self) -> Option<Verb> {
+        self.verb
+    }
+
+    /// The authorized group, version, resource, subresource, namespace and name; `None` for non-resource
+    /// paths.
+    pub fn target(&self) -> Option<&ResourceInfo> {
+        self.info.resource.as_ref()
+    }
+
+    /// The request as it was classified.
+    pub fn info(&self) -> &RequestInfo {
+        &self.info
+    }
+
+    /// The snapshot that the request was authorized by. Later decisions of the same request use newer ones.
+    pub fn snapshot(&self) -> &Arc<ClusterSnapshot> {
+        &self.cluster
+    }
+
+    /// The attributes that the chain allowed.
+    pub fn attributes(&self) -> Attributes<'_> {
+        self.info.attributes(Some(&self.user))
+    }
+
+    /// The authorization to delete one object of an authorized deletecollection; `None` if this is no
+    /// deletecollection or does not contain the object.
+    pub(crate) fn collection_member(&self, namespace: Option<&str>, name: &str) -> Option<Self> {
+        let collection = self.target().filter(|_| self.verb == Some(Verb::DeleteCollection))?;
+        let namespace = namespace.unwrap_or_default();
+        let covers = |authorized: &str, own: &str| authorized.is_empty() || authorized == own;
+        if !covers(&collection.namespace, namespace) || !covers(&collection.name, name) {
+            return None;
+        }
+        let member = ResourceInfo {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            ..collection.clone()
+        };
+        Some(Self {
+            user: Arc::clone(&self.user),
+            info: RequestInfo { resource: Some(member), ..self.info.clone() },
+            verb: Some(Verb::Delete),
+            cluster: Arc::clone(&self.cluster),
+        })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn for_test(
+        user: Arc<User>,
+        info: RequestInfo,
+        cluster: Arc<ClusterSnapshot>,
+    ) -> Self {
+        Self::new(user, info, cluster)
+    }
+}
+
+/// Asks the chain whether a request is allowed.
 pub(crate) async fn authorize(
     cluster: Arc<ClusterSnapshot>,
     user: Arc<User>,
     info: RequestInfo,
-) -> (Result<Authorized, RequestInfo>, Decided) {
+) -> (Result<Authorized, RequestInfo>, AuthorizationRecord) {
     let begun = Instant::now();
-    let decided = {
+    let record = {
         let attributes = info.attributes(Some(&user));
         let outcome = cluster.chain.authorize(&attributes, Recorder::off()).await;
-        Decided {
+        AuthorizationRecord {
             skipped: (!outcome.skipped.is_empty()).then(|| outcome.skipped.join(",")),
             failed_open_by: failed_open_by(&outcome),
             decision: outcome.decision,
             took: begun.elapsed(),
         }
     };
-    let authorized = match decided.decision.verdict {
+    let authorized = match record.decision.verdict {
         Verdict::Allow => Ok(Authorized::new(user, info, cluster)),
         Verdict::Deny | Verdict::NoOpinion | Verdict::Unavailable(_) => Err(info),
     };
-    (authorized, decided)
+    (authorized, record)
 }
 
-/// What the chain said of a request.
-pub(crate) struct Decided {
+/// The decision of the chain about a request, for metrics and audit.
+pub(crate) struct AuthorizationRecord {
     pub(crate) decision: Decision,
-    /// The names of the webhooks that match conditions excluded, for the audit.
+    /// The names of the webhooks that match conditions excluded.
     pub(crate) skipped: Option<String>,
-    /// The webhooks that failed and were passed over, each with its cause, for the audit.
+    /// The webhooks whose failure was ignored, each with its cause.
     pub(crate) failed_open_by: Option<String>,
     pub(crate) took: Duration,
 }
 
-/// Such as `guard: timeout, other: connect`.
+/// Formats the webhooks whose failure was ignored, such as `guard: timeout, other: connect`.
 fn failed_open_by(outcome: &ChainDecision<'_>) -> Option<String> {
     let causes = outcome.failed_open.iter();
     let texts: Vec<String> =
@@ -58,10 +140,10 @@ fn failed_open_by(outcome: &ChainDecision<'_>) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(", "))
 }
 
-/// The chain as an authorizer, for who asks several questions.
-pub(crate) struct AskChain(pub(crate) Arc<Chain>);
+/// The chain as an [`Authorizer`].
+pub(crate) struct ChainAuthorizer(pub(crate) Arc<Chain>);
 
-impl Authorizer for AskChain {
+impl Authorizer for ChainAuthorizer {
     fn authorize<'a>(
         &'a self,
         attributes: &'a Attributes<'a>,
@@ -71,77 +153,67 @@ impl Authorizer for AskChain {
     }
 }
 
-impl<S: Store> Call<'_, S> {
-    /// The newest objects, and the authorizers that the request began with.
-    pub(crate) fn chain(&self) -> Arc<Chain> {
-        self.server.snapshot_cache.snapshot().chain_with_authorizers_of(self.authorized.snapshot())
-    }
+/// The chain with the newest objects and with the authorizers that the request began with.
+pub(crate) fn current_chain<S: Store>(ctx: &RequestContext<'_, S>) -> Arc<Chain> {
+    ctx.server.snapshot_cache.snapshot().chain_with_authorizers_of(ctx.authorized.snapshot())
+}
 
-    /// Asks whether the user may do something else to the same target.
-    ///
-    /// # Errors
-    /// 403 in the words of the chain; 429, 503 or 504 if this server failed to ask.
-    pub(crate) async fn authorize_verb(&self, verb: Verb) -> Result<Authorized, Status> {
-        let info = RequestInfo { verb: verb.name().into(), ..self.authorized.info().clone() };
-        self.authorize_further(info).await?.map_err(|(info, decision)| {
-            let attributes = info.attributes(Some(self.authorized.user()));
-            access_reviews::forbidden_status(&attributes, &decision.reason)
-        })
-    }
+/// Asks whether the user may use another verb on the same target.
+///
+/// # Errors
+/// 403 in the words of the chain; 429, 503 or 504 if the chain could not decide.
+pub(crate) async fn authorize_verb<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    verb: Verb,
+) -> Result<Authorized, Status> {
+    let info = RequestInfo { verb: verb.name().into(), ..ctx.authorized.info().clone() };
+    authorize_further(ctx, info).await?.map_err(|(info, decision)| {
+        let attributes = info.attributes(Some(ctx.authorized.user()));
+        access_reviews::forbidden_status(&attributes, &decision.reason)
+    })
+}
 
-    /// Asks whether the user may do something to another target, such as `bind` to a role.
-    ///
-    /// # Errors
-    /// 429, 503 or 504 if this server failed to ask.
-    pub(crate) async fn authorize_target(
-        &self,
-        verb: &str,
-        target: &Resource<'_>,
-    ) -> Result<Option<Authorized>, Status> {
-        Ok(self.decide_target(verb, target).await?.ok())
-    }
+/// Asks whether the user may use a verb on another target, such as `bind` on a role. The inner error is the
+/// decision of the chain.
+///
+/// # Errors
+/// 429, 503 or 504 if the chain could not decide.
+pub(crate) async fn authorize_target<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    verb: &str,
+    target: &Resource<'_>,
+) -> Result<Result<Authorized, Decision>, Status> {
+    let info = RequestInfo {
+        path: target.path.to_owned(),
+        verb: verb.to_owned().into(),
+        api_prefix: "apis",
+        resource: Some(ResourceInfo {
+            api_group: target.api_group.to_owned(),
+            api_version: target.api_version.to_owned(),
+            namespace: target.namespace.to_owned(),
+            resource: target.resource.to_owned(),
+            subresource: target.subresource.to_owned(),
+            name: target.name.to_owned(),
+            ..ResourceInfo::default()
+        }),
+        is_legacy_path: false,
+    };
+    Ok(authorize_further(ctx, info).await?.map_err(|(_, decision)| decision))
+}
 
-    /// The same, with the decision of the chain if it does not allow that.
-    ///
-    /// # Errors
-    /// 429, 503 or 504 if this server failed to ask.
-    pub(crate) async fn decide_target(
-        &self,
-        verb: &str,
-        target: &Resource<'_>,
-    ) -> Result<Result<Authorized, Decision>, Status> {
-        let info = RequestInfo {
-            path: target.path.to_owned(),
-            verb: verb.to_owned().into(),
-            api_prefix: "apis",
-            resource: Some(ResourceInfo {
-                api_group: target.api_group.to_owned(),
-                api_version: target.api_version.to_owned(),
-                namespace: target.namespace.to_owned(),
-                resource: target.resource.to_owned(),
-                subresource: target.subresource.to_owned(),
-                name: target.name.to_owned(),
-                ..ResourceInfo::default()
-            }),
-            is_legacy_path: false,
-        };
-        Ok(self.authorize_further(info).await?.map_err(|(_, decision)| decision))
-    }
-
-    async fn authorize_further(
-        &self,
-        info: RequestInfo,
-    ) -> Result<Result<Authorized, (RequestInfo, Decision)>, Status> {
-        let user = Arc::clone(self.authorized.user());
-        let chain = self.chain();
-        let attributes = info.attributes(Some(&user));
-        let decision = chain.authorize(&attributes, Recorder::off()).await.decision;
-        match decision.verdict {
-            Verdict::Allow => {
-                Ok(Ok(Authorized::new(user, info, Arc::clone(self.authorized.snapshot()))))
-            }
-            Verdict::Unavailable(why) => Err(Status::undecided(why)),
-            Verdict::Deny | Verdict::NoOpinion => Ok(Err((info, decision))),
+async fn authorize_further<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    info: RequestInfo,
+) -> Result<Result<Authorized, (RequestInfo, Decision)>, Status> {
+    let user = Arc::clone(ctx.authorized.user());
+    let chain = current_chain(ctx);
+    let attributes = info.attributes(Some(&user));
+    let decision = chain.authorize(&attributes, Recorder::off()).await.decision;
+    match decision.verdict {
+        Verdict::Allow => {
+            Ok(Ok(Authorized::new(user, info, Arc::clone(ctx.authorized.snapshot()))))
         }
+        Verdict::Unavailable(why) => Err(Status::undecided(why)),
+        Verdict::Deny | Verdict::NoOpinion => Ok(Err((info, decision))),
     }
 }

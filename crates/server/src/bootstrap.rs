@@ -147,7 +147,7 @@ async fn apply_policy_change<S: Store>(
     let written = server.loopback_update(object_ref, into_tree(encoded)).await;
     match written {
         // Another server that starts at the same time writes the same policy.
-        Err(status) if status.is_own() && status.code == 409 => Ok(()),
+        Err(status) if status.is_from_this_server() && status.code == 409 => Ok(()),
         written => written.map(drop).map_err(refused),
     }
 }

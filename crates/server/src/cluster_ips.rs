@@ -23,7 +23,7 @@ use store::{Expect, Key, Revision, Store, Transaction};
 
 use self::pending::PendingAllocation;
 use self::reservation::{IpReservation, ReservationOwner, reserved_ip};
-use crate::rest::Call;
+use crate::rest::RequestContext;
 
 pub(crate) use self::pending::PendingAllocations;
 pub use self::range::{ServiceIpRange, ServiceIpRangeError};
@@ -51,16 +51,16 @@ impl ClusterIpChange {
     /// Adds the change to a transaction.
     pub(crate) fn attach(&self, mut transaction: Transaction) -> Transaction {
         if let Some((key, revision)) = &self.released {
-            transaction = transaction.delete_beside(key.clone(), *revision);
+            transaction = transaction.also_delete(key.clone(), *revision);
         }
         if let Some(IpReservation { key, value, expect }) = &self.allocated {
-            transaction = transaction.put_beside(key.clone(), value.clone(), Some(*expect));
+            transaction = transaction.also_put(key.clone(), value.clone(), Some(*expect));
         }
         transaction
     }
 }
 
-impl<S: Store> Call<'_, S> {
+impl<S: Store> RequestContext<'_, S> {
     /// Gives a service the address that it requests, or a free one, if it needs another one than it has.
     /// The change must be written together with the service. A dry run reserves nothing: it shows an
     /// address that the service might get, and refuses an address that no service can have.

@@ -18,7 +18,7 @@ use store::{Change, Event, Item, Revision};
 pub use self::namespace::{Namespace, NamespacePhase};
 pub(crate) use self::tracked_keys::{TRACKED_PATHS, is_tracked, service_path};
 use self::update::KeyChange;
-use crate::hooks::Hooks;
+use crate::admission::Hooks;
 
 /// A CustomResourceDefinition as it is stored.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ pub struct ClusterSnapshot {
     /// The index of roles and bindings.
     pub rbac: Arc<authz_rbac::Snapshot>,
     /// The graph of objects that nodes may read.
-    pub node: Arc<authz_node::Policy>,
+    pub node: Arc<authz_node::Snapshot>,
     /// The authorizers, in order, over the two policies above.
     pub chain: Arc<Chain>,
     /// The namespaces by name.
@@ -90,7 +90,7 @@ impl ClusterSnapshot {
     /// Two authorizers have one name.
     pub fn empty(
         slots: Arc<[AuthorizerSlot]>,
-        node: authz_node::Policy,
+        node: authz_node::Snapshot,
         hooks: Hooks,
     ) -> Result<Self, ConfigurationError> {
         let cluster = Self {

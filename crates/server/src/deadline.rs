@@ -1,4 +1,4 @@
-//! Until when a request has to be answered.
+//! The time limit of a request.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use authz::RequestInfo;
 use crate::rest::Query;
 use crate::server_state::ServerState;
 
-/// How long the request may take; `None` for watches.
-pub(crate) fn deadline<S>(
+/// The longest duration of a request; `None` for watches. Clients may shorten it with `timeout`.
+pub(crate) fn request_duration_max<S>(
     server: &ServerState<S>,
     info: &RequestInfo,
     query: &Query,

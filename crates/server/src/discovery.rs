@@ -3,7 +3,7 @@
 use api_object::Status;
 use api_resources::Registry;
 use bytes::Bytes;
-use codec::{Asked, DiscoveryAnswer, Endpoint};
+use codec::{DiscoveryFormat, Endpoint, FormatRequest};
 use serde_json::json;
 use store::Store;
 
@@ -28,7 +28,7 @@ pub(crate) fn discovery_document<S: Store>(
     server: &ServerState<S>,
     registry: &Registry,
     path: &str,
-    asked: &Asked<'_>,
+    asked: &FormatRequest<'_>,
     etag: Option<&str>,
     query: &Query,
 ) -> Result<Option<Reply<S>>, Status> {
@@ -90,10 +90,10 @@ pub(crate) fn is_known_group(registry: &Registry, path: &str) -> bool {
 
 fn aggregated_reply<S: Store>(
     document: &api_resources::Document,
-    asked: &Asked<'_>,
+    asked: &FormatRequest<'_>,
     etag: Option<&str>,
 ) -> Result<Option<Reply<S>>, Status> {
-    let DiscoveryAnswer::Aggregated { version, .. } = codec::negotiate_discovery(asked)? else {
+    let DiscoveryFormat::Aggregated { version, .. } = codec::negotiate_discovery(asked)? else {
         return Ok(None);
     };
     if version != codec::DiscoveryVersion::V2 {
@@ -106,13 +106,13 @@ fn aggregated_reply<S: Store>(
         bytes: document.body.clone(),
         content_type: version.media_type(),
         etag: Some(document_etag),
-        cache: "public",
+        cache_control: "public",
         location: None,
         is_not_modified,
     })))
 }
 
-fn openapi_v2<S: Store>(asked: &Asked<'_>) -> Result<Reply<S>, Status> {
+fn openapi_v2<S: Store>(asked: &FormatRequest<'_>) -> Result<Reply<S>, Status> {
     let (bytes, content_type) = match asked.accept.starts_with(V2_ACCEPT_PREFIX) {
         true => (V2_PROTOBUF_DOCUMENT, V2_PROTOBUF_TYPE),
         false => {
@@ -124,7 +124,7 @@ fn openapi_v2<S: Store>(asked: &Asked<'_>) -> Result<Reply<S>, Status> {
         bytes: Bytes::from_static(bytes),
         content_type,
         etag: None,
-        cache: NO_CACHE,
+        cache_control: NO_CACHE,
         location: None,
         is_not_modified: false,
     }))
@@ -138,7 +138,7 @@ fn openapi_v3<S: Store>(registry: &Registry, path: &str, query: &Query) -> Optio
             bytes,
             content_type: "application/json",
             etag: None,
-            cache,
+            cache_control: cache,
             location,
             is_not_modified: false,
         }))

@@ -3,12 +3,12 @@
 
 use std::fmt::Write as _;
 
-use admission_hooks::{Event, Fate, Notes, Phase, SkipReason, Verdict};
+use admission_hooks::{CallVerdict, HookEvent, HookOutcome, Phase, SessionReport, SkipReason};
 use authz::{Attributes, Target};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value, json};
 
-use crate::gate::Authorized;
+use crate::authorize::Authorized;
 
 /// The request header that asks for the trace, and the response header that carries it.
 pub(crate) const TRACE_HEADER: HeaderName = HeaderName::from_static("portcullis-admission-trace");
@@ -47,20 +47,20 @@ pub(crate) async fn should_send_trace(headers: &HeaderMap, authorized: &Authoriz
 }
 
 /// The trace as the value of a header. If it is too long, the patches are left out, then the last events.
-pub(crate) fn trace_header_value(notes: &[Notes]) -> Option<HeaderValue> {
+pub(crate) fn trace_header_value(notes: &[SessionReport]) -> Option<HeaderValue> {
     let full = full_trace(notes);
     let text = full.or_else(|| shortened_trace(notes, HEADER_BYTES_MAX))?;
     HeaderValue::from_str(&text).ok()
 }
 
 /// The trace for the audit log; `None` if no hook matched.
-pub(crate) fn trace_annotation(notes: &[Notes]) -> Option<String> {
+pub(crate) fn trace_annotation(notes: &[SessionReport]) -> Option<String> {
     let is_empty = notes.iter().all(|notes| notes.events.is_empty());
     if is_empty { None } else { shortened_trace(notes, ANNOTATION_BYTES_MAX) }
 }
 
 /// The trace without patches, and without the last events that do not fit.
-fn shortened_trace(notes: &[Notes], bytes_max: usize) -> Option<String> {
+fn shortened_trace(notes: &[SessionReport], bytes_max: usize) -> Option<String> {
     let mut n_events: usize = notes.iter().map(|notes| notes.events.len()).sum();
     loop {
         let events = notes.iter().flat_map(|notes| &notes.events).take(n_events);
@@ -79,14 +79,14 @@ fn shortened_trace(notes: &[Notes], bytes_max: usize) -> Option<String> {
 }
 
 /// The trace with patches, if it fits into a header.
-fn full_trace(notes: &[Notes]) -> Option<String> {
+fn full_trace(notes: &[SessionReport]) -> Option<String> {
     let events = notes.iter().flat_map(|notes| &notes.events);
     let events = events.map(|event| event_json(event, Detail::WithPatches));
     let text = to_ascii_json(&Value::Array(events.collect()));
     (text.len() <= HEADER_BYTES_MAX).then_some(text)
 }
 
-fn event_json(event: &Event, detail: Detail) -> Value {
+fn event_json(event: &HookEvent, detail: Detail) -> Value {
     let mut members = Map::new();
     let mut insert = |member: &str, value: Value| {
         members.insert(member.to_owned(), value);
@@ -96,27 +96,27 @@ fn event_json(event: &Event, detail: Detail) -> Value {
     insert("index", event.index.into());
     insert("configuration", event.configuration.as_str().into());
     insert("webhook", event.webhook.as_str().into());
-    match &event.fate {
-        Fate::Skipped(reason) => {
+    match &event.outcome {
+        HookOutcome::Skipped(reason) => {
             insert("outcome", "skipped".into());
             insert("why", describe_skip(reason).into());
         }
-        Fate::Called { duration, verdict } => {
+        HookOutcome::Called { duration, verdict } => {
             let (outcome, why) = match verdict {
-                Verdict::Allow => ("allowed", None),
-                Verdict::Patch { changed: true, .. } => ("patched", None),
-                Verdict::Patch { changed: false, .. } => ("allowed", None),
-                Verdict::Deny(why) => ("denied", Some(why)),
-                Verdict::FailOpen { message, .. } => ("failed open", Some(message)),
-                Verdict::FailClosed(why) => ("failed closed", Some(why)),
-                Verdict::Error(why) => ("error", Some(why)),
+                CallVerdict::Allow => ("allowed", None),
+                CallVerdict::Patch { changed: true, .. } => ("patched", None),
+                CallVerdict::Patch { changed: false, .. } => ("allowed", None),
+                CallVerdict::Deny(why) => ("denied", Some(why)),
+                CallVerdict::FailOpen { message, .. } => ("failed open", Some(message)),
+                CallVerdict::FailClosed(why) => ("failed closed", Some(why)),
+                CallVerdict::Error(why) => ("error", Some(why)),
             };
             insert("outcome", outcome.into());
             insert("micros", u64::try_from(duration.as_micros()).unwrap_or(u64::MAX).into());
             if let Some(why) = why {
                 insert("why", why.as_str().into());
             }
-            if let (Verdict::Patch { patch, .. }, Detail::WithPatches) = (verdict, detail) {
+            if let (CallVerdict::Patch { patch, .. }, Detail::WithPatches) = (verdict, detail) {
                 insert("patch", patch.clone());
             }
         }
@@ -167,28 +167,28 @@ mod tests {
 
     use super::*;
 
-    fn called(webhook: &str, verdict: Verdict) -> Event {
-        Event {
+    fn called(webhook: &str, verdict: CallVerdict) -> HookEvent {
+        HookEvent {
             phase: Phase::Mutating,
             round: 0,
             index: 3,
             configuration: "c".to_owned(),
             webhook: webhook.to_owned(),
-            fate: Fate::Called { duration: Duration::from_micros(7), verdict },
+            outcome: HookOutcome::Called { duration: Duration::from_micros(7), verdict },
         }
     }
 
-    fn notes(events: Vec<Event>) -> Notes {
-        Notes { events, ..Notes::default() }
+    fn notes(events: Vec<HookEvent>) -> SessionReport {
+        SessionReport { events, ..SessionReport::default() }
     }
 
     #[test]
     fn a_trace_has_the_result_of_each_hook() {
         let patch = json!([{"op": "add", "path": "/metadata/labels/x", "value": "ä"}]);
-        let patched = called("p.x.y", Verdict::Patch { patch: patch.clone(), changed: true });
-        let skipped = Event {
-            fate: Fate::Skipped(SkipReason::Condition("c1".to_owned())),
-            ..called("s.x.y", Verdict::Allow)
+        let patched = called("p.x.y", CallVerdict::Patch { patch: patch.clone(), changed: true });
+        let skipped = HookEvent {
+            outcome: HookOutcome::Skipped(SkipReason::Condition("c1".to_owned())),
+            ..called("s.x.y", CallVerdict::Allow)
         };
         let header = trace_header_value(&[notes(vec![patched, skipped])]).unwrap();
         let text = header.to_str().unwrap();
@@ -206,18 +206,18 @@ mod tests {
     #[test]
     fn a_trace_fits_into_a_header() {
         let large = json!([{"op": "add", "path": "/x", "value": "y".repeat(HEADER_BYTES_MAX)}]);
-        let patched = called("p.x.y", Verdict::Patch { patch: large, changed: true });
+        let patched = called("p.x.y", CallVerdict::Patch { patch: large, changed: true });
         let text = trace_header_value(&[notes(vec![patched.clone()])]).unwrap();
         let trace: Value = serde_json::from_slice(text.as_bytes()).unwrap();
         assert_eq!(trace[0]["outcome"], "patched");
         assert!(trace[0]["patch"].is_null());
-        let many = notes(vec![called("d.x.y", Verdict::Deny("n".repeat(100))); 200]);
+        let many = notes(vec![called("d.x.y", CallVerdict::Deny("n".repeat(100))); 200]);
         let text = trace_header_value(std::slice::from_ref(&many)).unwrap();
         assert!(text.len() <= HEADER_BYTES_MAX);
         let trace: Value = serde_json::from_slice(text.as_bytes()).unwrap();
         let trace = trace.as_array().unwrap();
         assert_eq!(trace.last().unwrap()["omitted"], 200 - (trace.len() - 1));
         assert!(trace_annotation(std::slice::from_ref(&many)).unwrap().len() > HEADER_BYTES_MAX);
-        assert_eq!(trace_annotation(&[Notes::default()]), None);
+        assert_eq!(trace_annotation(&[SessionReport::default()]), None);
     }
 }

@@ -7,7 +7,7 @@
 //! verbs, the loops, health checks, metrics and logs.
 //! Must not know: command lines, how stores keep their data, how authorizers decide.
 
-mod admit;
+mod admission;
 mod audit_id;
 mod audit_record_guard;
 mod authorize;
@@ -16,16 +16,11 @@ mod ca_files;
 mod clock;
 mod cluster_ips;
 mod cluster_snapshot;
-mod configurations;
-mod confirm;
 mod deadline;
 mod decodable_versions;
 mod discovery;
-mod failure;
-mod gate;
 mod health;
 mod hook_trace;
-mod hooks;
 mod initialize;
 mod log;
 mod loopback;
@@ -36,28 +31,26 @@ mod out_of_space;
 mod panic_guard;
 mod record;
 mod request;
+mod request_error;
 mod respond;
 mod rest;
 mod review;
 mod route;
 mod serve;
 mod server_state;
-mod servers;
 mod service_directory;
 mod snapshot_cache;
-mod standing;
 mod undecodable;
 mod watch_body;
 mod write_progress;
 
+pub use admission::{Admitted, Hooks, SyncMode, SyncOptions};
+pub use authorize::Authorized;
 pub use bootstrap::BootstrapError;
 pub use ca_files::CaFiles;
 pub use clock::Clock;
 pub use cluster_ips::{ServiceIpRange, ServiceIpRangeError};
 pub use cluster_snapshot::{ClusterSnapshot, Namespace, NamespacePhase};
-pub use confirm::{SyncMode, SyncOptions};
-pub use gate::{Admitted, Authorized};
-pub use hooks::Hooks;
 pub use initialize::GetMode;
 pub use log::{Level, Log, LogField, LogFormat};
 pub use loopback::SERVER_USER;

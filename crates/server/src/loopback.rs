@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use admission_hooks::Notes;
+use admission_hooks::SessionReport;
 use api_object::{DeleteOptions, Status, Tree};
 use api_resources::{Resource, Verb};
 use audit::{Event, ReceivedRequest, Stage};
@@ -14,14 +14,17 @@ use jiff::Timestamp;
 use store::Store;
 use tokio::time::Instant;
 
-use crate::admit::AdmissionContext;
-use crate::authorize::authorize;
-use crate::gate::Authorized;
+use crate::authorize::{Authorized, authorize};
+use crate::initialize::wait_for_initializers;
 use crate::object_ref::ObjectRef;
 use crate::record;
-use crate::rest::{Call, Change, Deleted, Query, Shown, WriteOptions};
-use crate::route::{NoRoute, Route};
+use crate::rest::{
+    DeleteResult, Query, RequestContext, RequestReport, VersionedObject, WriteOptions, create,
+    delete, get, update,
+};
+use crate::route::{Route, RouteError};
 use crate::server_state::ServerState;
+use crate::write_progress::WriteProgress;
 
 /// The user name of the server in its own requests.
 pub const SERVER_USER: &str = "system:apiserver";
@@ -33,6 +36,7 @@ const USER_AGENT: &str = "portcullis/loops";
 struct LoopbackRequest {
     authorized: Authorized,
     query: Query,
+    write_progress: WriteProgress,
 }
 
 /// The audit event of a loopback request. It is written when it is dropped, with 504 if the request was
@@ -50,17 +54,20 @@ impl<S> Drop for LoopbackAuditEvent<'_, S> {
                 let status = Status::timeout();
                 event.set_response_status(status.code, serde_json::to_value(&status).ok().as_ref());
             }
-            record::write(self.server, event, Stage::ResponseComplete);
+            record::write_audit_event(self.server, event, Stage::ResponseComplete);
         }
     }
 }
 
 impl<S: Store> ServerState<S> {
     /// Reads an object.
-    pub(crate) async fn loopback_get(&self, object: ObjectRef<'_>) -> Result<Shown, Status> {
+    pub(crate) async fn loopback_get(
+        &self,
+        object: ObjectRef<'_>,
+    ) -> Result<VersionedObject, Status> {
         let (request, mut audit) = self.authorize_loopback(Verb::Get, object).await?;
         let route = audit.record_failure(request.route())?;
-        let result = request.call(self, &route).get().await;
+        let result = get(&request.context(self, &route)).await;
         audit.finish(200, result, &[])
     }
 
@@ -69,13 +76,17 @@ impl<S: Store> ServerState<S> {
         &self,
         collection: ObjectRef<'_>,
         tree: Tree,
-    ) -> Result<Shown, Status> {
+    ) -> Result<VersionedObject, Status> {
         let (request, mut audit) = self.authorize_loopback(Verb::Create, collection).await?;
         let route = audit.record_failure(request.route())?;
-        let mut call = request.call(self, &route);
+        let ctx = request.context(self, &route);
         let tree = with_type_meta(&route.resource, tree);
-        let result = call.create(tree, WriteOptions::default()).await;
-        audit.finish(201, result.map(|created| created.shown), &call.admission.take_notes())
+        let mut report = RequestReport::default();
+        let result = match create(&ctx, tree, WriteOptions::default(), &mut report).await {
+            Ok(written) => wait_for_initializers(&ctx, written).await,
+            Err(status) => Err(status),
+        };
+        audit.finish(201, result.map(|written| written.shown), &report.hook_reports)
     }
 
     /// Replaces an object, or the subresource that the reference names.
@@ -83,13 +94,17 @@ impl<S: Store> ServerState<S> {
         &self,
         object: ObjectRef<'_>,
         tree: Tree,
-    ) -> Result<Shown, Status> {
+    ) -> Result<VersionedObject, Status> {
         let (request, mut audit) = self.authorize_loopback(Verb::Update, object).await?;
         let route = audit.record_failure(request.route())?;
-        let mut call = request.call(self, &route);
-        let change = Change::Replace(with_type_meta(&route.resource, tree));
-        let result = call.update(&change, WriteOptions::default()).await;
-        audit.finish(200, result.map(|updated| updated.shown), &call.admission.take_notes())
+        let ctx = request.context(self, &route);
+        let tree = with_type_meta(&route.resource, tree);
+        let mut report = RequestReport::default();
+        let result = match update(&ctx, &tree, WriteOptions::default(), &mut report).await {
+            Ok(written) => wait_for_initializers(&ctx, written).await,
+            Err(status) => Err(status),
+        };
+        audit.finish(200, result.map(|written| written.shown), &report.hook_reports)
     }
 
     /// Deletes an object.
@@ -97,12 +112,12 @@ impl<S: Store> ServerState<S> {
         &self,
         object: ObjectRef<'_>,
         options: &DeleteOptions,
-    ) -> Result<Deleted, Status> {
+    ) -> Result<DeleteResult, Status> {
         let (request, mut audit) = self.authorize_loopback(Verb::Delete, object).await?;
         let route = audit.record_failure(request.route())?;
-        let mut call = request.call(self, &route);
-        let result = call.delete(options).await;
-        audit.finish(200, result, &call.admission.take_notes())
+        let mut report = RequestReport::default();
+        let result = delete(&request.context(self, &route), options, &mut report).await;
+        audit.finish(200, result, &report.hook_reports)
     }
 
     /// Records a write that the server makes directly to the store, without admission, and the reason.
@@ -110,7 +125,7 @@ impl<S: Store> ServerState<S> {
         if let Some(mut event) = self.begin_loopback_event(info) {
             event.annotate(annotation, why);
             event.set_response_status(200, None);
-            record::write(self, &event, Stage::ResponseComplete);
+            record::write_audit_event(self, &event, Stage::ResponseComplete);
         }
     }
 
@@ -119,7 +134,7 @@ impl<S: Store> ServerState<S> {
         verb: Verb,
         object: ObjectRef<'_>,
     ) -> Result<(LoopbackRequest, LoopbackAuditEvent<'_, S>), Status> {
-        let info = object.request(verb);
+        let info = object.to_request(verb);
         let cluster = self.snapshot_cache.snapshot();
         let user = Arc::clone(&self.loopback_user);
         let mut audit =
@@ -131,7 +146,8 @@ impl<S: Store> ServerState<S> {
         }
         let forbidden = |_| Status::internal(&format!("the server may not: {}", decision.reason));
         let authorized = audit.record_failure(authorized.map_err(forbidden))?;
-        Ok((LoopbackRequest { authorized, query: Query::default() }, audit))
+        let (query, write_progress) = (Query::default(), WriteProgress::default());
+        Ok((LoopbackRequest { authorized, query, write_progress }, audit))
     }
 
     fn begin_loopback_event(&self, info: &RequestInfo) -> Option<Box<Event>> {
@@ -145,28 +161,31 @@ impl<S: Store> ServerState<S> {
             at: Timestamp::now(),
         };
         let event = auditor.begin(&received).map(Box::new)?;
-        record::write(self, &event, Stage::RequestReceived);
+        record::write_audit_event(self, &event, Stage::RequestReceived);
         Some(event)
     }
 }
 
 impl LoopbackRequest {
     fn route(&self) -> Result<Route<'_>, Status> {
-        Route::find(&self.authorized).map_err(|no_route| match no_route {
-            NoRoute::Text => Status::unknown_resource(),
-            NoRoute::Status(status) => status,
+        Route::for_authorized(&self.authorized).map_err(|error| match error {
+            RouteError::Text => Status::unknown_resource(),
+            RouteError::Status(status) => status,
         })
     }
 
-    fn call<'a, S: Store>(
+    fn context<'a, S: Store>(
         &'a self,
         server: &'a ServerState<S>,
         route: &'a Route<'a>,
-    ) -> Call<'a, S> {
-        let mut admission = AdmissionContext::new(Instant::now() + server.options.request_timeout);
-        // The default objects are written without hooks, because hooks may need the server.
-        admission.is_internal = !server.readiness.is_bootstrapped.load(Ordering::Acquire);
-        Call::new(server, route, &self.query, Timestamp::now(), admission)
+    ) -> RequestContext<'a, S> {
+        let deadline = Instant::now() + server.options.request_timeout;
+        let (query, write_progress) = (&self.query, &self.write_progress);
+        RequestContext {
+            // The default objects are written without hooks, because hooks may need the server.
+            is_exempt_from_hooks: !server.readiness.is_bootstrapped.load(Ordering::Acquire),
+            ..RequestContext::new(server, route, query, Timestamp::now(), deadline, write_progress)
+        }
     }
 }
 
@@ -179,15 +198,15 @@ impl<S> LoopbackAuditEvent<'_, S> {
         result
     }
 
-    /// Records the result of the request and the notes of its hooks.
+    /// Records the result of the request and the reports of its hooks.
     fn finish<T>(
         &mut self,
         code: u16,
         result: Result<T, Status>,
-        notes: &[Notes],
+        reports: &[SessionReport],
     ) -> Result<T, Status> {
         if let Some(event) = &mut self.event {
-            record::admitted(event, notes);
+            record::annotate_hook_reports(event, reports);
             if result.is_ok() {
                 event.set_response_status(code, None);
             }

@@ -213,8 +213,8 @@ pub(crate) async fn metrics_response<S: Store>(server: &ServerState<S>) -> Respo
     }
     let revision = cluster.revision.number();
     metrics.snapshot_revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
-    let age = server.barrier.freshness().age.unwrap_or_else(|| server.started_at.elapsed());
-    server.admission_metrics.set_config_freshness(server.observed().number(), age);
+    let age = server.barrier.confirmation_age().age.unwrap_or_else(|| server.started_at.elapsed());
+    server.admission_metrics.set_config_freshness(server.observed_revision().number(), age);
     for (name, kind) in [("mutating", RequestKind::Mutating), ("readOnly", RequestKind::ReadOnly)] {
         let count = i64::try_from(server.in_flight.count(kind)).unwrap_or(i64::MAX);
         metrics.in_flight.with_label_values(&[name]).set(count);

@@ -1,14 +1,14 @@
-//! Which object a request of the server to itself is for.
+//! The target of a request of the server to itself.
 
 use std::borrow::Cow;
 
 use api_resources::{Resource, Verb};
 use authz::{RequestInfo, ResourceInfo};
 
-/// One object, a part of it, or the collection in which an object is created, by value.
+/// An object, a subresource, or the collection in which an object is created.
 ///
-/// A name may contain what a URL gives a meaning to, such as `?`. Therefore the parts of a reference
-/// become the target of a request as they are; the path is written for the audit log only.
+/// A name may contain characters that have a meaning in URLs, such as `?`. Therefore the parts of a reference
+/// become the target of a request unchanged; the path is only for the audit log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ObjectRef<'a> {
     group: &'a str,
@@ -20,7 +20,7 @@ pub(crate) struct ObjectRef<'a> {
 }
 
 impl<'a> ObjectRef<'a> {
-    /// An object of a resource that is always served.
+    /// An object of a built-in resource.
     pub(crate) fn built_in(
         (group, version, resource): (&'a str, &'a str, &'a str),
         namespace: &'a str,
@@ -30,18 +30,22 @@ impl<'a> ObjectRef<'a> {
     }
 
     /// An object of a resource of the registry.
-    pub(crate) fn of(resource: &'a Resource, namespace: Option<&'a str>, name: &'a str) -> Self {
+    pub(crate) fn of_resource(
+        resource: &'a Resource,
+        namespace: Option<&'a str>,
+        name: &'a str,
+    ) -> Self {
         let kind = (resource.group.as_str(), resource.version.as_str(), resource.plural.as_str());
         Self::built_in(kind, namespace.unwrap_or_default(), name)
     }
 
-    /// A part of the object.
-    pub(crate) fn part(self, subresource: &'a str) -> Self {
+    /// A subresource of the object.
+    pub(crate) fn with_subresource(self, subresource: &'a str) -> Self {
         Self { subresource, ..self }
     }
 
-    /// The request for it.
-    pub(crate) fn request(&self, verb: Verb) -> RequestInfo {
+    /// The request for this target.
+    pub(crate) fn to_request(self, verb: Verb) -> RequestInfo {
         let mut trail = (!self.name.is_empty()).then(|| self.name.to_owned());
         if let Some(trail) = trail.as_mut().filter(|_| !self.subresource.is_empty()) {
             trail.push('/');
@@ -50,7 +54,7 @@ impl<'a> ObjectRef<'a> {
         // A namespace has its own name as its namespace.
         let is_namespace = self.group.is_empty() && self.resource == "namespaces";
         RequestInfo {
-            path: self.path(),
+            path: self.url_path(),
             verb: Cow::Borrowed(verb.name()),
             api_prefix: if self.group.is_empty() { "api" } else { "apis" },
             resource: Some(ResourceInfo {
@@ -67,8 +71,8 @@ impl<'a> ObjectRef<'a> {
         }
     }
 
-    /// The path under which clients find it.
-    fn path(&self) -> String {
+    /// The URL path of the target.
+    fn url_path(&self) -> String {
         let root: &[&str] = match self.group {
             "" => &["api", self.version],
             group => &["apis", group, self.version],
@@ -79,12 +83,12 @@ impl<'a> ObjectRef<'a> {
         };
         let own = [self.resource, self.name, self.subresource];
         let segments = root.iter().chain(namespace).chain(&own).filter(|own| !own.is_empty());
-        segments.fold(String::new(), |path, segment| path + "/" + &escape(segment))
+        segments.fold(String::new(), |path, segment| path + "/" + &escape_segment(segment))
     }
 }
 
-/// A name as a segment of a path.
-fn escape(name: &str) -> String {
+/// Escapes a name as a segment of a URL path.
+fn escape_segment(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for byte in name.bytes() {
         match byte {
@@ -104,7 +108,7 @@ mod tests {
     const CLUSTER_ROLES: (&str, &str, &str) = (authz_rbac::GROUP, "v1", "clusterroles");
     const SECRETS: (&str, &str, &str) = ("", "v1", "secrets");
 
-    /// A request by value and the request for its path agree, whatever the name is.
+    /// The request of a reference equals the request of its path, whatever the name is.
     #[test]
     fn names_stay_data() {
         for name in ["x", "x?y", "x?dryRun=All", "x#y", "x%2fy", "x%", "a b", "system:x", "é", "+"]
@@ -113,10 +117,11 @@ mod tests {
                 ObjectRef::built_in(CLUSTER_ROLES, "", name),
                 ObjectRef::built_in(SECRETS, "default", name),
                 ObjectRef::built_in(("", "v1", "namespaces"), "", name),
-                ObjectRef::built_in(("", "v1", "namespaces"), "", name).part("finalize"),
-                ObjectRef::built_in(SECRETS, "default", name).part("status"),
+                ObjectRef::built_in(("", "v1", "namespaces"), "", name)
+                    .with_subresource("finalize"),
+                ObjectRef::built_in(SECRETS, "default", name).with_subresource("status"),
             ] {
-                let own = reference.request(Verb::Update);
+                let own = reference.to_request(Verb::Update);
                 let sent = RequestInfo::new("PUT", &own.path).unwrap();
                 assert_eq!(sent.resource, own.resource, "{}", own.path);
                 assert_eq!((sent.verb, sent.api_prefix), (own.verb, own.api_prefix));
@@ -127,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_collection_has_no_name() {
-        let own = ObjectRef::built_in(SECRETS, "default", "").request(Verb::Create);
+        let own = ObjectRef::built_in(SECRETS, "default", "").to_request(Verb::Create);
         let sent = RequestInfo::new("POST", "/api/v1/namespaces/default/secrets").unwrap();
         assert_eq!(own, sent);
     }

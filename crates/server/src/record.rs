@@ -1,10 +1,10 @@
-//! What is remembered of a request while it lives: for the log, the numbers and the audit.
+//! The record of a request while it is processed, for the log, the metrics and the audit log.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use admission_hooks::{AnnotationLevel, Notes};
+use admission_hooks::{AnnotationLevel, SessionReport};
 use api_object::{Status, Tree};
 use audit::{Event, ReceivedRequest, Stage};
 use authn::{ImpersonationMode, Unauthenticated};
@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use store::Store;
 
-use crate::authorize::Decided;
+use crate::authorize::AuthorizationRecord;
 use crate::hook_trace;
 use crate::log::Level;
 use crate::metrics::{RequestLabels, metric_verb};
@@ -23,26 +23,26 @@ use crate::rest::Query;
 use crate::route::Route;
 use crate::server_state::ServerState;
 
-/// Which webhooks were not asked about a request, because a match condition is false.
+/// The audit annotation with the authorization webhooks that were skipped because a match condition is false.
 const WEBHOOK_SKIPPED: &str = "authorization.k8s.io/webhook-skipped";
-/// Which webhooks failed and were passed over because of their failure policy, and how they failed.
+/// The audit annotation with the authorization webhooks whose failure was ignored, and how they failed.
 const FAILED_OPEN_BY: &str = "authorization.portcullis.io/failed-open-by";
 
 /// The record of one request.
-pub(crate) struct Record {
+pub(crate) struct RequestRecord {
     method: String,
     uri: String,
     peer: SocketAddr,
     audit_id: String,
     verb: String,
     user: Option<Arc<User>>,
-    route: Option<Routed>,
-    /// `None` if nobody wants to know.
+    route: Option<RouteLabels>,
+    /// `None` if the audit policy leaves the request out.
     event: Option<Box<Event>>,
 }
 
-/// What is known once a request has a resource.
-struct Routed {
+/// The metric labels of a request that was routed to a resource.
+struct RouteLabels {
     group: String,
     version: String,
     resource: String,
@@ -51,14 +51,14 @@ struct Routed {
     is_dry_run: bool,
 }
 
-/// The record of a stream after its answer has begun. Dropping it records the end of the stream,
-/// however that came about.
+/// The record of a stream after its response has begun. Dropping it records the end of the stream, however
+/// it ended.
 pub(crate) struct StreamRecord<S> {
     server: Arc<ServerState<S>>,
     event: Option<Box<Event>>,
 }
 
-impl Record {
+impl RequestRecord {
     pub(crate) fn new(parts: &Parts, peer: SocketAddr, audit_id: String) -> Self {
         Self {
             method: parts.method.as_str().to_owned(),
@@ -72,37 +72,37 @@ impl Record {
         }
     }
 
-    /// What is asked for is known.
-    pub(crate) fn classify(&mut self, info: &RequestInfo) {
+    /// Records the target of the request.
+    pub(crate) fn record_target(&mut self, info: &RequestInfo) {
         self.verb = info.verb.to_string();
     }
 
-    /// Nobody is known to ask.
-    pub(crate) fn unauthenticated<S>(
+    /// Records that authentication failed.
+    pub(crate) fn record_unauthenticated<S>(
         &mut self,
         server: &ServerState<S>,
-        refused: &Unauthenticated,
+        error: &Unauthenticated,
         info: &RequestInfo,
         parts: &Parts,
         now: Timestamp,
     ) {
         server.log.info(
             "a request is not authenticated",
-            &[("why", refused), ("auditID", &self.audit_id), ("source", &self.peer)],
+            &[("why", error), ("auditID", &self.audit_id), ("source", &self.peer)],
         );
-        self.receive(server, None, info, parts, now);
+        self.write_event_start(server, None, info, parts, now);
         if let Some(event) = &mut self.event {
             let status = serde_json::to_value(Status::unauthorized()).ok();
             event.set_response_status(401, status.as_ref());
         }
-        self.write(server, Stage::ResponseStarted);
+        self.write_event(server, Stage::ResponseStarted);
     }
 
-    /// It is known who asks.
+    /// Records the authenticated user, and writes the first audit event.
     ///
     /// # Errors
-    /// 500 if the request can not be recorded although it must be.
-    pub(crate) fn begin<S>(
+    /// 500 if the audit event can not be written although it must be.
+    pub(crate) fn record_user<S>(
         &mut self,
         server: &ServerState<S>,
         user: &Arc<User>,
@@ -111,8 +111,8 @@ impl Record {
         now: Timestamp,
     ) -> Result<(), Status> {
         self.user = Some(Arc::clone(user));
-        self.receive(server, Some(user), info, parts, now);
-        match self.write(server, Stage::RequestReceived) {
+        self.write_event_start(server, Some(user), info, parts, now);
+        match self.write_event(server, Stage::RequestReceived) {
             true => Ok(()),
             false => {
                 server.metrics.audit_rejected.inc();
@@ -122,7 +122,7 @@ impl Record {
         }
     }
 
-    fn receive<S>(
+    fn write_event_start<S>(
         &mut self,
         server: &ServerState<S>,
         user: Option<&User>,
@@ -147,50 +147,54 @@ impl Record {
         self.event = auditor.begin(&received).map(Box::new);
     }
 
-    /// The request is done as somebody else.
-    pub(crate) fn impersonate(&mut self, user: &Arc<User>, mode: ImpersonationMode) {
+    /// Records the impersonated user.
+    pub(crate) fn record_impersonation(&mut self, user: &Arc<User>, mode: ImpersonationMode) {
         self.user = Some(Arc::clone(user));
         if let Some(event) = &mut self.event {
             event.set_impersonated_user(user, if mode.is_constrained() { mode.verb() } else { "" });
         }
     }
 
-    /// The chain has spoken.
-    pub(crate) fn decided<S>(&mut self, server: &ServerState<S>, decided: &Decided) {
-        server.authorization_metrics.record_decision(&decided.decision, decided.took);
+    /// Records the decision of the authorizer chain.
+    pub(crate) fn record_decision<S>(
+        &mut self,
+        server: &ServerState<S>,
+        record: &AuthorizationRecord,
+    ) {
+        server.authorization_metrics.record_decision(&record.decision, record.took);
         if let Some(event) = &mut self.event {
-            event.annotate_decision(&decided.decision);
-            if let Some(names) = &decided.skipped {
+            event.annotate_decision(&record.decision);
+            if let Some(names) = &record.skipped {
                 event.annotate(WEBHOOK_SKIPPED, names);
             }
-            if let Some(causes) = &decided.failed_open_by {
+            if let Some(causes) = &record.failed_open_by {
                 event.annotate(FAILED_OPEN_BY, causes);
             }
         }
     }
 
-    /// The chain did not answer in time.
-    pub(crate) fn undecided<S>(&mut self, server: &ServerState<S>, waited: Duration) {
+    /// Records that the chain did not decide in time.
+    pub(crate) fn record_undecided<S>(&mut self, server: &ServerState<S>, waited: Duration) {
         let late = Decision::unavailable(Unavailable::DeadlineExceeded);
         server.authorization_metrics.record_decision(&late, waited);
     }
 
-    /// What hooks have left behind, for each object of the request.
-    pub(crate) fn admission(&mut self, all: &[Notes]) {
+    /// Records the reports of the hooks, one for each attempt to write.
+    pub(crate) fn record_hook_reports(&mut self, reports: &[SessionReport]) {
         if let Some(event) = &mut self.event {
-            admitted(event, all);
+            annotate_hook_reports(event, reports);
         }
     }
 
-    /// The resource is known.
-    pub(crate) fn route(&mut self, route: &Route<'_>, query: &Query) {
+    /// Records the resource of the request.
+    pub(crate) fn record_route(&mut self, route: &Route<'_>, query: &Query) {
         let resource = &route.resource;
         let scope = match (&route.name, &route.namespace) {
             (Some(_), _) => "resource",
             (None, Some(_)) => "namespace",
             (None, None) => "cluster",
         };
-        self.route = Some(Routed {
+        self.route = Some(RouteLabels {
             group: resource.group.clone(),
             version: resource.version.clone(),
             resource: resource.plural.clone(),
@@ -200,30 +204,30 @@ impl Record {
         });
     }
 
-    /// Whether somebody wants to see what is in the bodies.
-    pub(crate) fn wants_objects(&self) -> bool {
+    /// Whether the audit event contains request bodies.
+    pub(crate) fn wants_request_objects(&self) -> bool {
         self.event.as_ref().is_some_and(|event| event.wants_request_object())
     }
 
-    /// The object in the body.
-    pub(crate) fn request_object(&mut self, tree: &Tree) {
+    /// Records the object in the request body.
+    pub(crate) fn record_request_object(&mut self, tree: &Tree) {
         if let Some(event) = &mut self.event {
             event.set_request_object(&Value::Object(tree.clone()));
         }
     }
 
-    /// The patch in the body.
-    pub(crate) fn request_patch(&mut self, bytes: &[u8]) {
+    /// Records the patch in the request body.
+    pub(crate) fn record_request_patch(&mut self, bytes: &[u8]) {
         if let Some(event) = &mut self.event
             && event.wants_request_object()
-            && let Ok(patch) = codec::json_tree(bytes)
+            && let Ok(patch) = codec::parse_json(bytes)
         {
             event.set_request_patch(&patch.value);
         }
     }
 
-    /// The request came to nothing.
-    pub(crate) fn failed(&mut self, status: &Status) {
+    /// Records the error of the request.
+    pub(crate) fn record_error(&mut self, status: &Status) {
         if let Some(event) = &mut self.event {
             let value = serde_json::to_value(status).ok();
             event.set_response_status(status.code, value.as_ref());
@@ -233,10 +237,10 @@ impl Record {
         }
     }
 
-    /// What the request came to.
-    pub(crate) fn response<S: Store>(&mut self, reply: &Reply<S>) {
+    /// Records the reply of the request.
+    pub(crate) fn record_reply<S: Store>(&mut self, reply: &Reply<S>) {
         if let Reply::Status(status) = reply {
-            return self.failed(status);
+            return self.record_error(status);
         }
         let Some(event) = &mut self.event else { return };
         let (code, object) = match reply {
@@ -248,16 +252,16 @@ impl Record {
                 let is_wanted = event.wants_response_object();
                 (
                     *code,
-                    is_wanted.then(|| codec::json_tree(json).ok().map(|own| own.value)).flatten(),
+                    is_wanted.then(|| codec::parse_json(json).ok().map(|own| own.value)).flatten(),
                 )
             }
-            Reply::List { listed, .. } => {
+            Reply::List { page, .. } => {
                 let is_wanted = event.wants_response_object();
                 let items = || {
                     let parse = |item: &store::Item| {
                         codec::from_stored(&item.entry.value).ok().map(Value::Object)
                     };
-                    let items: Vec<Value> = listed.items.iter().filter_map(parse).collect();
+                    let items: Vec<Value> = page.items.iter().filter_map(parse).collect();
                     serde_json::json!({"items": items})
                 };
                 (200, is_wanted.then(items))
@@ -270,29 +274,29 @@ impl Record {
         }
     }
 
-    /// A stream has begun; what is returned ends it.
-    pub(crate) fn stream_begun<S>(&mut self, server: &Arc<ServerState<S>>) -> StreamRecord<S> {
+    /// Records that a stream begins; dropping the returned value records its end.
+    pub(crate) fn record_stream<S>(&mut self, server: &Arc<ServerState<S>>) -> StreamRecord<S> {
         if let Some(event) = &mut self.event {
             event.set_response_status(200, None);
         }
-        self.write(server, Stage::ResponseStarted);
+        self.write_event(server, Stage::ResponseStarted);
         StreamRecord { server: Arc::clone(server), event: self.event.take() }
     }
 
-    /// The server failed on the request.
-    pub(crate) fn panicked<S>(&mut self, server: &ServerState<S>) {
+    /// Records that the request caused a panic.
+    pub(crate) fn record_panic<S>(&mut self, server: &ServerState<S>) {
         if let Some(event) = &mut self.event {
             event.set_response_status(500, None);
         }
-        self.write(server, Stage::Panic);
+        self.write_event(server, Stage::Panic);
         self.event = None;
     }
 
-    fn write<S>(&self, server: &ServerState<S>, stage: Stage) -> bool {
-        self.event.as_ref().is_none_or(|event| write(server, event, stage))
+    fn write_event<S>(&self, server: &ServerState<S>, stage: Stage) -> bool {
+        self.event.as_ref().is_none_or(|event| write_audit_event(server, event, stage))
     }
 
-    /// The answer is known.
+    /// Records the end of the request: last audit event, metrics and log line.
     pub(crate) fn finish<S>(&mut self, server: &ServerState<S>, code: u16, took: Duration) {
         if let Some(event) = &mut self.event
             && !event.has_response()
@@ -300,7 +304,7 @@ impl Record {
             event.set_response_status(code, None);
         }
         if self.user.is_some() {
-            self.write(server, Stage::ResponseComplete);
+            self.write_event(server, Stage::ResponseComplete);
         }
         let verb = metric_verb(&self.verb, &self.method);
         let labels = match &self.route {
@@ -339,18 +343,18 @@ impl Record {
 impl<S> Drop for StreamRecord<S> {
     fn drop(&mut self) {
         if let Some(event) = &self.event {
-            write(&self.server, event, Stage::ResponseComplete);
+            write_audit_event(&self.server, event, Stage::ResponseComplete);
         }
     }
 }
 
-/// Adds what hooks have left behind to an event.
-pub(crate) fn admitted(event: &mut Event, all: &[Notes]) {
-    if let Some(trace) = hook_trace::trace_annotation(all) {
+/// Adds the reports of hooks to an audit event.
+pub(crate) fn annotate_hook_reports(event: &mut Event, reports: &[SessionReport]) {
+    if let Some(trace) = hook_trace::trace_annotation(reports) {
         event.annotate(hook_trace::TRACE_ANNOTATION, &trace);
     }
     let has_bodies = event.wants_request_object();
-    for annotation in all.iter().flat_map(|notes| &notes.annotations) {
+    for annotation in reports.iter().flat_map(|report| &report.annotations) {
         if annotation.level == AnnotationLevel::Metadata {
             event.annotate(annotation.key.clone(), &annotation.value);
         } else if has_bodies {
@@ -359,8 +363,8 @@ pub(crate) fn admitted(event: &mut Event, all: &[Notes]) {
     }
 }
 
-/// Writes an event; `false` if that failed, which is counted and logged.
-pub(crate) fn write<S>(server: &ServerState<S>, event: &Event, stage: Stage) -> bool {
+/// Writes an audit event; `false` if that failed, which is counted and logged.
+pub(crate) fn write_audit_event<S>(server: &ServerState<S>, event: &Event, stage: Stage) -> bool {
     let Some(auditor) = &server.auditor else { return true };
     match auditor.record(event, stage, Timestamp::now()) {
         Ok(()) => {

@@ -1,18 +1,17 @@
 //! The life of a request, from its first byte to its last:
 //!
-//! 1. What is asked for ([`RequestInfo`]), and until when.
-//! 2. Who asks: authentication, then impersonation.
-//! 3. Whether there is room.
-//! 4. Whether it is allowed: from here on there is an [`Authorized`].
-//! 5. Which resource it is for, in which form the client wants the answer, and what the body says.
-//! 6. What is done: admission makes an `Admitted` of an object, and only that is persisted.
-//! 7. The answer.
-//!
-//! Everything else is called from here.
+//! 1. Decode the target ([`RequestInfo`]) and the deadline.
+//! 2. Authenticate the user, then impersonate.
+//! 3. Acquire an in-flight permit.
+//! 4. Authorize. From here on there is an [`Authorized`], and the rest executes nothing else.
+//! 5. Route the target to a resource, and negotiate the format of the response.
+//! 6. Execute the verb: decode the body, admit the object, persist the `Admitted` ([`execute`]).
+//! 7. Respond.
+//! 8. Record the end of the request: audit event, log line and metrics.
 
-mod act;
-mod answer;
 mod bodies;
+mod execute;
+mod response_slot;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,54 +23,54 @@ use authz::{RequestInfo, User};
 use http::header::HeaderMap;
 use http::request::Parts;
 use http::{Request, Response};
-use https_server::{Body, Connection, Phase, RequestKind, Responder};
+use https_server::{Body, Connection, InFlightPermit, Phase, RequestKind, Responder};
 use hyper::body::{Body as _, Incoming};
 use jiff::Timestamp;
 use store::Store;
 
-use self::answer::Answer;
-use crate::admit::AdmissionContext;
+use self::response_slot::ResponseSlot;
+use crate::admission::ADMISSION_STATUS_PATH;
 use crate::audit_record_guard::AuditRecordGuard;
-use crate::authorize::{AskChain, authorize};
-use crate::deadline::deadline;
+use crate::authorize::{Authorized, ChainAuthorizer, authorize};
+use crate::deadline::request_duration_max;
 use crate::discovery;
-use crate::failure::{Failure, rendered};
-use crate::gate::Authorized;
 use crate::health;
+use crate::hook_trace;
 use crate::panic_guard::catch_panic;
-use crate::record::Record;
-use crate::respond::{PLAIN, Reply, text_response};
-use crate::rest::{Call, Query};
+use crate::record::RequestRecord;
+use crate::request_error::{RequestError, error_response};
+use crate::respond::{PLAIN_JSON, Reply, text_response};
+use crate::rest::{Query, RequestContext, RequestReport};
 use crate::review;
-use crate::route::{self, NoRoute, Route};
+use crate::route::{self, Route, RouteError};
 use crate::server_state::ServerState;
-use crate::servers::ADMISSION_STATUS;
 use crate::undecodable;
 use crate::watch_body;
 use crate::write_progress::WriteProgress;
 
-/// The longest body of a write.
+/// The limit on the bytes of a request body.
 pub(crate) const BODY_BYTES_MAX: usize = 3_145_728;
 
-/// Tells which authorizers are in use, since when, and how they fare.
-const AUTHORIZATION_STATUS: &str = "/portcullis/authorization/status";
+/// The path of the status of the authorizers.
+const AUTHORIZATION_STATUS_PATH: &str = "/portcullis/authorization/status";
 
-/// How much longer a request gets than its time, so that those who end with it, as hooks do, still say
-/// how.
-const LAST_WORDS: Duration = Duration::from_millis(250);
+/// How long after its deadline a request is ended, so that steps that end at the deadline, such as hook calls,
+/// can still report how they ended.
+const DEADLINE_GRACE: Duration = Duration::from_millis(250);
 
-/// How much longer a request lives that has begun to write: the store says what became of the write, and what
-/// belongs to it is done. A store answers within ten seconds, be it that it does not know.
+/// How much longer a request runs that has begun to write, so that it learns the outcome of the write and
+/// completes what belongs to it. A store responds within ten seconds, if only that it does not know the
+/// outcome.
 const WRITE_GRACE: Duration = Duration::from_secs(15);
 
 const NOT_FOUND_TEXT: &str = "404 page not found\n";
 const PANIC_TEXT: &str = "This request caused apiserver to panic. Look in the logs for details.";
 
-/// The body of a request, until somebody reads it.
-pub(crate) type Unread = Option<Incoming>;
+/// The body of a request; `None` after a step has read it.
+pub(crate) type UnreadBody = Option<Incoming>;
 
-/// Answers a request. It runs in a task of its own, so that no peer ends it by hanging up: it ends by its
-/// deadline, and [`AuditRecordGuard`] records it whatever happens.
+/// Handles a request. It runs in a task of its own, so that a client that disconnects does not end it: the
+/// request ends by its deadline, and [`AuditRecordGuard`] records it whatever happens.
 pub(crate) async fn handle<S: Store>(
     server: Arc<ServerState<S>>,
     request: Request<Incoming>,
@@ -80,110 +79,120 @@ pub(crate) async fn handle<S: Store>(
 ) {
     let (mut parts, body) = request.into_parts();
     let audit_id = server.audit_ids.for_request(&parts.headers);
-    let record = Record::new(&parts, connection.peer, audit_id.clone());
+    let record = RequestRecord::new(&parts, connection.peer, audit_id.clone());
     let mut record = AuditRecordGuard::new(&server, record);
-    let mut answer = Answer::new(responder, audit_id);
+    let mut slot = ResponseSlot::new(responder, audit_id);
     let now = Timestamp::now();
     let mut body = Some(body);
-    let life = live(&server, &mut parts, &mut body, &connection, &mut record, &mut answer, now);
-    let response = match catch_panic(life).await {
+    let processing =
+        process(&server, &mut parts, &mut body, &connection, &mut record, &mut slot, now);
+    let response = match catch_panic(processing).await {
         Ok(Ok(response)) => response,
-        Ok(Err(failure)) => failure.response(&parts, &mut record, now),
+        Ok(Err(error)) => error.into_response(&parts, &mut record, now),
         Err(message) => {
             server.metrics.panics.inc();
             server.log.error("a request made the server panic", &[("message", &message)]);
-            record.panicked(&server);
+            record.record_panic(&server);
             text_response(500, PANIC_TEXT.to_owned())
         }
     };
     if let Some(body) = body.filter(|body| !body.is_end_stream()) {
-        // A client that is still sending would not hear the answer.
-        https_server::discard(body).await;
+        // A client that is still sending would not read the response.
+        https_server::discard_body(body).await;
     }
+    // 8. Record the end of the request.
     record.finish(response.status().as_u16());
-    answer.give(|| response);
+    slot.respond(|| response);
 }
 
-/// The first half: everything that is the same for all requests.
-async fn live<S: Store>(
+/// Processes a request up to its response, within its deadline.
+async fn process<S: Store>(
     server: &Arc<ServerState<S>>,
     parts: &mut Parts,
-    body: &mut Unread,
+    body: &mut UnreadBody,
     connection: &Connection<CertificateIdentity>,
-    record: &mut Record,
-    answer: &mut Answer,
+    record: &mut RequestRecord,
+    slot: &mut ResponseSlot,
     now: Timestamp,
-) -> Result<Response<Body>, Failure> {
+) -> Result<Response<Body>, RequestError> {
+    // 1. Decode the target and the deadline.
     let target = parts.uri.path_and_query().map_or("/", |own| own.as_str()).to_owned();
-    // 1. What is asked for.
-    let info = match RequestInfo::new(parts.method.as_str(), &target) {
-        Ok(info) => info,
-        Err(authz::RequestError::Malformed(error)) => {
-            return Err(Status::bad_request(error.to_string()).into());
-        }
-        Err(authz::RequestError::Unclassified(error)) => {
-            let text = format!("Internal Server Error: {}: {error}\n", go_compat::quote(&target));
-            return Err(Failure::Text(500, text));
-        }
-    };
-    record.classify(&info);
-    if server.shutdown.phase() >= Phase::Refusing && !is_exempt_path(&info.path) {
-        return Err(Failure::Later(Status::unavailable("apiserver is shutting down")));
+    let info = decode_target(parts, &target)?;
+    record.record_target(&info);
+    if server.shutdown.phase() >= Phase::Refusing && !is_health_path(&info.path) {
+        return Err(RequestError::Retry(Status::unavailable("apiserver is shutting down")));
     }
     let query = Query::parse(&target);
-    let deadline = deadline(server, &info, &query)?;
-    // Also what lasts gets in within the time of a request, or not at all.
+    // Watches have no deadline, but they too have to be authorized within the time of a request.
+    let duration_max = request_duration_max(server, &info, &query)?;
+    let duration_max = duration_max.unwrap_or(server.options.request_timeout);
     let begun = tokio::time::Instant::now();
-    let most = deadline.unwrap_or(server.options.request_timeout);
-    let mut warnings = Vec::new();
-    let entering = enter(server, parts, connection, record, info, &target, now, &mut warnings);
-    let (authorized, permit) = match tokio::time::timeout_at(begun + most, entering).await {
-        Ok(entered) => entered?,
-        Err(_) => {
-            record.undecided(server, most);
-            return Err(Status::timeout().into());
-        }
+    // 2 to 4. Authenticate, acquire a permit, authorize.
+    let mut report = RequestReport::default();
+    let warnings = &mut report.warnings;
+    let authorizing =
+        authenticate_and_authorize(server, parts, connection, record, info, &target, now, warnings);
+    let authorized = tokio::time::timeout_at(begun + duration_max, authorizing).await;
+    let Ok(authorized) = authorized else {
+        record.record_undecided(server, duration_max);
+        return Err(Status::timeout().into());
     };
+    let (authorized, permit) = authorized?;
     let request = AuthorizedRequest {
         server,
         parts,
         authorized: &authorized,
         query: &query,
         now,
-        deadline: begun + most,
+        deadline: begun + duration_max,
         write_progress: WriteProgress::default(),
     };
-    let mut doing = std::pin::pin!(request.run(permit, body, record, &mut warnings));
-    let mut end = begun + most + LAST_WORDS;
+    // 5 to 7. Route, execute and respond.
+    let mut running = std::pin::pin!(request.run(permit, body, record, &mut report));
+    let mut ends_at = begun + duration_max + DEADLINE_GRACE;
     loop {
-        match tokio::time::timeout_at(end, &mut doing).await {
+        match tokio::time::timeout_at(ends_at, &mut running).await {
             Ok(result) => return result,
-            // The client is told that the outcome is unknown, and the audit event tells the outcome.
+            // The client gets 504 because the outcome is unknown; the audit event will have the outcome.
             Err(_)
                 if request.write_progress.has_begun()
-                    && answer.give(|| rendered(parts, now, &Status::timeout())) =>
+                    && slot.respond(|| error_response(parts, now, &Status::timeout())) =>
             {
-                end += WRITE_GRACE;
+                ends_at += WRITE_GRACE;
             }
             Err(_) => return Err(Status::timeout().into()),
         }
     }
 }
 
-/// Who asks, and whether that is allowed.
-async fn enter<S: Store>(
+/// Decodes the target of a request from its method and URL.
+fn decode_target(parts: &Parts, target: &str) -> Result<RequestInfo, RequestError> {
+    match RequestInfo::new(parts.method.as_str(), target) {
+        Ok(info) => Ok(info),
+        Err(authz::RequestError::Malformed(error)) => {
+            Err(Status::bad_request(error.to_string()).into())
+        }
+        Err(authz::RequestError::Unclassified(error)) => {
+            let text = format!("Internal Server Error: {}: {error}\n", go_compat::quote(target));
+            Err(RequestError::Text(500, text))
+        }
+    }
+}
+
+/// Authenticates the user, acquires an in-flight permit, and authorizes the request.
+async fn authenticate_and_authorize<S: Store>(
     server: &Arc<ServerState<S>>,
     parts: &mut Parts,
     connection: &Connection<CertificateIdentity>,
-    record: &mut Record,
+    record: &mut RequestRecord,
     info: RequestInfo,
     target: &str,
     now: Timestamp,
     warnings: &mut Vec<String>,
-) -> Result<(Authorized, Option<https_server::InFlightPermit>), Failure> {
-    // 2. Who asks.
+) -> Result<(Authorized, Option<InFlightPermit>), RequestError> {
+    // 2. Authenticate the user, then impersonate.
     let certificates = connection.identity(
-        |known| server.authenticator.is_current(known),
+        |known| server.authenticator.uses_current_authorities(known),
         |presented| server.authenticator.identify_certificates(presented, now),
     );
     let request = authn::Request { headers: &parts.headers, path: &info.path };
@@ -191,10 +200,10 @@ async fn enter<S: Store>(
         server.authenticator.authenticate(request, &certificates, &**server, now).await;
     let authenticated = match authenticated {
         Ok(authenticated) => authenticated,
-        Err(refused) => {
+        Err(error) => {
             server.metrics.authentications.with_label_values(&["failure"]).inc();
             connection.close();
-            record.unauthenticated(server, &refused, &info, parts, now);
+            record.record_unauthenticated(server, &error, &info, parts, now);
             return Err(Status::unauthorized().into());
         }
     };
@@ -204,38 +213,41 @@ async fn enter<S: Store>(
     }
     warnings.extend(authenticated.warnings.iter().map(|&own| own.to_owned()));
     let user = Arc::new(authenticated.user);
-    record.begin(server, &user, &info, parts, now)?;
+    record.record_user(server, &user, &info, parts, now)?;
     let cluster = server.snapshot_cache.snapshot();
     let impersonated = {
         let attributes = info.attributes(Some(&user));
-        let chain = AskChain(Arc::clone(&cluster.chain));
+        let chain = ChainAuthorizer(Arc::clone(&cluster.chain));
         server.impersonator.impersonate(&parts.headers, &attributes, &chain).await?
     };
     let user = match impersonated {
         None => user,
         Some(impersonated) => {
             let user = Arc::new(impersonated.user);
-            record.impersonate(&user, impersonated.mode);
+            record.record_impersonation(&user, impersonated.mode);
             user
         }
     };
     server.authenticator.strip_credentials(&mut parts.headers);
-    authn::strip_impersonation(&mut parts.headers);
-    // 3. Whether there is room.
-    let Some(permit) = room(server, &info, &user) else {
+    authn::strip_impersonation_headers(&mut parts.headers);
+    // 3. Acquire an in-flight permit.
+    let Some(permit) = acquire_permit(server, &info, &user) else {
         server.metrics.terminations.with_label_values(&["429"]).inc();
-        return Err(Failure::Busy);
+        return Err(RequestError::TooManyInFlight);
     };
-    // 4. Whether it is allowed.
-    let (authorized, decided) = authorize(cluster, Arc::clone(&user), info).await;
-    record.decided(server, &decided);
+    // 4. Authorize.
+    let (authorized, decision) = authorize(cluster, Arc::clone(&user), info).await;
+    record.record_decision(server, &decision);
     match authorized {
         Ok(authorized) => Ok((authorized, permit)),
         Err(info) => {
             let attributes = info.attributes(Some(&user));
             Err(
-                match access_reviews::refusal_for_decision(&attributes, target, &decided.decision) {
-                    Some(access_reviews::Refusal::InternalError(text)) => Failure::Text(500, text),
+                match access_reviews::refusal_for_decision(&attributes, target, &decision.decision)
+                {
+                    Some(access_reviews::Refusal::InternalError(text)) => {
+                        RequestError::Text(500, text)
+                    }
                     Some(
                         access_reviews::Refusal::Forbidden(status)
                         | access_reviews::Refusal::Unavailable(status),
@@ -247,41 +259,45 @@ async fn enter<S: Store>(
     }
 }
 
-/// The second half: a request that is allowed.
+/// A request that was authorized.
 pub(crate) struct AuthorizedRequest<'a, S> {
     server: &'a Arc<ServerState<S>>,
     parts: &'a Parts,
     authorized: &'a Authorized,
     query: &'a Query,
     now: Timestamp,
-    /// Until when it has to be answered.
+    /// When the request has to be answered.
     deadline: tokio::time::Instant,
     write_progress: WriteProgress,
 }
 
 impl<S: Store> AuthorizedRequest<'_, S> {
+    /// Routes and executes the request, and builds its response. The request holds its in-flight permit until
+    /// then, unless it waits for initializers.
     async fn run(
         &self,
-        permit: Option<https_server::InFlightPermit>,
-        body: &mut Unread,
-        record: &mut Record,
-        warnings: &mut Vec<String>,
-    ) -> Result<Response<Body>, Failure> {
+        mut permit: Option<InFlightPermit>,
+        body: &mut UnreadBody,
+        record: &mut RequestRecord,
+        report: &mut RequestReport,
+    ) -> Result<Response<Body>, RequestError> {
         let info = self.authorized.info();
         if info.resource.is_none() {
-            return self.path(&info.path).await;
+            return self.serve_path(&info.path).await;
         }
-        // 5. Which resource, and in which form the client wants the answer.
-        if let Some(kind) = self.legacy_review() {
-            return self.review(kind, body, record, warnings).await;
+        // 5. Route the target to a resource, and negotiate the format of the response.
+        if let Some(kind) = self.legacy_review_kind() {
+            return self.answer_review(kind, body, record, &mut report.warnings).await;
         }
-        let route = match Route::find(self.authorized) {
-            Ok(route) if route::method(route.verb) == self.parts.method => route,
+        let route = match Route::for_authorized(self.authorized) {
+            Ok(route) if route::http_method(route.verb) == self.parts.method => route,
             Ok(_) => return Err(Status::method_not_allowed().into()),
-            Err(NoRoute::Text) => return Err(Failure::Text(404, NOT_FOUND_TEXT.to_owned())),
-            Err(NoRoute::Status(status)) => return Err(status.into()),
+            Err(RouteError::Text) => {
+                return Err(RequestError::Text(404, NOT_FOUND_TEXT.to_owned()));
+            }
+            Err(RouteError::Status(status)) => return Err(status.into()),
         };
-        record.route(&route, self.query);
+        record.record_route(&route, self.query);
         let resource = &route.resource;
         let review = access_reviews::ReviewKind::from_resource(
             &resource.group,
@@ -289,53 +305,73 @@ impl<S: Store> AuthorizedRequest<'_, S> {
             &resource.plural,
         );
         if let Some(kind) = review {
-            return self.review(kind, body, record, warnings).await;
+            return self.answer_review(kind, body, record, &mut report.warnings).await;
         }
-        let form = self.form(&route)?;
-        // 6. What is done.
-        let admission = AdmissionContext::new(self.deadline);
-        let mut call = Call::new(self.server, &route, self.query, self.now, admission);
-        call.admission.permit = permit;
-        call.admission.write_progress = self.write_progress.clone();
-        let reply = self.act(&route, &mut call, body, record).await;
-        warnings.append(&mut call.warnings);
-        let mut headers = HeaderMap::new();
-        self.tell_admission(&mut call.admission, record, warnings, &mut headers).await;
-        // 7. The answer.
+        let format = self.negotiate(&route)?;
+        // 6. Execute the verb: decode the body, admit, persist.
+        let (query, deadline) = (self.query, self.deadline);
+        let write_progress = &self.write_progress;
+        let ctx =
+            RequestContext::new(self.server, &route, query, self.now, deadline, write_progress);
+        let reply = self.execute(&ctx, &route, body, record, report, &mut permit).await;
+        // 7. Respond.
+        let headers = self.report_admission(record, report).await;
         match reply {
             Ok(Reply::Watch { watcher }) => {
-                Ok(watch_body::respond(self.server, *watcher, form, record))
+                Ok(watch_body::respond(self.server, *watcher, format, record))
             }
             reply => {
                 let reply = reply.unwrap_or_else(Reply::Status);
-                record.response(&reply);
-                let mut response = form.response(reply, warnings);
+                record.record_reply(&reply);
+                let mut response = format.response(reply, &report.warnings);
                 response.headers_mut().extend(headers);
                 Ok(response)
             }
         }
     }
 
-    /// A review: asked, answered, forgotten.
-    async fn review(
+    /// Reports the hooks of a request to the audit log and to the client, and returns the headers of the
+    /// response.
+    async fn report_admission(
+        &self,
+        record: &mut RequestRecord,
+        report: &mut RequestReport,
+    ) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        if let Some(revision) = report.admission_revision {
+            headers.insert(hook_trace::REVISION_HEADER, revision.number().into());
+        }
+        if hook_trace::should_send_trace(&self.parts.headers, self.authorized).await
+            && let Some(value) = hook_trace::trace_header_value(&report.hook_reports)
+        {
+            headers.insert(hook_trace::TRACE_HEADER, value);
+        }
+        record.record_hook_reports(&report.hook_reports);
+        let hook_warnings = report.hook_reports.drain(..).flat_map(|own| own.warnings);
+        report.warnings.extend(hook_warnings);
+        headers
+    }
+
+    /// Answers an access review, which is not stored.
+    async fn answer_review(
         &self,
         kind: access_reviews::ReviewKind,
-        body: &mut Unread,
-        record: &mut Record,
+        body: &mut UnreadBody,
+        record: &mut RequestRecord,
         warnings: &mut Vec<String>,
-    ) -> Result<Response<Body>, Failure> {
+    ) -> Result<Response<Body>, RequestError> {
         if self.authorized.verb() != Some(Verb::Create) {
             return Err(Status::method_not_allowed().into());
         }
-        let form = self.plain_form()?;
-        let reply = review::answer::<S>(self, kind, body, record, warnings).await;
+        let format = self.negotiate_plain()?;
+        let reply = review::answer_access_review::<S>(self, kind, body, record, warnings).await;
         let reply = reply.unwrap_or_else(Reply::Status);
-        record.response(&reply);
-        Ok(form.response(reply, warnings))
+        record.record_reply(&reply);
+        Ok(format.response(reply, warnings))
     }
 
-    /// The first proposal posts its review into the core group, in versions that nothing else has.
-    fn legacy_review(&self) -> Option<access_reviews::ReviewKind> {
+    /// The first proposal of access reviews posts them to the core group, in versions that no resource has.
+    fn legacy_review_kind(&self) -> Option<access_reviews::ReviewKind> {
         let info = self.authorized.target()?;
         let kind = access_reviews::ReviewKind::from_resource(
             &info.api_group,
@@ -346,8 +382,8 @@ impl<S: Store> AuthorizedRequest<'_, S> {
         (kind == access_reviews::ReviewKind::LegacyResourceAccessReview && is_whole).then_some(kind)
     }
 
-    /// A path that names no resource.
-    async fn path(&self, path: &str) -> Result<Response<Body>, Failure> {
+    /// Serves a non-resource path: health, metrics, status and discovery.
+    async fn serve_path(&self, path: &str) -> Result<Response<Body>, RequestError> {
         let is_read = matches!(self.authorized.info().verb.as_ref(), "get" | "head");
         if let Some(text) = health::health_response(self.server, path, self.query).await {
             return Ok(text_response(text.code, text.text));
@@ -355,12 +391,12 @@ impl<S: Store> AuthorizedRequest<'_, S> {
         if path == "/metrics" && is_read {
             return Ok(crate::metrics::metrics_response(self.server).await);
         }
-        if matches!(path, AUTHORIZATION_STATUS | ADMISSION_STATUS) {
+        if matches!(path, AUTHORIZATION_STATUS_PATH | ADMISSION_STATUS_PATH) {
             if !is_read {
                 return Err(Status::method_not_allowed().into());
             }
             let status = match path {
-                ADMISSION_STATUS => self.server.admission_status().await,
+                ADMISSION_STATUS_PATH => self.server.admission_status().await,
                 _ => {
                     let cluster = self.server.snapshot_cache.snapshot();
                     undecodable::add_undecodable_objects(
@@ -370,26 +406,30 @@ impl<S: Store> AuthorizedRequest<'_, S> {
                 }
             };
             let json = serde_json::to_vec(&status).unwrap_or_default();
-            return Ok(self.form_of(PLAIN).response(Reply::<S>::Json { code: 200, json }, &[]));
+            let reply = Reply::<S>::Json { code: 200, json };
+            return Ok(self.response_format(PLAIN_JSON).response(reply, &[]));
         }
-        let (asked, etag) = (self.asked(), self.header(&http::header::IF_NONE_MATCH));
+        let (preferences, etag) = (self.preferences(), self.header(&http::header::IF_NONE_MATCH));
         let registry = &self.authorized.snapshot().registry;
-        match discovery::discovery_document::<S>(
+        let document = discovery::discovery_document::<S>(
             self.server,
             registry,
             path,
-            &asked,
+            &preferences,
             etag,
             self.query,
-        )? {
+        )?;
+        match document {
             Some(_) if !is_read => Err(Status::method_not_allowed().into()),
-            // How a document is answered was negotiated with the document.
-            Some(reply @ Reply::Document(_)) => Ok(self.form_of(PLAIN).response(reply, &[])),
-            Some(reply) => Ok(self.plain_form()?.response(reply, &[])),
+            // The format of a document was negotiated when it was encoded.
+            Some(reply @ Reply::Document(_)) => {
+                Ok(self.response_format(PLAIN_JSON).response(reply, &[]))
+            }
+            Some(reply) => Ok(self.negotiate_plain()?.response(reply, &[])),
             None if discovery::is_known_group(registry, path) => {
                 Err(Status::unknown_resource().into())
             }
-            None => Err(Failure::Text(404, NOT_FOUND_TEXT.to_owned())),
+            None => Err(RequestError::Text(404, NOT_FOUND_TEXT.to_owned())),
         }
     }
 
@@ -406,23 +446,25 @@ impl<S: Store> AuthorizedRequest<'_, S> {
     }
 }
 
-fn room<S>(
+/// Acquires an in-flight permit; `None` if too many requests are in flight. Watches need no permit, and
+/// members of `system:masters` always get one.
+fn acquire_permit<S>(
     server: &ServerState<S>,
     info: &RequestInfo,
     user: &User,
-) -> Option<Option<https_server::InFlightPermit>> {
+) -> Option<Option<InFlightPermit>> {
     let kind = match info.verb.as_ref() {
         "watch" => return Some(None),
         "get" | "list" => RequestKind::ReadOnly,
         _ => RequestKind::Mutating,
     };
     match user.is_in_group("system:masters") {
-        true => Some(Some(server.in_flight.admit_exempt(kind))),
-        false => server.in_flight.admit(kind).map(Some),
+        true => Some(Some(server.in_flight.acquire_exempt(kind))),
+        false => server.in_flight.try_acquire(kind).map(Some),
     }
 }
 
-/// Health is told to the end, also while the server stops.
-fn is_exempt_path(path: &str) -> bool {
+/// Health checks are served even while the server stops.
+fn is_health_path(path: &str) -> bool {
     matches!(path.split('/').nth(1), Some("healthz" | "livez" | "readyz"))
 }

@@ -1,11 +1,11 @@
-//! From what a request came to, to the bytes of its answer.
+//! Encodes the reply of a request as an HTTP response.
 
 use std::sync::Arc;
 
 use api_object::{Status, Tree};
 use api_resources::Resource;
 use bytes::Bytes;
-use codec::{Answer, Format, ListMetadata, MetaVersion, Row, Transform, TypeMeta};
+use codec::{Format, ListMetadata, MetaVersion, ResponseEncoding, Row, Transform, TypeMeta};
 use http::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderValue, LOCATION, RETRY_AFTER, VARY,
     WARNING, X_CONTENT_TYPE_OPTIONS,
@@ -15,34 +15,34 @@ use https_server::Body;
 use jiff::Timestamp;
 use store::{Item, Store};
 
-use crate::rest::{Listed, Seen, WatchEvent, Watcher};
+use crate::rest::{ListPage, WatchEvent, WatchEventObject, Watcher};
 
-/// What a request came to.
+/// The result of a request, before it is encoded.
 pub(crate) enum Reply<S: Store> {
-    /// One object.
+    /// An object of a resource.
     Object { code: u16, resource: Arc<Resource>, tree: Tree },
-    /// Something that is an object in form only: a review, a Status of success.
+    /// An object of no resource: a review, or a Status of success.
     Tree { code: u16, tree: Tree },
-    /// The same, written already; it ends in a line feed.
+    /// Encoded JSON; it ends in a line feed.
     Json { code: u16, json: Vec<u8> },
-    /// Many objects.
-    List { resource: Arc<Resource>, listed: Listed },
-    /// A stream of events.
+    /// A page of a list.
+    List { resource: Arc<Resource>, page: ListPage },
+    /// A watch, which is a stream of events.
     Watch { watcher: Box<Watcher<S>> },
-    /// A failure.
+    /// An error.
     Status(Status),
-    /// Something with a life of its own in caches.
+    /// A document that clients cache.
     Document(Document),
 }
 
-/// A document that changes seldom.
+/// A document that changes rarely, such as discovery.
 pub(crate) struct Document {
     pub(crate) bytes: Bytes,
     pub(crate) content_type: &'static str,
-    /// Quoted.
+    /// The quoted ETag.
     pub(crate) etag: Option<String>,
-    pub(crate) cache: &'static str,
-    /// Where it is found now, if it is elsewhere.
+    pub(crate) cache_control: &'static str,
+    /// The location of a redirect.
     pub(crate) location: Option<String>,
     pub(crate) is_not_modified: bool,
 }
@@ -53,7 +53,7 @@ impl<S: Store> From<Status> for Reply<S> {
     }
 }
 
-/// Which part of an object the rows of a table carry.
+/// The part of each object that the rows of a table contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum IncludeObject {
     None,
@@ -76,45 +76,51 @@ impl IncludeObject {
     }
 }
 
-/// How the client wants the answer.
+/// The negotiated format of a response.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Form {
-    pub(crate) answer: Answer,
+pub(crate) struct ResponseFormat {
+    pub(crate) encoding: ResponseEncoding,
     pub(crate) include: IncludeObject,
     pub(crate) accepts_gzip: bool,
     pub(crate) now: Timestamp,
 }
 
-/// JSON without ornaments, for failures before anybody knows what the client wants.
-pub(crate) const PLAIN: Answer = Answer { format: Format::Json, pretty: false, transform: None };
+/// Compact JSON, for errors before the format is negotiated.
+pub(crate) const PLAIN_JSON: ResponseEncoding =
+    ResponseEncoding { format: Format::Json, pretty: false, transform: None };
 
-impl Form {
-    fn plain(&self) -> Answer {
-        Answer { transform: None, ..self.answer }
+impl ResponseFormat {
+    fn without_transform(&self) -> ResponseEncoding {
+        ResponseEncoding { transform: None, ..self.encoding }
     }
 
-    fn object(&self, resource: &Resource, tree: &Tree) -> Vec<u8> {
-        match self.answer.transform {
-            None => codec::encode_tree(tree, &self.answer),
+    fn encode_object(&self, resource: &Resource, tree: &Tree) -> Vec<u8> {
+        match self.encoding.transform {
+            None => codec::encode_tree(tree, &self.encoding),
             Some(
                 Transform::PartialObjectMetadata(version)
                 | Transform::PartialObjectMetadataList(version),
-            ) => codec::encode_tree(&codec::partial_metadata(tree, version), &self.plain()),
+            ) => codec::encode_tree(
+                &codec::partial_metadata(tree, version),
+                &self.without_transform(),
+            ),
             Some(Transform::Table(version)) => {
                 let mut out = Vec::new();
                 let revision =
-                    api_object::text(api_object::metadata(tree), "resourceVersion").parse().ok();
+                    api_object::string_member(api_object::metadata(tree), "resourceVersion")
+                        .parse()
+                        .ok();
                 let metadata =
                     ListMetadata { resource_version: revision, ..ListMetadata::default() };
-                let row = self.row(resource, tree, version);
-                let columns = columns(resource);
+                let row = self.table_row(resource, tree, version);
+                let columns = table_columns(resource);
                 codec::encode_table(version, &metadata, Some(&columns), &[row], &mut out);
-                codec::reencode(out, &self.plain())
+                codec::reencode_json(out, &self.without_transform())
             }
         }
     }
 
-    fn row(&self, resource: &Resource, tree: &Tree, version: MetaVersion) -> Row {
+    fn table_row(&self, resource: &Resource, tree: &Tree, version: MetaVersion) -> Row {
         let object = match self.include {
             IncludeObject::None => None,
             IncludeObject::Metadata => {
@@ -125,85 +131,104 @@ impl Form {
         Row { cells: api_resources::cells(resource, tree, self.now), object }
     }
 
-    fn list(&self, resource: &Resource, listed: &Listed) -> Vec<u8> {
+    fn encode_list(&self, resource: &Resource, page: &ListPage) -> Vec<u8> {
         let metadata = ListMetadata {
-            resource_version: Some(listed.revision.number()),
-            continue_token: listed.continue_token.clone(),
-            remaining_item_count: listed.remaining,
+            resource_version: Some(page.revision.number()),
+            continue_token: page.continue_token.clone(),
+            remaining_item_count: page.remaining,
         };
         let mut out = Vec::new();
-        match self.answer.transform {
+        match self.encoding.transform {
             Some(Transform::Table(version)) => {
-                let rows: Vec<Row> = (listed.items.iter())
-                    .filter_map(|item| shown(resource, item))
-                    .map(|tree| self.row(resource, &tree, version))
+                let rows: Vec<Row> = (page.items.iter())
+                    .filter_map(|item| decode_item(resource, item))
+                    .map(|tree| self.table_row(resource, &tree, version))
                     .collect();
-                codec::encode_table(version, &metadata, Some(&columns(resource)), &rows, &mut out);
+                codec::encode_table(
+                    version,
+                    &metadata,
+                    Some(&table_columns(resource)),
+                    &rows,
+                    &mut out,
+                );
             }
             Some(
                 Transform::PartialObjectMetadata(version)
                 | Transform::PartialObjectMetadataList(version),
             ) => {
                 let kind = "PartialObjectMetadataList";
-                codec::begin_list(version.api_version(), kind, &metadata, &mut out);
-                write_items(&listed.items, &mut out, |item, out| {
+                codec::write_list_start(version.api_version(), kind, &metadata, &mut out);
+                write_items(&page.items, &mut out, |item, out| {
                     let revision = item.entry.mod_rev.number();
                     codec::splice_partial_metadata(&item.entry.value, revision, version, out)
                         .is_ok()
                 });
-                codec::end_list(&mut out);
+                codec::write_list_end(&mut out);
             }
             None => {
                 let api_version = resource.group_version().to_string();
-                codec::begin_list(&api_version, &resource.list_kind, &metadata, &mut out);
+                codec::write_list_start(&api_version, &resource.list_kind, &metadata, &mut out);
                 let is_custom = resource.is_custom();
                 let type_meta = if is_custom { TypeMeta::Keep } else { TypeMeta::Drop };
-                write_items(&listed.items, &mut out, |item, out| {
+                write_items(&page.items, &mut out, |item, out| {
                     if is_custom && !has_version(&item.entry.value, &api_version) {
-                        let tree = shown(resource, item);
+                        let tree = decode_item(resource, item);
                         return tree.is_some_and(|tree| serde_json::to_writer(out, &tree).is_ok());
                     }
                     let revision = item.entry.mod_rev.number();
                     codec::splice_resource_version(&item.entry.value, revision, type_meta, out)
                         .is_ok()
                 });
-                codec::end_list(&mut out);
+                codec::write_list_end(&mut out);
             }
         }
-        codec::reencode(out, &self.plain())
+        codec::reencode_json(out, &self.without_transform())
     }
 
-    /// The bytes of an event; the first one of a table says what its columns are.
-    pub(crate) fn event(&self, resource: &Resource, event: &WatchEvent, is_first: bool) -> Vec<u8> {
+    /// Encodes an event; the first event of a table contains its columns.
+    pub(crate) fn encode_event(
+        &self,
+        resource: &Resource,
+        event: &WatchEvent,
+        is_first: bool,
+    ) -> Vec<u8> {
         let mut out = Vec::new();
-        codec::begin_event(event_type(event.kind), &mut out);
+        codec::write_event_start(event_type(event.kind), &mut out);
         match &event.object {
-            Seen::Status(status) => {
-                // A failure is never brought into another shape, and memory takes it.
+            WatchEventObject::Status(status) => {
+                // An error is never transformed, and writing to memory does not fail.
                 let _ = serde_json::to_writer(&mut out, status);
             }
-            Seen::Tree(tree) => self.event_object(resource, tree, is_first, &mut out),
-            Seen::Stored(value, revision) => {
+            WatchEventObject::Tree(tree) => {
+                self.encode_event_object(resource, tree, is_first, &mut out)
+            }
+            WatchEventObject::Stored(value, revision) => {
                 let api_version = resource.group_version().to_string();
-                let is_plain = self.answer.transform.is_none()
+                let is_plain = self.encoding.transform.is_none()
                     && (!resource.is_custom() || has_version(value, &api_version));
                 let revision = revision.number();
                 let is_written = is_plain
                     && codec::splice_resource_version(value, revision, TypeMeta::Keep, &mut out)
                         .is_ok();
                 if !is_written {
-                    let tree = tree_of(resource, value, revision).unwrap_or_default();
-                    self.event_object(resource, &tree, is_first, &mut out);
+                    let tree = decode_shown(resource, value, revision).unwrap_or_default();
+                    self.encode_event_object(resource, &tree, is_first, &mut out);
                 }
             }
         }
-        codec::end_event(&mut out);
+        codec::write_event_end(&mut out);
         out
     }
 
-    fn event_object(&self, resource: &Resource, tree: &Tree, is_first: bool, out: &mut Vec<u8>) {
-        // Memory takes whatever is written to it.
-        let _ = match self.answer.transform {
+    fn encode_event_object(
+        &self,
+        resource: &Resource,
+        tree: &Tree,
+        is_first: bool,
+        out: &mut Vec<u8>,
+    ) {
+        // Writing to memory does not fail.
+        let _ = match self.encoding.transform {
             None => serde_json::to_writer(out, tree),
             Some(
                 Transform::PartialObjectMetadata(version)
@@ -211,18 +236,20 @@ impl Form {
             ) => serde_json::to_writer(out, &codec::partial_metadata(tree, version)),
             Some(Transform::Table(version)) => {
                 let revision =
-                    api_object::text(api_object::metadata(tree), "resourceVersion").parse().ok();
+                    api_object::string_member(api_object::metadata(tree), "resourceVersion")
+                        .parse()
+                        .ok();
                 let metadata =
                     ListMetadata { resource_version: revision, ..ListMetadata::default() };
-                let columns = is_first.then(|| columns(resource));
-                let row = self.row(resource, tree, version);
+                let columns = is_first.then(|| table_columns(resource));
+                let row = self.table_row(resource, tree, version);
                 codec::encode_table(version, &metadata, columns.as_deref(), &[row], out);
                 Ok(())
             }
         };
     }
 
-    /// The answer, ready to be sent.
+    /// Encodes a reply as a response, with warnings.
     pub(crate) fn response<S: Store>(
         &self,
         reply: Reply<S>,
@@ -230,18 +257,22 @@ impl Form {
     ) -> Response<Body> {
         let mut response = match reply {
             Reply::Object { code, resource, tree } => {
-                self.bytes_response(code, self.object(&resource, &tree))
+                self.bytes_response(code, self.encode_object(&resource, &tree))
             }
             Reply::Tree { code, tree } => {
-                self.bytes_response(code, codec::encode_tree(&tree, &self.plain()))
+                self.bytes_response(code, codec::encode_tree(&tree, &self.without_transform()))
             }
             Reply::Json { code, json } => {
-                let is_plain = self.answer.format == Format::Json && !self.answer.pretty;
-                let json = if is_plain { json } else { codec::reencode(json, &self.plain()) };
+                let is_plain = self.encoding.format == Format::Json && !self.encoding.pretty;
+                let json = if is_plain {
+                    json
+                } else {
+                    codec::reencode_json(json, &self.without_transform())
+                };
                 self.bytes_response(code, json)
             }
-            Reply::List { resource, listed } => {
-                self.bytes_response(200, self.list(&resource, &listed))
+            Reply::List { resource, page } => {
+                self.bytes_response(200, self.encode_list(&resource, &page))
             }
             Reply::Watch { .. } => empty_response(200),
             Reply::Status(status) => self.status_response(&status),
@@ -255,9 +286,9 @@ impl Form {
         response
     }
 
-    /// A failure, ready to be sent.
+    /// Encodes an error as a response.
     pub(crate) fn status_response(&self, status: &Status) -> Response<Body> {
-        let bytes = codec::encode_status(status, &self.plain());
+        let bytes = codec::encode_status(status, &self.without_transform());
         let mut response = self.bytes_response(status.code, bytes);
         let headers = response.headers_mut();
         if let Some(seconds) = status.retry_after_seconds() {
@@ -272,7 +303,7 @@ impl Form {
     fn bytes_response(&self, code: u16, mut bytes: Vec<u8>) -> Response<Body> {
         let mut response = empty_response(code);
         let headers = response.headers_mut();
-        let media_type = self.answer.format.media_type();
+        let media_type = self.encoding.format.media_type();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
         if self.accepts_gzip
             && bytes.len() > codec::GZIP_BYTES_MIN
@@ -297,7 +328,7 @@ fn empty_response(code: u16) -> Response<Body> {
     response
 }
 
-/// An answer in plain text.
+/// A response in plain text.
 pub(crate) fn text_response(code: u16, text: String) -> Response<Body> {
     let mut response = empty_response(code);
     let headers = response.headers_mut();
@@ -315,7 +346,7 @@ fn document_response(document: Document) -> Response<Body> {
     };
     let mut response = empty_response(code);
     let headers = response.headers_mut();
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static(document.cache));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static(document.cache_control));
     if let Some(location) = document.location.and_then(|own| HeaderValue::from_str(&own).ok()) {
         headers.insert(LOCATION, location);
         return response;
@@ -345,7 +376,7 @@ fn write_items(
         }
         match write(item, out) {
             true => is_first = false,
-            // What can not be read is left out; reading it directly says what is wrong.
+            // Objects that can not be decoded are left out; a get of one returns the error.
             false => out.truncate(before),
         }
     }
@@ -357,11 +388,11 @@ fn has_version(stored: &[u8], api_version: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with(b"\""))
 }
 
-fn shown(resource: &Resource, item: &Item) -> Option<Tree> {
-    tree_of(resource, &item.entry.value, item.entry.mod_rev.number())
+fn decode_item(resource: &Resource, item: &Item) -> Option<Tree> {
+    decode_shown(resource, &item.entry.value, item.entry.mod_rev.number())
 }
 
-fn tree_of(resource: &Resource, value: &[u8], revision: u64) -> Option<Tree> {
+fn decode_shown(resource: &Resource, value: &[u8], revision: u64) -> Option<Tree> {
     let mut tree: Tree = codec::from_stored(value).ok()?;
     if resource.is_custom() {
         tree.insert("apiVersion".to_owned(), resource.group_version().to_string().into());
@@ -371,7 +402,7 @@ fn tree_of(resource: &Resource, value: &[u8], revision: u64) -> Option<Tree> {
     Some(tree)
 }
 
-fn columns(resource: &Resource) -> Vec<codec::Column> {
+fn table_columns(resource: &Resource) -> Vec<codec::Column> {
     let column = |own: &api_resources::Column| codec::Column {
         name: own.name.clone(),
         kind: own.r#type.clone(),

@@ -1,48 +1,52 @@
-//! Reviews and tokens: what is created and not kept.
+//! Creates that store nothing: access reviews, token reviews and token requests.
 
 use api_object::{Status, Tree};
 use authn::{LookupError, ReferencedKind, TokenRequest, TokenRequestSettings};
 use authz::Recorder;
-use codec::{BodyFormat, Expected};
+use codec::{BodyFormat, ExpectedKind};
 use http::header::CONTENT_TYPE;
+use jiff::Timestamp;
 use serde_json::Value;
 use std::sync::Arc;
 use store::{At, Key, Store};
 
-use crate::admit::Write;
+use crate::admission::{
+    FreshnessRequirement, WriteAttempt, WriteRequest, admit_mutating, admit_without_storing,
+    establish_freshness,
+};
 use crate::initialize::is_hidden;
-use crate::record::Record;
-use crate::request::{AuthorizedRequest, Unread};
+use crate::record::RequestRecord;
+use crate::request::{AuthorizedRequest, UnreadBody};
 use crate::respond::Reply;
-use crate::rest::{Call, FieldValidation};
+use crate::rest::{FieldValidation, RequestContext, RequestReport};
 use crate::route::Route;
 use crate::server_state::ServerState;
 
-/// Answers a review.
-pub(crate) async fn answer<S: Store>(
+/// Answers an access review.
+pub(crate) async fn answer_access_review<S: Store>(
     request: &AuthorizedRequest<'_, S>,
     kind: access_reviews::ReviewKind,
-    body: &mut Unread,
-    record: &mut Record,
+    body: &mut UnreadBody,
+    record: &mut RequestRecord,
     warnings: &mut Vec<String>,
 ) -> Result<Reply<S>, Status> {
     let authorized = request.authorized();
     let Some(info) = authorized.target() else { return Err(Status::unknown_resource()) };
-    let expected = Expected {
+    let expected = ExpectedKind {
         group: kind.group(),
         version: &info.api_version,
         kind: kind.name(),
         is_custom: false,
     };
     let format = codec::body_format(request.header(&CONTENT_TYPE), &expected)?;
-    let bytes = request.collect(body).await?;
+    let bytes = request.read_body(body).await?;
     let options = request.query().write_options("CreateOptions")?;
     let chain = Arc::clone(&authorized.snapshot().chain);
     let is_plain = kind == access_reviews::ReviewKind::SubjectAccessReview
         && format == BodyFormat::Json
         && info.api_version == "v1";
     if is_plain
-        && !record.wants_objects()
+        && !record.wants_request_objects()
         && let Some(review) = access_reviews::SubjectAccessReview::parse(&bytes)
     {
         let caller = &authorized.user().name;
@@ -65,7 +69,7 @@ pub(crate) async fn answer<S: Store>(
             }
         }
     }
-    record.request_object(&decoded.tree);
+    record.record_request_object(&decoded.tree);
     let request = access_reviews::ReviewRequest {
         version: &info.api_version,
         namespace: &info.namespace,
@@ -80,65 +84,80 @@ pub(crate) async fn answer<S: Store>(
 }
 
 /// Answers a TokenReview.
-pub(crate) async fn token_review<S: Store>(
+pub(crate) async fn review_token<S: Store>(
     server: &ServerState<S>,
     route: &Route<'_>,
     request: &AuthorizedRequest<'_, S>,
-    body: &mut Unread,
-    record: &mut Record,
+    body: &mut UnreadBody,
+    record: &mut RequestRecord,
 ) -> Result<Reply<S>, Status> {
     let resource = &route.resource;
     if resource.kind != "TokenReview" {
         return Err(Status::method_not_allowed());
     }
-    let tree = decode(request, &resource.group, &resource.version, &resource.kind, body).await?;
-    record.request_object(&tree);
+    let tree =
+        decode_review(request, &resource.group, &resource.version, &resource.kind, body).await?;
+    record.record_request_object(&tree);
     let tree = server.authenticator.review_token(tree, server, request.now()).await?;
     Ok(Reply::Tree { code: 201, tree })
 }
 
 /// Issues a token for a service account.
-pub(crate) async fn token<S: Store>(
-    call: &mut Call<'_, S>,
+pub(crate) async fn issue_token<S: Store>(
+    ctx: &RequestContext<'_, S>,
     request: &AuthorizedRequest<'_, S>,
-    body: &mut Unread,
-    record: &mut Record,
+    body: &mut UnreadBody,
+    record: &mut RequestRecord,
+    report: &mut RequestReport,
 ) -> Result<Reply<S>, Status> {
-    let server = call.server;
-    let (namespace, name) = (call.namespace.unwrap_or_default(), call.name);
-    let tree = decode(request, "authentication.k8s.io", "v1", "TokenRequest", body).await?;
-    record.request_object(&tree);
+    let tree = decode_review(request, "authentication.k8s.io", "v1", "TokenRequest", body).await?;
+    record.record_request_object(&tree);
     let options = request.query().write_options("CreateOptions")?;
-    let write = Write::create_part("token", name, options, request.query());
-    let tree = call.admit_mutating(&write, tree, None).await?;
+    let write = WriteRequest::create_subresource("token", ctx.name, options, request.query());
+    // No transaction could verify an assumed configuration.
+    let mut attempt = WriteAttempt::new(FreshnessRequirement::MustConfirm);
+    let issued = admit_and_issue(ctx, &mut attempt, &write, tree, request.now()).await;
+    attempt.finish(report);
+    Ok(Reply::Tree { code: 201, tree: issued? })
+}
+
+async fn admit_and_issue<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    attempt: &mut WriteAttempt,
+    write: &WriteRequest,
+    tree: Tree,
+    now: Timestamp,
+) -> Result<Tree, Status> {
+    let server = ctx.server;
+    let (namespace, name) = (ctx.namespace.unwrap_or_default(), ctx.name);
+    establish_freshness(ctx, attempt, write, &tree).await?;
+    let tree = admit_mutating(ctx, attempt, write, tree, None).await?;
     let settings = TokenRequestSettings {
         api_audiences: server.authenticator.api_audiences(),
         lifetime_seconds_max: None,
     };
-    let now = request.now();
     let request = TokenRequest::read(tree, namespace, name, settings, server, now).await?;
-    // Validating hooks decide about the token that will be issued, which they can not change.
-    call.admit_validating(&write, request.object().clone(), None).await?;
-    let issued = request.issue(settings, &server.token_issuer, server).await?;
-    Ok(Reply::Tree { code: 201, tree: issued.object })
+    // Validating hooks review the token request as it will be issued, which they can not change.
+    admit_without_storing(ctx, attempt, write, request.object()).await?;
+    Ok(request.issue(settings, &server.token_issuer, server).await?.object)
 }
 
-async fn decode<S: Store>(
+async fn decode_review<S: Store>(
     request: &AuthorizedRequest<'_, S>,
     group: &str,
     version: &str,
     kind: &str,
-    body: &mut Unread,
+    body: &mut UnreadBody,
 ) -> Result<Tree, Status> {
-    let expected = Expected { group, version, kind, is_custom: false };
+    let expected = ExpectedKind { group, version, kind, is_custom: false };
     let format = codec::body_format(request.header(&CONTENT_TYPE), &expected)?;
-    let bytes = request.collect(body).await?;
+    let bytes = request.read_body(body).await?;
     request.query().write_options("CreateOptions")?;
     Ok(codec::decode_object(&bytes, format, &expected)?.tree)
 }
 
-/// Tokens refer to objects in the store.
-impl<S: Store> authn::Lookup for ServerState<S> {
+/// Finds the objects that tokens refer to.
+impl<S: Store> authn::ObjectLookup for ServerState<S> {
     async fn find(
         &self,
         kind: ReferencedKind,
@@ -154,7 +173,7 @@ impl<S: Store> authn::Lookup for ServerState<S> {
         let Some(key) = key.and_then(|key| Key::new(&key).ok()) else { return Ok(None) };
         let got = self.store.get(&key, At::Newest).await;
         let got = got.map_err(|error| LookupError(error.to_string()))?;
-        // An object that waits for its initializers counts as absent: nobody may rely on it yet.
+        // An uninitialized object counts as absent, because no client may rely on it yet.
         let Some(entry) = got.entry.filter(|entry| !is_hidden(&entry.value)) else {
             return Ok(None);
         };

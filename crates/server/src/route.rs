@@ -1,4 +1,4 @@
-//! From the target that was authorized to a resource that is served.
+//! Routes an authorized target to a served resource.
 
 use std::sync::Arc;
 
@@ -6,44 +6,44 @@ use api_object::Status;
 use api_resources::{Resource, Verb};
 use http::Method;
 
-use crate::gate::Authorized;
+use crate::authorize::Authorized;
 
 /// An authorized request for a resource that is served.
 ///
-/// INVARIANT: every part comes from the [`Authorized`]; the HTTP method has no say.
+/// INVARIANT: every part comes from the [`Authorized`]; the HTTP method does not change it.
 #[derive(Clone)]
 pub(crate) struct Route<'a> {
     pub(crate) authorized: &'a Authorized,
     pub(crate) verb: Verb,
     pub(crate) resource: Arc<Resource>,
-    /// `None` for resources of the cluster and for requests across all namespaces.
+    /// `None` for cluster-scoped resources and for requests across all namespaces.
     pub(crate) namespace: Option<&'a str>,
     /// The name in the path.
     pub(crate) name: Option<&'a str>,
     pub(crate) subresource: Option<&'a str>,
 }
 
-/// Why there is no route.
+/// Why a target has no route.
 #[derive(Debug)]
-pub(crate) enum NoRoute {
-    /// 404, as text.
+pub(crate) enum RouteError {
+    /// 404 as plain text.
     Text,
-    /// As a Status.
+    /// An error as a Status.
     Status(Status),
 }
 
 impl<'a> Route<'a> {
-    /// Finds the resource that was authorized, and checks that it offers the verb in this place.
-    pub(crate) fn find(authorized: &'a Authorized) -> Result<Self, NoRoute> {
+    /// Finds the authorized resource, and checks that it offers the verb for the name and the namespace.
+    pub(crate) fn for_authorized(authorized: &'a Authorized) -> Result<Self, RouteError> {
         let registry = &authorized.snapshot().registry;
-        let Some(own) = authorized.target() else { return Err(NoRoute::Text) };
+        let Some(own) = authorized.target() else { return Err(RouteError::Text) };
         let lacking = || match registry.group(&own.api_group) {
-            Some(group) if group.is_built_in => NoRoute::Status(Status::unknown_resource()),
-            _ => NoRoute::Text,
+            Some(group) if group.is_built_in => RouteError::Status(Status::unknown_resource()),
+            _ => RouteError::Text,
         };
         let info = authorized.info();
         if (info.api_prefix == "api") != own.api_group.is_empty() || info.verb == "proxy" {
-            return Err(NoRoute::Text);
+            return Err(RouteError::Text);
         }
         let resource = registry.resource(&own.api_group, &own.api_version, &own.resource);
         let resource = Arc::clone(resource.ok_or_else(lacking)?);
@@ -54,7 +54,7 @@ impl<'a> Route<'a> {
         if is_empty(name) || is_empty(subresource) {
             return Err(lacking());
         }
-        // A namespace has its own name as its namespace. It is in no other one.
+        // The target of a Namespace has its own name as its namespace.
         let is_namespace = own.api_group.is_empty() && own.resource == "namespaces";
         let is_itself = is_namespace && name == Some(own.namespace.as_str());
         let namespace = Some(own.namespace.as_str()).filter(|own| !own.is_empty() && !is_itself);
@@ -65,14 +65,14 @@ impl<'a> Route<'a> {
             && (resource.subresource(subresource).is_none() || rest.is_some())
         {
             return Err(match resource.is_custom() {
-                true => NoRoute::Status(Status::not_found(
+                true => RouteError::Status(Status::not_found(
                     &resource.group_resource(),
                     name.unwrap_or_default(),
                 )),
-                false => NoRoute::Status(Status::unknown_resource()),
+                false => RouteError::Status(Status::unknown_resource()),
             });
         }
-        let not_allowed = || NoRoute::Status(Status::method_not_allowed());
+        let not_allowed = || RouteError::Status(Status::method_not_allowed());
         let verb = authorized.verb().ok_or_else(not_allowed)?;
         let route = Self { authorized, verb, resource, namespace, name, subresource };
         if route.is_offered() { Ok(route) } else { Err(not_allowed()) }
@@ -98,8 +98,8 @@ impl<'a> Route<'a> {
     }
 }
 
-/// The method with which clients ask for a verb.
-pub(crate) fn method(verb: Verb) -> Method {
+/// The HTTP method of a verb.
+pub(crate) fn http_method(verb: Verb) -> Method {
     match verb {
         Verb::Get | Verb::List | Verb::Watch => Method::GET,
         Verb::Create => Method::POST,
@@ -114,22 +114,22 @@ mod tests {
     use authz::RequestInfo;
 
     use super::*;
+    use crate::admission::Hooks;
     use crate::cluster_snapshot::ClusterSnapshot;
-    use crate::hooks::Hooks;
 
     /// The verb, the namespace, the name and the subresource that a request leads to.
     type Found = (Verb, Option<String>, Option<String>, Option<String>);
 
     /// As a request is handled: the method has to be the one of the verb.
-    fn find(sent: Method, target: &str) -> Result<Found, NoRoute> {
+    fn find(sent: Method, target: &str) -> Result<Found, RouteError> {
         let info = RequestInfo::new(sent.as_str(), target).unwrap();
-        let node = authz_node::Policy::default();
+        let node = authz_node::Snapshot::default();
         let cluster =
             ClusterSnapshot::empty(Arc::new([]), node, Hooks::none(Arc::default())).unwrap();
-        let authorized = Authorized::new(Arc::default(), info, Arc::new(cluster));
-        let route = Route::find(&authorized)?;
-        if method(route.verb) != sent {
-            return Err(NoRoute::Status(Status::method_not_allowed()));
+        let authorized = Authorized::for_test(Arc::default(), info, Arc::new(cluster));
+        let route = Route::for_authorized(&authorized)?;
+        if http_method(route.verb) != sent {
+            return Err(RouteError::Status(Status::method_not_allowed()));
         }
         let text = |part: Option<&str>| part.map(str::to_owned);
         Ok((route.verb, text(route.namespace), text(route.name), text(route.subresource)))
@@ -160,7 +160,6 @@ mod tests {
         }
     }
 
-    /// api-server H-010.
     #[test]
     fn methods_that_are_not_offered() {
         for (method, target) in [
@@ -182,13 +181,12 @@ mod tests {
             (Method::GET, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"),
         ] {
             match find(method, target) {
-                Err(NoRoute::Status(status)) => assert_eq!(status.code, 405, "{target}"),
+                Err(RouteError::Status(status)) => assert_eq!(status.code, 405, "{target}"),
                 other => panic!("{target}: {other:?}"),
             }
         }
     }
 
-    /// api-server H-008, H-009.
     /// L8: the scope of a path is that of its resource.
     #[test]
     fn what_is_not_there() {
@@ -208,8 +206,8 @@ mod tests {
             ("/api/v1/watch/namespaces/d/namespaces/e", false),
         ] {
             let is_found = match find(Method::GET, target) {
-                Err(NoRoute::Text) => is_text,
-                Err(NoRoute::Status(status)) => !is_text && status.code == 404,
+                Err(RouteError::Text) => is_text,
+                Err(RouteError::Status(status)) => !is_text && status.code == 404,
                 Ok(_) => false,
             };
             assert!(is_found, "{target}");

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use admission::InitializerOptions;
 use admission_hooks::{
-    AccessTable, CALL_TIME_MAX, CALLS_IN_FLIGHT_MAX, HookEnvironment, RESPONSE_BYTES_MAX,
+    CALL_TIME_MAX, CALLS_IN_FLIGHT_MAX, HookEnvironment, RESPONSE_BYTES_MAX,
+    ServiceCredentialsTable,
 };
 use arc_swap::ArcSwap;
 use audit::Auditor;
@@ -15,22 +16,22 @@ use authn::{Authenticator, Impersonator, TokenIssuer};
 use authz_chain::AuthorizerSlot;
 use concurrency_limit::ConcurrencyLimit;
 use https_client::AddressPolicy;
-use https_server::{DrainPlan, Drained, InFlight, Limits, Listener, Shutdown};
+use https_server::{DrainPlan, DrainResult, InFlight, Limits, Listener, Shutdown};
 use ring::rand::SystemRandom;
 use store::{ReadError, Store};
 use tokio::task::JoinSet;
 
+use crate::admission::Hooks;
+use crate::admission::{FreshnessBarrier, PolledConfiguration, SyncOptions};
 use crate::audit_id::AuditIds;
 use crate::bootstrap::{BootstrapError, bootstrap, complete_bootstrap};
 use crate::ca_files::{CaFiles, reload_ca_files_periodically};
 use crate::clock::Clock;
 use crate::cluster_ips::PendingAllocations;
 use crate::cluster_snapshot::ClusterSnapshot;
-use crate::confirm::{FreshnessBarrier, SyncOptions};
 use crate::decodable_versions::DecodableVersions;
 use crate::health::Readiness;
-use crate::hooks::Hooks;
-use crate::initialize::{GetMode, InitializationTracker, oversee_all, sweep_waiting};
+use crate::initialize::{GetMode, InitializationTracker, run_tracker, sweep_waiting};
 use crate::log::Log;
 use crate::loopback::loopback_user;
 use crate::loops;
@@ -39,7 +40,6 @@ use crate::request;
 use crate::server_state::{ESCALATION_CHECKS_MAX, RequestOptions, ServerState};
 use crate::service_directory::ServiceDirectory;
 use crate::snapshot_cache::SnapshotCache;
-use crate::standing::Polled;
 
 /// The options of a server, apart from its store and its listener.
 pub struct ServerOptions {
@@ -60,7 +60,7 @@ pub struct ServerOptions {
     /// The options of dynamic admission.
     pub admission: AdmissionOptions,
     /// The policy of the node authorizer, with an empty graph.
-    pub node_policy: authz_node::Policy,
+    pub node_policy: authz_node::Snapshot,
     /// The options of authentication.
     pub authentication: authn::Options,
     /// Signs the tokens of service accounts.
@@ -94,7 +94,7 @@ pub struct AdmissionOptions {
     /// The clock of the timeouts of initializers.
     pub clock: Clock,
     /// The credentials that the server presents to hooks.
-    pub hook_credentials: AccessTable,
+    pub hook_credentials: ServiceCredentialsTable,
     /// The maximum size of a hook's response to a request that is smaller.
     pub response_bytes_max: usize,
     /// The maximum number of calls of one hook in flight; one user has at most half of them.
@@ -114,7 +114,7 @@ impl Default for AdmissionOptions {
             initializers: InitializerOptions::default(),
             get_mode: GetMode::default(),
             clock: Clock::default(),
-            hook_credentials: AccessTable::default(),
+            hook_credentials: ServiceCredentialsTable::default(),
             response_bytes_max: RESPONSE_BYTES_MAX,
             calls_in_flight_max: CALLS_IN_FLIGHT_MAX,
             call_time_max: CALL_TIME_MAX,
@@ -177,7 +177,7 @@ impl<S: Store> Server<S> {
         let default_environment = HookEnvironment::default();
         let hooks = Hooks::none(Arc::new(HookEnvironment {
             services: Some(Arc::clone(&options.service_directory) as _),
-            access: options.admission.hook_credentials,
+            credentials: options.admission.hook_credentials,
             limits: https_client::Limits {
                 body_bytes_max: options.admission.response_bytes_max,
                 connect_timeout: options.admission.connect_timeout,
@@ -221,7 +221,7 @@ impl<S: Store> Server<S> {
             barrier: FreshnessBarrier::new(options.admission.sync),
             started_at: Instant::now(),
             server_id: String::new(),
-            polled: ArcSwap::from_pointee(Polled::nothing(hooks)),
+            polled: ArcSwap::from_pointee(PolledConfiguration::empty(hooks)),
             initialization: options.admission.initializers,
             call_time_max: options.admission.call_time_max,
             hook_addresses: options.admission.hook_addresses,
@@ -244,10 +244,10 @@ impl<S: Store> Server<S> {
         let server = Arc::new(server);
         let mut loops = JoinSet::new();
         loops.spawn(Arc::clone(&server.snapshot_cache).run(empty));
-        loops.spawn(Arc::clone(&server).confirm());
-        loops.spawn(Arc::clone(&server).beat());
-        loops.spawn(Arc::clone(&server).count_configured());
-        loops.spawn(oversee_all(Arc::clone(&server), jobs));
+        loops.spawn(Arc::clone(&server).keep_configuration_fresh());
+        loops.spawn(Arc::clone(&server).run_heartbeat());
+        loops.spawn(Arc::clone(&server).report_configured_hooks());
+        loops.spawn(run_tracker(Arc::clone(&server), jobs));
         loops.spawn(sweep_waiting(Arc::clone(&server)));
         loops.spawn(reload_ca_files_periodically(Arc::clone(&server), options.ca_files));
         loops.spawn(loops::store_aggregated_roles(Arc::clone(&server), stale_roles));
@@ -273,11 +273,11 @@ impl<S: Store> Server<S> {
         };
         let report = {
             let log = server.log;
-            Arc::new(move |trouble: &https_server::Trouble| {
+            Arc::new(move |trouble: &https_server::ConnectionFault| {
                 log.write(crate::log::Level::Debug, "connection", &[("why", trouble)]);
             })
         };
-        connections.spawn(https_server::serve_responding(
+        connections.spawn(https_server::serve_with_responder(
             listener,
             options.connection_limits,
             server.shutdown.clone(),
@@ -303,7 +303,7 @@ impl<S: Store> Server<S> {
 
     /// Stops the server: refuses new requests, ends watches, waits for requests in progress, and closes the
     /// store.
-    pub async fn stop(mut self, plan: DrainPlan) -> Drained {
+    pub async fn stop(mut self, plan: DrainPlan) -> DrainResult {
         self.state.readiness.is_stopping.store(true, Ordering::Release);
         let drained = self.state.shutdown.drain(plan).await;
         while self.connections.join_next().await.is_some() {}

@@ -12,17 +12,16 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use https_server::{InFlight, Shutdown};
 
+use crate::admission::{FreshnessBarrier, PolledConfigurationSlot};
 use crate::audit_id::AuditIds;
 use crate::clock::Clock;
 use crate::cluster_ips::{PendingAllocations, ServiceIpRange};
-use crate::confirm::FreshnessBarrier;
 use crate::decodable_versions::DecodableVersions;
 use crate::health::Readiness;
 use crate::initialize::{GetMode, InitializationTracker};
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::snapshot_cache::SnapshotCache;
-use crate::standing::PolledConfiguration;
 
 /// The maximum number of concurrent checks for privilege escalation, apart from fast ones.
 pub(crate) const ESCALATION_CHECKS_MAX: usize = 4;
@@ -86,7 +85,7 @@ pub(crate) struct ServerState<S> {
     /// The id of this process among the servers of one store.
     pub(crate) server_id: String,
     /// The admission configuration that was polled last, in poll mode.
-    pub(crate) polled: PolledConfiguration,
+    pub(crate) polled: PolledConfigurationSlot,
     /// The options of initializers.
     pub(crate) initialization: InitializerOptions,
     /// The maximum duration of a call of a hook.

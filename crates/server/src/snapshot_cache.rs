@@ -16,9 +16,9 @@ use authz_rbac::Role;
 use store::{At, Change, Item, ListRequest, Prefix, ReadError, Revision, Store, Watch, WatchError};
 use tokio::sync::{mpsc, watch};
 
+use crate::admission::config_revision_key;
 use crate::cluster_snapshot::{ClusterSnapshot, TRACKED_PATHS, UpdateReport, service_path};
-use crate::hooks::mark_key;
-use crate::initialize::{ObjectWatchers, WaitingObjects, is_shown};
+use crate::initialize::{ObjectWatchers, WaitingObjects, is_visible};
 use crate::log::Log;
 use crate::service_directory::ServiceDirectory;
 
@@ -140,7 +140,7 @@ impl<S: Store> SnapshotCache<S> {
             let why = match self.watch_and_apply().await {
                 WatchError::Compacted { .. } => match self.load_all(&empty).await {
                     Ok(()) => {
-                        self.object_watchers.lose();
+                        self.object_watchers.mark_gap();
                         continue;
                     }
                     Err(error) => error.to_string(),
@@ -179,15 +179,15 @@ impl<S: Store> SnapshotCache<S> {
             let old = self.newest.load();
             let (next, report) = old.with_events(&self.prefix, &batch.events, batch.through);
             self.publish(next, report);
-            self.object_watchers.tell(&batch.events);
-            self.waiting_objects.tell(&batch.events);
+            self.object_watchers.apply_events(&batch.events);
+            self.waiting_objects.apply_events(&batch.events);
         }
     }
 
     /// Stores the address of a Service or an EndpointSlice in the directory.
     fn update_service_directory(&self, key: &store::Key, value: Option<&bytes::Bytes>) {
         let Some(path) = service_path(&self.prefix, key.as_str()) else { return };
-        let value = value.filter(is_shown).map(AsRef::as_ref);
+        let value = value.filter(is_visible).map(AsRef::as_ref);
         if let Err(why) = self.service_directory.apply(path, value) {
             self.log.error("a stored object can not be read", &[("key", &key), ("why", &why)]);
         }
@@ -215,11 +215,11 @@ impl<S: Store> SnapshotCache<S> {
             }
         }
         // The config revision key is a single key and no prefix.
-        if let Ok(key) = mark_key(&self.prefix) {
+        if let Ok(key) = config_revision_key(&self.prefix) {
             let entry = self.store.get(&key, at).await?.entry;
             items.extend(entry.map(|entry| Item { key, entry }));
         }
-        self.waiting_objects.load(&items);
+        self.waiting_objects.replace_records(&items);
         self.service_directory.clear();
         for item in &items {
             self.update_service_directory(&item.key, Some(&item.entry.value));

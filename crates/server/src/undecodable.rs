@@ -33,7 +33,7 @@ pub(crate) fn placeholder(
     tree.insert("apiVersion".to_owned(), resource.group_version().to_string().into());
     tree.insert("kind".to_owned(), resource.kind.clone().into());
     tree.insert("metadata".to_owned(), codec::salvage_metadata(stored).unwrap_or_default().into());
-    if api_object::shape_metadata(&mut tree).is_err() {
+    if api_object::normalize_metadata(&mut tree).is_err() {
         tree.insert("metadata".to_owned(), json!({}));
     }
     let metadata = api_object::metadata_mut(&mut tree);

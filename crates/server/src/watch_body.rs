@@ -1,4 +1,5 @@
-//! The body of a watch: events as they happen, until the client, the time or the server ends it.
+//! The response body of a watch: events as they happen, until the client, its time limit or the server ends
+//! it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,23 +10,23 @@ use https_server::Body;
 use store::Store;
 use tokio::time::Instant;
 
-use crate::record::Record;
-use crate::respond::Form;
+use crate::record::RequestRecord;
+use crate::respond::ResponseFormat;
 use crate::rest::Watcher;
 use crate::server_state::ServerState;
 
-/// How many chunks may wait for a client that reads slowly. What comes after them waits in the
-/// store, which keeps the history anyway. A chunk may hold an object of more than a megabyte.
+/// The most unsent chunks of a client that reads slowly. Later events wait in the store, which keeps the
+/// history anyway. A chunk may have an object of more than a megabyte.
 const CHUNKS_MAX: usize = 1;
-/// Events that are ready together are sent together, up to about so many bytes.
+/// Pending events are sent in one chunk, up to about this many bytes.
 const CHUNK_BYTES: usize = 32 * 1024;
 
-/// How long a watch waits for a client that takes nothing.
-const STALLED_MAX: Duration = Duration::from_secs(60);
+/// How long a watch waits for a client that reads nothing.
+const STALLED_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// When a watch ends: as the client says, or some time between the least and twice that, so that
-/// clients that came together do not come back together.
-pub(crate) fn end<S>(server: &ServerState<S>, timeout_seconds: u64) -> Instant {
+/// When a watch ends: after the time that the client sets, or after a random time between the minimum and
+/// twice the minimum, so that clients that connected together do not reconnect together.
+pub(crate) fn end_time<S>(server: &ServerState<S>, timeout_seconds: u64) -> Instant {
     let least = server.options.watch_duration_min;
     let length = match timeout_seconds {
         0 => {
@@ -38,20 +39,20 @@ pub(crate) fn end<S>(server: &ServerState<S>, timeout_seconds: u64) -> Instant {
     Instant::now() + length
 }
 
-/// The answer to a watch that has begun.
+/// The response to a watch, whose body a task sends.
 pub(crate) fn respond<S: Store>(
     server: &Arc<ServerState<S>>,
     mut watcher: Watcher<S>,
-    form: Form,
-    record: &mut Record,
+    format: ResponseFormat,
+    record: &mut RequestRecord,
 ) -> Response<Body> {
     let (sender, body) = Body::channel(CHUNKS_MAX);
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-    let registration = server.shutdown.watch();
-    let stream_record = record.stream_begun(server);
+    let registration = server.shutdown.register_watch();
+    let stream_record = record.record_stream(server);
     let server = Arc::clone(server);
     tokio::spawn(async move {
         let resource = Arc::clone(&watcher.resource);
@@ -60,31 +61,31 @@ pub(crate) fn respond<S: Store>(
             .metrics
             .long_running
             .with_label_values(&["WATCH", labels[0], labels[1], labels[2]]);
-        let told = server.metrics.watch_events.with_label_values(&labels);
+        let sent_events = server.metrics.watch_events.with_label_values(&labels);
         running.inc();
         let mut is_first = true;
-        let ended = registration.ended();
+        let ended = registration.wait_for_end();
         tokio::pin!(ended);
         loop {
             let event = tokio::select! {
                 event = watcher.next() => event,
                 () = &mut ended => break,
-                () = sender.peer_gone() => break,
+                () = sender.wait_for_disconnect() => break,
             };
             let Ok(event) = event else { break };
-            let mut chunk = form.event(&resource, &event, is_first);
+            let mut chunk = format.encode_event(&resource, &event, is_first);
             is_first = false;
-            told.inc();
-            while chunk.len() < CHUNK_BYTES && watcher.is_ready() {
+            sent_events.inc();
+            while chunk.len() < CHUNK_BYTES && watcher.has_pending_events() {
                 let Ok(event) = watcher.next().await else { break };
-                chunk.extend(form.event(&resource, &event, false));
-                told.inc();
+                chunk.extend(format.encode_event(&resource, &event, false));
+                sent_events.inc();
             }
-            // A peer that takes nothing does not keep what it is sent in memory.
+            // A client that reads nothing must not keep unsent chunks in memory.
             let is_sent = tokio::select! {
                 sent = sender.send(chunk.into()) => sent.is_ok(),
                 () = &mut ended => false,
-                () = tokio::time::sleep(STALLED_MAX) => false,
+                () = tokio::time::sleep(STALLED_TIME_MAX) => false,
             };
             if !is_sent {
                 break;

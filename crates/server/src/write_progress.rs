@@ -1,15 +1,16 @@
-//! Whether a request has begun to write.
+//! A flag that a request sets before its first write.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether a request has begun to write. Until then its deadline ends it at any moment. Afterwards its client
-/// is answered at the deadline, but the request learns the outcome of the write and does what belongs to it.
+/// Whether a request has begun to write. Before that, its deadline ends the request at any moment. Afterwards
+/// the client gets a response at the deadline, but the request continues until it knows the outcome of the
+/// write and has completed what belongs to it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WriteProgress(Arc<AtomicBool>);
 
 impl WriteProgress {
-    /// The store is about to be asked for a change.
+    /// Marks that the request is about to write to the store.
     pub(crate) fn begin(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use store::{At, Expect, Key, ListRequest, Prefix, Put, Revision, Store, Watch};
-use store_embedded::{Embedded, Options, SyncMode};
+use store_embedded::{EmbeddedStore, Options, SyncMode};
 use tempfile::TempDir;
 
 /// How much to do.
@@ -82,8 +82,8 @@ async fn measure(scale: &Scale) {
     watches(open(directory.path(), SyncMode::Always), scale).await;
 }
 
-fn open(directory: &Path, sync: SyncMode) -> Embedded {
-    Embedded::open(directory, Options { sync, ..Options::default() }).expect("opens")
+fn open(directory: &Path, sync: SyncMode) -> EmbeddedStore {
+    EmbeddedStore::open(directory, Options { sync, ..Options::default() }).expect("opens")
 }
 
 fn key(n: usize) -> Key {
@@ -97,17 +97,17 @@ fn all() -> Prefix {
 
 fn create(key: Key) -> Put {
     let value = Bytes::from(vec![b'x'; VALUE_BYTES]);
-    Put { key, value, expect: Expect::Absent, ttl: None, mark: None }
+    Put { key, value, expect: Expect::Absent, ttl: None, shared_revision: None }
 }
 
-async fn fill(store: &Embedded, n_keys: usize) {
+async fn fill(store: &EmbeddedStore, n_keys: usize) {
     for n in 0..n_keys {
         store.put(create(key(n))).await.expect("puts");
     }
 }
 
 /// All keys in no order, which is mostly waiting for memory, and a few keys again and again.
-async fn gets(store: &Embedded, scale: &Scale) {
+async fn gets(store: &EmbeddedStore, scale: &Scale) {
     for (name, n_keys) in [("any of all", scale.n_keys), ("one of 1000", 1000)] {
         let keys: Vec<Key> = (0..n_keys).map(|n| key(n * 7919 % scale.n_keys)).collect();
         let began = on_cpu();
@@ -119,7 +119,7 @@ async fn gets(store: &Embedded, scale: &Scale) {
     }
 }
 
-async fn lists(store: &Embedded, scale: &Scale) {
+async fn lists(store: &EmbeddedStore, scale: &Scale) {
     let time = async |name: &str, request: ListRequest| {
         let began = on_cpu();
         const ROUNDS: u32 = 50;
@@ -154,7 +154,7 @@ fn disk(directory: &Path, scale: &Scale) {
     println!("append and sync alone: {:?}", began.elapsed() / scale.n_serial as u32);
 }
 
-async fn writes(store: Embedded, scale: &Scale) {
+async fn writes(store: EmbeddedStore, scale: &Scale) {
     let began = Instant::now();
     for n in 0..scale.n_serial {
         store.put(create(key(1_000_000 + n))).await.expect("puts");
@@ -180,7 +180,7 @@ async fn writes(store: Embedded, scale: &Scale) {
 }
 
 /// From the beginning of a put until the last of many watches has its event.
-async fn watches(store: Embedded, scale: &Scale) {
+async fn watches(store: EmbeddedStore, scale: &Scale) {
     let start = store.current_rev().await.expect("open");
     let end = Revision::new(start.number() + scale.n_watched as u64);
     let (done, mut finished) = tokio::sync::mpsc::channel(scale.n_watches);

@@ -1,7 +1,7 @@
-//! Writing snapshots beside the writer, and removing what they make superfluous.
+//! Writes snapshots on a thread of their own, and removes the files that they make obsolete.
 //!
-//! A snapshot is of the floor, not of the newest state. So the logs after it tell the whole history
-//! again, and a restart forgets nothing that clients could still ask for.
+//! A snapshot holds the state at the compaction floor, not the newest state. The logs after it hold the
+//! whole history, so a restart loses no revision that clients can still read.
 
 use std::fs;
 use std::io;
@@ -12,15 +12,15 @@ use std::thread::JoinHandle;
 
 use store::Revision;
 
-use crate::files;
 use crate::recovery::SealedLog;
 use crate::snapshot;
-use crate::state::State;
+use crate::store_files;
+use crate::store_state::StoreState;
 
-/// Restarts leave small logs behind. So many superfluous ones are reason enough for a snapshot.
+/// Restarts leave small logs behind. This many obsolete ones justify a snapshot.
 const LOGS_MAX: usize = 64;
 
-/// A snapshot on its way.
+/// A snapshot that is being written.
 #[derive(Debug)]
 pub(crate) struct Checkpoint {
     thread: JoinHandle<io::Result<u64>>,
@@ -28,27 +28,31 @@ pub(crate) struct Checkpoint {
     revision: Revision,
 }
 
-/// How many of the oldest logs a snapshot of the floor makes superfluous, if that is worth one.
-pub(crate) fn worthwhile(
+/// The number of logs that a snapshot of the floor makes obsolete; `None` if it would free too little.
+pub(crate) fn n_logs_worth_a_snapshot(
     sealed: &[SealedLog],
     newest_base: Revision,
     floor: Revision,
     bytes_min: u64,
 ) -> Option<usize> {
-    let n_logs = superfluous(sealed, newest_base, floor);
+    let n_logs = n_obsolete_logs(sealed, newest_base, floor);
     let bytes: u64 = sealed.iter().take(n_logs).map(|log| log.bytes).sum();
     (n_logs > 0 && (bytes >= bytes_min || n_logs >= LOGS_MAX)).then_some(n_logs)
 }
 
-/// A log is superfluous when the one after it begins at or before the floor.
-pub(crate) fn superfluous(sealed: &[SealedLog], newest_base: Revision, floor: Revision) -> usize {
+/// Counts obsolete logs: those whose successor begins at or before the floor.
+pub(crate) fn n_obsolete_logs(
+    sealed: &[SealedLog],
+    newest_base: Revision,
+    floor: Revision,
+) -> usize {
     let next_bases = sealed.iter().skip(1).map(|log| log.base).chain([newest_base]);
     next_bases.take(sealed.len()).take_while(|base| *base <= floor).count()
 }
 
 impl Checkpoint {
     /// Starts a thread that writes the snapshot.
-    pub(crate) fn start(directory: PathBuf, state: State) -> io::Result<Self> {
+    pub(crate) fn start(directory: PathBuf, state: StoreState) -> io::Result<Self> {
         let cancel = Arc::new(AtomicBool::new(false));
         let revision = state.floor;
         let is_cancelled = cancel.clone();
@@ -62,24 +66,24 @@ impl Checkpoint {
         self.thread.is_finished()
     }
 
-    /// Waits for it. Returns the revision and the size of the snapshot.
+    /// Waits for the thread. Returns the revision and the size of the snapshot.
     pub(crate) fn finish(self) -> io::Result<(Revision, u64)> {
         let panicked = |_| io::Error::other("the thread that writes snapshots has panicked");
         let bytes = self.thread.join().map_err(panicked)??;
         Ok((self.revision, bytes))
     }
 
-    /// Gives it up and waits until its thread is gone. Returns the same as [`Self::finish`] if the
-    /// snapshot was whole before it heard of that, since then older files are superfluous.
+    /// Cancels the thread and waits for it. Returns the same as [`Self::finish`] if the snapshot was already
+    /// complete, because then older files are obsolete.
     pub(crate) fn cancel(self) -> Option<(Revision, u64)> {
         self.cancel.store(true, Ordering::Relaxed);
         self.finish().ok()
     }
 }
 
-/// Removes the oldest logs and older snapshots. The oldest log goes first, and one that can not be removed
-/// stays in the list for another time, so that what is left is contiguous.
-pub(crate) fn remove(
+/// Removes the oldest logs and older snapshots. The oldest log goes first, and a log that cannot be removed
+/// stays in the list for a later attempt, so the remaining logs are contiguous.
+pub(crate) fn remove_obsolete(
     directory: &Path,
     sealed: &mut Vec<SealedLog>,
     n_logs: usize,
@@ -87,7 +91,7 @@ pub(crate) fn remove(
 ) -> io::Result<()> {
     for _ in 0..n_logs.min(sealed.len()) {
         if let Some(log) = sealed.first() {
-            match fs::remove_file(files::log(directory, log.sequence)) {
+            match fs::remove_file(store_files::log_path(directory, log.sequence)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 Ok(()) | Err(_) => {}
             }
@@ -104,7 +108,7 @@ pub(crate) fn remove(
             fs::remove_file(path)?;
         }
     }
-    files::sync_directory(directory)
+    store_files::sync_directory(directory)
 }
 
 #[cfg(test)]
@@ -124,7 +128,7 @@ mod tests {
     #[test]
     fn a_log_is_superfluous_when_the_next_begins_at_the_floor() {
         let count = |bases: &[u64], newest: u64, floor: u64| {
-            superfluous(&logs(bases), Revision::new(newest), Revision::new(floor))
+            n_obsolete_logs(&logs(bases), Revision::new(newest), Revision::new(floor))
         };
         assert_eq!(count(&[], 5, 9), 0);
         assert_eq!(count(&[1, 5], 9, 4), 0);
@@ -136,7 +140,7 @@ mod tests {
     #[test]
     fn a_snapshot_is_written_when_it_frees_enough() {
         let worth = |bases: &[u64], bytes_min| {
-            worthwhile(&logs(bases), Revision::new(9), Revision::new(9), bytes_min)
+            n_logs_worth_a_snapshot(&logs(bases), Revision::new(9), Revision::new(9), bytes_min)
         };
         assert_eq!(worth(&[], 0), None);
         assert_eq!(worth(&[1, 5], 201), None);
@@ -150,14 +154,14 @@ mod tests {
     fn a_log_that_can_not_be_removed_stays_in_the_list() {
         let directory = tempfile::tempdir().unwrap();
         let mut sealed = logs(&[1, 5, 9]);
-        fs::write(files::log(directory.path(), 0), "").unwrap();
-        fs::create_dir(files::log(directory.path(), 1)).unwrap();
-        fs::write(files::log(directory.path(), 2), "").unwrap();
-        remove(directory.path(), &mut sealed, 3, Revision::new(9)).unwrap_err();
+        fs::write(store_files::log_path(directory.path(), 0), "").unwrap();
+        fs::create_dir(store_files::log_path(directory.path(), 1)).unwrap();
+        fs::write(store_files::log_path(directory.path(), 2), "").unwrap();
+        remove_obsolete(directory.path(), &mut sealed, 3, Revision::new(9)).unwrap_err();
         assert_eq!(sealed, logs(&[1, 5, 9])[1..]);
-        assert!(files::log(directory.path(), 2).exists());
-        fs::remove_dir(files::log(directory.path(), 1)).unwrap();
-        remove(directory.path(), &mut sealed, 2, Revision::new(9)).unwrap();
+        assert!(store_files::log_path(directory.path(), 2).exists());
+        fs::remove_dir(store_files::log_path(directory.path(), 1)).unwrap();
+        remove_obsolete(directory.path(), &mut sealed, 2, Revision::new(9)).unwrap();
         assert_eq!(sealed, []);
     }
 }

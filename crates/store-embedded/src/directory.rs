@@ -1,4 +1,4 @@
-//! A directory that one process has for itself.
+//! Locks the data directory for one process.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -7,28 +7,28 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::error::OpenError;
-use crate::files::{self, io_error};
+use crate::store_files::{self, io_error};
 
-/// A directory is made for its owner alone.
+/// Mode of a new data directory: only its owner has access.
 pub const DIRECTORY_MODE: u32 = 0o700;
-/// Whoever may write to the directory may put other files in place of those of the store.
+/// Write permission of group and others. With it they could replace the files of the store.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// How long a lock is waited for. A process that is being started by the owner of the lock holds it,
-/// too, until it runs its own program, which takes moments.
+/// Time to wait for the lock. A child process of the owner inherits the lock until it calls exec, which
+/// takes milliseconds.
 const LOCK_PATIENCE: Duration = Duration::from_millis(500);
 const LOCK_RETRY: Duration = Duration::from_millis(5);
 
-/// A directory that no other process has open, until this value is dropped.
+/// A locked data directory. Dropping it releases the lock.
 #[derive(Debug)]
 pub struct LockedDirectory {
     path: PathBuf,
-    /// Locked as long as it is open.
+    /// The lock is held while this file is open.
     _lock: File,
 }
 
 impl LockedDirectory {
-    /// Creates the directory if need be, looks who may write to it, and locks it.
+    /// Creates the directory if needed, checks its owner and mode, and locks it.
     ///
     /// # Errors
     /// Another process has it, others than its owner may write to it, or the system refuses.
@@ -42,10 +42,10 @@ impl LockedDirectory {
         loop {
             let mut options = OpenOptions::new();
             let options = options.write(true).create(true).truncate(false);
-            let lock = files::open_with(options, &file)
+            let lock = store_files::open_no_follow(options, &file)
                 .map_err(|source| io_error("open", &file, source))?;
             match lock.try_lock() {
-                // The owner before may have removed the file; then another one is to be locked.
+                // The previous owner may have removed the lock file; then lock the new one.
                 Ok(()) if !is_same(&lock, &file) => {}
                 Ok(()) => return Ok(Self { path: path.to_owned(), _lock: lock }),
                 Err(fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_PATIENCE => {
@@ -61,7 +61,7 @@ impl LockedDirectory {
         }
     }
 
-    /// Where it is.
+    /// The path of the directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -76,7 +76,7 @@ fn is_same(lock: &File, path: &Path) -> bool {
     }
 }
 
-/// Refuses a directory in which others could exchange files.
+/// Refuses a directory in which other users could replace files.
 fn check_owner(path: &Path) -> Result<(), OpenError> {
     let found = fs::metadata(path).map_err(|source| io_error("look at", path, source))?;
     let directory = || path.to_owned();

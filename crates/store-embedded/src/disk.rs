@@ -1,21 +1,21 @@
-//! The free space of the disk that the store is on.
+//! Measures the free disk space.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Where the free space is looked up.
+/// The source of the free space measurement.
 #[derive(Debug, Clone, Default)]
 pub enum Disk {
     /// The file system of the directory.
     #[default]
     System,
-    /// A test: free bytes.
+    /// A fixed number of free bytes, for tests.
     Manual(Arc<AtomicU64>),
 }
 
 impl Disk {
-    /// The bytes that a process like this one may still write; absent when the system does not say.
+    /// The bytes that this process may still write; `None` if the system does not report them.
     pub(crate) fn free_bytes(&self, directory: &Path) -> Option<u64> {
         match self {
             Self::System => {

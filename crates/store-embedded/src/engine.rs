@@ -1,96 +1,95 @@
-//! The store as callers see it.
+//! The embedded store: implements `Store` over the shared state and the writer thread.
 
 use std::fmt;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use arc_swap::ArcSwap;
 use store::{
     At, Got, Key, ListRequest, Page, Prefix, ReadError, Revision, Store, StoreStatus, Transaction,
-    Unavailable, VALUE_BYTES_MAX, WatchError, WriteError,
+    Unavailable, VALUE_BYTES_MAX, WatchError, WatchNotifier, WriteError,
 };
 use tokio::sync::{Semaphore, oneshot};
 
+use crate::command_queue::{
+    BYTES_PER_PERMIT, Command, CommandQueue, QUEUE_BYTES_MAX, WriteCommand,
+};
 use crate::directory::LockedDirectory;
 use crate::error::OpenError;
-use crate::files::io_error;
 use crate::options::{Clock, Options};
-use crate::queue::{BYTES_PER_PERMIT, Command, QUEUE_BYTES_MAX, Queue, Write};
 use crate::recovery;
-use crate::state::State;
-use crate::wakers::Wakers;
+use crate::store_files::io_error;
+use crate::store_state::StoreState;
 use crate::watch::EmbeddedWatch;
 use crate::writer::Writer;
 
 /// A store in a directory.
 ///
 /// Dropping it closes it and waits for that; [`Store::close`] does so without blocking the thread.
-pub struct Embedded {
-    core: Arc<Core>,
-    room: Arc<Semaphore>,
+pub struct EmbeddedStore {
+    core: Arc<SharedState>,
+    write_permits: Arc<Semaphore>,
     clock: Clock,
     writer: Option<JoinHandle<()>>,
 }
 
-/// Tells where it is, not what it holds.
-impl fmt::Debug for Embedded {
+/// Prints the revision, not the content.
+impl fmt::Debug for EmbeddedStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Embedded")
+        f.debug_struct("EmbeddedStore")
             .field("revision", &self.core.state.load().revision)
             .finish_non_exhaustive()
     }
 }
 
-/// What callers, watches and the writer share.
-pub(crate) struct Core {
+/// State shared by callers, watches and the writer.
+pub(crate) struct SharedState {
     /// The newest durable state.
-    pub(crate) state: ArcSwap<State>,
-    pub(crate) queue: Queue,
-    pub(crate) wakers: Wakers,
-    pub(crate) n_watches: Arc<AtomicUsize>,
-    /// Why the store can not be written.
-    pub(crate) problem: Mutex<Option<Unavailable>>,
+    pub(crate) state: ArcSwap<StoreState>,
+    pub(crate) queue: CommandQueue,
+    pub(crate) watch_notifier: WatchNotifier,
+    /// The failure while the store is read-only.
+    pub(crate) write_failure: Mutex<Option<Unavailable>>,
     pub(crate) status: ArcSwap<StoreStatus>,
     is_closed: AtomicBool,
 }
 
-impl Core {
+impl SharedState {
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// Lets every caller and every watch know that it is over.
+    /// Ends every queued command and every watch.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
         self.queue.close();
-        self.wakers.close();
+        self.watch_notifier.close();
     }
 
-    fn open_state(&self) -> Result<Arc<State>, Unavailable> {
+    fn open_state(&self) -> Result<Arc<StoreState>, Unavailable> {
         if self.is_closed() { Err(closed()) } else { Ok(self.state.load_full()) }
     }
 }
 
-impl Embedded {
-    /// Opens a directory, creating it if need be. Blocks while it reads.
+impl EmbeddedStore {
+    /// Opens a directory, and creates it if needed. Blocks while it reads.
     pub fn open(directory: &Path, options: Options) -> Result<Self, OpenError> {
         Self::open_locked(LockedDirectory::lock(directory)?, options)
     }
 
-    /// The same, of a directory that was locked before.
+    /// Opens a directory that the caller has locked.
     ///
     /// # Errors
-    /// Its files can not be used.
+    /// The files of the directory cannot be used.
     pub fn open_locked(directory: LockedDirectory, options: Options) -> Result<Self, OpenError> {
         let recovered = recovery::recover(directory.path(), &options)?;
-        let core = Arc::new(Core {
+        let core = Arc::new(SharedState {
             state: ArcSwap::from_pointee(recovered.state.clone()),
-            queue: Queue::default(),
-            wakers: Wakers::new(),
-            n_watches: Arc::default(),
-            problem: Mutex::default(),
+            queue: CommandQueue::default(),
+            watch_notifier: WatchNotifier::default(),
+            write_failure: Mutex::default(),
             status: ArcSwap::default(),
             is_closed: AtomicBool::new(false),
         });
@@ -101,12 +100,12 @@ impl Embedded {
             .name("store-writer".into())
             .spawn(move || writer.run())
             .map_err(|source| io_error("start a thread for", &path, source))?;
-        let room = Arc::new(Semaphore::new(QUEUE_BYTES_MAX / BYTES_PER_PERMIT));
-        Ok(Self { core, room, clock, writer: Some(writer) })
+        let write_permits = Arc::new(Semaphore::new(QUEUE_BYTES_MAX / BYTES_PER_PERMIT));
+        Ok(Self { core, write_permits, clock, writer: Some(writer) })
     }
 
-    /// Does at once what is otherwise done every second: expiry, compaction by age, progress of idle
-    /// watches; and tries at once what has failed. For tests that move the clock.
+    /// Runs the periodic work now: expiry, compaction by age, progress of idle watches, and retries. For tests
+    /// that move the clock.
     pub async fn tick(&self) {
         let (reply, done) = oneshot::channel();
         self.core.queue.push(Command::Tick { reply });
@@ -114,11 +113,11 @@ impl Embedded {
         done.await.ok();
     }
 
-    /// Reads a state, on another thread when files must be read.
+    /// Reads a state, on a blocking thread if that reads files.
     async fn read<T: Send + 'static>(
         &self,
         at: At,
-        read: impl FnOnce(&State) -> Result<T, ReadError> + Send + 'static,
+        read: impl FnOnce(&StoreState) -> Result<T, ReadError> + Send + 'static,
     ) -> Result<T, ReadError> {
         let state = self.core.open_state()?;
         if state.is_paged(at) {
@@ -128,18 +127,18 @@ impl Embedded {
     }
 }
 
-impl Drop for Embedded {
+impl Drop for EmbeddedStore {
     fn drop(&mut self) {
         let (reply, _) = oneshot::channel();
         self.core.queue.push(Command::Close { reply });
         if let Some(writer) = self.writer.take() {
-            // A panic of the writer was told to every caller already.
+            // Callers already got an error if the writer panicked.
             writer.join().ok();
         }
     }
 }
 
-impl Store for Embedded {
+impl Store for EmbeddedStore {
     type Watch = EmbeddedWatch;
 
     async fn get(&self, key: &Key, at: At) -> Result<Got, ReadError> {
@@ -171,10 +170,11 @@ impl Store for Embedded {
         });
         let n_permits = 1 + transaction.bytes() / BYTES_PER_PERMIT;
         let n_permits = u32::try_from(n_permits).unwrap_or(u32::MAX);
-        let room = self.room.clone().acquire_many_owned(n_permits).await.map_err(|_| closed())?;
+        let permits =
+            self.write_permits.clone().acquire_many_owned(n_permits).await.map_err(|_| closed())?;
         let (reply, answer) = oneshot::channel();
-        let write = Write { transaction, expires_at_ms };
-        self.core.queue.push(Command::Write { write, reply, _room: room });
+        let write = WriteCommand { transaction, expires_at_ms };
+        self.core.queue.push(Command::Write { write, reply, _write_permits: permits });
         answer.await.unwrap_or_else(|_| Err(closed().into()))
     }
 
@@ -188,13 +188,13 @@ impl Store for Embedded {
 
     async fn wait_for(&self, revision: Revision) -> Result<Revision, ReadError> {
         // Every key is under `/`.
-        let mut bell = self.core.wakers.subscribe("/").ok_or_else(closed)?;
+        let mut revision_changed = self.core.watch_notifier.subscribe("/").ok_or_else(closed)?;
         loop {
             let current = self.core.open_state()?.revision;
             if current >= revision {
                 return Ok(current);
             }
-            bell.changed().await.map_err(|_| closed())?;
+            revision_changed.changed().await.map_err(|_| closed())?;
         }
     }
 
@@ -212,8 +212,8 @@ impl Store for Embedded {
         if self.core.is_closed() {
             return Err(closed());
         }
-        let problem = self.core.problem.lock().unwrap_or_else(PoisonError::into_inner);
-        problem.clone().map_or(Ok(()), Err)
+        let write_failure = self.core.write_failure.lock().unwrap_or_else(PoisonError::into_inner);
+        write_failure.clone().map_or(Ok(()), Err)
     }
 
     fn status(&self) -> StoreStatus {
@@ -232,7 +232,7 @@ pub(crate) fn closed() -> Unavailable {
     Unavailable { reason: "it is closed".into() }
 }
 
-/// Runs what reads files where it does not hold up other tasks.
+/// Runs work that reads files on the blocking pool.
 pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Unavailable> {

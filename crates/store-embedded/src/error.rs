@@ -1,9 +1,9 @@
-//! Why a directory can not be opened.
+//! Errors of opening a data directory.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a store does not start. Nothing was changed that recovery would not have changed.
+/// Why a store does not open. Recovery changes nothing before it has found the directory sound.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Another process has it open.
@@ -12,9 +12,9 @@ pub enum OpenError {
         /// The directory.
         directory: PathBuf,
     },
-    /// Others than its owner may write to it.
+    /// Users other than its owner may write to it.
     #[error(
-        "data directory `{0}` has mode {mode:04o}: others than its owner can exchange its files; \
+        "data directory `{0}` has mode {mode:04o}: users other than its owner can replace its files; \
          run `chmod go-w {0}`", directory.display()
     )]
     Writable {
@@ -23,7 +23,7 @@ pub enum OpenError {
         /// Its mode.
         mode: u32,
     },
-    /// It belongs to another user, who can exchange its files.
+    /// It belongs to another user, who can replace its files.
     #[error(
         "data directory `{0}` belongs to user {owner}, and this program runs as user {own}; run \
          `chown {own} {0}`", directory.display()
@@ -36,15 +36,15 @@ pub enum OpenError {
         /// The user of this process.
         own: u32,
     },
-    /// A file was complete once and is not any more. Only the operator can say what is right: restore
-    /// a backup, or give up what follows.
+    /// A file was complete once and is damaged now. The operator must decide: restore a backup, or give up
+    /// the writes that follow.
     #[error("`{}` is damaged at offset {offset}: {reason}", file.display())]
     Damaged {
         /// The file.
         file: PathBuf,
-        /// Where in it.
+        /// Byte offset of the damage.
         offset: u64,
-        /// What is wrong there.
+        /// Description of the damage.
         reason: String,
     },
     /// A later program wrote a file. Nothing in the directory was changed.
@@ -66,14 +66,14 @@ pub enum OpenError {
         /// The file.
         file: PathBuf,
     },
-    /// The operating system refused.
+    /// An operation of the file system failed.
     #[error("can not {action} `{}`", path.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         action: &'static str,
-        /// With which file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// Why not.
+        /// The error of the system.
         source: io::Error,
     },
 }

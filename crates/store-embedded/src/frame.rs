@@ -1,7 +1,7 @@
-//! Files of checked frames: the shape of logs and snapshots.
+//! The file format of logs and snapshots: a header and checksummed frames.
 //!
 //! A file begins with a header that is complete from the moment the file has its name, because it is
-//! written and synced under another name before. Then come frames. A log frame is one batch of writes,
+//! written and synced_revision under another name before. Then come frames. A log frame is one batch of writes,
 //! so what the disk tears apart in a crash is a frame that nobody was told of.
 //!
 //! ```text
@@ -9,35 +9,35 @@
 //! frame   length 4 | durable 8 | checksum of payload 4 | checksum of the three before 4 | payload
 //! ```
 //!
-//! `durable` is how much of the file was known to be on disk when the frame was written. It tells a
-//! torn tail from damage: a bad frame before a good one that knew it to be durable was damaged later.
-//! The salt goes into every checksum, and so does the place of the frame, so that neither an old file
-//! nor a value made to look like a frame is taken for one.
+//! `durable` is the length of the file that was known to be on disk when the frame was written. It
+//! distinguishes a torn tail from damage: if a later good frame says that a bad frame was durable, the bad
+//! frame was damaged afterwards. Every checksum covers the salt and the offset of the frame, so that neither
+//! bytes of an old file nor a value that looks like a frame passes for one.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read};
 
 use store::Revision;
 
-/// The version of the format, which this program writes and up to which it reads. Whatever an earlier
-/// program would take for damage or read wrongly needs the next one: another header, another way to
-/// frame or to check, another type of record. Each version has a data directory among the fixtures of
-/// the server. Version 2 has records of several writes in one revision.
+/// The format version that this program writes, and the newest one that it reads. Any change that an
+/// earlier program would report as damage or misread needs a new version: header, framing, checksums,
+/// record types. The server tests have a fixture of each version. Version 2 added records of several writes
+/// in one revision.
 pub(crate) const FORMAT_VERSION: u8 = 2;
-/// The place of the version in the header. It is a digit, `1` for version 1.
+/// Offset of the version digit in the header; `1` for version 1.
 const VERSION_AT: usize = 7;
 
 pub(crate) const HEADER_BYTES: usize = 32;
 pub(crate) const FRAME_HEADER_BYTES: usize = 20;
 
-/// What a file is, in its first bytes.
+/// The kind of a file, encoded in its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FileKind {
     Log,
     Snapshot,
 }
 
-impl Kind {
+impl FileKind {
     fn magic(self) -> [u8; VERSION_AT] {
         match self {
             Self::Log => *b"PCULLOG",
@@ -46,44 +46,44 @@ impl Kind {
     }
 }
 
-/// The first bytes of a file.
+/// The header of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
-    pub(crate) kind: Kind,
-    /// Of a log: the revision before its first record. Of a snapshot: the state it holds.
+    pub(crate) kind: FileKind,
+    /// Log: the revision before its first record. Snapshot: the revision of its state.
     pub(crate) base: Revision,
     pub(crate) salt: u64,
-    /// Whether frames were acknowledged before they were durable.
-    pub(crate) is_lazy: bool,
+    /// Whether writes were acknowledged before they were durable (sync mode `interval`).
+    pub(crate) defers_sync: bool,
 }
 
-/// Why a file does not begin with a header that this program reads.
+/// Why the header of a file cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HeaderError {
-    /// It is damaged, or the file is of another kind.
+    /// The header is damaged, or belongs to another kind of file.
     Malformed,
-    /// A later program wrote the file, in this version of the format.
+    /// A newer program wrote the file.
     Newer { version: u8 },
 }
 
-/// What [`read`] found.
+/// The result of [`read_frame`].
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found<'a> {
-    /// The payload of a good frame, and where the next one begins.
+pub(crate) enum FrameRead<'a> {
+    /// The payload of a valid frame, and the offset of the next frame.
     Frame { payload: &'a [u8], next: usize },
-    /// The file ends here.
+    /// The end of the file.
     End,
-    /// No good frame begins here, and none after it proves that there was one: the file ends here.
+    /// No valid frame starts here, and no later frame proves that there was one: a torn tail.
     Torn,
-    /// There was a good frame here once.
+    /// A later frame proves that a valid frame was here.
     Damaged,
 }
 
 impl Header {
-    /// A header with a new salt.
-    pub(crate) fn new(kind: Kind, base: Revision, is_lazy: bool) -> Self {
+    /// Makes a header with a new random salt.
+    pub(crate) fn new(kind: FileKind, base: Revision, defers_sync: bool) -> Self {
         // The standard library's hash keys are random, and each state has its own.
-        Self { kind, base, salt: RandomState::new().hash_one(base.number()), is_lazy }
+        Self { kind, base, salt: RandomState::new().hash_one(base.number()), defers_sync }
     }
 
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
@@ -92,21 +92,21 @@ impl Header {
         bytes[VERSION_AT] = b'0' + FORMAT_VERSION;
         bytes[8..16].copy_from_slice(&self.base.number().to_le_bytes());
         bytes[16..24].copy_from_slice(&self.salt.to_le_bytes());
-        bytes[24..28].copy_from_slice(&u32::from(self.is_lazy).to_le_bytes());
+        bytes[24..28].copy_from_slice(&u32::from(self.defers_sync).to_le_bytes());
         let checksum = crc32fast::hash(&bytes[..28]);
         bytes[28..].copy_from_slice(&checksum.to_le_bytes());
         bytes
     }
 
-    /// Reads the header of a file that should be of this kind.
-    pub(crate) fn decode(file: &[u8], kind: Kind) -> Result<Self, HeaderError> {
+    /// Decodes the header of a file of this kind.
+    pub(crate) fn decode(file: &[u8], kind: FileKind) -> Result<Self, HeaderError> {
         Self::check_version(file, kind)?;
         Self::decode_checked(file, kind).ok_or(HeaderError::Malformed)
     }
 
-    /// Refuses the files of later programs. Of these only kind and version are known to be where they
-    /// are; but where everything else is as in a file of this program, the version is what was damaged.
-    pub(crate) fn check_version(file: &[u8], kind: Kind) -> Result<(), HeaderError> {
+    /// Refuses files of newer programs, of which only the positions of kind and version are known. If the
+    /// rest of the header is valid for a known version, the version digit itself is damaged.
+    pub(crate) fn check_version(file: &[u8], kind: FileKind) -> Result<(), HeaderError> {
         let Some(version) = file.get(VERSION_AT).and_then(|digit| digit.checked_sub(b'0')) else {
             return Ok(());
         };
@@ -126,7 +126,7 @@ impl Header {
         }
     }
 
-    fn decode_checked(file: &[u8], kind: Kind) -> Option<Self> {
+    fn decode_checked(file: &[u8], kind: FileKind) -> Option<Self> {
         let bytes: &[u8; HEADER_BYTES] = file.first_chunk()?;
         if bytes[..VERSION_AT] != kind.magic()
             || !(b'1'..=b'0' + FORMAT_VERSION).contains(&bytes[VERSION_AT])
@@ -135,17 +135,17 @@ impl Header {
             return None;
         }
         let base = Revision::new(u64_at(bytes, 8)?);
-        let is_lazy = match u32_at(bytes, 24)? {
+        let defers_sync = match u32_at(bytes, 24)? {
             0 => false,
             1 => true,
             _ => return None,
         };
-        Some(Self { kind, base, salt: u64_at(bytes, 16)?, is_lazy })
+        Some(Self { kind, base, salt: u64_at(bytes, 16)?, defers_sync })
     }
 }
 
-/// Makes a frame of a payload that stands in `frame` after room for the frame's header.
-pub(crate) fn seal(frame: &mut [u8], salt: u64, offset: u64, durable: u64) {
+/// Fills in the frame header in front of the payload in `frame`.
+pub(crate) fn seal_frame(frame: &mut [u8], salt: u64, offset: u64, durable: u64) {
     let Some((header, payload)) = frame.split_first_chunk_mut::<FRAME_HEADER_BYTES>() else {
         return;
     };
@@ -156,21 +156,21 @@ pub(crate) fn seal(frame: &mut [u8], salt: u64, offset: u64, durable: u64) {
     header[16..].copy_from_slice(&of_header.to_le_bytes());
 }
 
-/// Reads what is at an offset of a whole file.
-pub(crate) fn read(file: &[u8], salt: u64, offset: usize) -> Found<'_> {
+/// Reads the frame at an offset of a file that is in memory.
+pub(crate) fn read_frame(file: &[u8], salt: u64, offset: usize) -> FrameRead<'_> {
     if offset == file.len() {
-        return Found::End;
+        return FrameRead::End;
     }
     if let Some((payload, _)) = frame_at(file, salt, offset) {
-        return Found::Frame { payload, next: offset + FRAME_HEADER_BYTES + payload.len() };
+        return FrameRead::Frame { payload, next: offset + FRAME_HEADER_BYTES + payload.len() };
     }
     let proves = |at| frame_at(file, salt, at).is_some_and(|(_, durable)| durable > offset as u64);
-    if (offset + 1..file.len()).any(proves) { Found::Damaged } else { Found::Torn }
+    if (offset + 1..file.len()).any(proves) { FrameRead::Damaged } else { FrameRead::Torn }
 }
 
-/// Reads the next frame of a file that has no torn end, such as a snapshot, so that the file need not be
-/// in memory as a whole. `bytes_max` is what is left of the file. Absent when there is no good frame.
-pub(crate) fn read_from(
+/// Reads the next frame of a file without a torn tail, such as a snapshot, without loading the whole file.
+/// `bytes_max` is the rest of the file. `None` if there is no valid frame.
+pub(crate) fn read_next_frame(
     file: &mut dyn Read,
     salt: u64,
     offset: u64,
@@ -193,12 +193,12 @@ pub(crate) fn read_from(
     Ok(is_good.then_some(payload))
 }
 
-/// Whether bytes that stand at an offset of a file are good frames and nothing else.
-pub(crate) fn are_frames(bytes: &[u8], salt: u64, offset: u64) -> bool {
+/// Reports whether bytes at an offset of a file are a sequence of valid frames.
+pub(crate) fn are_valid_frames(bytes: &[u8], salt: u64, offset: u64) -> bool {
     let mut at = 0;
     while let Some(mut rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
         let left = rest.len() as u64;
-        match read_from(&mut rest, salt, offset + at as u64, left) {
+        match read_next_frame(&mut rest, salt, offset + at as u64, left) {
             Ok(Some(payload)) => at += FRAME_HEADER_BYTES + payload.len(),
             Ok(None) | Err(_) => return false,
         }
@@ -206,11 +206,11 @@ pub(crate) fn are_frames(bytes: &[u8], salt: u64, offset: u64) -> bool {
     true
 }
 
-/// The payload of a good frame and what it knew to be durable.
+/// The payload of a valid frame and its `durable` field.
 fn frame_at(file: &[u8], salt: u64, offset: usize) -> Option<(&[u8], u64)> {
     let (header, rest) = file.get(offset..)?.split_first_chunk::<FRAME_HEADER_BYTES>()?;
     let durable = u64_at(header, 4)?;
-    // A quick test first, since damage is searched for byte by byte.
+    // A cheap check first, because the search for later frames tries every byte.
     if durable > offset as u64
         || checksum(salt, offset as u64, &header[..16]) != u32_at(header, 16)?
     {
@@ -255,27 +255,27 @@ mod tests {
         let offset = file.len();
         file.extend([0; FRAME_HEADER_BYTES]);
         file.extend(payload);
-        seal(&mut file[offset..], SALT, offset as u64, durable);
+        seal_frame(&mut file[offset..], SALT, offset as u64, durable);
     }
 
     #[test]
     fn headers_are_read_as_written_and_any_flipped_bit_is_found() {
-        let header = Header::new(Kind::Log, Revision::new(7), true);
+        let header = Header::new(FileKind::Log, Revision::new(7), true);
         let bytes = header.encode();
         let malformed = Err(HeaderError::Malformed);
-        assert_eq!(Header::decode(&bytes, Kind::Log), Ok(header));
-        assert_eq!(Header::decode(&bytes, Kind::Snapshot), malformed);
-        assert_eq!(Header::decode(&bytes[..31], Kind::Log), malformed);
+        assert_eq!(Header::decode(&bytes, FileKind::Log), Ok(header));
+        assert_eq!(Header::decode(&bytes, FileKind::Snapshot), malformed);
+        assert_eq!(Header::decode(&bytes[..31], FileKind::Log), malformed);
         for bit in 0..HEADER_BYTES * 8 {
             let mut bytes = bytes;
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(Header::decode(&bytes, Kind::Log), malformed, "bit {bit}");
+            assert_eq!(Header::decode(&bytes, FileKind::Log), malformed, "bit {bit}");
         }
     }
 
     #[test]
     fn headers_of_later_programs_are_told_from_damage() {
-        for kind in [Kind::Log, Kind::Snapshot] {
+        for kind in [FileKind::Log, FileKind::Snapshot] {
             let mut bytes = Header::new(kind, Revision::new(7), false).encode();
             bytes[VERSION_AT] = b'3';
             // The checksum of a header of the same form covers its version.
@@ -285,45 +285,55 @@ mod tests {
             assert_eq!(Header::decode(&bytes, kind), newer);
             // One of another form may be shorter or longer.
             assert_eq!(Header::decode(&bytes[..8], kind), newer);
-            let other = if kind == Kind::Log { Kind::Snapshot } else { Kind::Log };
+            let other = if kind == FileKind::Log { FileKind::Snapshot } else { FileKind::Log };
             assert_eq!(Header::decode(&bytes, other), Err(HeaderError::Malformed));
         }
     }
 
     #[test]
     fn headers_of_earlier_programs_are_read() {
-        let header = Header::new(Kind::Log, Revision::new(7), false);
+        let header = Header::new(FileKind::Log, Revision::new(7), false);
         let mut bytes = header.encode();
         bytes[VERSION_AT] = b'1';
         let checksum = crc32fast::hash(&bytes[..28]);
         bytes[28..].copy_from_slice(&checksum.to_le_bytes());
-        assert_eq!(Header::decode(&bytes, Kind::Log), Ok(header));
+        assert_eq!(Header::decode(&bytes, FileKind::Log), Ok(header));
         // Damage to the version is told from a later program.
         bytes[VERSION_AT] = b'5';
-        assert_eq!(Header::decode(&bytes, Kind::Log), Err(HeaderError::Malformed));
+        assert_eq!(Header::decode(&bytes, FileKind::Log), Err(HeaderError::Malformed));
     }
 
     #[test]
     fn frames_are_read_one_after_the_other() {
         let (file, second) = file(0);
-        assert_eq!(read(&file, SALT, HEADER_BYTES), Found::Frame { payload: b"one", next: second });
-        assert_eq!(read(&file, SALT, second), Found::Frame { payload: b"two", next: file.len() });
-        assert_eq!(read(&file, SALT, file.len()), Found::End);
-        assert_eq!(read(&file, SALT + 1, second), Found::Torn, "a frame of another file");
+        assert_eq!(
+            read_frame(&file, SALT, HEADER_BYTES),
+            FrameRead::Frame { payload: b"one", next: second }
+        );
+        assert_eq!(
+            read_frame(&file, SALT, second),
+            FrameRead::Frame { payload: b"two", next: file.len() }
+        );
+        assert_eq!(read_frame(&file, SALT, file.len()), FrameRead::End);
+        assert_eq!(read_frame(&file, SALT + 1, second), FrameRead::Torn, "a frame of another file");
     }
 
     #[test]
     fn damage_is_told_from_a_torn_tail_by_what_later_frames_knew() {
         for bit in HEADER_BYTES * 8..(HEADER_BYTES + FRAME_HEADER_BYTES + 3) * 8 {
             // The second frame was written after the first was durable, so the first was good once.
-            let (mut synced, second) = file(0);
-            append(&mut synced, b"three", second as u64);
-            synced[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(read(&synced, SALT, HEADER_BYTES), Found::Damaged, "bit {bit}");
+            let (mut synced_revision, second) = file(0);
+            append(&mut synced_revision, b"three", second as u64);
+            synced_revision[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(
+                read_frame(&synced_revision, SALT, HEADER_BYTES),
+                FrameRead::Damaged,
+                "bit {bit}"
+            );
             // It was not: both may have been torn by one crash.
             let (mut lazy, _) = file(HEADER_BYTES as u64);
             lazy[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(read(&lazy, SALT, HEADER_BYTES), Found::Torn, "bit {bit}");
+            assert_eq!(read_frame(&lazy, SALT, HEADER_BYTES), FrameRead::Torn, "bit {bit}");
         }
     }
 
@@ -331,10 +341,10 @@ mod tests {
     fn cut_and_zeroed_tails_are_torn() {
         let (file, second) = file(second_starts());
         for len in second + 1..file.len() {
-            assert_eq!(read(&file[..len], SALT, second), Found::Torn, "{len}");
+            assert_eq!(read_frame(&file[..len], SALT, second), FrameRead::Torn, "{len}");
             let mut zeroed = file.clone();
             zeroed[len..].fill(0xee);
-            assert_eq!(read(&zeroed, SALT, second), Found::Torn, "{len}");
+            assert_eq!(read_frame(&zeroed, SALT, second), FrameRead::Torn, "{len}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! The log file that is being written.
+//! The log file that the writer appends to.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -7,29 +7,29 @@ use std::path::Path;
 
 use store::Revision;
 
-use crate::files;
-use crate::frame::{self, FRAME_HEADER_BYTES, HEADER_BYTES, Header, Kind};
+use crate::frame::{self, FRAME_HEADER_BYTES, FileKind, HEADER_BYTES, Header};
+use crate::store_files;
 
-/// An open log file.
+/// An open log file with its durable and acknowledged lengths.
 #[derive(Debug)]
 pub(crate) struct Log {
     file: File,
     salt: u64,
     sequence: u64,
     base: Revision,
-    /// Its length: where the next frame goes.
+    /// Length of the file; the next frame starts here.
     end: u64,
-    /// How much of it is on disk.
-    durable: u64,
-    /// How much of it readers and callers know of. Without a sync for every write that may be more.
-    acknowledged: u64,
+    /// Length that is known to be on disk.
+    durable_end: u64,
+    /// Length that was acknowledged. In sync mode `interval` it may exceed the durable length.
+    acknowledged_end: u64,
 }
 
-/// The bytes of a batch: room for the header of a frame, then records.
+/// The bytes of a batch: space for the frame header, then records.
 #[derive(Debug)]
-pub(crate) struct Frame(Vec<u8>);
+pub(crate) struct FrameBuffer(Vec<u8>);
 
-impl Frame {
+impl FrameBuffer {
     pub(crate) fn new() -> Self {
         Self(vec![0; FRAME_HEADER_BYTES])
     }
@@ -42,12 +42,12 @@ impl Frame {
         self.0.len() as u64
     }
 
-    /// Where to append records.
+    /// The buffer to append records to.
     pub(crate) fn records(&mut self) -> &mut Vec<u8> {
         &mut self.0
     }
 
-    /// Makes it empty, and gives memory back after an unusually large batch.
+    /// Clears the buffer, and frees memory after an unusually large batch.
     pub(crate) fn clear(&mut self) {
         const KEPT_BYTES_MAX: usize = 1024 * 1024;
         self.0.truncate(FRAME_HEADER_BYTES);
@@ -56,18 +56,27 @@ impl Frame {
 }
 
 impl Log {
-    /// Begins a new file. `base` is the revision before its first record.
+    /// Creates a log file. `base` is the revision before its first record.
     pub(crate) fn create(
         directory: &Path,
         sequence: u64,
         base: Revision,
-        is_lazy: bool,
+        defers_sync: bool,
     ) -> io::Result<Self> {
-        let header = Header::new(Kind::Log, base, is_lazy);
-        let path = files::log(directory, sequence);
-        let file = files::create_whole(&path, &mut |file| file.write_all(&header.encode()))?;
+        let header = Header::new(FileKind::Log, base, defers_sync);
+        let path = store_files::log_path(directory, sequence);
+        let file =
+            store_files::create_atomically(&path, &mut |file| file.write_all(&header.encode()))?;
         let end = HEADER_BYTES as u64;
-        Ok(Self { file, salt: header.salt, sequence, base, end, durable: end, acknowledged: end })
+        Ok(Self {
+            file,
+            salt: header.salt,
+            sequence,
+            base,
+            end,
+            durable_end: end,
+            acknowledged_end: end,
+        })
     }
 
     pub(crate) fn sequence(&self) -> u64 {
@@ -83,20 +92,20 @@ impl Log {
     }
 
     pub(crate) fn is_synced(&self) -> bool {
-        self.durable == self.end
+        self.durable_end == self.end
     }
 
-    /// Says that everything appended so far will be shown and acknowledged.
+    /// Says that everything appended so far will be shown and acknowledged_end.
     pub(crate) fn acknowledge(&mut self) {
-        self.acknowledged = self.end;
+        self.acknowledged_end = self.end;
     }
 
     /// Appends a frame, not yet durable. After an error nothing more may be appended before
     /// [`Self::repair`].
-    pub(crate) fn append(&mut self, frame: &mut Frame) -> io::Result<()> {
-        frame::seal(&mut frame.0, self.salt, self.end, self.durable);
+    pub(crate) fn append(&mut self, frame: &mut FrameBuffer) -> io::Result<()> {
+        frame::seal_frame(&mut frame.0, self.salt, self.end, self.durable_end);
         if let Err(error) = self.file.write_all(&frame.0) {
-            // A half frame would be cut off by repair and recovery too; this frees its space at once.
+            // Repair and recovery would cut off a partial frame too; this frees its space at once.
             self.file.set_len(self.end).ok();
             return Err(error);
         }
@@ -104,31 +113,31 @@ impl Log {
         Ok(())
     }
 
-    /// After an error, makes the file end where the last acknowledged frame ends, durably.
+    /// After an error, makes the file end where the last acknowledged_end frame ends, durably.
     ///
     /// A sync that failed may have dropped what was to be written, although the bytes can still be read
-    /// and the next sync succeeds. So frames that were acknowledged before they were durable are
+    /// and the next sync succeeds. So frames that were acknowledged_end before they were durable_end are
     /// checked and written again.
     pub(crate) fn repair(&mut self) -> io::Result<()> {
-        let unsynced = usize::try_from(self.acknowledged.saturating_sub(self.durable));
+        let unsynced = usize::try_from(self.acknowledged_end.saturating_sub(self.durable_end));
         let mut bytes = vec![0; unsynced.map_err(io::Error::other)?];
-        self.file.read_exact_at(&mut bytes, self.durable)?;
-        if !frame::are_frames(&bytes, self.salt, self.durable) {
-            return Err(io::Error::other("acknowledged frames can not be read back"));
+        self.file.read_exact_at(&mut bytes, self.durable_end)?;
+        if !frame::are_valid_frames(&bytes, self.salt, self.durable_end) {
+            return Err(io::Error::other("acknowledged_end frames can not be read back"));
         }
-        self.file.write_all_at(&bytes, self.durable)?;
-        self.file.set_len(self.acknowledged)?;
-        self.file.seek(SeekFrom::Start(self.acknowledged))?;
+        self.file.write_all_at(&bytes, self.durable_end)?;
+        self.file.set_len(self.acknowledged_end)?;
+        self.file.seek(SeekFrom::Start(self.acknowledged_end))?;
         self.file.sync_all()?;
-        self.end = self.acknowledged;
-        self.durable = self.end;
+        self.end = self.acknowledged_end;
+        self.durable_end = self.end;
         Ok(())
     }
 
-    /// Makes all frames durable. After an error nobody knows which are.
+    /// Makes all frames durable. After an error it is unknown which are.
     pub(crate) fn sync(&mut self) -> io::Result<()> {
         self.file.sync_data()?;
-        self.durable = self.end;
+        self.durable_end = self.end;
         Ok(())
     }
 }
@@ -139,7 +148,7 @@ mod tests {
     use std::fs;
 
     fn append(log: &mut Log, text: &[u8]) {
-        let mut frame = Frame::new();
+        let mut frame = FrameBuffer::new();
         frame.records().extend(text);
         log.append(&mut frame).unwrap();
     }
@@ -158,18 +167,18 @@ mod tests {
             append(&mut log, b"two, which nobody was told of");
             log.file.write_all(b"half a frame").unwrap();
             log.repair().unwrap();
-            let path = files::log(directory.path(), 1);
+            let path = store_files::log_path(directory.path(), 1);
             assert_eq!((log.bytes(), fs::metadata(&path).unwrap().len()), (end, end));
             assert!(log.is_synced());
             append(&mut log, b"three");
             let bytes = fs::read(&path).unwrap();
             let (salt, start) = (log.salt, HEADER_BYTES as u64);
-            assert!(frame::are_frames(&bytes[HEADER_BYTES..], salt, start));
+            assert!(frame::are_valid_frames(&bytes[HEADER_BYTES..], salt, start));
             assert!(bytes.ends_with(b"three"));
         }
     }
 
-    /// Acknowledged and not durable, and now unreadable: writing on would hide it.
+    /// Acknowledged and not durable_end, and now unreadable: writing on would hide it.
     #[test]
     fn a_repair_does_not_cover_up_a_loss() {
         let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What an operator or a test can choose.
+//! Options of the embedded store.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,45 +7,44 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::disk::Disk;
-use crate::share::ShareOf;
+use crate::tenant::TenantOf;
 
-/// After a run that acknowledged writes before they were durable, the counter skips this many
-/// revisions, because a client may have seen revisions that the disk never did. Such a run syncs
-/// before it is that far ahead.
+/// Number of revisions that a restart skips after a run with sync mode `interval`, because a client may have
+/// seen revisions that never reached the disk. Such a run syncs before it is that far ahead.
 pub const REVISION_GAP: u64 = 10_000;
 
-/// How a store behaves.
+/// Options for opening an embedded store.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// When writes are made durable.
     pub sync: SyncMode,
-    /// What time it is.
+    /// The source of the time.
     pub clock: Clock,
-    /// How much is kept.
+    /// Limits of history and space.
     pub limits: Limits,
-    /// Which share of the store a key counts for.
-    pub share_of: ShareOf,
-    /// Where the free space of the disk is looked up.
+    /// Assigns keys to tenants for fair limits.
+    pub tenant_of: TenantOf,
+    /// The source of the free space measurement.
     pub disk: Disk,
 }
 
 /// When writes are made durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SyncMode {
-    /// Before they are acknowledged and before anybody sees them.
+    /// Before the store acknowledges or shows them.
     #[default]
     Always,
-    /// So often. A crash of the machine loses the last writes though they were acknowledged; a crash
-    /// of the process alone does not.
+    /// At this interval. A crash of the machine loses the last acknowledged writes; a crash of the process
+    /// alone does not.
     Interval(Duration),
 }
 
-/// Why a text is not a [`SyncMode`].
+/// A text is not a [`SyncMode`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("want `always` or `interval:<milliseconds>` with 1 to {SYNC_INTERVAL_MS_MAX} milliseconds")]
 pub struct SyncModeError;
 
-/// Longest interval between syncs. More would be no promise at all.
+/// Longest interval between syncs, in milliseconds.
 const SYNC_INTERVAL_MS_MAX: u64 = 60_000;
 
 impl FromStr for SyncMode {
@@ -72,13 +71,13 @@ impl fmt::Display for SyncMode {
     }
 }
 
-/// Where the time comes from that keys expire by and history ages by.
+/// The clock for expiry of keys and age of history.
 #[derive(Debug, Clone, Default)]
 pub enum Clock {
-    /// The machine.
+    /// The system clock.
     #[default]
     System,
-    /// A test: milliseconds since 1970.
+    /// Milliseconds since 1970, set by tests.
     Manual(Arc<AtomicU64>),
 }
 
@@ -93,29 +92,27 @@ impl Clock {
     }
 }
 
-/// How much is kept, in memory and on disk.
+/// Limits of history, memory and disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// States younger than this can be read again.
+    /// States younger than this stay readable.
     pub history_age: Duration,
-    /// So many states can be read again even if they are older.
+    /// This many states stay readable even if they are older.
     pub history_revisions_min: u64,
-    /// More states than this are not kept even if they are younger, so that a burst of writes does not
-    /// fill memory and disk.
+    /// Maximum number of readable states, so that a burst of writes does not fill memory and disk.
     pub history_revisions_max: u64,
-    /// More bytes of changes than this are not kept even if they are younger. A change counts the
-    /// version that it made and the version that it ended.
+    /// Maximum bytes of history. A change counts its new and its old version.
     pub history_bytes_max: u64,
-    /// Old versions beyond this are moved from memory to files.
+    /// History beyond this many bytes moves from memory to files.
     pub history_memory_bytes_max: usize,
-    /// A log file of this size is followed by a new one.
+    /// Size at which the writer starts a new log file.
     pub log_file_bytes_max: u64,
-    /// A snapshot is written when it frees at least so many bytes of log, and as many as it takes.
+    /// Minimum bytes of log that a snapshot must free; it must also free at least its own size.
     pub checkpoint_bytes_min: u64,
-    /// The current versions of all keys may take up so many bytes, in memory and in a snapshot.
+    /// Maximum bytes of the current versions of all keys.
     pub quota_bytes: u64,
-    /// So much of the disk is left free, beside what a snapshot takes, so that deletes find room. With 0
-    /// the disk is not looked at.
+    /// Free disk space to keep, beside the size of a snapshot, so that deletes find space. 0 disables the
+    /// check.
     pub disk_free_bytes_min: u64,
 }
 

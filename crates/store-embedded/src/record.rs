@@ -1,4 +1,4 @@
-//! The bytes of operations and versions, the same in logs, snapshots and pages.
+//! Encoding of records in logs, snapshots and history pages.
 //!
 //! Integers are little-endian. A frame holds any number of records; each begins with its tag.
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use store::{KEY_BYTES_MAX, Key, Revision, VALUE_BYTES_MAX};
 
-use crate::history::Step;
+use crate::history::KeyChange;
 use crate::version::Version;
 
 const PUT: u8 = 1;
@@ -16,33 +16,33 @@ const COMPACT: u8 = 3;
 const VERSION: u8 = 4;
 const END: u8 = 5;
 const STEP: u8 = 6;
-/// A put of an empty value beside a write, as format version 1 has it.
+/// An additional put of an empty value, in format version 1.
 const MARK: u8 = 7;
-const PUT_BESIDE: u8 = 8;
-const DELETE_BESIDE: u8 = 9;
+const ADDITIONAL_PUT: u8 = 8;
+const ADDITIONAL_DELETE: u8 = 9;
 
-/// One thing that a file tells.
+/// One record of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Record {
-    /// A version was written. What it replaced is known from the records before.
+    /// A write of a key. Earlier records tell the version that it replaces.
     Put { revision: Revision, key: Key, value: Bytes, expires_at_ms: Option<u64> },
-    /// A key was deleted.
+    /// A delete of a key.
     Delete { revision: Revision, key: Key },
-    /// A version was written in the revision of the write before. It does not expire.
-    PutBeside { key: Key, value: Bytes },
-    /// A key was deleted in the revision of the write before.
-    DeleteBeside { key: Key },
-    /// States before the floor were forgotten.
+    /// An additional write in the revision of the previous write. The key does not expire.
+    AdditionalPut { key: Key, value: Bytes },
+    /// An additional delete in the revision of the previous write.
+    AdditionalDelete { key: Key },
+    /// A compaction to this floor.
     Compact { floor: Revision },
-    /// A version there is, in a snapshot.
+    /// A version in a snapshot.
     Version(Version),
-    /// A snapshot is complete and has so many versions.
+    /// The end of a snapshot, with its number of versions.
     End { n_versions: u64 },
-    /// A step of the history, in a page.
-    Step(Step),
+    /// A change in a history page.
+    KeyChange(KeyChange),
 }
 
-/// Why bytes are not a record.
+/// Why bytes do not decode as a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RecordError {
     #[error("the record ends early")]
@@ -69,16 +69,16 @@ pub(crate) fn encode_delete(into: &mut Vec<u8>, revision: Revision, key: &Key) {
     put_bytes(into, key.as_bytes());
 }
 
-/// Goes into the frame behind its write, so that both are read or neither.
-pub(crate) fn encode_put_beside(into: &mut Vec<u8>, key: &Key, value: &[u8]) {
-    into.push(PUT_BESIDE);
+/// The record stands in the same frame as its write, so both are read or neither.
+pub(crate) fn encode_additional_put(into: &mut Vec<u8>, key: &Key, value: &[u8]) {
+    into.push(ADDITIONAL_PUT);
     put_bytes(into, key.as_bytes());
     put_bytes(into, value);
 }
 
-/// Goes into the frame behind its write, so that both are read or neither.
-pub(crate) fn encode_delete_beside(into: &mut Vec<u8>, key: &Key) {
-    into.push(DELETE_BESIDE);
+/// The record stands in the same frame as its write, so both are read or neither.
+pub(crate) fn encode_additional_delete(into: &mut Vec<u8>, key: &Key) {
+    into.push(ADDITIONAL_DELETE);
     put_bytes(into, key.as_bytes());
 }
 
@@ -97,10 +97,10 @@ pub(crate) fn encode_end(into: &mut Vec<u8>, n_versions: u64) {
     into.extend_from_slice(&n_versions.to_le_bytes());
 }
 
-pub(crate) fn encode_step(into: &mut Vec<u8>, step: &Step) {
+pub(crate) fn encode_change(into: &mut Vec<u8>, change: &KeyChange) {
     into.push(STEP);
-    put_revision(into, step.revision);
-    for version in [&step.now, &step.prev] {
+    put_revision(into, change.revision);
+    for version in [&change.new_version, &change.old_version] {
         into.push(u8::from(version.is_some()));
         if let Some(version) = version {
             put_version(into, version);
@@ -120,7 +120,7 @@ fn put_revision(into: &mut Vec<u8>, revision: Revision) {
     into.extend_from_slice(&revision.number().to_le_bytes());
 }
 
-/// None is written as zero, which as a time is long over.
+/// Encodes `None` as zero.
 fn put_deadline(into: &mut Vec<u8>, expires_at_ms: Option<u64>) {
     into.extend_from_slice(&expires_at_ms.unwrap_or(0).to_le_bytes());
 }
@@ -131,72 +131,85 @@ fn put_bytes(into: &mut Vec<u8>, bytes: &[u8]) {
     into.extend_from_slice(bytes);
 }
 
-/// Reads records one after the other.
+/// Decodes a sequence of records.
 #[derive(Debug)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct RecordReader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> RecordReader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
-    /// The next record; absent at the end.
+    /// Decodes the next record; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<Record>, RecordError> {
         let Some(tag) = self.rest.split_off_first() else { return Ok(None) };
         let record = match *tag {
             PUT => {
-                let revision = self.revision()?;
-                let expires_at_ms = self.deadline()?;
-                Record::Put { revision, expires_at_ms, key: self.key()?, value: self.value()? }
+                let revision = self.read_revision()?;
+                let expires_at_ms = self.read_deadline()?;
+                Record::Put {
+                    revision,
+                    expires_at_ms,
+                    key: self.read_key()?,
+                    value: self.read_value()?,
+                }
             }
-            DELETE => Record::Delete { revision: self.revision()?, key: self.key()? },
-            MARK => Record::PutBeside { key: self.key()?, value: Bytes::new() },
-            PUT_BESIDE => Record::PutBeside { key: self.key()?, value: self.value()? },
-            DELETE_BESIDE => Record::DeleteBeside { key: self.key()? },
-            COMPACT => Record::Compact { floor: self.revision()? },
-            VERSION => Record::Version(self.version()?),
-            END => Record::End { n_versions: self.number()? },
-            STEP => Record::Step(Step {
-                revision: self.revision()?,
-                now: self.optional_version()?,
-                prev: self.optional_version()?,
+            DELETE => Record::Delete { revision: self.read_revision()?, key: self.read_key()? },
+            MARK => Record::AdditionalPut { key: self.read_key()?, value: Bytes::new() },
+            ADDITIONAL_PUT => {
+                Record::AdditionalPut { key: self.read_key()?, value: self.read_value()? }
+            }
+            ADDITIONAL_DELETE => Record::AdditionalDelete { key: self.read_key()? },
+            COMPACT => Record::Compact { floor: self.read_revision()? },
+            VERSION => Record::Version(self.read_version()?),
+            END => Record::End { n_versions: self.read_number()? },
+            STEP => Record::KeyChange(KeyChange {
+                revision: self.read_revision()?,
+                new_version: self.read_optional_version()?,
+                old_version: self.read_optional_version()?,
             }),
             other => return Err(RecordError::Tag(other)),
         };
         Ok(Some(record))
     }
 
-    fn version(&mut self) -> Result<Version, RecordError> {
-        let (mod_rev, create_rev) = (self.revision()?, self.revision()?);
-        let expires_at_ms = self.deadline()?;
-        Ok(Version { key: self.key()?, value: self.value()?, mod_rev, create_rev, expires_at_ms })
+    fn read_version(&mut self) -> Result<Version, RecordError> {
+        let (mod_rev, create_rev) = (self.read_revision()?, self.read_revision()?);
+        let expires_at_ms = self.read_deadline()?;
+        Ok(Version {
+            key: self.read_key()?,
+            value: self.read_value()?,
+            mod_rev,
+            create_rev,
+            expires_at_ms,
+        })
     }
 
-    fn optional_version(&mut self) -> Result<Option<Arc<Version>>, RecordError> {
+    fn read_optional_version(&mut self) -> Result<Option<Arc<Version>>, RecordError> {
         let is_there = *self.rest.split_off_first().ok_or(RecordError::Short)?;
         if is_there == 0 {
             return Ok(None);
         }
-        self.version().map(|version| Some(Arc::new(version)))
+        self.read_version().map(|version| Some(Arc::new(version)))
     }
 
-    fn revision(&mut self) -> Result<Revision, RecordError> {
-        self.number().map(Revision::new)
+    fn read_revision(&mut self) -> Result<Revision, RecordError> {
+        self.read_number().map(Revision::new)
     }
 
-    fn deadline(&mut self) -> Result<Option<u64>, RecordError> {
-        self.number().map(|number| (number > 0).then_some(number))
+    fn read_deadline(&mut self) -> Result<Option<u64>, RecordError> {
+        self.read_number().map(|number| (number > 0).then_some(number))
     }
 
-    fn number(&mut self) -> Result<u64, RecordError> {
+    fn read_number(&mut self) -> Result<u64, RecordError> {
         let (number, rest) = self.rest.split_first_chunk().ok_or(RecordError::Short)?;
         self.rest = rest;
         Ok(u64::from_le_bytes(*number))
     }
 
-    fn bytes(&mut self, max: usize, error: RecordError) -> Result<&'a [u8], RecordError> {
+    fn read_bytes(&mut self, max: usize, error: RecordError) -> Result<&'a [u8], RecordError> {
         let (len, rest) = self.rest.split_first_chunk().ok_or(RecordError::Short)?;
         let len = u32::from_le_bytes(*len) as usize;
         if len > max {
@@ -207,15 +220,15 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    fn key(&mut self) -> Result<Key, RecordError> {
-        let bytes = self.bytes(KEY_BYTES_MAX, RecordError::Key)?;
+    fn read_key(&mut self) -> Result<Key, RecordError> {
+        let bytes = self.read_bytes(KEY_BYTES_MAX, RecordError::Key)?;
         let text = std::str::from_utf8(bytes).map_err(|_| RecordError::Key)?;
         Key::new(text).map_err(|_| RecordError::Key)
     }
 
-    /// Copies, so that a value does not keep the whole file in memory.
-    fn value(&mut self) -> Result<Bytes, RecordError> {
-        self.bytes(VALUE_BYTES_MAX, RecordError::Value).map(Bytes::copy_from_slice)
+    /// Copies the value, so that it does not keep the whole file in memory.
+    fn read_value(&mut self) -> Result<Bytes, RecordError> {
+        self.read_bytes(VALUE_BYTES_MAX, RecordError::Value).map(Bytes::copy_from_slice)
     }
 }
 
@@ -238,17 +251,17 @@ mod tests {
         let version = version();
         let (revision, key) = (version.mod_rev, version.key.clone());
         let prev = Some(Arc::new(version.clone()));
-        let step = Step { revision, now: None, prev };
+        let change = KeyChange { revision, new_version: None, old_version: prev };
         let mut bytes = Vec::new();
         encode_put(&mut bytes, &version);
         encode_delete(&mut bytes, revision, &key);
-        encode_put_beside(&mut bytes, &key, b"beside");
-        encode_delete_beside(&mut bytes, &key);
+        encode_additional_put(&mut bytes, &key, b"beside");
+        encode_additional_delete(&mut bytes, &key);
         bytes.push(MARK);
         put_bytes(&mut bytes, key.as_bytes());
         encode_compact(&mut bytes, revision);
         encode_version(&mut bytes, &version);
-        encode_step(&mut bytes, &step);
+        encode_change(&mut bytes, &change);
         encode_end(&mut bytes, 9);
         let put = Record::Put {
             revision,
@@ -259,19 +272,19 @@ mod tests {
         let records = vec![
             put,
             Record::Delete { revision, key: key.clone() },
-            Record::PutBeside { key: key.clone(), value: Bytes::from_static(b"beside") },
-            Record::DeleteBeside { key: key.clone() },
-            Record::PutBeside { key, value: Bytes::new() },
+            Record::AdditionalPut { key: key.clone(), value: Bytes::from_static(b"beside") },
+            Record::AdditionalDelete { key: key.clone() },
+            Record::AdditionalPut { key, value: Bytes::new() },
             Record::Compact { floor: revision },
             Record::Version(version),
-            Record::Step(step),
+            Record::KeyChange(change),
             Record::End { n_versions: 9 },
         ];
         (records, bytes)
     }
 
     fn read(bytes: &[u8]) -> Result<Vec<Record>, RecordError> {
-        let mut reader = Reader::new(bytes);
+        let mut reader = RecordReader::new(bytes);
         let mut records = Vec::new();
         while let Some(record) = reader.next()? {
             records.push(record);

@@ -1,50 +1,48 @@
-//! Opening a directory: what the last snapshot and the logs after it tell.
+//! Opens a directory: reads the newest snapshot and replays the logs after it.
 //!
-//! 1. If a later program wrote one of the files, the store does not start and nothing is changed.
-//! 2. Leftovers of a process that is gone are removed: unfinished files and pages of history.
-//! 3. The newest snapshot is the first state; without one it is the empty store.
-//! 4. Each log is read in turn. Records that the snapshot has already are skipped; every other one must
-//!    make the next revision. History is moved to files and forgotten by its bytes as it is while the
-//!    store runs, so that opening takes no more memory and no more disk than running.
-//! 5. In the last log a torn tail is cut off. Anything else that is not a good frame is damage, and the
-//!    store does not start.
-//! 6. If that log acknowledged writes before they were durable, revisions that it may have lost are
-//!    skipped.
-//! 7. A new log begins.
+//! 1. If a newer program wrote one of the files, fail and change nothing.
+//! 2. Remove temporary files and history pages of an earlier process.
+//! 3. Load the newest snapshot; without one, start with the empty store.
+//! 4. Replay each log in order. Skip records that the snapshot contains; every other record must make the
+//!    next revision. Move history to files and drop it by the same limits as the running store, so that
+//!    opening needs no more memory or disk than running.
+//! 5. Cut off a torn tail of the last log. Any other invalid frame is damage, and the store does not open.
+//! 6. If that log acknowledged writes before they were durable, skip the revisions that it may have lost.
+//! 7. Start a new log.
 
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use store::Revision;
+use store::{Key, Revision};
 
 use crate::error::OpenError;
-use crate::files::{self, Listing, io_error};
-use crate::frame::{self, FORMAT_VERSION, Found, HEADER_BYTES, Header, HeaderError, Kind};
-use crate::ledger::Ledger;
+use crate::frame::{self, FORMAT_VERSION, FileKind, FrameRead, HEADER_BYTES, Header, HeaderError};
+use crate::history_pager::HistoryPager;
 use crate::log::Log;
 use crate::options::{Options, REVISION_GAP, SyncMode};
-use crate::pager::Pager;
-use crate::record::{Reader, Record};
-use crate::retention::Retention;
+use crate::record::{Record, RecordError, RecordReader};
+use crate::retention::HistoryRetention;
 use crate::snapshot;
-use crate::state::State;
-use crate::tree::Tree;
+use crate::store_files::{self, StoreFiles, io_error};
+use crate::store_state::StoreState;
+use crate::usage_accounting::UsageAccounting;
+use crate::version_tree::VersionTree;
 
-/// What a directory holds.
+/// The recovered content of a directory.
 #[derive(Debug)]
-pub(crate) struct Recovered {
-    pub(crate) state: State,
-    /// The log that new writes go to.
+pub(crate) struct RecoveredStore {
+    pub(crate) state: StoreState,
+    /// The log for new writes.
     pub(crate) log: Log,
-    /// The logs before it, oldest first.
+    /// The earlier logs, oldest first.
     pub(crate) sealed: Vec<SealedLog>,
     pub(crate) snapshot_bytes: u64,
-    pub(crate) ledger: Ledger,
-    pub(crate) pager: Pager,
+    pub(crate) accounting: UsageAccounting,
+    pub(crate) history_pager: HistoryPager,
 }
 
-/// A log that is not written any more.
+/// A log that is complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SealedLog {
     pub(crate) sequence: u64,
@@ -53,63 +51,79 @@ pub(crate) struct SealedLog {
     pub(crate) bytes: u64,
 }
 
-/// Reads the directory and begins a new log.
-pub(crate) fn recover(path: &Path, options: &Options) -> Result<Recovered, OpenError> {
-    let listing = files::list(path).map_err(|source| io_error("list", path, source))?;
+/// Recovers the state of a directory and starts a new log.
+pub(crate) fn recover(path: &Path, options: &Options) -> Result<RecoveredStore, OpenError> {
+    let listing =
+        store_files::list_store_files(path).map_err(|source| io_error("list", path, source))?;
     check_versions(path, &listing)?;
-    for leftover in &listing.leftovers {
-        fs::remove_file(leftover).map_err(|source| io_error("remove", leftover, source))?;
+    for stale_file in &listing.stale_files {
+        fs::remove_file(stale_file).map_err(|source| io_error("remove", stale_file, source))?;
     }
     let (mut state, snapshot_bytes) = match listing.snapshots.last() {
         Some(revision) => {
             let (tree, bytes) = snapshot::read(path, *revision)?;
-            (State::new(*revision, tree), bytes)
+            (StoreState::new(*revision, tree), bytes)
         }
-        None => (State::new(Revision::FIRST, Tree::new()), 0),
+        None => (StoreState::new(Revision::FIRST, VersionTree::new()), 0),
     };
     let run = listing.logs.last().map_or(1, |sequence| sequence + 1);
-    let ledger = Ledger::new(options.share_of.clone(), &state);
-    let pager = Pager::new(path, run, options.limits.history_memory_bytes_max);
-    let mut replay =
-        Replay { state: &mut state, ledger, pager, options, revision: None, was_lazy: false };
+    let accounting = UsageAccounting::new(options.tenant_of.clone(), &state);
+    let history_pager = HistoryPager::new(path, run, options.limits.history_memory_bytes_max);
+    let mut replay = LogReplay {
+        state: &mut state,
+        accounting,
+        history_pager,
+        options,
+        revision: None,
+        deferred_sync: false,
+    };
     let mut sealed: Vec<SealedLog> = Vec::new();
     for (idx, sequence) in listing.logs.iter().enumerate() {
         if let Some(before) = sealed.last()
             && *sequence != before.sequence + 1
         {
-            return Err(OpenError::Missing { file: files::log(path, before.sequence + 1) });
+            return Err(OpenError::Missing {
+                file: store_files::log_path(path, before.sequence + 1),
+            });
         }
         let is_last = idx + 1 == listing.logs.len();
-        sealed.push(replay.log(path, *sequence, is_last)?);
+        sealed.push(replay.replay_log(path, *sequence, is_last)?);
     }
     if sealed.is_empty() && snapshot_bytes > 0 {
-        return Err(OpenError::Missing { file: files::log(path, 1) });
+        return Err(OpenError::Missing { file: store_files::log_path(path, 1) });
     }
-    let Replay { ledger, pager, revision: end, was_lazy, .. } = replay;
+    let LogReplay { accounting, history_pager, revision: end, deferred_sync, .. } = replay;
     if let (Some(end), Some(log)) = (end, sealed.last())
         && end < state.revision
     {
         let reason = format!("it ends at revision {end}, the snapshot is {}", state.revision);
-        return Err(damage(&files::log(path, log.sequence), log.bytes as usize, &reason));
+        return Err(damaged_file(
+            &store_files::log_path(path, log.sequence),
+            log.bytes as usize,
+            &reason,
+        ));
     }
-    if was_lazy {
-        state.revision = skip(state.revision);
+    if deferred_sync {
+        state.revision = after_revision_gap(state.revision);
     }
-    let is_lazy = matches!(options.sync, SyncMode::Interval(_));
-    let log = Log::create(path, run, state.revision, is_lazy)
-        .map_err(|source| io_error("create", &files::log(path, run), source))?;
-    Ok(Recovered { state, log, sealed, snapshot_bytes, ledger, pager })
+    let defers_sync = matches!(options.sync, SyncMode::Interval(_));
+    let log = Log::create(path, run, state.revision, defers_sync)
+        .map_err(|source| io_error("create", &store_files::log_path(path, run), source))?;
+    Ok(RecoveredStore { state, log, sealed, snapshot_bytes, accounting, history_pager })
 }
 
-/// Refuses a directory in which a later program wrote.
-fn check_versions(directory: &Path, listing: &Listing) -> Result<(), OpenError> {
-    let snapshots = listing.snapshots.iter().map(|revision| files::snapshot(directory, *revision));
-    let logs = listing.logs.iter().map(|sequence| files::log(directory, *sequence));
-    let all =
-        snapshots.map(|file| (file, Kind::Snapshot)).chain(logs.map(|file| (file, Kind::Log)));
+/// Refuses a directory that a newer program has written.
+fn check_versions(directory: &Path, listing: &StoreFiles) -> Result<(), OpenError> {
+    let snapshots =
+        listing.snapshots.iter().map(|revision| store_files::snapshot_path(directory, *revision));
+    let logs = listing.logs.iter().map(|sequence| store_files::log_path(directory, *sequence));
+    let all = snapshots
+        .map(|file| (file, FileKind::Snapshot))
+        .chain(logs.map(|file| (file, FileKind::Log)));
     for (file, kind) in all {
-        let head = files::read_head(&file).map_err(|source| io_error("read", &file, source))?;
-        // What else is wrong with a header is found when the file is read.
+        let head = store_files::read_header_bytes(&file)
+            .map_err(|source| io_error("read", &file, source))?;
+        // Reading the file reports other faults of its header.
         if let Err(HeaderError::Newer { version }) = Header::check_version(&head, kind) {
             return Err(OpenError::Newer { file, version, version_max: FORMAT_VERSION });
         }
@@ -117,45 +131,67 @@ fn check_versions(directory: &Path, listing: &Listing) -> Result<(), OpenError> 
     Ok(())
 }
 
-/// Reading logs into a state.
-struct Replay<'a> {
-    state: &'a mut State,
-    ledger: Ledger,
-    pager: Pager,
-    options: &'a Options,
-    /// The last revision that was read; absent before the first log.
-    revision: Option<Revision>,
-    /// Whether the last log acknowledged writes before they were durable.
-    was_lazy: bool,
+/// Why a log does not replay. The text becomes the reason of [`OpenError::Damaged`].
+#[derive(Debug, thiserror::Error)]
+enum ReplayError {
+    #[error("it begins at revision {base}, the snapshot is {snapshot}")]
+    AfterSnapshot { base: Revision, snapshot: Revision },
+    #[error("it begins at revision {base}, the one before ends at {end}")]
+    Gap { base: Revision, end: Revision },
+    #[error("it makes revision {revision} instead of {want}")]
+    WrongRevision { revision: Revision, want: Revision },
+    #[error("it deletes `{0}`, which is not there")]
+    DeletesAbsent(Key),
+    #[error("it {action} `{key}` beside no write")]
+    NoMainWrite { action: &'static str, key: Key },
+    #[error("it compacts revision {0} of the future")]
+    CompactsFuture(Revision),
+    #[error("a record of a snapshot")]
+    SnapshotRecord,
+    #[error(transparent)]
+    Record(#[from] RecordError),
 }
 
-impl Replay<'_> {
-    fn log(
+/// The replay of logs into a state.
+struct LogReplay<'a> {
+    state: &'a mut StoreState,
+    accounting: UsageAccounting,
+    history_pager: HistoryPager,
+    options: &'a Options,
+    /// The last replayed revision; `None` before the first log.
+    revision: Option<Revision>,
+    /// Whether the last log acknowledged writes before they were durable.
+    deferred_sync: bool,
+}
+
+impl LogReplay<'_> {
+    fn replay_log(
         &mut self,
         directory: &Path,
         sequence: u64,
         is_last: bool,
     ) -> Result<SealedLog, OpenError> {
-        let path = files::log(directory, sequence);
-        let file = files::read(&path).map_err(|source| io_error("read", &path, source))?;
-        let damaged = |offset, reason: &str| damage(&path, offset, reason);
-        let header = Header::decode(&file, Kind::Log)
+        let path = store_files::log_path(directory, sequence);
+        let file = store_files::read(&path).map_err(|source| io_error("read", &path, source))?;
+        let damaged = |offset, reason: &str| damaged_file(&path, offset, reason);
+        let header = Header::decode(&file, FileKind::Log)
             .map_err(|_| damaged(0, "the header is not that of a log"))?;
-        self.begin(&header).map_err(|reason| damaged(0, &reason))?;
+        self.start_log(&header).map_err(|error| damaged(0, &error.to_string()))?;
         let mut offset = HEADER_BYTES;
         loop {
-            match frame::read(&file, header.salt, offset) {
-                Found::Frame { payload, next } => {
-                    self.frame(payload).map_err(|reason| damaged(offset, &reason))?;
+            match frame::read_frame(&file, header.salt, offset) {
+                FrameRead::Frame { payload, next } => {
+                    self.replay_frame(payload)
+                        .map_err(|error| damaged(offset, &error.to_string()))?;
                     self.bound_history();
                     offset = next;
                 }
-                Found::End => break,
-                Found::Torn if is_last => {
-                    cut(&path, offset)?;
+                FrameRead::End => break,
+                FrameRead::Torn if is_last => {
+                    truncate_torn_tail(&path, offset)?;
                     break;
                 }
-                Found::Torn | Found::Damaged => {
+                FrameRead::Torn | FrameRead::Damaged => {
                     return Err(damaged(offset, "the checksum is wrong and writes follow"));
                 }
             }
@@ -163,127 +199,128 @@ impl Replay<'_> {
         Ok(SealedLog { sequence, base: header.base, bytes: offset as u64 })
     }
 
-    /// Keeps as much history as the running store would, where the running store would keep it. On a
-    /// disk that takes no pages it is forgotten instead: a full disk must not prevent the start.
+    /// Applies the limits of the running store to the replayed history. If pages cannot be written, the
+    /// history is dropped instead: a full disk must not prevent a start.
     fn bound_history(&mut self) {
-        self.ledger.absorb(self.state);
-        self.ledger.commit(self.state.floor);
+        self.accounting.record_new_changes(self.state);
+        self.accounting.commit(self.state.floor);
         let limits = &self.options.limits;
-        if Retention::is_due(limits, self.state, &self.ledger)
-            && let Some(floor) = self.ledger.floor_keeping(limits.history_bytes_max)
+        if HistoryRetention::is_over_limit(limits, self.state, &self.accounting)
+            && let Some(floor) = self.accounting.floor_for_bytes(limits.history_bytes_max)
         {
             self.compact(floor);
         }
-        let mut paged: io::Result<bool> = self.pager.page_out(&mut self.state.history);
+        let mut paged: io::Result<bool> = self.history_pager.move_to_page(&mut self.state.history);
         while paged.is_err()
-            && let Some(floor) = self.state.history.oldest_resident()
+            && let Some(floor) = self.state.history.oldest_in_memory()
         {
             self.compact(floor);
-            paged = self.pager.page_out(&mut self.state.history);
+            paged = self.history_pager.move_to_page(&mut self.state.history);
         }
     }
 
     fn compact(&mut self, floor: Revision) {
-        self.ledger.absorb(self.state);
+        self.accounting.record_new_changes(self.state);
         self.state.compact(floor);
-        self.ledger.commit(self.state.floor);
+        self.accounting.commit(self.state.floor);
     }
 
-    /// Checks that a log follows on what was read before.
-    fn begin(&mut self, header: &Header) -> Result<(), String> {
+    /// Checks that a log continues where the previous one ended.
+    fn start_log(&mut self, header: &Header) -> Result<(), ReplayError> {
         let base = header.base;
         match self.revision {
             None if base > self.state.revision => {
                 let snapshot = self.state.revision;
-                return Err(format!("it begins at revision {base}, the snapshot is {snapshot}"));
+                return Err(ReplayError::AfterSnapshot { base, snapshot });
             }
-            // A gap is made by a restart, not by beginning another file in the same run.
-            Some(revision) if base != revision && !(self.was_lazy && base == skip(revision)) => {
-                return Err(format!(
-                    "it begins at revision {base}, the one before ends at {revision}"
-                ));
+            // Only a restart makes a gap, not a log rotation.
+            Some(revision)
+                if base != revision
+                    && !(self.deferred_sync && base == after_revision_gap(revision)) =>
+            {
+                return Err(ReplayError::Gap { base, end: revision });
             }
             Some(_) | None => {}
         }
         self.revision = Some(base);
-        // Revisions that were skipped are part of the counter, also when nothing follows.
+        // Skipped revisions count even if nothing follows.
         self.state.revision = self.state.revision.max(base);
-        self.was_lazy = header.is_lazy;
+        self.deferred_sync = header.defers_sync;
         Ok(())
     }
 
-    fn frame(&mut self, payload: &[u8]) -> Result<(), String> {
-        let mut records = Reader::new(payload);
-        // The last write, and whether the snapshot lacks it.
+    fn replay_frame(&mut self, payload: &[u8]) -> Result<(), ReplayError> {
+        let mut records = RecordReader::new(payload);
+        // The last write, and whether it is newer than the snapshot.
         let mut last_write: Option<(Revision, bool)> = None;
-        while let Some(record) = records.next().map_err(|error| error.to_string())? {
+        while let Some(record) = records.next()? {
             match record {
                 Record::Put { revision, key, value, expires_at_ms } => {
-                    let is_news = self.is_news(revision)?;
-                    if is_news {
+                    let is_after_snapshot = self.is_after_snapshot(revision)?;
+                    if is_after_snapshot {
                         self.state.put(revision, key, value, expires_at_ms);
                     }
-                    last_write = Some((revision, is_news));
+                    last_write = Some((revision, is_after_snapshot));
                 }
                 Record::Delete { revision, key } => {
-                    let is_news = self.is_news(revision)?;
-                    if is_news && self.state.delete(revision, &key).is_none() {
-                        return Err(format!("it deletes `{key}`, which is not there"));
+                    let is_after_snapshot = self.is_after_snapshot(revision)?;
+                    if is_after_snapshot && self.state.delete(revision, &key).is_none() {
+                        return Err(ReplayError::DeletesAbsent(key));
                     }
-                    last_write = Some((revision, is_news));
+                    last_write = Some((revision, is_after_snapshot));
                 }
-                Record::PutBeside { key, value } => match last_write {
+                Record::AdditionalPut { key, value } => match last_write {
                     Some((revision, true)) => drop(self.state.put(revision, key, value, None)),
                     Some((_, false)) => {}
-                    None => return Err(format!("it writes `{key}` beside no write")),
+                    None => return Err(ReplayError::NoMainWrite { action: "writes", key }),
                 },
-                Record::DeleteBeside { key } => match last_write {
+                Record::AdditionalDelete { key } => match last_write {
                     Some((revision, true)) => {
                         if self.state.delete(revision, &key).is_none() {
-                            return Err(format!("it deletes `{key}`, which is not there"));
+                            return Err(ReplayError::DeletesAbsent(key));
                         }
                     }
                     Some((_, false)) => {}
-                    None => return Err(format!("it deletes `{key}` beside no write")),
+                    None => return Err(ReplayError::NoMainWrite { action: "deletes", key }),
                 },
                 Record::Compact { floor } => {
                     last_write = None;
                     if floor > self.state.revision {
-                        return Err(format!("it compacts revision {floor} of the future"));
+                        return Err(ReplayError::CompactsFuture(floor));
                     }
                     self.compact(floor);
                 }
-                Record::Version(_) | Record::End { .. } | Record::Step(_) => {
-                    return Err("a record of a snapshot".to_owned());
+                Record::Version(_) | Record::End { .. } | Record::KeyChange(_) => {
+                    return Err(ReplayError::SnapshotRecord);
                 }
             }
         }
         Ok(())
     }
 
-    /// Checks that a record makes the next revision; whether it is one that the snapshot lacks.
-    fn is_news(&mut self, revision: Revision) -> Result<bool, String> {
+    /// Checks that a record makes the next revision. Returns whether the snapshot lacks it.
+    fn is_after_snapshot(&mut self, revision: Revision) -> Result<bool, ReplayError> {
         let want = self.revision.unwrap_or(Revision::FIRST).next();
         if revision != want {
-            return Err(format!("it makes revision {revision} instead of {want}"));
+            return Err(ReplayError::WrongRevision { revision, want });
         }
         self.revision = Some(revision);
         Ok(revision > self.state.floor && revision > self.state.revision)
     }
 }
 
-/// The revision from which to go on when some after this one may have been seen and lost.
-fn skip(revision: Revision) -> Revision {
+/// The next revision to use if clients may have seen later revisions that were lost.
+fn after_revision_gap(revision: Revision) -> Revision {
     Revision::new(revision.number().saturating_add(REVISION_GAP))
 }
 
-fn damage(path: &Path, offset: usize, reason: &str) -> OpenError {
+fn damaged_file(path: &Path, offset: usize, reason: &str) -> OpenError {
     OpenError::Damaged { file: PathBuf::from(path), offset: offset as u64, reason: reason.into() }
 }
 
-/// Cuts a torn tail off, durably, so that it can not come back behind later writes.
-fn cut(path: &Path, len: usize) -> Result<(), OpenError> {
-    files::open_with(OpenOptions::new().write(true), path)
+/// Cuts off a torn tail durably, so that it cannot reappear after later writes.
+fn truncate_torn_tail(path: &Path, len: usize) -> Result<(), OpenError> {
+    store_files::open_no_follow(OpenOptions::new().write(true), path)
         .and_then(|file| {
             file.set_len(len as u64)?;
             file.sync_all()
@@ -295,7 +332,7 @@ fn cut(path: &Path, len: usize) -> Result<(), OpenError> {
 mod tests {
     use super::*;
     use crate::record::{
-        encode_compact, encode_delete, encode_delete_beside, encode_put, encode_put_beside,
+        encode_additional_delete, encode_additional_put, encode_compact, encode_delete, encode_put,
     };
     use crate::version::Version;
     use bytes::Bytes;
@@ -321,13 +358,13 @@ mod tests {
 
     fn beside() -> Vec<u8> {
         let mut bytes = Vec::new();
-        encode_put_beside(&mut bytes, &key("/beside"), b"value");
+        encode_additional_put(&mut bytes, &key("/beside"), b"value");
         bytes
     }
 
     fn gone() -> Vec<u8> {
         let mut bytes = Vec::new();
-        encode_delete_beside(&mut bytes, &key("/beside"));
+        encode_additional_delete(&mut bytes, &key("/beside"));
         bytes
     }
 
@@ -339,13 +376,21 @@ mod tests {
 
     /// Which revision wrote the key beside, after a frame on top of a snapshot of this revision.
     fn replayed(snapshot: u64, records: &[Vec<u8>]) -> Result<Option<u64>, String> {
-        let mut state = State::new(Revision::new(snapshot), Tree::new());
+        let mut state = StoreState::new(Revision::new(snapshot), VersionTree::new());
         let (revision, options) = (Some(Revision::FIRST), &Options::default());
-        let ledger = Ledger::new(options.share_of.clone(), &state);
-        let pager = Pager::new(Path::new("/nowhere"), 1, usize::MAX);
+        let accounting = UsageAccounting::new(options.tenant_of.clone(), &state);
+        let history_pager = HistoryPager::new(Path::new("/nowhere"), 1, usize::MAX);
         let state_read = &mut state;
-        Replay { state: state_read, ledger, pager, options, revision, was_lazy: false }
-            .frame(&records.concat())?;
+        LogReplay {
+            state: state_read,
+            accounting,
+            history_pager,
+            options,
+            revision,
+            deferred_sync: false,
+        }
+        .replay_frame(&records.concat())
+        .map_err(|error| error.to_string())?;
         Ok(state.tree.get("/beside").map(|version| version.mod_rev.number()))
     }
 

@@ -1,57 +1,61 @@
-//! How much of the past is kept.
+//! Decides how much history to keep.
 
 use std::collections::VecDeque;
 
 use store::Revision;
 
-use crate::ledger::Ledger;
 use crate::options::Limits;
-use crate::state::State;
+use crate::store_state::StoreState;
+use crate::usage_accounting::UsageAccounting;
 
-/// The age of the history is known to this part of it.
+/// The age of history is known with this resolution: one sample per 1/30 of the maximum age.
 const SAMPLES_PER_AGE: u64 = 30;
-/// History that is old and kept for its number alone takes up at most this part of its bytes.
-const OLD_PART: u64 = 4;
-/// While the disk is short of space, history takes up at most this part of its bytes.
-const SHORT_PART: u64 = 16;
+/// History that is kept only for the minimum number of revisions takes at most 1/4 of the bytes.
+const OLD_HISTORY_DIVISOR: u64 = 4;
+/// On a nearly full disk history takes at most 1/16 of the bytes.
+const SHORT_DISK_DIVISOR: u64 = 16;
 
-/// Why less history is kept than usual.
+/// Reasons to keep less history.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Pressure {
+pub(crate) struct SpacePressure {
     /// The disk has too little free space.
     pub(crate) is_disk_short: bool,
-    /// History can not be moved from memory to files.
+    /// History cannot be moved from memory to files.
     pub(crate) is_memory_short: bool,
 }
 
-/// When the store was at which revision, oldest first.
+/// Samples of (time, revision), oldest first, from which the age of a revision is known.
 #[derive(Debug, Default)]
-pub(crate) struct Retention {
+pub(crate) struct HistoryRetention {
     samples: VecDeque<(u64, Revision)>,
 }
 
-impl Retention {
-    /// Whether the history must not wait for the next tick. Some slack spares the log most of the
-    /// records that say so.
-    pub(crate) fn is_due(limits: &Limits, state: &State, ledger: &Ledger) -> bool {
+impl HistoryRetention {
+    /// Reports whether the history must be compacted before the next tick. The slack avoids a compaction
+    /// record after every batch.
+    pub(crate) fn is_over_limit(
+        limits: &Limits,
+        state: &StoreState,
+        accounting: &UsageAccounting,
+    ) -> bool {
         let with_slack = |max: u64| max.saturating_add(max / 8);
         state.history.len() as u64 > with_slack(limits.history_revisions_max)
-            || ledger.history_bytes() > with_slack(limits.history_bytes_max)
+            || accounting.history_bytes() > with_slack(limits.history_bytes_max)
     }
 
     /// The floor that the history calls for, which may be lower than the one there is:
     ///
-    /// 1. States that are old enough go, but of these the newest stay while they are few in number and
+    /// 1. States that are old enough go, but of these the newest stay while they are few_enough in number and
     ///    in bytes.
     /// 2. States beyond the largest number and beyond the bytes go, whatever their age.
     /// 3. Under pressure most go.
-    pub(crate) fn floor(
+    pub(crate) fn target_floor(
         &mut self,
         limits: &Limits,
         now_ms: u64,
-        state: &State,
-        ledger: &Ledger,
-        pressure: Pressure,
+        state: &StoreState,
+        accounting: &UsageAccounting,
+        pressure: SpacePressure,
     ) -> Revision {
         let age_ms = u64::try_from(limits.history_age.as_millis()).unwrap_or(u64::MAX);
         let current = state.revision;
@@ -63,20 +67,21 @@ impl Retention {
             self.samples.push_back((now_ms, current));
         }
         let is_old = |(at_ms, _): &(u64, Revision)| now_ms.saturating_sub(*at_ms) >= age_ms;
-        // The newest sample that is old enough stays, because it goes on to be so.
+        // Keep the newest sample that is old enough; it gives the floor.
         while self.samples.get(1).is_some_and(is_old) {
             self.samples.pop_front();
         }
         let newest = |n: u64| Revision::new(current.number().saturating_sub(n));
-        let keeping = |bytes: u64| ledger.floor_keeping(bytes).unwrap_or(Revision::ZERO);
+        let keeping = |bytes: u64| accounting.floor_for_bytes(bytes).unwrap_or(Revision::ZERO);
         let bytes_max = limits.history_bytes_max;
         let known = self.samples.front().filter(|sample| is_old(sample));
         let old = known.map_or(state.floor, |(_, revision)| *revision);
-        let few = newest(limits.history_revisions_min).max(keeping(bytes_max / OLD_PART));
-        let mut floor = old.min(few);
+        let few_enough =
+            newest(limits.history_revisions_min).max(keeping(bytes_max / OLD_HISTORY_DIVISOR));
+        let mut floor = old.min(few_enough);
         floor = floor.max(newest(limits.history_revisions_max)).max(keeping(bytes_max));
         if pressure.is_disk_short {
-            floor = floor.max(keeping(bytes_max / SHORT_PART));
+            floor = floor.max(keeping(bytes_max / SHORT_DISK_DIVISOR));
         }
         if pressure.is_memory_short {
             floor = floor.max(keeping(limits.history_memory_bytes_max as u64));

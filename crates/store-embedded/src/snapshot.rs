@@ -1,4 +1,4 @@
-//! Snapshots: all versions of one state in one file.
+//! Reads and writes snapshots: all versions of one state in one file.
 
 use std::io::{self, BufReader, Read};
 use std::path::Path;
@@ -7,26 +7,26 @@ use std::sync::Arc;
 use store::Revision;
 
 use crate::error::OpenError;
-use crate::files;
-use crate::frame::{self, FRAME_HEADER_BYTES, HEADER_BYTES, Header, Kind};
-use crate::record::{Reader, Record, encode_end, encode_version};
-use crate::state::State;
-use crate::tree::Tree;
+use crate::frame::{self, FRAME_HEADER_BYTES, FileKind, HEADER_BYTES, Header};
+use crate::record::{Record, RecordReader, encode_end, encode_version};
+use crate::store_files;
+use crate::store_state::StoreState;
+use crate::version_tree::VersionTree;
 
-/// A frame of a snapshot is written when it has so many bytes.
+/// Size at which a frame of a snapshot is written.
 const FRAME_BYTES: usize = 1024 * 1024;
 
-/// Writes the state at the floor and returns the size of the file. `is_cancelled` is asked now and
-/// then, and ends the work with an error.
+/// Writes the state at the floor and returns the size of the file. Polls `is_cancelled` between frames and
+/// fails if it is set.
 pub(crate) fn write(
     directory: &Path,
-    state: &State,
+    state: &StoreState,
     is_cancelled: &dyn Fn() -> bool,
 ) -> io::Result<u64> {
-    let header = Header::new(Kind::Snapshot, state.floor, false);
+    let header = Header::new(FileKind::Snapshot, state.floor, false);
     let mut offset = HEADER_BYTES as u64;
-    let path = files::snapshot(directory, state.floor);
-    files::create_whole(&path, &mut |file| {
+    let path = store_files::snapshot_path(directory, state.floor);
+    store_files::create_atomically(&path, &mut |file| {
         file.write_all(&header.encode())?;
         let mut n_versions = 0;
         let mut frame = vec![0; FRAME_HEADER_BYTES];
@@ -34,8 +34,8 @@ pub(crate) fn write(
             if is_cancelled() {
                 return Err(io::Error::from(io::ErrorKind::Interrupted));
             }
-            // Nothing is durable before the file has its name, so no frame claims to know better.
-            frame::seal(frame, header.salt, offset, HEADER_BYTES as u64);
+            // Nothing is durable before the rename, so no frame claims more than the header.
+            frame::seal_frame(frame, header.salt, offset, HEADER_BYTES as u64);
             offset += frame.len() as u64;
             file.write_all(frame)?;
             frame.truncate(FRAME_HEADER_BYTES);
@@ -52,12 +52,12 @@ pub(crate) fn write(
     Ok(offset)
 }
 
-/// Reads the snapshot of a revision and returns its versions and its size. The file is read frame by
-/// frame, so that opening a store takes no more memory than running it.
-pub(crate) fn read(directory: &Path, revision: Revision) -> Result<(Tree, u64), OpenError> {
-    let path = files::snapshot(directory, revision);
-    let failed = |source| files::io_error("read", &path, source);
-    let file = files::open(&path).map_err(failed)?;
+/// Reads the snapshot of a revision frame by frame, so that opening a store needs no more memory than
+/// running it. Returns its versions and its size.
+pub(crate) fn read(directory: &Path, revision: Revision) -> Result<(VersionTree, u64), OpenError> {
+    let path = store_files::snapshot_path(directory, revision);
+    let failed = |source| store_files::io_error("read", &path, source);
+    let file = store_files::open(&path).map_err(failed)?;
     let file_bytes = file.metadata().map_err(failed)?.len();
     let mut file = BufReader::with_capacity(FRAME_BYTES, file);
     let damaged = |offset: u64, reason: &str| OpenError::Damaged {
@@ -67,19 +67,19 @@ pub(crate) fn read(directory: &Path, revision: Revision) -> Result<(Tree, u64), 
     };
     let mut head = Vec::with_capacity(HEADER_BYTES);
     Read::by_ref(&mut file).take(HEADER_BYTES as u64).read_to_end(&mut head).map_err(failed)?;
-    let header = Header::decode(&head, Kind::Snapshot)
+    let header = Header::decode(&head, FileKind::Snapshot)
         .ok()
         .filter(|header| header.base == revision)
         .ok_or_else(|| damaged(0, "the header is not that of this snapshot"))?;
-    let mut tree = Tree::new();
+    let mut tree = VersionTree::new();
     let mut offset = HEADER_BYTES as u64;
     loop {
         let left = file_bytes.saturating_sub(offset);
-        let found = frame::read_from(&mut file, header.salt, offset, left).map_err(failed)?;
+        let found = frame::read_next_frame(&mut file, header.salt, offset, left).map_err(failed)?;
         // A snapshot has its name only when it is whole, so it has no torn tail.
         let payload =
             found.ok_or_else(|| damaged(offset, "the checksum is wrong or the file is cut"))?;
-        let mut records = Reader::new(&payload);
+        let mut records = RecordReader::new(&payload);
         while let Some(record) = records.next().map_err(|e| damaged(offset, &e.to_string()))? {
             match record {
                 Record::Version(version) => {
@@ -91,10 +91,10 @@ pub(crate) fn read(directory: &Path, revision: Revision) -> Result<(Tree, u64), 
                 Record::End { .. } => return Err(damaged(offset, "versions are missing")),
                 Record::Put { .. }
                 | Record::Delete { .. }
-                | Record::PutBeside { .. }
-                | Record::DeleteBeside { .. }
+                | Record::AdditionalPut { .. }
+                | Record::AdditionalDelete { .. }
                 | Record::Compact { .. }
-                | Record::Step(_) => return Err(damaged(offset, "a record of a log")),
+                | Record::KeyChange(_) => return Err(damaged(offset, "a record of a log")),
             }
         }
         offset += (FRAME_HEADER_BYTES + payload.len()) as u64;

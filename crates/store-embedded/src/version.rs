@@ -1,4 +1,4 @@
-//! One version of a key, as it is kept in memory.
+//! One version of a key in memory.
 
 use bytes::Bytes;
 use store::{Entry, Item, Key, Revision};
@@ -10,7 +10,7 @@ pub(crate) struct Version {
     pub(crate) value: Bytes,
     pub(crate) mod_rev: Revision,
     pub(crate) create_rev: Revision,
-    /// When it is to be deleted, in milliseconds since 1970.
+    /// Expiry time in milliseconds since 1970.
     pub(crate) expires_at_ms: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Requests to the cluster: which member gets them, how long they may take, what their failures mean.
+//! Sends requests to the members of the cluster, with fail-over and deadlines.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -16,67 +16,67 @@ use tonic::metadata::MetadataValue;
 use tonic::{Request, Streaming};
 use tonic_prost::ProstCodec;
 
-use crate::failure::{Blame, CallError, Failure};
-use crate::member::{Line, Member, Method, RANGE, attempt};
-use crate::messages::{
+use crate::call_error::{CallError, CallFailure, FaultSource};
+use crate::etcd_messages::{
     RangeRequest, RangeResponse, WatchCreateRequest, WatchRequest, WatchResponse,
 };
+use crate::member::{EtcdMethod, Member, MemberConnection, RANGE, attempt_call};
 use crate::options::Address;
 
-/// Requests on their way at once; more wait. etcd serves some ten thousand a second, so this is a few
-/// dozen milliseconds of work for it.
+/// Maximum concurrent requests; further ones wait. etcd serves about ten thousand a second, so this is a few
+/// dozen milliseconds of work.
 pub(crate) const IN_FLIGHT_MAX: u32 = 512;
-/// How long opening a watch may take. Another member, or another connection, is tried sooner.
+/// Maximum time to open a watch.
 const WATCH_OPEN_MAX: Duration = Duration::from_secs(2);
-/// How often members that have failed are asked whether they are back.
+/// Interval of probes of failed members.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
-/// How long they may take to answer.
+/// Timeout of a probe.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Where watches are asked for.
+/// The gRPC path of watches.
 const WATCH: &str = "/etcdserverpb.Watch/Watch";
 
-/// Connections to all members.
+/// A client of all members of the cluster.
 pub(crate) struct Client {
-    /// Absent when the store is closed.
+    /// `None` after the store was closed.
     members: RwLock<Option<Arc<[Member]>>>,
-    turn: AtomicUsize,
-    room: Semaphore,
+    next_member: AtomicUsize,
+    in_flight: Semaphore,
     request_timeout: Duration,
-    /// The newest revision that any answer has told.
-    newest: AtomicU64,
+    /// The newest revision in any answer.
+    newest_revision: AtomicU64,
 }
 
-/// An open watch of the API and the member that serves it.
-pub(crate) struct Messages {
+/// An open etcd watch and the member that serves it.
+pub(crate) struct WatchStream {
     stream: Streaming<WatchResponse>,
     members: Arc<[Member]>,
     at: usize,
-    line: Line,
+    connection: MemberConnection,
 }
 
-impl Messages {
-    /// The next message. Dropping the future loses nothing.
+impl WatchStream {
+    /// The next message. Dropping the future loses no message.
     pub(crate) async fn next(&mut self) -> Result<WatchResponse, Unavailable> {
         let reason = match self.stream.message().await {
             Ok(Some(message)) => return Ok(message),
             Ok(None) => "it has ended a watch".to_owned(),
             Err(status) => status.message().to_owned(),
         };
-        self.distrust();
+        self.mark_member_failed();
         Err(self.unavailable(&reason))
     }
 
-    /// Has the next watch go to another member, if there is one.
-    pub(crate) fn distrust(&self) {
+    /// Marks the member failed, so that the next watch goes to another one.
+    pub(crate) fn mark_member_failed(&self) {
         if let Some(member) = self.members.get(self.at) {
-            member.has_failed();
+            member.mark_failed();
         }
     }
 
-    /// The same because nothing is heard, so that this may be the fault of the connection.
+    /// Abandons the connection of a silent member, because the connection itself may be broken.
     pub(crate) fn give_up(&self) {
         if let Some(member) = self.members.get(self.at) {
-            member.give_up(&self.line);
+            member.give_up(&self.connection);
         }
     }
 
@@ -87,27 +87,27 @@ impl Messages {
 }
 
 impl Client {
-    /// Connects lazily, so this needs a runtime but no cluster.
+    /// Makes a client that connects lazily: it needs a runtime but no cluster.
     pub(crate) fn new(addresses: Vec<Address>, request_timeout: Duration) -> Self {
         Self {
             members: RwLock::new(Some(addresses.into_iter().map(Member::new).collect())),
-            turn: AtomicUsize::new(0),
-            room: Semaphore::new(IN_FLIGHT_MAX as usize),
+            next_member: AtomicUsize::new(0),
+            in_flight: Semaphore::new(IN_FLIGHT_MAX as usize),
             request_timeout,
-            newest: AtomicU64::new(0),
+            newest_revision: AtomicU64::new(0),
         }
     }
 
-    /// Refuses what comes from now on and lets go of the connections when nothing uses them.
-    pub(crate) fn refuse(&self) {
+    /// Refuses new requests, and closes connections when no request uses them.
+    pub(crate) fn stop_accepting(&self) {
         self.members.write().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    /// Waits for the requests that are on their way.
-    pub(crate) async fn finish(&self) {
-        // An error means that somebody else has waited already.
-        if let Ok(all) = self.room.acquire_many(IN_FLIGHT_MAX).await {
-            self.room.close();
+    /// Waits for the running requests.
+    pub(crate) async fn wait_for_requests(&self) {
+        // An error means that another caller has waited already.
+        if let Ok(all) = self.in_flight.acquire_many(IN_FLIGHT_MAX).await {
+            self.in_flight.close();
             drop(all);
         }
     }
@@ -116,14 +116,14 @@ impl Client {
         self.members.read().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 
-    /// Remembers that the cluster has reached a revision.
-    pub(crate) fn has_reached(&self, revision: Revision) {
-        self.newest.fetch_max(revision.number(), Ordering::Relaxed);
+    /// Records that the cluster has reached a revision.
+    pub(crate) fn note_revision(&self, revision: Revision) {
+        self.newest_revision.fetch_max(revision.number(), Ordering::Relaxed);
     }
 
-    /// The newest revision that any answer has told.
-    pub(crate) fn newest(&self) -> Revision {
-        Revision::new(self.newest.load(Ordering::Relaxed))
+    /// The newest revision in any answer.
+    pub(crate) fn newest_revision(&self) -> Revision {
+        Revision::new(self.newest_revision.load(Ordering::Relaxed))
     }
 
     fn members(&self) -> Result<Arc<[Member]>, Unavailable> {
@@ -131,13 +131,13 @@ impl Client {
         members.clone().ok_or_else(closed)
     }
 
-    /// Asks one member after the other until one answers:
-    /// 1. Members take turns; those that are down come last.
-    /// 2. An answer that another member would give as well is the answer.
-    /// 3. What can be asked again is; each attempt gets its share of the time that is left. If there is
-    ///    but one member and little to answer, it is asked twice, since its connection may be lost.
-    /// 4. What can not be asked again is sent to another member only if it never left this one.
-    pub(crate) async fn call<Q, A>(&self, method: Method, request: &Q) -> Result<A, CallError>
+    /// Sends a request to one member after the other until one answers:
+    /// 1. Members take turns; failed members come last.
+    /// 2. An error that every member would return ends the call.
+    /// 3. A repeatable request is retried; each attempt gets a part of the remaining time. A cluster of one
+    ///    member gets a second attempt for small reads, because its connection may be broken.
+    /// 4. A request that is not repeatable goes to another member only if it was never sent to this one.
+    pub(crate) async fn call<Q, A>(&self, method: EtcdMethod, request: &Q) -> Result<A, CallError>
     where
         Q: Message + Clone + 'static,
         A: Message + Default + 'static,
@@ -145,11 +145,11 @@ impl Client {
         self.call_within(self.request_timeout.min(method.time_max), method, request).await
     }
 
-    /// As [`Self::call`] with a time of its own.
+    /// The same as [`Self::call`], with its own timeout.
     pub(crate) async fn call_within<Q, A>(
         &self,
         time: Duration,
-        method: Method,
+        method: EtcdMethod,
         request: &Q,
     ) -> Result<A, CallError>
     where
@@ -157,11 +157,11 @@ impl Client {
         A: Message + Default + 'static,
     {
         let deadline = Instant::now() + time;
-        let room = timeout_at(deadline, self.room.acquire()).await;
+        let room = timeout_at(deadline, self.in_flight.acquire()).await;
         let _room = room.map_err(|_| CallError::Timeout)?.map_err(|_| closed())?;
         let members = self.members()?;
         let mut failure = CallError::Timeout;
-        let mut order = self.order(&members);
+        let mut order = self.member_order(&members);
         if method.attempt_max.is_some() && order.len() == 1 {
             order.extend(order.front().copied());
         }
@@ -170,24 +170,24 @@ impl Client {
             let left = deadline.saturating_duration_since(Instant::now());
             let n_left = u32::try_from(order.len() + 1).unwrap_or(u32::MAX);
             let share = match method {
-                Method { is_repeatable: false, .. } => left,
-                Method { attempt_max: Some(attempt_max), .. } if n_left > 1 => {
+                EtcdMethod { is_repeatable: false, .. } => left,
+                EtcdMethod { attempt_max: Some(attempt_max), .. } if n_left > 1 => {
                     left.min(attempt_max)
                 }
-                Method { .. } => left / n_left,
+                EtcdMethod { .. } => left / n_left,
             };
-            let blame = match attempt(share, member, method, request.clone()).await {
+            let fault = match attempt_call(share, member, method, request.clone()).await {
                 Ok(answer) => return Ok(answer),
-                Err(Failure { error, blame }) => {
+                Err(CallFailure { error, fault }) => {
                     failure = error;
-                    blame
+                    fault
                 }
             };
-            match blame {
-                Blame::Request => return Err(failure),
-                Blame::Member => member.has_failed(),
-                Blame::Connection => {
-                    member.has_failed();
+            match fault {
+                FaultSource::Request => return Err(failure),
+                FaultSource::Member => member.mark_failed(),
+                FaultSource::Connection => {
+                    member.mark_failed();
                     continue;
                 }
             }
@@ -198,8 +198,8 @@ impl Client {
         Err(failure)
     }
 
-    /// Waits for something else than a call no longer than for a call.
-    pub(crate) async fn in_time<T>(
+    /// Applies the request timeout to other work.
+    pub(crate) async fn with_timeout<T>(
         &self,
         work: impl Future<Output = Result<T, Unavailable>>,
     ) -> Result<T, ReadError> {
@@ -209,25 +209,25 @@ impl Client {
         }
     }
 
-    /// The members in the order in which to ask them.
-    fn order(&self, members: &[Member]) -> VecDeque<usize> {
-        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+    /// The order in which to try the members.
+    fn member_order(&self, members: &[Member]) -> VecDeque<usize> {
+        let first = self.next_member.fetch_add(1, Ordering::Relaxed);
         let mut order: Vec<usize> =
-            (0..members.len()).map(|n| turn.wrapping_add(n) % members.len()).collect();
+            (0..members.len()).map(|n| first.wrapping_add(n) % members.len()).collect();
         order.sort_by_key(|at| members.get(*at).is_some_and(Member::is_down));
         order.into()
     }
 
-    /// Asks members that have failed whether they are back, until the store is closed. With real
-    /// requests somebody would have to wait for those that are not.
-    pub(crate) async fn probe(&self) {
+    /// Probes failed members until the store is closed, so that no real request has to wait for a member that
+    /// is still down.
+    pub(crate) async fn probe_failed_members(&self) {
         let key = Bytes::from_static(b"\0");
         let range = RangeRequest { key, count_only: true, ..RangeRequest::default() };
         while let Ok(members) = self.members() {
             for member in members.iter().filter(|member| member.is_down()) {
-                let probe = attempt(PROBE_TIMEOUT, member, RANGE, range.clone());
+                let probe = attempt_call(PROBE_TIMEOUT, member, RANGE, range.clone());
                 if let Ok(RangeResponse { .. }) = probe.await {
-                    member.is_back();
+                    member.mark_recovered();
                 }
             }
             drop(members);
@@ -235,19 +235,22 @@ impl Client {
         }
     }
 
-    /// Opens a watch at one member. It ends by itself when that member has no leader.
-    pub(crate) async fn watch(&self, create: WatchCreateRequest) -> Result<Messages, Unavailable> {
+    /// Opens a watch at one member. The watch ends if that member loses its leader.
+    pub(crate) async fn watch(
+        &self,
+        create: WatchCreateRequest,
+    ) -> Result<WatchStream, Unavailable> {
         let members = self.members()?;
-        let at = self.order(&members).pop_front().unwrap_or_default();
+        let at = self.member_order(&members).pop_front().unwrap_or_default();
         let member = members.get(at).ok_or_else(closed)?;
-        // The stream of requests stays open: its end could be taken for the end of the watch.
+        // The request stream stays open: etcd could treat its end as the end of the watch.
         let requests = tokio_stream::once(WatchRequest { create: Some(create) })
             .chain(tokio_stream::pending());
         let mut request = Request::new(requests);
         request.metadata_mut().insert("hasleader", MetadataValue::from_static("true"));
-        let line = member.line();
+        let connection = member.connection();
         let open = async {
-            let mut grpc = line.grpc();
+            let mut grpc = connection.grpc();
             grpc.ready().await.map_err(|error| error.to_string())?;
             let path = PathAndQuery::from_static(WATCH);
             let answer = grpc.streaming(request, path, ProstCodec::default()).await;
@@ -257,14 +260,14 @@ impl Client {
         let reason = match opened {
             Ok(Ok(answer)) => {
                 let stream = answer.into_inner();
-                return Ok(Messages { stream, members: members.clone(), at, line });
+                return Ok(WatchStream { stream, members: members.clone(), at, connection });
             }
             Ok(Err(reason)) => {
-                member.has_failed();
+                member.mark_failed();
                 reason
             }
             Err(_) => {
-                member.give_up(&line);
+                member.give_up(&connection);
                 "it does not answer".to_owned()
             }
         };

@@ -1,9 +1,8 @@
-//! Compaction by age.
+//! Periodic compaction. All servers of a cluster run it, and in each round one of them compacts:
 //!
-//! All servers of a cluster run this, and in each round one of them compacts:
-//! 1. Each remembers how often `compact_rev_key` was written and which revision was the newest.
-//! 2. After the interval it writes the key, provided that nobody has done so since.
-//! 3. Who succeeds compacts to the revision that it remembers; who does not has nothing to do.
+//! 1. Each server remembers the version of `compact_rev_key` and the newest revision.
+//! 2. After the interval it writes the key if the version is unchanged.
+//! 3. The server whose write succeeds compacts to the revision that it remembers; the others do nothing.
 
 use std::time::Duration;
 
@@ -11,76 +10,86 @@ use bytes::Bytes;
 use store::{ReadError, Revision};
 use tokio::time::{MissedTickBehavior, interval};
 
+use crate::call_error::CallError;
 use crate::client::Client;
-use crate::entries;
-use crate::failure::CallError;
-use crate::history;
-use crate::hub::Hub;
-use crate::member::{COMPACT, TXN};
-use crate::messages::{
+use crate::conversion;
+use crate::etcd_messages::{
     CompactionRequest, CompactionResponse, Compare, Operation, PutRequest, TxnRequest, TxnResponse,
 };
+use crate::event_stream;
+use crate::member::{COMPACT, TXN};
 use crate::read;
+use crate::shared_watch::SharedWatch;
 
-/// The same key as Kubernetes has, since it says the same thing about the same cluster.
+/// The key that kube-apiserver uses for the same purpose.
 const KEY: &[u8] = b"compact_rev_key";
 
-/// What is remembered from one round to the next.
+/// State kept between rounds.
 #[derive(Debug, Clone, Copy, Default)]
-struct Round {
+struct CompactionRound {
     version: i64,
-    /// Zero before the first.
+    /// Zero before the first round.
     revision: Revision,
 }
 
 /// Compacts until the task is stopped.
-pub(crate) async fn run(client: &Client, hub: &Hub, every: Duration) {
-    let mut round = Round::default();
+pub(crate) async fn compact_periodically(
+    client: &Client,
+    shared_watch: &SharedWatch,
+    every: Duration,
+) {
+    let mut round = CompactionRound::default();
     let mut clock = interval(every);
     clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         clock.tick().await;
-        // A round that fails is made up for by the next, which compacts to the same revision.
-        if let Ok(next) = advance(client, hub, round).await {
+        // After a failed round the next one compacts to the same revision.
+        if let Ok(next) = run_round(client, shared_watch, round).await {
             round = next;
         }
     }
 }
 
-async fn advance(client: &Client, hub: &Hub, round: Round) -> Result<Round, ReadError> {
+async fn run_round(
+    client: &Client,
+    shared_watch: &SharedWatch,
+    round: CompactionRound,
+) -> Result<CompactionRound, ReadError> {
     let key = Bytes::from_static(KEY);
     let value = Bytes::from(round.revision.to_string());
     let put = Operation::Put(PutRequest { key: key.clone(), value, lease: 0 });
     let txn = TxnRequest::write(Compare::version(key, round.version), put);
     let response: TxnResponse = client.call(TXN, &txn).await.map_err(CallError::unexpected)?;
-    let revision = entries::revision(response.header.as_ref().map_or(0, |header| header.revision));
-    client.has_reached(revision);
+    let revision =
+        conversion::to_revision(response.header.as_ref().map_or(0, |header| header.revision));
+    client.note_revision(revision);
     if !response.succeeded {
-        let version = response.current().map_or(0, |kv| kv.version);
-        return Ok(Round { version, revision });
+        let version = response.current_key_value().map_or(0, |kv| kv.version);
+        return Ok(CompactionRound { version, revision });
     }
     if round.revision > Revision::ZERO {
-        compact(client, hub, round.revision).await?;
+        compact(client, shared_watch, round.revision).await?;
     }
-    Ok(Round { version: round.version.saturating_add(1), revision })
+    Ok(CompactionRound { version: round.version.saturating_add(1), revision })
 }
 
-/// Forgets the states before a revision and returns the floor.
+/// Compacts to a revision and returns the compaction floor.
 pub(crate) async fn compact(
     client: &Client,
-    hub: &Hub,
+    shared_watch: &SharedWatch,
     revision: Revision,
 ) -> Result<Revision, ReadError> {
     if revision == Revision::ZERO {
-        return history::floor(client).await;
+        return event_stream::compaction_floor(client).await;
     }
-    let request = CompactionRequest { revision: entries::number(revision).unwrap_or(i64::MAX) };
+    let request =
+        CompactionRequest { revision: conversion::to_etcd_revision(revision).unwrap_or(i64::MAX) };
     let floor = match client.call::<_, CompactionResponse>(COMPACT, &request).await {
         Ok(_) => revision,
-        Err(CallError::Compacted) => history::floor(client).await?,
-        Err(CallError::Future) => return Err(read::future(client, revision).await),
+        Err(CallError::Compacted) => event_stream::compaction_floor(client).await?,
+        Err(CallError::Future) => return Err(read::future_revision_error(client, revision).await),
         Err(error) => return Err(error.unexpected()),
     };
-    hub.forget(floor);
+    shared_watch.forget(floor);
     Ok(floor)
 }

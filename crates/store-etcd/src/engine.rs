@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use store::{
@@ -14,12 +13,12 @@ use tokio::task::AbortHandle;
 
 use crate::client::{Client, closed};
 use crate::compactor;
+use crate::event_stream;
 use crate::format::{self, FormatError};
-use crate::history;
-use crate::hub::Hub;
-use crate::lease::Leases;
+use crate::lease_pool::LeasePool;
 use crate::options::{OpenError, Options, addresses};
-use crate::read::{self, PrefixError};
+use crate::read::{self, PrefixInUse};
+use crate::shared_watch::SharedWatch;
 use crate::watch::{CATCH_UPS_MAX, EtcdWatch};
 use crate::write;
 
@@ -29,9 +28,9 @@ const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 /// A store on an etcd cluster.
 ///
 /// Dropping it stops its tasks and watches; [`Store::close`] also waits for writes on their way.
-pub struct Etcd {
+pub struct EtcdStore {
     core: Arc<Core>,
-    leases: Leases,
+    leases: LeasePool,
     prefix: Prefix,
     /// Those that follow the cluster, ask after members that have failed, and compact.
     tasks: Vec<AbortHandle>,
@@ -40,46 +39,46 @@ pub struct Etcd {
 /// What callers, watches and tasks share.
 pub(crate) struct Core {
     pub(crate) client: Client,
-    pub(crate) hub: Hub,
+    pub(crate) shared_watch: SharedWatch,
     /// The turns of watches that read from etcd because they are behind.
     pub(crate) catch_ups: Semaphore,
-    pub(crate) n_watches: Arc<AtomicUsize>,
 }
 
 /// Tells whose keys it keeps, not where they lie.
-impl fmt::Debug for Etcd {
+impl fmt::Debug for EtcdStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Etcd").field("prefix", &self.prefix).finish_non_exhaustive()
+        f.debug_struct("EtcdStore").field("prefix", &self.prefix).finish_non_exhaustive()
     }
 }
 
-impl Etcd {
+impl EtcdStore {
     /// Starts the tasks of the store, in the current runtime of tokio. Whether the cluster can be
     /// reached shows with the first request.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
         let client = Client::new(addresses(&options)?, options.request_timeout);
         let core = Arc::new(Core {
             client,
-            hub: Hub::new(),
+            shared_watch: SharedWatch::new(),
             catch_ups: Semaphore::new(CATCH_UPS_MAX),
-            n_watches: Arc::default(),
         });
         let (follower, prober) = (core.clone(), core.clone());
-        let follow = async move { follower.hub.run(&follower.client).await };
-        let probe = async move { prober.client.probe().await };
+        let follow = async move { follower.shared_watch.run(&follower.client).await };
+        let probe = async move { prober.client.probe_failed_members().await };
         let mut tasks =
             vec![tokio::spawn(follow).abort_handle(), tokio::spawn(probe).abort_handle()];
         if let Some(every) = options.compaction_interval.filter(|every| !every.is_zero()) {
             let core = core.clone();
-            let compact = async move { compactor::run(&core.client, &core.hub, every).await };
+            let compact = async move {
+                compactor::compact_periodically(&core.client, &core.shared_watch, every).await
+            };
             tasks.push(tokio::spawn(compact).abort_handle());
         }
-        Ok(Self { core, leases: Leases::default(), prefix: options.prefix, tasks })
+        Ok(Self { core, leases: LeasePool::default(), prefix: options.prefix, tasks })
     }
 
     /// Refuses a prefix under which another API server keeps its objects. Reads all values there, so
     /// it is for the start of a server.
-    pub async fn check_prefix(&self) -> Result<(), PrefixError> {
+    pub async fn check_prefix(&self) -> Result<(), PrefixInUse> {
         read::check_prefix(&self.core.client, &self.prefix).await
     }
 
@@ -90,20 +89,20 @@ impl Etcd {
     }
 
     fn stop(&self) {
-        self.core.client.refuse();
-        self.core.hub.bells.close();
+        self.core.client.stop_accepting();
+        self.core.shared_watch.notifier.close();
         self.core.catch_ups.close();
         self.tasks.iter().for_each(AbortHandle::abort);
     }
 }
 
-impl Drop for Etcd {
+impl Drop for EtcdStore {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
-impl Store for Etcd {
+impl Store for EtcdStore {
     type Watch = EtcdWatch;
 
     async fn get(&self, key: &Key, at: At) -> Result<Got, ReadError> {
@@ -123,29 +122,30 @@ impl Store for Etcd {
     }
 
     async fn current_rev(&self) -> Result<Revision, ReadError> {
-        read::current(&self.core.client).await
+        read::current_revision(&self.core.client).await
     }
 
     async fn wait_for(&self, revision: Revision) -> Result<Revision, ReadError> {
         // Every key is under `/`.
-        let mut bell = self.core.hub.bells.subscribe("/").ok_or_else(closed)?;
+        let mut revision_changed =
+            self.core.shared_watch.notifier.subscribe("/").ok_or_else(closed)?;
         loop {
             let current = self.current_rev().await?;
             if current >= revision {
                 return Ok(current);
             }
-            while self.core.hub.through().is_none_or(|through| through < revision) {
-                bell.changed().await.map_err(|_| closed())?;
+            while self.core.shared_watch.through().is_none_or(|through| through < revision) {
+                revision_changed.changed().await.map_err(|_| closed())?;
             }
         }
     }
 
     async fn compact(&self, revision: Revision) -> Result<Revision, ReadError> {
-        compactor::compact(&self.core.client, &self.core.hub, revision).await
+        compactor::compact(&self.core.client, &self.core.shared_watch, revision).await
     }
 
     async fn compact_floor(&self) -> Result<Revision, ReadError> {
-        history::floor(&self.core.client).await
+        event_stream::compaction_floor(&self.core.client).await
     }
 
     async fn health(&self) -> Result<(), Unavailable> {
@@ -154,6 +154,6 @@ impl Store for Etcd {
 
     async fn close(&self) {
         self.stop();
-        self.core.client.finish().await;
+        self.core.client.wait_for_requests().await;
     }
 }

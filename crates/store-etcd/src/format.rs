@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use store::{At, Expect, Key, KeyError, Prefix, Put, ReadError, Store, WriteError};
 
-use crate::engine::Etcd;
+use crate::engine::EtcdStore;
 
 /// The version that this program writes, and up to which it reads. Whatever a program of an earlier
 /// version would misread needs the next one: other keys, another encoding of values.
@@ -48,13 +48,14 @@ pub enum FormatError {
 }
 
 /// Reads the version, and writes it if nobody did.
-pub(crate) async fn check(store: &Etcd, prefix: &Prefix) -> Result<(), FormatError> {
+pub(crate) async fn check(store: &EtcdStore, prefix: &Prefix) -> Result<(), FormatError> {
     let key = Key::new(&format!("{prefix}{FORMAT_KEY}"))?;
     if let Some(entry) = store.get(&key, At::Newest).await?.entry {
         return check_value(key, &entry.value);
     }
     let value = Bytes::from(FORMAT_VERSION.to_string());
-    let put = Put { key: key.clone(), value, expect: Expect::Absent, ttl: None, mark: None };
+    let put =
+        Put { key: key.clone(), value, expect: Expect::Absent, ttl: None, shared_revision: None };
     match store.put(put).await {
         Ok(_) => Ok(()),
         // Another server has started at the same time.

@@ -1,34 +1,33 @@
-//! The store on an etcd cluster, version 3, for several servers of one API.
+//! The store on an etcd v3 cluster, which several API servers can share.
 //!
-//! Keys, revisions and transactions are etcd's own. What this crate adds is watches: one watch of the
-//! whole cluster per process, kept in order and in memory for a while, from which all others are served.
-//! `docs/decisions/0010-etcd-engine.md` says why.
+//! Keys, revisions and transactions map directly to etcd. Watches do not: each process has one etcd watch of
+//! the whole cluster, keeps the newest events in memory, and serves all watches of the store from them.
+//! `docs/decisions/0010-etcd-engine.md` gives the reasons.
 //!
 //! Owns: requests to etcd and what their failures mean, fail-over, leases, compaction by age, watches.
 //! Must not know: what a value means, which resources exist, HTTP of the API, the other engines.
 
-mod bells;
+mod call_error;
 mod client;
 mod compactor;
+mod conversion;
 mod engine;
-mod entries;
-mod failure;
+mod etcd_messages;
+mod event_stream;
+mod event_window;
 mod format;
-mod history;
-mod hub;
-mod lease;
+mod lease_pool;
 mod member;
-mod messages;
 mod options;
 mod read;
+mod shared_watch;
 mod tls;
 mod watch;
-mod window;
 mod write;
 
-pub use engine::Etcd;
+pub use engine::EtcdStore;
 pub use format::FormatError;
 pub use options::{IdentityFiles, OpenError, Options};
-pub use read::PrefixError;
+pub use read::PrefixInUse;
 pub use tls::TlsFilesError;
-pub use watch::{EtcdWatch, WATCHES_MAX};
+pub use watch::EtcdWatch;

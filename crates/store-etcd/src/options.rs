@@ -1,4 +1,4 @@
-//! Where the cluster is and how to talk to it.
+//! Options of the etcd store and addresses of members.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,28 +10,27 @@ use tonic::transport::{Channel, Endpoint};
 
 use crate::tls::{Connector, TlsFiles, TlsFilesError};
 
-/// How a store on etcd is opened.
+/// Options for opening a store on etcd.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The members, as `http://host:port` or `https://host:port`. Requests go to them in turn.
+    /// The members, as `http://host:port` or `https://host:port`. Requests use them in turn.
     pub endpoints: Vec<String>,
-    /// The certificates that sign those of the members; needed for `https`.
+    /// CA bundle that verifies the members; required for `https`.
     pub ca_file: Option<PathBuf>,
-    /// What this client shows to the members.
+    /// Client certificate and key.
     pub identity: Option<IdentityFiles>,
-    /// What all keys of this store begin with. Keys are written as they are given; this says which of
-    /// the cluster's keys are ours.
+    /// Prefix of all keys of this store. Callers pass whole keys; the prefix only says which keys of the
+    /// cluster belong to the store.
     pub prefix: Prefix,
-    /// How long history is kept, and how often one of the servers compacts; absent means that somebody
-    /// else does.
+    /// Compaction interval and age of history; `None` disables compaction by this store.
     pub compaction_interval: Option<Duration>,
-    /// How long one request may take, retries included. Reads of one key have four seconds at most, so
-    /// that their callers know soon that they do not know.
+    /// Timeout of a request, including retries. Reads of one key have at most four seconds, so that callers
+    /// learn soon that they failed.
     pub request_timeout: Duration,
 }
 
 impl Options {
-    /// The usual ones: compaction every five minutes, ten seconds for a request.
+    /// Default options: compaction every five minutes, request timeout of ten seconds.
     #[must_use]
     pub fn new(endpoints: Vec<String>, prefix: Prefix) -> Self {
         Self {
@@ -54,49 +53,49 @@ pub struct IdentityFiles {
     pub key_file: PathBuf,
 }
 
-/// Why a store can not be opened with these options. That nobody listens is not among the reasons:
-/// members come and go, and the store connects when it must.
+/// Invalid options. An unreachable member is no error: the store connects lazily.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// There is nowhere to connect to.
+    /// No endpoint is configured.
     #[error("no etcd endpoint is given")]
     NoEndpoint,
-    /// An endpoint is not an address.
+    /// An endpoint is not a valid address.
     #[error(
         "etcd endpoint `{endpoint}` is not of the form `http://host:port` or `https://host:port`"
     )]
     Endpoint {
-        /// What was given.
+        /// The configured endpoint.
         endpoint: String,
     },
-    /// Whom to trust is not known.
+    /// An `https` endpoint has no CA bundle.
     #[error("etcd endpoint `{endpoint}` needs a file of certificates to trust")]
     NoCa {
-        /// What was given.
+        /// The configured endpoint.
         endpoint: String,
     },
-    /// The certificates or the key can not be used.
+    /// The certificates or the key are invalid.
     #[error("the certificates for etcd endpoint `{endpoint}` can not be used")]
     Tls {
-        /// What was given.
+        /// The configured endpoint.
         endpoint: String,
-        /// Why.
+        /// The fault of the files.
         source: TlsFilesError,
     },
 }
 
-/// How long connecting may take. Loopback and racks take milliseconds; another member is tried sooner.
+/// Timeout of a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// How often a connection in use is asked whether it lives. Members refuse less than five seconds.
+/// Keep-alive interval of a connection in use. Members refuse less than five seconds.
 const PING_INTERVAL: Duration = Duration::from_secs(6);
-/// And how long the answer may take. Together they stay below what a watch may be silent.
+/// Keep-alive timeout. Together with the interval it is below the maximum silence of a watch.
 const PING_TIMEOUT: Duration = Duration::from_secs(3);
-/// What a member may send on one stream before we have read it.
+/// HTTP/2 flow control window of one stream.
 const STREAM_WINDOW_BYTES: u32 = 512 * 1024;
-/// And on all of them. Enough for every stream that may stand still, so that others never wait for them.
+/// HTTP/2 flow control window of a connection. It covers all streams that may stall, so that others never
+/// wait for them.
 const CONNECTION_WINDOW_BYTES: u32 = 32 * 1024 * 1024;
 
-/// Where a member is, and how connections to it are made.
+/// The address of a member and the connector for it.
 pub(crate) struct Address {
     endpoint: Endpoint,
     connector: Connector,
@@ -107,7 +106,7 @@ impl Address {
         self.endpoint.uri().to_string()
     }
 
-    /// A channel that connects when it is used, and again when its connection is lost.
+    /// A channel that connects lazily and reconnects.
     pub(crate) fn channel(&self) -> Channel {
         self.endpoint.connect_with_connector_lazy(self.connector.clone())
     }

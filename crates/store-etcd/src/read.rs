@@ -1,81 +1,81 @@
-//! Gets and lists. Every read asks the quorum, so none is stale.
+//! Gets and lists. Every read is linearizable.
 
 use std::ops::Bound;
 
 use bytes::Bytes;
 use store::{At, Got, Item, Key, ListRequest, Page, Prefix, ReadError, Revision, Unavailable};
 
+use crate::call_error::CallError;
 use crate::client::Client;
-use crate::entries;
-use crate::failure::CallError;
-use crate::history;
-use crate::member::{GET, Method, RANGE};
-use crate::messages::{KeyValue, RangeRequest, RangeResponse};
+use crate::conversion;
+use crate::etcd_messages::{KeyValue, RangeRequest, RangeResponse};
+use crate::event_stream;
+use crate::member::{EtcdMethod, GET, RANGE};
 
-/// How many keys the first round of a list asks for.
+/// Number of keys in the first round of a list.
 const ROUND_KEYS: usize = 500;
-/// And any later one at most.
+/// Maximum number of keys in a later round.
 const ROUND_KEYS_MAX: usize = 10_000;
-/// Later rounds ask for as many keys as make about so many bytes, going by those before.
+/// Target size of later rounds in bytes, estimated from earlier rounds.
 const ROUND_BYTES: usize = 8 * 1024 * 1024;
 
-/// A key to ask for when only the revision matters. It need not exist.
+/// A key to read when only the revision matters. It need not exist.
 const ANY_KEY: &[u8] = b"\0";
 
 /// The newest revision.
-pub(crate) async fn current(client: &Client) -> Result<Revision, ReadError> {
+pub(crate) async fn current_revision(client: &Client) -> Result<Revision, ReadError> {
     let key = Bytes::from_static(ANY_KEY);
     let range = RangeRequest { key, count_only: true, ..RangeRequest::default() };
     let response = client.call(GET, &range).await.map_err(CallError::unexpected)?;
-    Ok(revision_of(client, &response))
+    Ok(response_revision(client, &response))
 }
 
 pub(crate) async fn get(client: &Client, key: &Key, at: At) -> Result<Got, ReadError> {
-    let range = RangeRequest { key: bytes_of(key), ..RangeRequest::default() };
+    let range = RangeRequest { key: key_bytes(key), ..RangeRequest::default() };
     let (response, revision) = match range_at(client, GET, range, at).await {
         Ok(answer) => answer,
-        Err(RoundError::TooLarge) => return Err(CallError::ResponseTooLarge.unexpected()),
-        Err(RoundError::Read(error)) => return Err(error),
+        Err(ListRoundError::TooLarge) => return Err(CallError::ResponseTooLarge.unexpected()),
+        Err(ListRoundError::Read(error)) => return Err(error),
     };
-    Ok(Got { entry: response.kvs.first().map(entries::entry), revision })
+    Ok(Got { entry: response.kvs.first().map(conversion::to_entry), revision })
 }
 
-/// Reads in rounds of one state, so that neither side holds on to a large list twice.
+/// Reads a list in rounds at one revision, so that neither side buffers a large list twice.
 pub(crate) async fn list(
     client: &Client,
     prefix: &Prefix,
     request: ListRequest,
 ) -> Result<Page, ReadError> {
-    let (start, range_end) = bounds(prefix, &request.from);
-    let mut rounds = Rounds { start, range_end, at: request.at, n_keys: ROUND_KEYS };
+    let (start, range_end) = range_bounds(prefix, &request.from);
+    let mut rounds = ListRounds { start, range_end, at: request.at, n_keys: ROUND_KEYS };
     let mut items: Vec<Item> = Vec::new();
-    // What was read, and what of it is ours: keys that this store could not have written are left out.
+    // Counts of all keys read; keys that this store cannot have written are skipped.
     let (mut n_read, mut bytes) = (0_usize, 0_usize);
     loop {
         let n_left = request.limit.map(|limit| limit.get() - items.len());
         let (response, revision) = rounds.next(client, n_left.unwrap_or(usize::MAX)).await?;
         n_read += response.kvs.len();
         bytes += response.kvs.iter().map(|kv| kv.key.len() + kv.value.len()).sum::<usize>();
-        items.extend(response.kvs.iter().filter_map(entries::item));
+        items.extend(response.kvs.iter().filter_map(conversion::to_item));
         let is_full = request.limit.is_some_and(|limit| items.len() >= limit.get());
         let n_more = u64::try_from(response.count).unwrap_or_default();
         let remaining = n_more.saturating_sub(response.kvs.len() as u64);
         let last = response.kvs.last().filter(|_| response.more && !is_full);
         let Some(last) = last else { return Ok(Page { items, remaining, revision }) };
-        rounds.go_on(last, revision, bytes / n_read.max(1));
+        rounds.continue_after(last, revision, bytes / n_read.max(1));
     }
 }
 
-/// Where the next round begins and how large it is.
-struct Rounds {
+/// The start and the size of the next round.
+struct ListRounds {
     start: Bytes,
     range_end: Bytes,
     at: At,
     n_keys: usize,
 }
 
-impl Rounds {
-    /// The next keys, at most so many. A round that is too large is asked for again in part.
+impl ListRounds {
+    /// Reads the next keys, at most `n_max`. If the answer is too large, it reads half as many.
     async fn next(
         &mut self,
         client: &Client,
@@ -91,62 +91,64 @@ impl Rounds {
             };
             match range_at(client, RANGE, range, self.at).await {
                 Ok(answer) => return Ok(answer),
-                Err(RoundError::Read(error)) => return Err(error),
-                Err(RoundError::TooLarge) if n_keys > 1 => self.n_keys = n_keys / 2,
-                Err(RoundError::TooLarge) => return Err(CallError::ResponseTooLarge.unexpected()),
+                Err(ListRoundError::Read(error)) => return Err(error),
+                Err(ListRoundError::TooLarge) if n_keys > 1 => self.n_keys = n_keys / 2,
+                Err(ListRoundError::TooLarge) => {
+                    return Err(CallError::ResponseTooLarge.unexpected());
+                }
             }
         }
     }
 
-    /// Goes on behind a key, in the state that was read.
-    fn go_on(&mut self, last: &KeyValue, revision: Revision, bytes_per_key: usize) {
-        self.start = after(&last.key);
+    /// Continues after a key, at the revision that was read.
+    fn continue_after(&mut self, last: &KeyValue, revision: Revision, bytes_per_key: usize) {
+        self.start = key_after(&last.key);
         self.at = At::Exactly(revision);
         self.n_keys = (ROUND_BYTES / bytes_per_key.max(1)).clamp(1, ROUND_KEYS_MAX);
     }
 }
 
-enum RoundError {
+enum ListRoundError {
     TooLarge,
     Read(ReadError),
 }
 
-impl From<ReadError> for RoundError {
+impl From<ReadError> for ListRoundError {
     fn from(error: ReadError) -> Self {
         Self::Read(error)
     }
 }
 
-/// Reads a range of the wanted state and tells which state that is.
+/// Reads a range at the requested state, and returns its revision.
 async fn range_at(
     client: &Client,
-    method: Method,
+    method: EtcdMethod,
     range: RangeRequest,
     at: At,
-) -> Result<(RangeResponse, Revision), RoundError> {
+) -> Result<(RangeResponse, Revision), ListRoundError> {
     let exact = match at {
         At::Newest | At::NotOlderThan(_) => 0,
-        // It would mean the newest to etcd.
+        // etcd would treat revision 0 as the newest.
         At::Exactly(requested @ Revision::ZERO) => {
-            let floor = history::floor(client).await?;
+            let floor = event_stream::compaction_floor(client).await?;
             return Err(ReadError::Compacted { requested, floor }.into());
         }
-        At::Exactly(revision) => entries::number(revision).unwrap_or(i64::MAX),
+        At::Exactly(revision) => conversion::to_etcd_revision(revision).unwrap_or(i64::MAX),
     };
     let range = RangeRequest { revision: exact, ..range };
     let response: RangeResponse = match (client.call(method, &range).await, at) {
         (Ok(response), _) => response,
-        (Err(CallError::ResponseTooLarge), _) => return Err(RoundError::TooLarge),
+        (Err(CallError::ResponseTooLarge), _) => return Err(ListRoundError::TooLarge),
         (Err(CallError::Compacted), At::Exactly(requested)) => {
-            let floor = history::floor(client).await?;
+            let floor = event_stream::compaction_floor(client).await?;
             return Err(ReadError::Compacted { requested, floor }.into());
         }
         (Err(CallError::Future), At::Exactly(requested)) => {
-            return Err(future(client, requested).await.into());
+            return Err(future_revision_error(client, requested).await.into());
         }
         (Err(error), _) => return Err(error.unexpected().into()),
     };
-    let current = revision_of(client, &response);
+    let current = response_revision(client, &response);
     match at {
         At::NotOlderThan(requested) if current < requested => {
             Err(ReadError::Future { requested, current }.into())
@@ -157,8 +159,8 @@ async fn range_at(
 }
 
 /// The error of a request for a state that did not exist when the request was answered.
-pub(crate) async fn future(client: &Client, requested: Revision) -> ReadError {
-    match current(client).await {
+pub(crate) async fn future_revision_error(client: &Client, requested: Revision) -> ReadError {
+    match current_revision(client).await {
         // It exists by now, but then it was the future.
         Ok(current) if current >= requested => {
             let current = Revision::new(requested.number().saturating_sub(1));
@@ -169,42 +171,43 @@ pub(crate) async fn future(client: &Client, requested: Revision) -> ReadError {
     }
 }
 
-fn revision_of(client: &Client, response: &RangeResponse) -> Revision {
-    let revision = entries::revision(response.header.as_ref().map_or(0, |header| header.revision));
-    client.has_reached(revision);
+fn response_revision(client: &Client, response: &RangeResponse) -> Revision {
+    let revision =
+        conversion::to_revision(response.header.as_ref().map_or(0, |header| header.revision));
+    client.note_revision(revision);
     revision
 }
 
 /// The first key of a list and the end, which is not in it.
-fn bounds(prefix: &Prefix, from: &Bound<Key>) -> (Bytes, Bytes) {
+fn range_bounds(prefix: &Prefix, from: &Bound<Key>) -> (Bytes, Bytes) {
     let first = Bytes::copy_from_slice(prefix.as_str().as_bytes());
-    let end = end_of(prefix);
+    let end = prefix_end(prefix);
     let start = match from {
         Bound::Unbounded => first.clone(),
-        Bound::Included(key) => bytes_of(key),
-        Bound::Excluded(key) => after(key.as_bytes()),
+        Bound::Included(key) => key_bytes(key),
+        Bound::Excluded(key) => key_after(key.as_bytes()),
     };
     (start.max(first).min(end.clone()), end)
 }
 
 /// The first key behind all keys under a prefix: `/a0` for `/a/`, since `0` follows `/`.
-pub(crate) fn end_of(prefix: &Prefix) -> Bytes {
+pub(crate) fn prefix_end(prefix: &Prefix) -> Bytes {
     let text = prefix.as_str();
     format!("{}0", text.strip_suffix('/').unwrap_or(text)).into()
 }
 
 /// The first key behind a key.
-fn after(key: &[u8]) -> Bytes {
+fn key_after(key: &[u8]) -> Bytes {
     [key, b"\0"].concat().into()
 }
 
-pub(crate) fn bytes_of(key: &Key) -> Bytes {
+pub(crate) fn key_bytes(key: &Key) -> Bytes {
     Bytes::copy_from_slice(key.as_bytes())
 }
 
 /// Another API server has its objects under the prefix.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PrefixError {
+pub enum PrefixInUse {
     /// A value has the mark of an object that Kubernetes has encoded.
     #[error(
         "`{prefix}` belongs to another API server: `{key}` is not JSON but Kubernetes' own encoding"
@@ -224,19 +227,19 @@ pub enum PrefixError {
 const FOREIGN_MARK: &[u8] = b"k8s\0";
 
 /// Reads all values under a prefix and looks at how they begin.
-pub(crate) async fn check_prefix(client: &Client, prefix: &Prefix) -> Result<(), PrefixError> {
-    let (start, range_end) = bounds(prefix, &Bound::Unbounded);
-    let mut rounds = Rounds { start, range_end, at: At::Newest, n_keys: ROUND_KEYS };
+pub(crate) async fn check_prefix(client: &Client, prefix: &Prefix) -> Result<(), PrefixInUse> {
+    let (start, range_end) = range_bounds(prefix, &Bound::Unbounded);
+    let mut rounds = ListRounds { start, range_end, at: At::Newest, n_keys: ROUND_KEYS };
     loop {
         let (response, revision) = rounds.next(client, usize::MAX).await?;
         if let Some(kv) = response.kvs.iter().find(|kv| kv.value.starts_with(FOREIGN_MARK)) {
             let key = String::from_utf8_lossy(&kv.key).into_owned();
-            return Err(PrefixError::Taken { prefix: prefix.clone(), key });
+            return Err(PrefixInUse::Taken { prefix: prefix.clone(), key });
         }
         let bytes = response.kvs.iter().map(|kv| kv.key.len() + kv.value.len()).sum::<usize>();
         let last = response.kvs.last().filter(|_| response.more);
         let Some(last) = last else { return Ok(()) };
-        rounds.go_on(last, revision, bytes / response.kvs.len());
+        rounds.continue_after(last, revision, bytes / response.kvs.len());
     }
 }
 
@@ -271,18 +274,18 @@ mod tests {
             (Bound::Excluded(key("/b")), "/a0"),
         ] {
             let want = (Bytes::from(start), Bytes::from("/a0"));
-            assert_eq!(bounds(&prefix, &from), want, "{from:?}");
+            assert_eq!(range_bounds(&prefix, &from), want, "{from:?}");
         }
-        assert_eq!(end_of(&Prefix::new("/").unwrap()), "0");
+        assert_eq!(prefix_end(&Prefix::new("/").unwrap()), "0");
     }
 
     #[test]
     fn later_rounds_are_sized_by_what_was_read() {
         let mut rounds =
-            Rounds { start: Bytes::new(), range_end: Bytes::new(), at: At::Newest, n_keys: 1 };
+            ListRounds { start: Bytes::new(), range_end: Bytes::new(), at: At::Newest, n_keys: 1 };
         let last = KeyValue { key: "/a/b".into(), ..KeyValue::default() };
         for (bytes_per_key, n_keys) in [(0, ROUND_KEYS_MAX), (1024, 8192), (ROUND_BYTES * 2, 1)] {
-            rounds.go_on(&last, Revision::new(7), bytes_per_key);
+            rounds.continue_after(&last, Revision::new(7), bytes_per_key);
             assert_eq!((rounds.n_keys, rounds.at), (n_keys, At::Exactly(Revision::new(7))));
         }
         assert_eq!(rounds.start, "/a/b\0");

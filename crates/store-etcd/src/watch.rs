@@ -1,46 +1,43 @@
-//! A watch: a place in the history and a bell.
+//! A watch of the store on etcd: a position and a wake-up channel.
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use store::{Batch, Event, Prefix, Revision, Unavailable, Watch, WatchError};
+use store::{Batch, Event, Prefix, Revision, Watch, WatchError, WatchSlot};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use crate::client::closed;
 use crate::engine::Core;
-use crate::history::{self, History, HistoryError};
-use crate::hub::Search;
-use crate::window::{BATCH_EVENTS_MAX, Found};
+use crate::event_stream::{self, EventStream, EventStreamError};
+use crate::event_window::{BATCH_EVENTS_MAX, WindowEvents};
+use crate::shared_watch::WindowSearch;
 
-/// How many watches a store serves at once. Each takes a few hundred bytes, whatever it watches.
-pub const WATCHES_MAX: usize = 100_000;
-/// How many watches read from etcd at once because they are behind the window; others wait for them.
+/// Maximum watches that read from etcd at a time because they are behind the window; others wait.
 pub(crate) const CATCH_UPS_MAX: usize = 16;
-/// A member that tells nothing for so long, although it is known to have something, is given up. It may
-/// have to read a long history from disk first.
+/// A member that sends nothing for this long, although it has events, is abandoned. It may have to read a
+/// long history from disk first.
 const SILENCE_MAX: Duration = Duration::from_secs(16);
-/// How long to wait before trying another member.
+/// Pause before trying another member.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// A running watch of the store on etcd. It has no connection of its own: it looks into the newest
-/// events that the process keeps, and when it is further behind, it reads from etcd until it is not.
+/// A running watch. It has no connection of its own: it reads the newest events from the shared window, and
+/// reads from etcd only while it is further behind.
 pub struct EtcdWatch {
     core: Arc<Core>,
     prefix: Prefix,
-    /// Everything up to here has been told, is in `found`, or is not under the prefix.
+    /// Everything up to this revision was delivered, is in `pending`, or is not under the prefix.
     after: Revision,
-    /// What was read from etcd and not told yet, because the future that read it was dropped.
-    found: Vec<Event>,
-    bell: watch::Receiver<Revision>,
-    /// Why it has ended.
+    /// Events read from etcd but not delivered, because the caller dropped the future.
+    pending: Vec<Event>,
+    revision_changed: watch::Receiver<Revision>,
+    /// The error that ended the watch.
     end: Option<WatchError>,
-    _place: Place,
+    _slot: WatchSlot,
 }
 
-/// Tells where it is, not what it has still to tell.
+/// Prints the position, not pending events.
 impl fmt::Debug for EtcdWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EtcdWatch")
@@ -50,32 +47,26 @@ impl fmt::Debug for EtcdWatch {
     }
 }
 
-/// One of the [`WATCHES_MAX`] places.
-#[derive(Debug)]
-struct Place(Arc<AtomicUsize>);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 impl EtcdWatch {
     pub(crate) fn start(
         core: Arc<Core>,
         prefix: Prefix,
         after: Revision,
     ) -> Result<Self, WatchError> {
-        let n_watches = core.n_watches.fetch_add(1, Ordering::Relaxed);
-        let place = Place(core.n_watches.clone());
-        if n_watches >= WATCHES_MAX {
-            let reason = format!("{WATCHES_MAX} watches are open, which is the most").into();
-            return Err(Unavailable { reason }.into());
-        }
-        let bell = core.hub.bells.subscribe(prefix.as_str()).ok_or_else(closed)?;
+        let slot = core.shared_watch.notifier.reserve_slot()?;
+        let revision_changed =
+            core.shared_watch.notifier.subscribe(prefix.as_str()).ok_or_else(closed)?;
         // Before the first revision there was no event, so nothing is missed by starting there.
         let after = after.max(Revision::FIRST);
-        Ok(Self { core, prefix, after, found: Vec::new(), bell, end: None, _place: place })
+        Ok(Self {
+            core,
+            prefix,
+            after,
+            pending: Vec::new(),
+            revision_changed,
+            end: None,
+            _slot: slot,
+        })
     }
 
     async fn search(&mut self) -> Result<Batch, WatchError> {
@@ -83,59 +74,65 @@ impl EtcdWatch {
             if self.core.client.is_closed() {
                 return Err(closed().into());
             }
-            if !self.found.is_empty() {
+            if !self.pending.is_empty() {
                 return Ok(self.batch());
             }
-            // The bell is quiet from before the window is read, so that no event is missed.
-            self.bell.mark_unchanged();
-            match self.core.hub.search(&self.prefix, self.after) {
-                Search::Found(Found { events, through, is_cut }) if through > self.after => {
+            // Reset the channel before reading the window, so that no event is missed.
+            self.revision_changed.mark_unchanged();
+            match self.core.shared_watch.search(&self.prefix, self.after) {
+                WindowSearch::Events(WindowEvents { events, through, is_truncated })
+                    if through > self.after =>
+                {
                     self.after = through;
-                    if events.is_empty() && is_cut {
+                    if events.is_empty() && is_truncated {
                         tokio::task::yield_now().await;
                         continue;
                     }
                     return Ok(Batch { events, through });
                 }
-                Search::Found(_) | Search::NotReady => {
-                    self.bell.changed().await.map_err(|_| closed())?;
+                WindowSearch::Events(_) | WindowSearch::NotReady => {
+                    self.revision_changed.changed().await.map_err(|_| closed())?;
                 }
-                Search::Behind => match self.catch_up().await {
+                WindowSearch::Behind => match self.catch_up().await {
                     Ok(()) => return Ok(self.batch()),
-                    // What was found before the end is told first.
-                    Err(_) if !self.found.is_empty() => return Ok(self.batch()),
-                    Err(HistoryError::Compacted { floor }) => {
+                    // Deliver the events before the error first.
+                    Err(_) if !self.pending.is_empty() => return Ok(self.batch()),
+                    Err(EventStreamError::Compacted { floor }) => {
                         return Err(self.compacted(floor).await);
                     }
-                    Err(HistoryError::Broken(_)) => sleep(PAUSE).await,
+                    Err(EventStreamError::Broken(_)) => sleep(PAUSE).await,
                 },
             }
         }
     }
 
     fn batch(&mut self) -> Batch {
-        Batch { events: std::mem::take(&mut self.found), through: self.after }
+        Batch { events: std::mem::take(&mut self.pending), through: self.after }
     }
 
-    /// Reads from etcd until there is a batch or the window goes on.
-    async fn catch_up(&mut self) -> Result<(), HistoryError> {
+    /// Reads from etcd until a batch is full or the window continues.
+    async fn catch_up(&mut self) -> Result<(), EventStreamError> {
         let core = self.core.clone();
         let _turn = core.catch_ups.acquire().await.map_err(|_| closed())?;
-        let mut history = History::open(&core.client, self.after).await?;
-        while self.found.len() < BATCH_EVENTS_MAX && !core.hub.has_all_after(self.after) {
-            let Ok(step) = timeout(SILENCE_MAX, history.next()).await else {
-                return Err(history.give_up());
+        let mut events = EventStream::open(&core.client, self.after).await?;
+        while self.pending.len() < BATCH_EVENTS_MAX && !core.shared_watch.has_all_after(self.after)
+        {
+            let Ok(step) = timeout(SILENCE_MAX, events.next()).await else {
+                return Err(events.give_up());
             };
             let step = step?;
             self.after = step.through;
-            self.found.extend(step.events.into_iter().filter(|e| self.prefix.covers(&e.key)));
+            self.pending.extend(step.events.into_iter().filter(|e| self.prefix.covers(&e.key)));
         }
         Ok(())
     }
 
     /// The end of a watch whose next events are gone. `known` is where they can go on at the earliest.
     async fn compacted(&self, known: Revision) -> WatchError {
-        let floor = history::floor(&self.core.client).await.unwrap_or(known).max(self.after.next());
+        let floor = event_stream::compaction_floor(&self.core.client)
+            .await
+            .unwrap_or(known)
+            .max(self.after.next());
         WatchError::Compacted { after: self.after, floor }
     }
 }

@@ -1,28 +1,28 @@
-//! Writes: one transaction of etcd each, which writes if every key is as expected, and reads those keys
-//! if not.
+//! Writes: one etcd transaction each. It writes if all conditions hold, and reads the keys of the
+//! conditions otherwise.
 
 use bytes::Bytes;
 use store::{
-    Entry, Expect, Key, Revision, Transaction, Unavailable, VALUE_BYTES_MAX, WriteBeside,
+    AdditionalWrite, Entry, Expect, Key, Revision, Transaction, Unavailable, VALUE_BYTES_MAX,
     WriteError,
 };
 
+use crate::call_error::CallError;
 use crate::client::Client;
-use crate::entries;
-use crate::failure::CallError;
-use crate::lease::Leases;
-use crate::member::TXN;
-use crate::messages::{
+use crate::conversion;
+use crate::etcd_messages::{
     Compare, DeleteRangeRequest, KeyValue, Operation, PutRequest, TxnRequest, TxnResponse,
 };
+use crate::lease_pool::LeasePool;
+use crate::member::TXN;
 use crate::read;
 
-/// The revision of no key, neither one that exists nor one that does not.
+/// A mod revision that no key has, present or absent.
 const NEVER: i64 = -1;
 
 pub(crate) async fn write(
     client: &Client,
-    leases: &Leases,
+    leases: &LeasePool,
     transaction: Transaction,
 ) -> Result<Revision, WriteError> {
     let bytes = transaction.value_bytes_max();
@@ -34,15 +34,15 @@ pub(crate) async fn write(
     loop {
         let lease = match ttl {
             Some(ttl) => {
-                let lease = leases.lease(client, ttl).await;
+                let lease = leases.lease_for_ttl(client, ttl).await;
                 lease.map_err(|error| write_error(error, bytes))?
             }
             None => 0,
         };
         match write_once(client, &transaction, lease).await {
-            // Nothing was written, so a second attempt is a first one.
-            Err(Refusal::Call(CallError::NoLease)) if !is_second => {
-                leases.forget(lease);
+            // The lease was gone and nothing was written, so a retry is safe.
+            Err(WriteRefusal::Call(CallError::NoLease)) if !is_second => {
+                leases.forget_lease(lease);
                 is_second = true;
             }
             result => return result.map_err(|refusal| refusal.into_error(bytes)),
@@ -50,31 +50,31 @@ pub(crate) async fn write(
     }
 }
 
-/// The revision that must have written the key, zero for none.
-fn expected(expect: Expect) -> i64 {
+/// The expected mod revision of a key; zero if it must not exist.
+fn expected_mod_revision(expect: Expect) -> i64 {
     match expect {
         Expect::Absent => 0,
         Expect::At(Revision::ZERO) => NEVER,
-        Expect::At(revision) => entries::number(revision).unwrap_or(NEVER),
+        Expect::At(revision) => conversion::to_etcd_revision(revision).unwrap_or(NEVER),
     }
 }
 
-/// The same for the key of the write.
-fn expected_of_write(transaction: &Transaction) -> i64 {
+/// The expected mod revision of the main key.
+fn expected_mod_revision_of_write(transaction: &Transaction) -> i64 {
     match transaction.expect() {
-        // etcd would delete nothing and call it a success.
+        // etcd would report success for deleting nothing.
         Expect::Absent if transaction.content().is_none() => NEVER,
-        expect => expected(expect),
+        expect => expected_mod_revision(expect),
     }
 }
 
-enum Refusal {
+enum WriteRefusal {
     Conflict(Option<Entry>),
     ConditionFailed(Key, Option<Entry>),
     Call(CallError),
 }
 
-impl Refusal {
+impl WriteRefusal {
     fn into_error(self, bytes: usize) -> WriteError {
         match self {
             Self::Conflict(current) => WriteError::Conflict { current },
@@ -88,9 +88,9 @@ fn write_error(error: CallError, bytes: usize) -> WriteError {
     match error {
         CallError::Timeout => WriteError::Timeout,
         CallError::Unavailable(error) => error.into(),
-        // The member's own limit may be lower than ours.
+        // etcd's own limit may be lower than ours.
         CallError::RequestTooLarge => WriteError::ValueTooLarge { bytes },
-        CallError::NoSpace => WriteError::NoSpace { share: None },
+        CallError::NoSpace => WriteError::NoSpace { tenant: None },
         CallError::Compacted
         | CallError::Future
         | CallError::ResponseTooLarge
@@ -104,51 +104,52 @@ async fn write_once(
     client: &Client,
     transaction: &Transaction,
     lease: i64,
-) -> Result<Revision, Refusal> {
-    let request = request(transaction, lease);
-    let response: TxnResponse = client.call(TXN, &request).await.map_err(Refusal::Call)?;
-    let revision = entries::revision(response.header.as_ref().map_or(0, |header| header.revision));
-    client.has_reached(revision);
+) -> Result<Revision, WriteRefusal> {
+    let request = txn_request(transaction, lease);
+    let response: TxnResponse = client.call(TXN, &request).await.map_err(WriteRefusal::Call)?;
+    let revision =
+        conversion::to_revision(response.header.as_ref().map_or(0, |header| header.revision));
+    client.note_revision(revision);
     if response.succeeded {
         return Ok(revision);
     }
-    let mut currents = response.currents();
+    let mut currents = response.current_key_values();
     let current = currents.next().flatten();
-    if !is_at(current.as_ref(), expected_of_write(transaction)) {
-        return Err(Refusal::Conflict(current.as_ref().map(entries::entry)));
+    if !is_at(current.as_ref(), expected_mod_revision_of_write(transaction)) {
+        return Err(WriteRefusal::Conflict(current.as_ref().map(conversion::to_entry)));
     }
     for (condition, current) in transaction.conditions().iter().zip(currents) {
-        if !is_at(current.as_ref(), expected(condition.expect)) {
-            let current = current.as_ref().map(entries::entry);
-            return Err(Refusal::ConditionFailed(condition.key.clone(), current));
+        if !is_at(current.as_ref(), expected_mod_revision(condition.expect)) {
+            let current = current.as_ref().map(conversion::to_entry);
+            return Err(WriteRefusal::ConditionFailed(condition.key.clone(), current));
         }
     }
     let reason = "etcd refuses a transaction whose conditions hold".into();
-    Err(Refusal::Call(CallError::Unavailable(Unavailable { reason })))
+    Err(WriteRefusal::Call(CallError::Unavailable(Unavailable { reason })))
 }
 
 fn is_at(current: Option<&KeyValue>, expected: i64) -> bool {
     current.map_or(0, |kv| kv.mod_revision) == expected
 }
 
-/// The operations come in the order in which watches tell them. etcd refuses to write a key twice in one
-/// transaction, which a [`Transaction`] never does.
-fn request(transaction: &Transaction, lease: i64) -> TxnRequest {
-    let key = read::bytes_of(transaction.key());
-    let compare = Compare::mod_revision(key.clone(), expected_of_write(transaction));
+/// The operations are in the order in which watches deliver them. etcd refuses to write a key twice in one
+/// transaction; a [`Transaction`] never does.
+fn txn_request(transaction: &Transaction, lease: i64) -> TxnRequest {
+    let key = read::key_bytes(transaction.key());
+    let compare = Compare::mod_revision(key.clone(), expected_mod_revision_of_write(transaction));
     let content = transaction.content().map(|content| &content.value);
     let mut txn = TxnRequest::write(compare, operation(key, content, lease));
     for condition in transaction.conditions() {
-        let key = read::bytes_of(&condition.key);
-        txn = txn.only_if(Compare::mod_revision(key, expected(condition.expect)));
+        let key = read::key_bytes(&condition.key);
+        txn = txn.only_if(Compare::mod_revision(key, expected_mod_revision(condition.expect)));
     }
-    for WriteBeside { key, value } in transaction.beside() {
-        txn = txn.and(operation(read::bytes_of(key), value.as_ref(), 0));
+    for AdditionalWrite { key, value } in transaction.additional_writes() {
+        txn = txn.also(operation(read::key_bytes(key), value.as_ref(), 0));
     }
     txn
 }
 
-/// A put, or a delete when there is no value.
+/// A put, or a delete if there is no value.
 fn operation(key: Bytes, value: Option<&Bytes>, lease: i64) -> Operation {
     match value {
         Some(value) => Operation::Put(PutRequest { key, value: value.clone(), lease }),

@@ -1,4 +1,4 @@
-//! Values, and how they are asked for and answered.
+//! Values, read requests and their results.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::{Key, Revision};
 
-/// Largest value, in bytes. It is what a stored object may have, whatever the engine.
+/// Largest value in bytes, in every engine.
 pub const VALUE_BYTES_MAX: usize = 1_572_864;
 
 /// One version of a value.
@@ -18,12 +18,11 @@ pub struct Entry {
     pub value: Bytes,
     /// The revision that wrote this version.
     pub mod_rev: Revision,
-    /// The revision that created the key, in this life of it: a key that is deleted and created again
-    /// starts anew.
+    /// The revision that created the key. A key that is deleted and created again gets a new one.
     pub create_rev: Revision,
 }
 
-/// Tells the length of the value, not the value: errors carry entries, and errors end up in logs.
+/// Prints the length of the value, not the value: errors carry entries, and errors end up in logs.
 impl fmt::Debug for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { value, mod_rev, create_rev } = self;
@@ -40,57 +39,57 @@ impl fmt::Debug for Entry {
 pub struct Item {
     /// The key.
     pub key: Key,
-    /// What it holds.
+    /// Its newest version in the state that was read.
     pub entry: Entry,
 }
 
-/// Which state a read wants.
+/// The state that a read returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum At {
-    /// The newest. Linearizable: it shows every write that was acknowledged before the read began.
+    /// The newest state. Linearizable: it contains every write that was acknowledged before the read began.
     #[default]
     Newest,
-    /// Any state that is at least this new, which an engine may answer from what it has at hand.
+    /// Any state that is at least this new. An engine may answer from memory.
     NotOlderThan(Revision),
-    /// This very state.
+    /// Exactly this state.
     Exactly(Revision),
 }
 
-/// The answer to a get.
+/// The result of a get.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Got {
-    /// What the key holds; absent when it does not exist.
+    /// The version of the key; `None` if the key does not exist.
     pub entry: Option<Entry>,
-    /// The state that was read.
+    /// The revision of the state that was read.
     pub revision: Revision,
 }
 
-/// Which part of a list is wanted.
+/// The range, limit and state of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListRequest {
-    /// Where to begin. A key before the prefix begins with the first, one past it gives nothing.
+    /// The first key to return. A key before the prefix starts at the prefix; a key after it returns nothing.
     pub from: Bound<Key>,
-    /// At most so many items; absent means all.
+    /// The maximum number of items; `None` returns all.
     pub limit: Option<NonZeroUsize>,
-    /// The state to read. All pages of one list name the revision of the first.
+    /// The state to read. All pages of one list read the revision of the first page.
     pub at: At,
 }
 
 impl Default for ListRequest {
-    /// Everything, as it is now.
+    /// Lists all keys in the newest state.
     fn default() -> Self {
         Self { from: Bound::Unbounded, limit: None, at: At::Newest }
     }
 }
 
-/// The answer to a list.
+/// The result of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
     /// The items in the order of their keys.
     pub items: Vec<Item>,
-    /// How many more items of the prefix come after the last of these.
+    /// The number of items of the prefix after the last one of this page.
     pub remaining: u64,
-    /// The state that was read, which may be newer than every item.
+    /// The revision of the state that was read. It may be newer than every item.
     pub revision: Revision,
 }
 

@@ -1,38 +1,38 @@
-//! What can go wrong, and whose fault it is.
+//! Errors of reads, writes and watches.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{Entry, Key, Revision};
 
-/// The store can not do its work. It is neither the client's fault nor a matter of the request.
+/// The store cannot serve requests. The cause is neither the client nor the request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the store is unavailable: {reason}")]
 pub struct Unavailable {
-    /// Why, for the operator. It may name files and hosts, so clients do not get to see it.
+    /// The cause, for the operator. It may name files and hosts, so clients never see it.
     pub reason: Arc<str>,
 }
 
-/// Why there is no answer to a question about a revision.
+/// Why a read failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     /// The state is older than the compaction floor.
     #[error("revision {requested} has been compacted, the oldest is {floor}")]
     Compacted {
-        /// What was asked for.
+        /// The revision of the request.
         requested: Revision,
-        /// The oldest state there is.
+        /// The oldest state that can be read.
         floor: Revision,
     },
     /// The state does not exist yet.
     #[error("revision {requested} is in the future, the newest is {current}")]
     Future {
-        /// What was asked for.
+        /// The revision of the request.
         requested: Revision,
-        /// The newest state there is.
+        /// The newest state.
         current: Revision,
     },
-    /// The store can not answer.
+    /// The store cannot serve the read.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
     /// The store did not answer in time.
@@ -40,26 +40,26 @@ pub enum ReadError {
     Timeout,
 }
 
-/// Why a write is not acknowledged.
+/// Why the store did not acknowledge a write.
 ///
 /// After [`Self::Conflict`], [`Self::ConditionFailed`], [`Self::ValueTooLarge`], [`Self::NoSpace`] and
 /// [`Self::Throttled`] nothing was written and no revision was used. After the others the outcome is
-/// unknown: the write may turn out to be there, and a caller who must know reads again.
+/// unknown: the write may have happened, and a caller that must know reads again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
-    /// The key is not what the writer expected.
+    /// The key does not match the expectation of the write.
     #[error("the key has changed")]
     Conflict {
-        /// What it is instead, which feeds the next attempt.
+        /// Its current version, for the next attempt.
         current: Option<Entry>,
     },
-    /// The key is what the writer expected, but another key is not that the write depends on: a
-    /// [`Condition`](crate::Condition) or a [`Mark`](crate::Mark).
+    /// The key matches, but a condition on another key failed: a
+    /// [`Condition`](crate::Condition) or a [`SharedRevision`](crate::SharedRevision).
     #[error("`{key}`, which the write depends on, has changed")]
     ConditionFailed {
-        /// The other key.
+        /// The key of the failed condition.
         key: Key,
-        /// What it is instead; absent when it does not exist.
+        /// Its current version; `None` if it does not exist.
         current: Option<Entry>,
     },
     /// The value is larger than [`VALUE_BYTES_MAX`](crate::VALUE_BYTES_MAX).
@@ -68,22 +68,22 @@ pub enum WriteError {
         /// Its length.
         bytes: usize,
     },
-    /// There is no room for what the write would add. Removals are accepted.
+    /// The store has no space for the write. It still accepts deletes.
     #[error("database space exceeded")]
     NoSpace {
-        /// The namespace, or the prefix of other keys, that has used up its share; absent when
-        /// everybody together has used up all.
-        share: Option<Arc<str>>,
+        /// The tenant (a namespace, or a key prefix) that has used up its part; `None` if all tenants
+        /// together have used up the space.
+        tenant: Option<Arc<str>>,
     },
-    /// One namespace has written more than its share of the history. Writes of others are accepted.
-    #[error("`{share}` has written more than its share of the history")]
+    /// One tenant has written more than its part of the history. The store still accepts writes of others.
+    #[error("`{tenant}` has written more than its part of the history")]
     Throttled {
-        /// The namespace, or the prefix of other keys.
-        share: Arc<str>,
-        /// When to try again.
+        /// The tenant: a namespace, or a key prefix.
+        tenant: Arc<str>,
+        /// Time after which the client may try again.
         retry_after: Duration,
     },
-    /// The store can not write.
+    /// The store cannot write.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
     /// The store did not answer in time.
@@ -91,18 +91,18 @@ pub enum WriteError {
     Timeout,
 }
 
-/// Why a watch ends. It tells no event after the first that it can not tell.
+/// Why a watch ended. It delivers no event after a gap.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WatchError {
-    /// The events after this revision are gone.
+    /// The store no longer has the events after this revision.
     #[error("events after revision {after} have been compacted, the oldest state is {floor}")]
     Compacted {
-        /// How far the watch had come.
+        /// The last revision that the watch delivered.
         after: Revision,
-        /// The oldest state there is.
+        /// The oldest state that can be read.
         floor: Revision,
     },
-    /// The store can not tell events any more, or was closed.
+    /// The store cannot deliver events any more, or was closed.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

@@ -1,19 +1,19 @@
-//! What watches tell.
+//! Events that watches deliver.
 
 use crate::{Entry, Key, Revision};
 
 /// One successful write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// What was written.
+    /// The written key.
     pub key: Key,
-    /// The revision the write made. A new entry has it as its `mod_rev`.
+    /// The revision of the write. A new entry has it as its `mod_rev`.
     pub revision: Revision,
-    /// What happened to the key.
+    /// Whether the key was created, updated or deleted.
     pub change: Change,
 }
 
-/// What a write did.
+/// The effect of a write on its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// The key did not exist before.
@@ -25,7 +25,7 @@ pub enum Change {
         /// The version before it.
         prev: Entry,
     },
-    /// The key is gone, by request or because its time was over.
+    /// The key was deleted, by request or by its time to live.
     Delete {
         /// The last version.
         prev: Entry,
@@ -33,7 +33,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// The version there is afterwards.
+    /// The version after the write; `None` for a delete.
     #[must_use]
     pub fn entry(&self) -> Option<&Entry> {
         match self {
@@ -42,7 +42,7 @@ impl Change {
         }
     }
 
-    /// The version there was before.
+    /// The version before the write; `None` for a create.
     #[must_use]
     pub fn prev(&self) -> Option<&Entry> {
         match self {
@@ -52,12 +52,12 @@ impl Change {
     }
 }
 
-/// The next events of a watch, and how far it has come with them.
+/// The next events of a watch and its progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batch {
-    /// Events in the order of their revisions. Empty when there is only progress to tell.
+    /// Events in the order of their revisions. Empty for a pure progress notification.
     pub events: Vec<Event>,
-    /// With these events, everything up to this revision has been told. Never less than before, never
-    /// less than the last event.
+    /// After these events the watch has delivered everything up to this revision. It never decreases and
+    /// is never less than the last event.
     pub through: Revision,
 }

@@ -1,12 +1,12 @@
-//! Where a value lies.
+//! Keys and key prefixes.
 
 use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Longest key or prefix, in bytes. A name that came in a URL fits, since URLs are at most as long; it
-/// keeps one entry of an index small.
+/// Longest key or prefix in bytes. URLs have the same limit, so every name of a URL fits. The limit keeps
+/// index entries small.
 pub const KEY_BYTES_MAX: usize = 8 * 1024;
 
 /// The key of one value: `/registry/configmaps/team-a/settings`.
@@ -23,7 +23,7 @@ pub struct Key(Arc<str>);
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Prefix(Arc<str>);
 
-/// Why a text is not a key or not a prefix.
+/// Why a text is not a valid key or prefix.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// It does not begin with `/`.
@@ -35,7 +35,7 @@ pub enum KeyError {
     /// A prefix does not end with `/`.
     #[error("does not end with `/`")]
     NoTrailingSlash,
-    /// It has a NUL, which continue tokens need for themselves.
+    /// It has a NUL, which continue tokens use as a separator.
     #[error("contains a NUL")]
     Nul,
     /// It is longer than [`KEY_BYTES_MAX`].
@@ -47,7 +47,7 @@ pub enum KeyError {
 }
 
 impl Key {
-    /// Checks the text and makes it a key.
+    /// Validates a key.
     pub fn new(text: &str) -> Result<Self, KeyError> {
         check(text)?;
         if text.ends_with('/') {
@@ -69,7 +69,7 @@ impl Key {
 }
 
 impl Prefix {
-    /// Checks the text and makes it a prefix.
+    /// Validates a prefix.
     pub fn new(text: &str) -> Result<Self, KeyError> {
         check(text)?;
         if !text.ends_with('/') {
@@ -84,7 +84,7 @@ impl Prefix {
         &self.0
     }
 
-    /// Whether the key lies under it.
+    /// Reports whether the key starts with this prefix.
     #[must_use]
     pub fn covers(&self, key: &str) -> bool {
         key.starts_with(&*self.0)

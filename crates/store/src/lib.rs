@@ -1,11 +1,12 @@
-//! What the server needs of a store: keys with versions, one revision counter, and watches.
+//! The contract of a store: versioned keys, one revision counter, transactions and watches.
 //!
-//! This crate is the contract only. Each engine is a crate of its own that implements [`Store`] and
-//! runs the tests of `store-contract`, so that engines differ in where bytes lie and in nothing else.
-//! The model is that of etcd, because the meaning of `resourceVersion` is: one counter for the whole
-//! store, one step per successful write, and every state since the compaction floor can be read again.
+//! Each engine is a crate of its own that implements [`Store`] and runs the tests of `store-contract`, so
+//! engines differ only in where they keep bytes. The model is that of etcd, because Kubernetes defines
+//! `resourceVersion` by it: one counter for the whole store, one increment per successful write, and every
+//! state since the compaction floor can be read again.
 //!
-//! Owns: revisions, keys, entries, events, what each operation promises, what can go wrong.
+//! Owns: revisions, keys, entries, events, the guarantees and errors of each operation, and the watch
+//! notifier that both engines use.
 //! Must not know: what a value means, which resources exist, HTTP, how an engine keeps its data.
 
 mod entry;
@@ -16,6 +17,7 @@ mod revision;
 mod status;
 mod store;
 mod transaction;
+mod watch_notifier;
 mod write;
 
 pub use entry::{At, Entry, Got, Item, ListRequest, Page, VALUE_BYTES_MAX};
@@ -25,5 +27,6 @@ pub use key::{KEY_BYTES_MAX, Key, KeyError, Prefix};
 pub use revision::Revision;
 pub use status::{Alarm, StoreStatus, Usage};
 pub use store::{PROGRESS_SECONDS_MAX, Store, Watch};
-pub use transaction::{Condition, Content, Transaction, WriteBeside};
-pub use write::{Delete, Expect, Mark, Put};
+pub use transaction::{AdditionalWrite, Condition, Content, Transaction};
+pub use watch_notifier::{WATCHES_MAX, WatchNotifier, WatchSlot};
+pub use write::{Delete, Expect, Put, SharedRevision};

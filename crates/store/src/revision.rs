@@ -1,8 +1,8 @@
-//! The one counter that orders all writes.
+//! The revision counter that orders all writes.
 
 use std::fmt;
 
-/// The number of a state of the store. Each successful write makes the next one.
+/// The number of a state of the store. Each successful write increments it.
 ///
 /// Clients see it in decimal as `resourceVersion`. Zero is never the revision of a state, so it can
 /// mean "any" or "before everything" where a client sends it.
@@ -10,15 +10,15 @@ use std::fmt;
 pub struct Revision(u64);
 
 impl Revision {
-    /// Before every state: a watch after it wants the whole history, a read not older than it is
-    /// content with any state.
+    /// Before every state: a watch after it delivers the whole history, and every state is new enough for a
+    /// read that is not older than it.
     pub const ZERO: Self = Self(0);
 
-    /// The state of a store to which nothing was ever written, as in etcd. It is not zero because a
-    /// list of an empty store must have a `resourceVersion` from which a client can watch.
+    /// The revision of an empty store, as in etcd. It is not zero because a list of an empty store must have
+    /// a `resourceVersion` from which a client can watch.
     pub const FIRST: Self = Self(1);
 
-    /// The revision of that number.
+    /// Makes the revision with this number.
     #[must_use]
     pub const fn new(number: u64) -> Self {
         Self(number)
@@ -30,8 +30,8 @@ impl Revision {
         self.0
     }
 
-    /// The one after it. The counter would need centuries of writes to reach its end; there it stays,
-    /// and an engine refuses to write.
+    /// The next revision. The counter saturates at its maximum, where engines refuse to write; reaching it
+    /// would take centuries.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0.saturating_add(1))

@@ -1,4 +1,4 @@
-//! The operations, and what each of them promises.
+//! The operations of a store and their guarantees.
 
 use std::future::Future;
 
@@ -7,20 +7,20 @@ use crate::{
     Transaction, Unavailable, WatchError, WriteError,
 };
 
-/// After so many seconds at most, a watch without events tells that the store has advanced. Bookmarks
-/// of the API are due once a minute, so they find a fresh revision.
+/// Maximum time in seconds until a watch without events reports progress. The API sends bookmarks once a
+/// minute, so they carry a fresh revision.
 pub const PROGRESS_SECONDS_MAX: u64 = 10;
 
 /// A store of versioned values.
 ///
-/// What holds for every engine:
+/// Guarantees of every engine:
 /// - There is one revision counter. An empty store is at [`Revision::FIRST`]; each successful write
 ///   adds one; no revision is used twice, not even after a crash. Reads and failed writes use none.
 /// - A write is acknowledged only when it is durable, and no read or watch shows it earlier.
 /// - An operation whose future is dropped has either not happened or happened whole.
 ///
-/// A write changes one object. What goes with it are conditions on other keys and writes of keys that
-/// hold no object, such as a [`Mark`](crate::Mark) or a reservation; see [`Transaction`].
+/// A write changes one object. A [`Transaction`] adds conditions on other keys, and writes of keys that
+/// hold no object, such as a [`SharedRevision`](crate::SharedRevision) or a reservation.
 pub trait Store: Send + Sync + 'static {
     /// A running watch of this engine.
     type Watch: Watch;
@@ -35,7 +35,7 @@ pub trait Store: Send + Sync + 'static {
         request: ListRequest,
     ) -> impl Future<Output = Result<Page, ReadError>> + Send;
 
-    /// Does all that a transaction says, in one revision, and returns that; or nothing of it.
+    /// Applies the whole transaction in one revision and returns that revision, or applies nothing.
     ///
     /// A transaction that deletes its key with [`Expect::Absent`](crate::Expect::Absent) never succeeds.
     fn write(
@@ -53,9 +53,9 @@ pub trait Store: Send + Sync + 'static {
         self.write(delete.into())
     }
 
-    /// Starts to tell all events after a revision. A revision in the future is waited for.
+    /// Starts a watch that delivers all events after a revision. It waits for a revision in the future.
     ///
-    /// That the events are compacted is said here or by the first call of [`Watch::next`]. A watch
+    /// If the events are compacted, this call or the first call of [`Watch::next`] reports it. A watch
     /// from just below the floor may be refused or served; from further below it is refused.
     fn watch(
         &self,
@@ -66,15 +66,15 @@ pub trait Store: Send + Sync + 'static {
     /// The newest revision, linearizable like [`At::Newest`].
     fn current_rev(&self) -> impl Future<Output = Result<Revision, ReadError>> + Send;
 
-    /// Waits until the store has reached a revision and returns the newest. The caller sets the limit
-    /// of time by dropping the future.
+    /// Waits until the store has reached a revision and returns the newest one. The caller limits the wait
+    /// by dropping the future.
     fn wait_for(
         &self,
         revision: Revision,
     ) -> impl Future<Output = Result<Revision, ReadError>> + Send;
 
-    /// Forgets the states before a revision and returns the floor, which is never lower than before.
-    /// The newest version of every key stays, of course. A revision in the future is refused.
+    /// Drops the states before a revision and returns the compaction floor, which never decreases. The
+    /// newest version of every key stays. A revision in the future is an error.
     ///
     /// An engine also compacts by itself. Watches that are further behind end with an error.
     fn compact(
@@ -85,25 +85,25 @@ pub trait Store: Send + Sync + 'static {
     /// The oldest state that can be read.
     fn compact_floor(&self) -> impl Future<Output = Result<Revision, ReadError>> + Send;
 
-    /// Whether the store can read and write, and why not.
+    /// Checks that the store can read and write.
     fn health(&self) -> impl Future<Output = Result<(), Unavailable>> + Send;
 
-    /// How full it is, and which of its duties it can not do at present. It does not wait.
+    /// Usage, alarms and failed maintenance. Does not block.
     fn status(&self) -> StoreStatus {
         StoreStatus::default()
     }
 
-    /// Finishes the writes that have begun, makes them durable and lets go of files and connections.
-    /// Later operations and running watches get [`Unavailable`]. Closing twice is closing once.
+    /// Finishes running writes, makes them durable and releases files and connections. Later operations and
+    /// running watches get [`Unavailable`]. Closing twice is harmless.
     fn close(&self) -> impl Future<Output = ()> + Send;
 }
 
 /// A running watch. Dropping it ends it.
 pub trait Watch: Send + 'static {
-    /// Waits for more to tell: events, or progress within [`PROGRESS_SECONDS_MAX`] of it.
+    /// Waits for the next events, or for progress within [`PROGRESS_SECONDS_MAX`] seconds.
     ///
-    /// Events come in the order of their revisions, each once, none left out; those of one revision are
-    /// in one batch, a write before what is written beside it. Dropping the future loses nothing: the next
-    /// call tells it. After an error every further call gives an error.
+    /// Events arrive in the order of their revisions, each exactly once. Events of one revision are in one
+    /// batch, the main write before the additional writes. Dropping the future loses nothing: the next call
+    /// returns the events. After an error every further call returns an error.
     fn next(&mut self) -> impl Future<Output = Result<Batch, WatchError>> + Send;
 }

@@ -1,30 +1,30 @@
-//! A write, what it depends on, and what is written beside it.
+//! Transactions: a write with conditions on other keys and additional writes.
 
 use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::{Delete, Expect, Key, Mark, Put, Revision};
+use crate::{Delete, Expect, Key, Put, Revision, SharedRevision};
 
 /// A write of one key together with conditions on other keys and writes of other keys. Everything
 /// happens in one revision, or nothing does.
 ///
 /// An engine checks the key of the write first: a difference there is
 /// [`WriteError::Conflict`](crate::WriteError::Conflict). Then it checks the conditions in their order:
-/// the first that does not hold is
+/// the first one that fails is
 /// [`WriteError::ConditionFailed`](crate::WriteError::ConditionFailed), which names its key. A watch
-/// tells the write first and the writes beside it in their order, all in one batch.
+/// delivers the main write first and then the additional writes in order, all in one batch.
 ///
-/// INVARIANT: no key is written twice, and a key that is deleted beside the write has a condition that
-/// it exists. Engines rely on both.
+/// INVARIANT: no key is written twice, and an additional delete has a condition that its key exists.
+/// Engines rely on both, and on the order of the conditions.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Transaction {
     key: Key,
     expect: Expect,
     content: Option<Content>,
     conditions: Vec<Condition>,
-    beside: Vec<WriteBeside>,
+    additional_writes: Vec<AdditionalWrite>,
     is_removal: bool,
 }
 
@@ -33,7 +33,7 @@ pub struct Transaction {
 pub struct Content {
     /// The new bytes.
     pub value: Bytes,
-    /// How long they live, as in [`Put::ttl`].
+    /// Time to live, as in [`Put::ttl`].
     pub ttl: Option<Duration>,
 }
 
@@ -46,18 +46,18 @@ pub struct Condition {
     pub expect: Expect,
 }
 
-/// A key that is written beside the key of a transaction. It does not expire.
+/// A write of another key in the same transaction. The key does not expire.
 #[derive(Clone, PartialEq, Eq)]
-pub struct WriteBeside {
+pub struct AdditionalWrite {
     /// The key.
     pub key: Key,
-    /// The new bytes; absent if the key is deleted.
+    /// The new bytes; `None` deletes the key.
     pub value: Option<Bytes>,
 }
 
 impl Transaction {
-    /// Says that the write belongs to the removal of what the key holds, as a mark that it is about to go.
-    /// A store that is full accepts it like a delete. A key must have a bounded number of such writes.
+    /// Declares the write a step of deleting the object, such as setting a deletion timestamp. A full store
+    /// accepts it like a delete. Callers must bound the number of such writes per key.
     #[must_use]
     pub fn for_removal(mut self) -> Self {
         self.is_removal = true;
@@ -71,30 +71,30 @@ impl Transaction {
         self
     }
 
-    /// Writes another key, with a condition on it if there is an expectation. For the key of the
-    /// transaction itself only the condition is added.
+    /// Adds a write of another key, with a condition if there is an expectation. For the main key it only
+    /// adds the condition.
     #[must_use]
-    pub fn put_beside(mut self, key: Key, value: Bytes, expect: Option<Expect>) -> Self {
-        self.write_beside(&key, Some(value));
+    pub fn also_put(mut self, key: Key, value: Bytes, expect: Option<Expect>) -> Self {
+        self.set_additional_write(&key, Some(value));
         match expect {
             Some(expect) => self.require(key, expect),
             None => self,
         }
     }
 
-    /// Deletes another key, on the condition that this revision wrote it. For the key of the
-    /// transaction itself only the condition is added.
+    /// Adds a delete of another key, on the condition that this revision wrote it. For the main key it only
+    /// adds the condition.
     #[must_use]
-    pub fn delete_beside(mut self, key: Key, at: Revision) -> Self {
-        self.write_beside(&key, None);
+    pub fn also_delete(mut self, key: Key, at: Revision) -> Self {
+        self.set_additional_write(&key, None);
         self.require(key, Expect::At(at))
     }
 
-    /// The last write of a key counts.
-    fn write_beside(&mut self, key: &Key, value: Option<Bytes>) {
-        self.beside.retain(|write| write.key != *key);
+    /// Replaces an earlier additional write of the same key.
+    fn set_additional_write(&mut self, key: &Key, value: Option<Bytes>) {
+        self.additional_writes.retain(|write| write.key != *key);
         if *key != self.key {
-            self.beside.push(WriteBeside { key: key.clone(), value });
+            self.additional_writes.push(AdditionalWrite { key: key.clone(), value });
         }
     }
 
@@ -110,13 +110,13 @@ impl Transaction {
         self.expect
     }
 
-    /// The content to be written; absent if the key is deleted.
+    /// The content to write; `None` deletes the key.
     #[must_use]
     pub fn content(&self) -> Option<&Content> {
         self.content.as_ref()
     }
 
-    /// Whether the write belongs to the removal of what the key holds.
+    /// Reports whether the write deletes the object or is a step of deleting it.
     #[must_use]
     pub fn is_removal(&self) -> bool {
         self.is_removal || self.content.is_none()
@@ -128,18 +128,19 @@ impl Transaction {
         &self.conditions
     }
 
-    /// The writes beside it.
+    /// The additional writes.
     #[must_use]
-    pub fn beside(&self) -> &[WriteBeside] {
-        &self.beside
+    pub fn additional_writes(&self) -> &[AdditionalWrite] {
+        &self.additional_writes
     }
 
     /// The length of the largest value.
     #[must_use]
     pub fn value_bytes_max(&self) -> usize {
         let own = self.content.as_ref().map_or(0, |content| content.value.len());
-        let beside = self.beside.iter().filter_map(|write| Some(write.value.as_ref()?.len()));
-        beside.fold(own, usize::max)
+        let additional_writes =
+            self.additional_writes.iter().filter_map(|write| Some(write.value.as_ref()?.len()));
+        additional_writes.fold(own, usize::max)
     }
 
     /// The length of all keys and values.
@@ -147,22 +148,22 @@ impl Transaction {
     pub fn bytes(&self) -> usize {
         let own = self.content.as_ref().map_or(0, |content| content.value.len());
         let conditions = self.conditions.iter().map(|condition| condition.key.len());
-        let beside = self.beside.iter().map(|write| {
+        let additional_writes = self.additional_writes.iter().map(|write| {
             let value_bytes = write.value.as_ref().map_or(0, Bytes::len);
             write.key.len() + value_bytes
         });
-        self.key.len() + own + conditions.sum::<usize>() + beside.sum::<usize>()
+        self.key.len() + own + conditions.sum::<usize>() + additional_writes.sum::<usize>()
     }
 
     fn new(key: Key, expect: Expect, content: Option<Content>) -> Self {
-        let (conditions, beside) = (Vec::new(), Vec::new());
-        Self { key, expect, content, conditions, beside, is_removal: false }
+        let (conditions, additional_writes) = (Vec::new(), Vec::new());
+        Self { key, expect, content, conditions, additional_writes, is_removal: false }
     }
 
-    fn marked(self, mark: Option<Mark>) -> Self {
-        match mark {
-            Some(Mark::Move { key, expect }) => self.put_beside(key, Bytes::new(), expect),
-            Some(Mark::Keep { key, expect }) => self.require(key, expect),
+    fn with_shared_revision(self, shared_revision: Option<SharedRevision>) -> Self {
+        match shared_revision {
+            Some(SharedRevision::Bump { key, expect }) => self.also_put(key, Bytes::new(), expect),
+            Some(SharedRevision::Unchanged { key, expect }) => self.require(key, expect),
             None => self,
         }
     }
@@ -170,29 +171,29 @@ impl Transaction {
 
 impl From<Put> for Transaction {
     fn from(put: Put) -> Self {
-        let Put { key, value, expect, ttl, mark } = put;
+        let Put { key, value, expect, ttl, shared_revision } = put;
         let content = Some(Content { value, ttl });
-        Self::new(key, expect, content).marked(mark)
+        Self::new(key, expect, content).with_shared_revision(shared_revision)
     }
 }
 
 impl From<Delete> for Transaction {
     fn from(delete: Delete) -> Self {
-        let Delete { key, expect, mark } = delete;
-        Self::new(key, expect, None).marked(mark)
+        let Delete { key, expect, shared_revision } = delete;
+        Self::new(key, expect, None).with_shared_revision(shared_revision)
     }
 }
 
-/// Tells the length of values, not the values.
+/// Prints the length of values, not the values.
 impl fmt::Debug for Transaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, expect, content, conditions, beside, is_removal } = self;
+        let Self { key, expect, content, conditions, additional_writes, is_removal } = self;
         f.debug_struct("Transaction")
             .field("key", key)
             .field("expect", expect)
             .field("content", content)
             .field("conditions", conditions)
-            .field("beside", beside)
+            .field("additional_writes", additional_writes)
             .field("is_removal", is_removal)
             .finish()
     }
@@ -208,11 +209,11 @@ impl fmt::Debug for Content {
     }
 }
 
-impl fmt::Debug for WriteBeside {
+impl fmt::Debug for AdditionalWrite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { key, value } = self;
         let bytes = value.as_ref().map(Bytes::len);
-        f.debug_struct("WriteBeside").field("key", key).field("bytes", &bytes).finish()
+        f.debug_struct("AdditionalWrite").field("key", key).field("bytes", &bytes).finish()
     }
 }
 
@@ -226,18 +227,20 @@ mod tests {
 
     fn put() -> Transaction {
         let value = Bytes::from_static(b"secret");
-        Put { key: key("/a"), value, expect: Expect::Absent, ttl: None, mark: None }.into()
+        Put { key: key("/a"), value, expect: Expect::Absent, ttl: None, shared_revision: None }
+            .into()
     }
 
     #[test]
     fn no_key_is_written_twice() {
         let one = Revision::new(1);
         let both = put()
-            .put_beside(key("/a"), Bytes::new(), Some(Expect::Absent))
-            .delete_beside(key("/b"), one)
-            .put_beside(key("/b"), Bytes::from_static(b"b"), None);
-        let beside = WriteBeside { key: key("/b"), value: Some(Bytes::from_static(b"b")) };
-        assert_eq!(both.beside(), [beside]);
+            .also_put(key("/a"), Bytes::new(), Some(Expect::Absent))
+            .also_delete(key("/b"), one)
+            .also_put(key("/b"), Bytes::from_static(b"b"), None);
+        let additional_writes =
+            AdditionalWrite { key: key("/b"), value: Some(Bytes::from_static(b"b")) };
+        assert_eq!(both.additional_writes(), [additional_writes]);
         let conditions = [("/a", Expect::Absent), ("/b", Expect::At(one))];
         let conditions = conditions.map(|(text, expect)| Condition { key: key(text), expect });
         assert_eq!(both.conditions(), conditions);
@@ -246,7 +249,7 @@ mod tests {
 
     #[test]
     fn values_are_not_printed() {
-        let text = format!("{:?}", put().put_beside(key("/b"), "hidden".into(), None));
+        let text = format!("{:?}", put().also_put(key("/b"), "hidden".into(), None));
         assert!(!text.contains("secret") && !text.contains("hidden"), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! What writers ask for.
+//! Puts, deletes and their expectations.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::{Key, Revision};
 
-/// What a writer believes about a key; the write happens only if it is so.
+/// The expected state of a key; the write happens only if it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expect {
     /// The key does not exist.
@@ -16,76 +16,77 @@ pub enum Expect {
     At(Revision),
 }
 
-/// A key that stands for many others, and what a write has to do with it.
+/// A key whose `mod_rev` is the revision of the last write to a group of keys, and the part that a write
+/// takes in it.
 ///
-/// It tells what a list would tell at far greater cost: whether any of many keys was written, and when
-/// last. Everybody who writes one of them names the same mark; then the `mod_rev` of the mark is that of
-/// the last such write. Who reads the mark, then the keys, and writes with the mark expected to be where
-/// it was, has decided on what is still so. Who writes something else by what these keys say has the mark
-/// kept: the write happens only if none of them was written since.
+/// It answers "has any key of the group changed since?" by one read instead of a list. The protocol:
 ///
-/// A write and the move of its mark are one [`Transaction`](crate::Transaction): both are there or
-/// neither. Moving writes an empty value, which creates the mark if need be, and takes a time to live from
-/// it if it had one. Watches tell it as the write of a key that it is. Keys that expire move no mark.
+/// 1. Every write to a key of the group bumps the same shared revision.
+/// 2. A reader reads the shared revision, then the keys of the group.
+/// 3. It writes with the shared revision expected to be unchanged. The write succeeds only if no key of the
+///    group was written since step 2.
 ///
-/// A write may name its own key. Then it is the write that moves the mark, and nothing else is written.
+/// A write and the bump are one [`Transaction`](crate::Transaction): both happen or neither does. A bump
+/// writes an empty value, which creates the key if needed and removes a time to live. Watches deliver it
+/// as a write of that key. Keys that expire bump no shared revision.
+///
+/// A write may name its own key. Then the write itself is the bump, and nothing else is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Mark {
-    /// It moves with the write.
-    Move {
-        /// Where it lies.
+pub enum SharedRevision {
+    /// The write bumps it.
+    Bump {
+        /// The key of the shared revision.
         key: Key,
-        /// What must hold of it, besides what must hold of the written key; absent means nothing.
+        /// An additional expectation about it; `None` for none.
         expect: Option<Expect>,
     },
-    /// It must not have moved, and stays where it is.
-    Keep {
-        /// Where it lies.
+    /// The write requires that it is unchanged.
+    Unchanged {
+        /// The key of the shared revision.
         key: Key,
-        /// What must hold of it, besides what must hold of the written key.
+        /// The expectation about it.
         expect: Expect,
     },
 }
 
-/// A version to be written.
+/// A write of one key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Put {
     /// The key.
     pub key: Key,
     /// The new bytes.
     pub value: Bytes,
-    /// What must hold.
+    /// The expected state of the key.
     pub expect: Expect,
-    /// When set, the key is deleted after this time by an ordinary delete, unless it is written again
-    /// before. It may live somewhat longer, never shorter. Keys that expire together may be deleted in
-    /// one revision. A version without it lives until somebody deletes it, even if the one before had
-    /// it.
+    /// Time to live. The store deletes the key after this time, unless it is written again before. The key
+    /// may live somewhat longer, never shorter. Keys that expire together may be deleted in one revision. A
+    /// version without a time to live stays until it is deleted, even if the previous version had one.
     pub ttl: Option<Duration>,
-    /// What moves together with it, or must not have moved.
-    pub mark: Option<Mark>,
+    /// A shared revision that the write bumps or requires unchanged.
+    pub shared_revision: Option<SharedRevision>,
 }
 
-/// A key to be deleted.
+/// A delete of one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delete {
     /// The key.
     pub key: Key,
-    /// What must hold.
+    /// The expected state of the key.
     pub expect: Expect,
-    /// What moves together with it, or must not have moved.
-    pub mark: Option<Mark>,
+    /// A shared revision that the write bumps or requires unchanged.
+    pub shared_revision: Option<SharedRevision>,
 }
 
-/// Tells the length of the value, not the value.
+/// Prints the length of the value, not the value.
 impl fmt::Debug for Put {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { key, value, expect, ttl, mark } = self;
+        let Self { key, value, expect, ttl, shared_revision } = self;
         f.debug_struct("Put")
             .field("key", key)
             .field("value", &format_args!("{} bytes", value.len()))
             .field("expect", expect)
             .field("ttl", ttl)
-            .field("mark", mark)
+            .field("shared_revision", shared_revision)
             .finish()
     }
 }

@@ -1,37 +1,37 @@
-//! A certificate, as far as trust in it depends on it.
+//! Parsed certificates, with the fields that verification needs.
 
 use rustls_pki_types::CertificateDer;
 
-use crate::constraints::NameConstraints;
+use crate::alternative_names::AlternativeNames;
 use crate::der::{self, Reader, SEQUENCE};
+use crate::der_time;
 use crate::extensions::{self, BasicConstraints, ExtendedKeyUsage};
-use crate::names::Names;
-use crate::signature::{PublicKey, Signed};
-use crate::time;
+use crate::name_constraints::NameConstraints;
+use crate::signature::{PublicKey, SignedData};
 
-/// Something that is not a certificate, or whose meaning is not clear.
+/// The bytes are not a well-formed certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("malformed certificate")]
 pub struct MalformedError;
 
-/// A certificate that was read. Nothing about it was verified.
+/// A parsed certificate. Nothing about it has been verified.
 #[derive(Debug, Clone)]
 pub struct Certificate {
     pub(crate) der: CertificateDer<'static>,
-    /// From 1.
+    /// The version, from 1.
     pub(crate) version: u8,
-    /// As they are encoded: names are compared byte by byte.
+    /// The DER encoding: names are compared byte by byte.
     pub(crate) issuer: Vec<u8>,
     pub(crate) subject: Vec<u8>,
     /// Seconds since 1970, both included.
     pub(crate) not_before: i64,
     pub(crate) not_after: i64,
     pub(crate) key: PublicKey,
-    pub(crate) signed: Signed,
+    pub(crate) signed: SignedData,
     pub(crate) extensions: Extensions,
 }
 
-/// What the extensions of a certificate say. A certificate without extensions says nothing.
+/// The parsed extensions of a certificate. All are empty without extensions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Extensions {
     pub(crate) basic_constraints: Option<BasicConstraints>,
@@ -40,79 +40,80 @@ pub(crate) struct Extensions {
     pub(crate) extended_key_usage: ExtendedKeyUsage,
     pub(crate) subject_key_id: Vec<u8>,
     pub(crate) authority_key_id: Vec<u8>,
-    /// The alternative names as they are encoded.
-    pub(crate) alternative_names: Option<Vec<u8>>,
-    pub(crate) names: Names,
+    /// The DER encoding of the alternative names.
+    pub(crate) alternative_names_der: Option<Vec<u8>>,
+    pub(crate) alternative_names: AlternativeNames,
     pub(crate) name_constraints: Option<NameConstraints>,
-    /// It demands a policy, or maps every policy. Go would follow policies from here on.
-    pub(crate) has_policy_demands: bool,
-    /// It is of no use to whoever does not know an extension that this code does not know.
-    pub(crate) has_unhandled_critical: bool,
+    /// The certificate requires a policy, or maps every policy. Go would evaluate policies from
+    /// here on.
+    pub(crate) requires_policy: bool,
+    /// The certificate has a critical extension that this code does not know.
+    pub(crate) has_unhandled_critical_extension: bool,
 }
 
 impl Certificate {
-    /// Reads a certificate.
+    /// Parses a certificate.
     ///
     /// # Errors
-    /// It is none, or not well-formed.
+    /// The bytes are not a well-formed certificate.
     pub fn parse(der: &CertificateDer<'_>) -> Result<Self, MalformedError> {
-        parse(der).ok_or(MalformedError)
+        parse_fields(der).ok_or(MalformedError)
     }
 
-    /// Whether these bytes are a certificate.
+    /// Reports whether these bytes are a certificate.
     #[must_use]
     pub fn is_certificate(der: &[u8]) -> bool {
-        parse(&CertificateDer::from(der)).is_some()
+        parse_fields(&CertificateDer::from(der)).is_some()
     }
 
-    /// The certificate as it was read.
+    /// The DER encoding of the certificate.
     pub fn der(&self) -> &CertificateDer<'static> {
         &self.der
     }
 
     /// The public key, as a `SubjectPublicKeyInfo`.
     pub fn public_key_der(&self) -> &[u8] {
-        &self.key.whole
+        &self.key.encoded
     }
 }
 
-fn parse(bytes: &CertificateDer<'_>) -> Option<Certificate> {
-    let mut outer = der::only(bytes, SEQUENCE)?;
-    let tbs = outer.value(SEQUENCE)?;
-    let algorithm = outer.value(SEQUENCE)?;
-    let signature = outer.whole_bits()?;
-    outer.end()?;
+fn parse_fields(bytes: &CertificateDer<'_>) -> Option<Certificate> {
+    let mut outer = der::parse_single(bytes, SEQUENCE)?;
+    let tbs = outer.read_value(SEQUENCE)?;
+    let algorithm = outer.read_value(SEQUENCE)?;
+    let signature = outer.read_whole_byte_bits()?;
+    outer.expect_end()?;
 
     let mut reader = Reader::new(tbs.contents);
-    let version = match reader.optional(der::constructed(0))? {
+    let version = match reader.read_optional(der::constructed_context_tag(0))? {
         None => 1,
-        Some(tagged) => version(tagged.contents)?,
+        Some(tagged) => parse_version(tagged.contents)?,
     };
-    reader.unsigned()?;
-    if reader.value(SEQUENCE)?.contents != algorithm.contents {
+    reader.read_unsigned()?;
+    if reader.read_value(SEQUENCE)?.contents != algorithm.contents {
         return None;
     }
-    let issuer = reader.value(SEQUENCE)?.whole.to_vec();
-    let mut validity = reader.nested(SEQUENCE)?;
-    let not_before = time::read(&mut validity)?;
-    let not_after = time::read(&mut validity)?;
-    validity.end()?;
-    let subject = reader.value(SEQUENCE)?.whole.to_vec();
+    let issuer = reader.read_value(SEQUENCE)?.encoded.to_vec();
+    let mut validity = reader.read_nested(SEQUENCE)?;
+    let not_before = der_time::read_time(&mut validity)?;
+    let not_after = der_time::read_time(&mut validity)?;
+    validity.expect_end()?;
+    let subject = reader.read_value(SEQUENCE)?.encoded.to_vec();
     let key = PublicKey::read(&mut reader)?;
     if version > 1 {
-        // Unique ids of issuer and subject, which nobody uses.
-        reader.optional(der::context(1))?;
-        reader.optional(der::context(2))?;
+        // The unique ids of issuer and subject are obsolete and ignored.
+        reader.read_optional(der::context_tag(1))?;
+        reader.read_optional(der::context_tag(2))?;
     }
     let extensions = match version {
-        3 => reader.optional(der::constructed(3))?,
+        3 => reader.read_optional(der::constructed_context_tag(3))?,
         _ => None,
     };
     let extensions = match extensions {
         None => Extensions::default(),
-        Some(tagged) => extensions::read(tagged.contents)?,
+        Some(tagged) => extensions::parse_extensions(tagged.contents)?,
     };
-    reader.end()?;
+    reader.expect_end()?;
     Some(Certificate {
         der: bytes.clone().into_owned(),
         version,
@@ -121,8 +122,8 @@ fn parse(bytes: &CertificateDer<'_>) -> Option<Certificate> {
         not_before,
         not_after,
         key,
-        signed: Signed {
-            message: tbs.whole.to_vec(),
+        signed: SignedData {
+            message: tbs.encoded.to_vec(),
             algorithm: algorithm.contents.to_vec(),
             signature: signature.to_vec(),
         },
@@ -130,9 +131,9 @@ fn parse(bytes: &CertificateDer<'_>) -> Option<Certificate> {
     })
 }
 
-fn version(tagged: &[u8]) -> Option<u8> {
+fn parse_version(tagged: &[u8]) -> Option<u8> {
     let mut reader = Reader::new(tagged);
-    let [number @ 0..=2] = reader.unsigned()? else { return None };
-    reader.end()?;
+    let [number @ 0..=2] = reader.read_unsigned()? else { return None };
+    reader.expect_end()?;
     Some(number + 1)
 }

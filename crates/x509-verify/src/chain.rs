@@ -1,53 +1,54 @@
-//! From a certificate to an authority.
+//! Search for a chain from a certificate to a trusted root.
 
 use rustls_pki_types::CertificateDer;
 
 use crate::certificate::Certificate;
-use crate::constraints;
-use crate::error::{IssuerFault, SigningFault, VerifyError};
+use crate::name_constraints;
 use crate::signature::SignatureFault;
+use crate::verify_error::{IssuerFault, SigningFault, VerifyError};
 
-/// The most candidates that are tried as signers of the certificates of one chain, as in Go. It
-/// bounds the work of one verification, whatever is presented.
+/// Upper bound on the signature checks of one verification, as in Go. It limits the work, whatever
+/// the peer presents.
 const SIGNATURE_CHECKS_MAX: usize = 100;
 
-/// The bit of keyUsage that allows to sign certificates.
+/// The keyUsage bit that permits signing certificates.
 const KEY_CERT_SIGN: u16 = 1 << 5;
 
-/// What a certificate is wanted for.
+/// The purpose for which a certificate is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Usage {
-    /// To tell who a client is.
+    /// Authentication of a client.
     ClientAuth,
-    /// To tell who a server is.
+    /// Authentication of a server.
     ServerAuth,
 }
 
-/// When all certificates of a chain are valid: seconds since 1970, both included.
+/// The period in which all certificates of a chain are valid, in seconds since 1970, both ends
+/// included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Validity {
-    /// The first.
+    /// The first second.
     pub not_before: i64,
-    /// The last.
+    /// The last second.
     pub not_after: i64,
 }
 
-/// The certificates that are trusted. Those that are authorities may vouch for others; every one of
-/// them vouches for itself.
+/// The trusted certificates. Authorities among them may sign others; every one of them is trusted
+/// itself.
 #[derive(Debug, Clone, Default)]
 pub struct Roots {
     certificates: Vec<Certificate>,
 }
 
-/// Where an issuer stands: it was presented, or it is trusted.
+/// Whether an issuer was presented by the peer or is trusted.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Position {
+enum IssuerPosition {
     Intermediate,
     Root,
 }
 
 impl Roots {
-    /// Trusts these.
+    /// Trusts these certificates.
     pub fn new(certificates: impl IntoIterator<Item = Certificate>) -> Self {
         let mut roots = Self::default();
         for certificate in certificates {
@@ -58,22 +59,22 @@ impl Roots {
         roots
     }
 
-    /// Whether nothing is trusted.
+    /// Reports whether no certificate is trusted.
     pub fn is_empty(&self) -> bool {
         self.certificates.is_empty()
     }
 
-    /// Searches a chain from the first of the presented certificates, by way of the others, to one
-    /// that is trusted, and says how long all of it holds. The order of the others does not matter.
+    /// Searches a chain from the first presented certificate, through the others in any order, to a
+    /// trusted one, and returns the period in which the whole chain is valid.
     ///
     /// 1. The leaf has no unhandled critical extension and is valid now.
     /// 2. A leaf that is itself trusted is a chain. Otherwise candidates are tried by name, trusted
-    ///    ones first: an issuer is an authority by its basic constraints (a trusted certificate of
-    ///    version 1 or 2 has none and counts as one), its keyUsage allows to sign certificates, its
-    ///    key made the signature, it is valid now, has no unhandled critical extension, and its path
-    ///    length is not exceeded.
-    /// 3. Of the chains, one must demand no policy, be for this usage in every certificate, the
-    ///    trusted one included, and have names that all name constraints cover.
+    ///    ones first. An issuer must be an authority by its basic constraints (a trusted
+    ///    certificate of version 1 or 2 has none and counts as one), its keyUsage must permit
+    ///    signing certificates, its key must have made the signature, it must be valid now, have no
+    ///    unhandled critical extension, and its path length must not be exceeded.
+    /// 3. One of the chains must require no policy, permit this usage in every certificate
+    ///    including the trusted one, and have names that satisfy all name constraints.
     ///
     /// # Errors
     /// There is no such chain.
@@ -91,35 +92,35 @@ impl Roots {
             return check_chain(&[&leaf], usage);
         }
         let intermediates = Self::new(others);
-        let mut search = Search {
+        let mut search = ChainSearch {
             roots: self,
             intermediates: &intermediates,
             usage,
             now,
-            n_checks: 0,
-            refusal: None,
-            issuer_fault: None,
-            hint: None,
+            n_signature_checks: 0,
+            first_chain_error: None,
+            last_issuer_fault: None,
+            first_signing_fault: None,
         };
         if let Some(validity) = search.extend(&mut vec![&leaf]) {
             return Ok(validity);
         }
-        Err(match search.refusal {
-            Some(refusal) => refusal,
-            None if search.n_checks > SIGNATURE_CHECKS_MAX => VerifyError::SignatureLimit,
-            None => match search.issuer_fault {
+        Err(match search.first_chain_error {
+            Some(first_chain_error) => first_chain_error,
+            None if search.n_signature_checks > SIGNATURE_CHECKS_MAX => VerifyError::SignatureLimit,
+            None => match search.last_issuer_fault {
                 Some(fault) => VerifyError::Issuer(fault),
-                None => VerifyError::UnknownAuthority(search.hint),
+                None => VerifyError::UnknownAuthority(search.first_signing_fault),
             },
         })
     }
 
-    /// Whether this very certificate is trusted.
+    /// Reports whether exactly this certificate is trusted.
     pub fn contains(&self, certificate: &Certificate) -> bool {
         self.certificates.iter().any(|own| own.der == certificate.der)
     }
 
-    /// Those that may have signed a certificate, the likeliest first.
+    /// The certificates that may have signed `child`, the likeliest first.
     fn potential_parents<'a>(&'a self, child: &Certificate) -> Vec<&'a Certificate> {
         let by_name = self.certificates.iter().filter(|own| own.subject == child.issuer);
         let mut found: Vec<&Certificate> = by_name.collect();
@@ -136,47 +137,48 @@ impl Roots {
     }
 }
 
-/// A search for a chain, depth first.
-struct Search<'a> {
+/// A depth-first search for a chain.
+struct ChainSearch<'a> {
     roots: &'a Roots,
     intermediates: &'a Roots,
     usage: Usage,
     now: i64,
-    n_checks: usize,
-    /// Why the first complete chain is not good.
-    refusal: Option<VerifyError>,
-    /// Why the last issuer does not count.
-    issuer_fault: Option<IssuerFault>,
-    /// Why the first candidate is no issuer.
-    hint: Option<SigningFault>,
+    n_signature_checks: usize,
+    /// Why the first complete chain is invalid.
+    first_chain_error: Option<VerifyError>,
+    /// Why the last issuer was rejected.
+    last_issuer_fault: Option<IssuerFault>,
+    /// Why the first candidate is not the issuer.
+    first_signing_fault: Option<SigningFault>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> ChainSearch<'a> {
     fn extend(&mut self, chain: &mut Vec<&'a Certificate>) -> Option<Validity> {
         let child = *chain.last()?;
         let (roots, intermediates) = (self.roots, self.intermediates);
-        let candidates = [(Position::Root, roots), (Position::Intermediate, intermediates)];
+        let candidates =
+            [(IssuerPosition::Root, roots), (IssuerPosition::Intermediate, intermediates)];
         for (position, pool) in candidates {
             for parent in pool.potential_parents(child) {
-                self.n_checks += 1;
-                if self.n_checks > SIGNATURE_CHECKS_MAX {
+                self.n_signature_checks += 1;
+                if self.n_signature_checks > SIGNATURE_CHECKS_MAX {
                     return None;
                 }
                 if chain.iter().any(|own| is_same_entity(parent, own)) {
                     continue;
                 }
-                if let Err(fault) = check_signed(child, parent) {
-                    self.hint.get_or_insert(fault);
+                if let Err(fault) = check_signed_by(child, parent) {
+                    self.first_signing_fault.get_or_insert(fault);
                     continue;
                 }
                 if let Err(fault) = check_issuer(parent, position, chain.len(), self.now) {
-                    self.issuer_fault = Some(fault);
+                    self.last_issuer_fault = Some(fault);
                     continue;
                 }
                 chain.push(parent);
                 let found = match position {
-                    Position::Root => self.complete(chain),
-                    Position::Intermediate => self.extend(chain),
+                    IssuerPosition::Root => self.check_complete_chain(chain),
+                    IssuerPosition::Intermediate => self.extend(chain),
                 };
                 chain.pop();
                 if found.is_some() {
@@ -187,27 +189,27 @@ impl<'a> Search<'a> {
         None
     }
 
-    fn complete(&mut self, chain: &[&Certificate]) -> Option<Validity> {
+    fn check_complete_chain(&mut self, chain: &[&Certificate]) -> Option<Validity> {
         match check_chain(chain, self.usage) {
             Ok(validity) => Some(validity),
-            Err(refusal) => {
-                self.refusal.get_or_insert(refusal);
+            Err(first_chain_error) => {
+                self.first_chain_error.get_or_insert(first_chain_error);
                 None
             }
         }
     }
 }
 
-/// Two certificates of one subject with one key and the same alternative names: a chain with both
-/// would go in circles.
+/// Reports whether both certificates have the same subject, key and alternative names. A chain with
+/// both would be a cycle.
 fn is_same_entity(one: &Certificate, other: &Certificate) -> bool {
     one.subject == other.subject
         && one.key == other.key
-        && one.extensions.alternative_names == other.extensions.alternative_names
+        && one.extensions.alternative_names_der == other.extensions.alternative_names_der
 }
 
 fn check_leaf(leaf: &Certificate, now: i64) -> Result<(), VerifyError> {
-    if leaf.extensions.has_unhandled_critical {
+    if leaf.extensions.has_unhandled_critical_extension {
         Err(VerifyError::UnhandledCriticalExtension)
     } else if now < leaf.not_before {
         Err(VerifyError::NotYetValid { not_before: leaf.not_before })
@@ -218,11 +220,11 @@ fn check_leaf(leaf: &Certificate, now: i64) -> Result<(), VerifyError> {
     }
 }
 
-/// Whether a certificate may sign others, and has signed this one.
-fn check_signed(child: &Certificate, parent: &Certificate) -> Result<(), SigningFault> {
+/// Checks that `parent` may sign certificates and has signed `child`.
+fn check_signed_by(child: &Certificate, parent: &Certificate) -> Result<(), SigningFault> {
     let is_authority = match parent.extensions.basic_constraints {
         Some(constraints) => constraints.is_ca,
-        // RFC 5280, 4.2.1.9. Older versions can not say it.
+        // RFC 5280, 4.2.1.9. Versions 1 and 2 have no basic constraints.
         None => parent.version < 3,
     };
     let usage = parent.extensions.key_usage;
@@ -235,20 +237,21 @@ fn check_signed(child: &Certificate, parent: &Certificate) -> Result<(), Signing
     })
 }
 
-/// Whether a certificate may be where it is: above so many others, the leaf included.
+/// Checks that an issuer is valid at its position in the chain.
 fn check_issuer(
     issuer: &Certificate,
-    position: Position,
+    position: IssuerPosition,
     n_below: usize,
     now: i64,
 ) -> Result<(), IssuerFault> {
     let constraints = issuer.extensions.basic_constraints;
     let n_intermediates = u64::try_from(n_below.saturating_sub(1)).unwrap_or(u64::MAX);
-    if issuer.extensions.has_unhandled_critical {
+    if issuer.extensions.has_unhandled_critical_extension {
         Err(IssuerFault::UnhandledCriticalExtension)
     } else if now < issuer.not_before || now > issuer.not_after {
         Err(IssuerFault::OutOfTime)
-    } else if position == Position::Intermediate && !constraints.is_some_and(|own| own.is_ca) {
+    } else if position == IssuerPosition::Intermediate && !constraints.is_some_and(|own| own.is_ca)
+    {
         Err(IssuerFault::NotAuthorizedToSign)
     } else if constraints
         .and_then(|own| own.path_len_max)
@@ -260,24 +263,24 @@ fn check_issuer(
     }
 }
 
-/// What is checked of a whole chain, the leaf first.
+/// Checks a whole chain, the leaf first.
 fn check_chain(chain: &[&Certificate], usage: Usage) -> Result<Validity, VerifyError> {
     let below_root = chain.split_last().map(|(_, below)| below).unwrap_or_default();
-    if below_root.iter().any(|own| own.extensions.has_policy_demands) {
+    if below_root.iter().any(|own| own.extensions.requires_policy) {
         return Err(VerifyError::Policy);
     }
     let is_for_usage = |certificate: &&Certificate| {
         let usages = certificate.extensions.extended_key_usage;
         let is_named = match usage {
-            Usage::ClientAuth => usages.client_auth,
-            Usage::ServerAuth => usages.server_auth,
+            Usage::ClientAuth => usages.allows_client_auth,
+            Usage::ServerAuth => usages.allows_server_auth,
         };
-        !usages.is_limited || usages.any || is_named
+        !usages.is_restricted || usages.allows_any || is_named
     };
     if !chain.iter().all(is_for_usage) {
         return Err(VerifyError::IncompatibleUsage);
     }
-    constraints::check_chain(chain).map_err(VerifyError::Name)?;
+    name_constraints::check_chain_names(chain).map_err(VerifyError::Name)?;
     let limits = chain.iter().map(|own| (own.not_before, own.not_after));
     let (not_before, not_after) =
         limits.fold((i64::MIN, i64::MAX), |all, own| (all.0.max(own.0), all.1.min(own.1)));

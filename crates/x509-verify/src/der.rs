@@ -1,7 +1,7 @@
-//! A reader of DER: the values of a certificate, one after the other.
+//! A strict DER reader.
 //!
-//! It takes what is well-formed and nothing else. Lengths have their shortest form and no value is
-//! followed by bytes that nobody reads, so that a certificate has one meaning to all who read it.
+//! It accepts only well-formed values: lengths in their shortest form and no trailing bytes, so
+//! that a certificate means the same to every implementation.
 
 pub(crate) const BOOLEAN: u8 = 0x01;
 pub(crate) const INTEGER: u8 = 0x02;
@@ -12,77 +12,78 @@ pub(crate) const UTC_TIME: u8 = 0x17;
 pub(crate) const GENERALIZED_TIME: u8 = 0x18;
 pub(crate) const SEQUENCE: u8 = 0x30;
 
-/// The number `n` in the context, of a value that holds no others.
-pub(crate) const fn context(n: u8) -> u8 {
+/// The tag of the primitive context-specific value `n`.
+pub(crate) const fn context_tag(n: u8) -> u8 {
     0x80 | n
 }
 
-/// The number `n` in the context, of a value that holds others.
-pub(crate) const fn constructed(n: u8) -> u8 {
+/// The tag of the constructed context-specific value `n`.
+pub(crate) const fn constructed_context_tag(n: u8) -> u8 {
     0xa0 | n
 }
 
-/// One value.
+/// One DER value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Value<'d> {
     pub(crate) tag: u8,
     pub(crate) contents: &'d [u8],
-    /// Tag and length included.
-    pub(crate) whole: &'d [u8],
+    /// The encoding with tag and length.
+    pub(crate) encoded: &'d [u8],
 }
 
-/// Values that follow one another. Every method returns `None` for what is not well-formed.
+/// Reads DER values one after the other. Methods return `None` for malformed values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reader<'d> {
-    rest: &'d [u8],
+    unread: &'d [u8],
 }
 
 impl<'d> Reader<'d> {
     pub(crate) fn new(bytes: &'d [u8]) -> Self {
-        Self { rest: bytes }
+        Self { unread: bytes }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.rest.is_empty()
+        self.unread.is_empty()
     }
 
-    /// `Some` if all was read.
-    pub(crate) fn end(&self) -> Option<()> {
-        self.rest.is_empty().then_some(())
+    /// `Some` if everything was read.
+    pub(crate) fn expect_end(&self) -> Option<()> {
+        self.unread.is_empty().then_some(())
     }
 
-    /// The next value, whatever it is.
-    pub(crate) fn any(&mut self) -> Option<Value<'d>> {
-        let (&tag, after_tag) = self.rest.split_first()?;
-        // Numbers of tags above 30 take several bytes, and no certificate has any.
+    /// Reads the next value with any tag.
+    pub(crate) fn read_any(&mut self) -> Option<Value<'d>> {
+        let (&tag, after_tag) = self.unread.split_first()?;
+        // Tag numbers above 30 take several bytes and do not occur in certificates.
         if tag & 0x1f == 0x1f {
             return None;
         }
-        let (length, after_length) = length(after_tag)?;
+        let (length, after_length) = read_length(after_tag)?;
         let (contents, rest) = after_length.split_at_checked(length)?;
-        let whole = self.rest.get(..self.rest.len() - rest.len())?;
-        self.rest = rest;
-        Some(Value { tag, contents, whole })
+        let encoded = self.unread.get(..self.unread.len() - rest.len())?;
+        self.unread = rest;
+        Some(Value { tag, contents, encoded })
     }
 
-    /// The next value, which must have this tag.
-    pub(crate) fn value(&mut self, tag: u8) -> Option<Value<'d>> {
-        self.any().filter(|value| value.tag == tag)
+    /// Reads the next value, which must have this tag.
+    pub(crate) fn read_value(&mut self, tag: u8) -> Option<Value<'d>> {
+        self.read_any().filter(|value| value.tag == tag)
     }
 
-    /// The next value if it has this tag; otherwise nothing is read, and the inner value is `None`.
-    pub(crate) fn optional(&mut self, tag: u8) -> Option<Option<Value<'d>>> {
-        if self.rest.first() == Some(&tag) { self.any().map(Some) } else { Some(None) }
+    /// Reads the next value if it has this tag; otherwise reads nothing, and the inner value is
+    /// `None`.
+    pub(crate) fn read_optional(&mut self, tag: u8) -> Option<Option<Value<'d>>> {
+        if self.unread.first() == Some(&tag) { self.read_any().map(Some) } else { Some(None) }
     }
 
-    /// The values inside the next value, which must have this tag.
-    pub(crate) fn nested(&mut self, tag: u8) -> Option<Self> {
-        self.value(tag).map(|value| Self::new(value.contents))
+    /// Reads the next value, which must have this tag, and returns a reader of its elements.
+    pub(crate) fn read_nested(&mut self, tag: u8) -> Option<Self> {
+        self.read_value(tag).map(|value| Self::new(value.contents))
     }
 
-    /// A boolean that is false if it is absent.
-    pub(crate) fn flag(&mut self) -> Option<bool> {
-        match self.optional(BOOLEAN)? {
+    /// Reads a boolean that is false if it is absent.
+    pub(crate) fn read_flag(&mut self) -> Option<bool> {
+        match self.read_optional(BOOLEAN)? {
             None => Some(false),
             Some(Value { contents: [0x00], .. }) => Some(false),
             Some(Value { contents: [0xff], .. }) => Some(true),
@@ -90,17 +91,18 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// The contents of an integer that is not negative, in their shortest form.
-    pub(crate) fn unsigned(&mut self) -> Option<&'d [u8]> {
-        match self.value(INTEGER)?.contents {
+    /// Reads the contents of a non-negative integer in shortest form.
+    pub(crate) fn read_unsigned(&mut self) -> Option<&'d [u8]> {
+        match self.read_value(INTEGER)?.contents {
             [] | [0x80..=0xff, ..] | [0x00, 0x00..=0x7f, ..] => None,
             contents => Some(contents),
         }
     }
 
-    /// The bits of a bit string, and how many of the last byte do not count, which are zero.
-    pub(crate) fn bits(&mut self) -> Option<(&'d [u8], u8)> {
-        let (&unused, bytes) = self.value(BIT_STRING)?.contents.split_first()?;
+    /// Reads a bit string: its bytes, and the number of unused bits of the last byte, which are
+    /// zero.
+    pub(crate) fn read_bits(&mut self) -> Option<(&'d [u8], u8)> {
+        let (&unused, bytes) = self.read_value(BIT_STRING)?.contents.split_first()?;
         let last = bytes.last().copied();
         match (unused, last) {
             (0, _) => Some((bytes, 0)),
@@ -111,25 +113,25 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// A bit string of whole bytes.
-    pub(crate) fn whole_bits(&mut self) -> Option<&'d [u8]> {
-        self.bits().and_then(|(bytes, unused)| (unused == 0).then_some(bytes))
+    /// Reads a bit string of whole bytes.
+    pub(crate) fn read_whole_byte_bits(&mut self) -> Option<&'d [u8]> {
+        self.read_bits().and_then(|(bytes, unused)| (unused == 0).then_some(bytes))
     }
 }
 
-/// The only value that these bytes are.
-pub(crate) fn only(bytes: &[u8], tag: u8) -> Option<Reader<'_>> {
+/// Returns a reader of the elements of the only value in these bytes.
+pub(crate) fn parse_single(bytes: &[u8], tag: u8) -> Option<Reader<'_>> {
     let mut reader = Reader::new(bytes);
-    let inner = reader.nested(tag)?;
-    reader.end()?;
+    let inner = reader.read_nested(tag)?;
+    reader.expect_end()?;
     Some(inner)
 }
 
-fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {
+fn read_length(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let (&first, rest) = bytes.split_first()?;
     match first {
         ..=0x7f => Some((usize::from(first), rest)),
-        // Four bytes of length are more than a handshake carries; 0x80 is not DER.
+        // Four length bytes exceed what a handshake carries; 0x80 is not DER.
         0x81..=0x84 => {
             let (digits, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
             let length = digits.iter().fold(0, |length, digit| length << 8 | usize::from(*digit));
@@ -158,18 +160,18 @@ mod tests {
             (&[0x1f, 0x01, 0x00], false),
         ];
         for (bytes, is_read) in cases {
-            assert_eq!(Reader::new(bytes).any().is_some(), *is_read, "{bytes:02x?}");
+            assert_eq!(Reader::new(bytes).read_any().is_some(), *is_read, "{bytes:02x?}");
         }
         let long = [[0x04, 0x81, 0x80].as_slice(), &[7; 128]].concat();
-        assert_eq!(Reader::new(&long).any().unwrap().contents.len(), 128);
+        assert_eq!(Reader::new(&long).read_any().unwrap().contents.len(), 128);
     }
 
     #[test]
     fn flags_integers_and_bits_have_one_form() {
-        assert_eq!(Reader::new(&[0x01, 0x01, 0xff]).flag(), Some(true));
-        assert_eq!(Reader::new(&[0x01, 0x01, 0x00]).flag(), Some(false));
-        assert_eq!(Reader::new(&[]).flag(), Some(false));
-        assert_eq!(Reader::new(&[0x01, 0x01, 0x01]).flag(), None);
+        assert_eq!(Reader::new(&[0x01, 0x01, 0xff]).read_flag(), Some(true));
+        assert_eq!(Reader::new(&[0x01, 0x01, 0x00]).read_flag(), Some(false));
+        assert_eq!(Reader::new(&[]).read_flag(), Some(false));
+        assert_eq!(Reader::new(&[0x01, 0x01, 0x01]).read_flag(), None);
         for (bytes, is_read) in [
             ([0x02, 0x01, 0x00].as_slice(), true),
             (&[0x02, 0x01, 0x7f], true),
@@ -178,7 +180,7 @@ mod tests {
             (&[0x02, 0x01, 0x80], false),
             (&[0x02, 0x00], false),
         ] {
-            assert_eq!(Reader::new(bytes).unsigned().is_some(), is_read, "{bytes:02x?}");
+            assert_eq!(Reader::new(bytes).read_unsigned().is_some(), is_read, "{bytes:02x?}");
         }
         for (bytes, is_read) in [
             ([0x03, 0x02, 0x02, 0x04].as_slice(), true),
@@ -188,7 +190,7 @@ mod tests {
             (&[0x03, 0x02, 0x08, 0x00], false),
             (&[0x03, 0x00], false),
         ] {
-            assert_eq!(Reader::new(bytes).bits().is_some(), is_read, "{bytes:02x?}");
+            assert_eq!(Reader::new(bytes).read_bits().is_some(), is_read, "{bytes:02x?}");
         }
     }
 }

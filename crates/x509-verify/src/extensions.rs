@@ -1,9 +1,9 @@
-//! Extensions of certificates.
+//! Parsing of certificate extensions.
 
+use crate::alternative_names::AlternativeNames;
 use crate::certificate::Extensions;
-use crate::constraints::NameConstraints;
 use crate::der::{self, OCTET_STRING, OID, Reader, SEQUENCE};
-use crate::names::Names;
+use crate::name_constraints::NameConstraints;
 
 /// The first two bytes of the extensions that RFC 5280 defines: 2.5.29.
 const CERTIFICATE_EXTENSION: [u8; 2] = [0x55, 0x1d];
@@ -18,47 +18,52 @@ const ANY_USAGE: &[u8] = &[0x55, 0x1d, 37, 0];
 /// 2.5.29.32.0
 const ANY_POLICY: &[u8] = &[0x55, 0x1d, 32, 0];
 
-/// Whether a certificate is that of an authority, and how many may follow it.
+/// The basic constraints extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BasicConstraints {
     pub(crate) is_ca: bool,
-    /// The most certificates between this one and the leaf.
+    /// Upper bound on the intermediates between this certificate and the leaf.
     pub(crate) path_len_max: Option<u64>,
 }
 
-/// What a certificate may be used for.
+/// The extended key usage extension.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ExtendedKeyUsage {
-    /// It names at least one usage; without, it may be used for all.
-    pub(crate) is_limited: bool,
-    pub(crate) any: bool,
-    pub(crate) client_auth: bool,
-    pub(crate) server_auth: bool,
+    /// At least one usage is named; without any, every usage is permitted.
+    pub(crate) is_restricted: bool,
+    pub(crate) allows_any: bool,
+    pub(crate) allows_client_auth: bool,
+    pub(crate) allows_server_auth: bool,
 }
 
-/// Reads the contents of the field `extensions`.
-pub(crate) fn read(bytes: &[u8]) -> Option<Extensions> {
-    let mut list = der::only(bytes, SEQUENCE)?;
+/// Parses the contents of the field `extensions`.
+pub(crate) fn parse_extensions(bytes: &[u8]) -> Option<Extensions> {
+    let mut list = der::parse_single(bytes, SEQUENCE)?;
     let mut found = Extensions::default();
     let mut seen: Vec<&[u8]> = Vec::new();
     while !list.is_empty() {
-        let mut extension = list.nested(SEQUENCE)?;
-        let oid = extension.value(OID)?.contents;
-        let is_critical = extension.flag()?;
-        let value = extension.value(OCTET_STRING)?.contents;
-        extension.end()?;
+        let mut extension = list.read_nested(SEQUENCE)?;
+        let oid = extension.read_value(OID)?.contents;
+        let is_critical = extension.read_flag()?;
+        let value = extension.read_value(OCTET_STRING)?.contents;
+        extension.expect_end()?;
         if seen.contains(&oid) {
             return None;
         }
         seen.push(oid);
-        let is_handled = read_one(&mut found, oid, is_critical, value)?;
-        found.has_unhandled_critical |= is_critical && !is_handled;
+        let is_handled = read_extension(&mut found, oid, is_critical, value)?;
+        found.has_unhandled_critical_extension |= is_critical && !is_handled;
     }
     Some(found)
 }
 
-/// Reports whether the extension was understood; `None` if it is malformed.
-fn read_one(found: &mut Extensions, oid: &[u8], is_critical: bool, value: &[u8]) -> Option<bool> {
+/// Reports whether the extension is known; `None` if it is malformed.
+fn read_extension(
+    found: &mut Extensions,
+    oid: &[u8],
+    is_critical: bool,
+    value: &[u8],
+) -> Option<bool> {
     let number = match *oid {
         [first, second, number] if [first, second] == CERTIFICATE_EXTENSION => number,
         // RFC 5280 forbids that it is critical.
@@ -68,92 +73,92 @@ fn read_one(found: &mut Extensions, oid: &[u8], is_critical: bool, value: &[u8])
     match number {
         14 => {
             let mut reader = Reader::new(value);
-            found.subject_key_id = reader.value(OCTET_STRING)?.contents.to_vec();
-            reader.end()?;
+            found.subject_key_id = reader.read_value(OCTET_STRING)?.contents.to_vec();
+            reader.expect_end()?;
             if is_critical {
                 return None;
             }
         }
-        15 => found.key_usage = key_usage(value)?,
+        15 => found.key_usage = parse_key_usage(value)?,
         17 => {
-            found.names = Names::read(value)?;
-            found.alternative_names = Some(value.to_vec());
-            return Some(!found.names.is_empty());
+            found.alternative_names = AlternativeNames::read(value)?;
+            found.alternative_names_der = Some(value.to_vec());
+            return Some(!found.alternative_names.is_empty());
         }
-        19 => found.basic_constraints = Some(basic_constraints(value)?),
+        19 => found.basic_constraints = Some(parse_basic_constraints(value)?),
         30 => {
             let (constraints, is_handled) = NameConstraints::read(value)?;
             found.name_constraints = Some(constraints);
             return Some(is_handled);
         }
-        // Where revocations are published: nobody looks there, and Go neither.
+        // Revocation lists are not read, as in Go.
         31 => {}
-        // Policies matter only where one is demanded.
+        // Policies matter only if a certificate requires one.
         32 | 54 => {}
-        33 => found.has_policy_demands |= maps_any_policy(value)?,
+        33 => found.requires_policy |= maps_any_policy(value)?,
         35 => {
-            let mut reader = der::only(value, SEQUENCE)?;
-            let id = reader.optional(der::context(0))?;
+            let mut reader = der::parse_single(value, SEQUENCE)?;
+            let id = reader.read_optional(der::context_tag(0))?;
             found.authority_key_id = id.map(|id| id.contents.to_vec()).unwrap_or_default();
             if is_critical {
                 return None;
             }
         }
         36 => {
-            let demand = der::only(value, SEQUENCE)?.optional(der::context(0))?;
-            found.has_policy_demands |= demand.is_some();
+            let demand = der::parse_single(value, SEQUENCE)?.read_optional(der::context_tag(0))?;
+            found.requires_policy |= demand.is_some();
         }
-        37 => found.extended_key_usage = extended_key_usage(value)?,
+        37 => found.extended_key_usage = parse_extended_key_usage(value)?,
         _ => return Some(false),
     }
     Some(true)
 }
 
-fn key_usage(value: &[u8]) -> Option<u16> {
+fn parse_key_usage(value: &[u8]) -> Option<u16> {
     let mut reader = Reader::new(value);
-    let (bytes, _) = reader.bits()?;
-    reader.end()?;
+    let (bytes, _) = reader.read_bits()?;
+    reader.expect_end()?;
     let is_set = |bit: usize| bytes.get(bit / 8).is_some_and(|byte| byte >> (7 - bit % 8) & 1 == 1);
     Some((0..9).filter(|bit| is_set(*bit)).fold(0, |usage, bit| usage | 1 << bit))
 }
 
-fn basic_constraints(value: &[u8]) -> Option<BasicConstraints> {
-    let mut reader = der::only(value, SEQUENCE)?;
-    let is_ca = reader.flag()?;
+fn parse_basic_constraints(value: &[u8]) -> Option<BasicConstraints> {
+    let mut reader = der::parse_single(value, SEQUENCE)?;
+    let is_ca = reader.read_flag()?;
     let path_len_max = if reader.is_empty() {
         None
     } else {
-        let digits = reader.unsigned()?;
-        // A sign and eight bytes at most.
+        let digits = reader.read_unsigned()?;
+        // At most a sign byte and eight bytes.
         if digits.len() > 8 {
             return None;
         }
         Some(digits.iter().fold(0, |number, digit| number << 8 | u64::from(*digit)))
     };
-    reader.end()?;
+    reader.expect_end()?;
     Some(BasicConstraints { is_ca, path_len_max })
 }
 
-fn extended_key_usage(value: &[u8]) -> Option<ExtendedKeyUsage> {
-    let mut list = der::only(value, SEQUENCE)?;
+fn parse_extended_key_usage(value: &[u8]) -> Option<ExtendedKeyUsage> {
+    let mut list = der::parse_single(value, SEQUENCE)?;
     let mut usage = ExtendedKeyUsage::default();
     while !list.is_empty() {
-        let oid = list.value(OID)?.contents;
-        usage.is_limited = true;
-        usage.any |= oid == ANY_USAGE;
-        usage.client_auth |= oid == CLIENT_AUTH;
-        usage.server_auth |= oid == SERVER_AUTH;
+        let oid = list.read_value(OID)?.contents;
+        usage.is_restricted = true;
+        usage.allows_any |= oid == ANY_USAGE;
+        usage.allows_client_auth |= oid == CLIENT_AUTH;
+        usage.allows_server_auth |= oid == SERVER_AUTH;
     }
     Some(usage)
 }
 
 fn maps_any_policy(value: &[u8]) -> Option<bool> {
-    let mut list = der::only(value, SEQUENCE)?;
+    let mut list = der::parse_single(value, SEQUENCE)?;
     let mut maps_any = false;
     while !list.is_empty() {
-        let mut pair = list.nested(SEQUENCE)?;
-        let policies = [pair.value(OID)?.contents, pair.value(OID)?.contents];
-        pair.end()?;
+        let mut pair = list.read_nested(SEQUENCE)?;
+        let policies = [pair.read_value(OID)?.contents, pair.read_value(OID)?.contents];
+        pair.expect_end()?;
         maps_any |= policies.contains(&ANY_POLICY);
     }
     Some(maps_any)

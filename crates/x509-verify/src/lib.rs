@@ -1,40 +1,40 @@
-//! Which certificates are trusted, decided as Go's `crypto/x509` decides it.
+//! Verification of X.509 certificates, with the same results as Go's `crypto/x509`.
 //!
 //! kube-apiserver verifies client certificates and the certificates of webhooks and of etcd with
-//! `Certificate.Verify`; [`Roots::verify`] is that function. A certificate in a file of authorities is
-//! not an authority by standing there: its basic constraints, key usage, extended key usage, path
-//! length, name constraints and validity count as those of every other certificate. A certificate
-//! that is no authority matches only itself.
+//! `Certificate.Verify`; [`Roots::verify`] is that function. A certificate in a CA file is not an
+//! authority because it stands there: its basic constraints, key usage, extended key usage, path
+//! length, name constraints and validity are checked like those of every other certificate. A
+//! certificate that is no authority matches only itself.
 //!
-//! Owns: reading certificates, building chains, and what Go checks of a chain; the signatures of
-//! handshakes, whatever else a certificate says; the verifier of servers for `rustls`; requests for
-//! certificates.
+//! Owns: parsing certificates, building chains, the checks that Go applies to a chain; handshake
+//! signatures; the server certificate verifier for `rustls`; certificate signing requests.
 //! Must not know: users, files, sockets, clocks.
 
 #![deny(clippy::indexing_slicing)]
 
+mod alternative_names;
 mod ca_bundle;
 mod certificate;
+mod certificate_request;
 mod chain;
-mod constraints;
 mod der;
-mod error;
+mod der_time;
 mod extensions;
 #[cfg(feature = "rustls")]
-mod handshake;
-mod names;
-mod request;
+mod handshake_signature;
+mod name_constraints;
 #[cfg(feature = "rustls")]
-mod server;
+mod server_verifier;
 mod signature;
-mod time;
+mod verify_error;
 
 pub use ca_bundle::{CaBundle, CaBundleError};
 pub use certificate::{Certificate, MalformedError};
+pub use certificate_request::{CertificateRequest, RequestError};
 pub use chain::{Roots, Usage, Validity};
-pub use error::{IssuerFault, SigningFault, VerifyError};
 #[cfg(feature = "rustls")]
-pub use handshake::{verify_tls12_signature, verify_tls13_signature};
-pub use request::{CertificateRequest, RequestError};
+pub use handshake_signature::{verify_tls12_signature, verify_tls13_signature};
+pub use name_constraints::NameConstraintError;
 #[cfg(feature = "rustls")]
-pub use server::ServerVerifier;
+pub use server_verifier::ServerVerifier;
+pub use verify_error::{IssuerFault, SigningFault, VerifyError};

@@ -1,4 +1,4 @@
-//! Keys and signatures.
+//! Public keys and certificate signatures.
 
 use rustls_pki_types::SignatureVerificationAlgorithm;
 
@@ -7,54 +7,54 @@ use crate::der::{Reader, SEQUENCE};
 /// A public key as a certificate holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PublicKey {
-    /// The whole `SubjectPublicKeyInfo`.
-    pub(crate) whole: Vec<u8>,
+    /// The encoded `SubjectPublicKeyInfo`.
+    pub(crate) encoded: Vec<u8>,
     /// The contents of its `AlgorithmIdentifier`.
     algorithm: Vec<u8>,
     key: Vec<u8>,
 }
 
-/// What was signed, how, and the signature.
+/// The signed bytes, the algorithm and the signature.
 #[derive(Debug, Clone)]
-pub(crate) struct Signed {
+pub(crate) struct SignedData {
     pub(crate) message: Vec<u8>,
     /// The contents of the `AlgorithmIdentifier`.
     pub(crate) algorithm: Vec<u8>,
     pub(crate) signature: Vec<u8>,
 }
 
-/// Why a signature does not count.
+/// Why a signature is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SignatureFault {
-    /// Nobody believes in this algorithm, or this code does not know it.
+    /// The algorithm is insecure or unknown.
     Unsupported,
-    /// The algorithm is for other keys.
+    /// The algorithm is for another type of key.
     OtherKey,
-    /// Another key made it, or for something else.
+    /// This key did not sign these bytes.
     Invalid,
 }
 
 impl PublicKey {
     pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        let whole = reader.value(SEQUENCE)?;
+        let whole = reader.read_value(SEQUENCE)?;
         let mut inner = Reader::new(whole.contents);
-        let algorithm = inner.value(SEQUENCE)?.contents.to_vec();
-        let key = inner.whole_bits()?.to_vec();
-        inner.end()?;
-        Some(Self { whole: whole.whole.to_vec(), algorithm, key })
+        let algorithm = inner.read_value(SEQUENCE)?.contents.to_vec();
+        let key = inner.read_whole_byte_bits()?.to_vec();
+        inner.expect_end()?;
+        Some(Self { encoded: whole.encoded.to_vec(), algorithm, key })
     }
 
-    /// Whether this key made the signature of a certificate. RSA keys have at least 2048 bits, and
-    /// digests are of the family SHA-2.
-    pub(crate) fn verify(&self, signed: &Signed) -> Result<(), SignatureFault> {
+    /// Verifies the signature of a certificate. RSA keys must have at least 2048 bits, and digests
+    /// must be of the SHA-2 family.
+    pub(crate) fn verify(&self, signed: &SignedData) -> Result<(), SignatureFault> {
         let algorithms = webpki::ALL_VERIFICATION_ALGS
             .iter()
             .filter(|algorithm| algorithm.signature_alg_id().as_ref() == signed.algorithm);
-        self.verify_with(algorithms.copied(), &signed.message, &signed.signature)
+        self.verify_with_any(algorithms.copied(), &signed.message, &signed.signature)
     }
 
-    /// Whether this key made a signature by one of these algorithms: the first that is for such keys.
-    pub(crate) fn verify_with<'a>(
+    /// Verifies a signature with the first of the algorithms that fits this type of key.
+    pub(crate) fn verify_with_any<'a>(
         &self,
         algorithms: impl Iterator<Item = &'a dyn SignatureVerificationAlgorithm>,
         message: &[u8],

@@ -1,7 +1,7 @@
 //! Node: the table of what nodes may do, and every object for what is decided by relation.
 
 use authz::{Attributes, Decision, FieldOperator, Resource, Target};
-use authz_node::{Gates, NodeRules, Object};
+use authz_node::{FeatureGates, NodeRules, Object};
 
 use crate::node_object::Objects;
 use crate::rule;
@@ -11,7 +11,7 @@ use crate::rule;
 pub struct Node {
     objects: Objects,
     rules: NodeRules,
-    gates: Gates,
+    gates: FeatureGates,
 }
 
 /// Allowed, or the reason why not.
@@ -27,7 +27,7 @@ struct Asked<'a> {
 impl Node {
     /// A cluster of these objects, of which no two are of one kind and name; the rules that hold for
     /// every node, and which features are on.
-    pub fn new(objects: Vec<Object>, rules: NodeRules, gates: Gates) -> Self {
+    pub fn new(objects: Vec<Object>, rules: NodeRules, gates: FeatureGates) -> Self {
         Self { objects: Objects::new(objects), rules, gates }
     }
 
@@ -133,7 +133,7 @@ impl Node {
 
     fn service_account(&self, asked: &Asked<'_>) -> Answer {
         if asked.verb == "get" && asked.resource.subresource.is_empty() {
-            let Gates { service_account_token_for_credential_providers: a, .. } = self.gates;
+            let FeatureGates { service_account_token_for_credential_providers: a, .. } = self.gates;
             let is_on = a || self.gates.pod_certificate_request;
             ensure(is_on, "not allowed to get service accounts")?;
             return self.readable(asked);
@@ -288,7 +288,7 @@ mod tests {
             Object::Pod(Box::new(unbound)),
             Object::PersistentVolume(volume),
         ];
-        let oracle = Node::new(objects, NodeRules::default(), Gates::default());
+        let oracle = Node::new(objects, NodeRules::default(), FeatureGates::default());
         assert_eq!(oracle.objects().len(), 2);
         let verdict = |node: &str, resource: &str, namespace: &str, name: &str| {
             let groups = vec!["system:nodes".to_owned()];

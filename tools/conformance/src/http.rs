@@ -39,9 +39,9 @@ pub enum HttpError {
     /// The folder holds no suite of this name.
     #[error("no vectors of suite `{name}` in `{}`", folder.display())]
     NoVectors {
-        /// The suite.
+        /// The name of the suite.
         name: String,
-        /// The folder.
+        /// The folder that was searched.
         folder: PathBuf,
     },
     /// The server can not be started.

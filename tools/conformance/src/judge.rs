@@ -12,18 +12,18 @@ use crate::vectors::Vector;
 /// How our answer relates to the recorded one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// The same answer.
+    /// The answer is the recorded one.
     Passed,
     /// Another answer, exactly as these rules of the ledger say it is.
     Agreed(Vec<&'static str>),
-    /// Another answer, here.
+    /// The answer differs in these places.
     Failed(Vec<Difference>),
 }
 
 /// The outcome and what was seen on the way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
-    /// The verdict.
+    /// Whether the vector passed.
     pub outcome: Outcome,
     /// About texts whose wording does not decide.
     pub texts: Texts,

@@ -18,20 +18,20 @@ use serde_json::Value;
 use crate::suites::{Answer, Suite};
 use crate::vectors::Vector;
 
-/// One agreed difference.
+/// One difference from the recorded answers that is intended.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
     /// How the report names it.
     pub name: &'static str,
     /// The suite whose vectors it is about.
     pub suite: Suite,
-    /// Why we differ.
+    /// The reason for the difference.
     pub reason: &'static str,
     /// Changes the wanted answer if the rule applies to the vector, and says whether it did.
     pub(crate) amend: fn(&Vector, &Answer, &mut Value) -> bool,
 }
 
-/// All of them.
+/// All differences that are intended.
 pub const LEDGER: &[Rule] = &[
     Rule {
         name: "abac-fail-open-line",

@@ -73,7 +73,7 @@ impl SuiteReport {
         self.rules.get(rule.name).copied().unwrap_or(0)
     }
 
-    /// Adds one judgement.
+    /// Adds the judgement of one vector.
     pub fn add(&mut self, vector: &Vector, judgement: Judgement) {
         let Texts { identical, total } = judgement.texts;
         self.texts.identical += identical;

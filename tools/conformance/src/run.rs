@@ -17,7 +17,7 @@ use crate::vectors::{Vectors, VectorsError, suites_in};
 pub struct Options {
     /// The folder with the `NAME.jsonl` files.
     pub vectors: PathBuf,
-    /// One suite only.
+    /// The only suite to run; `None` runs all.
     pub suite: Option<String>,
     /// List every vector and count the identical texts.
     pub verbose: bool,
@@ -32,21 +32,21 @@ pub enum RunError {
     /// Nobody knows a suite of this name.
     #[error("unknown suite `{name}`, known: {}", known_names())]
     UnknownSuite {
-        /// As asked for.
+        /// The name that the caller gave.
         name: String,
     },
     /// The suite asked for has no vectors in the folder.
     #[error("no vectors of suite `{name}` in `{}`", folder.display())]
     NoVectors {
-        /// The suite.
+        /// The name of the suite.
         name: &'static str,
-        /// The folder.
+        /// The folder that was searched.
         folder: PathBuf,
     },
     /// All suites of the folder wait for their implementation.
     #[error("no suite in `{}` is implemented yet", folder.display())]
     NothingImplemented {
-        /// The folder.
+        /// The folder that was searched.
         folder: PathBuf,
     },
     /// The report can not be written.

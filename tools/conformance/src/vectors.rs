@@ -60,15 +60,15 @@ pub enum VectorsError {
     /// The folder holds no suite.
     #[error("no vectors (*.jsonl) in `{}`", folder.display())]
     Empty {
-        /// The folder.
+        /// The folder that was read.
         folder: PathBuf,
     },
     /// A line is not a vector of its suite.
     #[error("{}:{line}: {problem}", path.display())]
     Malformed {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// 1-based.
+        /// The number of the line, from 1.
         line: usize,
         /// What is wrong with it.
         problem: String,

@@ -7,24 +7,24 @@ use bytes::Bytes;
 /// What a peer does with one request.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// The status code.
+    /// The status code of the response.
     pub status: u16,
     /// The content type; none means no such header.
     pub content_type: Option<String>,
-    /// More header fields.
+    /// The header fields besides those that the server adds.
     pub headers: Vec<(String, String)>,
-    /// The body.
+    /// The body of the response.
     pub body: Body,
     /// How long to wait before doing anything.
     pub delay: Duration,
-    /// How to behave.
+    /// How the server behaves while it answers.
     pub conduct: Conduct,
 }
 
 /// The body of an answer.
 #[derive(Debug, Clone)]
 pub enum Body {
-    /// These bytes.
+    /// The body consists of these bytes.
     Bytes(Bytes),
     /// That many bytes of `x`, never held in memory at once.
     Filler(u64),
@@ -79,7 +79,7 @@ impl Answer {
         Self::json("").conduct(conduct)
     }
 
-    /// A redirect.
+    /// Returns a redirect to a location.
     pub fn redirect(location: &str) -> Self {
         Self::json("").status(302).header("Location", location)
     }

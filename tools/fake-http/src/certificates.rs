@@ -16,9 +16,9 @@ pub struct Authority {
 /// A certificate and its key.
 #[derive(Debug, Clone)]
 pub struct Issued {
-    /// The certificate, PEM.
+    /// The certificate in PEM encoding.
     pub certificate_pem: String,
-    /// The key, PEM.
+    /// The private key in PEM encoding.
     pub key_pem: String,
 }
 
@@ -51,9 +51,9 @@ pub enum Validity {
 /// What a certificate is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// Showing to clients.
+    /// The certificate authenticates a server.
     Server,
-    /// Showing to servers.
+    /// The certificate authenticates a client.
     Client,
 }
 
@@ -212,7 +212,7 @@ pub fn self_signed(leaf: &Leaf) -> io::Result<Issued> {
 /// A certificate whose signature uses SHA-1, and the authority that made it.
 #[derive(Debug, Clone)]
 pub struct Sha1Signed {
-    /// The authority, PEM.
+    /// The certificate authority in PEM encoding.
     pub authority_pem: String,
     /// The certificate: for `localhost`, `hook.example.test` and the loopback addresses.
     pub issued: Issued,

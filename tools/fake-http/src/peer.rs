@@ -94,7 +94,7 @@ impl Peer {
         Ok(Self { address, log, commands, _thread: thread })
     }
 
-    /// Where it listens.
+    /// Returns the address on which the peer listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -229,7 +229,7 @@ enum Door {
     Open(TcpListener),
     /// Nobody listens, but nobody else gets the port either.
     Closed(Socket),
-    /// Between the two.
+    /// The socket is changing between the two other states.
     Gone,
 }
 

@@ -80,7 +80,7 @@ impl Relay {
         Ok(Self { address, asked, _thread: Thread::start(serve)? })
     }
 
-    /// Where it listens.
+    /// Returns the address on which the relay listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

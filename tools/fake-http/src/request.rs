@@ -7,13 +7,13 @@ pub struct Request {
     pub connection: usize,
     /// 1 or 2: the major version of HTTP.
     pub http_version: u8,
-    /// The method.
+    /// The method of the request.
     pub method: String,
     /// The target of the request line: path and query, or a whole URL if we are taken for a proxy.
     pub target: String,
     /// The header fields in order, names as they were written.
     pub headers: Vec<(String, String)>,
-    /// The body.
+    /// The body of the request.
     pub body: Vec<u8>,
     /// What the handshake told, if there was one.
     pub tls: Option<Handshake>,
@@ -24,7 +24,7 @@ pub struct Request {
 pub struct Handshake {
     /// The server name that it asked for.
     pub server_name: Option<String>,
-    /// Its certificate, DER.
+    /// The client certificate in DER encoding.
     pub client_certificate: Option<Vec<u8>>,
     /// The application protocol that was agreed on.
     pub protocol: Option<String>,

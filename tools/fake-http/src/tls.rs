@@ -1,4 +1,4 @@
-//! TLS of peers.
+//! The TLS configurations of peers.
 
 use std::io;
 use std::sync::Arc;

@@ -12,7 +12,7 @@ const LATE: Duration = Duration::from_secs(10);
 
 fn with_ttl(name: &str, seconds: u64, expect: Expect) -> Put {
     let ttl = Some(Duration::from_secs(seconds));
-    Put { key: key(name), value: value("1"), expect, ttl, mark: None }
+    Put { key: key(name), value: value("1"), expect, ttl, shared_revision: None }
 }
 
 /// Expiry is an ordinary delete: a revision, an event with the last version, no sooner than promised.

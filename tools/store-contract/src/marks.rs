@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use store::{
-    At, Change, Delete, Entry, Expect, Key, Mark, Prefix, Put, Revision, Store, Watch, WriteError,
+    At, Change, Delete, Entry, Expect, Key, Prefix, Put, Revision, SharedRevision, Store, Watch,
+    WriteError,
 };
 
 use crate::Harness;
@@ -16,16 +17,16 @@ fn mark_key() -> Key {
     Key::new("/registry/marks/things").unwrap()
 }
 
-fn mark(expect: Option<Expect>) -> Option<Mark> {
-    Some(Mark::Move { key: mark_key(), expect })
+fn mark(expect: Option<Expect>) -> Option<SharedRevision> {
+    Some(SharedRevision::Bump { key: mark_key(), expect })
 }
 
-fn put(name: &str, text: &str, expect: Expect, mark: Option<Mark>) -> Put {
-    Put { key: key(name), value: value(text), expect, ttl: None, mark }
+fn put(name: &str, text: &str, expect: Expect, mark: Option<SharedRevision>) -> Put {
+    Put { key: key(name), value: value(text), expect, ttl: None, shared_revision: mark }
 }
 
-fn delete(name: &str, at: Revision, mark: Option<Mark>) -> Delete {
-    Delete { key: key(name), expect: Expect::At(at), mark }
+fn delete(name: &str, at: Revision, mark: Option<SharedRevision>) -> Delete {
+    Delete { key: key(name), expect: Expect::At(at), shared_revision: mark }
 }
 
 fn moved_mark(current: Option<Entry>) -> WriteError {
@@ -98,7 +99,7 @@ pub async fn a_moved_mark_refuses_writes(harness: &impl Harness) {
 pub async fn a_mark_is_kept_by_who_writes_something_else(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
-    let kept = |expect| Some(Mark::Keep { key: mark_key(), expect });
+    let kept = |expect| Some(SharedRevision::Unchanged { key: mark_key(), expect });
     let made = store.put(put("a", "1", Expect::Absent, kept(Expect::Absent))).await.unwrap();
     assert_eq!(made, start.next());
     assert_eq!(marked(&store, At::Newest).await, None);
@@ -132,9 +133,10 @@ pub async fn a_conflict_goes_before_a_moved_mark(harness: &impl Harness) {
     for mark in [None, mark(None), mark(Some(Expect::Absent)), mark(Some(Expect::At(made)))] {
         let again = put("a", "2", Expect::Absent, mark.clone());
         assert_eq!(store.put(again).await, conflict, "{mark:?}");
-        let never = Delete { key: key("a"), expect: Expect::Absent, mark: mark.clone() };
+        let never = Delete { key: key("a"), expect: Expect::Absent, shared_revision: mark.clone() };
         assert_eq!(store.delete(never).await, conflict, "{mark:?}");
-        let nothing = Delete { key: key("b"), expect: Expect::Absent, mark: mark.clone() };
+        let nothing =
+            Delete { key: key("b"), expect: Expect::Absent, shared_revision: mark.clone() };
         let absent = Err(WriteError::Conflict { current: None });
         assert_eq!(store.delete(nothing).await, absent, "{mark:?}");
     }
@@ -146,7 +148,7 @@ pub async fn a_conflict_goes_before_a_moved_mark(harness: &impl Harness) {
 pub async fn a_mark_may_be_the_key_that_is_written(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
-    let own = |expect| Some(Mark::Move { key: key("a"), expect });
+    let own = |expect| Some(SharedRevision::Bump { key: key("a"), expect });
     let made = store.put(put("a", "1", Expect::Absent, own(None))).await.unwrap();
     let entry = Entry { value: value("1"), mod_rev: made, create_rev: made };
     assert_eq!(get(&store, "a", At::Newest).await.unwrap().entry, Some(entry.clone()));

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use proptest::prelude::{Strategy, any, prop_oneof};
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use store::{
-    At, Change, Condition, Delete, Entry, Event, Expect, Got, Item, Key, ListRequest, Mark, Page,
-    Put, ReadError, Revision, Store, Transaction, WriteBeside, WriteError,
+    AdditionalWrite, At, Change, Condition, Delete, Entry, Event, Expect, Got, Item, Key,
+    ListRequest, Page, Put, ReadError, Revision, SharedRevision, Store, Transaction, WriteError,
 };
 
 use crate::shorthand::{history, key, things, value};
@@ -159,20 +159,20 @@ impl Model {
         }
     }
 
-    fn mark(&self, marking: Marking) -> Option<Mark> {
+    fn mark(&self, marking: Marking) -> Option<SharedRevision> {
         let key = |n: Option<u8>| n.map_or_else(|| key("mark"), name);
         match marking {
             Marking::None => None,
-            Marking::Anywhere { n } => Some(Mark::Move { key: key(n), expect: None }),
+            Marking::Anywhere { n } => Some(SharedRevision::Bump { key: key(n), expect: None }),
             Marking::Believed { n, belief } => {
                 let key = key(n);
                 let expect = Some(self.expect(&key, belief));
-                Some(Mark::Move { key, expect })
+                Some(SharedRevision::Bump { key, expect })
             }
             Marking::Kept { n, belief } => {
                 let key = key(n);
                 let expect = self.expect(&key, belief);
-                Some(Mark::Keep { key, expect })
+                Some(SharedRevision::Unchanged { key, expect })
             }
         }
     }
@@ -185,11 +185,11 @@ impl Model {
                 }
                 Beside::Put { n, belief } => {
                     let expect = belief.map(|belief| self.expect(&name(n), belief));
-                    transaction.put_beside(name(n), value("beside"), expect)
+                    transaction.also_put(name(n), value("beside"), expect)
                 }
                 Beside::Delete { n, is_stale } => match self.newest().get(&name(n)) {
-                    Some(entry) if !is_stale => transaction.delete_beside(name(n), entry.mod_rev),
-                    Some(_) => transaction.delete_beside(name(n), self.start),
+                    Some(entry) if !is_stale => transaction.also_delete(name(n), entry.mod_rev),
+                    Some(_) => transaction.also_delete(name(n), self.start),
                     None => transaction,
                 },
             };
@@ -215,7 +215,7 @@ impl Model {
         let revision = self.current().next();
         let mut state = self.newest().clone();
         self.change(&mut state, revision, key, content);
-        for WriteBeside { key, value } in transaction.beside() {
+        for AdditionalWrite { key, value } in transaction.additional_writes() {
             self.change(&mut state, revision, key, value.as_ref());
         }
         self.states.push(state);
@@ -311,7 +311,7 @@ async fn compare<S: Store>(store: &S, model: &mut Model, idx: usize, step: &Step
         Step::Put { n, belief, marking, ref beside } => {
             let (key, text) = (name(n), idx.to_string());
             let (expect, mark) = (model.expect(&key, belief), model.mark(marking));
-            let put = Put { key, value: value(&text), expect, ttl: None, mark };
+            let put = Put { key, value: value(&text), expect, ttl: None, shared_revision: mark };
             let transaction = model.with_beside(put.into(), beside);
             let want = model.write(&transaction);
             assert_eq!(store.write(transaction).await, want, "{step:?}");
@@ -319,7 +319,8 @@ async fn compare<S: Store>(store: &S, model: &mut Model, idx: usize, step: &Step
         Step::Delete { n, belief, marking, ref beside } => {
             let key = name(n);
             let (expect, mark) = (model.expect(&key, belief), model.mark(marking));
-            let transaction = model.with_beside(Delete { key, expect, mark }.into(), beside);
+            let transaction =
+                model.with_beside(Delete { key, expect, shared_revision: mark }.into(), beside);
             let want = model.write(&transaction);
             assert_eq!(store.write(transaction).await, want, "{step:?}");
         }

@@ -33,7 +33,9 @@ pub(crate) async fn put<S: Store>(
     text: &str,
     expect: Expect,
 ) -> Result<Revision, WriteError> {
-    store.put(Put { key: key(name), value: value(text), expect, ttl: None, mark: None }).await
+    store
+        .put(Put { key: key(name), value: value(text), expect, ttl: None, shared_revision: None })
+        .await
 }
 
 pub(crate) async fn create<S: Store>(store: &S, name: &str, text: &str) -> Revision {
@@ -53,7 +55,7 @@ pub(crate) async fn try_delete<S: Store>(
     name: &str,
     expect: Expect,
 ) -> Result<Revision, WriteError> {
-    store.delete(Delete { key: key(name), expect, mark: None }).await
+    store.delete(Delete { key: key(name), expect, shared_revision: None }).await
 }
 
 pub(crate) async fn get<S: Store>(store: &S, name: &str, at: At) -> Result<Got, ReadError> {

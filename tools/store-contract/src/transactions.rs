@@ -16,11 +16,11 @@ fn reservation(name: &str) -> Key {
 }
 
 fn put(name: &str, text: &str, expect: Expect) -> Transaction {
-    Put { key: key(name), value: value(text), expect, ttl: None, mark: None }.into()
+    Put { key: key(name), value: value(text), expect, ttl: None, shared_revision: None }.into()
 }
 
 fn removal(name: &str, at: Revision) -> Transaction {
-    Delete { key: key(name), expect: Expect::At(at), mark: None }.into()
+    Delete { key: key(name), expect: Expect::At(at), shared_revision: None }.into()
 }
 
 async fn reserved<S: Store>(store: &S, name: &str, at: At) -> Option<Entry> {
@@ -33,19 +33,19 @@ pub async fn a_transaction_is_one_revision_told_in_order(harness: &impl Harness)
     let start = create(&store, "owner", "1").await;
     let first = put("a", "1", Expect::Absent)
         .require(key("owner"), Expect::At(start))
-        .put_beside(reservation("x"), value("x"), Some(Expect::Absent))
-        .put_beside(reservation("y"), value("y"), Some(Expect::Absent));
+        .also_put(reservation("x"), value("x"), Some(Expect::Absent))
+        .also_put(reservation("y"), value("y"), Some(Expect::Absent));
     let made = store.write(first).await.unwrap();
     assert_eq!(made, start.next(), "one revision for all");
     let second = put("a", "2", Expect::At(made))
-        .delete_beside(reservation("x"), made)
-        .put_beside(reservation("y"), value("Y"), Some(Expect::At(made)))
-        .put_beside(reservation("z"), value("z"), None);
+        .also_delete(reservation("x"), made)
+        .also_put(reservation("y"), value("Y"), Some(Expect::At(made)))
+        .also_put(reservation("z"), value("z"), None);
     let updated = store.write(second).await.unwrap();
     assert_eq!(updated, made.next());
     let last = removal("a", updated)
-        .delete_beside(reservation("y"), updated)
-        .delete_beside(reservation("z"), updated);
+        .also_delete(reservation("y"), updated)
+        .also_delete(reservation("z"), updated);
     let gone = store.write(last).await.unwrap();
     let entry = |text: &str, mod_rev, create_rev| Entry { value: value(text), mod_rev, create_rev };
     let (x, y) = (entry("x", made, made), entry("y", made, made));
@@ -100,7 +100,7 @@ pub async fn a_failed_condition_is_named_and_nothing_is_written(harness: &impl H
         put("a", "1", Expect::Absent)
             .require(key("first"), one)
             .require(key("second"), other)
-            .put_beside(reservation("x"), value("x"), Some(Expect::Absent))
+            .also_put(reservation("x"), value("x"), Some(Expect::Absent))
     };
     let (right, also_right) = (Expect::At(first), Expect::At(second));
     for (transaction, want) in [
@@ -109,10 +109,10 @@ pub async fn a_failed_condition_is_named_and_nothing_is_written(harness: &impl H
         (with(right, Expect::At(first)), failed("second", current(second))),
         (with(right, also_right).require(key("none"), right), failed("none", None)),
         (
-            with(right, also_right).delete_beside(key("second"), first),
+            with(right, also_right).also_delete(key("second"), first),
             failed("second", current(second)),
         ),
-        (with(right, also_right).delete_beside(key("none"), first), failed("none", None)),
+        (with(right, also_right).also_delete(key("none"), first), failed("none", None)),
         (with(right, also_right).require(key("a"), right), failed("a", None)),
     ] {
         assert_eq!(store.write(transaction.clone()).await, want, "{transaction:?}");
@@ -142,7 +142,7 @@ pub async fn writes_beside_are_there_or_not_with_their_write(harness: &impl Harn
     let store = harness.fresh().await;
     let holding = |name: &str| {
         let holder = value(name);
-        put(name, "1", Expect::Absent).put_beside(reservation("x"), holder, Some(Expect::Absent))
+        put(name, "1", Expect::Absent).also_put(reservation("x"), holder, Some(Expect::Absent))
     };
     let made = store.write(holding("a")).await.unwrap();
     let current = Some(Entry { value: value("a"), mod_rev: made, create_rev: made });
@@ -151,7 +151,7 @@ pub async fn writes_beside_are_there_or_not_with_their_write(harness: &impl Harn
     assert_eq!(get(&store, "b", At::Newest).await.unwrap().entry, None);
     let again = store.write(holding("a")).await;
     assert!(matches!(again, Err(WriteError::Conflict { .. })), "{again:?}");
-    let freed = removal("a", made).delete_beside(reservation("x"), made);
+    let freed = removal("a", made).also_delete(reservation("x"), made);
     let gone = store.write(freed.clone()).await.unwrap();
     assert_eq!(reserved(&store, "x", At::Newest).await, None);
     assert_eq!(store.write(freed).await, Err(WriteError::Conflict { current: None }));
@@ -171,7 +171,7 @@ pub async fn racing_reservations_have_one_holder(harness: &impl Harness) {
             let name = format!("w{writer}");
             let wanted = reservation(&(writer % N_RESERVATIONS).to_string());
             let holder = value(&name);
-            let write = put(&name, "1", Expect::Absent).put_beside(
+            let write = put(&name, "1", Expect::Absent).also_put(
                 wanted.clone(),
                 holder,
                 Some(Expect::Absent),
@@ -202,7 +202,7 @@ pub async fn values_beside_have_a_largest_size(harness: &impl Harness) {
     let start = store.current_rev().await.unwrap();
     let bytes = VALUE_BYTES_MAX + 1;
     let large = value(&"x".repeat(bytes));
-    let write = put("a", "1", Expect::Absent).put_beside(reservation("x"), large, None);
+    let write = put("a", "1", Expect::Absent).also_put(reservation("x"), large, None);
     assert_eq!(store.write(write).await, Err(WriteError::ValueTooLarge { bytes }));
     assert_eq!(store.current_rev().await, Ok(start));
 }

@@ -72,7 +72,7 @@ pub(crate) fn fixed(name: &str, decision: Decision) -> Member {
 pub(crate) fn abac(lines: &str) -> Member {
     let source = Source { name: "policy", bytes: lines.as_bytes() };
     let loaded = manifests::abac::load(&source, &manifests::abac::LoadOptions::default()).unwrap();
-    Member::Abac(Arc::new(loaded.policies))
+    Member::Abac(Arc::new(loaded.snapshot))
 }
 
 pub(crate) fn rbac(objects: &[Value]) -> Member {

@@ -36,7 +36,7 @@ fn everything_is_one_rule_each() {
 /// The rules of all authorizers follow each other in the order of the chain.
 #[test]
 fn rules_are_those_of_all_authorizers_in_order() {
-    let node = Member::Node(Arc::new(authz_node::Policy::default()));
+    let node = Member::Node(Arc::new(authz_node::Snapshot::default()));
     let lines = "{\"user\":\"system:node:n\",\"resource\":\"pods\",\"readonly\":true}\n";
     let chain = chain(vec![node, abac(lines), Member::AlwaysAllow]);
     let who = user("system:node:n", &["system:nodes"]);

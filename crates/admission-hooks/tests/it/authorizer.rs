@@ -1,15 +1,15 @@
-//! Match conditions that ask the authorizer (admission §3.9).
+//! Match conditions that ask the authorizer.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use admission_hooks::{Fate, SkipReason};
+use admission_hooks::{HookOutcome, SkipReason};
 use authz::{Attributes, Authorizer, Decision, DecisionFuture, EvaluationErrors, Recorder, User};
 use serde_json::{Value, json};
 
 use crate::fixture::{Scene, allow, hook, label, peer, says, with};
 
-/// Allows what is asked of `admin`, fails when the verb is `fail`, and never answers `hang`. Notes
+/// Allows what is asked of `admin`, fails when the verb is `fail`, and never answers `hang`. SessionReport
 /// who asked with which verb for which path or name.
 #[derive(Clone, Default)]
 struct Clerk {
@@ -76,8 +76,8 @@ async fn t081_whoever_may_break_the_glass_passes_by() {
         assert_eq!(clerk.asked(), [format!("{user} breakglass w")]);
         for event in notes.events {
             let is_skipped = matches!(
-                &event.fate,
-                Fate::Skipped(SkipReason::Condition(name)) if name == "c0"
+                &event.outcome,
+                HookOutcome::Skipped(SkipReason::Condition(name)) if name == "c0"
             );
             assert_eq!(is_skipped, n_calls == 0, "{event:?}");
         }
@@ -92,7 +92,7 @@ fn a_request_that_waits_for_the_authorizer_can_move_between_threads() {
     let snapshot = scene.snapshot();
     let connections = scene.connections(&snapshot);
     let asking = scene.asking(&snapshot, &connections);
-    check(admission_hooks::admit(scene.passage(), &asking));
+    check(crate::fixture::admit(scene.session(), &asking));
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use admission_hooks::{FailOpenCause, Fate, Verdict};
+use admission_hooks::{CallVerdict, FailOpenCause, HookOutcome};
 use fake_http::{Answer, Conduct};
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ fn ignored(hook: Value) -> Value {
 
 #[tokio::test]
 async fn hooks_are_told_their_own_time() {
-    // T-112; not what the request has left, for a hook that gives up in time for that would fail
+    // Not what the request has left, for a hook that gives up in time for that would fail
     // because of the caller.
     let peer = peer(says(allow()));
     let hooks = [20, 5, 20].map(|seconds| with(hook("m.x.y", &peer), "timeoutSeconds", seconds));
@@ -32,7 +32,6 @@ async fn hooks_are_told_their_own_time() {
 
 #[tokio::test]
 async fn the_end_of_the_request_is_its_end_whatever_the_policy() {
-    // T-114
     let (hanging, later) = (peer(Answer::misbehave(Conduct::Hang)), peer(says(allow())));
     for policy in ["Ignore", "Fail"] {
         let first = with(hook("m.x.y", &hanging), "failurePolicy", policy);
@@ -63,14 +62,14 @@ async fn the_end_of_the_request_is_its_end_whatever_the_policy() {
 
 #[tokio::test]
 async fn a_hook_that_takes_too_long_is_a_failed_call() {
-    // T-115
     let hanging = peer(Answer::misbehave(Conduct::Hang));
     let slow = with(ignored(hook("m.x.y", &hanging)), "timeoutSeconds", 1);
     let scene = Scene::new().mutating("a", vec![slow]);
     let began = Instant::now();
     let (_, notes) = scene.allowed().await;
     assert!((1..5).contains(&began.elapsed().as_secs()));
-    let Fate::Called { verdict: Verdict::FailOpen { cause, message }, .. } = &notes.events[0].fate
+    let HookOutcome::Called { verdict: CallVerdict::FailOpen { cause, message }, .. } =
+        &notes.events[0].outcome
     else {
         panic!("{notes:?}")
     };

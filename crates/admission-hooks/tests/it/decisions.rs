@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use admission_hooks::{Fate, Verdict};
+use admission_hooks::{CallVerdict, HookOutcome};
 use fake_http::Script;
 use serde_json::json;
 
@@ -12,7 +12,6 @@ use crate::fixture::{
 
 #[tokio::test]
 async fn a_denial_is_told_with_its_code_reason_and_name() {
-    // T-099
     let status = json!({"message": "no", "reason": "Odd", "code": 403});
     let peer = peer(says(json!({"allowed": false, "status": status})));
     let scene =
@@ -25,23 +24,21 @@ async fn a_denial_is_told_with_its_code_reason_and_name() {
 
 #[tokio::test]
 async fn the_first_of_several_denials_counts_however_slow_it_is() {
-    // T-127
     let slow =
         Script::rule(|request| answer_to(request, deny("slow")).delay(Duration::from_millis(200)));
     let (a, b) = (peer(slow), peer(says(deny("fast"))));
     let scene = Scene::new().validating("c", vec![hook("a.x.y", &a), hook("b.x.y", &b)]);
     let (refusal, notes) = scene.refused().await;
     assert!(refusal.message.ends_with("denied the request: slow"), "{}", refusal.message);
-    let denials = notes
-        .events
-        .iter()
-        .filter(|event| matches!(&event.fate, Fate::Called { verdict: Verdict::Deny(_), .. }));
+    let denials = notes.events.iter().filter(|event| {
+        matches!(&event.outcome, HookOutcome::Called { verdict: CallVerdict::Deny(_), .. })
+    });
     assert_eq!(denials.count(), 2);
 }
 
 #[tokio::test]
 async fn validating_hooks_are_called_at_once() {
-    // T-128: each answers only after all three were asked, so that one after the other never ends.
+    // Each answers only after all three were asked, so that one after the other never ends.
     let barrier = std::sync::Arc::new(std::sync::Barrier::new(3));
     let peers: Vec<_> = (0..3)
         .map(|_| {
@@ -60,7 +57,6 @@ async fn validating_hooks_are_called_at_once() {
 
 #[tokio::test]
 async fn mutating_hooks_are_called_in_the_order_of_their_configurations() {
-    // T-129
     let (a, b) = (peer(says(label("a", "1"))), peer(says(allow())));
     let scene =
         Scene::new().mutating("b", vec![hook("b.x.y", &b)]).mutating("a", vec![hook("a.x.y", &a)]);
@@ -76,7 +72,6 @@ async fn mutating_hooks_are_called_in_the_order_of_their_configurations() {
 
 #[tokio::test]
 async fn warnings_and_annotations_come_from_every_valid_answer() {
-    // T-130, T-132
     let told = json!({
         "allowed": false, "warnings": ["w", "w", "a\nb"],
         "auditAnnotations": {"key1": "v", "invalid*key": "x"},
@@ -89,7 +84,6 @@ async fn warnings_and_annotations_come_from_every_valid_answer() {
 
 #[tokio::test]
 async fn hooks_of_v1alpha1_come_first_and_decide_in_their_own_form() {
-    // T-092, T-094
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
     let refusing = json!({"status": {"allowed": false, "status": {"message": "no"}}});
@@ -106,7 +100,7 @@ async fn hooks_of_v1alpha1_come_first_and_decide_in_their_own_form() {
     });
     let mut scene =
         Scene::new().validating("a", vec![hook("v.x.y", &later)]).external("z", vec![external]);
-    scene.surroundings = crate::places::surroundings(&[("hook", &[8443], first.address())]);
+    scene.environment = crate::places::environment(&[("hook", &[8443], first.address())]);
     let (refusal, _) = scene.refused().await;
     assert_eq!(refusal.code, 400);
     assert_eq!(refusal.message, "admission webhook \"e.x.y\" denied the request: no");

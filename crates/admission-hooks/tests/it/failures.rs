@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use admission_hooks::{Admission, Connections, HookEnvironment, HookSession, RESPONSE_BYTES_MAX};
+use admission_hooks::{Connections, HookEnvironment, HookSession, RESPONSE_BYTES_MAX};
 use authz::User;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::fixture::{
-    AUTHORITY, Scene, allow, annotations, answer_to, deny, hook, patch, peer, says, until, widget,
-    with,
+    AUTHORITY, Admission, Scene, allow, annotations, answer_to, deny, hook, patch, peer, says,
+    until, widget, with,
 };
 
 const FAILED: &str = "Internal error occurred: failed calling webhook \"v.x.y\": ";
@@ -25,7 +25,6 @@ fn ignored(hook: Value) -> Value {
 
 #[tokio::test]
 async fn a_failed_call_is_ignored_or_not() {
-    // T-102
     let peer = peer(Answer::json("oops").content_type(Some("text/plain")).status(500));
     let scene = Scene::new().validating("c", vec![ignored(hook("v.x.y", &peer))]);
     let (_, notes) = scene.allowed().await;
@@ -49,7 +48,6 @@ async fn a_failed_call_is_ignored_or_not() {
 
 #[tokio::test]
 async fn every_failure_that_is_ignored_is_told() {
-    // T-103
     let peer = peer(Answer::json("{}"));
     let hooks = || ["a.x.y", "b.x.y", "c.x.y"].map(|name| ignored(hook(name, &peer))).to_vec();
     let scene = Scene::new().mutating("m", hooks()).validating("v", hooks());
@@ -65,7 +63,6 @@ async fn every_failure_that_is_ignored_is_told() {
 
 #[tokio::test]
 async fn what_is_no_answer_counts_as_unavailable() {
-    // T-104
     let refusing = peer(Answer::misbehave(Conduct::Refuse));
     let garbage = peer(Answer::misbehave(Conduct::Raw("nonsense\r\n\r\n".into())));
     let closing = peer(Answer::misbehave(Conduct::Close));
@@ -85,7 +82,6 @@ async fn what_is_no_answer_counts_as_unavailable() {
 
 #[tokio::test]
 async fn certificates_must_be_of_the_authority_and_name_the_host() {
-    // T-105
     let start = |leaf| Peer::start_tls(says(allow()), &ServerTls::new(leaf)).unwrap();
     let other = fake_http::Authority::new("other").unwrap();
     let stranger = start(other.issue(&Leaf::loopback()).unwrap());
@@ -110,7 +106,6 @@ async fn certificates_must_be_of_the_authority_and_name_the_host() {
 /// L2, L5, A19: a hook can not send the server elsewhere.
 #[tokio::test]
 async fn nothing_is_repeated_and_nobody_followed() {
-    // T-106, T-107
     let elsewhere = peer(says(allow()));
     let busy = peer(Answer::json("").status(429).header("Retry-After", "1"));
     let moved = peer(Answer::redirect(&format!("https://{}/admit", elsewhere.address())));
@@ -132,7 +127,6 @@ async fn nothing_is_repeated_and_nobody_followed() {
 
 #[tokio::test]
 async fn a_dry_run_calls_only_those_who_promise_to_do_nothing() {
-    // T-116, T-117
     let peer = peer(says(allow()));
     for effects in ["None", "NoneOnDryRun"] {
         let mut scene =
@@ -188,7 +182,6 @@ async fn a_dry_run_fails_for_those_who_promise_nothing_at_all() {
 
 #[tokio::test]
 async fn a_hook_that_understands_no_review_can_not_be_asked() {
-    // T-095
     let peer = peer(says(allow()));
     let unknown = with(hook("v.x.y", &peer), "admissionReviewVersions", json!(["v9"]));
     let scene = Scene::new().validating("c", vec![unknown]);
@@ -204,7 +197,6 @@ async fn a_hook_that_understands_no_review_can_not_be_asked() {
 
 #[tokio::test]
 async fn a_patch_of_a_validating_hook_is_a_failure() {
-    // T-125
     let peer = peer(says(patch(json!([]))));
     let complaint = Scene::new().validating("c", vec![hook("v.x.y", &peer)]).complaint().await;
     let want =
@@ -225,9 +217,9 @@ async fn a_service_that_failed_again_and_again_is_called_again() {
     let connections = scene.connections(&snapshot);
     let asking = scene.asking(&snapshot, &connections);
     for _ in 0..30 {
-        scene.passage().validate(&asking).await.unwrap();
+        scene.session().validate(&asking).await.unwrap();
     }
-    assert_eq!(scene.passage().validate(&asking).await.unwrap_err().code, 400);
+    assert_eq!(scene.session().validate(&asking).await.unwrap_err().code, 400);
     assert_eq!(peer.n_requests(), 31);
 }
 
@@ -237,7 +229,7 @@ async fn calls_in_flight_are_limited_for_each_hook_and_user() {
     let hanging = peer(Answer::misbehave(Conduct::Hang));
     let mut scene = Scene::new().validating("c", vec![ignored(hook("v.x.y", &hanging))]);
     let limits = HookEnvironment { calls_in_flight_max: 3, ..HookEnvironment::default() };
-    scene.surroundings = Arc::new(limits);
+    scene.environment = Arc::new(limits);
     let snapshot = scene.snapshot();
     let connections = scene.connections(&snapshot);
     let users =
@@ -254,7 +246,7 @@ async fn calls_in_flight_are_limited_for_each_hook_and_user() {
     assert_eq!(codes, [504, 504, 429, 504, 429]);
     assert_eq!(hanging.n_requests(), 3);
     // All places are free again, also with another configuration of the hook.
-    let next = Connections::new(&snapshot, &scene.surroundings, &connections);
+    let next = Connections::new(&snapshot, &scene.environment, &connections);
     let mut asking = scene.asking(&snapshot, &next);
     asking.attributes.user = Some(&users[0]);
     let refusal =

@@ -1,16 +1,16 @@
 //! A request, some hooks, and services that answer as a script says.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 use std::time::Duration;
 
 use admission::{
     Attributes, Configuration, ConfigurationKind, GroupVersionKind, GroupVersionResource,
-    Operation, Snapshot,
+    MatchedHooks, Operation, Snapshot,
 };
 use admission_hooks::{
-    Admission, CallReport, Connections, FailOpenCause, HookEnvironment, HookRequest, HookSession,
-    Kinds, Notes, Observe, Phase, Refusal, Untyped, admit,
+    CallReport, Connections, FailOpenCause, HookEnvironment, HookRequest, HookSession, ObjectKinds,
+    Observer, Phase, Refusal, SessionReport, UntypedKinds,
 };
 use api_object::Tree;
 use authz::{Authorizer, User};
@@ -104,7 +104,7 @@ pub(crate) struct Seen {
     pub(crate) failed_open: Mutex<Vec<String>>,
 }
 
-impl Observe for Seen {
+impl Observer for Seen {
     fn called(&self, report: &CallReport<'_>) {
         let rejection = report.rejection.map(|cause| cause.label());
         self.calls.lock().unwrap().push((report.webhook.to_owned(), report.code, rejection));
@@ -119,32 +119,34 @@ impl Observe for Seen {
 /// A request and its hooks.
 pub(crate) struct Scene {
     configurations: Vec<Arc<Configuration>>,
-    pub(crate) surroundings: Arc<HookEnvironment>,
+    pub(crate) environment: Arc<HookEnvironment>,
     pub(crate) operation: Operation,
     pub(crate) object: Option<Tree>,
     pub(crate) old_object: Option<Tree>,
     pub(crate) is_dry_run: bool,
     pub(crate) limit: Duration,
-    pub(crate) kinds: Box<dyn Kinds>,
+    pub(crate) kinds: Box<dyn ObjectKinds>,
     pub(crate) authorizer: Option<Box<dyn Authorizer>>,
     pub(crate) user: Option<User>,
     pub(crate) seen: Seen,
+    matched_hooks: OnceLock<MatchedHooks>,
 }
 
 impl Scene {
     pub(crate) fn new() -> Self {
         Self {
             configurations: Vec::new(),
-            surroundings: Arc::default(),
+            environment: Arc::default(),
             operation: Operation::Create,
             object: Some(widget()),
             old_object: None,
             is_dry_run: false,
             limit: Duration::from_secs(34),
-            kinds: Box::new(Untyped),
+            kinds: Box::new(UntypedKinds),
             authorizer: None,
             user: None,
             seen: Seen::default(),
+            matched_hooks: OnceLock::new(),
         }
     }
 
@@ -171,6 +173,7 @@ impl Scene {
         let object = json!({ "metadata": { "name": name }, list: hooks });
         let configuration = Configuration::compile(kind, object.as_object().unwrap());
         self.configurations.push(Arc::new(configuration));
+        self.matched_hooks = OnceLock::new();
         self
     }
 
@@ -179,7 +182,7 @@ impl Scene {
     }
 
     pub(crate) fn connections(&self, snapshot: &Snapshot) -> Connections {
-        Connections::new(snapshot, &self.surroundings, &Connections::default())
+        Connections::new(snapshot, &self.environment, &Connections::default())
     }
 
     pub(crate) fn attributes(&self) -> Attributes<'_> {
@@ -203,6 +206,10 @@ impl Scene {
         }
     }
 
+    fn match_hooks(&self, snapshot: &Snapshot) -> &MatchedHooks {
+        self.matched_hooks.get_or_init(|| snapshot.match_hooks(&self.attributes()))
+    }
+
     pub(crate) fn asking<'a>(
         &'a self,
         snapshot: &'a Snapshot,
@@ -210,34 +217,34 @@ impl Scene {
     ) -> HookRequest<'a> {
         HookRequest {
             attributes: self.attributes(),
-            snapshot,
+            matched_hooks: self.match_hooks(snapshot),
             connections,
             namespace: None,
             authorizer: self.authorizer.as_deref(),
             kinds: &*self.kinds,
-            observe: &self.seen,
+            observer: &self.seen,
         }
     }
 
-    pub(crate) fn passage(&self) -> HookSession {
+    pub(crate) fn session(&self) -> HookSession {
         HookSession::new(Instant::now() + self.limit)
     }
 
-    /// Takes the request through all hooks, with connections of its own.
+    /// Runs both phases, with connections of its own.
     pub(crate) async fn run(&self) -> Admission {
         let snapshot = self.snapshot();
         let connections = self.connections(&snapshot);
-        admit(self.passage(), &self.asking(&snapshot, &connections)).await
+        admit(self.session(), &self.asking(&snapshot, &connections)).await
     }
 
-    pub(crate) async fn allowed(&self) -> (Tree, Notes) {
+    pub(crate) async fn allowed(&self) -> (Tree, SessionReport) {
         match self.run().await {
             Admission::Allowed { object, notes } => (object.unwrap_or_default(), notes),
             Admission::Refused { refusal, .. } => panic!("{}", refusal.message),
         }
     }
 
-    pub(crate) async fn refused(&self) -> (Refusal, Notes) {
+    pub(crate) async fn refused(&self) -> (Refusal, SessionReport) {
         match self.run().await {
             Admission::Allowed { .. } => panic!("it was allowed"),
             Admission::Refused { refusal, notes, .. } => (refusal, notes),
@@ -248,6 +255,33 @@ impl Scene {
     pub(crate) async fn complaint(&self) -> String {
         self.refused().await.0.message
     }
+}
+
+/// What both phases of a session make of a request.
+pub(crate) enum Admission {
+    Allowed { object: Option<Tree>, notes: SessionReport },
+    Refused { refusal: Refusal, notes: SessionReport },
+}
+
+/// Runs both phases of a session, with nothing in between.
+pub(crate) async fn admit(mut session: HookSession, asking: &HookRequest<'_>) -> Admission {
+    match both_phases(&mut session, asking).await {
+        Ok(object) => Admission::Allowed { object, notes: session.into_report() },
+        Err(refusal) => Admission::Refused { refusal, notes: session.into_report() },
+    }
+}
+
+async fn both_phases(
+    session: &mut HookSession,
+    asking: &HookRequest<'_>,
+) -> Result<Option<Tree>, Refusal> {
+    let mut object = session.mutate(asking, asking.attributes.object.cloned()).await?;
+    if session.needs_another_round() {
+        object = session.mutate(asking, object).await?;
+    }
+    let attributes = Attributes { object: object.as_ref(), ..asking.attributes };
+    session.validate(&HookRequest { attributes, ..*asking }).await?;
+    Ok(object)
 }
 
 pub(crate) fn widget() -> Tree {
@@ -264,7 +298,7 @@ pub(crate) fn label_of<'t>(tree: &'t Tree, name: &str) -> Option<&'t str> {
 }
 
 /// The annotations as a map.
-pub(crate) fn annotations(notes: &Notes) -> BTreeMap<&str, &str> {
+pub(crate) fn annotations(notes: &SessionReport) -> BTreeMap<&str, &str> {
     notes.annotations.iter().map(|it| (it.key.as_str(), it.value.as_str())).collect()
 }
 

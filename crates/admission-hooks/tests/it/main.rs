@@ -1,4 +1,4 @@
-//! Hooks as the specification lists them (admission §8.4), over real connections.
+//! Hooks as the specification lists them, over real connections.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 

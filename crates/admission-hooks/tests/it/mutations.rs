@@ -1,7 +1,7 @@
 //! What hooks change.
 
 use admission::{GroupVersionKind, Operation};
-use admission_hooks::{Kinds, Untyped};
+use admission_hooks::{ObjectKindError, ObjectKinds, UntypedKinds};
 use api_object::Tree;
 use serde_json::{Value, json};
 
@@ -18,7 +18,6 @@ fn ignored(hook: Value) -> Value {
 
 #[tokio::test]
 async fn a_patch_is_applied_and_told() {
-    // T-118
     let peer = peer(says(label("a", "1")));
     let (object, notes) = Scene::new().mutating("c", vec![hook("m.x.y", &peer)]).allowed().await;
     assert_eq!(label_of(&object, "a"), Some("1"));
@@ -36,7 +35,6 @@ async fn a_patch_is_applied_and_told() {
 
 #[tokio::test]
 async fn a_patch_that_can_not_be_read_is_a_failed_call() {
-    // T-121
     use base64::Engine as _;
     let broken = base64::engine::general_purpose::STANDARD.encode("[{");
     let peer = peer(says(json!({"allowed": true, "patchType": "JSONPatch", "patch": broken})));
@@ -50,7 +48,6 @@ async fn a_patch_that_can_not_be_read_is_a_failed_call() {
 
 #[tokio::test]
 async fn a_patch_of_another_type_is_a_failed_call() {
-    // T-119
     let odd = with(patch(json!([{"op": "add", "path": "/a", "value": 1}])), "patchType", "Foo");
     let peer = peer(says(odd));
     let complaint = Scene::new().mutating("c", vec![hook("m.x.y", &peer)]).complaint().await;
@@ -59,7 +56,6 @@ async fn a_patch_of_another_type_is_a_failed_call() {
 
 #[tokio::test]
 async fn a_patch_that_does_not_apply_is_never_ignored() {
-    // T-122
     for operation in [
         json!({"op": "remove", "path": "/spec/x"}),
         json!({"op": "test", "path": "/metadata/name", "value": "other"}),
@@ -76,7 +72,6 @@ async fn a_patch_that_does_not_apply_is_never_ignored() {
 
 #[tokio::test]
 async fn an_empty_patch_changes_nothing_and_a_deletion_can_not_be_changed() {
-    // T-123
     let nothing = peer(says(patch(json!([]))));
     let (object, notes) = Scene::new().mutating("c", vec![hook("m.x.y", &nothing)]).allowed().await;
     assert_eq!(object, widget());
@@ -106,7 +101,6 @@ async fn an_empty_patch_changes_nothing_and_a_deletion_can_not_be_changed() {
 
 #[tokio::test]
 async fn the_patch_of_a_denial_is_not_looked_at() {
-    // T-124
     let peer = peer(says(with(label("a", "1"), "allowed", false)));
     let (refusal, notes) = Scene::new().mutating("c", vec![hook("m.x.y", &peer)]).refused().await;
     assert_eq!(refusal.code, 400);
@@ -116,14 +110,14 @@ async fn the_patch_of_a_denial_is_not_looked_at() {
 /// Gives every object a size.
 struct Sized;
 
-impl Kinds for Sized {
-    fn convert(&self, tree: &Tree, to: &GroupVersionKind<'_>) -> Result<Tree, String> {
-        Untyped.convert(tree, to)
+impl ObjectKinds for Sized {
+    fn convert(&self, tree: &Tree, to: &GroupVersionKind<'_>) -> Result<Tree, ObjectKindError> {
+        UntypedKinds.convert(tree, to)
     }
 
-    fn settle(&self, mut tree: Tree, _: &GroupVersionKind<'_>) -> Result<Tree, String> {
+    fn normalize(&self, mut tree: Tree, _: &GroupVersionKind<'_>) -> Result<Tree, ObjectKindError> {
         if tree.contains_key("broken") {
-            return Err("unknown field \"broken\"".to_owned());
+            return Err(ObjectKindError("unknown field \"broken\"".to_owned()));
         }
         tree.entry("size").or_insert(3.into());
         Ok(tree)
@@ -132,7 +126,6 @@ impl Kinds for Sized {
 
 #[tokio::test]
 async fn defaults_are_filled_in_before_the_next_hook() {
-    // T-126
     let (first, second) = (peer(says(label("a", "1"))), peer(says(allow())));
     let hooks = vec![hook("m.x.y", &first), hook("n.x.y", &second)];
     let mut scene = Scene::new().mutating("c", hooks);

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use admission_hooks::{Access, AccessTable, Connections, HookEnvironment, Services};
+use admission_hooks::{
+    Connections, HookEnvironment, ServiceCredentials, ServiceCredentialsTable, Services,
+};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -65,7 +67,7 @@ fn surroundings_of(table: &Arc<Table>) -> Arc<HookEnvironment> {
     Arc::new(HookEnvironment { services, ..HookEnvironment::default() })
 }
 
-pub(crate) fn surroundings(services: &[(&str, &[u16], SocketAddr)]) -> Arc<HookEnvironment> {
+pub(crate) fn environment(services: &[(&str, &[u16], SocketAddr)]) -> Arc<HookEnvironment> {
     let table = Arc::new(Table::default());
     for (name, ports, at) in services {
         table.put(name, ports, Some(*at));
@@ -104,13 +106,12 @@ fn external_hook() -> Value {
 
 #[tokio::test]
 async fn hooks_of_v1alpha1_take_the_only_port_or_443() {
-    // T-108
     let peer = service_peer("hook.ns.svc", br#"{"status": {"allowed": true}}"#);
     for (ports, want) in
         [(&[8443][..], Some("8443")), (&[80, 443], Some("443")), (&[80, 8080], None)]
     {
         let mut scene = Scene::new().external("c", vec![external_hook()]);
-        scene.surroundings = surroundings(&[("hook", ports, peer.address())]);
+        scene.environment = environment(&[("hook", ports, peer.address())]);
         match want {
             Some(port) => {
                 scene.allowed().await;
@@ -129,7 +130,6 @@ async fn hooks_of_v1alpha1_take_the_only_port_or_443() {
 
 #[tokio::test]
 async fn services_that_can_not_be_called() {
-    // T-109
     let table = Arc::new(Table::default());
     let address = "127.0.0.1:1".parse().unwrap();
     table.put("elsewhere", &[1234], Some(address));
@@ -141,7 +141,7 @@ async fn services_that_can_not_be_called() {
     ] {
         let hook = service_hook(json!({"namespace": "ns", "name": name, "path": "/p"}));
         let mut scene = Scene::new().validating("c", vec![hook]);
-        scene.surroundings = surroundings_of(&table);
+        scene.environment = surroundings_of(&table);
         let want = format!(
             "Internal error occurred: failed calling webhook \"v.x.y\": failed to call webhook: \
              Post \"https://{name}.ns.svc:443/p?timeout=10s\": {want}"
@@ -152,34 +152,32 @@ async fn services_that_can_not_be_called() {
 
 #[tokio::test]
 async fn the_certificate_must_name_the_service() {
-    // T-105
     let peer = service("other.ns.svc", says(allow()));
     let hook = service_hook(json!({"namespace": "ns", "name": "hook"}));
     let mut scene = Scene::new().validating("c", vec![hook]);
-    scene.surroundings = surroundings(&[("hook", &[443], peer.address())]);
+    scene.environment = environment(&[("hook", &[443], peer.address())]);
     let complaint = scene.complaint().await;
     assert!(complaint.contains("tls: failed to verify certificate: x509: "), "{complaint}");
 }
 
 #[tokio::test]
 async fn the_endpoint_is_chosen_for_each_call() {
-    // T-110
     let (old, new) = (service("hook.ns.svc", says(allow())), service("hook.ns.svc", says(allow())));
     let table = Arc::new(Table::default());
     table.put("hook", &[443], Some(old.address()));
     let hook = service_hook(json!({"namespace": "ns", "name": "hook"}));
     let mut scene = Scene::new().validating("c", vec![hook]);
-    scene.surroundings = surroundings_of(&table);
+    scene.environment = surroundings_of(&table);
     let snapshot = scene.snapshot();
     let connections = scene.connections(&snapshot);
     let asking = scene.asking(&snapshot, &connections);
-    scene.passage().validate(&asking).await.unwrap();
+    scene.session().validate(&asking).await.unwrap();
     table.put("hook", &[443], Some(new.address()));
-    scene.passage().validate(&asking).await.unwrap();
+    scene.session().validate(&asking).await.unwrap();
     assert_eq!((old.n_requests(), new.n_requests()), (1, 1));
     // Whoever is called again is called on the connection that is there.
     table.put("hook", &[443], Some(old.address()));
-    scene.passage().validate(&asking).await.unwrap();
+    scene.session().validate(&asking).await.unwrap();
     assert_eq!((old.n_requests(), old.n_accepted()), (2, 1));
 }
 
@@ -190,32 +188,31 @@ async fn a_service_that_comes_up_is_called_at_once() {
     table.put("hook", &[443], None);
     let hook = service_hook(json!({"namespace": "ns", "name": "hook"}));
     let mut scene = Scene::new().validating("c", vec![hook]);
-    scene.surroundings = surroundings_of(&table);
+    scene.environment = surroundings_of(&table);
     let snapshot = scene.snapshot();
     let connections = scene.connections(&snapshot);
     let asking = scene.asking(&snapshot, &connections);
     for _ in 0..20 {
-        scene.passage().validate(&asking).await.unwrap_err();
+        scene.session().validate(&asking).await.unwrap_err();
     }
     table.put("hook", &[443], Some(peer.address()));
-    scene.passage().validate(&asking).await.unwrap();
+    scene.session().validate(&asking).await.unwrap();
     assert_eq!(peer.n_requests(), 1);
 }
 
 #[tokio::test]
 async fn concurrent_requests_take_connections_of_their_own_and_then_use_them_again() {
-    // T-111
     let script =
         Script::rule(|request| answer_to(request, allow()).delay(Duration::from_millis(300)));
     let peer = service("hook.ns.svc", script);
     let hook = service_hook(json!({"namespace": "ns", "name": "hook"}));
     let mut scene = Scene::new().validating("c", vec![hook]);
-    scene.surroundings = surroundings(&[("hook", &[443], peer.address())]);
+    scene.environment = environment(&[("hook", &[443], peer.address())]);
     let snapshot = scene.snapshot();
     let connections = scene.connections(&snapshot);
     let asking = scene.asking(&snapshot, &connections);
     for _ in 0..2 {
-        let mut passages: Vec<_> = (0..10).map(|_| scene.passage()).collect();
+        let mut passages: Vec<_> = (0..10).map(|_| scene.session()).collect();
         let [a, b, c, d, e, f, g, h, i, j] = &mut passages[..] else { panic!() };
         let _all = tokio::join!(
             a.validate(&asking),
@@ -235,22 +232,20 @@ async fn concurrent_requests_take_connections_of_their_own_and_then_use_them_aga
 
 #[tokio::test]
 async fn hooks_at_one_place_share_its_connections_from_snapshot_to_snapshot() {
-    // T-138
     let peer = peer(says(allow()));
     let scene = Scene::new().mutating("a", vec![hook("a.x.y", &peer), hook("b.x.y", &peer)]);
     let snapshot = scene.snapshot();
     let connections = scene.connections(&snapshot);
     let asking = scene.asking(&snapshot, &connections);
-    scene.passage().mutate(&asking, scene.object.clone()).await.unwrap();
+    scene.session().mutate(&asking, scene.object.clone()).await.unwrap();
     let scene = scene.validating("b", vec![hook("c.x.y", &peer)]);
     let snapshot = scene.snapshot();
-    let next = Connections::new(&snapshot, &scene.surroundings, &connections);
+    let next = Connections::new(&snapshot, &scene.environment, &connections);
     let asking = scene.asking(&snapshot, &next);
-    scene.passage().validate(&asking).await.unwrap();
+    scene.session().validate(&asking).await.unwrap();
     assert_eq!((peer.n_requests(), peer.n_accepted()), (3, 1));
 }
 
-/// Admission §4.5.
 #[tokio::test]
 async fn what_a_call_looks_like() {
     let peer = peer(says(allow()));
@@ -262,7 +257,7 @@ async fn what_a_call_looks_like() {
     assert_eq!(call.header("user-agent"), Some("portcullis-admission"));
 }
 
-/// Admission §4.5: calls at once must not share a connection, lest they all go to one backend, or one
+/// Calls at once must not share a connection, lest they all go to one backend, or one
 /// waits for another.
 #[tokio::test]
 async fn http1_is_spoken_to_hooks_that_offer_http2() {
@@ -278,13 +273,13 @@ async fn http1_is_spoken_to_hooks_that_offer_http2() {
         service_hook(json!({"namespace": "ns", "name": "hook"})),
     ] {
         let mut scene = Scene::new().validating("c", vec![hook.clone()]);
-        scene.surroundings = surroundings(&[("hook", &[443], peer.address())]);
+        scene.environment = environment(&[("hook", &[443], peer.address())]);
         scene.allowed().await;
         assert_eq!(peer.take_requests()[0].http_version, 1, "{}", hook["clientConfig"]);
     }
 }
 
-/// Admission §4.5: connections are kept to so many services, and to those that were called last.
+/// Connections are kept to so many services, and to those that were called last.
 #[tokio::test]
 async fn connections_are_kept_to_as_many_places_as_permitted() {
     const PLACES_MAX: usize = 200;
@@ -295,11 +290,11 @@ async fn connections_are_kept_to_as_many_places_as_permitted() {
         .collect();
     let mut scene = Scene::new().mutating("a", hooks);
     scene.limit = Duration::from_secs(600);
-    let surroundings = Arc::clone(&scene.surroundings);
+    let environment = Arc::clone(&scene.environment);
     let snapshot = scene.snapshot();
     let connections = scene.connections(&snapshot);
     let asking = scene.asking(&snapshot, &connections);
-    scene.passage().mutate(&asking, scene.object.clone()).await.unwrap();
+    scene.session().mutate(&asking, scene.object.clone()).await.unwrap();
     assert_eq!((peer.n_requests(), peer.n_accepted()), (PLACES_MAX + 1, PLACES_MAX + 1));
     until(|| peer.n_open() <= PLACES_MAX).await;
 
@@ -313,9 +308,9 @@ async fn connections_are_kept_to_as_many_places_as_permitted() {
         ],
     );
     let snapshot = scene.snapshot();
-    let shrunk = Connections::new(&snapshot, &surroundings, &connections);
+    let shrunk = Connections::new(&snapshot, &environment, &connections);
     let asking = scene.asking(&snapshot, &shrunk);
-    scene.passage().mutate(&asking, scene.object.clone()).await.unwrap();
+    scene.session().mutate(&asking, scene.object.clone()).await.unwrap();
     assert_eq!(peer.n_accepted(), PLACES_MAX + 2);
 
     // Nobody can call the others any more, so that their connections are closed.
@@ -323,17 +318,18 @@ async fn connections_are_kept_to_as_many_places_as_permitted() {
     until(|| peer.n_open() <= 3).await;
 }
 
-/// Admission §4.6: a hook sees whom the table has for its place, and no other hook does.
+/// A hook sees whom the table has for its place, and no other hook does.
 #[tokio::test]
 async fn hooks_are_told_who_we_are_to_them() {
     let (known, other) = (peer(says(allow())), peer(says(allow())));
     let token = Credentials::Token(Secret::new("hunter2"));
-    let access = Access { credentials: token, ..Access::ANONYMOUS };
+    let access = ServiceCredentials { credentials: token, ..ServiceCredentials::ANONYMOUS };
     let users = HashMap::from([(known.address().to_string(), access)]);
-    let access = AccessTable { users, ..AccessTable::default() };
+    let access = ServiceCredentialsTable { by_name: users, ..ServiceCredentialsTable::default() };
     let hooks = vec![hook("known.x.y", &known), hook("other.x.y", &other)];
     let mut scene = Scene::new().validating("c", hooks);
-    scene.surroundings = Arc::new(HookEnvironment { access, ..HookEnvironment::default() });
+    scene.environment =
+        Arc::new(HookEnvironment { credentials: access, ..HookEnvironment::default() });
     scene.allowed().await;
     let authorization =
         |peer: &Peer| peer.take_requests()[0].header("authorization").map(str::to_owned);
@@ -350,15 +346,18 @@ async fn a_client_that_could_not_be_made_is_made_when_it_can_be() {
         certificate: https_client::PemLocation::File(certificate.clone()),
         key: https_client::PemLocation::File(key.clone()),
     };
-    let current = Access { identity: Some(identity), ..Access::ANONYMOUS };
-    let access = AccessTable { current: Some(current), ..AccessTable::default() };
+    let current =
+        ServiceCredentials { client_certificate: Some(identity), ..ServiceCredentials::ANONYMOUS };
+    let access =
+        ServiceCredentialsTable { current: Some(current), ..ServiceCredentialsTable::default() };
     let peer = peer(says(allow()));
     let mut scene = Scene::new().validating("c", vec![hook("v.x.y", &peer)]);
-    scene.surroundings = Arc::new(HookEnvironment { access, ..HookEnvironment::default() });
+    scene.environment =
+        Arc::new(HookEnvironment { credentials: access, ..HookEnvironment::default() });
     let snapshot = scene.snapshot();
     let connections = scene.connections(&snapshot);
     let asking = scene.asking(&snapshot, &connections);
-    let refusal = scene.passage().validate(&asking).await.unwrap_err();
+    let refusal = scene.session().validate(&asking).await.unwrap_err();
     let want = format!(
         "failed calling webhook \"v.x.y\": could not get REST client: open {}: no such file or \
          directory",
@@ -368,12 +367,12 @@ async fn a_client_that_could_not_be_made_is_made_when_it_can_be() {
     let issued = AUTHORITY.issue(&Leaf::client("portcullis")).unwrap();
     std::fs::write(certificate, issued.certificate_pem).unwrap();
     std::fs::write(key, issued.key_pem).unwrap();
-    scene.passage().validate(&asking).await.unwrap();
+    scene.session().validate(&asking).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_panic_in_a_call_refuses_the_request() {
-    // T-140, but that it is a fault of ours, which no failure policy lets pass.
+    // But that it is a fault of ours, which no failure policy lets pass.
     for policy in ["Fail", "Ignore"] {
         let hook = service_hook(json!({"namespace": "ns", "name": "panics"}));
         let hook = with(hook, "failurePolicy", policy);
@@ -381,7 +380,7 @@ async fn a_panic_in_a_call_refuses_the_request() {
             ("ValidatingAdmissionWebhook", Scene::new().validating("c", vec![hook.clone()])),
             ("MutatingAdmissionWebhook", Scene::new().mutating("c", vec![hook])),
         ] {
-            scene.surroundings = surroundings(&[]);
+            scene.environment = environment(&[]);
             let (refusal, _) = scene.refused().await;
             let want = format!("Internal error occurred: {plugin}/v.x.y has panicked: ");
             assert!(refusal.message.starts_with(&want), "{}", refusal.message);

@@ -1,6 +1,6 @@
 //! Which mutating hooks are called twice.
 
-use admission_hooks::{Fate, Refusal, SkipReason};
+use admission_hooks::{HookOutcome, Refusal, SkipReason};
 use api_object::Status;
 use serde_json::{Value, json};
 
@@ -12,7 +12,6 @@ fn if_needed(hook: Value) -> Value {
 
 #[tokio::test]
 async fn a_hook_is_not_called_again_for_its_own_change() {
-    // T-133
     let a = peer(says(label("a", "1")));
     Scene::new().mutating("c", vec![if_needed(hook("a.x.y", &a))]).allowed().await;
     assert_eq!(a.n_requests(), 1);
@@ -24,14 +23,15 @@ async fn a_hook_is_not_called_again_for_its_own_change() {
     assert_eq!(review(&a.requests()[1])["request"]["object"]["metadata"]["labels"]["b"], "1");
     let uids: Vec<_> = a.requests().iter().map(|it| review(it)["request"]["uid"].clone()).collect();
     assert_ne!(uids[0], uids[1]);
-    let skipped =
-        notes.events.iter().find(|event| event.fate == Fate::Skipped(SkipReason::NotAgain));
+    let skipped = notes
+        .events
+        .iter()
+        .find(|event| event.outcome == HookOutcome::Skipped(SkipReason::NotAgain));
     assert_eq!(skipped.map(|event| (event.round, event.webhook.as_str())), Some((1, "b.x.y")));
 }
 
 #[tokio::test]
 async fn two_hooks_that_disagree_are_called_twice_and_no_more() {
-    // T-134
     for (policy, n_calls) in [("IfNeeded", 2), ("Never", 1)] {
         let (a, b) = (peer(says(label("x", "true"))), peer(says(label("x", "false"))));
         let hooks = [("a.x.y", &a), ("b.x.y", &b)]
@@ -44,7 +44,6 @@ async fn two_hooks_that_disagree_are_called_twice_and_no_more() {
 
 #[tokio::test]
 async fn a_hook_that_was_skipped_is_not_called_later() {
-    // T-135
     let (a, b) = (peer(says(allow())), peer(says(label("b", "1"))));
     let selecting =
         with(if_needed(hook("a.x.y", &a)), "objectSelector", json!({"matchLabels": {"b": "1"}}));
@@ -54,34 +53,34 @@ async fn a_hook_that_was_skipped_is_not_called_later() {
 
 #[tokio::test]
 async fn a_change_of_a_built_in_mutator_calls_hooks_again() {
-    // T-136: only the last hook changes something, so that only built-ins can call it again.
+    // Only the last hook changes something, so that only built-ins can call it again.
     for (does_change, n_calls) in [(false, 1), (true, 2)] {
         let a = peer(answers(vec![label("a", "1"), allow()]));
         let scene = Scene::new().mutating("c", vec![if_needed(hook("a.x.y", &a))]);
         let snapshot = scene.snapshot();
         let connections = scene.connections(&snapshot);
         let asking = scene.asking(&snapshot, &connections);
-        let mut passage = scene.passage();
-        let mut object = passage.mutate(&asking, scene.object.clone()).await.unwrap().unwrap();
-        assert!(passage.needs_another_round());
+        let mut session = scene.session();
+        let mut object = session.mutate(&asking, scene.object.clone()).await.unwrap().unwrap();
+        assert!(session.needs_another_round());
         if does_change {
             object.insert("builtIn".to_owned(), true.into());
         }
-        passage.mutate(&asking, Some(object)).await.unwrap();
-        assert!(!passage.needs_another_round());
+        session.mutate(&asking, Some(object)).await.unwrap();
+        assert!(!session.needs_another_round());
         assert_eq!(a.n_requests(), n_calls);
     }
 }
 
 #[tokio::test]
 async fn a_built_in_can_refuse_what_a_hook_has_set() {
-    // T-137: the mutating phase runs again with the built-ins before the hooks.
+    // The mutating phase runs again with the built-ins before the hooks.
     let a = peer(says(label("forbidden", "1")));
     let scene = Scene::new().mutating("c", vec![hook("a.x.y", &a)]);
     let snapshot = scene.snapshot();
     let connections = scene.connections(&snapshot);
     let asking = scene.asking(&snapshot, &connections);
-    let mut passage = scene.passage();
+    let mut session = scene.session();
     let mut object = scene.object.clone();
     let mut n_rounds = 0;
     let refusal: Refusal = loop {
@@ -89,8 +88,8 @@ async fn a_built_in_can_refuse_what_a_hook_has_set() {
         if label_of(object.as_ref().unwrap(), "forbidden").is_some() {
             break Status::bad_request("the label is forbidden").into();
         }
-        object = passage.mutate(&asking, object).await.unwrap();
-        assert!(passage.needs_another_round());
+        object = session.mutate(&asking, object).await.unwrap();
+        assert!(session.needs_another_round());
     };
     assert_eq!((n_rounds, refusal.code), (2, 400));
 }

@@ -28,7 +28,7 @@ async fn asked(
     let mut attributes = Attributes { options, ..asking.attributes };
     change(&mut attributes);
     let asking = HookRequest { attributes, ..asking };
-    of_peer.passage().validate(&asking).await.unwrap();
+    of_peer.session().validate(&asking).await.unwrap();
     let body = review(&peer.requests()[0]);
     assert_eq!(body["apiVersion"], "admission.k8s.io/v1");
     body["request"].clone()
@@ -36,7 +36,6 @@ async fn asked(
 
 #[tokio::test]
 async fn updates_have_both_objects_and_deletions_the_old_one() {
-    // T-087
     let mut scene = Scene::new();
     scene.operation = Operation::Update;
     scene.old_object = Some(widget());
@@ -58,7 +57,7 @@ async fn updates_have_both_objects_and_deletions_the_old_one() {
 
 #[tokio::test]
 async fn what_is_empty_is_left_out_but_for_objects_and_options() {
-    // T-088, T-091: an item of a deleted collection, and an object whose name is not yet made, have no
+    // An item of a deleted collection, and an object whose name is not yet made, have no
     // name.
     let request = asked(&Scene::new(), |it| it.name = "", None).await;
     let members: Vec<_> = request.as_object().unwrap().keys().map(String::as_str).collect();
@@ -79,7 +78,6 @@ async fn what_is_empty_is_left_out_but_for_objects_and_options() {
             "options"
         ]
     );
-    // T-089
     let connect = |it: &mut Attributes<'_>| {
         it.operation = Operation::Connect;
         it.subresource = "exec";
@@ -94,7 +92,6 @@ async fn what_is_empty_is_left_out_but_for_objects_and_options() {
 
 #[tokio::test]
 async fn the_first_version_that_is_known_here_is_sent() {
-    // T-095
     let peer = peer(fake_http::Script::rule(|request| {
         let version = review(request)["apiVersion"].clone();
         let answer = json!({"apiVersion": version, "kind": "AdmissionReview", "response": allow()});
@@ -123,10 +120,11 @@ async fn hooks_are_not_asked_about_their_own_configuration() {
     let mut attributes = asking.attributes;
     attributes.kind.group = "admissionregistration.k8s.io";
     attributes.kind.kind = "ValidatingWebhookConfiguration";
-    let asking = HookRequest { attributes, ..asking };
-    let mut passage = scene.passage();
-    passage.mutate(&asking, scene.object.clone()).await.unwrap();
-    passage.validate(&asking).await.unwrap();
+    let matched_hooks = &snapshot.match_hooks(&attributes);
+    let asking = HookRequest { attributes, matched_hooks, ..asking };
+    let mut session = scene.session();
+    session.mutate(&asking, scene.object.clone()).await.unwrap();
+    session.validate(&asking).await.unwrap();
     assert_eq!(peer.n_requests(), 0);
-    assert!(passage.into_notes().events.is_empty());
+    assert!(session.into_report().events.is_empty());
 }

@@ -1,4 +1,4 @@
-//! Validation of rules.
+//! Validates the rules of admission configurations.
 
 use std::collections::HashSet;
 

@@ -10,7 +10,7 @@ use crate::client_config::decode_base64;
 #[derive(Debug)]
 pub(crate) enum FieldType {
     String,
-    /// Bytes in base64.
+    /// Bytes that are encoded in base64.
     Bytes,
     Int32,
     /// A map from strings to strings.
@@ -189,7 +189,7 @@ pub(crate) fn check_value_type(
         (shape, value) => Err(ShapeError {
             path: at.to_owned(),
             found: json_type_name(value),
-            wanted: shape.type_name(),
+            expected: shape.type_name(),
         }),
     }
 }

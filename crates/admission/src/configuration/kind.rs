@@ -5,18 +5,18 @@ use crate::attributes::Operation;
 /// A kind that configures admission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ConfigurationKind {
-    /// `InitializerConfiguration` of v1alpha1.
+    /// The kind `InitializerConfiguration` of v1alpha1.
     Initializer,
-    /// `ExternalAdmissionHookConfiguration` of v1alpha1.
+    /// The kind `ExternalAdmissionHookConfiguration` of v1alpha1.
     ExternalHook,
-    /// `MutatingWebhookConfiguration` of v1.
+    /// The kind `MutatingWebhookConfiguration` of v1.
     Mutating,
-    /// `ValidatingWebhookConfiguration` of v1.
+    /// The kind `ValidatingWebhookConfiguration` of v1.
     Validating,
 }
 
 impl ConfigurationKind {
-    /// All kinds.
+    /// All kinds of admission configurations.
     pub const ALL: [Self; 4] =
         [Self::Initializer, Self::ExternalHook, Self::Mutating, Self::Validating];
 

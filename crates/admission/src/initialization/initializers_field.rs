@@ -1,4 +1,4 @@
-//! The field `metadata.initializers`.
+//! Reads and writes the field `metadata.initializers`.
 
 use std::collections::HashSet;
 
@@ -146,8 +146,8 @@ impl Initializers {
                 let shown = result.as_ref().map_or_else(null, bad_value);
                 errors.push(at.child("result").invalid(shown, "field is immutable"));
             }
-            (None, Some(result)) if api_object::text(result, "status") != FAILURE => {
-                let status = api_object::text(result, "status");
+            (None, Some(result)) if api_object::string_member(result, "status") != FAILURE => {
+                let status = api_object::string_member(result, "status");
                 let at = at.child("result");
                 errors.push(at.child("status").invalid(status, "must be 'Failure'"));
             }

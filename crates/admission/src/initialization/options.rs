@@ -37,7 +37,7 @@ pub const WAITING_OBJECTS_PER_USER_MAX: WaitingObjectsMax =
 /// Limits for the objects that have pending initializers at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitingObjectsMax {
-    /// The most objects.
+    /// The highest number of objects.
     pub n_objects: usize,
     /// The most bytes of all objects together, as they are stored.
     pub bytes: usize,

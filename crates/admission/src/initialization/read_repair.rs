@@ -52,7 +52,7 @@ pub fn read_repair(
 
 /// The age of an object; `None` if it has no valid creation time.
 fn age(tree: &Tree, now: Timestamp) -> Option<Duration> {
-    let created = api_object::text(api_object::metadata(tree), "creationTimestamp");
+    let created = api_object::string_member(api_object::metadata(tree), "creationTimestamp");
     let age = now.duration_since(created.parse().ok()?);
     Some(Duration::try_from(age).unwrap_or_default())
 }

@@ -1,6 +1,6 @@
 //! The Status responses about objects with pending initializers.
 
-use api_object::{Cause, Details, Foreign, GroupResource, Status, Tree};
+use api_object::{Cause, Details, ForeignStatus, GroupResource, Status, Tree};
 use serde_json::Value;
 
 use super::initializers_field::Initializers;
@@ -74,7 +74,7 @@ pub fn being_initialized_status(awaited: &UninitializedObject<'_>) -> Status {
         message: format!("{} {name} is being initialized", awaited.resource),
         details: Some(Box::new(awaited.details())),
         continue_token: String::new(),
-        foreign: Some(Box::new(Foreign { status: "Success".to_owned(), code: 202 })),
+        foreign: Some(Box::new(ForeignStatus { status: "Success".to_owned(), code: 202 })),
     }
 }
 
@@ -95,15 +95,15 @@ pub fn initialization_failure_status(tree: &Tree) -> Option<Status> {
     let shown = shown.filter(|code| *code != 0).unwrap_or(500);
     let code = u16::try_from(shown).ok().filter(|code| FAILURE_CODES.contains(code));
     let code = code.unwrap_or(500);
-    let status = api_object::text(&result, "status").to_owned();
+    let status = api_object::string_member(&result, "status").to_owned();
     let is_own = i32::from(code) == shown && status == "Failure";
     Some(Status {
         code,
-        reason: api_object::text(&result, "reason").to_owned().into(),
-        message: api_object::text(&result, "message").to_owned(),
+        reason: api_object::string_member(&result, "reason").to_owned().into(),
+        message: api_object::string_member(&result, "message").to_owned(),
         details: read_object(&result, "details").map(|own| Box::new(read_details(own))),
         continue_token: String::new(),
-        foreign: (!is_own).then(|| Box::new(Foreign { status, code: shown })),
+        foreign: (!is_own).then(|| Box::new(ForeignStatus { status, code: shown })),
     })
 }
 
@@ -150,7 +150,7 @@ fn read_details(tree: &Tree) -> Details {
         kind: own(tree, "kind"),
         uid: own(tree, "uid"),
         causes: causes.collect(),
-        retry_after_seconds: u32::try_from(api_object::number(tree, "retryAfterSeconds"))
+        retry_after_seconds: u32::try_from(api_object::integer_member(tree, "retryAfterSeconds"))
             .unwrap_or_default(),
     }
 }

@@ -11,7 +11,7 @@ use super::{ConditionError, ConditionInput, MatchConditions};
 pub struct ExplainedCondition<'c> {
     /// The name of the condition.
     pub name: &'c str,
-    /// The CEL expression.
+    /// The CEL expression of the condition.
     pub expression: &'c str,
     /// The value of the whole expression and of its parts, or the reason why it can not be evaluated.
     pub explanation: Result<Explanation, ConditionError>,

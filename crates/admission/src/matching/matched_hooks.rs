@@ -35,7 +35,7 @@ pub struct HookMatch<'s, 'a> {
     /// The position in the list of its phase. If several hooks refuse a request, the response has the refusal
     /// with the lowest position.
     pub position: usize,
-    /// The hook.
+    /// The hook whose rules match the request.
     pub hook: &'s Arc<Hook>,
     /// The resource and kind that the review for this hook has.
     pub matched_resource: MatchedResource<'a>,

@@ -58,7 +58,7 @@ fn members(at: &str, value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// L32: a field that could be left out without a difference would be one that is silently ignored.
+/// A field that could be left out without a difference would be one that is silently ignored.
 #[test]
 fn a_field_that_is_left_out_makes_a_difference() {
     let bundle = CA_BUNDLE.trim();

@@ -132,52 +132,47 @@ fn where_webhooks_are() {
              inclusive"
         )
     };
-    for (row, config, want) in [
-        ("T-041", both, vec![one.clone()]),
-        ("T-041", json!({}), vec![one]),
-        ("T-042", url("http://example.com"), vec![scheme("http")]),
-        ("T-042", url(""), vec![scheme(""), host()]),
-        ("T-042", url("https:///x"), vec![host()]),
+    for (config, want) in [
+        (both, vec![one.clone()]),
+        (json!({}), vec![one]),
+        (url("http://example.com"), vec![scheme("http")]),
+        (url(""), vec![scheme(""), host()]),
+        (url("https:///x"), vec![host()]),
         (
-            "T-042",
             url("https://harry@example.com"),
             vec![invalid("url", "harry", "user information is not permitted in the URL")],
         ),
         (
-            "T-042",
             url("https://example.com/#f"),
             vec![invalid("url", "f", "fragments are not permitted in the URL")],
         ),
         (
-            "T-042",
             url("https://example.com?q=1"),
             vec![invalid("url", "q=1", "query parameters are not permitted in the URL")],
         ),
-        ("T-043", path("foo/"), vec![invalid("service.path", "foo/", "must start with a '/'")]),
-        ("T-043", path("//"), vec![invalid("service.path", "//", "segment[0] may not be empty")]),
+        (path("foo/"), vec![invalid("service.path", "foo/", "must start with a '/'")]),
+        (path("//"), vec![invalid("service.path", "//", "segment[0] may not be empty")]),
         (
-            "T-043",
             path("/foo//bar/"),
             vec![invalid("service.path", "/foo//bar/", "segment[1] may not be empty")],
         ),
         (
-            "T-043",
             path("/foo/bar//"),
             vec![invalid("service.path", "/foo/bar//", "segment[2] may not be empty")],
         ),
-        ("T-043", path(""), vec![]),
-        ("T-043", path("/"), vec![]),
-        ("T-043", path("/foo"), vec![]),
-        ("T-044", port(0), vec![bad_port(0)]),
-        ("T-044", port(65536), vec![bad_port(65536)]),
-        ("T-044", port(65535), vec![]),
+        (path(""), vec![]),
+        (path("/"), vec![]),
+        (path("/foo"), vec![]),
+        (port(0), vec![bad_port(0)]),
+        (port(65536), vec![bad_port(65536)]),
+        (port(65535), vec![]),
     ] {
         let join = |rest: &String| match rest.strip_prefix(':') {
             Some(_) => format!("clientConfig{rest}"),
             None => format!("clientConfig.{rest}"),
         };
         let want: Vec<String> = want.iter().map(join).collect();
-        assert_eq!(faults(json!({"clientConfig": config})), want, "{row} {config}");
+        assert_eq!(faults(json!({"clientConfig": config})), want, "{config}");
     }
 }
 

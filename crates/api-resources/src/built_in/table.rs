@@ -2,7 +2,10 @@
 
 use admission::ConfigurationKind;
 
-use super::{BuiltIn, admission, configuration, core, review, stored};
+use super::{
+    BuiltIn, admission_configuration, admission_resource, core_resource, review_resource,
+    stored_resource,
+};
 use crate::kind::{self, Rules};
 use crate::resource::Scope::{Cluster, Namespaced};
 use crate::resource::{NameRule, OtherKind, Subresource};
@@ -33,237 +36,296 @@ const TOKEN: Subresource = Subresource {
 
 /// The table. Groups stand in the order in which discovery shows them.
 pub(crate) static TABLE: &[BuiltIn] = &[
-    core("ConfigMap", "configmaps", Namespaced)
-        .short(&["cm"])
+    core_resource("ConfigMap", "configmaps", Namespaced)
+        .with_short_names(&["cm"])
         .rules(Rules::ConfigMap)
         .schema(&schema::CONFIG_MAP),
-    core("Endpoints", "endpoints", Namespaced)
-        .short(&["ep"])
-        .at("services/endpoints")
+    core_resource("Endpoints", "endpoints", Namespaced)
+        .with_short_names(&["ep"])
+        .stored_at("services/endpoints")
         .created_on_update()
         .rules(Rules::Endpoints),
-    core("Event", "events", Namespaced).short(&["ev"]).created_on_update().rules(Rules::Event),
-    core("LimitRange", "limitranges", Namespaced).short(&["limits"]).created_on_update(),
-    core("Namespace", "namespaces", Cluster)
-        .short(&["ns"])
-        .parts(&[FINALIZE, Subresource::STATUS])
+    core_resource("Event", "events", Namespaced)
+        .with_short_names(&["ev"])
+        .created_on_update()
+        .rules(Rules::Event),
+    core_resource("LimitRange", "limitranges", Namespaced)
+        .with_short_names(&["limits"])
+        .created_on_update(),
+    core_resource("Namespace", "namespaces", Cluster)
+        .with_short_names(&["ns"])
+        .with_subresources(&[FINALIZE, Subresource::STATUS])
         .verbs(Verbs::ALL.without(Verb::DeleteCollection))
-        .named(NameRule::DnsLabel)
+        .with_name_rule(NameRule::DnsLabel)
         .returned_on_delete()
         .rules(Rules::Namespace)
         .schema(&schema::NAMESPACE),
-    core("Node", "nodes", Cluster).short(&["no"]).parts(STATUS).at("minions").rules(Rules::Node),
-    core("PersistentVolume", "persistentvolumes", Cluster)
-        .short(&["pv"])
-        .parts(STATUS)
+    core_resource("Node", "nodes", Cluster)
+        .with_short_names(&["no"])
+        .with_subresources(STATUS)
+        .stored_at("minions")
+        .rules(Rules::Node),
+    core_resource("PersistentVolume", "persistentvolumes", Cluster)
+        .with_short_names(&["pv"])
+        .with_subresources(STATUS)
         .returned_on_delete()
         .rules(Rules::PersistentVolume),
-    core("PersistentVolumeClaim", "persistentvolumeclaims", Namespaced)
-        .short(&["pvc"])
-        .parts(STATUS)
+    core_resource("PersistentVolumeClaim", "persistentvolumeclaims", Namespaced)
+        .with_short_names(&["pvc"])
+        .with_subresources(STATUS)
         .returned_on_delete()
         .rules(Rules::PersistentVolumeClaim),
-    core("Pod", "pods", Namespaced)
-        .short(&["po"])
+    core_resource("Pod", "pods", Namespaced)
+        .with_short_names(&["po"])
         .categories(ALL)
-        .parts(STATUS)
+        .with_subresources(STATUS)
         .generation()
         .returned_on_delete()
         .rules(Rules::Pod),
-    core("PodTemplate", "podtemplates", Namespaced).generation().returned_on_delete(),
-    core("ReplicationController", "replicationcontrollers", Namespaced)
-        .short(&["rc"])
+    core_resource("PodTemplate", "podtemplates", Namespaced).generation().returned_on_delete(),
+    core_resource("ReplicationController", "replicationcontrollers", Namespaced)
+        .with_short_names(&["rc"])
         .categories(ALL)
-        .parts(STATUS)
+        .with_subresources(STATUS)
         .generation()
-        .at("controllers"),
-    core("ResourceQuota", "resourcequotas", Namespaced)
-        .short(&["quota"])
-        .parts(STATUS)
+        .stored_at("controllers"),
+    core_resource("ResourceQuota", "resourcequotas", Namespaced)
+        .with_short_names(&["quota"])
+        .with_subresources(STATUS)
         .returned_on_delete()
         .rules(Rules::ResourceQuota),
-    core("Secret", "secrets", Namespaced).rules(Rules::Secret).schema(&schema::SECRET),
-    core("Service", "services", Namespaced)
-        .short(&["svc"])
+    core_resource("Secret", "secrets", Namespaced).rules(Rules::Secret).schema(&schema::SECRET),
+    core_resource("Service", "services", Namespaced)
+        .with_short_names(&["svc"])
         .categories(ALL)
-        .parts(STATUS)
-        .at("services/specs")
-        .named(NameRule::DnsLabel)
+        .with_subresources(STATUS)
+        .stored_at("services/specs")
+        .with_name_rule(NameRule::DnsLabel)
         .created_on_update()
         .returned_on_delete()
         .rules(Rules::Service),
-    core("ServiceAccount", "serviceaccounts", Namespaced)
-        .short(&["sa"])
-        .parts(&[TOKEN])
+    core_resource("ServiceAccount", "serviceaccounts", Namespaced)
+        .with_short_names(&["sa"])
+        .with_subresources(&[TOKEN])
         .returned_on_delete()
         .rules(Rules::ServiceAccount)
         .schema(&schema::SERVICE_ACCOUNT),
-    stored("apps", "ControllerRevision", "controllerrevisions", Namespaced),
-    stored("apps", "DaemonSet", "daemonsets", Namespaced)
-        .short(&["ds"])
+    stored_resource("apps", "ControllerRevision", "controllerrevisions", Namespaced),
+    stored_resource("apps", "DaemonSet", "daemonsets", Namespaced)
+        .with_short_names(&["ds"])
         .categories(ALL)
-        .parts(STATUS)
+        .with_subresources(STATUS)
         .generation(),
-    stored("apps", "Deployment", "deployments", Namespaced)
-        .short(&["deploy"])
+    stored_resource("apps", "Deployment", "deployments", Namespaced)
+        .with_short_names(&["deploy"])
         .categories(ALL)
-        .parts(STATUS)
+        .with_subresources(STATUS)
         .generation()
         .rules(Rules::Deployment),
-    stored("apps", "ReplicaSet", "replicasets", Namespaced)
-        .short(&["rs"])
+    stored_resource("apps", "ReplicaSet", "replicasets", Namespaced)
+        .with_short_names(&["rs"])
         .categories(ALL)
-        .parts(STATUS)
+        .with_subresources(STATUS)
         .generation()
         .rules(Rules::ReplicaSet),
-    stored("apps", "StatefulSet", "statefulsets", Namespaced)
-        .short(&["sts"])
+    stored_resource("apps", "StatefulSet", "statefulsets", Namespaced)
+        .with_short_names(&["sts"])
         .categories(ALL)
-        .parts(STATUS)
+        .with_subresources(STATUS)
         .generation(),
-    review(AUTHENTICATION, "v1", "SelfSubjectReview", "selfsubjectreviews", Cluster),
-    review(AUTHENTICATION, "v1", "TokenReview", "tokenreviews", Cluster),
-    review(AUTHORIZATION, "v1", "LocalSubjectAccessReview", LOCAL_REVIEWS, Namespaced),
-    review(AUTHORIZATION, "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", Cluster),
-    review(AUTHORIZATION, "v1", "SelfSubjectRulesReview", "selfsubjectrulesreviews", Cluster),
-    review(AUTHORIZATION, "v1", "SubjectAccessReview", "subjectaccessreviews", Cluster),
-    review(AUTHORIZATION, "v1beta1", "LocalSubjectAccessReview", LOCAL_REVIEWS, Namespaced),
-    review(
+    review_resource(AUTHENTICATION, "v1", "SelfSubjectReview", "selfsubjectreviews", Cluster),
+    review_resource(AUTHENTICATION, "v1", "TokenReview", "tokenreviews", Cluster),
+    review_resource(AUTHORIZATION, "v1", "LocalSubjectAccessReview", LOCAL_REVIEWS, Namespaced),
+    review_resource(
+        AUTHORIZATION,
+        "v1",
+        "SelfSubjectAccessReview",
+        "selfsubjectaccessreviews",
+        Cluster,
+    ),
+    review_resource(
+        AUTHORIZATION,
+        "v1",
+        "SelfSubjectRulesReview",
+        "selfsubjectrulesreviews",
+        Cluster,
+    ),
+    review_resource(AUTHORIZATION, "v1", "SubjectAccessReview", "subjectaccessreviews", Cluster),
+    review_resource(
+        AUTHORIZATION,
+        "v1beta1",
+        "LocalSubjectAccessReview",
+        LOCAL_REVIEWS,
+        Namespaced,
+    ),
+    review_resource(
         AUTHORIZATION,
         "v1beta1",
         "SelfSubjectAccessReview",
         "selfsubjectaccessreviews",
         Cluster,
     ),
-    review(AUTHORIZATION, "v1beta1", "SelfSubjectRulesReview", "selfsubjectrulesreviews", Cluster),
-    review(AUTHORIZATION, "v1beta1", "SubjectAccessReview", "subjectaccessreviews", Cluster),
-    review(
+    review_resource(
+        AUTHORIZATION,
+        "v1beta1",
+        "SelfSubjectRulesReview",
+        "selfsubjectrulesreviews",
+        Cluster,
+    ),
+    review_resource(
+        AUTHORIZATION,
+        "v1beta1",
+        "SubjectAccessReview",
+        "subjectaccessreviews",
+        Cluster,
+    ),
+    review_resource(
         EXPLANATION,
         "v1alpha1",
         "LocalResourceAccessReview",
         "localresourceaccessreviews",
         Namespaced,
     ),
-    review(EXPLANATION, "v1alpha1", "ResourceAccessReview", "resourceaccessreviews", Cluster),
-    review(
+    review_resource(
+        EXPLANATION,
+        "v1alpha1",
+        "ResourceAccessReview",
+        "resourceaccessreviews",
+        Cluster,
+    ),
+    review_resource(
         EXPLANATION,
         "v1alpha1",
         "SubjectAccessExplanation",
         "subjectaccessexplanations",
         Cluster,
     ),
-    stored("batch", "CronJob", "cronjobs", Namespaced)
-        .short(&["cj"])
+    stored_resource("batch", "CronJob", "cronjobs", Namespaced)
+        .with_short_names(&["cj"])
         .categories(ALL)
-        .parts(STATUS)
+        .with_subresources(STATUS)
         .generation(),
-    stored("batch", "Job", "jobs", Namespaced).categories(ALL).parts(STATUS).generation(),
-    stored(CERTIFICATES, "CertificateSigningRequest", "certificatesigningrequests", Cluster)
-        .short(&["csr"])
-        .parts(&[APPROVAL, Subresource::STATUS])
-        .named(NameRule::PathSegment)
-        .rules(Rules::CertificateSigningRequest)
-        .schema(&schema::CERTIFICATE_SIGNING_REQUEST),
-    stored(CERTIFICATES, "ClusterTrustBundle", "clustertrustbundles", Cluster)
-        .named(NameRule::PathSegment)
+    stored_resource("batch", "Job", "jobs", Namespaced)
+        .categories(ALL)
+        .with_subresources(STATUS)
+        .generation(),
+    stored_resource(
+        CERTIFICATES,
+        "CertificateSigningRequest",
+        "certificatesigningrequests",
+        Cluster,
+    )
+    .with_short_names(&["csr"])
+    .with_subresources(&[APPROVAL, Subresource::STATUS])
+    .with_name_rule(NameRule::PathSegment)
+    .rules(Rules::CertificateSigningRequest)
+    .schema(&schema::CERTIFICATE_SIGNING_REQUEST),
+    stored_resource(CERTIFICATES, "ClusterTrustBundle", "clustertrustbundles", Cluster)
+        .with_name_rule(NameRule::PathSegment)
         .resource_version_required(),
-    stored(CERTIFICATES, "PodCertificateRequest", "podcertificaterequests", Namespaced)
-        .parts(STATUS)
+    stored_resource(CERTIFICATES, "PodCertificateRequest", "podcertificaterequests", Namespaced)
+        .with_subresources(STATUS)
         .resource_version_required()
         .rules(Rules::Immutable(kind::POD_CERTIFICATE_REQUEST)),
-    stored(NETWORKING, "Ingress", "ingresses", Namespaced)
-        .short(&["ing"])
-        .parts(STATUS)
+    stored_resource(NETWORKING, "Ingress", "ingresses", Namespaced)
+        .with_short_names(&["ing"])
+        .with_subresources(STATUS)
         .generation()
-        .at("ingress"),
-    stored(NETWORKING, "IngressClass", "ingressclasses", Cluster).generation(),
-    stored(NETWORKING, "NetworkPolicy", "networkpolicies", Namespaced)
-        .short(&["netpol"])
+        .stored_at("ingress"),
+    stored_resource(NETWORKING, "IngressClass", "ingressclasses", Cluster).generation(),
+    stored_resource(NETWORKING, "NetworkPolicy", "networkpolicies", Namespaced)
+        .with_short_names(&["netpol"])
         .generation(),
-    stored("policy", "PodDisruptionBudget", "poddisruptionbudgets", Namespaced)
-        .short(&["pdb"])
-        .parts(STATUS)
+    stored_resource("policy", "PodDisruptionBudget", "poddisruptionbudgets", Namespaced)
+        .with_short_names(&["pdb"])
+        .with_subresources(STATUS)
         .generation()
         .resource_version_required(),
-    stored(RBAC, "ClusterRole", "clusterroles", Cluster)
-        .named(NameRule::PathSegment)
+    stored_resource(RBAC, "ClusterRole", "clusterroles", Cluster)
+        .with_name_rule(NameRule::PathSegment)
         .created_on_update()
         .rules(Rules::Rbac(manifests::rbac::Kind::ClusterRole))
         .schema(&schema::CLUSTER_ROLE),
-    stored(RBAC, "ClusterRoleBinding", "clusterrolebindings", Cluster)
-        .named(NameRule::PathSegment)
+    stored_resource(RBAC, "ClusterRoleBinding", "clusterrolebindings", Cluster)
+        .with_name_rule(NameRule::PathSegment)
         .created_on_update()
         .rules(Rules::Rbac(manifests::rbac::Kind::ClusterRoleBinding))
         .schema(&schema::CLUSTER_ROLE_BINDING),
-    stored(RBAC, "Role", "roles", Namespaced)
-        .named(NameRule::PathSegment)
+    stored_resource(RBAC, "Role", "roles", Namespaced)
+        .with_name_rule(NameRule::PathSegment)
         .created_on_update()
         .rules(Rules::Rbac(manifests::rbac::Kind::Role))
         .schema(&schema::ROLE),
-    stored(RBAC, "RoleBinding", "rolebindings", Namespaced)
-        .named(NameRule::PathSegment)
+    stored_resource(RBAC, "RoleBinding", "rolebindings", Namespaced)
+        .with_name_rule(NameRule::PathSegment)
         .created_on_update()
         .rules(Rules::Rbac(manifests::rbac::Kind::RoleBinding))
         .schema(&schema::ROLE_BINDING),
-    stored(STORAGE, "CSIDriver", "csidrivers", Cluster)
+    stored_resource(STORAGE, "CSIDriver", "csidrivers", Cluster)
         .resource_version_required()
         .returned_on_delete(),
-    stored(STORAGE, "CSINode", "csinodes", Cluster)
+    stored_resource(STORAGE, "CSINode", "csinodes", Cluster)
         .resource_version_required()
         .returned_on_delete(),
-    stored(STORAGE, "StorageClass", "storageclasses", Cluster).short(&["sc"]).returned_on_delete(),
-    stored(STORAGE, "VolumeAttachment", "volumeattachments", Cluster)
-        .parts(STATUS)
+    stored_resource(STORAGE, "StorageClass", "storageclasses", Cluster)
+        .with_short_names(&["sc"])
+        .returned_on_delete(),
+    stored_resource(STORAGE, "VolumeAttachment", "volumeattachments", Cluster)
+        .with_subresources(STATUS)
         .resource_version_required()
         .returned_on_delete()
         .rules(Rules::Immutable(kind::VOLUME_ATTACHMENT)),
-    admission("MutatingAdmissionPolicy", "mutatingadmissionpolicies")
+    admission_resource("MutatingAdmissionPolicy", "mutatingadmissionpolicies")
         .rules(Rules::MutatingAdmissionPolicy),
-    admission("MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings")
+    admission_resource("MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings")
         .rules(Rules::AdmissionPolicyBinding),
-    configuration(ConfigurationKind::Mutating).schema(&schema::MUTATING_WEBHOOK_CONFIGURATION),
-    admission("ValidatingAdmissionPolicy", "validatingadmissionpolicies")
-        .parts(STATUS)
+    admission_configuration(ConfigurationKind::Mutating)
+        .schema(&schema::MUTATING_WEBHOOK_CONFIGURATION),
+    admission_resource("ValidatingAdmissionPolicy", "validatingadmissionpolicies")
+        .with_subresources(STATUS)
         .rules(Rules::ValidatingAdmissionPolicy),
-    admission("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings")
+    admission_resource("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings")
         .rules(Rules::AdmissionPolicyBinding),
-    configuration(ConfigurationKind::Validating).schema(&schema::VALIDATING_WEBHOOK_CONFIGURATION),
-    configuration(ConfigurationKind::ExternalHook)
-        .at("admissionregistration.k8s.io/externaladmissionhookconfigurations")
+    admission_configuration(ConfigurationKind::Validating)
+        .schema(&schema::VALIDATING_WEBHOOK_CONFIGURATION),
+    admission_configuration(ConfigurationKind::ExternalHook)
+        .stored_at("admissionregistration.k8s.io/externaladmissionhookconfigurations")
         .schema(&schema::EXTERNAL_ADMISSION_HOOK_CONFIGURATION),
-    configuration(ConfigurationKind::Initializer)
-        .at("admissionregistration.k8s.io/initializerconfigurations")
+    admission_configuration(ConfigurationKind::Initializer)
+        .stored_at("admissionregistration.k8s.io/initializerconfigurations")
         .schema(&schema::INITIALIZER_CONFIGURATION),
-    stored(EXTENSIONS, "CustomResourceDefinition", "customresourcedefinitions", Cluster)
-        .short(&["crd", "crds"])
+    stored_resource(EXTENSIONS, "CustomResourceDefinition", "customresourcedefinitions", Cluster)
+        .with_short_names(&["crd", "crds"])
         .categories(API_EXTENSIONS)
-        .parts(STATUS)
+        .with_subresources(STATUS)
         .generation()
         .resource_version_required()
-        .at("apiextensions.k8s.io/customresourcedefinitions")
+        .stored_at("apiextensions.k8s.io/customresourcedefinitions")
         .rules(Rules::CustomResourceDefinition)
         .schema(&schema::CUSTOM_RESOURCE_DEFINITION),
-    stored("scheduling.k8s.io", "PriorityClass", "priorityclasses", Cluster)
-        .short(&["pc"])
+    stored_resource("scheduling.k8s.io", "PriorityClass", "priorityclasses", Cluster)
+        .with_short_names(&["pc"])
         .generation(),
-    stored("coordination.k8s.io", "Lease", "leases", Namespaced)
+    stored_resource("coordination.k8s.io", "Lease", "leases", Namespaced)
         .created_on_update()
         .resource_version_required()
         .rules(Rules::Lease)
         .schema(&schema::LEASE),
-    stored("node.k8s.io", "RuntimeClass", "runtimeclasses", Cluster)
+    stored_resource("node.k8s.io", "RuntimeClass", "runtimeclasses", Cluster)
         .created_on_update()
         .resource_version_required(),
-    stored("discovery.k8s.io", "EndpointSlice", "endpointslices", Namespaced)
+    stored_resource("discovery.k8s.io", "EndpointSlice", "endpointslices", Namespaced)
         .generation()
         .rules(Rules::EndpointSlice),
-    stored(RESOURCE, "DeviceClass", "deviceclasses", Cluster).generation().returned_on_delete(),
-    stored(RESOURCE, "ResourceClaim", "resourceclaims", Namespaced)
-        .parts(STATUS)
+    stored_resource(RESOURCE, "DeviceClass", "deviceclasses", Cluster)
+        .generation()
         .returned_on_delete(),
-    stored(RESOURCE, "ResourceClaimTemplate", "resourceclaimtemplates", Namespaced)
+    stored_resource(RESOURCE, "ResourceClaim", "resourceclaims", Namespaced)
+        .with_subresources(STATUS)
         .returned_on_delete(),
-    stored(RESOURCE, "ResourceSlice", "resourceslices", Cluster)
+    stored_resource(RESOURCE, "ResourceClaimTemplate", "resourceclaimtemplates", Namespaced)
+        .returned_on_delete(),
+    stored_resource(RESOURCE, "ResourceSlice", "resourceslices", Cluster)
         .generation()
         .returned_on_delete()
         .rules(Rules::Immutable(kind::RESOURCE_SLICE)),

@@ -5,41 +5,47 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::selector::selector;
-use super::{AGE, Column, NAME, Table, age_of, integers, name_of, shown};
+use super::{AGE, Column, NAME, Table, age_of, integer_column, name_of, text_column};
 use crate::tree::{at, items, text};
 
 pub(super) static WEBHOOKS: Table = Table {
-    columns: &[NAME, integers("Webhooks", "How many webhooks there are."), AGE],
-    cells: |tree, now| counted(tree, items(tree, "webhooks").len(), now),
+    columns: &[NAME, integer_column("Webhooks", "How many webhooks there are."), AGE],
+    cells: |tree, now| cells_with_count(tree, items(tree, "webhooks").len(), now),
 };
 
 pub(super) static INITIALIZERS: Table = Table {
-    columns: &[NAME, integers("Initializers", "How many initializers there are."), AGE],
-    cells: |tree, now| counted(tree, items(tree, "initializers").len(), now),
+    columns: &[NAME, integer_column("Initializers", "How many initializers there are."), AGE],
+    cells: |tree, now| cells_with_count(tree, items(tree, "initializers").len(), now),
 };
 
 pub(super) static EXTERNAL_HOOKS: Table = Table {
-    columns: &[NAME, integers("Hooks", "How many hooks there are."), AGE],
-    cells: |tree, now| counted(tree, items(tree, "externalAdmissionHooks").len(), now),
+    columns: &[NAME, integer_column("Hooks", "How many hooks there are."), AGE],
+    cells: |tree, now| cells_with_count(tree, items(tree, "externalAdmissionHooks").len(), now),
 };
 
-const PARAM_KIND: Column = shown("ParamKind", "The kind of object that configures the policy.");
+const PARAM_KIND: Column =
+    text_column("ParamKind", "The kind of object that configures the policy.");
 
 pub(super) static VALIDATING_POLICY: Table = Table {
-    columns: &[NAME, integers("Validations", "How many validations there are."), PARAM_KIND, AGE],
+    columns: &[
+        NAME,
+        integer_column("Validations", "How many validations there are."),
+        PARAM_KIND,
+        AGE,
+    ],
     cells: |tree, now| policy(tree, "validations", now),
 };
 
 pub(super) static MUTATING_POLICY: Table = Table {
-    columns: &[NAME, integers("Mutations", "How many mutations there are."), PARAM_KIND, AGE],
+    columns: &[NAME, integer_column("Mutations", "How many mutations there are."), PARAM_KIND, AGE],
     cells: |tree, now| policy(tree, "mutations", now),
 };
 
 pub(super) static POLICY_BINDING: Table = Table {
     columns: &[
         NAME,
-        shown("PolicyName", "The policy that is put into force."),
-        shown("ParamRef", "The objects that configure it."),
+        text_column("PolicyName", "The policy that is put into force."),
+        text_column("ParamRef", "The objects that configure it."),
         AGE,
     ],
     cells: |tree, now| {
@@ -49,7 +55,7 @@ pub(super) static POLICY_BINDING: Table = Table {
     },
 };
 
-fn counted(tree: &Tree, n_items: usize, now: Timestamp) -> Vec<Value> {
+fn cells_with_count(tree: &Tree, n_items: usize, now: Timestamp) -> Vec<Value> {
     vec![name_of(tree), n_items.into(), age_of(tree, now)]
 }
 

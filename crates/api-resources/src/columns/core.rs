@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{AGE, CREATED_AT, NAME, Table, age_of, creation, name_of, shown};
+use super::{AGE, CREATED_AT, NAME, Table, age_of, creation, name_of, text_column};
 use crate::tree::{at, n_entries, text};
 
 pub(super) static ANY: Table = Table {
@@ -14,7 +14,7 @@ pub(super) static SERVICE_ACCOUNT: Table =
     Table { columns: &[NAME, AGE], cells: |tree, now| vec![name_of(tree), age_of(tree, now)] };
 
 pub(super) static NAMESPACE: Table = Table {
-    columns: &[NAME, shown("Status", "Active, or Terminating while it is emptied."), AGE],
+    columns: &[NAME, text_column("Status", "Active, or Terminating while it is emptied."), AGE],
     cells: |tree, now| {
         let phase = text(at(tree, &["status"]), "phase");
         vec![name_of(tree), phase.into(), age_of(tree, now)]
@@ -22,7 +22,7 @@ pub(super) static NAMESPACE: Table = Table {
 };
 
 pub(super) static CONFIG_MAP: Table = Table {
-    columns: &[NAME, shown("Data", "How many values there are."), AGE],
+    columns: &[NAME, text_column("Data", "How many values there are."), AGE],
     cells: |tree, now| {
         let n_values = n_entries(tree, "data") + n_entries(tree, "binaryData");
         vec![name_of(tree), n_values.into(), age_of(tree, now)]
@@ -32,8 +32,8 @@ pub(super) static CONFIG_MAP: Table = Table {
 pub(super) static SECRET: Table = Table {
     columns: &[
         NAME,
-        shown("Type", "What the values are for."),
-        shown("Data", "How many values there are."),
+        text_column("Type", "What the values are for."),
+        text_column("Data", "How many values there are."),
         AGE,
     ],
     cells: |tree, now| {
@@ -43,7 +43,7 @@ pub(super) static SECRET: Table = Table {
 };
 
 pub(super) static LEASE: Table = Table {
-    columns: &[NAME, shown("Holder", "Who holds the lease."), AGE],
+    columns: &[NAME, text_column("Holder", "Who holds the lease."), AGE],
     cells: |tree, now| {
         let holder = text(at(tree, &["spec"]), "holderIdentity");
         vec![name_of(tree), holder.into(), age_of(tree, now)]

@@ -4,21 +4,24 @@ use api_object::Tree;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{AGE, CREATED_AT, Column, NAME, Table, age_of, column, creation, name_of, shown, wide};
-use crate::age::age;
+use super::{
+    AGE, CREATED_AT, Column, NAME, Table, age_of, column, creation, name_of, text_column,
+    wide_column,
+};
 use crate::custom::PrinterColumn;
+use crate::human_age::age;
 use crate::json_path::JsonPath;
 use crate::tree::{at, flag, items, text, texts};
 
 pub(super) static DEFINITION: Table = Table {
     columns: &[
         NAME,
-        shown("Scope", "Whether objects live in namespaces."),
-        shown("Versions", "The versions that are served."),
+        text_column("Scope", "Whether objects live in namespaces."),
+        text_column("Versions", "The versions that are served."),
         CREATED_AT,
-        wide("Group", "The group of the resource."),
-        wide("Kind", "The kind of its objects."),
-        wide("ShortNames", "Shorter names for people."),
+        wide_column("Group", "The group of the resource."),
+        wide_column("Kind", "The kind of its objects."),
+        wide_column("ShortNames", "Shorter names for people."),
         column("Established", "boolean", "Whether the resource is served.", 1),
     ],
     cells: |tree, _| {

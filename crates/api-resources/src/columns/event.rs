@@ -3,21 +3,21 @@
 use api_object::Tree;
 use serde_json::Value;
 
-use super::{Column, NAME, Table, name_of, shown, wide};
-use crate::age::age;
+use super::{Column, NAME, Table, name_of, text_column, wide_column};
+use crate::human_age::age;
 use crate::tree::{at, number, text};
 
 pub(super) static EVENT: Table = Table {
     columns: &[
-        shown("Last Seen", "How long ago it last happened."),
-        shown("Type", "Normal or Warning."),
-        shown("Reason", "What happened, for programs."),
-        shown("Object", "What it happened to."),
-        wide("Subobject", "Which part of that."),
-        wide("Source", "Who says so."),
-        shown("Message", "What happened, for people."),
-        wide("First Seen", "How long ago it first happened."),
-        wide("Count", "How often it happened."),
+        text_column("Last Seen", "How long ago it last happened."),
+        text_column("Type", "Normal or Warning."),
+        text_column("Reason", "What happened, for programs."),
+        text_column("Object", "What it happened to."),
+        wide_column("Subobject", "Which part of that."),
+        wide_column("Source", "Who says so."),
+        text_column("Message", "What happened, for people."),
+        wide_column("First Seen", "How long ago it first happened."),
+        wide_column("Count", "How often it happened."),
         Column { priority: 1, ..NAME },
     ],
     cells: |tree, now| {

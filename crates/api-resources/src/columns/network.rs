@@ -6,7 +6,7 @@ use api_object::Tree;
 use serde_json::Value;
 
 use super::selector::labels;
-use super::{AGE, NAME, Table, age_of, name_of, or, shown, wide};
+use super::{AGE, NAME, Table, age_of, name_of, or_placeholder, text_column, wide_column};
 use crate::tree::{at, items, number, text, texts};
 
 /// How many addresses or ports are shown before the rest is only counted.
@@ -15,12 +15,12 @@ const SHOWN_MAX: usize = 3;
 pub(super) static SERVICE: Table = Table {
     columns: &[
         NAME,
-        shown("Type", "How the service can be reached."),
-        shown("Cluster-IP", "Its address inside the cluster."),
-        shown("External-IP", "Its addresses outside the cluster."),
-        shown("Port(s)", "The ports that it offers."),
+        text_column("Type", "How the service can be reached."),
+        text_column("Cluster-IP", "Its address inside the cluster."),
+        text_column("External-IP", "Its addresses outside the cluster."),
+        text_column("Port(s)", "The ports that it offers."),
         AGE,
-        wide("Selector", "The labels of the pods behind it."),
+        wide_column("Selector", "The labels of the pods behind it."),
     ],
     cells: |tree, now| {
         let spec = at(tree, &["spec"]);
@@ -39,7 +39,7 @@ pub(super) static SERVICE: Table = Table {
 fn cluster_ip(spec: &Value) -> &str {
     match items(spec, "clusterIPs").first().and_then(Value::as_str) {
         Some(address) => address,
-        None => or(text(spec, "clusterIP"), "<none>"),
+        None => or_placeholder(text(spec, "clusterIP"), "<none>"),
     }
 }
 
@@ -50,18 +50,18 @@ fn external_ip(tree: &Tree, spec: &Value) -> String {
         "ClusterIP" | "NodePort" => addresses.join(","),
         "LoadBalancer" => {
             let balancer = at(tree, &["status", "loadBalancer"]);
-            let shown = |it| or_other(text(it, "ip"), text(it, "hostname"));
+            let shown = |it| first_non_empty(text(it, "ip"), text(it, "hostname"));
             let ingress: BTreeSet<&str> = items(balancer, "ingress").iter().map(shown).collect();
             let ingress = ingress.into_iter().filter(|it| !it.is_empty()).map(str::to_owned);
             addresses.splice(0..0, ingress);
-            or(&addresses.join(","), "<pending>").to_owned()
+            or_placeholder(&addresses.join(","), "<pending>").to_owned()
         }
         "ExternalName" => text(spec, "externalName").to_owned(),
         _ => "<unknown>".to_owned(),
     }
 }
 
-fn or_other<'t>(text: &'t str, other: &'t str) -> &'t str {
+fn first_non_empty<'t>(text: &'t str, other: &'t str) -> &'t str {
     if text.is_empty() { other } else { text }
 }
 
@@ -74,11 +74,11 @@ fn ports(spec: &Value) -> String {
         }
     };
     let ports: Vec<String> = items(spec, "ports").iter().map(shown).collect();
-    or(&ports.join(","), "<none>").to_owned()
+    or_placeholder(&ports.join(","), "<none>").to_owned()
 }
 
 pub(super) static ENDPOINTS: Table = Table {
-    columns: &[NAME, shown("Endpoints", "The first addresses and ports."), AGE],
+    columns: &[NAME, text_column("Endpoints", "The first addresses and ports."), AGE],
     cells: |tree, now| {
         let mut list = Vec::new();
         for subset in items(tree, "subsets") {
@@ -92,7 +92,7 @@ pub(super) static ENDPOINTS: Table = Table {
                 }
             }
         }
-        vec![name_of(tree), some_of(&list, "<none>").into(), age_of(tree, now)]
+        vec![name_of(tree), join_first(&list, "<none>").into(), age_of(tree, now)]
     },
 };
 
@@ -104,33 +104,33 @@ fn host_port(host: &str, port: i64) -> String {
 pub(super) static ENDPOINT_SLICE: Table = Table {
     columns: &[
         NAME,
-        shown("AddressType", "Which addresses it holds."),
-        shown("Ports", "The first ports."),
-        shown("Endpoints", "The first addresses."),
+        text_column("AddressType", "Which addresses it holds."),
+        text_column("Ports", "The first ports."),
+        text_column("Endpoints", "The first addresses."),
         AGE,
     ],
     cells: |tree, now| {
         let port = |port: &Value| match port.get("port").and_then(Value::as_i64) {
             Some(port) => port.to_string(),
-            None => or(text(port, "name"), "*").to_owned(),
+            None => or_placeholder(text(port, "name"), "*").to_owned(),
         };
         let ports: Vec<String> = items(tree, "ports").iter().map(port).collect();
         let addresses = items(tree, "endpoints").iter().flat_map(|it| texts(it, "addresses"));
         vec![
             name_of(tree),
             text(tree, "addressType").into(),
-            some_of(&ports, "<unset>").into(),
-            some_of(&addresses.collect::<Vec<_>>(), "<unset>").into(),
+            join_first(&ports, "<unset>").into(),
+            join_first(&addresses.collect::<Vec<_>>(), "<unset>").into(),
             age_of(tree, now),
         ]
     },
 };
 
-fn some_of(list: &[String], none: &'static str) -> String {
+fn join_first(list: &[String], none: &'static str) -> String {
     match list.split_at_checked(SHOWN_MAX) {
         Some((shown, rest)) if !rest.is_empty() => {
             format!("{} + {} more...", shown.join(","), rest.len())
         }
-        _ => or(&list.join(","), none).to_owned(),
+        _ => or_placeholder(&list.join(","), none).to_owned(),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use api_object::Tree;
 use serde_json::Value;
 
-use super::{AGE, NAME, Table, age_of, name_of, or, shown, wide};
+use super::{AGE, NAME, Table, age_of, name_of, or_placeholder, text_column, wide_column};
 use crate::tree::{at, entries, flag, items, text};
 
 const ROLE_LABEL_PREFIX: &str = "node-role.kubernetes.io/";
@@ -14,35 +14,35 @@ const ROLE_LABEL: &str = "kubernetes.io/role";
 pub(super) static NODE: Table = Table {
     columns: &[
         NAME,
-        shown("Status", "Whether it can run pods."),
-        shown("Roles", "What it is for."),
+        text_column("Status", "Whether it can run pods."),
+        text_column("Roles", "What it is for."),
         AGE,
-        shown("Version", "The version of its kubelet."),
-        wide("Internal-IP", "Its address inside the cluster."),
-        wide("External-IP", "Its address outside the cluster."),
-        wide("OS-Image", "Its operating system."),
-        wide("Kernel-Version", "The version of its kernel."),
-        wide("Container-Runtime", "What runs its containers."),
+        text_column("Version", "The version of its kubelet."),
+        wide_column("Internal-IP", "Its address inside the cluster."),
+        wide_column("External-IP", "Its address outside the cluster."),
+        wide_column("OS-Image", "Its operating system."),
+        wide_column("Kernel-Version", "The version of its kernel."),
+        wide_column("Container-Runtime", "What runs its containers."),
     ],
     cells: |tree, now| {
         let status = at(tree, &["status"]);
         let info = at(status, &["nodeInfo"]);
         vec![
             name_of(tree),
-            readiness(tree, status).into(),
+            ready_status(tree, status).into(),
             roles(tree).into(),
             age_of(tree, now),
             text(info, "kubeletVersion").into(),
             address(status, "InternalIP").into(),
             address(status, "ExternalIP").into(),
-            or(text(info, "osImage"), "<unknown>").into(),
-            kernel(info).into(),
-            or(text(info, "containerRuntimeVersion"), "<unknown>").into(),
+            or_placeholder(text(info, "osImage"), "<unknown>").into(),
+            kernel_version(info).into(),
+            or_placeholder(text(info, "containerRuntimeVersion"), "<unknown>").into(),
         ]
     },
 };
 
-fn readiness(tree: &Tree, status: &Value) -> String {
+fn ready_status(tree: &Tree, status: &Value) -> String {
     let ready = items(status, "conditions").iter().rfind(|it| text(*it, "type") == "Ready");
     let word = match ready.map(|it| text(it, "status")) {
         Some("True") => "Ready",
@@ -66,7 +66,7 @@ fn roles(tree: &Tree) -> String {
         (!role.is_empty()).then(|| role.to_owned())
     };
     let roles: BTreeSet<String> = labels.filter_map(role).collect();
-    or(&roles.into_iter().collect::<Vec<_>>().join(","), "<none>").to_owned()
+    or_placeholder(&roles.into_iter().collect::<Vec<_>>().join(","), "<none>").to_owned()
 }
 
 fn address<'t>(status: &'t Value, r#type: &str) -> &'t str {
@@ -74,8 +74,8 @@ fn address<'t>(status: &'t Value, r#type: &str) -> &'t str {
     found.map_or("<none>", |it| text(it, "address"))
 }
 
-fn kernel(info: &Value) -> String {
-    let version = or(text(info, "kernelVersion"), "<unknown>");
+fn kernel_version(info: &Value) -> String {
+    let version = or_placeholder(text(info, "kernelVersion"), "<unknown>");
     match text(info, "architecture") {
         "" => version.to_owned(),
         architecture => format!("{version} ({architecture})"),

@@ -11,35 +11,35 @@ use api_object::Tree;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{AGE, NAME, Table, age_of, name_of, or, shown, wide};
-use crate::age::age;
+use super::{AGE, NAME, Table, age_of, name_of, or_placeholder, text_column, wide_column};
+use crate::human_age::age;
 use crate::tree::{at, flag, items, number, text};
 
 pub(super) static POD: Table = Table {
     columns: &[
         NAME,
-        shown("Ready", "How many containers are ready, of how many."),
-        shown("Status", "What the pod is doing."),
-        shown("Restarts", "How often containers were started again, and when last."),
+        text_column("Ready", "How many containers are ready, of how many."),
+        text_column("Status", "What the pod is doing."),
+        text_column("Restarts", "How often containers were started again, and when last."),
         AGE,
-        wide("IP", "Its address."),
-        wide("Node", "Where it runs."),
-        wide("Nominated Node", "Where room is made for it."),
-        wide("Readiness Gates", "How many further conditions hold, of how many."),
+        wide_column("IP", "Its address."),
+        wide_column("Node", "Where it runs."),
+        wide_column("Nominated Node", "Where room is made for it."),
+        wide_column("Readiness Gates", "How many further conditions hold, of how many."),
     ],
     cells: |tree, now| {
         let (spec, status) = (at(tree, &["spec"]), at(tree, &["status"]));
-        let summary = Summary::new(tree, spec, status);
+        let summary = ContainerSummary::new(tree, spec, status);
         let ip = items(status, "podIPs").first().map_or(text(status, "podIP"), |it| text(it, "ip"));
         vec![
             name_of(tree),
             format!("{}/{}", summary.n_ready, summary.n_containers).into(),
-            summary.word.as_str().into(),
+            summary.status_word.as_str().into(),
             summary.restarts(now).into(),
             age_of(tree, now),
-            or(ip, "<none>").into(),
-            or(text(spec, "nodeName"), "<none>").into(),
-            or(text(status, "nominatedNodeName"), "<none>").into(),
+            or_placeholder(ip, "<none>").into(),
+            or_placeholder(text(spec, "nodeName"), "<none>").into(),
+            or_placeholder(text(status, "nominatedNodeName"), "<none>").into(),
             readiness_gates(spec, status).into(),
         ]
     },
@@ -47,38 +47,38 @@ pub(super) static POD: Table = Table {
 
 /// What the containers of a pod say together.
 #[derive(Debug, Default)]
-struct Summary {
-    word: String,
+struct ContainerSummary {
+    status_word: String,
     n_containers: usize,
     n_ready: usize,
     n_restarts: i64,
     /// When a container last ended before it was started again.
-    last_end: Option<Timestamp>,
+    last_termination: Option<Timestamp>,
 }
 
-impl Summary {
+impl ContainerSummary {
     fn new(tree: &Tree, spec: &Value, status: &Value) -> Self {
         let phase = text(status, "phase");
         let mut summary = Self {
-            word: or_phase(text(status, "reason"), phase).to_owned(),
+            status_word: or_phase(text(status, "reason"), phase).to_owned(),
             n_containers: items(spec, "containers").len(),
             ..Self::default()
         };
         let conditions = items(status, "conditions");
         if conditions.iter().any(|it| text(it, "reason") == "SchedulingGated") {
-            "SchedulingGated".clone_into(&mut summary.word);
+            "SchedulingGated".clone_into(&mut summary.status_word);
         }
         summary.n_containers +=
             items(spec, "initContainers").iter().filter(|it| is_sidecar(it)).count();
         let is_initializing = summary.add_init_containers(spec, status);
-        if !is_initializing || holds(conditions, "Initialized") {
+        if !is_initializing || is_condition_true(conditions, "Initialized") {
             summary.add_containers(spec, status);
         }
         let is_deleted = at(tree, &["metadata", "deletionTimestamp"]).is_string();
         if is_deleted && text(status, "reason") == "NodeLost" {
-            "Unknown".clone_into(&mut summary.word);
+            "Unknown".clone_into(&mut summary.status_word);
         } else if is_deleted && !matches!(phase, "Succeeded" | "Failed") {
-            "Terminating".clone_into(&mut summary.word);
+            "Terminating".clone_into(&mut summary.status_word);
         }
         summary
     }
@@ -100,9 +100,9 @@ impl Summary {
             let word = match (terminated, waiting) {
                 (Value::Null, "" | "PodInitializing") => format!("{idx}/{n_init_containers}"),
                 (Value::Null, waiting) => waiting.to_owned(),
-                (terminated, _) => end_of(terminated),
+                (terminated, _) => termination_reason(terminated),
             };
-            self.word = format!("Init:{word}");
+            self.status_word = format!("Init:{word}");
             return true;
         }
         false
@@ -110,7 +110,7 @@ impl Summary {
 
     fn add_containers(&mut self, spec: &Value, status: &Value) {
         // The restarts of init containers that are done no longer matter; those of sidecars do.
-        (self.n_restarts, self.last_end) = (0, None);
+        (self.n_restarts, self.last_termination) = (0, None);
         for container in items(status, "initContainerStatuses") {
             if is_sidecar_named(spec, text(container, "name")) {
                 self.add_restarts(container);
@@ -123,9 +123,9 @@ impl Summary {
             let terminated = at(state, &["terminated"]);
             match text(at(state, &["waiting"]), "reason") {
                 "" if !terminated.is_null() => {
-                    self.word = end_of(terminated);
+                    self.status_word = termination_reason(terminated);
                     if number(terminated, "exitCode") != 0 {
-                        error = Some(self.word.clone());
+                        error = Some(self.status_word.clone());
                     }
                 }
                 "" if flag(container, "ready") && !at(state, &["running"]).is_null() => {
@@ -133,12 +133,12 @@ impl Summary {
                     self.n_ready += 1;
                 }
                 "" => {}
-                waiting => waiting.clone_into(&mut self.word),
+                waiting => waiting.clone_into(&mut self.status_word),
             }
         }
-        if self.word == "Completed" {
-            let is_ready = holds(items(status, "conditions"), "Ready");
-            self.word = match (is_any_running, error) {
+        if self.status_word == "Completed" {
+            let is_ready = is_condition_true(items(status, "conditions"), "Ready");
+            self.status_word = match (is_any_running, error) {
                 (true, _) if is_ready => "Running".to_owned(),
                 (_, Some(error)) => error,
                 (true, None) => "NotReady".to_owned(),
@@ -150,11 +150,11 @@ impl Summary {
     fn add_restarts(&mut self, container: &Value) {
         self.n_restarts = self.n_restarts.saturating_add(number(container, "restartCount"));
         let end = text(at(container, &["lastState", "terminated"]), "finishedAt");
-        self.last_end = self.last_end.max(end.parse().ok());
+        self.last_termination = self.last_termination.max(end.parse().ok());
     }
 
     fn restarts(&self, now: Timestamp) -> String {
-        match (self.n_restarts, self.last_end) {
+        match (self.n_restarts, self.last_termination) {
             (0, _) | (_, None) => self.n_restarts.to_string(),
             (n, Some(end)) => format!("{n} ({} ago)", age(now, Some(&end.to_string()))),
         }
@@ -166,7 +166,7 @@ fn or_phase<'t>(reason: &'t str, phase: &'t str) -> &'t str {
 }
 
 /// Why a container ended.
-fn end_of(terminated: &Value) -> String {
+fn termination_reason(terminated: &Value) -> String {
     match (text(terminated, "reason"), number(terminated, "signal")) {
         ("", 0) => format!("ExitCode:{}", number(terminated, "exitCode")),
         ("", signal) => format!("Signal:{signal}"),
@@ -183,7 +183,7 @@ fn is_sidecar_named(spec: &Value, name: &str) -> bool {
     items(spec, "initContainers").iter().any(|it| text(it, "name") == name && is_sidecar(it))
 }
 
-fn holds(conditions: &[Value], r#type: &str) -> bool {
+fn is_condition_true(conditions: &[Value], r#type: &str) -> bool {
     conditions.iter().any(|it| text(it, "type") == r#type && text(it, "status") == "True")
 }
 
@@ -193,6 +193,7 @@ fn readiness_gates(spec: &Value, status: &Value) -> String {
         return "<none>".to_owned();
     }
     let conditions = items(status, "conditions");
-    let n_open = gates.iter().filter(|it| holds(conditions, text(*it, "conditionType"))).count();
+    let n_open =
+        gates.iter().filter(|it| is_condition_true(conditions, text(*it, "conditionType"))).count();
     format!("{n_open}/{}", gates.len())
 }

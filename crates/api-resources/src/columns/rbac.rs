@@ -3,17 +3,17 @@
 use api_object::Tree;
 use serde_json::Value;
 
-use super::{AGE, NAME, Table, age_of, name_of, shown, wide};
+use super::{AGE, NAME, Table, age_of, name_of, text_column, wide_column};
 use crate::tree::{at, items, text};
 
 pub(super) static BINDING: Table = Table {
     columns: &[
         NAME,
-        shown("Role", "The role that is granted."),
+        text_column("Role", "The role that is granted."),
         AGE,
-        wide("Users", "Users who hold the role."),
-        wide("Groups", "Groups whose members hold the role."),
-        wide("ServiceAccounts", "Service accounts that hold the role."),
+        wide_column("Users", "Users who hold the role."),
+        wide_column("Groups", "Groups whose members hold the role."),
+        wide_column("ServiceAccounts", "Service accounts that hold the role."),
     ],
     cells: |tree, now| {
         let role = at(tree, &["roleRef"]);

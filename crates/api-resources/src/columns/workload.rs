@@ -3,20 +3,23 @@
 use serde_json::Value;
 
 use super::selector::selector;
-use super::{AGE, Column, NAME, Table, age_of, integers, name_of, or, shown, wide};
-use crate::age::human_seconds;
+use super::{
+    AGE, Column, NAME, Table, age_of, integer_column, name_of, or_placeholder, text_column,
+    wide_column,
+};
+use crate::human_age::human_seconds;
 use crate::tree::{at, items, number, text};
 
-const CONTAINERS: Column = wide("Containers", "The names of the containers of a pod.");
-const IMAGES: Column = wide("Images", "What the containers run.");
-const SELECTOR: Column = wide("Selector", "Which pods belong to it.");
+const CONTAINERS: Column = wide_column("Containers", "The names of the containers of a pod.");
+const IMAGES: Column = wide_column("Images", "What the containers run.");
+const SELECTOR: Column = wide_column("Selector", "Which pods belong to it.");
 
 pub(super) static DEPLOYMENT: Table = Table {
     columns: &[
         NAME,
-        shown("Ready", "How many pods are ready, of how many wanted."),
-        shown("Up-to-date", "How many pods are of the newest kind."),
-        shown("Available", "How many pods have been ready for long enough."),
+        text_column("Ready", "How many pods are ready, of how many wanted."),
+        text_column("Up-to-date", "How many pods are of the newest kind."),
+        text_column("Available", "How many pods have been ready for long enough."),
         AGE,
         CONTAINERS,
         IMAGES,
@@ -30,8 +33,8 @@ pub(super) static DEPLOYMENT: Table = Table {
             number(status, "updatedReplicas").into(),
             number(status, "availableReplicas").into(),
             age_of(tree, now),
-            of_containers(spec, "name"),
-            of_containers(spec, "image"),
+            container_values(spec, "name"),
+            container_values(spec, "image"),
             selector(at(spec, &["selector"])).into(),
         ]
     },
@@ -40,9 +43,9 @@ pub(super) static DEPLOYMENT: Table = Table {
 pub(super) static REPLICA_SET: Table = Table {
     columns: &[
         NAME,
-        integers("Desired", "How many pods are wanted."),
-        integers("Current", "How many pods there are."),
-        integers("Ready", "How many pods are ready."),
+        integer_column("Desired", "How many pods are wanted."),
+        integer_column("Current", "How many pods there are."),
+        integer_column("Ready", "How many pods are ready."),
         AGE,
         CONTAINERS,
         IMAGES,
@@ -56,8 +59,8 @@ pub(super) static REPLICA_SET: Table = Table {
             number(status, "replicas").into(),
             number(status, "readyReplicas").into(),
             age_of(tree, now),
-            of_containers(spec, "name"),
-            of_containers(spec, "image"),
+            container_values(spec, "name"),
+            container_values(spec, "image"),
             selector(at(spec, &["selector"])).into(),
         ]
     },
@@ -68,7 +71,7 @@ fn replicas(spec: &Value) -> i64 {
     spec.get("replicas").and_then(Value::as_i64).unwrap_or(1)
 }
 
-fn of_containers(spec: &Value, key: &str) -> Value {
+fn container_values(spec: &Value, key: &str) -> Value {
     let containers = items(at(spec, &["template", "spec"]), "containers").iter();
     containers.map(|it| text(it, key)).collect::<Vec<_>>().join(",").into()
 }
@@ -77,10 +80,10 @@ pub(super) static CERTIFICATE_SIGNING_REQUEST: Table = Table {
     columns: &[
         NAME,
         AGE,
-        shown("SignerName", "Who is to sign it."),
-        shown("Requestor", "Who asked for it."),
-        shown("RequestedDuration", "How long it is to be valid."),
-        shown("Condition", "What became of it."),
+        text_column("SignerName", "Who is to sign it."),
+        text_column("Requestor", "Who asked for it."),
+        text_column("RequestedDuration", "How long it is to be valid."),
+        text_column("Condition", "What became of it."),
     ],
     cells: |tree, now| {
         let spec = at(tree, &["spec"]);
@@ -91,15 +94,15 @@ pub(super) static CERTIFICATE_SIGNING_REQUEST: Table = Table {
         vec![
             name_of(tree),
             age_of(tree, now),
-            or(text(spec, "signerName"), "<none>").into(),
+            or_placeholder(text(spec, "signerName"), "<none>").into(),
             text(spec, "username").into(),
             duration.into(),
-            outcome(at(tree, &["status"])).into(),
+            approval_status(at(tree, &["status"])).into(),
         ]
     },
 };
 
-fn outcome(status: &Value) -> String {
+fn approval_status(status: &Value) -> String {
     let is = |r#type: &str| items(status, "conditions").iter().any(|it| text(it, "type") == r#type);
     // A denial counts, whatever else was said.
     let mut words = vec![match (is("Denied"), is("Approved")) {

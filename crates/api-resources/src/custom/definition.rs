@@ -9,8 +9,8 @@ use api_object::Tree;
 use serde_json::Value;
 
 use crate::built_in::TABLE;
-use crate::key::is_segment;
 use crate::resource::Scope;
+use crate::storage_key::is_path_segment;
 use crate::tree::{flag, items, text, texts};
 
 /// A definition.
@@ -152,8 +152,8 @@ impl Definition {
         };
         let (plural, group) = (&definition.names.plural, &definition.group);
         // A group of one word could be the place of something else that is stored.
-        let is_named = is_segment(plural)
-            && is_segment(group)
+        let is_named = is_path_segment(plural)
+            && is_path_segment(group)
             && group.contains('.')
             && definition.name.strip_prefix(plural.as_str()).and_then(|own| own.strip_prefix('.'))
                 == Some(group);
@@ -189,7 +189,7 @@ impl Definition {
     pub fn storage_path(&self) -> Option<String> {
         let path = format!("{}/{}", self.group, self.names.plural);
         let is_taken = TABLE.iter().any(|row| {
-            row.is_called(&self.group, &self.names.plural)
+            row.matches_resource(&self.group, &self.names.plural)
                 || row.storage_path().is_some_and(|own| is_same_place(own, &path))
         });
         (!is_taken).then_some(path)

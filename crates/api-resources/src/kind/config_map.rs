@@ -4,7 +4,7 @@ use api_object::Tree;
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::Value;
 
-use super::value_key::{self, VALUES_BYTES_MAX, decoded_bytes};
+use super::config_data_key::{self, VALUES_BYTES_MAX, decoded_bytes};
 use crate::tree::{entries, flag, n_entries};
 
 const IMMUTABLE: &str = "field is immutable when `immutable` is set";
@@ -18,7 +18,7 @@ pub(super) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors)
     let is_binary = |key: &str| binary.is_some_and(|binary| binary.contains_key(key));
     let mut n_bytes = 0_usize;
     for (key, value) in entries(new, "data") {
-        value_key::validate(&data, key, errors);
+        config_data_key::validate(&data, key, errors);
         if is_binary(key) {
             let detail = "duplicate of key present in binaryData";
             errors.push(data.key(key).invalid(key.as_str(), detail));
@@ -26,7 +26,7 @@ pub(super) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors)
         n_bytes += value.as_str().map_or(0, str::len);
     }
     for (key, value) in entries(new, "binaryData") {
-        value_key::validate(&binary_data, key, errors);
+        config_data_key::validate(&binary_data, key, errors);
         n_bytes += value.as_str().map_or(0, decoded_bytes);
     }
     if n_bytes > VALUES_BYTES_MAX {

@@ -66,7 +66,7 @@ pub(super) fn prepare_delete(tree: &mut Tree) {
 }
 
 /// Something still has to be removed from it.
-pub(super) fn is_held(tree: &Tree) -> bool {
+pub(super) fn blocks_removal(tree: &Tree) -> bool {
     !items(at(tree, &["spec"]), "finalizers").is_empty()
 }
 

@@ -4,7 +4,7 @@ use api_object::Tree;
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::Value;
 
-use super::semantic::normal;
+use super::semantic_equality::normal;
 use crate::tree::at;
 
 /// The members of a spec that say what a volume is made of.

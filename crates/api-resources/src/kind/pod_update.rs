@@ -7,7 +7,7 @@ use api_object::Tree;
 use field_errors::{BadValue, FieldErrors, FieldPath};
 use serde_json::Value;
 
-use super::semantic::normal;
+use super::semantic_equality::normal;
 use crate::tree::{at, entries, is_set, items, number, text};
 
 /// Marks the image of a static pod, which its node made.

@@ -6,8 +6,8 @@ use base64::engine::general_purpose::STANDARD;
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::Value;
 
+use super::config_data_key::{self, VALUES_BYTES_MAX, decoded_bytes};
 use super::config_map::validate_unchanged;
-use super::value_key::{self, VALUES_BYTES_MAX, decoded_bytes};
 use crate::tree::{at, default, entries, text};
 
 const ACCOUNT_ANNOTATION: &str = "kubernetes.io/service-account.name";
@@ -37,7 +37,7 @@ pub(super) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors)
     }
     let mut n_bytes = 0_usize;
     for (key, value) in entries(new, "data") {
-        value_key::validate(&DATA, key, errors);
+        config_data_key::validate(&DATA, key, errors);
         n_bytes += value.as_str().map_or(0, decoded_bytes);
     }
     if n_bytes > VALUES_BYTES_MAX {

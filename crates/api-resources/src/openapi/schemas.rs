@@ -20,8 +20,8 @@ impl Schemas {
     /// Adds the description of the kind of a resource, if there is one.
     pub(super) fn add_resource(&mut self, resource: &Resource) {
         let (name, schema) = match &resource.origin {
-            Origin::BuiltIn(row) => match row.schema.filter(|it| !it.has_gaps) {
-                Some(schema) => (schema.name.to_owned(), self.structure(schema)),
+            Origin::BuiltIn(row) => match row.schema.filter(|it| !it.is_incomplete) {
+                Some(schema) => (schema.name.to_owned(), self.object_schema(schema)),
                 None => return,
             },
             Origin::Custom(served) => match &served.schema {
@@ -29,13 +29,13 @@ impl Schemas {
                 None => return,
             },
         };
-        let schema = self.of_kind(resource, schema);
+        let schema = self.add_common_fields(resource, schema);
         self.by_name.insert(name, schema);
     }
 
     /// Adds what all kinds have.
-    fn of_kind(&mut self, resource: &Resource, mut schema: Value) -> Value {
-        let metadata = self.reference(&OBJECT_META, "What all objects have.");
+    fn add_common_fields(&mut self, resource: &Resource, mut schema: Value) -> Value {
+        let metadata = self.schema_reference(&OBJECT_META, "What all objects have.");
         let Value::Object(members) = &mut schema else { return schema };
         let properties = members.entry("properties").or_insert_with(|| json!({}));
         if let Value::Object(properties) = properties {
@@ -50,7 +50,7 @@ impl Schemas {
         schema
     }
 
-    fn structure(&mut self, schema: &'static Schema) -> Value {
+    fn object_schema(&mut self, schema: &'static Schema) -> Value {
         let mut properties = Map::new();
         for field in schema.fields {
             properties.insert(field.name.to_owned(), self.field(field));
@@ -73,8 +73,8 @@ impl Schemas {
 
     fn field(&mut self, field: &'static Field) -> Value {
         let mut value = match field.shape {
-            Shape::Object(schema) => return self.reference(schema, field.description),
-            _ => self.shape(&field.shape),
+            Shape::Object(schema) => return self.schema_reference(schema, field.description),
+            _ => self.shape_schema(&field.shape),
         };
         let Value::Object(members) = &mut value else { return value };
         members.insert("description".to_owned(), field.description.into());
@@ -99,7 +99,7 @@ impl Schemas {
         value
     }
 
-    fn shape(&mut self, shape: &'static Shape) -> Value {
+    fn shape_schema(&mut self, shape: &'static Shape) -> Value {
         match shape {
             Shape::Text => json!({ "type": "string" }),
             Shape::Bytes => json!({ "type": "string", "format": "byte" }),
@@ -112,15 +112,15 @@ impl Schemas {
                 self.add(schema);
                 json!({ "$ref": path(schema) })
             }
-            Shape::List(item) => json!({ "type": "array", "items": self.shape(item) }),
+            Shape::List(item) => json!({ "type": "array", "items": self.shape_schema(item) }),
             Shape::Map(item) => {
-                json!({ "type": "object", "additionalProperties": self.shape(item) })
+                json!({ "type": "object", "additionalProperties": self.shape_schema(item) })
             }
         }
     }
 
     /// A reference can have no description beside it, so it is wrapped.
-    fn reference(&mut self, schema: &'static Schema, description: &str) -> Value {
+    fn schema_reference(&mut self, schema: &'static Schema, description: &str) -> Value {
         self.add(schema);
         json!({ "description": description, "allOf": [{ "$ref": path(schema) }] })
     }
@@ -129,7 +129,7 @@ impl Schemas {
         if !self.by_name.contains_key(schema.name) {
             // The name is taken first: a structure may refer to itself.
             self.by_name.insert(schema.name.to_owned(), Value::Null);
-            let structure = self.structure(schema);
+            let structure = self.object_schema(schema);
             self.by_name.insert(schema.name.to_owned(), structure);
         }
     }

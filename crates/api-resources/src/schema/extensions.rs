@@ -12,7 +12,7 @@ pub(crate) static CUSTOM_RESOURCE_DEFINITION: Schema = Schema::new(
         Field::new("status", Shape::Object(&STATUS), "What is the case."),
     ],
 )
-.with_gaps();
+.incomplete();
 
 static SPEC: Schema = Schema::new(
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionSpec",

@@ -13,7 +13,6 @@ fn set(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
-/// api-server §3.7.
 #[test]
 fn the_kinds_that_an_update_creates() {
     let want = set(&[
@@ -31,7 +30,6 @@ fn the_kinds_that_an_update_creates() {
     assert_eq!(plurals(|it| it.is_created_on_update), want);
 }
 
-/// api-server §3.7.
 #[test]
 fn the_kinds_whose_updates_must_say_the_version() {
     let want = set(&[
@@ -56,7 +54,6 @@ fn the_kinds_whose_updates_must_say_the_version() {
     assert_eq!(plurals(|it| it.is_resource_version_required), want);
 }
 
-/// api-server §3.7.
 #[test]
 fn the_kinds_that_a_deletion_returns() {
     let want = set(&[
@@ -80,7 +77,7 @@ fn the_kinds_that_a_deletion_returns() {
     assert_eq!(plurals(|it| it.is_returned_on_delete), want);
 }
 
-/// api-server §7.4: what is created and not stored can only be created.
+/// What is created and not stored can only be created.
 #[test]
 fn reviews_are_not_stored() {
     let registry = Registry::built_in();
@@ -129,7 +126,7 @@ fn a_namespace_is_not_deleted_with_others() {
     assert!(namespaces.subresource("token").is_none());
 }
 
-/// api-server §1.3, H-008, H-009: what is unknown is answered by whose group it is in.
+/// What is unknown is answered by whose group it is in.
 #[test]
 fn unknown_things_are_told_apart_by_their_group() {
     let registry = crate::world::with_widgets();

@@ -24,7 +24,6 @@ fn shown(group: &str, plural: &str, mut object: Value) -> Value {
     Value::from(cells(&resource(group, plural), &tree(object), now()))
 }
 
-/// api-server §1.9, H-052, H-054.
 #[test]
 fn each_kind_has_its_headings() {
     let admission = "admissionregistration.k8s.io";
@@ -233,7 +232,6 @@ fn events_show_when_and_to_what() {
     assert_eq!((&cells[0], &cells[7], &cells[8]), (&json!("5s"), &json!("10s"), &json!(7)));
 }
 
-/// api-server §1.9, Pod Status.
 #[test]
 fn pods_show_what_they_are_doing() {
     let running = json!({ "ready": true, "state": { "running": {} } });
@@ -388,7 +386,6 @@ fn workloads_show_how_far_they_are() {
     );
 }
 
-/// api-server H-108.
 #[test]
 fn definitions_choose_the_columns_of_their_objects() {
     let registry = with_widgets();
@@ -532,8 +529,8 @@ proptest! {
             api_resources::prepare_delete(resource, &mut prepared, &mut finalizers, now());
         }
         let mut definition = object;
-        api_resources::settle_names(&mut definition, &[], now());
-        api_resources::establish(&mut definition, now());
+        api_resources::accept_names(&mut definition, &[], now());
+        api_resources::mark_established(&mut definition, now());
         let _ = Registry::with_definitions(&[&definition]);
     }
 }

@@ -133,7 +133,6 @@ fn compare(schemas: &Value, schema: &Value, value: &Value, at: &str) {
     }
 }
 
-/// admission T-018, T-032, T-033.
 #[test]
 fn configurations_get_their_defaults_when_they_are_made_and_when_they_change() {
     for (kind, entry, member, want) in [
@@ -192,7 +191,6 @@ fn values_of_the_wrong_type_make_no_configuration() {
     );
 }
 
-/// admission §1.1, T-028.
 #[test]
 fn the_generation_of_a_configuration_counts_changes_of_its_list() {
     for kind in ConfigurationKind::ALL {

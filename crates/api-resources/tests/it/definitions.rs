@@ -44,7 +44,6 @@ fn condition(
     (kind.to_owned(), status.to_owned(), reason.to_owned(), message.to_owned())
 }
 
-/// api-server §7.5 defaults.
 #[test]
 fn names_and_versions_are_filled_in() {
     let definition = created(widgets());
@@ -55,7 +54,6 @@ fn names_and_versions_are_filled_in() {
     assert_eq!(faults(widgets()), "");
 }
 
-/// api-server §7.5 create, H-100.
 #[test]
 fn each_rule_has_its_fault() {
     let schema = ["spec", "versions", "0", "schema", "openAPIV3Schema"];
@@ -208,7 +206,6 @@ fn groups_of_the_community_need_its_leave() {
     assert_eq!(faults(with(&["metadata", "annotations"], json!({}))), "");
 }
 
-/// api-server §7.5 update.
 #[test]
 fn what_objects_depend_on_does_not_change() {
     let definitions = resource(EXTENSIONS, "customresourcedefinitions");
@@ -249,22 +246,22 @@ fn a_version_that_objects_were_stored_in_stays() {
     assert!(faults.starts_with("status.storedVersions[0]: Invalid value: \"v1\": missing from"));
 }
 
-/// api-server §7.5 establish, H-098: the resource is served before anybody is told.
+/// The resource is served before anybody is told.
 #[test]
 fn names_are_accepted_then_the_resource_is_established() {
     let mut definition = created(widgets());
     let (registry, _) = Registry::with_definitions(&[&definition]);
     assert!(registry.group("example.com").is_none());
 
-    assert!(api_resources::settle_names(&mut definition, &[], now()));
-    assert!(!api_resources::settle_names(&mut definition, &[], now()), "settled once");
+    assert!(api_resources::accept_names(&mut definition, &[], now()));
+    assert!(!api_resources::accept_names(&mut definition, &[], now()), "settled once");
     let (registry, _) = Registry::with_definitions(&[&definition]);
     let widgets = registry.resource("example.com", "v1", "widgets").expect("served");
     assert!(widgets.has_status() && widgets.has_generation && widgets.is_resource_version_required);
     assert!(!Definition::read(&definition).expect("a definition").is_established());
 
-    assert!(api_resources::establish(&mut definition, now()));
-    assert!(!api_resources::establish(&mut definition, now()), "established once");
+    assert!(api_resources::mark_established(&mut definition, now()));
+    assert!(!api_resources::mark_established(&mut definition, now()), "established once");
     assert_eq!(
         conditions(&definition),
         [
@@ -289,7 +286,6 @@ fn names_are_accepted_then_the_resource_is_established() {
     );
 }
 
-/// api-server §7.5 names, H-101.
 #[test]
 fn who_comes_later_waits_for_a_name() {
     let first = established(widgets());
@@ -312,8 +308,8 @@ fn who_comes_later_waits_for_a_name() {
             second["spec"]["names"]["listKind"] = json!("GadgetList");
             second["spec"]["names"]["singular"] = json!("gadget");
         }
-        assert!(api_resources::settle_names(&mut second, &others, now()));
-        assert!(!api_resources::establish(&mut second, now()));
+        assert!(api_resources::accept_names(&mut second, &others, now()));
+        assert!(!api_resources::mark_established(&mut second, now()));
         assert_eq!(
             conditions(&second),
             [
@@ -330,21 +326,21 @@ fn who_comes_later_waits_for_a_name() {
         let (registry, _) = Registry::with_definitions(&[&first, &second]);
         assert!(registry.resource("example.com", "v1", "gadgets").is_none());
         // When the other one goes, the name is free.
-        assert!(api_resources::settle_names(&mut second, &[], now()));
-        assert!(api_resources::establish(&mut second, now()));
+        assert!(api_resources::accept_names(&mut second, &[], now()));
+        assert!(api_resources::mark_established(&mut second, now()));
     }
     let mut elsewhere = created(with(&["spec", "group"], json!("example.org")));
     elsewhere["metadata"]["name"] = json!("widgets.example.org");
-    api_resources::settle_names(&mut elsewhere, &others, now());
-    assert!(api_resources::establish(&mut elsewhere, now()), "other groups do not matter");
+    api_resources::accept_names(&mut elsewhere, &others, now());
+    assert!(api_resources::mark_established(&mut elsewhere, now()), "other groups do not matter");
 }
 
 #[test]
 fn the_time_of_a_condition_is_that_of_its_change() {
     let mut definition = created(widgets());
     let later = now() + jiff::SignedDuration::from_secs(60);
-    api_resources::settle_names(&mut definition, &[], now());
-    api_resources::establish(&mut definition, later);
+    api_resources::accept_names(&mut definition, &[], now());
+    api_resources::mark_established(&mut definition, later);
     let times: Vec<&Value> = definition["status"]["conditions"]
         .as_array()
         .expect("a list")
@@ -357,7 +353,6 @@ fn the_time_of_a_condition_is_that_of_its_change() {
     assert!(!api_resources::set_condition(&mut definition, &accepted, later), "no news");
 }
 
-/// api-server §7.5 delete.
 #[test]
 fn objects_go_before_their_definition() {
     let definitions = resource(EXTENSIONS, "customresourcedefinitions");
@@ -473,8 +468,8 @@ fn names_of_the_program_are_in_use() {
             definition["spec"]["names"]["singular"] = json!("other");
             definition["spec"]["names"]["listKind"] = json!("OtherList");
         }
-        assert!(api_resources::settle_names(&mut definition, &[], now()));
-        assert!(!api_resources::establish(&mut definition, now()));
+        assert!(api_resources::accept_names(&mut definition, &[], now()));
+        assert!(!api_resources::mark_established(&mut definition, now()));
         let want =
             condition("NamesAccepted", "False", reason, &format!("\"{value}\" is already in use"));
         assert_eq!(conditions(&definition).first(), Some(&want), "{key}");

@@ -14,7 +14,6 @@ fn entry(list: &Value, name: &str) -> Value {
     entries.iter().find(|it| it["name"] == name).cloned().unwrap_or(Value::Null)
 }
 
-/// api-server H-002.
 #[test]
 fn the_groups() {
     let core = read(&Discovery::core_versions("10.0.0.1:6443"));
@@ -45,7 +44,6 @@ fn the_groups() {
     assert!(!names.contains(&""));
 }
 
-/// api-server H-003.
 #[test]
 fn one_group_and_the_core_list() {
     let registry = Registry::built_in();
@@ -82,7 +80,6 @@ fn one_group_and_the_core_list() {
     assert!(registry.discovery().version(RBAC, "v9").is_none());
 }
 
-/// api-server H-004, H-007.
 #[test]
 fn everything_at_once() {
     let registry = Registry::built_in();
@@ -111,7 +108,7 @@ fn everything_at_once() {
     assert!(etag.starts_with('"') && etag.ends_with('"') && etag.len() == 66, "{etag}");
 }
 
-/// api-server §2.3, H-099, H-110: the hash follows the definitions, and nothing else.
+/// The hash follows the definitions, and nothing else.
 #[test]
 fn definitions_come_and_go() {
     let (before, with, after) = (Registry::built_in(), with_widgets(), Registry::built_in());

@@ -23,7 +23,6 @@ fn update_faults(resource: &Resource, old: Value, new: Value) -> String {
     api_resources::validate_update(resource, &new, &old, None).to_string()
 }
 
-/// api-server §3.5, H-095.
 #[test]
 fn a_namespace_is_born_complete() {
     let namespaces = resource("", "namespaces");
@@ -41,7 +40,6 @@ fn a_namespace_is_born_complete() {
     );
 }
 
-/// api-server §3.5.
 #[test]
 fn the_finalizers_of_a_namespace_have_their_own_path() {
     let namespaces = resource("", "namespaces");
@@ -59,8 +57,8 @@ fn the_finalizers_of_a_namespace_have_their_own_path() {
     api_resources::prepare_update(&namespaces, &mut new, &old, Some("finalize")).expect("types");
     assert_eq!(new["spec"], json!({}));
     assert_eq!(new["metadata"], old["metadata"]);
-    assert!(api_resources::is_held(&namespaces, &old));
-    assert!(!api_resources::is_held(&namespaces, &new));
+    assert!(api_resources::blocks_removal(&namespaces, &old));
+    assert!(!api_resources::blocks_removal(&namespaces, &new));
 }
 
 #[test]
@@ -81,7 +79,6 @@ fn the_phase_of_a_namespace_follows_its_deletion() {
     assert!(api_resources::validate_update(&namespaces, &tree, &tree, Some("status")).is_empty());
 }
 
-/// api-server H-155.
 #[test]
 fn texts_of_a_secret_become_data() {
     let secrets = resource("", "secrets");
@@ -154,7 +151,6 @@ fn keys_of_values_can_be_names_of_files() {
     );
 }
 
-/// api-server §6.6.
 #[test]
 fn values_have_a_limited_size() {
     const MAX: usize = 1_048_576;
@@ -203,7 +199,6 @@ fn what_is_immutable_stays() {
     );
 }
 
-/// api-server §6.5.
 #[test]
 fn wrong_types_are_no_objects_of_the_kind() {
     for (group, plural, value, want) in [
@@ -295,7 +290,6 @@ fn roles_are_validated_as_the_authorizer_reads_them() {
     );
 }
 
-/// api-server §7.3.
 #[test]
 fn a_service_gets_its_defaults() {
     let services = resource("", "services");
@@ -407,7 +401,6 @@ fn leases_count_up() {
     }
 }
 
-/// api-server §7.3.
 #[test]
 fn a_pod_gets_its_defaults() {
     let pods = resource("", "pods");
@@ -446,7 +439,7 @@ fn an_event_lives_beside_its_object() {
     }
 }
 
-/// api-server §3.2: labels and status do not make a generation, everything else does.
+/// Labels and status do not make a generation, everything else does.
 #[test]
 fn what_counts_as_a_change() {
     let old =

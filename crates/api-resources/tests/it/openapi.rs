@@ -24,7 +24,6 @@ fn patchable(document: &Value) -> Vec<&str> {
     kinds.filter_map(|it| it["x-kubernetes-group-version-kind"]["kind"].as_str()).collect()
 }
 
-/// api-server H-013.
 #[test]
 fn the_index_names_every_version() {
     let registry = with_widgets();
@@ -41,7 +40,7 @@ fn the_index_names_every_version() {
     assert!(registry.openapi().document("apis/nosuch/v1").is_none());
 }
 
-/// api-server H-014, H-015: a kind without such an operation can not be created by kubectl.
+/// A kind without such an operation can not be created by kubectl.
 #[test]
 fn every_kind_can_be_asked_about_patches() {
     let registry = with_widgets();
@@ -60,7 +59,6 @@ fn every_kind_can_be_asked_about_patches() {
     }
 }
 
-/// api-server §2.6.
 #[test]
 fn only_built_in_kinds_take_strategic_patches() {
     let registry = with_widgets();
@@ -145,7 +143,7 @@ fn lists_that_are_merged_say_by_what() {
     assert!(account["imagePullSecrets"].get("x-kubernetes-patch-strategy").is_none());
 }
 
-/// admission T-028: kubectl makes patches by name, and everything below a name but conditions is
+/// Kubectl makes patches by name, and everything below a name but conditions is
 /// replaced.
 #[test]
 fn entries_of_configurations_are_merged_by_name() {

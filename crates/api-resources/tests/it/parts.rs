@@ -28,7 +28,7 @@ fn object(state: &str) -> Value {
 /// The members that a write to a path changes.
 fn changed(resource: &Resource, subresource: Option<&str>) -> Vec<&'static str> {
     let (old, mut new) = (tree(object("old")), tree(object("new")));
-    api_resources::keep_other_parts(resource, &mut new, &old, subresource);
+    api_resources::reset_fields(resource, &mut new, &old, subresource);
     // The rule about the finalizers of namespaces is one of their own.
     if subresource == Some("finalize") {
         api_resources::prepare_update(resource, &mut new, &old, subresource)

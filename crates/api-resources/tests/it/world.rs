@@ -26,7 +26,7 @@ pub(crate) fn now() -> Timestamp {
     "2026-11-15T18:02:38Z".parse().expect("a time")
 }
 
-/// The definition of api-server H-098: a status, and a column for the size.
+/// A definition with a status, and a column for the size.
 pub(crate) fn widgets() -> Tree {
     tree(json!({
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -64,8 +64,8 @@ pub(crate) fn version(name: &str, is_storage: bool) -> Value {
 pub(crate) fn established(mut definition: Tree) -> Tree {
     let definitions = resource(EXTENSIONS, "customresourcedefinitions");
     api_resources::prepare_create(&definitions, &mut definition).expect("the right types");
-    assert!(api_resources::settle_names(&mut definition, &[], now()));
-    assert!(api_resources::establish(&mut definition, now()));
+    assert!(api_resources::accept_names(&mut definition, &[], now()));
+    assert!(api_resources::mark_established(&mut definition, now()));
     definition
 }
 

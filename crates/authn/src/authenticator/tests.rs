@@ -4,8 +4,8 @@ use rustls_pki_types::pem::PemObject;
 
 use super::*;
 use crate::options::{FrontProxyOptions, LoopbackCredential};
-use crate::ready::ready;
 use crate::service_account::Objects;
+use crate::testing::poll_once;
 
 const FILE: &str = "t1,u1,id1\nt3,u3,id3,\"g1,g2\"\n";
 
@@ -61,12 +61,12 @@ fn asking(options: Options) -> Ask<'static> {
 }
 
 impl Ask<'_> {
-    fn answer(self) -> Result<Authenticated, Unauthenticated> {
+    fn answer(self) -> Result<AuthenticatedUser, Unauthenticated> {
         let authenticator = Authenticator::new(self.options).unwrap();
         let identity = authenticator.identify_certificates(self.certificates, now());
         let headers = headers(self.headers);
         let request = Request { headers: &headers, path: self.path };
-        ready(authenticator.authenticate(request, &identity, &Objects::default(), self.now))
+        poll_once(authenticator.authenticate(request, &identity, &Objects::default(), self.now))
     }
 
     fn user(self) -> User {
@@ -82,7 +82,6 @@ fn bearer(token: &str) -> String {
     format!("Bearer {token}")
 }
 
-/// Authorizers AU-1 and AU-2.
 #[test]
 fn tokens_of_the_file() {
     let user = Ask { headers: &[("Authorization", "Bearer t1")], ..asking(options()) }.user();
@@ -92,7 +91,6 @@ fn tokens_of_the_file() {
     assert_eq!(user.groups, ["g1", "g2", "system:authenticated"]);
 }
 
-/// Authorizers AU-5, AU-11, AU-12 and AU-31.
 /// L21: a wrong token is a failure.
 #[test]
 fn a_wrong_token_is_never_anonymous_and_none_is() {
@@ -112,7 +110,6 @@ fn a_wrong_token_is_never_anonymous_and_none_is() {
     assert_eq!((answer.warnings.len(), answer.is_anonymous()), (1, true));
 }
 
-/// Authorizers AU-30.
 #[test]
 fn anonymous_requests_may_be_for_some_paths_only() {
     let paths = vec!["/healthz".to_owned(), "/livez".to_owned()];
@@ -123,7 +120,6 @@ fn anonymous_requests_may_be_for_some_paths_only() {
     }
 }
 
-/// Authorizers AU-13, AU-16 and AU-17.
 #[test]
 fn client_certificates() {
     let answer = Ask { certificates: &[leaf()], ..asking(options()) }.answer().unwrap();
@@ -136,7 +132,6 @@ fn client_certificates() {
     assert!(answer.is_anonymous());
 }
 
-/// Authorizers AU-14, AU-19 and AU-21.
 #[test]
 fn a_bad_certificate_is_refused_unless_a_token_is_good() {
     let bad = [CertificateDer::from(vec![1])];
@@ -157,7 +152,6 @@ fn a_certificate_can_expire_while_the_connection_lasts() {
     assert!(expired.starts_with("verifying certificate failed: it is valid only until 2126-"));
 }
 
-/// Authorizers AU-22 and AU-23.
 /// L22: anybody else's headers of that name say nothing.
 #[test]
 fn only_a_verified_proxy_names_users() {
@@ -183,7 +177,6 @@ fn only_a_verified_proxy_names_users() {
     assert_eq!(silent.user().name, "client_cn");
 }
 
-/// Authorizers §2.10.
 #[test]
 fn the_loopback_token_comes_first() {
     let credential = LoopbackCredential::generate().unwrap();

@@ -1,26 +1,26 @@
-//! The modes of impersonation, and when each applies.
+//! The modes of impersonation, and to which users each applies.
 
 use authz::User;
 
-use crate::identity::{NODE_NAME_KEY, split_node, split_service_account};
+use crate::well_known::{NODE_NAME_KEY, parse_node_user_name, split_service_account};
 
-/// How one may act as somebody else. Each mode has verbs of its own.
+/// A mode of impersonation. Each mode has its own verbs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ImpersonationMode {
     /// A service account acts as the node that it runs on.
     AssociatedNode,
-    /// Acting as any node.
+    /// Acts as any node.
     ArbitraryNode,
-    /// Acting as a service account.
+    /// Acts as a service account.
     ServiceAccount,
-    /// Acting as a user that is neither node nor service account, with all that belongs to it.
+    /// Acts as a user that is neither node nor service account, with uid, groups and extra.
     UserInfo,
-    /// Acting as anybody, in everything.
+    /// Acts as any user, for every request.
     Legacy,
 }
 
 impl ImpersonationMode {
-    /// All of them, in the order in which they are tried.
+    /// All modes, in the order in which they are tried.
     pub const ALL: [Self; 5] = [
         Self::AssociatedNode,
         Self::ArbitraryNode,
@@ -29,7 +29,7 @@ impl ImpersonationMode {
         Self::Legacy,
     ];
 
-    /// The name, as metrics show it.
+    /// The name of the mode in metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::AssociatedNode => "associated-node",
@@ -40,8 +40,8 @@ impl ImpersonationMode {
         }
     }
 
-    /// The verb that allows to be somebody in this mode. For constrained modes the audit log names
-    /// it beside the impersonated user.
+    /// The verb that permits impersonation in this mode. For constrained modes the audit log
+    /// records it with the impersonated user.
     pub const fn verb(self) -> &'static str {
         match self {
             Self::AssociatedNode => "impersonate:associated-node",
@@ -52,22 +52,23 @@ impl ImpersonationMode {
         }
     }
 
-    /// Reports whether the mode needs permission for the request at hand too.
+    /// Reports whether the mode also needs permission for the current request.
     pub const fn is_constrained(self) -> bool {
         !matches!(self, Self::Legacy)
     }
 
-    /// Reports whether this mode is meant for that requestor and that user. It is a part of the
-    /// protection: nothing else keeps a service account to its own node.
-    pub(super) fn applies(self, wanted: &User, requestor: &User) -> bool {
-        let is_node = split_node(&wanted.name).is_some();
-        let is_account = split_service_account(&wanted.name).is_some();
+    /// Reports whether this mode is meant for this requestor and this user. This is a security
+    /// check: nothing else restricts a service account to its own node.
+    pub(super) fn is_applicable(self, requested: &User, requestor: &User) -> bool {
+        let is_node = parse_node_user_name(&requested.name).is_some();
+        let is_account = split_service_account(&requested.name).is_some();
         match self {
             Self::AssociatedNode => {
-                has_only_name(wanted) && is_associated(requestor, split_node(&wanted.name))
+                has_only_name(requested)
+                    && runs_on_node(requestor, parse_node_user_name(&requested.name))
             }
-            Self::ArbitraryNode => has_only_name(wanted) && is_node,
-            Self::ServiceAccount => has_only_name(wanted) && is_account,
+            Self::ArbitraryNode => has_only_name(requested) && is_node,
+            Self::ServiceAccount => has_only_name(requested) && is_account,
             Self::UserInfo => !is_node && !is_account,
             Self::Legacy => true,
         }
@@ -78,8 +79,8 @@ fn has_only_name(user: &User) -> bool {
     user.uid.is_empty() && user.groups.is_empty() && user.extra.is_empty()
 }
 
-/// The requestor is a service account whose token says that it runs on exactly this node.
-fn is_associated(requestor: &User, node: Option<&str>) -> bool {
+/// Reports whether the requestor is a service account whose token names exactly this node.
+fn runs_on_node(requestor: &User, node: Option<&str>) -> bool {
     let own = requestor.extra.get(NODE_NAME_KEY).map(Vec::as_slice);
     match (node, own) {
         (Some(node), Some([own])) => {
@@ -102,9 +103,12 @@ mod tests {
         User { extra: [(NODE_NAME_KEY.to_owned(), nodes)].into(), ..user(name) }
     }
 
-    fn names(wanted: &User, requestor: &User) -> Vec<&'static str> {
+    fn names(requested: &User, requestor: &User) -> Vec<&'static str> {
         let modes = ImpersonationMode::ALL.into_iter();
-        modes.filter(|mode| mode.applies(wanted, requestor)).map(ImpersonationMode::name).collect()
+        modes
+            .filter(|mode| mode.is_applicable(requested, requestor))
+            .map(ImpersonationMode::name)
+            .collect()
     }
 
     #[test]
@@ -119,7 +123,6 @@ mod tests {
         assert_eq!(names(&with_uid, &ana), ["legacy"]);
     }
 
-    /// Authorizers IM-19.
     #[test]
     fn only_a_service_account_is_associated_with_its_node() {
         let node = user("system:node:n");

@@ -5,8 +5,8 @@ use authz::{Decision, DecisionFuture, Recorder, Target};
 use http::HeaderName;
 
 use super::*;
-use crate::identity::NODE_NAME_KEY;
-use crate::ready::ready;
+use crate::testing::poll_once;
+use crate::well_known::NODE_NAME_KEY;
 
 /// Allows what begins with one of the texts, and notes what it was asked. A question reads
 /// `VERB GROUP/RESOURCE/SUBRESOURCE NAMESPACE/NAME`, or `VERB PATH`.
@@ -46,7 +46,7 @@ fn shown(attributes: &Attributes<'_>) -> String {
     }
 }
 
-fn forbid(attributes: &Attributes<'_>, reason: &Reason) -> Status {
+fn make_forbidden(attributes: &Attributes<'_>, reason: &Reason) -> Status {
     let why = format!("{}: {reason}", shown(attributes));
     Status::forbidden(&GroupResource::new("", "x"), "", &why)
 }
@@ -58,7 +58,7 @@ fn ask(
     impersonator: &Impersonator,
     lines: &[(&str, &str)],
     allowed: &[&str],
-) -> (Result<Option<Impersonated>, String>, Vec<String>) {
+) -> (Result<Option<ImpersonatedUser>, String>, Vec<String>) {
     let headers = lines
         .iter()
         .map(|(name, value)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap()))
@@ -67,29 +67,27 @@ fn ask(
     let requestor = User { name: ADMIN.to_owned(), extra: [node].into(), ..User::default() };
     let attributes = Attributes { user: Some(&requestor), verb: "get", target: Target::Path("/p") };
     let rules = Rules { allowed, asked: Mutex::default() };
-    let answer = ready(impersonator.impersonate(&headers, &attributes, &rules));
+    let answer = poll_once(impersonator.impersonate(&headers, &attributes, &rules));
     let answer = answer.map_err(|status| status.message);
     (answer, rules.asked.into_inner().unwrap())
 }
 
 fn user(lines: &[(&str, &str)], allowed: &[&str]) -> User {
-    ask(&Impersonator::new(forbid), lines, allowed).0.unwrap().unwrap().user
+    ask(&Impersonator::new(make_forbidden), lines, allowed).0.unwrap().unwrap().user
 }
 
 fn refusal(lines: &[(&str, &str)], allowed: &[&str]) -> String {
-    ask(&Impersonator::new(forbid), lines, allowed).0.unwrap_err()
+    ask(&Impersonator::new(make_forbidden), lines, allowed).0.unwrap_err()
 }
 
 const USER: &str = "Impersonate-User";
 const GROUP: &str = "Impersonate-Group";
 
-/// Authorizers IM-1.
 #[test]
 fn without_headers_nothing_is_asked() {
-    assert_eq!(ask(&Impersonator::new(forbid), &[], &[]), (Ok(None), vec![]));
+    assert_eq!(ask(&Impersonator::new(make_forbidden), &[], &[]), (Ok(None), vec![]));
 }
 
-/// Authorizers IM-3, IM-4 and IM-20.
 #[test]
 fn every_part_needs_a_permission() {
     let lines = [(USER, "system:admin"), (GROUP, "some-group")];
@@ -101,7 +99,6 @@ fn every_part_needs_a_permission() {
     assert_eq!(admin.groups, ["some-group", "system:authenticated"]);
 }
 
-/// Authorizers IM-5 to IM-7 and IM-13.
 #[test]
 fn uids_and_extra_need_permissions() {
     let users = "impersonate /users/";
@@ -121,7 +118,6 @@ fn uids_and_extra_need_permissions() {
     assert_eq!(user(&with_uid, &[users, uids]).uid, "1");
 }
 
-/// Authorizers IM-8 and IM-9.
 #[test]
 fn service_accounts_are_a_resource_of_their_own() {
     let accounts = "impersonate /serviceaccounts/ foo/default";
@@ -131,7 +127,6 @@ fn service_accounts_are_a_resource_of_their_own() {
     assert!(refusal(&[(USER, "tester")], &["impersonate /serviceaccounts/"]).contains("user-info"));
 }
 
-/// Authorizers IM-10 to IM-12.
 #[test]
 fn groups_say_whether_one_is_authenticated() {
     let all = ["impersonate "];
@@ -142,7 +137,7 @@ fn groups_say_whether_one_is_authenticated() {
     assert_eq!(user(&twice, &all).groups, ["g", "system:authenticated"]);
 }
 
-/// Authorizers IM-14 and IM-15. The first question of a mode is about the request, so that is
+/// The first question of a mode is about the request, so that is
 /// what the refusal of somebody without any permission names.
 #[test]
 fn the_first_refusal_is_the_answer() {
@@ -160,12 +155,11 @@ fn the_first_refusal_is_the_answer() {
 /// No other mode takes the place of one that this server failed to ask about.
 #[test]
 fn a_question_that_is_not_decided_ends_the_search() {
-    let (answer, asked) = ask(&Impersonator::new(forbid), &[(USER, "u")], &["busy"]);
+    let (answer, asked) = ask(&Impersonator::new(make_forbidden), &[(USER, "u")], &["busy"]);
     let want = "Too many requests: an authorization webhook has too many calls in flight";
     assert_eq!((answer.unwrap_err().as_str(), asked.len()), (want, 1));
 }
 
-/// Authorizers IM-16.
 #[test]
 fn nodes_have_fixed_groups() {
     let node = [(USER, "system:node:n2")];
@@ -179,13 +173,12 @@ fn nodes_have_fixed_groups() {
         "impersonate-on:associated-node:get /p",
         "impersonate:associated-node authentication.k8s.io/nodes/ /*",
     ];
-    let (answer, asked) = ask(&Impersonator::new(forbid), &own, &associated);
+    let (answer, asked) = ask(&Impersonator::new(make_forbidden), &own, &associated);
     assert_eq!(answer.unwrap().unwrap().mode, ImpersonationMode::AssociatedNode);
     assert_eq!(asked, associated);
     assert!(refusal(&node, &associated).contains("arbitrary-node"));
 }
 
-/// Authorizers IM-17.
 #[test]
 fn the_masters_need_the_old_permission() {
     let lines = [(USER, "u"), (GROUP, "system:masters")];
@@ -199,7 +192,6 @@ fn the_masters_need_the_old_permission() {
     assert!(refusal(&empty, &constrained).ends_with("empty string group is not allowed"));
 }
 
-/// Authorizers IM-18.
 #[test]
 fn many_groups_are_asked_about_at_once() {
     let lines = [(USER, "u"), (GROUP, "a"), (GROUP, "b"), (GROUP, "c"), (GROUP, "d")];
@@ -208,17 +200,17 @@ fn many_groups_are_asked_about_at_once() {
         "impersonate:user-info authentication.k8s.io/users/ /u",
         "impersonate:user-info authentication.k8s.io/groups/ /*",
     ];
-    let (answer, asked) = ask(&Impersonator::new(forbid), &lines, &all);
+    let (answer, asked) = ask(&Impersonator::new(make_forbidden), &lines, &all);
     assert!(answer.is_ok());
     assert_eq!(asked, all);
-    let (answer, asked) = ask(&Impersonator::new(forbid), &lines[..4], &all);
+    let (answer, asked) = ask(&Impersonator::new(make_forbidden), &lines[..4], &all);
     assert!(answer.is_err());
     assert_eq!(asked[2], "impersonate:user-info authentication.k8s.io/groups/ /a");
 }
 
 #[test]
 fn the_mode_that_worked_is_tried_first() {
-    let impersonator = Impersonator::new(forbid);
+    let impersonator = Impersonator::new(make_forbidden);
     let lines = [(USER, "u")];
     let legacy = ["impersonate "];
     let (_, asked) = ask(&impersonator, &lines, &legacy);
@@ -236,11 +228,11 @@ fn somebody_must_ask() {
     let headers = [(HeaderName::from_static("impersonate-user"), "u".parse().unwrap())];
     let attributes = Attributes { user: None, verb: "get", target: Target::Path("/p") };
     let rules = Rules { allowed: &[], asked: Mutex::default() };
-    let impersonator = Impersonator::new(forbid);
+    let impersonator = Impersonator::new(make_forbidden);
     let headers = headers.into_iter().collect();
     let future = impersonator.impersonate(&headers, &attributes, &rules);
     assert!(is_send(&future));
-    assert_eq!(ready(future).unwrap_err().code, 500);
+    assert_eq!(poll_once(future).unwrap_err().code, 500);
 }
 
 fn is_send<T: Send>(_: &T) -> bool {

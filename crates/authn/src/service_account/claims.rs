@@ -1,69 +1,69 @@
-//! What a token says.
+//! The claims of a service-account token.
 
 use api_object::Tree;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::identity::service_account_user_name;
+use crate::well_known::service_account_user_name;
 
-/// What is claimed for the issuer and everybody else to read.
+/// The claims of a token that this server issues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claims {
     /// The namespace of the account.
     pub namespace: String,
-    /// The account.
+    /// Name and uid of the account.
     pub service_account: ObjectReference,
-    /// For whom the token is.
+    /// The audiences that may accept the token.
     pub audiences: Vec<String>,
-    /// Since when it counts.
+    /// The time from which the token is valid.
     pub issued_at: Timestamp,
-    /// Until when.
+    /// The time at which the token expires.
     pub expires_at: Timestamp,
-    /// The name of the token.
+    /// The value of the `jti` claim.
     pub id: String,
-    /// What it lives and dies with, beside the account.
-    pub binding: Option<Binding>,
+    /// The object whose deletion invalidates the token, besides the account.
+    pub bound_object: Option<BoundObject>,
 }
 
-/// The object without which a token does not count.
+/// The object that a token is bound to. The token is invalid once that object is deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Binding {
-    /// A pod of the namespace, and for the record the node that it runs on, if any.
+pub enum BoundObject {
+    /// A pod of the namespace, and the node on which it runs, for information.
     Pod(ObjectReference, Option<ObjectReference>),
-    /// A node.
+    /// A node of the cluster.
     Node(ObjectReference),
     /// A secret of the namespace.
     Secret(ObjectReference),
 }
 
-/// One object at one time.
+/// The name and uid of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectReference {
-    /// The name.
+    /// The name of the object.
     pub name: String,
     /// The uid; empty if it is not known.
     pub uid: String,
 }
 
 impl Claims {
-    /// The payload of a token.
-    pub(super) fn to_tree(&self, issuer: &str) -> Tree {
+    /// The payload of the token.
+    pub(super) fn to_payload(&self, issuer: &str) -> Tree {
         let mut private = Tree::new();
         private.insert("namespace".to_owned(), self.namespace.clone().into());
-        private.insert("serviceaccount".to_owned(), self.service_account.to_value());
-        match &self.binding {
+        private.insert("serviceaccount".to_owned(), self.service_account.to_json());
+        match &self.bound_object {
             None => {}
-            Some(Binding::Pod(pod, node)) => {
-                private.insert("pod".to_owned(), pod.to_value());
+            Some(BoundObject::Pod(pod, node)) => {
+                private.insert("pod".to_owned(), pod.to_json());
                 if let Some(node) = node {
-                    private.insert("node".to_owned(), node.to_value());
+                    private.insert("node".to_owned(), node.to_json());
                 }
             }
-            Some(Binding::Node(node)) => {
-                private.insert("node".to_owned(), node.to_value());
+            Some(BoundObject::Node(node)) => {
+                private.insert("node".to_owned(), node.to_json());
             }
-            Some(Binding::Secret(secret)) => {
-                private.insert("secret".to_owned(), secret.to_value());
+            Some(BoundObject::Secret(secret)) => {
+                private.insert("secret".to_owned(), secret.to_json());
             }
         }
         let subject = service_account_user_name(&self.namespace, &self.service_account.name);
@@ -82,7 +82,7 @@ impl Claims {
 }
 
 impl ObjectReference {
-    fn to_value(&self) -> Value {
+    fn to_json(&self) -> Value {
         if self.uid.is_empty() {
             json!({"name": self.name})
         } else {
@@ -90,12 +90,12 @@ impl ObjectReference {
         }
     }
 
-    /// What a payload says of one object; `None` if it says nothing of it.
+    /// Reads one object reference from a payload; `None` if it is absent.
     pub(super) fn read(private: &Tree, member: &str) -> Option<Self> {
         let reference = private.get(member)?.as_object()?;
         Some(Self {
-            name: api_object::text(reference, "name").to_owned(),
-            uid: api_object::text(reference, "uid").to_owned(),
+            name: api_object::string_member(reference, "name").to_owned(),
+            uid: api_object::string_member(reference, "uid").to_owned(),
         })
     }
 }
@@ -115,7 +115,7 @@ mod tests {
             issued_at: Timestamp::from_second(1000).unwrap(),
             expires_at: Timestamp::from_second(4600).unwrap(),
             id: "id".to_owned(),
-            binding: Some(Binding::Pod(reference("p", "u2"), Some(reference("n", "")))),
+            bound_object: Some(BoundObject::Pod(reference("p", "u2"), Some(reference("n", "")))),
         };
         let want = json!({
             "aud": ["api"], "exp": 4600, "iat": 1000, "nbf": 1000, "iss": "https://me", "jti": "id",
@@ -125,13 +125,13 @@ mod tests {
             },
             "sub": "system:serviceaccount:ns:sa",
         });
-        assert_eq!(Value::Object(claims.to_tree("https://me")), want);
-        for (binding, member) in [
-            (Binding::Node(reference("x", "u")), "node"),
-            (Binding::Secret(reference("x", "u")), "secret"),
+        assert_eq!(Value::Object(claims.to_payload("https://me")), want);
+        for (bound_object, member) in [
+            (BoundObject::Node(reference("x", "u")), "node"),
+            (BoundObject::Secret(reference("x", "u")), "secret"),
         ] {
-            claims.binding = Some(binding);
-            let tree = claims.to_tree("i");
+            claims.bound_object = Some(bound_object);
+            let tree = claims.to_payload("i");
             let private = tree["kubernetes.io"].as_object().unwrap();
             assert_eq!(private[member], json!({"name": "x", "uid": "u"}));
             assert_eq!(private.len(), 3);

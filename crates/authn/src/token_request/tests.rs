@@ -1,7 +1,7 @@
 use super::*;
 use crate::key::{SigningKey, VerifyingKey};
-use crate::ready::ready;
 use crate::service_account::{Objects, ServiceAccountOptions};
+use crate::testing::poll_once;
 use crate::{Authenticator, Options};
 
 fn now() -> Timestamp {
@@ -35,11 +35,11 @@ fn settings(audiences: &[String]) -> TokenRequestSettings<'_> {
 
 fn read(posted: Value) -> Result<TokenRequest, Status> {
     let audiences = ["iss".to_owned()];
-    ready(TokenRequest::read(tree(posted), "ns", "sa", settings(&audiences), &objects(), now()))
+    poll_once(TokenRequest::read(tree(posted), "ns", "sa", settings(&audiences), &objects(), now()))
 }
 
 fn issue(posted: Value, issuer: &TokenIssuer) -> Result<IssuedToken, Status> {
-    ready(read(posted)?.issue(settings(&[]), issuer, &objects()))
+    poll_once(read(posted)?.issue(settings(&[]), issuer, &objects()))
 }
 
 fn issuer() -> (TokenIssuer, Authenticator) {
@@ -51,7 +51,6 @@ fn issuer() -> (TokenIssuer, Authenticator) {
     (issuer, Authenticator::new(options).unwrap())
 }
 
-/// api-server §7.4.
 #[test]
 fn what_is_left_open_is_filled_in() {
     let (issuer, authenticator) = issuer();
@@ -70,7 +69,8 @@ fn what_is_left_open_is_filled_in() {
     assert_eq!(issued.object["status"]["expirationTimestamp"], "2026-11-16T11:00:00Z");
     assert!(issued.warnings.is_empty());
     let token = issued.object["status"]["token"].as_str().unwrap();
-    let known = ready(authenticator.authenticate_token(token, None, &objects(), now())).unwrap();
+    let known =
+        poll_once(authenticator.authenticate_token(token, None, &objects(), now())).unwrap();
     assert_eq!(known.user.name, "system:serviceaccount:ns:sa");
     assert_eq!(known.user.extra[crate::CREDENTIAL_ID_KEY], [issued.credential_id]);
 }
@@ -137,7 +137,7 @@ fn the_account_must_exist() {
     let objects = objects();
     let reading = TokenRequest::read(Tree::new(), "ns", "nobody", settings(&[]), &objects, now());
     assert!(is_send(&reading));
-    let status = ready(reading).unwrap_err();
+    let status = poll_once(reading).unwrap_err();
     assert_eq!(status.message, "serviceaccounts \"nobody\" not found");
     assert_eq!(status.code, 404);
 }
@@ -150,11 +150,12 @@ fn a_long_life_is_cut() {
     assert_eq!(issued.warnings, [want]);
     assert_eq!(issued.object["spec"]["expirationSeconds"], 86_400);
     assert_eq!(issued.object["status"]["expirationTimestamp"], "2026-11-17T10:00:00Z");
-    let longest = ready(read(json!({"spec": {"expirationSeconds": 1i64 << 32}})).unwrap().issue(
-        TokenRequestSettings { api_audiences: &[], lifetime_seconds_max: None },
-        &issuer,
-        &objects(),
-    ));
+    let longest =
+        poll_once(read(json!({"spec": {"expirationSeconds": 1i64 << 32}})).unwrap().issue(
+            TokenRequestSettings { api_audiences: &[], lifetime_seconds_max: None },
+            &issuer,
+            &objects(),
+        ));
     assert!(longest.is_ok());
 }
 
@@ -168,7 +169,7 @@ fn tokens_can_be_bound() {
     let keys = |posted: Value| -> Vec<String> {
         let issued = issue(posted, &issuer).unwrap();
         let token = issued.object["status"]["token"].as_str().unwrap();
-        let known = ready(authenticator.authenticate_token(token, None, &objects(), now()));
+        let known = poll_once(authenticator.authenticate_token(token, None, &objects(), now()));
         let extra = known.unwrap().user.extra;
         extra.keys().map(|key| key.rsplit('/').next().unwrap().to_owned()).collect()
     };

@@ -1,10 +1,10 @@
 use super::*;
 use crate::key::{SigningKey, VerifyingKey};
 use crate::options::Options;
-use crate::ready::ready;
 use crate::service_account::{
     Claims, ObjectReference, Objects, ReferencedKind, ServiceAccountOptions, TokenIssuer,
 };
+use crate::testing::poll_once;
 use crate::token_file::TokenFile;
 
 fn now() -> Timestamp {
@@ -14,7 +14,7 @@ fn now() -> Timestamp {
 fn review(authenticator: &Authenticator, objects: &Objects, spec: Value) -> Result<Value, Status> {
     let review = json!({"kind": "TokenReview", "spec": spec, "status": {"authenticated": true}});
     let review = review.as_object().cloned().unwrap();
-    let answer = ready(authenticator.review_token(review, objects, now()))?;
+    let answer = poll_once(authenticator.review_token(review, objects, now()))?;
     Ok(answer["status"].clone())
 }
 
@@ -27,7 +27,6 @@ fn with_file(api_audiences: &[&str]) -> Authenticator {
     Authenticator::new(options).unwrap()
 }
 
-/// api-server H-142 and §7.4.
 #[test]
 fn a_known_token_and_an_unknown_one() {
     let objects = Objects::default();
@@ -100,7 +99,7 @@ fn a_token_of_a_service_account_is_good_for_its_audiences() {
         issued_at: now(),
         expires_at: now(),
         id: "1".to_owned(),
-        binding: None,
+        bound_object: None,
     };
     let token = issuer.issue(&claims).unwrap();
     let spec = json!({"token": token, "audiences": ["vault", "x"]});

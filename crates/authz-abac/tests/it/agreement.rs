@@ -1,4 +1,4 @@
-//! The index and the naive implementation give the same answers.
+//! The index and the naive implementation decide alike.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use authz::{
     Attributes, NonResourceRule, Recorder, Resource, ResourceRule, Target, Trace, User, Value,
     Verdict,
 };
-use authz_abac::{Policies, Policy, Spec};
+use authz_abac::{Policy, Snapshot, Spec};
 use authz_reference::Abac;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -39,7 +39,7 @@ fn policy() -> impl Strategy<Value = Policy> {
     )
 }
 
-/// A file: every policy has a line of its own, with gaps.
+/// A file in which every policy has its own line number, with gaps.
 fn file() -> impl Strategy<Value = Vec<Policy>> {
     prop::collection::vec(policy(), 0..24).prop_map(|policies| {
         let renumber = |(policy, line): (Policy, usize)| {
@@ -69,7 +69,7 @@ fn users() -> Vec<Option<User>> {
     ]
 }
 
-/// Every target that the policies could tell apart, and some that they can not.
+/// Every target that the policies can distinguish, and some that they can not.
 fn targets() -> Vec<Target<'static>> {
     let mut targets: Vec<_> = REQUEST_PATHS.iter().map(|path| Target::Path(path)).collect();
     for namespace in ["", "web", "other", "*"] {
@@ -106,14 +106,14 @@ proptest! {
     /// in which the verdict and the reason agree.
     #[test]
     fn decisions_agree(file in file()) {
-        let policies = Policies::new(file.clone()).unwrap();
-        let oracle = Abac::new(file);
+        let policies = Snapshot::new(file.clone()).unwrap();
+        let reference = Abac::new(file);
         let (users, targets) = (users(), targets());
         for user in &users {
             for verb in ["get", "create", "head"] {
                 for target in &targets {
                     let attributes = Attributes { user: user.as_ref(), verb, target: *target };
-                    let want = oracle.authorize(&attributes);
+                    let want = reference.authorize(&attributes);
                     let got = policies.authorize(&attributes, Recorder::off());
                     prop_assert_eq!(
                         (got.verdict, got.reason),
@@ -127,11 +127,11 @@ proptest! {
         }
     }
 
-    /// With the recorder on the decision is the same, and the noted line is the first that matches.
+    /// With the recorder on the decision is the same, and the recorded line is the first that matches.
     #[test]
     fn explanations_agree(file in file(), at in 0..58usize, verb in select(&["get", "create"][..])) {
-        let policies = Policies::new(file.clone()).unwrap();
-        let oracle = Abac::new(file);
+        let policies = Snapshot::new(file.clone()).unwrap();
+        let reference = Abac::new(file);
         let targets = targets();
         for user in &users() {
             let attributes = Attributes { user: user.as_ref(), verb, target: targets[at] };
@@ -139,7 +139,7 @@ proptest! {
             let explained = policies.authorize(&attributes, Recorder::on(&mut trace));
             let decided = policies.authorize(&attributes, Recorder::off());
             prop_assert_eq!(explained.verdict, decided.verdict);
-            let want = oracle.deciding_line(&attributes);
+            let want = reference.deciding_line(&attributes);
             let want = want.map(|line| i64::try_from(line).unwrap());
             prop_assert_eq!(decided_line(&trace), want);
             if want.is_some() {
@@ -150,13 +150,13 @@ proptest! {
 
     #[test]
     fn rules_agree(file in file(), namespace in select(NAMESPACES)) {
-        let policies = Policies::new(file.clone()).unwrap();
-        let oracle = Abac::new(file);
+        let policies = Snapshot::new(file.clone()).unwrap();
+        let reference = Abac::new(file);
         for user in users().iter().flatten() {
             let got = policies.rules_for(user, namespace);
             let mut resource_rules = Vec::new();
             let mut non_resource_rules = Vec::new();
-            for policy in oracle.policies_of(user) {
+            for policy in reference.policies_of(user) {
                 let spec = policy.spec().clone();
                 let verbs: Vec<String> = if spec.is_readonly {
                     ["get", "list", "watch"].map(str::to_owned).into()
@@ -186,8 +186,8 @@ proptest! {
     /// need the group that the note names.
     #[test]
     fn subjects_are_those_who_are_allowed(file in file(), at in 0..58usize) {
-        let policies = Policies::new(file.clone()).unwrap();
-        let oracle = Abac::new(file);
+        let policies = Snapshot::new(file.clone()).unwrap();
+        let reference = Abac::new(file);
         let target = targets()[at];
         let asked = Attributes { user: None, verb: "get", target };
         let subjects = policies.allowed_subjects(&asked);
@@ -202,7 +202,7 @@ proptest! {
             prop_assert_eq!(subjects.groups.contains(*group), is_allowed("nobody", &[group]));
         }
         let mut conditional = BTreeSet::new();
-        for policy in oracle.policies_granting(&asked) {
+        for policy in reference.policies_granting(&asked) {
             let spec = policy.spec();
             if !spec.user.is_empty() && !spec.group.is_empty() {
                 prop_assert!(is_allowed(&spec.user, &[&spec.group]));

@@ -1,11 +1,10 @@
-//! What the recorder is told.
+//! The events that an explained decision records.
 
 use authz::{Attributes, Recorder, Resource, Target, Trace, User, Value};
-use authz_abac::{NEAR_MISSES_MAX, Policies, Policy, Spec};
+use authz_abac::{NEAR_MISSES_MAX, Policy, Snapshot, Spec};
 
 /// Policies with lines from 1; each is user, group, namespace, resource, API group, path.
-#[expect(clippy::unwrap_used, reason = "a handful of policies are not too many")]
-fn policies(lines: &[(bool, [&str; 6])]) -> Policies {
+fn policies(lines: &[(bool, [&str; 6])]) -> Snapshot {
     let policies = lines.iter().zip(1..).map(|((is_readonly, parts), line)| {
         let [user, group, namespace, resource, api_group, path] = parts.map(str::to_owned);
         let is_readonly = *is_readonly;
@@ -14,7 +13,7 @@ fn policies(lines: &[(bool, [&str; 6])]) -> Policies {
             Spec { user, group, is_readonly, api_group, resource, namespace, non_resource_path };
         Policy::v1beta1(line, spec)
     });
-    Policies::new(policies.collect()).unwrap()
+    Snapshot::new(policies.collect()).unwrap()
 }
 
 fn user(name: &str, groups: &[&str]) -> User {
@@ -27,7 +26,7 @@ fn pods(namespace: &str) -> Target<'_> {
 }
 
 /// The noted lines, each with what it lacks, or with nothing if it matches.
-fn explain(policies: &Policies, user: &User, verb: &str, target: Target<'_>) -> Vec<(i64, String)> {
+fn explain(policies: &Snapshot, user: &User, verb: &str, target: Target<'_>) -> Vec<(i64, String)> {
     let mut trace = Trace::default();
     let attributes = Attributes { user: Some(user), verb, target };
     let decision = policies.authorize(&attributes, Recorder::on(&mut trace));

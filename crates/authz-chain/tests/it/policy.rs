@@ -152,7 +152,7 @@ fn abac() -> impl Strategy<Value = Member> {
         },
     );
     prop::collection::vec(line, 0..4)
-        .prop_map(|lines| Member::Abac(Arc::new(authz_abac::Policies::new(lines).unwrap())))
+        .prop_map(|lines| Member::Abac(Arc::new(authz_abac::Snapshot::new(lines).unwrap())))
 }
 
 fn rule() -> impl Strategy<Value = PolicyRule> {
@@ -216,7 +216,7 @@ fn rbac() -> impl Strategy<Value = Member> {
 fn node() -> impl Strategy<Value = Member> {
     let pod = (select(&NAMESPACES[1..]), select(&["n", "m"][..]), names(&NAMES[1..], 2));
     prop::collection::vec(pod, 0..3).prop_map(|pods| {
-        let mut policy = authz_node::Policy::default();
+        let mut policy = authz_node::Snapshot::default();
         for (at, (namespace, node, secrets)) in pods.into_iter().enumerate() {
             policy.graph.add(&authz_node::Object::Pod(Box::new(authz_node::Pod {
                 namespace: namespace.to_owned(),

@@ -1,7 +1,9 @@
-//! Random histories of a small cluster, and every question about it.
+//! Random histories of a small cluster: the graph and the naive implementation decide alike.
 
 use authz::{Attributes, Recorder, Resource, Target, Trace, User, Verdict};
-use authz_node::{Assignment, Object, PersistentVolume, Pod, Policy, SecretReference, VolumeClaim};
+use authz_node::{
+    NodeAssignment, Object, PersistentVolume, Pod, SecretReference, Snapshot, VolumeClaim,
+};
 use authz_reference::Node;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -22,13 +24,13 @@ const RESOURCES: [(&str, &str); 10] = [
     ("certificates.k8s.io", "podcertificaterequests"),
 ];
 
-/// What happens to the cluster. An update is one if an object of that name was seen before.
+/// A change of the cluster. Putting an object updates it if the cluster has one of that name.
 #[derive(Debug, Clone)]
 enum Change {
     Put(Object),
     Delete(Object),
-    /// Remember the policy as it is, and see that it stays so.
-    Snapshot,
+    /// Clones the snapshot, which later changes must not affect.
+    Clone,
 }
 
 fn one_of(texts: &'static [&'static str]) -> impl Strategy<Value = String> + Clone {
@@ -85,9 +87,17 @@ fn volume() -> impl Strategy<Value = Object> {
 fn assignment() -> impl Strategy<Value = Object> {
     (0..3_u8, namespace(), one_of(&NAMES), node()).prop_map(|(kind, namespace, name, node_name)| {
         match kind {
-            0 => Object::VolumeAttachment(Assignment { name, node_name, ..Assignment::default() }),
-            1 => Object::ResourceSlice(Assignment { name, node_name, ..Assignment::default() }),
-            _ => Object::PodCertificateRequest(Assignment { namespace, name, node_name }),
+            0 => Object::VolumeAttachment(NodeAssignment {
+                name,
+                node_name,
+                ..NodeAssignment::default()
+            }),
+            1 => Object::ResourceSlice(NodeAssignment {
+                name,
+                node_name,
+                ..NodeAssignment::default()
+            }),
+            _ => Object::PodCertificateRequest(NodeAssignment { namespace, name, node_name }),
         }
     })
 }
@@ -97,7 +107,7 @@ fn change() -> impl Strategy<Value = Change> {
     prop_oneof![
         6 => object.clone().prop_map(Change::Put),
         2 => object.prop_map(Change::Delete),
-        1 => Just(Change::Snapshot),
+        1 => Just(Change::Clone),
     ]
 }
 
@@ -114,9 +124,8 @@ fn same_name(a: &Object, b: &Object) -> bool {
     }
 }
 
-/// Asks every question that is decided by relation, and compares answer, reason, explanation and
-/// enumeration.
-fn check(policy: &Policy, cluster: &Node) -> Result<(), TestCaseError> {
+/// Compares verdict, reason, explanation and listed nodes of every request that depends on the graph.
+fn check(snapshot: &Snapshot, cluster: &Node) -> Result<(), TestCaseError> {
     let users = NODES.map(|node| User {
         name: format!("system:node:{node}"),
         groups: vec!["system:nodes".to_owned()],
@@ -127,22 +136,22 @@ fn check(policy: &Policy, cluster: &Node) -> Result<(), TestCaseError> {
         {
             let target = Resource { api_group, resource, namespace, name, ..Resource::default() };
             let target = Target::Resource(target);
-            let question = Attributes { user: None, verb: "get", target };
-            let subjects = policy.allowed_subjects(&question);
+            let attributes = Attributes { user: None, verb: "get", target };
+            let subjects = snapshot.allowed_subjects(&attributes);
             for user in &users {
-                let question = Attributes { user: Some(user), ..question };
-                let got = policy.authorize(&question, Recorder::off());
-                let want = cluster.authorize(&question);
+                let attributes = Attributes { user: Some(user), ..attributes };
+                let got = snapshot.authorize(&attributes, Recorder::off());
+                let want = cluster.authorize(&attributes);
                 prop_assert_eq!(
                     (got.verdict, &got.reason),
                     (want.verdict, &want.reason),
                     "{:?}",
-                    question
+                    attributes
                 );
                 let is_listed = subjects.users.contains(&user.name);
                 prop_assert_eq!(is_listed, got.verdict == Verdict::Allow);
                 let mut trace = Trace::default();
-                let explained = policy.authorize(&question, Recorder::on(&mut trace));
+                let explained = snapshot.authorize(&attributes, Recorder::on(&mut trace));
                 prop_assert_eq!((explained.verdict, explained.reason), (got.verdict, got.reason));
                 let has_path = trace.entries().iter().any(|entry| entry.event.kind == "path");
                 prop_assert_eq!(has_path, got.verdict == Verdict::Allow);
@@ -157,43 +166,43 @@ proptest! {
 
     #[test]
     fn the_graph_agrees_with_looking_at_every_object(changes in vec(change(), 1..40)) {
-        let (mut policy, mut cluster) = (Policy::default(), Node::default());
+        let (mut snapshot, mut cluster) = (Snapshot::default(), Node::default());
         let mut seen: Vec<Object> = Vec::new();
-        let mut snapshot = (policy.clone(), cluster.clone());
+        let mut earlier = (snapshot.clone(), cluster.clone());
         for change in &changes {
             match change {
                 Change::Put(object) => {
                     match seen.iter_mut().find(|own| same_name(own, object)) {
                         Some(old) => {
-                            policy.graph.update(old, object);
+                            snapshot.graph.update(old, object);
                             cluster.update(old, object);
                             *old = object.clone();
                         }
                         None => {
-                            policy.graph.add(object);
+                            snapshot.graph.add(object);
                             cluster.add(object);
                             seen.push(object.clone());
                         }
                     }
                 }
                 Change::Delete(object) => {
-                    policy.graph.delete(object);
+                    snapshot.graph.delete(object);
                     cluster.delete(object);
                     seen.retain(|own| !same_name(own, object));
                 }
-                Change::Snapshot => snapshot = (policy.clone(), cluster.clone()),
+                Change::Clone => earlier = (snapshot.clone(), cluster.clone()),
             }
         }
-        check(&policy, &cluster)?;
-        check(&snapshot.0, &snapshot.1)?;
+        check(&snapshot, &cluster)?;
+        check(&earlier.0, &earlier.1)?;
 
-        // History leaves no trace: a graph built anew from what is left, in another order, answers the
-        // same and has the same vertices, and an empty cluster none.
-        let mut anew = Policy::default();
+        // A graph that is built from the remaining objects in another order decides alike and has as
+        // many relations, and an empty cluster has none.
+        let mut anew = Snapshot::default();
         seen.iter().rev().for_each(|object| anew.graph.add(object));
         check(&anew, &cluster)?;
-        prop_assert_eq!(policy.graph.n_vertices(), anew.graph.n_vertices());
-        cluster.objects().iter().for_each(|object| policy.graph.delete(object));
-        prop_assert_eq!(policy.graph.n_vertices(), 0);
+        prop_assert_eq!(snapshot.graph.n_relations(), anew.graph.n_relations());
+        cluster.objects().iter().for_each(|object| snapshot.graph.delete(object));
+        prop_assert_eq!(snapshot.graph.n_relations(), 0);
     }
 }

@@ -1,6 +1,6 @@
 //! Random rules: what is computed with bits is what a comparison of every permission finds.
 
-use authz_rbac::{CHECK_STEPS_MAX, HeldRules, PolicyRule, Refusal, confirm_held, uncovered};
+use authz_rbac::{CHECK_STEPS_MAX, HeldRules, PolicyRule, Refusal, confirm_held, uncovered_rules};
 use proptest::prelude::*;
 use proptest::sample::subsequence;
 
@@ -67,7 +67,7 @@ proptest! {
         // More than are looked at one by one.
         wanted in prop_oneof![prop::collection::vec(rule(), 0..4), prop::collection::vec(rule(), 18..24)],
     ) {
-        prop_assert_eq!(uncovered(&owned, &wanted), authz_reference::uncovered(&owned, &wanted));
+        prop_assert_eq!(uncovered_rules(&owned, &wanted), authz_reference::uncovered(&owned, &wanted));
     }
 
     #[test]
@@ -76,12 +76,12 @@ proptest! {
         wanted in prop::collection::vec(wide_rule(), 1..3),
     ) {
         let want = authz_reference::uncovered(&owned, &wanted);
-        prop_assert_eq!(&uncovered(&owned, &wanted), &want);
+        prop_assert_eq!(&uncovered_rules(&owned, &wanted), &want);
         let held = HeldRules { roles: vec![&owned, &owned], errors: Vec::new() };
         match confirm_held(&user("bob", ""), held, &wanted, CHECK_STEPS_MAX) {
             Ok(()) => prop_assert!(want.is_empty()),
             Err(Refusal::NotHeld(refusal)) => {
-                let n_missing = refusal.uncovered.len() as u64 + refusal.n_more;
+                let n_missing = refusal.rules.len() as u64 + refusal.n_more;
                 prop_assert_eq!(n_missing, want.len() as u64);
                 let n_lines = refusal.to_string().lines().count();
                 prop_assert!(n_lines <= 1 + 100 + usize::from(refusal.n_more > 0));

@@ -35,5 +35,5 @@ pub(super) fn load(
     let source = document::Source { name: &name, bytes: &bytes };
     let loaded = abac::load(&source, &abac::LoadOptions::default()).map_err(BuildCause::Policy)?;
     parts.warnings.extend(loaded.warnings);
-    Ok(AbacPolicyFile { policies: Arc::new(loaded.policies), files })
+    Ok(AbacPolicyFile { policies: Arc::new(loaded.snapshot), files })
 }

@@ -30,7 +30,7 @@ pub(super) struct ConfigChecker {
     changes: Arc<ChangeCounter>,
     progress: Arc<ArcSwap<ReloadProgress>>,
     generation: Arc<Generation>,
-    /// See [`CurrentConfig::file_hash`].
+    /// The hash of the file; see [`CurrentConfig::file_hash`].
     file_hash: String,
     /// The files of the last rejected configuration, until a check finds other ones. Each check inspects
     /// them again, but only a new fault counts as a new failure.

@@ -37,7 +37,7 @@ impl ChangeCounter {
         self.count.subscribe()
     }
 
-    /// Wakes all subscribers.
+    /// Increments the counter, which wakes all subscribers.
     pub(super) fn increment(&self) {
         self.count.send_modify(|count| *count = count.wrapping_add(1));
     }

@@ -1,4 +1,4 @@
-//! Rows FLG-01 to FLG-21: which flags go together, and what they mean.
+//! Which flags go together, and what they mean.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -39,46 +39,46 @@ fn planned(options: &AuthorizationOptions, default_modes: &[AuthorizerType]) -> 
     }
 }
 
-fn check(row: &str, options: &AuthorizationOptions, want: &str) {
-    assert_eq!(planned(options, UPSTREAM_DEFAULT_MODES), want, "{row}");
+fn check(options: &AuthorizationOptions, want: &str) {
+    assert_eq!(planned(options, UPSTREAM_DEFAULT_MODES), want, "{options:?}");
 }
 
 #[test]
 fn the_default_is_that_of_the_server() {
     let none = AuthorizationOptions::default();
-    check("FLG-01", &none, "AlwaysAllow");
-    check("FLG-01", &modes(&[""]), "AlwaysAllow");
+    check(&none, "AlwaysAllow");
+    check(&modes(&[""]), "AlwaysAllow");
     assert_eq!(planned(&none, DEFAULT_MODES), "Node,RBAC");
-    assert_eq!(planned(&none, &[]), "at least one authorization-mode must be passed", "FLG-03");
+    assert_eq!(planned(&none, &[]), "at least one authorization-mode must be passed");
 }
 
 #[test]
 fn modes_are_known_and_single() {
     let unknown = "authorization-mode \"DoesNotExist\" is not a valid mode";
-    check("FLG-02", &modes(&["DoesNotExist"]), unknown);
-    check("FLG-02", &modes(&["rbac"]), "authorization-mode \"rbac\" is not a valid mode");
+    check(&modes(&["DoesNotExist"]), unknown);
+    check(&modes(&["rbac"]), "authorization-mode \"rbac\" is not a valid mode");
     let twice = "authorization-mode [\"AlwaysAllow\" \"AlwaysAllow\"] has mode specified more than \
                  once";
-    check("FLG-04", &modes(&["AlwaysAllow", "AlwaysAllow"]), twice);
-    check("FLG-05", &modes(&["AlwaysAllow", "AlwaysDeny"]), "AlwaysAllow,AlwaysDeny");
-    check("FLG-17", &modes(&["Node", "RBAC"]), "Node,RBAC");
+    check(&modes(&["AlwaysAllow", "AlwaysAllow"]), twice);
+    check(&modes(&["AlwaysAllow", "AlwaysDeny"]), "AlwaysAllow,AlwaysDeny");
+    check(&modes(&["Node", "RBAC"]), "Node,RBAC");
 }
 
 #[test]
 fn files_belong_to_modes() {
     let with_policy = |options| AuthorizationOptions { policy_file: path("p"), ..options };
     let with_webhook = |options| AuthorizationOptions { webhook_config_file: path("w"), ..options };
-    check("FLG-06", &modes(&["ABAC"]), ABAC);
-    check("FLG-06", &with_policy(modes(&["ABAC"])), "ABAC");
+    check(&modes(&["ABAC"]), ABAC);
+    check(&with_policy(modes(&["ABAC"])), "ABAC");
     let alone = "cannot specify --authorization-policy-file without mode ABAC";
-    check("FLG-07", &with_policy(AuthorizationOptions::default()), alone);
-    check("FLG-07", &with_policy(modes(&["RBAC"])), alone);
-    check("FLG-08", &modes(&["Webhook"]), WEBHOOK);
+    check(&with_policy(AuthorizationOptions::default()), alone);
+    check(&with_policy(modes(&["RBAC"])), alone);
+    check(&modes(&["Webhook"]), WEBHOOK);
     let alone = "cannot specify --authorization-webhook-config-file without mode Webhook";
-    check("FLG-09", &with_webhook(modes(&["AlwaysAllow"])), alone);
-    check("FLG-10", &with_webhook(modes(&["Webhook"])), "Webhook");
+    check(&with_webhook(modes(&["AlwaysAllow"])), alone);
+    check(&with_webhook(modes(&["Webhook"])), "Webhook");
     let empty = AuthorizationOptions { webhook_config_file: path(""), ..modes(&["Webhook"]) };
-    check("FLG-08", &empty, WEBHOOK);
+    check(&empty, WEBHOOK);
 }
 
 #[test]
@@ -90,24 +90,24 @@ fn every_fault_is_reported() {
          authorization-mode [\"A\" \"ABAC\" \"Webhook\" \"ABAC\"] has mode specified more than \
          once; number of webhook retry attempts must be greater than 0, but is: 0"
     );
-    check("FLG-11", &options, &want);
+    check(&options, &want);
 }
 
 #[test]
 fn a_file_excludes_other_flags_even_with_their_defaults() {
-    for (row, options) in [
-        ("FLG-12", AuthorizationOptions { modes: Some(vec!["RBAC".to_owned()]), ..config() }),
-        ("FLG-13", AuthorizationOptions { webhook_version: Some("v1beta1".into()), ..config() }),
-        ("FLG-13", AuthorizationOptions { webhook_config_file: path(""), ..config() }),
-        ("FLG-13", AuthorizationOptions { webhook_authorized_ttl_ns: Some(0), ..config() }),
-        ("FLG-13", AuthorizationOptions { webhook_unauthorized_ttl_ns: Some(1), ..config() }),
+    for options in [
+        AuthorizationOptions { modes: Some(vec!["RBAC".to_owned()]), ..config() },
+        AuthorizationOptions { webhook_version: Some("v1beta1".into()), ..config() },
+        AuthorizationOptions { webhook_config_file: path(""), ..config() },
+        AuthorizationOptions { webhook_authorized_ttl_ns: Some(0), ..config() },
+        AuthorizationOptions { webhook_unauthorized_ttl_ns: Some(1), ..config() },
     ] {
-        check(row, &options, EXCLUDED);
+        check(&options, EXCLUDED);
     }
     let with_policy = AuthorizationOptions { policy_file: path("p"), ..config() };
-    check("FLG-14", &with_policy, "f");
+    check(&with_policy, "f");
     let Ok(AuthorizationPlan::File(plan)) = plan_from_flags(&with_policy, &[]) else {
-        panic!("FLG-14")
+        panic!("a plan of a configuration file")
     };
     assert_eq!(plan.policy_file, path("p"));
 }
@@ -117,10 +117,10 @@ fn a_closed_gate_refuses_files_and_nothing_else() {
     let closed = |options| AuthorizationOptions { is_structured_enabled: false, ..options };
     let gate = "--authorization-config cannot be used without enabling \
                 StructuredAuthorizationConfiguration feature flag";
-    check("FLG-21", &closed(config()), gate);
+    check(&closed(config()), gate);
     let both = AuthorizationOptions { modes: Some(vec!["RBAC".to_owned()]), ..config() };
-    check("FLG-21", &closed(both), gate);
-    check("FLG-21", &closed(modes(&["RBAC"])), "RBAC");
+    check(&closed(both), gate);
+    check(&closed(modes(&["RBAC"])), "RBAC");
 }
 
 fn webhook_modes(change: impl FnOnce(&mut AuthorizationOptions)) -> AuthorizationModes {
@@ -151,20 +151,20 @@ fn flags_are_translated() {
         options.webhook_unauthorized_ttl_ns = Some(1_000_000);
     });
     let settings = settings(&custom);
-    assert_eq!(settings.timeout.get(), Duration::from_secs(30), "FLG-18");
-    assert_eq!(settings.failure_policy, FailurePolicy::NoOpinion, "FLG-18");
-    assert_eq!(settings.subject_access_review_version, ReviewVersion::V1, "FLG-18");
-    assert_eq!(settings.authorized_caching.lifetime(), Some(Duration::from_secs(7)), "FLG-18");
-    assert_eq!(settings.unauthorized_caching.lifetime(), Some(Duration::from_millis(1)), "FLG-18");
-    assert!(settings.match_conditions.as_slice().is_empty(), "FLG-18");
+    assert_eq!(settings.timeout.get(), Duration::from_secs(30));
+    assert_eq!(settings.failure_policy, FailurePolicy::NoOpinion);
+    assert_eq!(settings.subject_access_review_version, ReviewVersion::V1);
+    assert_eq!(settings.authorized_caching.lifetime(), Some(Duration::from_secs(7)));
+    assert_eq!(settings.unauthorized_caching.lifetime(), Some(Duration::from_millis(1)));
+    assert!(settings.match_conditions.as_slice().is_empty());
     let connection = format!("{:?}", settings.connection);
-    assert!(connection.contains("/srv/hooks/w.yaml"), "FLG-10: {connection}");
+    assert!(connection.contains("/srv/hooks/w.yaml"), "{connection}");
 }
 
 #[test]
 fn flags_have_their_own_defaults() {
     let settings = settings(&webhook_modes(|_| {}));
-    assert_eq!(settings.subject_access_review_version, ReviewVersion::V1beta1, "FLG-22");
+    assert_eq!(settings.subject_access_review_version, ReviewVersion::V1beta1);
     assert_eq!(settings.authorized_caching.lifetime(), Some(Duration::from_secs(300)));
     assert_eq!(settings.unauthorized_caching.lifetime(), Some(Duration::from_secs(30)));
 }
@@ -175,9 +175,9 @@ fn no_time_is_no_cache() {
         let settings = settings(&webhook_modes(|options| {
             options.webhook_authorized_ttl_ns = Some(ttl_ns);
         }));
-        assert_eq!(settings.authorized_caching.lifetime(), None, "FLG-19: {ttl_ns}");
-        assert_eq!(settings.authorized_caching.is_enabled(), ttl_ns != 0, "FLG-19: {ttl_ns}");
-        assert!(settings.unauthorized_caching.lifetime().is_some(), "FLG-19: {ttl_ns}");
+        assert_eq!(settings.authorized_caching.lifetime(), None, "{ttl_ns}");
+        assert_eq!(settings.authorized_caching.is_enabled(), ttl_ns != 0, "{ttl_ns}");
+        assert!(settings.unauthorized_caching.lifetime().is_some(), "{ttl_ns}");
     }
 }
 
@@ -187,8 +187,7 @@ fn a_version_that_does_not_exist_shows_when_the_client_is_built() {
     let error = modes.to_configuration(Path::new("/"), None).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "unsupported webhook authorizer version \"v2\", supported versions are \"v1\", \"v1beta1\"",
-        "FLG-20"
+        "unsupported webhook authorizer version \"v2\", supported versions are \"v1\", \"v1beta1\""
     );
 }
 
@@ -202,7 +201,7 @@ fn hooks_take_the_place_of_the_mode() {
             names.map(|authorizer| authorizer.name().to_owned()).collect::<Vec<_>>()
         })
     };
-    assert_eq!(names(&["b", "a"]).unwrap(), ["node", "b", "a", "rbac"], "SHW-08");
+    assert_eq!(names(&["b", "a"]).unwrap(), ["node", "b", "a", "rbac"]);
     assert!(matches!(names(&["rbac"]), Err(FlagTranslationError::Names(_))));
     assert!(matches!(names(&["a b"]), Err(FlagTranslationError::Name(_))));
 }

@@ -49,7 +49,7 @@ async fn an_atomic_rename_is_heard_of() {
         let types = if n_published % 2 == 1 { RBAC_FIRST } else { NODE_FIRST };
         stage.rename("config", &built_in(types));
         let start = Instant::now();
-        stage.hear("RLD-12", |told| told.published.len() == n_published).await;
+        stage.hear("every change is published", |told| told.published.len() == n_published).await;
         took.push(start.elapsed());
     }
     assert_eq!(stage.told().failures(), 0);
@@ -90,7 +90,7 @@ async fn a_file_that_returns_is_heard_of() {
     let reloader = stage.follow("folder/config");
     settled().await;
     fs::remove_file(stage.path("folder/config")).unwrap();
-    stage.hear("RLD-04", |told| told.failures() > 0).await;
+    stage.hear("the check failed", |told| told.failures() > 0).await;
     stage.write("folder/config", &built_in(RBAC_FIRST));
     stage.hear("return of the file", |told| told.published == ["rbac,node"]).await;
     settled().await;

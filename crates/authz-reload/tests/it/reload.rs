@@ -1,4 +1,4 @@
-//! Rows RLD-01 to RLD-10: what a check does with a changed file. Checks are made by hand here, so
+//! What a check does with a changed file. Checks are made by hand here, so
 //! each test knows how many there were.
 
 use std::sync::Arc;
@@ -28,8 +28,8 @@ async fn the_start_is_no_reload() {
     let reloader = stage.deaf("config");
     assert_eq!(reloader.check_now().await, CheckResult::Unchanged);
     let told = stage.told();
-    assert_eq!(told.reloads, [], "RLD-01");
-    assert_eq!(told.hash, Some(sha256_hash(built_in(FIRST).as_bytes())), "RLD-01");
+    assert_eq!(told.reloads, []);
+    assert_eq!(told.hash, Some(sha256_hash(built_in(FIRST).as_bytes())));
     assert!(told.published.is_empty() && told.log.is_empty(), "{told:?}");
 }
 
@@ -41,19 +41,19 @@ async fn a_bad_file_leaves_the_old_one_serving_and_a_good_one_follows() {
     let message = failed(reloader.check_now().await);
     assert!(message.starts_with("failed to load AuthorizationConfiguration"), "{message}");
     let told = stage.told();
-    assert_eq!((told.failures(), told.successes()), (1, 0), "RLD-02");
-    assert_eq!(told.hash, Some(sha256_hash(built_in(FIRST).as_bytes())), "RLD-02");
+    assert_eq!((told.failures(), told.successes()), (1, 0));
+    assert_eq!(told.hash, Some(sha256_hash(built_in(FIRST).as_bytes())));
     assert!(told.log[0].contains("config:1:1: "), "{:?}", told.log);
     let pending = reloader.status().pending;
     assert_eq!(pending, Some(sha256_hash(b"apiVersion: apiserver.config.k8s.io\n")));
 
     let good = built_in(&["RBAC", "Node"]).replace("k8s.io/v1\n", "k8s.io/v1beta1\n");
     stage.write("config", &good);
-    assert_eq!(reloader.check_now().await, CheckResult::Applied(2), "RLD-03");
+    assert_eq!(reloader.check_now().await, CheckResult::Applied(2));
     let told = stage.told();
-    assert_eq!((told.failures(), told.successes()), (1, 1), "RLD-03");
-    assert_eq!(told.hash, Some(sha256_hash(good.as_bytes())), "RLD-03");
-    assert_eq!(told.published, ["rbac,node"], "RLD-03");
+    assert_eq!((told.failures(), told.successes()), (1, 1));
+    assert_eq!(told.hash, Some(sha256_hash(good.as_bytes())));
+    assert_eq!(told.published, ["rbac,node"]);
     assert_eq!(reloader.status().pending, None);
 }
 
@@ -64,15 +64,15 @@ async fn a_deleted_file_fails_with_every_check() {
     std::fs::remove_file(stage.path("config")).unwrap();
     for _ in 0..2 {
         let message = failed(reloader.check_now().await);
-        assert!(message.ends_with("no such file or directory"), "RLD-04: {message}");
+        assert!(message.ends_with("no such file or directory"), "{message}");
     }
     let told = stage.told();
-    assert_eq!((told.failures(), told.successes()), (2, 0), "RLD-04");
-    assert_eq!(told.hash, Some(sha256_hash(built_in(FIRST).as_bytes())), "RLD-04");
+    assert_eq!((told.failures(), told.successes()), (2, 0));
+    assert_eq!(told.hash, Some(sha256_hash(built_in(FIRST).as_bytes())));
     let last = reloader.status().last_attempt.unwrap();
     assert!(!last.ok && last.error.unwrap().contains("no such file"));
     stage.write("config", &built_in(FIRST));
-    assert_eq!(reloader.check_now().await, CheckResult::Unchanged, "RLD-04");
+    assert_eq!(reloader.check_now().await, CheckResult::Unchanged);
 }
 
 #[tokio::test]
@@ -90,10 +90,10 @@ async fn a_comment_changes_nothing() {
     let reloader = stage.deaf("config");
     let text = format!("# harmless\n{}", built_in(FIRST)).replace("/v1\n", "/v1alpha1\n");
     stage.write("config", &text);
-    assert_eq!(reloader.check_now().await, CheckResult::Unchanged, "RLD-05");
+    assert_eq!(reloader.check_now().await, CheckResult::Unchanged);
     let told = stage.told();
-    assert_eq!(told.reloads, [], "RLD-05");
-    assert_eq!(told.hash, Some(sha256_hash(built_in(FIRST).as_bytes())), "RLD-05");
+    assert_eq!(told.reloads, []);
+    assert_eq!(told.hash, Some(sha256_hash(built_in(FIRST).as_bytes())));
 }
 
 #[tokio::test]
@@ -103,16 +103,16 @@ async fn the_way_back_is_no_reload() {
     stage.write("config", "kind: x");
     let message = failed(reloader.check_now().await);
     // A bad file counts once, however often it is looked at.
-    assert_eq!(failed(reloader.check_now().await), message, "RLD-06");
+    assert_eq!(failed(reloader.check_now().await), message);
     stage.write("config", &built_in(FIRST));
-    assert_eq!(reloader.check_now().await, CheckResult::Unchanged, "RLD-06");
+    assert_eq!(reloader.check_now().await, CheckResult::Unchanged);
     let told = stage.told();
-    assert_eq!((told.failures(), told.successes()), (1, 0), "RLD-06");
-    assert_eq!(told.hash, Some(sha256_hash(built_in(FIRST).as_bytes())), "RLD-06");
+    assert_eq!((told.failures(), told.successes()), (1, 0));
+    assert_eq!(told.hash, Some(sha256_hash(built_in(FIRST).as_bytes())));
     // The same bad file once more is a new failure.
     stage.write("config", "kind: x");
-    assert_eq!(failed(reloader.check_now().await), message, "RLD-06");
-    assert_eq!(stage.told().failures(), 2, "RLD-06");
+    assert_eq!(failed(reloader.check_now().await), message);
+    assert_eq!(stage.told().failures(), 2);
 }
 
 #[tokio::test]
@@ -136,16 +136,16 @@ async fn built_in_types_are_those_of_the_start() {
     let stage = stage();
     let reloader = stage.deaf("config");
     stage.write("config", &built_in(&["Node"]));
-    assert_eq!(failed(reloader.check_now().await), "missing required types: [RBAC]", "RLD-07");
+    assert_eq!(failed(reloader.check_now().await), "missing required types: [RBAC]");
     stage.write("config", &built_in(&["RBAC", "Node"]));
-    assert_eq!(reloader.check_now().await, CheckResult::Applied(2), "RLD-09");
-    // RLD-10 differs by intent: types that allow or forbid everything are no exception.
+    assert_eq!(reloader.check_now().await, CheckResult::Applied(2));
+    // Unlike Kubernetes: types that allow or forbid everything are no exception.
     for kind in ["ABAC", "AlwaysAllow", "AlwaysDeny"] {
         stage.write("config", &built_in(&["Node", "RBAC", kind]));
         let want = format!(
             "authorizer type {kind} is not allowed if it was not enabled at initial server startup"
         );
-        assert_eq!(failed(reloader.check_now().await), want, "RLD-08");
+        assert_eq!(failed(reloader.check_now().await), want);
         let log = stage.told().log.pop().unwrap();
         assert!(log.contains("config:8:9: authorizer type"), "{log}");
     }
@@ -166,7 +166,7 @@ async fn connections_of_pods_are_refused() {
     let message = failed(reloader.check_now().await);
     let want = "authorizers[2].connectionInfo.type: Invalid value: \"InClusterConfig\": not \
                 allowed in this server";
-    assert_eq!(message, want, "RLD-15");
+    assert_eq!(message, want);
 }
 
 #[tokio::test]

@@ -30,7 +30,7 @@ async fn client(reloader: Arc<Reloader>, stop: Arc<AtomicBool>, id: usize) -> us
     n_requests
 }
 
-/// L29: a decision is a function of one snapshot, however many change meanwhile.
+/// A decision is a function of one snapshot, however many change meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_decision_is_that_of_one_configuration() {
     let stage = Stage::new();

@@ -106,7 +106,7 @@ fn an_entry_is_good_up_to_and_including_its_end() {
     let asked = question("/");
     let after = end + Duration::from_nanos(1);
     assert!(matches!(cache.get(&asked, cache.hash(&asked), after), CacheLookup::Expired));
-    assert_eq!(cache.size(), Size { n_entries: 0, n_bytes: 0 });
+    assert_eq!(cache.size(), CacheSize { n_entries: 0, n_bytes: 0 });
     assert!(matches!(cache.get(&asked, cache.hash(&asked), after), CacheLookup::Miss));
 }
 
@@ -122,7 +122,7 @@ fn a_later_answer_takes_the_place() {
 }
 
 /// Questions of one hash are told apart by what they ask.
-/// L30: keys are compared, not only hashed.
+/// Keys are compared, not only hashed.
 #[test]
 fn a_hash_alone_is_not_enough() {
     let cache = Cache::new(8, 1 << 20);
@@ -152,7 +152,7 @@ fn bytes_are_bounded() {
             StoreResult::Stored { n_evicted: 0 }
         );
     }
-    assert_eq!(cache.size(), Size { n_entries: 3, n_bytes: 3 * one });
+    assert_eq!(cache.size(), CacheSize { n_entries: 3, n_bytes: 3 * one });
     let longer = "x".repeat(101);
     assert_eq!(store(&cache, "/4", &longer, now), StoreResult::Stored { n_evicted: 2 });
     check_books(&cache);

@@ -109,7 +109,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     /// Keys are equal if and only if the reviews are, to the byte.
-    /// L30: no input is missing in the key, and none runs into another.
+    /// No input is missing in the key, and none runs into another.
     #[test]
     fn keys_are_equal_as_reviews_are((one, other) in pair()) {
         let state = foldhash::quality::RandomState::default();

@@ -81,7 +81,7 @@ fn texts_are_escaped_as_go_does() {
         ("\0\u{1f}\u{7f}", "\\u0000\\u001f\u{7f}"),
     ] {
         let mut json = JsonWriter(String::new());
-        json.text(text);
+        json.write_string(text);
         assert_eq!(json.0, format!("\"{want}\""));
         let back: String = serde_json::from_str(&json.0).unwrap();
         assert_eq!(back, text);

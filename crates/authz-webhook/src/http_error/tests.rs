@@ -38,7 +38,7 @@ fn codes() {
     }
 }
 
-/// L5: nothing of a body that is no `Status` is told, whatever it is, and little of a `Status`.
+/// Nothing of a body that is no `Status` is told, whatever it is, and little of a `Status`.
 #[test]
 fn bodies_are_not_repeated() {
     for status in (300..=599).chain([999]) {

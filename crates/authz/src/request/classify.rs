@@ -45,19 +45,19 @@ pub(super) fn classify(
     info.path = path;
     match outcome {
         Ok(()) => Ok(info),
-        Err(BrokenOff) => Err(Box::new(info)),
+        Err(IncompletePath) => Err(Box::new(info)),
     }
 }
 
 /// The path ends after `proxy` or `watch`.
-struct BrokenOff;
+struct IncompletePath;
 
 fn classify_segments(
     method: &str,
     path: &str,
     raw_query: &str,
     info: &mut RequestInfo,
-) -> Result<(), BrokenOff> {
+) -> Result<(), IncompletePath> {
     let path = path.trim_matches('/');
     let mut segments: Vec<&str> = path.splitn(SEGMENTS_MAX, '/').collect();
     if segments.len() < 3 {
@@ -87,9 +87,9 @@ fn classify_segments(
     let path_verb = ["proxy", "watch"].into_iter().find(|verb| rest[0] == *verb);
     let rest = if path_verb.is_some() { &rest[1..] } else { rest };
     if rest.is_empty() {
-        return Err(BrokenOff);
+        return Err(IncompletePath);
     }
-    info.verb = Cow::Borrowed(path_verb.unwrap_or_else(|| verb_of(method)));
+    info.verb = Cow::Borrowed(path_verb.unwrap_or_else(|| verb_for_method(method)));
 
     let rest = take_namespace(rest, resource);
     resource.resource = if is_core && is_legacy_review(rest[0]) {
@@ -98,14 +98,14 @@ fn classify_segments(
     } else {
         rest[0].to_owned()
     };
-    set_trail(resource, &rest[1..], path_verb == Some("proxy"));
+    set_name_and_subresource(resource, &rest[1..], path_verb == Some("proxy"));
     if path_verb.is_none() {
-        refine(&mut info.verb, resource, raw_query);
+        refine_by_query(&mut info.verb, resource, raw_query);
     }
     Ok(())
 }
 
-fn verb_of(method: &str) -> &'static str {
+fn verb_for_method(method: &str) -> &'static str {
     match method {
         "POST" => "create",
         "GET" | "HEAD" => "get",
@@ -134,7 +134,7 @@ fn is_legacy_review(segment: &str) -> bool {
     matches!(segment, "resourceAccessReviews" | "resourceAccessReview" | "resourceaccessreview")
 }
 
-fn set_trail(resource: &mut ResourceInfo, trail: &[&str], is_proxy: bool) {
+fn set_name_and_subresource(resource: &mut ResourceInfo, trail: &[&str], is_proxy: bool) {
     if trail.is_empty() {
         return;
     }
@@ -153,7 +153,7 @@ fn set_trail(resource: &mut ResourceInfo, trail: &[&str], is_proxy: bool) {
 ///   authorization as a plain list or watch.
 /// - `delete` is `deletecollection`.
 /// - `list`, `watch` and `deletecollection` carry their selectors, each by itself.
-fn refine(verb: &mut Cow<'static, str>, resource: &mut ResourceInfo, raw_query: &str) {
+fn refine_by_query(verb: &mut Cow<'static, str>, resource: &mut ResourceInfo, raw_query: &str) {
     let is_list = match verb.as_ref() {
         _ if !resource.name.is_empty() => return,
         "get" => true,
@@ -161,12 +161,12 @@ fn refine(verb: &mut Cow<'static, str>, resource: &mut ResourceInfo, raw_query: 
         _ => return,
     };
     let query = go_compat::parse_query(raw_query);
-    let options = ListOptions::read(&query);
+    let options = ListOptions::from_query(&query);
     if is_list {
         *verb = Cow::Borrowed(if options.is_watch() { "watch" } else { "list" });
         resource.name = options.exact_name().unwrap_or_default().to_owned();
     } else {
         *verb = Cow::Borrowed("deletecollection");
     }
-    options.into_selectors(resource);
+    options.move_selectors_to(resource);
 }

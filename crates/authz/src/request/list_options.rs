@@ -22,7 +22,7 @@ pub(super) struct ListOptions<'q> {
 }
 
 impl<'q> ListOptions<'q> {
-    pub(super) fn read(query: &'q [(Cow<'_, str>, Cow<'_, str>)]) -> Self {
+    pub(super) fn from_query(query: &'q [(Cow<'_, str>, Cow<'_, str>)]) -> Self {
         let first =
             |key: &str| query.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_ref());
         let is_integer = |key: &str| first(key).is_none_or(|value| value.parse::<i64>().is_ok());
@@ -45,12 +45,12 @@ impl<'q> ListOptions<'q> {
 
     /// Reports whether a watch is asked for: `watch` is there and says anything but `0` or `false`.
     pub(super) fn is_watch(&self) -> bool {
-        self.watch.is_some_and(|value| value != "0" && !self.says_false(value))
+        self.watch.is_some_and(|value| value != "0" && !self.is_false_text(value))
     }
 
     /// Kubernetes folds case by Unicode, for which U+017F is an `s`, when it decodes the options,
     /// but not when it looks again at options that did not decode.
-    fn says_false(&self, value: &str) -> bool {
+    fn is_false_text(&self, value: &str) -> bool {
         value.eq_ignore_ascii_case("false")
             || self.is_valid() && value.replace('\u{17f}', "s").eq_ignore_ascii_case("false")
     }
@@ -67,7 +67,7 @@ impl<'q> ListOptions<'q> {
 
     /// Hands over the selectors. Each stands by itself: one that parses narrows the request even
     /// if other options do not decode.
-    pub(super) fn into_selectors(self, resource: &mut ResourceInfo) {
+    pub(super) fn move_selectors_to(self, resource: &mut ResourceInfo) {
         resource.raw_field_selector = self.raw_field_selector.to_owned();
         resource.raw_label_selector = self.raw_label_selector.to_owned();
         resource.field_selector = Selector::from_parsed(self.field_selector);

@@ -1,4 +1,4 @@
-//! Field selectors: `metadata.name=web,status.phase!=Running`.
+//! Parses field selectors such as `metadata.name=web,status.phase!=Running`.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,9 +21,9 @@ pub struct FieldRequirement {
 /// How a field relates to a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FieldOperator {
-    /// `=` or `==`.
+    /// The operator `=` or `==`.
     Equals,
-    /// `!=`.
+    /// The operator `!=` of a requirement.
     NotEquals,
 }
 
@@ -75,7 +75,7 @@ impl fmt::Display for FieldRequirement {
 /// assert_eq!(texts, ["a=1", "b!=2"]);
 /// ```
 pub fn parse_field_selector(selector: &str) -> Result<Vec<FieldRequirement>, SelectorError> {
-    let mut terms = Terms { rest: Some(selector) }.filter(|term| !term.is_empty());
+    let mut terms = TermIterator { rest: Some(selector) }.filter(|term| !term.is_empty());
     let mut sorted: Vec<&str> = terms.by_ref().take(SELECTOR_TERMS_MAX).collect();
     if terms.next().is_some() {
         return Err(SelectorError::too_many_terms());
@@ -96,11 +96,11 @@ pub fn parse_field_selector(selector: &str) -> Result<Vec<FieldRequirement>, Sel
 }
 
 /// The terms of a selector, cut at commas that are not escaped.
-struct Terms<'a> {
+struct TermIterator<'a> {
     rest: Option<&'a str>,
 }
 
-impl<'a> Iterator for Terms<'a> {
+impl<'a> Iterator for TermIterator<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {

@@ -26,23 +26,23 @@ pub struct LabelRequirement {
 /// How a label relates to values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LabelOperator {
-    /// `key=value`
+    /// The form `key=value` of a requirement.
     Equals,
-    /// `key==value`
+    /// The form `key==value` of a requirement.
     DoubleEquals,
-    /// `key!=value`
+    /// The form `key!=value` of a requirement.
     NotEquals,
-    /// `key in (a,b)`
+    /// The form `key in (a,b)` of a requirement.
     In,
-    /// `key notin (a,b)`
+    /// The form `key notin (a,b)` of a requirement.
     NotIn,
-    /// `key`
+    /// The form `key` of a requirement.
     Exists,
-    /// `!key`
+    /// The form `!key` of a requirement.
     DoesNotExist,
-    /// `key>1`
+    /// The form `key>1` of a requirement.
     GreaterThan,
-    /// `key<1`
+    /// The form `key<1` of a requirement.
     LessThan,
 }
 
@@ -106,44 +106,44 @@ impl fmt::Display for LabelRequirement {
 /// assert_eq!(texts, ["app=web", "!legacy", "tier in (a,b)"]);
 /// ```
 pub fn parse_label_selector(selector: &str) -> Result<Vec<LabelRequirement>, SelectorError> {
-    let mut parser = Parser { lexer: Lexer::new(selector), n_terms: 0 };
+    let mut parser = LabelSelectorParser { lexer: Lexer::new(selector), n_terms: 0 };
     let mut requirements = parser.parse()?;
     requirements.sort_by(|a, b| a.key.cmp(&b.key));
     Ok(requirements)
 }
 
-struct Parser<'a> {
+struct LabelSelectorParser<'a> {
     lexer: Lexer<'a>,
     /// Requirements and values seen so far; never more than [`SELECTOR_TERMS_MAX`].
     n_terms: usize,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> LabelSelectorParser<'a> {
     fn parse(&mut self) -> Result<Vec<LabelRequirement>, SelectorError> {
         let mut requirements = Vec::new();
         match self.lexer.peek() {
             Token::End => return Ok(requirements),
             token if begins_requirement(token) => {}
-            token => return Err(expected(token, "!, identifier, or 'end of string'")),
+            token => return Err(expected_token_error(token, "!, identifier, or 'end of string'")),
         }
         loop {
-            let requirement = self.requirement().map_err(|error| {
+            let requirement = self.parse_requirement().map_err(|error| {
                 SelectorError::new(format!("unable to parse requirement: {error}"))
             })?;
             requirements.push(requirement);
             match self.lexer.next() {
                 Token::End => return Ok(requirements),
                 Token::Symbol(",") => {}
-                token => return Err(expected(token, "',' or 'end of string'")),
+                token => return Err(expected_token_error(token, "',' or 'end of string'")),
             }
             let token = self.lexer.peek();
             if !begins_requirement(token) {
-                return Err(expected(token, "identifier after ','"));
+                return Err(expected_token_error(token, "identifier after ','"));
             }
         }
     }
 
-    fn requirement(&mut self) -> Result<LabelRequirement, SelectorError> {
+    fn parse_requirement(&mut self) -> Result<LabelRequirement, SelectorError> {
         self.count_term()?;
         let is_negated = self.lexer.peek() == Token::Symbol("!");
         if is_negated {
@@ -151,7 +151,7 @@ impl<'a> Parser<'a> {
         }
         let key = match self.lexer.next() {
             Token::Word(key) => key,
-            token => return Err(expected(token, "identifier")),
+            token => return Err(expected_token_error(token, "identifier")),
         };
         let faults = label_key_faults(key);
         if !faults.is_empty() {
@@ -159,33 +159,33 @@ impl<'a> Parser<'a> {
             return Err(SelectorError::new(error.to_string()));
         }
         if is_negated {
-            return build(key, LabelOperator::DoesNotExist, Vec::new());
+            return build_requirement(key, LabelOperator::DoesNotExist, Vec::new());
         }
         if matches!(self.lexer.peek(), Token::End | Token::Symbol(",")) {
-            return build(key, LabelOperator::Exists, Vec::new());
+            return build_requirement(key, LabelOperator::Exists, Vec::new());
         }
-        let operator = binary_operator(self.lexer.next())?;
+        let operator = parse_operator(self.lexer.next())?;
         let values = match operator {
-            LabelOperator::In | LabelOperator::NotIn => self.set()?,
-            _ => vec![self.single_value()?],
+            LabelOperator::In | LabelOperator::NotIn => self.parse_value_set()?,
+            _ => vec![self.parse_single_value()?],
         };
-        build(key, operator, values)
+        build_requirement(key, operator, values)
     }
 
     /// Reads the value after a symbol; nothing there is the empty value.
-    fn single_value(&mut self) -> Result<&'a str, SelectorError> {
+    fn parse_single_value(&mut self) -> Result<&'a str, SelectorError> {
         if matches!(self.lexer.peek(), Token::End | Token::Symbol(",")) {
             return Ok("");
         }
         match self.lexer.next() {
             Token::Word(value) => Ok(value),
-            token => Err(expected(token, "identifier")),
+            token => Err(expected_token_error(token, "identifier")),
         }
     }
 
     /// Reads `(a,b)`. Nothing between two commas, or between a comma and a parenthesis, is the
     /// empty value, and so is nothing at all.
-    fn set(&mut self) -> Result<Vec<&'a str>, SelectorError> {
+    fn parse_value_set(&mut self) -> Result<Vec<&'a str>, SelectorError> {
         match self.lexer.next() {
             Token::Symbol("(") => {}
             // Kubernetes leaves out the comma in this message.
@@ -195,7 +195,7 @@ impl<'a> Parser<'a> {
         match self.lexer.peek() {
             Token::Word(_) | Token::Symbol(",") => {}
             Token::Symbol(")") => values.push(""),
-            token => return Err(expected(token, "',', ')' or identifier")),
+            token => return Err(expected_token_error(token, "',', ')' or identifier")),
         }
         loop {
             match self.lexer.next() {
@@ -205,7 +205,7 @@ impl<'a> Parser<'a> {
                     values.push(value);
                     let token = self.lexer.peek();
                     if !matches!(token, Token::Symbol("," | ")")) {
-                        return Err(expected(token, "',' or ')'"));
+                        return Err(expected_token_error(token, "',' or ')'"));
                     }
                 }
                 Token::Symbol(",") => {
@@ -215,7 +215,7 @@ impl<'a> Parser<'a> {
                         values.push("");
                     }
                 }
-                token => return Err(expected(token, "',', or identifier")),
+                token => return Err(expected_token_error(token, "',', or identifier")),
             }
         }
         values.sort_unstable();
@@ -236,7 +236,7 @@ fn begins_requirement(token: Token<'_>) -> bool {
     matches!(token, Token::Word(_) | Token::Symbol("!"))
 }
 
-fn binary_operator(token: Token<'_>) -> Result<LabelOperator, SelectorError> {
+fn parse_operator(token: Token<'_>) -> Result<LabelOperator, SelectorError> {
     match token {
         Token::Symbol("=") => Ok(LabelOperator::Equals),
         Token::Symbol("==") => Ok(LabelOperator::DoubleEquals),
@@ -245,12 +245,12 @@ fn binary_operator(token: Token<'_>) -> Result<LabelOperator, SelectorError> {
         Token::Symbol("<") => Ok(LabelOperator::LessThan),
         Token::Word("in") => Ok(LabelOperator::In),
         Token::Word("notin") => Ok(LabelOperator::NotIn),
-        token => Err(expected(token, "in, notin, =, ==, !=, gt, lt")),
+        token => Err(expected_token_error(token, "in, notin, =, ==, !=, gt, lt")),
     }
 }
 
 /// Checks the values and builds the requirement. The key has been checked.
-fn build(
+fn build_requirement(
     key: &str,
     operator: LabelOperator,
     values: Vec<&str>,
@@ -276,6 +276,6 @@ fn build(
     Ok(LabelRequirement { key: key.to_owned(), operator, values })
 }
 
-fn expected(found: Token<'_>, what: &str) -> SelectorError {
+fn expected_token_error(found: Token<'_>, what: &str) -> SelectorError {
     SelectorError::new(format!("found '{found}', expected: {what}"))
 }

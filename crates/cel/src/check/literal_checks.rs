@@ -116,7 +116,7 @@ impl LiteralValidator<'_> {
         }
     }
 
-    /// `'literal'.format([elements])`
+    /// Checks the clauses of `'literal'.format([elements])` against the types of the elements.
     fn validate_format_call(
         &mut self,
         id: NodeId,

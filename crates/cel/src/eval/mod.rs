@@ -23,7 +23,7 @@ pub(crate) struct Evaluator<'s, 'a> {
     step_budget: StepBudget,
 }
 
-/// A local variable.
+/// The content of a local variable of a comprehension.
 #[derive(Debug, Clone)]
 pub(crate) enum LocalSlot<'a> {
     /// Its value; an accumulator may hold an error.

@@ -13,7 +13,7 @@ pub(super) enum Subexpressions {
     Until { verdict: ShortCircuitValue, operands: Vec<NodeId> },
     /// `condition ? then : otherwise`
     Conditional { condition: NodeId, then: NodeId, otherwise: NodeId },
-    /// `optional.or(otherwise)` and `optional.orValue(otherwise)`
+    /// The calls `optional.or(otherwise)` and `optional.orValue(otherwise)`.
     OrElse { optional: NodeId, otherwise: NodeId },
 }
 

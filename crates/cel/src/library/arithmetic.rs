@@ -69,7 +69,7 @@ pub(super) fn subtract<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-/// `left * right`
+/// Evaluates `left * right`; an integer overflow is an error.
 pub(super) fn multiply<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Int(a), Value::Int(b)] => int_or_overflow(a.checked_mul(*b)),

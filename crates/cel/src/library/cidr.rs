@@ -6,7 +6,7 @@ use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Over
 use crate::static_type::Type;
 use crate::value::{Cidr, Opaque, Value};
 
-/// Declares the library.
+/// Declares the functions of Kubernetes' CIDR library.
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let cidr = || Type::Opaque(Opaque::CIDR);
     let ip = || Type::Opaque(Opaque::IP);

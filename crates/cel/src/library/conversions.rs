@@ -18,7 +18,7 @@ use crate::function::{
 use crate::static_type::Type;
 use crate::value::{Bytes, Str, Timestamp, Value};
 
-/// Declares the conversions.
+/// Declares the type conversions of the standard library.
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let mut add = |name, result: Type, convert: FunctionImpl, from: Vec<(_, Type)>| {
         let overload =

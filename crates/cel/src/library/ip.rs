@@ -10,7 +10,7 @@ use crate::function::{
 use crate::static_type::Type;
 use crate::value::{Opaque, Value};
 
-/// Declares the library.
+/// Declares the functions of Kubernetes' IP library.
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let ip = || Type::Opaque(Opaque::IP);
     let text = || vec![Type::String];

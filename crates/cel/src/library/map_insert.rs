@@ -7,7 +7,7 @@ use crate::function::{EvalError, EvalResult, FunctionRegistry, Overload};
 use crate::static_type::Type;
 use crate::value::{Map, OwnedMap, Value};
 
-/// Declares `cel.@mapInsert`.
+/// Declares `cel.@mapInsert`, which macros expand to.
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let key = || Type::param("K");
     let value = || Type::param("V");

@@ -40,7 +40,7 @@ const FORMATS: [(&str, NamedFormat, FunctionImpl); 13] = [
     ("format.uuid", Uuid, |_| named_format_value(Uuid)),
 ];
 
-/// Declares the library.
+/// Declares the functions of Kubernetes' format library.
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let format = || Type::Opaque(Opaque::FORMAT);
     for (name, _, implementation) in FORMATS {

@@ -12,7 +12,7 @@ use crate::function::{
 use crate::static_type::Type::{self, Bool, Bytes, Double, Duration, Int, String, Timestamp, Uint};
 use crate::value::Value;
 
-/// Declares every operator.
+/// Declares the overloads of every operator.
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
     declare_logical_operators(functions);
     declare_equality_operators(functions);

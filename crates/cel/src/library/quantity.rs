@@ -6,7 +6,7 @@ use crate::function::{
 use crate::static_type::Type;
 use crate::value::{Opaque, Quantity, Value};
 
-/// Declares the library.
+/// Declares the functions of Kubernetes' quantity library.
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let quantity = || Type::Opaque(Opaque::QUANTITY);
     let text = || vec![Type::String];

@@ -25,7 +25,7 @@ const NOT_TEXT: &str = "could not convert argument \
 /// The work of writing a double with all its digits, of which there can be a thousand.
 const STEPS_PER_DOUBLE: usize = 100;
 
-/// Declares `format`.
+/// Declares the function `format` of strings.
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
     functions.add(
         "format",

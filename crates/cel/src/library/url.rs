@@ -8,7 +8,7 @@ use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Over
 use crate::static_type::Type;
 use crate::value::{Map, Opaque, OwnedMap, Value};
 
-/// Declares the library.
+/// Declares the functions of Kubernetes' URL library.
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let url = || Type::Opaque(Opaque::URL);
     let text = || vec![Type::String];

@@ -109,7 +109,7 @@ impl<'s> ParserInput<'s> {
         self.follow_sets.pop();
     }
 
-    /// The current token.
+    /// Returns the current token without consuming it.
     pub(super) fn current_token(&mut self) -> Result<Token, ParseAborted> {
         self.tokens.peek(0, &mut self.issues)
     }

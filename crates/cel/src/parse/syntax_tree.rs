@@ -58,19 +58,19 @@ pub(super) enum SyntaxNode {
     Binary { function: &'static str, operator: u32, left: SyntaxId, right: SyntaxId },
     /// A run of the same prefix operator, from the offset of the first one on.
     Prefix { function: &'static str, n_operators: usize, first: u32, operand: SyntaxId },
-    /// `operand.name` or `operand.?name`.
+    /// A selection `operand.name` or `operand.?name`.
     Select { operand: SyntaxId, dot: u32, optional: bool, field: FieldName },
-    /// `operand.name(arguments)`.
+    /// A call with a receiver: `operand.name(arguments)`.
     MemberCall { operand: SyntaxId, name: Token, open: u32, arguments: Vec<SyntaxId> },
-    /// `operand[index]` or `operand[?index]`.
+    /// An index expression `operand[index]` or `operand[?index]`.
     Index { operand: SyntaxId, open: u32, optional: bool, index: SyntaxId },
-    /// `name` or `.name`.
+    /// An identifier `name` or `.name`.
     Ident { leading_dot: Option<u32>, name: Token },
-    /// `name(arguments)` or `.name(arguments)`.
+    /// A call without a receiver: `name(arguments)` or `.name(arguments)`.
     Call { leading_dot: Option<u32>, name: Token, open: u32, arguments: Vec<SyntaxId> },
-    /// `[elements]`.
+    /// A list literal `[elements]`.
     List { open: u32, elements: Vec<SyntaxElement> },
-    /// `{entries}`.
+    /// A map literal `{entries}`.
     Map { open: u32, entries: Vec<SyntaxEntry<SyntaxElement>> },
     /// `a.b.c{fields}`, perhaps with a leading dot.
     Message {

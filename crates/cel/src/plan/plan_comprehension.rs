@@ -106,7 +106,7 @@ impl Planner<'_> {
         slot
     }
 
-    /// `accumulator + [element]`
+    /// Compiles `accumulator + [element]` to an append, or returns the arguments unchanged.
     pub(super) fn specialize_append(
         &mut self,
         args: Vec<CompiledExpr>,

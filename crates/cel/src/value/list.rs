@@ -17,7 +17,7 @@ pub trait ListSource: fmt::Debug + Sync {
     }
 }
 
-/// A list value.
+/// A list value of CEL, in one of several representations.
 #[derive(Debug, Clone)]
 pub enum List<'a> {
     /// Texts of the host: the commonest list by far.

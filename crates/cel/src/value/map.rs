@@ -66,7 +66,7 @@ pub trait MapSource: fmt::Debug + Sync {
     }
 }
 
-/// A map value.
+/// A map value of CEL, in one of several representations.
 #[derive(Debug, Clone)]
 pub enum Map<'a> {
     /// A record of the host.
@@ -170,7 +170,7 @@ impl<'a> MapKey<'a> {
 }
 
 impl<'a> OwnedMap<'a> {
-    /// An empty map.
+    /// Returns a map without entries.
     pub fn new() -> Self {
         Self::default()
     }
@@ -298,7 +298,7 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// The entries.
+    /// Iterates over the entries as pairs of key and value.
     pub fn iter(&self) -> Box<dyn Iterator<Item = (Value<'a>, Value<'a>)> + '_> {
         match self {
             Self::Record(record) => {

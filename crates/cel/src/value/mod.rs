@@ -21,21 +21,21 @@ pub use timestamp::{Timestamp, TimestampError};
 /// A value. Cloning never copies text, lists or maps.
 #[derive(Debug, Clone)]
 pub enum Value<'a> {
-    /// `null`
+    /// The only value of `null_type`.
     Null,
-    /// `true` or `false`
+    /// A value of type `bool`.
     Bool(bool),
-    /// A signed integer.
+    /// A value of type `int`.
     Int(i64),
-    /// An unsigned integer.
+    /// A value of type `uint`.
     Uint(u64),
     /// A floating point number.
     Double(f64),
-    /// Text.
+    /// A value of type `string`.
     String(Str<'a>),
-    /// Octets.
+    /// A value of type `bytes`.
     Bytes(Bytes<'a>),
-    /// A list.
+    /// A value of type `list`.
     List(List<'a>),
     /// A map, or a record of the host, which behaves as a map with string keys.
     Map(Map<'a>),
@@ -45,7 +45,7 @@ pub enum Value<'a> {
     Timestamp(Timestamp),
     /// A type as a value.
     Type(TypeName<'a>),
-    /// `optional.none()` or `optional.of(value)`.
+    /// The value `optional.none()` or `optional.of(value)`.
     Optional(Option<Arc<Value<'a>>>),
     /// A value of one of the Kubernetes libraries.
     Opaque(Arc<Opaque>),
@@ -71,12 +71,12 @@ impl<'a> Value<'a> {
         Self::List(List::Owned(Arc::new(OwnedList::new(elements))))
     }
 
-    /// `optional.of(value)`
+    /// Returns the value `optional.of(value)`.
     pub fn some(value: Value<'a>) -> Self {
         Self::Optional(Some(Arc::new(value)))
     }
 
-    /// `optional.none()`
+    /// Returns the value `optional.none()`.
     pub fn none() -> Self {
         Self::Optional(None)
     }

@@ -30,7 +30,7 @@ pub enum Opaque {
     Ip(IpAddr),
     /// An amount of a resource.
     Quantity(Quantity),
-    /// A semantic version.
+    /// A semantic version of Kubernetes' semver library.
     Semver(Semver),
     /// An absolute URL, or an absolute path.
     Url(Url),

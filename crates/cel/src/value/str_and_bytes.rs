@@ -12,7 +12,7 @@ pub enum Str<'a> {
 }
 
 impl Str<'_> {
-    /// The text.
+    /// Borrows the text of the string.
     #[inline]
     pub fn as_str(&self) -> &str {
         match self {
@@ -40,7 +40,7 @@ pub enum Bytes<'a> {
 }
 
 impl Bytes<'_> {
-    /// The octets.
+    /// Borrows the bytes of the value.
     pub fn as_slice(&self) -> &[u8] {
         match self {
             Self::Borrowed(bytes) => bytes,

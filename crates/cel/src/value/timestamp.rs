@@ -1,4 +1,4 @@
-//! Points in time.
+//! Timestamps of CEL: points in time from year 1 to 9999.
 
 mod rfc3339;
 
@@ -17,7 +17,7 @@ pub use rfc3339::TimestampError;
 /// INVARIANT: the nanoseconds are fewer than a second.
 #[derive(Debug, Clone, Copy)]
 pub struct Timestamp {
-    /// Seconds since 1970-01-01T00:00:00Z.
+    /// The whole seconds since 1970-01-01T00:00:00Z.
     seconds: i64,
     nanos: u32,
     /// Seconds east of UTC.
@@ -29,11 +29,11 @@ pub struct Timestamp {
 pub(crate) struct WallTime {
     /// The year; 0 is the one before the year 1.
     pub(crate) year: i64,
-    /// From 1.
+    /// The month of the year, from 1.
     pub(crate) month: i64,
-    /// From 1.
+    /// The day of the month, from 1.
     pub(crate) day: i64,
-    /// From 0.
+    /// The day of the year, from 0.
     pub(crate) day_of_year: i64,
     /// From 0, which is Sunday.
     pub(crate) day_of_week: i64,
@@ -46,9 +46,9 @@ const NANOS_PER_SECOND: i64 = 1_000_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
 
 impl Timestamp {
-    /// 0001-01-01T00:00:00Z
+    /// The first timestamp: 0001-01-01T00:00:00Z.
     const SECONDS_MIN: i64 = -62_135_596_800;
-    /// 9999-12-31T23:59:59Z
+    /// The last whole second: 9999-12-31T23:59:59Z.
     const SECONDS_MAX: i64 = 253_402_300_799;
 
     /// The moment that many seconds after the start of 1970 in UTC, if it is in range.

@@ -84,7 +84,7 @@ fn prepared(kind: ConfigurationKind, kept: &WholeObject) -> Result<Tree, Vec<Dia
             Value::Object(tree) => tree.clone(),
             _ => Tree::new(),
         };
-        let shaped = api_object::shape_metadata(&mut tree);
+        let shaped = api_object::normalize_metadata(&mut tree);
         let Err(wrong) = shaped.and_then(|()| admission::prepare(kind, &mut tree)) else {
             // Nobody minds where a configuration of the whole cluster says that it is.
             api_object::metadata_mut(&mut tree).shift_remove("namespace");
@@ -106,10 +106,11 @@ fn pointer(path: &str) -> String {
 }
 
 fn errors(kind: ConfigurationKind, tree: &Tree, old: Option<&Tree>) -> FieldErrors {
-    let mut errors = api_object::metadata_errors(tree, false, |name, is_prefix| match is_prefix {
-        true => Vec::new(),
-        false => dns1123_subdomain_faults(name),
-    });
+    let mut errors =
+        api_object::validate_metadata(tree, false, |name, is_prefix| match is_prefix {
+            true => Vec::new(),
+            false => dns1123_subdomain_faults(name),
+        });
     errors.extend(match old {
         None => admission::validate_create(kind, tree),
         Some(old) => admission::validate_update(kind, tree, old),

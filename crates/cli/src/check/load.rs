@@ -183,7 +183,7 @@ fn is_about_the_kind(error: &LoadError) -> bool {
 fn check_policies(source: &Source<'_>) -> ReadFile {
     match abac::load(source, &abac::LoadOptions::default()) {
         Ok(loaded) => {
-            let n_policies = loaded.policies.as_slice().len();
+            let n_policies = loaded.snapshot.policies().len();
             ReadFile {
                 summary: Some(Summary::AbacPolicy { n_policies }),
                 warnings: loaded.warnings.into_iter().map(Finding::from).collect(),

@@ -95,7 +95,7 @@ fn abac_member() -> impl Strategy<Value = Member> {
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         let source = Source { name: "p", bytes: text.as_bytes() };
         let loaded = abac::load(&source, &abac::LoadOptions::default()).unwrap();
-        Member::Abac(Arc::new(loaded.policies))
+        Member::Abac(Arc::new(loaded.snapshot))
     })
 }
 
@@ -114,7 +114,7 @@ fn webhook_member() -> impl Strategy<Value = Member> {
 }
 
 fn policy() -> impl Strategy<Value = Policy> {
-    let node = Member::Node(Arc::new(authz_node::Policy::default()));
+    let node = Member::Node(Arc::new(authz_node::Snapshot::default()));
     let members = (webhook_member(), rbac_member(), abac_member())
         .prop_map(move |(w, r, a)| vec![w, r, node.clone(), a, Member::AlwaysDeny]);
     members.prop_shuffle().prop_map(|members| Policy::of(Chain::new(members).unwrap()))

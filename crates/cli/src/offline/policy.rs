@@ -181,9 +181,9 @@ fn built_in(
     objects: Vec<ManifestObject>,
 ) -> Result<BuiltIn, Unusable> {
     let defaults = rbac::bootstrap_policy().map_err(Unusable::broken)?;
-    let mut node = authz_node::Policy {
-        rules: Arc::new(node_rules(&defaults)),
-        ..authz_node::Policy::default()
+    let mut node = authz_node::Snapshot {
+        node_rules: Arc::new(node_rules(&defaults)),
+        ..authz_node::Snapshot::default()
     };
     let mut snapshot = Snapshot::default();
     for ManifestObject { object, .. } in objects {
@@ -200,7 +200,7 @@ fn built_in(
         snapshot.aggregate_roles();
     }
     Ok(BuiltIn {
-        abac: Member::Abac(Arc::new(loaded.policies)),
+        abac: Member::Abac(Arc::new(loaded.snapshot)),
         node: Member::Node(Arc::new(node)),
         rbac: Member::Rbac(Arc::new(snapshot)),
     })

@@ -7,7 +7,9 @@ use admission::{
     InitializerOptions, PENDING_INITIALIZERS_MAX, WAITING_OBJECTS_MAX,
     WAITING_OBJECTS_PER_USER_MAX, WaitingObjectsMax,
 };
-use admission_hooks::{Access, AccessTable, CALLS_IN_FLIGHT_MAX, RESPONSE_BYTES_MAX};
+use admission_hooks::{
+    CALLS_IN_FLIGHT_MAX, RESPONSE_BYTES_MAX, ServiceCredentials, ServiceCredentialsTable,
+};
 use kubeconfig::{ServiceUsers, UserCredentials};
 use server::{AdmissionOptions, GetMode, Level, Log, SyncMode, SyncOptions};
 
@@ -209,7 +211,11 @@ impl AdmissionFlags {
     }
 
     /// What the flags mean for a server with such a store.
-    pub(super) fn options(&self, sharing: Sharing, access: AccessTable) -> AdmissionOptions {
+    pub(super) fn options(
+        &self,
+        sharing: Sharing,
+        access: ServiceCredentialsTable,
+    ) -> AdmissionOptions {
         let mode = match self.admission_sync_mode {
             SyncModeArgument::Barrier => SyncMode::Barrier,
             SyncModeArgument::Poll => SyncMode::Poll,
@@ -259,17 +265,17 @@ impl AdmissionFlags {
     ///
     /// # Errors
     /// The file is missing or wrong.
-    pub(super) fn access(&self, log: Log) -> Result<AccessTable, Unusable> {
+    pub(super) fn access(&self, log: Log) -> Result<ServiceCredentialsTable, Unusable> {
         let Some(path) = &self.admission_webhook_kubeconfig else {
-            return Ok(AccessTable::default());
+            return Ok(ServiceCredentialsTable::default());
         };
         let users = kubeconfig::load_users(path, &kubeconfig::read_file)?;
         tell(path, &users, log);
         let ServiceUsers { by_name, current, .. } = users;
-        Ok(AccessTable {
-            users: by_name.into_iter().map(|(name, own)| (name, access(own))).collect(),
+        Ok(ServiceCredentialsTable {
+            by_name: by_name.into_iter().map(|(name, own)| (name, access(own))).collect(),
             current: current.map(access),
-            own: None,
+            own_server: None,
         })
     }
 
@@ -302,8 +308,8 @@ fn tell(path: &Path, users: &ServiceUsers, log: Log) {
     }
 }
 
-fn access(UserCredentials { credentials, identity }: UserCredentials) -> Access {
-    Access { credentials, identity }
+fn access(UserCredentials { credentials, identity }: UserCredentials) -> ServiceCredentials {
+    ServiceCredentials { credentials, client_certificate: identity }
 }
 
 /// A number that a flag has bounded already.
@@ -347,7 +353,7 @@ mod tests {
     }
 
     fn options(args: &[&str], sharing: Sharing) -> AdmissionOptions {
-        flags(args).unwrap().options(sharing, AccessTable::default())
+        flags(args).unwrap().options(sharing, ServiceCredentialsTable::default())
     }
 
     #[test]

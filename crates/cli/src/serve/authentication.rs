@@ -7,7 +7,7 @@ use authn::{
     Anonymous, FrontProxyHeaders, FrontProxyOptions, Options, ServiceAccountOptions, SigningKey,
     TokenFile, TokenIssuer, VerifyingKey,
 };
-use https_server::Pki;
+use https_server::PkiFiles;
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use server::Log;
@@ -22,7 +22,7 @@ use super::read;
 pub(super) fn options(
     flags: &AuthenticationFlags,
     is_anonymous_off: bool,
-    pki: &Pki,
+    pki: &PkiFiles,
     log: &Log,
 ) -> anyhow::Result<Options> {
     let token_file = match &flags.token_auth_file {
@@ -76,7 +76,7 @@ pub(super) fn options(
 ///
 /// # Errors
 /// The key can not be used.
-pub(super) fn issuer(flags: &AuthenticationFlags, pki: &Pki) -> anyhow::Result<TokenIssuer> {
+pub(super) fn issuer(flags: &AuthenticationFlags, pki: &PkiFiles) -> anyhow::Result<TokenIssuer> {
     let issuer = flags.service_account_issuer.first().map(String::as_str).unwrap_or_default();
     Ok(TokenIssuer::new(issuer, signing_key(&pki.service_account_key)?))
 }
@@ -86,7 +86,10 @@ fn signing_key(path: &Path) -> anyhow::Result<SigningKey> {
     SigningKey::from_pem(&read(path)?).with_context(unusable)
 }
 
-fn verifying_keys(flags: &AuthenticationFlags, pki: &Pki) -> anyhow::Result<Vec<VerifyingKey>> {
+fn verifying_keys(
+    flags: &AuthenticationFlags,
+    pki: &PkiFiles,
+) -> anyhow::Result<Vec<VerifyingKey>> {
     if flags.service_account_key_file.is_empty() {
         return Ok(vec![signing_key(&pki.service_account_key)?.verifying_key().clone()]);
     }

@@ -7,22 +7,22 @@ use store::{
     At, Batch, Got, Key, ListRequest, Page, Prefix, ReadError, Revision, Store, StoreStatus,
     Transaction, Unavailable, Watch, WatchError, WriteError,
 };
-use store_embedded::Embedded;
-use store_etcd::Etcd;
+use store_embedded::EmbeddedStore;
+use store_etcd::EtcdStore;
 
 /// One of the two engines.
 ///
 /// The futures of etcd are boxed: they are large, they wait for the network anyway, and the futures of
 /// the embedded store would otherwise have their size.
 pub(super) enum ConfiguredStore {
-    Embedded(Embedded),
-    Etcd(Etcd),
+    Embedded(EmbeddedStore),
+    Etcd(EtcdStore),
 }
 
 /// A running watch of one of the two engines.
 pub(super) enum ConfiguredWatch {
-    Embedded(<Embedded as Store>::Watch),
-    Etcd(Box<<Etcd as Store>::Watch>),
+    Embedded(<EmbeddedStore as Store>::Watch),
+    Etcd(Box<<EtcdStore as Store>::Watch>),
 }
 
 impl Store for ConfiguredStore {

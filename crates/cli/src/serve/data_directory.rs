@@ -64,7 +64,7 @@ impl DataDirectory {
             }
         };
         let mut files = Vec::new();
-        for name in https_server::OWN_FILES {
+        for name in https_server::GENERATED_FILES {
             let file = path.join(name);
             refuse_link(&file)?;
             let before = match fs::read(&file) {

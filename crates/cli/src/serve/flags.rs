@@ -141,7 +141,7 @@ pub(crate) struct StoreFlags {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum StoreKind {
     /// Files in the data directory
-    Embedded,
+    EmbeddedStore,
     /// An etcd cluster
     Etcd,
 }

@@ -2,8 +2,8 @@
 
 use anyhow::Context;
 use store::Prefix;
-use store_embedded::{Embedded, Limits, LockedDirectory, Options, ShareOf};
-use store_etcd::{Etcd, IdentityFiles};
+use store_embedded::{EmbeddedStore, Limits, LockedDirectory, Options, TenantOf};
+use store_etcd::{EtcdStore, IdentityFiles};
 
 use super::flags::StoreFlags;
 
@@ -31,7 +31,7 @@ pub(super) fn check(flags: &StoreFlags, is_etcd: bool) -> anyhow::Result<()> {
 pub(super) fn embedded(
     flags: &StoreFlags,
     directory: LockedDirectory,
-) -> anyhow::Result<(Embedded, String)> {
+) -> anyhow::Result<(EmbeddedStore, String)> {
     let place = directory.path().display().to_string();
     let prefix = flags.etcd_prefix.clone();
     let options = Options {
@@ -42,10 +42,10 @@ pub(super) fn embedded(
             disk_free_bytes_min: flags.store_disk_free_bytes,
             ..Limits::default()
         },
-        share_of: ShareOf::new(move |key| api_resources::share(&prefix, key)),
+        tenant_of: TenantOf::new(move |key| api_resources::tenant_of_key(&prefix, key)),
         ..Options::default()
     };
-    let store = Embedded::open_locked(directory, options)
+    let store = EmbeddedStore::open_locked(directory, options)
         .with_context(|| format!("can not open the store in `{place}`"))?;
     Ok((store, place))
 }
@@ -54,7 +54,7 @@ pub(super) fn embedded(
 ///
 /// # Errors
 /// No member can be reached, or the prefix belongs to another server or to a later version.
-pub(super) async fn etcd(flags: &StoreFlags) -> anyhow::Result<(Etcd, String)> {
+pub(super) async fn etcd(flags: &StoreFlags) -> anyhow::Result<(EtcdStore, String)> {
     let prefix = Prefix::new(&format!("{}/", flags.etcd_prefix))
         .with_context(|| format!("--etcd-prefix `{}`", flags.etcd_prefix))?;
     let identity = match (&flags.etcd_certfile, &flags.etcd_keyfile) {
@@ -71,7 +71,7 @@ pub(super) async fn etcd(flags: &StoreFlags) -> anyhow::Result<(Etcd, String)> {
         ..store_etcd::Options::new(flags.etcd_servers.clone(), prefix)
     };
     let place = format!("etcd {}", flags.etcd_servers.join(","));
-    let store = Etcd::open(options).await.with_context(|| format!("can not use {place}"))?;
+    let store = EtcdStore::open(options).await.with_context(|| format!("can not use {place}"))?;
     store.check_prefix().await.with_context(|| format!("can not use {place}"))?;
     store.check_format().await.with_context(|| format!("can not use {place}"))?;
     Ok((store, place))

@@ -112,7 +112,7 @@ fn a_directory_of_others_is_refused() {
     let found = serve(&data, &[]);
     let path = data.display();
     let want = format!(
-        "error: data directory `{path}` has mode 0777: others than its owner can exchange its files; \
+        "error: data directory `{path}` has mode 0777: users other than its owner can replace its files; \
          run `chmod go-w {path}`\n"
     );
     assert_eq!((found.code, found.stderr), (3, want));

@@ -1,24 +1,28 @@
-//! Cases of api-server §3.12 and §6.5.
+//! Decoding of request bodies: strictness, limits and messages.
 
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
 
-const CONFIG_MAP: Expected<'_> =
-    Expected { group: "", version: "v1", kind: "ConfigMap", is_custom: false };
-const ROLE: Expected<'_> =
-    Expected { group: "rbac.authorization.k8s.io", version: "v1", kind: "Role", is_custom: false };
-const WIDGET: Expected<'_> =
-    Expected { group: "example.com", version: "v1", kind: "Widget", is_custom: true };
+const CONFIG_MAP: ExpectedKind<'_> =
+    ExpectedKind { group: "", version: "v1", kind: "ConfigMap", is_custom: false };
+const ROLE: ExpectedKind<'_> = ExpectedKind {
+    group: "rbac.authorization.k8s.io",
+    version: "v1",
+    kind: "Role",
+    is_custom: false,
+};
+const WIDGET: ExpectedKind<'_> =
+    ExpectedKind { group: "example.com", version: "v1", kind: "Widget", is_custom: true };
 
-fn decode(body: &str, expected: &Expected<'_>) -> Result<Value, (u16, String)> {
+fn decode(body: &str, expected: &ExpectedKind<'_>) -> Result<Value, (u16, String)> {
     decode_object(body.as_bytes(), BodyFormat::Json, expected)
         .map(|decoded| Value::Object(decoded.tree))
         .map_err(|status| (status.code, status.message))
 }
 
-fn findings(body: &str, expected: &Expected<'_>) -> Vec<String> {
+fn findings(body: &str, expected: &ExpectedKind<'_>) -> Vec<String> {
     let decoded = decode_object(body.as_bytes(), BodyFormat::Json, expected).unwrap();
     decoded.findings.iter().map(Finding::to_string).collect()
 }
@@ -104,11 +108,10 @@ fn strictness_finds_duplicates_of_every_kind_and_unknown_fields_of_known_ones() 
     assert_eq!(findings(body, &WIDGET), ["duplicate field \"spec.x\""]);
 }
 
-const fn configuration(version: &'static str, kind: &'static str) -> Expected<'static> {
-    Expected { group: "admissionregistration.k8s.io", version, kind, is_custom: false }
+const fn configuration(version: &'static str, kind: &'static str) -> ExpectedKind<'static> {
+    ExpectedKind { group: "admissionregistration.k8s.io", version, kind, is_custom: false }
 }
 
-/// admission §7.1.
 #[test]
 fn fields_of_configurations_are_known_in_all_their_versions() {
     let initializers = configuration("v1alpha1", "InitializerConfiguration");
@@ -164,7 +167,7 @@ fn fields_of_configurations_are_known_in_all_their_versions() {
             "string into field webhooks[0].timeoutSeconds of type int32",
         ),
     ] {
-        let Expected { kind, version, .. } = expected;
+        let ExpectedKind { kind, version, .. } = expected;
         let want = format!(
             "{kind} in version \"{version}\" cannot be handled as a {kind}: json: cannot unmarshal \
              {want}"
@@ -184,7 +187,7 @@ fn wrong_types_are_refused() {
 
 #[test]
 fn what_a_patch_made_is_held_against_its_kind() {
-    let conform = |body: Value, expected: &Expected<'_>| {
+    let conform = |body: Value, expected: &ExpectedKind<'_>| {
         let mut tree = body.as_object().unwrap().clone();
         let findings = conform_object(&mut tree, expected).map_err(|error| error.to_string())?;
         let findings: Vec<String> = findings.iter().map(Finding::to_string).collect();
@@ -223,7 +226,7 @@ fn protobuf_is_read_for_kinds_with_a_table() {
     let body = b"k8s\0\x0a\x08\x0a\x02v1\x12\x02Xx\x12\x00";
     let status = decode_object(body, BodyFormat::Protobuf, &CONFIG_MAP).unwrap_err();
     assert!(status.message.starts_with("Xx in version \"v1\" cannot be handled as a ConfigMap"));
-    let pod = Expected { kind: "Pod", ..CONFIG_MAP };
+    let pod = ExpectedKind { kind: "Pod", ..CONFIG_MAP };
     let status = decode_object(body, BodyFormat::Protobuf, &pod).unwrap_err();
     assert!(status.message.ends_with("include: application/json, application/yaml"));
     // H-050

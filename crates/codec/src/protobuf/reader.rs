@@ -4,14 +4,14 @@ use super::ProtobufError;
 
 /// What a field holds on the wire.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Content<'b> {
+pub(super) enum WireValue<'b> {
     Varint(u64),
     Bytes(&'b [u8]),
     /// Four or eight bytes, which no field of ours is made of.
     Fixed,
 }
 
-impl<'b> Content<'b> {
+impl<'b> WireValue<'b> {
     pub(super) fn bytes(self, name: &'static str) -> Result<&'b [u8], ProtobufError> {
         match self {
             Self::Bytes(bytes) => Ok(bytes),
@@ -38,37 +38,38 @@ impl<'b> Content<'b> {
 
 /// Goes over the fields of a message. After an error there is nothing more.
 pub(super) struct Reader<'b> {
-    rest: &'b [u8],
+    unread: &'b [u8],
 }
 
 impl<'b> Reader<'b> {
     pub(super) fn new(bytes: &'b [u8]) -> Self {
-        Self { rest: bytes }
+        Self { unread: bytes }
     }
 
-    fn field(&mut self) -> Result<(u32, Content<'b>), ProtobufError> {
-        let tag = self.varint()?;
+    fn field(&mut self) -> Result<(u32, WireValue<'b>), ProtobufError> {
+        let tag = self.read_varint()?;
         let number = u32::try_from(tag >> 3).ok().filter(|&number| number > 0);
         let number = number.ok_or(ProtobufError::IllegalTag(tag))?;
         let content = match tag & 7 {
-            0 => Content::Varint(self.varint()?),
-            1 => self.take(8).map(|_| Content::Fixed)?,
+            0 => WireValue::Varint(self.read_varint()?),
+            1 => self.take_bytes(8).map(|_| WireValue::Fixed)?,
             2 => {
-                let len = usize::try_from(self.varint()?).map_err(|_| ProtobufError::Overflow)?;
-                Content::Bytes(self.take(len)?)
+                let len =
+                    usize::try_from(self.read_varint()?).map_err(|_| ProtobufError::Overflow)?;
+                WireValue::Bytes(self.take_bytes(len)?)
             }
-            5 => self.take(4).map(|_| Content::Fixed)?,
+            5 => self.take_bytes(4).map(|_| WireValue::Fixed)?,
             // Groups are long deprecated and written by no client.
             _ => return Err(ProtobufError::IllegalTag(tag)),
         };
         Ok((number, content))
     }
 
-    fn varint(&mut self) -> Result<u64, ProtobufError> {
+    fn read_varint(&mut self) -> Result<u64, ProtobufError> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
-            let (&byte, rest) = self.rest.split_first().ok_or(ProtobufError::Truncated)?;
-            self.rest = rest;
+            let (&byte, rest) = self.unread.split_first().ok_or(ProtobufError::Truncated)?;
+            self.unread = rest;
             let bits = u64::from(byte & 0x7f);
             // The tenth byte has room for one bit.
             if shift == 63 && bits > 1 {
@@ -82,23 +83,23 @@ impl<'b> Reader<'b> {
         Err(ProtobufError::Overflow)
     }
 
-    fn take(&mut self, len: usize) -> Result<&'b [u8], ProtobufError> {
-        let (taken, rest) = self.rest.split_at_checked(len).ok_or(ProtobufError::Truncated)?;
-        self.rest = rest;
+    fn take_bytes(&mut self, len: usize) -> Result<&'b [u8], ProtobufError> {
+        let (taken, rest) = self.unread.split_at_checked(len).ok_or(ProtobufError::Truncated)?;
+        self.unread = rest;
         Ok(taken)
     }
 }
 
 impl<'b> Iterator for Reader<'b> {
-    type Item = Result<(u32, Content<'b>), ProtobufError>;
+    type Item = Result<(u32, WireValue<'b>), ProtobufError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.rest.is_empty() {
+        if self.unread.is_empty() {
             return None;
         }
         let field = self.field();
         if field.is_err() {
-            self.rest = &[];
+            self.unread = &[];
         }
         Some(field)
     }
@@ -108,7 +109,7 @@ impl<'b> Iterator for Reader<'b> {
 mod tests {
     use super::*;
 
-    fn fields(bytes: &[u8]) -> Result<Vec<(u32, Content<'_>)>, ProtobufError> {
+    fn fields(bytes: &[u8]) -> Result<Vec<(u32, WireValue<'_>)>, ProtobufError> {
         Reader::new(bytes).collect()
     }
 
@@ -117,10 +118,10 @@ mod tests {
         let bytes =
             [0x08, 0x96, 0x01, 0x12, 0x01, 0x61, 0x1d, 0, 0, 0, 0, 0x21, 0, 0, 0, 0, 0, 0, 0, 0];
         let want = [
-            (1, Content::Varint(150)),
-            (2, Content::Bytes(b"a")),
-            (3, Content::Fixed),
-            (4, Content::Fixed),
+            (1, WireValue::Varint(150)),
+            (2, WireValue::Bytes(b"a")),
+            (3, WireValue::Fixed),
+            (4, WireValue::Fixed),
         ];
         assert_eq!(fields(&bytes), Ok(want.to_vec()));
     }
@@ -155,7 +156,7 @@ mod tests {
         ] {
             assert_eq!(fields(bytes), Err(want), "{bytes:?}");
         }
-        assert_eq!(Content::Fixed.bytes("x"), Err(ProtobufError::WrongWireType("x")));
-        assert_eq!(Content::Bytes(b"a").int64("x"), Err(ProtobufError::WrongWireType("x")));
+        assert_eq!(WireValue::Fixed.bytes("x"), Err(ProtobufError::WrongWireType("x")));
+        assert_eq!(WireValue::Bytes(b"a").int64("x"), Err(ProtobufError::WrongWireType("x")));
     }
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::kinds;
+use crate::field_tables;
 
 fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
@@ -13,7 +13,7 @@ fn hex(text: &str) -> Vec<u8> {
 }
 
 fn read(group: &str, kind: &str, bytes: &[u8]) -> Result<Value, ProtobufError> {
-    decode(bytes, kinds::message(group, "v1", kind).unwrap()).map(Value::Object)
+    decode(bytes, field_tables::fields_of_kind(group, "v1", kind).unwrap()).map(Value::Object)
 }
 
 #[test]
@@ -37,11 +37,11 @@ fn bodies_of_clients_say_the_same_in_both_forms() {
     for line in include_str!("../../testdata/protobuf.jsonl").lines() {
         let case: Value = serde_json::from_str(line).unwrap();
         let text = |name: &str| case[name].as_str().unwrap();
-        let message = kinds::message(text("group"), "v1", text("kind")).unwrap();
+        let message = field_tables::fields_of_kind(text("group"), "v1", text("kind")).unwrap();
         let decoded = decode(&hex(text("protobuf")), message).unwrap();
         let mut json = case["json"].as_object().unwrap().clone();
-        let mut findings = crate::finding::Findings::default();
-        crate::conform::conform(&mut json, Some(message), &mut findings).unwrap();
+        let mut findings = crate::strict_finding::Findings::default();
+        crate::conform_to_kind::conform_to_kind(&mut json, Some(message), &mut findings).unwrap();
         assert_eq!(findings.into_vec(), [], "{line}");
         assert_eq!(without_empty(decoded.into()), without_empty(json.into()), "{line}");
         n_cases += 1;
@@ -71,7 +71,7 @@ fn zeros_are_dropped_unless_they_are_values() {
     let role = encode(
         "v1",
         "Role",
-        kinds::message("rbac.authorization.k8s.io", "v1", "Role").unwrap(),
+        field_tables::fields_of_kind("rbac.authorization.k8s.io", "v1", "Role").unwrap(),
         &json!({
             "metadata": {"name": "", "generation": 0, "deletionGracePeriodSeconds": 0},
             "rules": [{"apiGroups": [""], "verbs": ["get"]}],
@@ -83,7 +83,7 @@ fn zeros_are_dropped_unless_they_are_values() {
         "rules": [{"apiGroups": [""], "verbs": ["get"]}],
     });
     assert_eq!(read("rbac.authorization.k8s.io", "Role", &role), Ok(want)); // H-048
-    let secret = kinds::message("", "v1", "Secret").unwrap();
+    let secret = field_tables::fields_of_kind("", "v1", "Secret").unwrap();
     let bytes = encode(
         "v1",
         "Secret",
@@ -101,8 +101,11 @@ fn zeros_are_dropped_unless_they_are_values() {
 /// A policy that is set to an empty text is a fault of its author, and not the same as none.
 #[test]
 fn empty_texts_are_values_where_go_has_pointers() {
-    let message =
-        kinds::message("admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration");
+    let message = field_tables::fields_of_kind(
+        "admissionregistration.k8s.io",
+        "v1",
+        "MutatingWebhookConfiguration",
+    );
     let webhook = json!({
         "clientConfig": {"service": {"port": 0}, "url": ""}, "failurePolicy": "",
         "matchPolicy": "", "reinvocationPolicy": "", "rules": [{"scope": ""}], "sideEffects": "",
@@ -118,7 +121,7 @@ fn empty_texts_are_values_where_go_has_pointers() {
 /// The numbers are those of 1.8, written out by hand.
 #[test]
 fn hooks_of_v1alpha1_are_read_by_their_old_numbers() {
-    let message = kinds::message(
+    let message = field_tables::fields_of_kind(
         "admissionregistration.k8s.io",
         "v1alpha1",
         "ExternalAdmissionHookConfiguration",
@@ -155,13 +158,13 @@ fn wrappers_are_taken_off() {
         },
         "spec": {"ports": [{"targetPort": 0}, {"targetPort": 80}, {"targetPort": "http"}]},
     });
-    let message = kinds::message("", "v1", "Service").unwrap();
+    let message = field_tables::fields_of_kind("", "v1", "Service").unwrap();
     assert_eq!(read("", "Service", &encode("v1", "Service", message, &service)), Ok(service));
     let lease = json!({
         "apiVersion": "v1", "kind": "Lease",
         "spec": {"renewTime": "2026-11-15T18:02:38.000007Z", "leaseTransitions": 0},
     });
-    let message = kinds::message("coordination.k8s.io", "v1", "Lease").unwrap();
+    let message = field_tables::fields_of_kind("coordination.k8s.io", "v1", "Lease").unwrap();
     let read = read("coordination.k8s.io", "Lease", &encode("v1", "Lease", message, &lease));
     assert_eq!(read, Ok(lease));
 }
@@ -304,7 +307,7 @@ fn object_of(message: &'static Message) -> BoxedStrategy<Value> {
 
 /// A message and a random object of it.
 fn random(group: &str, version: &str, kind: &str) -> BoxedStrategy<(&'static Message, Value)> {
-    let message = kinds::message(group, version, kind).unwrap();
+    let message = field_tables::fields_of_kind(group, version, kind).unwrap();
     object_of(message).prop_map(move |value| (message, value)).boxed()
 }
 
@@ -354,8 +357,8 @@ fn round_trips(message: &'static Message, mut value: Value) -> Result<(), TestCa
     prop_assert_eq!(decode(&bytes, message), Ok(value.as_object().unwrap().clone()));
     // What protobuf brings is what JSON would have brought.
     let mut tree = value.as_object().unwrap().clone();
-    let mut findings = crate::finding::Findings::default();
-    let shaped = crate::conform::conform(&mut tree, Some(message), &mut findings);
+    let mut findings = crate::strict_finding::Findings::default();
+    let shaped = crate::conform_to_kind::conform_to_kind(&mut tree, Some(message), &mut findings);
     prop_assert_eq!(shaped, Ok(()));
     prop_assert_eq!(findings.into_vec(), vec![]);
     prop_assert_eq!(Value::Object(tree), value);

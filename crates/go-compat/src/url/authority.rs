@@ -80,16 +80,13 @@ fn parse_bracketed_host(text: &str) -> Result<Vec<u8>, UrlFault> {
     check_port(port)?;
     let name = &text[1..close];
     let (address, zone) = name.split_at(name.find("%25").unwrap_or(name.len()));
-    let mut host = vec![b'['];
-    host.extend_from_slice(&url_unescape(address, UrlPart::Host)?);
-    host.extend_from_slice(&url_unescape(zone, UrlPart::Zone)?);
-    let ip = parse_ip(&host[1..]).map_err(UrlFault::Host)?;
+    let mut literal = url_unescape(address, UrlPart::Host)?.into_owned();
+    literal.extend_from_slice(&url_unescape(zone, UrlPart::Zone)?);
+    let ip = parse_ip(&literal).map_err(UrlFault::Host)?;
     if ip.address.is_ipv4() {
         return Err(UrlFault::IpLiteral);
     }
-    host.push(b']');
-    host.extend_from_slice(port.as_bytes());
-    Ok(host)
+    Ok([b"[", literal.as_slice(), b"]", port.as_bytes()].concat())
 }
 
 fn check_port(colon_port: &str) -> Result<(), UrlFault> {
@@ -111,11 +108,11 @@ fn is_optional_port(text: &[u8]) -> bool {
 
 /// Splits a decoded host into the name without brackets and the port without colon.
 pub(super) fn split_port(host: &[u8]) -> (&[u8], &str) {
-    let colon = host.iter().rposition(|&byte| byte == b':');
-    let (name, port) = match colon.map(|colon| host.split_at(colon)) {
+    let colon = host.iter().rposition(|&byte| byte == b':').unwrap_or(host.len());
+    let (name, port) = match host.split_at(colon) {
         // A port is a colon and ASCII digits.
-        Some((name, port)) if is_optional_port(port) => {
-            (name, std::str::from_utf8(&port[1..]).unwrap_or_default())
+        (name, [_, digits @ ..]) if digits.iter().all(u8::is_ascii_digit) => {
+            (name, std::str::from_utf8(digits).unwrap_or_default())
         }
         _ => (host, ""),
     };

@@ -1,4 +1,4 @@
-//! Percent escapes.
+//! Percent escapes of the parts of a URL, as Go's `net/url` reads and writes them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,7 +13,7 @@ pub enum UrlPart {
     Path,
     /// One segment of a path; slashes are escaped.
     PathSegment,
-    /// Host and port.
+    /// The host and the port.
     Host,
     /// The zone of an IPv6 host.
     Zone,
@@ -21,7 +21,7 @@ pub enum UrlPart {
     UserInfo,
     /// A key or a value of a query, where a plus sign is a space.
     QueryComponent,
-    /// The fragment.
+    /// The fragment after the `#`.
     Fragment,
 }
 
@@ -55,7 +55,7 @@ impl std::error::Error for EscapeError {}
 /// assert_eq!(url_escape(b"a/b c", UrlPart::QueryComponent), "a%2Fb+c");
 /// ```
 pub fn url_escape(bytes: &[u8], part: UrlPart) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let digit = |value: u8| char::from(if value < 10 { b'0' + value } else { b'A' - 10 + value });
     let mut out = String::with_capacity(bytes.len());
     for &byte in bytes {
         if is_written_unescaped(byte, part) {
@@ -63,8 +63,7 @@ pub fn url_escape(bytes: &[u8], part: UrlPart) -> String {
         } else if byte == b' ' && part == UrlPart::QueryComponent {
             out.push('+');
         } else {
-            let (high, low) = (usize::from(byte >> 4), usize::from(byte & 0xf));
-            out.extend(['%', char::from(DIGITS[high]), char::from(DIGITS[low])]);
+            out.extend(['%', digit(byte >> 4), digit(byte & 0xf)]);
         }
     }
     out
@@ -90,23 +89,21 @@ pub fn url_unescape(text: &str, part: UrlPart) -> Result<Cow<'_, [u8]>, EscapeEr
         return Ok(Cow::Borrowed(bytes));
     }
     let mut out = Vec::with_capacity(bytes.len());
-    let mut idx = 0;
-    while let Some(&byte) = bytes.get(idx) {
-        match byte {
+    let mut rest = bytes;
+    while let [byte, after @ ..] = rest {
+        rest = after;
+        match *byte {
             b'%' => {
-                out.push(unescape_at(bytes, idx, part)?);
-                idx += 3;
+                let (escaped, after) = unescape_first(after, part)?;
+                out.push(escaped);
+                rest = after;
             }
-            b'+' if part == UrlPart::QueryComponent => {
-                out.push(b' ');
-                idx += 1;
-            }
-            _ => {
+            b'+' if part == UrlPart::QueryComponent => out.push(b' '),
+            byte => {
                 if is_host_part(part) && byte.is_ascii() && !is_written_unescaped(byte, part) {
                     return Err(EscapeError::HostCharacter(char::from(byte)));
                 }
                 out.push(byte);
-                idx += 1;
             }
         }
     }
@@ -128,13 +125,13 @@ pub(super) fn original_or_default_escaping<'a>(
     }
 }
 
-/// Decodes the escape whose percent sign is at `idx`.
-fn unescape_at(bytes: &[u8], idx: usize, part: UrlPart) -> Result<u8, EscapeError> {
-    let escape = &bytes[idx..bytes.len().min(idx + 3)];
-    let refused = || EscapeError::Escape(escape.to_owned());
-    let &[_, high, low] = escape else {
+/// Decodes the escape of which `text` is what follows the percent sign, and returns the text after it.
+fn unescape_first(text: &[u8], part: UrlPart) -> Result<(u8, &[u8]), EscapeError> {
+    let refused = || EscapeError::Escape(b"%".iter().chain(text.iter().take(2)).copied().collect());
+    let &[high, low, ref rest @ ..] = text else {
         return Err(refused());
     };
+    let is_percent = (high, low) == (b'2', b'5');
     let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
     let (Some(high), Some(low)) = (digit(high), digit(low)) else {
         return Err(refused());
@@ -142,19 +139,17 @@ fn unescape_at(bytes: &[u8], idx: usize, part: UrlPart) -> Result<u8, EscapeErro
     let byte = high << 4 | low;
     let is_allowed = match part {
         // Hosts escape only non-ASCII bytes, and the percent sign that introduces a zone.
-        UrlPart::Host => !byte.is_ascii() || escape == b"%25",
+        UrlPart::Host => !byte.is_ascii() || is_percent,
         // Zones must not use escapes to smuggle in what a host could not say; some systems have
         // spaces in them.
-        UrlPart::Zone => {
-            escape == b"%25" || byte == b' ' || is_written_unescaped(byte, UrlPart::Host)
-        }
+        UrlPart::Zone => is_percent || byte == b' ' || is_written_unescaped(byte, UrlPart::Host),
         UrlPart::Path
         | UrlPart::PathSegment
         | UrlPart::UserInfo
         | UrlPart::QueryComponent
         | UrlPart::Fragment => true,
     };
-    if is_allowed { Ok(byte) } else { Err(refused()) }
+    if is_allowed { Ok((byte, rest)) } else { Err(refused()) }
 }
 
 fn is_host_part(part: UrlPart) -> bool {

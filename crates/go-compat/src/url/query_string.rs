@@ -1,4 +1,4 @@
-//! Query strings.
+//! Query strings of URLs, as Go's `url.ParseQuery` reads them.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Reading a URL.
+//! The URL parser, with the rules and messages of Go's `url.Parse`.
 
 use std::borrow::Cow;
 use std::fmt;

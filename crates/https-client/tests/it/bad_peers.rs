@@ -34,7 +34,6 @@ async fn check(answer: Answer, kind: FaultKind, message: &str) {
     }
 }
 
-/// Row WHK-30.
 #[tokio::test]
 async fn hanging_before_an_answer() {
     let message = "Post \"URL\": context deadline exceeded (Client.Timeout exceeded while awaiting \
@@ -64,7 +63,6 @@ async fn closing_within_an_answer() {
     check(Answer::json("{}").conduct(Conduct::Truncate), FaultKind::Eof, message).await;
 }
 
-/// Row WHK-27.
 #[tokio::test]
 async fn resetting() {
     let (authority, tls) = secure();

@@ -38,7 +38,6 @@ async fn refused(issued: Issued, authority_pem: &str) -> (String, (usize, usize)
     (message, (counts.0 / 2, counts.1 / 2))
 }
 
-/// Rows WHK-45 and SHW-11.
 #[tokio::test]
 async fn servers_that_are_not_believed() {
     let authority = Authority::new("ca").unwrap();
@@ -70,7 +69,6 @@ async fn servers_that_are_not_believed() {
     assert_eq!(refused(for_clients, &pem).await.0, message);
 }
 
-/// Row WHK-47.
 #[tokio::test]
 async fn insecure_certificates_are_refused_and_counted() {
     let authority = Authority::new("ca").unwrap();
@@ -85,7 +83,6 @@ async fn insecure_certificates_are_refused_and_counted() {
     assert_eq!(counts, (0, 1));
 }
 
-/// Row WHK-46.
 #[tokio::test]
 async fn without_verification_anything_goes_but_is_counted() {
     let nameless = self_signed(&Leaf::loopback().without_names().expired()).unwrap();
@@ -164,7 +161,6 @@ async fn the_server_name_is_asked_for_and_verified() {
     assert!(fault.message.ends_with(message), "{fault}");
 }
 
-/// Rows WHK-44 and SHW-15.
 #[tokio::test]
 async fn mutual_tls() {
     let (authority, tls) = secure();
@@ -181,7 +177,7 @@ async fn mutual_tls() {
     }
 }
 
-/// Rows WHK-35 and WHK-45. The alert of the server may be overtaken by the end of the connection.
+/// The alert of the server may be overtaken by the end of the connection.
 #[tokio::test]
 async fn a_server_that_does_not_believe_us() {
     let (authority, tls) = secure();

@@ -15,7 +15,7 @@ use https_client::{
 
 use crate::fixture::{LONG, client, http, https, post, secure};
 
-/// Row WHK-05: the request line, the content type, and the body as given.
+/// The request line, the content type, and the body as given.
 #[tokio::test]
 async fn the_request() {
     let peer = Peer::start(Answer::json(r#"{"a":1}"#)).unwrap();
@@ -33,8 +33,8 @@ async fn the_request() {
     assert_eq!(request.body, b"{\"x\":2}");
 }
 
-/// Rows WHK-22 and WHK-23: a status is an answer, and redirects are not followed.
-/// L2: no client of ours follows a redirect.
+/// A status is an answer, and redirects are not followed.
+/// No client of ours follows a redirect.
 #[tokio::test]
 async fn any_status_is_an_answer() {
     let elsewhere = Peer::start(Answer::json("{}")).unwrap();

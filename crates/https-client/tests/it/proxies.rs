@@ -1,4 +1,4 @@
-//! Calls through proxies.
+//! Calls through HTTP proxies, with and without a tunnel.
 
 use std::net::SocketAddr;
 
@@ -65,7 +65,7 @@ async fn every_kind_of_proxy() {
     }
 }
 
-/// L1: a tunnel that the proxy did not open is not used.
+/// A tunnel that the proxy did not open is not used.
 #[tokio::test]
 async fn proxies_that_refuse() {
     let authority = Authority::new("ca").unwrap();

@@ -44,7 +44,7 @@ fn service(trust: &str, directory: &Arc<Directory>) -> Client {
     Client::new(target, Some(resolver), Limits::default(), Arc::new(NoCertificateObserver)).unwrap()
 }
 
-/// Rows SHW-01 and SHW-12: the names of a service, HTTP/1.1, and a new connection goes where the
+/// The names of a service, HTTP/1.1, and a new connection goes where the
 /// service is by then.
 #[tokio::test]
 async fn new_connections_go_where_the_service_is() {
@@ -71,7 +71,6 @@ async fn new_connections_go_where_the_service_is() {
     assert_eq!((first.requests().len(), second.requests().len()), (2, 1));
 }
 
-/// Rows SHW-09, SHW-10 and SHW-11.
 #[tokio::test]
 async fn services_that_are_nowhere_or_somebody_else() {
     let authority = Authority::new("ca").unwrap();

@@ -1,4 +1,4 @@
-//! The file with which the administrator's client finds and convinces the server.
+//! The kubeconfig of the administrator.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::{Pki, PkiError, files};
+use super::{PkiError, PkiFiles, private_files};
 use crate::watched_files::read;
 
-/// Writes `admin.kubeconfig` for a server at `address`, unless it already says the same. An address
-/// that means "any" is replaced by loopback. Returns the file, or `None` if there is no
+/// Writes `admin.kubeconfig` for a server at `address`, unless it already has this content. An
+/// unspecified address is replaced by loopback. Returns the path, or `None` if there is no
 /// certificate for an administrator.
 ///
 /// # Errors
-/// [`PkiError`] if a file that goes into it can not be read, or it can not be written.
-pub fn write_kubeconfig(pki: &Pki, address: SocketAddr) -> Result<Option<PathBuf>, PkiError> {
-    let Some(admin) = &pki.admin else {
+/// [`PkiError`] if an input file can not be read, or the kubeconfig can not be written.
+pub fn write_kubeconfig(pki: &PkiFiles, address: SocketAddr) -> Result<Option<PathBuf>, PkiError> {
+    let Some(admin) = &pki.admin_certificate else {
         return Ok(None);
     };
     let path = pki.directory.join("admin.kubeconfig");
@@ -40,23 +40,23 @@ pub fn write_kubeconfig(pki: &Pki, address: SocketAddr) -> Result<Option<PathBuf
          \x20   user: admin\n\
          \x20   namespace: default\n\
          current-context: portcullis\n",
-        reachable(address),
-        encoded(&pki.trust)?,
-        encoded(&admin.certificate)?,
-        encoded(&admin.key)?,
+        reachable_address(address),
+        read_base64(&pki.serving_ca)?,
+        read_base64(&admin.certificate)?,
+        read_base64(&admin.key)?,
     );
     let is_current = path.exists() && read(&path)? == contents.as_bytes();
     if !is_current {
-        files::replace(&path, contents.as_bytes())?;
+        private_files::replace_atomically(&path, contents.as_bytes())?;
     }
     Ok(Some(path))
 }
 
-fn encoded(path: &Path) -> Result<String, PkiError> {
+fn read_base64(path: &Path) -> Result<String, PkiError> {
     Ok(STANDARD.encode(read(path)?))
 }
 
-fn reachable(address: SocketAddr) -> SocketAddr {
+fn reachable_address(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),

@@ -26,7 +26,7 @@ fn options(directory: &Path) -> PkiOptions {
     PkiOptions {
         directory: directory.to_owned(),
         names: ServerNames::new(Some("Gate"), ["192.0.2.7".parse().unwrap()]),
-        supplied: Supplied::default(),
+        operator_files: OperatorFiles::default(),
         now: now(),
     }
 }
@@ -50,11 +50,11 @@ fn changed(before: &BTreeMap<String, Vec<u8>>, directory: &Path) -> Vec<String> 
 fn a_first_start_makes_every_file_for_the_owner_alone() {
     let parent = tempfile::tempdir().unwrap();
     let directory = parent.path().join("data");
-    let pki = prepare(&options(&directory)).unwrap();
+    let pki = prepare_pki_files(&options(&directory)).unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&directory), 0o700);
     assert_eq!(contents(&directory).into_keys().collect::<Vec<_>>(), ALL);
-    assert_eq!(pki.written.len(), ALL.len());
+    assert_eq!(pki.written_files.len(), ALL.len());
     for name in ALL {
         assert_eq!(mode(&directory.join(name)), 0o600, "{name}");
     }
@@ -65,10 +65,10 @@ fn a_first_start_makes_every_file_for_the_owner_alone() {
 #[test]
 fn certificates_say_who_they_are_for() {
     let directory = tempfile::tempdir().unwrap();
-    let pki = prepare(&options(directory.path())).unwrap();
-    let serving = Certificate::read(&pki.serving.certificate).unwrap();
+    let pki = prepare_pki_files(&options(directory.path())).unwrap();
+    let serving = Certificate::read(&pki.serving_certificate.certificate).unwrap();
     assert_eq!(
-        serving.dns,
+        serving.dns_names,
         [
             "kubernetes",
             "kubernetes.default",
@@ -94,9 +94,9 @@ fn certificates_say_who_they_are_for() {
         (parsed.subject().to_string(), usage)
     };
     assert_eq!(subject(&pki.client_ca), ("CN=portcullis-ca".to_owned(), None));
-    assert_eq!(subject(&pki.serving.certificate).1, Some((true, false)));
+    assert_eq!(subject(&pki.serving_certificate.certificate).1, Some((true, false)));
     assert_eq!(
-        subject(&pki.admin.unwrap().certificate),
+        subject(&pki.admin_certificate.unwrap().certificate),
         ("O=system:masters, CN=kubernetes-admin".to_owned(), Some((false, true)))
     );
 }
@@ -104,10 +104,10 @@ fn certificates_say_who_they_are_for() {
 #[test]
 fn a_second_start_changes_nothing() {
     let directory = tempfile::tempdir().unwrap();
-    prepare(&options(directory.path())).unwrap();
+    prepare_pki_files(&options(directory.path())).unwrap();
     let before = contents(directory.path());
-    let again = prepare(&options(directory.path())).unwrap();
-    assert_eq!(again.written, Vec::<PathBuf>::new());
+    let again = prepare_pki_files(&options(directory.path())).unwrap();
+    assert_eq!(again.written_files, Vec::<PathBuf>::new());
     assert_eq!(contents(directory.path()), before);
 }
 
@@ -115,13 +115,13 @@ fn a_second_start_changes_nothing() {
 fn certificates_are_renewed_within_thirty_days_of_their_end() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
-    prepare(&options).unwrap();
+    prepare_pki_files(&options).unwrap();
     let before = contents(directory.path());
     options.now = now() + 335 * DAY;
-    prepare(&options).unwrap();
+    prepare_pki_files(&options).unwrap();
     assert_eq!(changed(&before, directory.path()), Vec::<String>::new());
     options.now = now() + 335 * DAY + Duration::from_secs(1);
-    prepare(&options).unwrap();
+    prepare_pki_files(&options).unwrap();
     assert_eq!(changed(&before, directory.path()), ["admin.crt", "apiserver.crt"]);
     let renewed = Certificate::read(&directory.path().join("apiserver.crt")).unwrap();
     assert_eq!(renewed.not_after, options.now + 365 * DAY);
@@ -131,13 +131,13 @@ fn certificates_are_renewed_within_thirty_days_of_their_end() {
 fn nothing_outlives_the_authority() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
-    prepare(&options).unwrap();
+    prepare_pki_files(&options).unwrap();
     options.now = now() + 3600 * DAY;
-    prepare(&options).unwrap();
+    prepare_pki_files(&options).unwrap();
     let serving = Certificate::read(&directory.path().join("apiserver.crt")).unwrap();
     assert_eq!(serving.not_after, now() + 3652 * DAY);
     options.now = now() + 3653 * DAY;
-    let error = prepare(&options).unwrap_err().to_string();
+    let error = prepare_pki_files(&options).unwrap_err().to_string();
     assert!(error.ends_with("ca.crt` can not be used: it has expired"), "{error}");
 }
 
@@ -145,15 +145,15 @@ fn nothing_outlives_the_authority() {
 fn a_new_address_renews_the_serving_certificate_only() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
-    prepare(&options).unwrap();
+    prepare_pki_files(&options).unwrap();
     let before = contents(directory.path());
     options.names = ServerNames::new(None, ["198.51.100.1".parse().unwrap()]);
-    prepare(&options).unwrap();
+    prepare_pki_files(&options).unwrap();
     assert_eq!(changed(&before, directory.path()), ["apiserver.crt"]);
     // Fewer names are no reason for a new certificate.
     let before = contents(directory.path());
     options.names = ServerNames::new(None, []);
-    prepare(&options).unwrap();
+    prepare_pki_files(&options).unwrap();
     assert_eq!(changed(&before, directory.path()), Vec::<String>::new());
 }
 
@@ -171,10 +171,10 @@ fn damage_is_named_and_never_repaired_silently() {
     for (name, reason) in cases {
         for damage in [&b""[..], b"rubbish", b"\xff\xfe", b"-----BEGIN CERTIFICATE-----\nAAAA\n"] {
             let directory = tempfile::tempdir().unwrap();
-            prepare(&options(directory.path())).unwrap();
+            prepare_pki_files(&options(directory.path())).unwrap();
             fs::write(directory.path().join(name), damage).unwrap();
             let before = contents(directory.path());
-            let error = prepare(&options(directory.path())).unwrap_err().to_string();
+            let error = prepare_pki_files(&options(directory.path())).unwrap_err().to_string();
             assert!(error.contains(&format!("/{name}` can not be used: ")), "{name}: {error}");
             assert!(error.contains(reason) || error.contains("not text"), "{name}: {error}");
             assert_eq!(contents(directory.path()), before, "{name}");
@@ -191,12 +191,12 @@ fn files_that_do_not_belong_together_are_named() {
         ("apiserver.key", "apiserver.key` can not be used: it is not the key of"),
         ("sa.key", "sa.pub` can not be used: it is not the public half of"),
     ];
-    prepare(&options(two.path())).unwrap();
+    prepare_pki_files(&options(two.path())).unwrap();
     for (name, want) in cases {
-        prepare(&options(one.path())).unwrap();
+        prepare_pki_files(&options(one.path())).unwrap();
         let own = fs::read(one.path().join(name)).unwrap();
         fs::copy(two.path().join(name), one.path().join(name)).unwrap();
-        let error = prepare(&options(one.path())).unwrap_err().to_string();
+        let error = prepare_pki_files(&options(one.path())).unwrap_err().to_string();
         assert!(error.contains(want), "{name}: {error}");
         fs::write(one.path().join(name), own).unwrap();
     }
@@ -206,15 +206,15 @@ fn files_that_do_not_belong_together_are_named() {
 #[test]
 fn a_start_completes_what_a_crash_left_out() {
     let whole = tempfile::tempdir().unwrap();
-    let order = prepare(&options(whole.path())).unwrap().written;
+    let order = prepare_pki_files(&options(whole.path())).unwrap().written_files;
     for n_written in 0..=order.len() {
         let directory = tempfile::tempdir().unwrap();
         for path in &order[..n_written] {
             fs::copy(path, directory.path().join(path.file_name().unwrap())).unwrap();
         }
         let before = contents(directory.path());
-        let pki = prepare(&options(directory.path())).unwrap();
-        assert_eq!(pki.written.len(), order.len() - n_written);
+        let pki = prepare_pki_files(&options(directory.path())).unwrap();
+        assert_eq!(pki.written_files.len(), order.len() - n_written);
         assert_eq!(changed(&before, directory.path()).len(), order.len() - n_written);
     }
 }
@@ -226,9 +226,9 @@ fn a_missing_key_is_named() {
         ("sa.key", "sa.key` is missing: its public half exists"),
     ] {
         let directory = tempfile::tempdir().unwrap();
-        prepare(&options(directory.path())).unwrap();
+        prepare_pki_files(&options(directory.path())).unwrap();
         fs::remove_file(directory.path().join(name)).unwrap();
-        let error = prepare(&options(directory.path())).unwrap_err().to_string();
+        let error = prepare_pki_files(&options(directory.path())).unwrap_err().to_string();
         assert!(error.contains(want), "{error}");
     }
 }
@@ -237,28 +237,28 @@ fn a_missing_key_is_named() {
 fn the_key_of_the_authority_may_be_elsewhere_until_it_is_needed() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
-    prepare(&options).unwrap();
+    prepare_pki_files(&options).unwrap();
     fs::remove_file(directory.path().join("ca.key")).unwrap();
-    prepare(&options).unwrap();
+    prepare_pki_files(&options).unwrap();
     options.now = now() + 350 * DAY;
-    let error = prepare(&options).unwrap_err().to_string();
+    let error = prepare_pki_files(&options).unwrap_err().to_string();
     assert!(error.contains("ca.key` is missing: a certificate has to be issued"), "{error}");
 }
 
 #[test]
 fn files_of_the_operator_win() {
     let theirs = tempfile::tempdir().unwrap();
-    let brought = prepare(&options(theirs.path())).unwrap();
+    let brought = prepare_pki_files(&options(theirs.path())).unwrap();
     let directory = tempfile::tempdir().unwrap();
     let mut options = options(directory.path());
-    options.supplied = Supplied {
-        serving: Some(brought.serving.clone()),
+    options.operator_files = OperatorFiles {
+        serving_certificate: Some(brought.serving_certificate.clone()),
         client_ca: Some(brought.client_ca.clone()),
         service_account_key: Some(brought.service_account_key.clone()),
     };
-    let pki = prepare(&options).unwrap();
+    let pki = prepare_pki_files(&options).unwrap();
     assert_eq!(contents(directory.path()).len(), 0);
-    assert_eq!(pki.serving, brought.serving);
+    assert_eq!(pki.serving_certificate, brought.serving_certificate);
     assert_eq!(pki.client_ca, brought.client_ca);
     assert_eq!(pki.service_account_key, brought.service_account_key);
     assert_eq!(write_kubeconfig(&pki, "127.0.0.1:1".parse().unwrap()).unwrap(), None);
@@ -269,19 +269,26 @@ fn many_first_starts_agree() {
     let directory = tempfile::tempdir().unwrap();
     let written: usize = std::thread::scope(|scope| {
         let starts: Vec<_> = (0..8)
-            .map(|_| scope.spawn(|| prepare(&options(directory.path())).unwrap().written.len()))
+            .map(|_| {
+                scope.spawn(|| {
+                    prepare_pki_files(&options(directory.path())).unwrap().written_files.len()
+                })
+            })
             .collect();
         starts.into_iter().map(|start| start.join().unwrap()).sum()
     });
     assert_eq!(written, ALL.len());
     assert_eq!(contents(directory.path()).into_keys().collect::<Vec<_>>(), ALL);
-    assert_eq!(prepare(&options(directory.path())).unwrap().written, Vec::<PathBuf>::new());
+    assert_eq!(
+        prepare_pki_files(&options(directory.path())).unwrap().written_files,
+        Vec::<PathBuf>::new()
+    );
 }
 
 #[test]
 fn the_kubeconfig_follows_the_address() {
     let directory = tempfile::tempdir().unwrap();
-    let pki = prepare(&options(directory.path())).unwrap();
+    let pki = prepare_pki_files(&options(directory.path())).unwrap();
     let server = |address: &str| {
         let path = write_kubeconfig(&pki, address.parse().unwrap()).unwrap().unwrap();
         let text = fs::read_to_string(path).unwrap();
@@ -298,7 +305,7 @@ fn a_directory_that_can_not_be_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
     fs::write(&file, "").unwrap();
-    let error = prepare(&options(&file.join("data"))).unwrap_err().to_string();
+    let error = prepare_pki_files(&options(&file.join("data"))).unwrap_err().to_string();
     assert!(error.starts_with("can not create directory `"), "{error}");
 }
 
@@ -309,11 +316,11 @@ fn renewing(
 ) -> (tokio::task::JoinHandle<()>, std::sync::mpsc::Receiver<Result<Vec<PathBuf>, String>>) {
     let (sender, reports) = std::sync::mpsc::channel();
     let clock = move || now() + days_later * DAY;
-    let report = move |renewed: Result<&Pki, &PkiError>| {
-        let renewed = renewed.map(|pki| pki.written.clone()).map_err(PkiError::to_string);
+    let report = move |renewed: Result<&PkiFiles, &PkiError>| {
+        let renewed = renewed.map(|pki| pki.written_files.clone()).map_err(PkiError::to_string);
         sender.send(renewed).unwrap();
     };
-    (tokio::spawn(keep_renewing(options, Duration::from_millis(2), clock, report)), reports)
+    (tokio::spawn(renew_periodically(options, Duration::from_millis(2), clock, report)), reports)
 }
 
 async fn next<T: Send + 'static>(reports: std::sync::mpsc::Receiver<T>) -> T {
@@ -325,16 +332,19 @@ async fn next<T: Send + 'static>(reports: std::sync::mpsc::Receiver<T>) -> T {
 async fn certificates_are_renewed_while_the_server_runs() {
     let directory = tempfile::tempdir().unwrap();
     let options = options(directory.path());
-    let pki = prepare(&options).unwrap();
-    let in_use = crate::ReloadingCertificate::load(pki.serving.clone()).unwrap();
-    let old = in_use.chain();
+    let pki = prepare_pki_files(&options).unwrap();
+    let in_use = crate::ReloadingCertificate::load(pki.serving_certificate.clone()).unwrap();
+    let old = in_use.certificate_chain();
     let (task, reports) = renewing(options.clone(), 340);
     let written = next(reports).await.unwrap();
     task.abort();
-    assert_eq!(written, [pki.serving.certificate.clone(), pki.admin.unwrap().certificate]);
+    assert_eq!(
+        written,
+        [pki.serving_certificate.certificate.clone(), pki.admin_certificate.unwrap().certificate]
+    );
     assert!(in_use.reload().unwrap());
-    assert_ne!(in_use.chain(), old);
-    let renewed = Certificate::read(&pki.serving.certificate).unwrap();
+    assert_ne!(in_use.certificate_chain(), old);
+    let renewed = Certificate::read(&pki.serving_certificate.certificate).unwrap();
     assert_eq!(renewed.not_after, now() + (340 + 365) * DAY);
 }
 
@@ -342,7 +352,7 @@ async fn certificates_are_renewed_while_the_server_runs() {
 async fn a_key_that_was_taken_away_is_not_made_anew_while_the_server_runs() {
     let directory = tempfile::tempdir().unwrap();
     let options = options(directory.path());
-    let pki = prepare(&options).unwrap();
+    let pki = prepare_pki_files(&options).unwrap();
     fs::remove_file(&pki.service_account_key).unwrap();
     let (task, reports) = renewing(options, 340);
     let fault = next(reports).await.unwrap_err();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use http::Response;
-use https_server::{Body, DrainPlan, Drained, Limits};
+use https_server::{Body, DrainPlan, DrainResult, Limits};
 use tokio::sync::Semaphore;
 
 use crate::host::{Client, Host, request, soon};
@@ -84,7 +84,7 @@ async fn a_request_goes_on_without_its_peer_and_draining_waits_for_it() {
     assert!(!draining.is_finished());
     assert_eq!(gate.n_ended.load(Ordering::SeqCst), 0);
     gate.is_open.add_permits(2);
-    assert_eq!(soon("the end", draining).await.unwrap(), Drained::Clean);
+    assert_eq!(soon("the end", draining).await.unwrap(), DrainResult::Clean);
     assert_eq!(gate.n_ended.load(Ordering::SeqCst), 2);
 }
 

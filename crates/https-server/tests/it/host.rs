@@ -8,8 +8,8 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use https_server::{
-    Body, CertificateFiles, Connection, Limits, Listener, Pki, PkiOptions, ReloadingCertificate,
-    ServerNames, Shutdown, Supplied,
+    Body, CertificateFiles, Connection, Limits, Listener, OperatorFiles, PkiFiles, PkiOptions,
+    ReloadingCertificate, ServerNames, Shutdown,
 };
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
@@ -29,7 +29,7 @@ pub(crate) const SOON: Duration = Duration::from_secs(20);
 
 pub(crate) struct Host {
     pub(crate) address: SocketAddr,
-    pub(crate) pki: Pki,
+    pub(crate) pki: PkiFiles,
     pub(crate) certificate: Arc<ReloadingCertificate>,
     pub(crate) shutdown: Shutdown,
     pub(crate) task: JoinHandle<()>,
@@ -40,11 +40,11 @@ pub(crate) struct Host {
 /// What is kept with a connection: how many certificates came.
 pub(crate) type Identity = usize;
 
-pub(crate) fn pki(directory: &TempDir) -> Pki {
-    https_server::prepare(&PkiOptions {
+pub(crate) fn pki(directory: &TempDir) -> PkiFiles {
+    https_server::prepare_pki_files(&PkiOptions {
         directory: directory.path().to_owned(),
         names: ServerNames::new(None, []),
-        supplied: Supplied::default(),
+        operator_files: OperatorFiles::default(),
         now: SystemTime::now(),
     })
     .unwrap()
@@ -58,13 +58,14 @@ impl Host {
     {
         let directory = tempfile::tempdir().unwrap();
         let pki = pki(&directory);
-        let certificate = Arc::new(ReloadingCertificate::load(pki.serving.clone()).unwrap());
+        let certificate =
+            Arc::new(ReloadingCertificate::load(pki.serving_certificate.clone()).unwrap());
         let tls = Arc::new(https_server::server_config(Arc::clone(&certificate)).unwrap());
         let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), tls).unwrap();
         let address = listener.address();
         let shutdown = Shutdown::new();
         let troubles = Arc::new(Mutex::new(Vec::new()));
-        let report: https_server::Report = {
+        let report: https_server::ReportFault = {
             let troubles = Arc::clone(&troubles);
             Arc::new(move |trouble| troubles.lock().unwrap().push(trouble.to_string()))
         };
@@ -130,9 +131,9 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    fn config(&self, pki: &Pki) -> ClientConfig {
+    fn config(&self, pki: &PkiFiles) -> ClientConfig {
         let mut roots = RootCertStore::empty();
-        roots.add(CertificateDer::from_pem_file(&pki.trust).unwrap()).unwrap();
+        roots.add(CertificateDer::from_pem_file(&pki.serving_ca).unwrap()).unwrap();
         let versions = match self.version {
             Some(version) => vec![version],
             None => rustls::ALL_VERSIONS.to_vec(),

@@ -166,10 +166,10 @@ async fn many_connections() {
     for client in clients {
         senders.push(client.await.unwrap());
     }
-    assert_eq!(host.shutdown.connections(), 200);
+    assert_eq!(host.shutdown.n_connections(), 200);
     drop(senders);
     soon("the end of all connections", async {
-        while host.shutdown.connections() > 0 {
+        while host.shutdown.n_connections() > 0 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     })

@@ -20,7 +20,7 @@ async fn http1_keeps_the_connection() {
         assert!(response.headers().contains_key("date"));
         assert_eq!(text(response).await, format!("Http1 0 hello {n}"));
     }
-    assert_eq!(host.shutdown.connections(), 1);
+    assert_eq!(host.shutdown.n_connections(), 1);
 }
 
 #[tokio::test]
@@ -42,7 +42,7 @@ async fn http2_carries_requests_at_one_time() {
     for request in requests {
         request.await.unwrap();
     }
-    assert_eq!(host.shutdown.connections(), 1);
+    assert_eq!(host.shutdown.n_connections(), 1);
 }
 
 #[tokio::test]
@@ -73,9 +73,9 @@ async fn tls_1_2_is_spoken() {
 async fn a_client_certificate_is_handed_on_whoever_issued_it() {
     let host = Host::echo(Limits::default());
     let elsewhere = tempfile::tempdir().unwrap();
-    let stranger = pki(&elsewhere).admin;
+    let stranger = pki(&elsewhere).admin_certificate;
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
-        for certificate in [host.pki.admin.clone(), stranger.clone()] {
+        for certificate in [host.pki.admin_certificate.clone(), stranger.clone()] {
             let client = Client { certificate, version: Some(version), ..Client::default() };
             let mut one = host.http1(&client).await;
             assert_eq!(text(one.send_request(request("/", "")).await.unwrap()).await, "Http1 1 ");
@@ -114,7 +114,8 @@ async fn a_client_certificate_may_say_what_nobody_understands() {
 async fn a_client_certificate_needs_its_key() {
     let host = Host::echo(Limits::default());
     let elsewhere = tempfile::tempdir().unwrap();
-    let (own, stranger) = (host.pki.admin.clone().unwrap(), pki(&elsewhere).admin.unwrap());
+    let (own, stranger) =
+        (host.pki.admin_certificate.clone().unwrap(), pki(&elsewhere).admin_certificate.unwrap());
     let stolen = CertificateFiles { certificate: own.certificate, key: stranger.key };
     for (n_before, version) in
         [&rustls::version::TLS12, &rustls::version::TLS13].into_iter().enumerate()
@@ -218,7 +219,7 @@ async fn plain_http_is_for_loopback() {
     );
     let listener = Listener::dangerous_bind_plain("127.0.0.1:0".parse().unwrap()).unwrap();
     let address = listener.address();
-    let report: https_server::Report = Arc::new(|_| {});
+    let report: https_server::ReportFault = Arc::new(|_| {});
     tokio::spawn(https_server::serve(
         listener,
         Limits::default(),

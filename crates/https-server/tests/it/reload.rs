@@ -14,9 +14,10 @@ use crate::host::{Client, Host, pki, request, soon, text};
 fn replace(host: &Host) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let other = pki(&directory);
-    fs::copy(&other.serving.certificate, &host.pki.serving.certificate).unwrap();
-    fs::copy(&other.serving.key, &host.pki.serving.key).unwrap();
-    fs::copy(&other.trust, &host.pki.trust).unwrap();
+    fs::copy(&other.serving_certificate.certificate, &host.pki.serving_certificate.certificate)
+        .unwrap();
+    fs::copy(&other.serving_certificate.key, &host.pki.serving_certificate.key).unwrap();
+    fs::copy(&other.serving_ca, &host.pki.serving_ca).unwrap();
     directory
 }
 
@@ -31,8 +32,11 @@ async fn a_new_pair_is_shown_to_the_next_connection() {
     assert!(!host.certificate.reload().unwrap());
     let stream = host.tls(&Client::default()).await.unwrap();
     let shown = stream.get_ref().1.peer_certificates().unwrap()[0].clone();
-    assert_eq!(shown, CertificateDer::from_pem_file(&host.pki.serving.certificate).unwrap());
-    assert_eq!(host.certificate.chain(), [shown]);
+    assert_eq!(
+        shown,
+        CertificateDer::from_pem_file(&host.pki.serving_certificate.certificate).unwrap()
+    );
+    assert_eq!(host.certificate.certificate_chain(), [shown]);
     assert_eq!(text(open.send_request(request("/", "")).await.unwrap()).await, "Http1 0 ");
 }
 
@@ -41,9 +45,10 @@ async fn a_bad_pair_leaves_the_old_one_in_use() {
     let host = Host::echo(Limits::default());
     let directory = tempfile::tempdir().unwrap();
     let other = pki(&directory);
-    let (certificate, key) = (&host.pki.serving.certificate, &host.pki.serving.key);
+    let (certificate, key) =
+        (&host.pki.serving_certificate.certificate, &host.pki.serving_certificate.key);
     let (good_certificate, good_key) = (fs::read(certificate).unwrap(), fs::read(key).unwrap());
-    let other_key = fs::read(&other.serving.key).unwrap();
+    let other_key = fs::read(&other.serving_certificate.key).unwrap();
     let cases = [
         (&b"rubbish"[..], &good_key[..], "apiserver.crt` holds no certificate in PEM form"),
         (&good_certificate, b"rubbish", "apiserver.key` holds no private key in PEM form"),
@@ -67,7 +72,7 @@ async fn a_bad_pair_leaves_the_old_one_in_use() {
 #[tokio::test]
 async fn a_change_is_noticed_and_a_fault_reported_once() {
     let directory = tempfile::tempdir().unwrap();
-    let files = pki(&directory).serving;
+    let files = pki(&directory).serving_certificate;
     let certificate = Arc::new(ReloadingCertificate::load(files.clone()).unwrap());
     let reports = Arc::new(Mutex::new(Vec::new()));
     let watching = {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Response;
-use https_server::{Body, DrainPlan, Drained, Limits, Phase, Shutdown};
+use https_server::{Body, DrainPlan, DrainResult, Limits, Phase, Shutdown};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
@@ -30,11 +30,11 @@ fn host(gate: &Arc<Semaphore>, came: &Arc<Semaphore>) -> Host {
         async move {
             match request.uri().path() {
                 "/watch" => {
-                    let watch = shutdown.watch();
+                    let watch = shutdown.register_watch();
                     let (sender, body) = Body::channel(1);
                     tokio::spawn(async move {
                         sender.send("begin\n".into()).await.unwrap();
-                        watch.ended().await;
+                        watch.wait_for_end().await;
                         sender.send("end\n".into()).await.unwrap();
                     });
                     Response::new(body)
@@ -74,7 +74,7 @@ async fn watches_end_cleanly_and_requests_are_answered() {
     };
     assert_eq!(soon("the end of a watch", text(watch_one)).await, "begin\nend\n");
     assert_eq!(soon("the end of a watch", text(watch_two)).await, "begin\nend\n");
-    soon("closing", host.shutdown.reached(Phase::Closing)).await;
+    soon("closing", host.shutdown.wait_for_phase(Phase::Closing)).await;
     assert!(TcpStream::connect(host.address).await.is_err());
     assert!(!draining.is_finished());
     gate.add_permits(2);
@@ -82,7 +82,7 @@ async fn watches_end_cleanly_and_requests_are_answered() {
     let response = slow_one.await.unwrap().unwrap();
     assert_eq!(response.headers()["connection"], "close");
     assert_eq!(text(response).await, "done");
-    assert_eq!(soon("the end", draining).await.unwrap(), Drained::Clean);
+    assert_eq!(soon("the end", draining).await.unwrap(), DrainResult::Clean);
     soon("the end of the server", host.task).await.unwrap();
 }
 
@@ -108,7 +108,7 @@ async fn a_request_that_does_not_end_is_dropped() {
     let stuck = tokio::spawn(async move { sender.send_request(request("/slow", "")).await });
     soon("the request", came.acquire()).await.unwrap().forget();
     let plan = DrainPlan { request_timeout: Duration::from_millis(100), ..PLAN };
-    assert_eq!(host.shutdown.drain(plan).await, Drained::Dropped(1));
+    assert_eq!(host.shutdown.drain(plan).await, DrainResult::Dropped(1));
     assert!(stuck.await.unwrap().is_err());
     soon("the end of the server", host.task).await.unwrap();
 }

@@ -79,9 +79,9 @@ async fn one_who_goes_idle() {
     one.send_request(request("/", "")).await.unwrap();
     let mut two = host.http2(&Client::default()).await;
     two.send_request(request("https://localhost/", "")).await.unwrap();
-    assert_eq!(host.shutdown.connections(), 2);
+    assert_eq!(host.shutdown.n_connections(), 2);
     soon("the end of idle connections", async {
-        while host.shutdown.connections() > 0 {
+        while host.shutdown.n_connections() > 0 {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     })
@@ -121,7 +121,7 @@ async fn one_who_does_not_read() {
     stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
     host.trouble_with("the peer takes no bytes").await;
     soon("the end of the connection", async {
-        while host.shutdown.connections() > 0 {
+        while host.shutdown.n_connections() > 0 {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     })

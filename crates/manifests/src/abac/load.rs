@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use authz_abac::Policies;
+use authz_abac::Snapshot;
 use document::{Diagnostic, Fault, Place, Source, Span, Warning, WarningCode};
 
 use super::policy_line::{self, LineError, LineVersion};
@@ -30,8 +30,8 @@ pub struct LoadOptions {
 /// The policies of a file, with warnings.
 #[derive(Debug, Clone, Default)]
 pub struct LoadedPolicies {
-    /// The policies of the file, indexed for evaluation.
-    pub policies: Policies,
+    /// The indexed policies.
+    pub snapshot: Snapshot,
     /// At most [`WARNINGS_MAX`], in the order of the file but for the one about missing versions,
     /// which is last.
     pub warnings: Vec<Warning>,
@@ -112,8 +112,8 @@ pub fn load(source: &Source<'_>, options: &LoadOptions) -> Result<LoadedPolicies
     }
     walk.warn_unversioned();
     let end = line.place("", Span::default());
-    match Policies::new(policies) {
-        Ok(policies) => Ok(LoadedPolicies { policies, ..walk.loaded }),
+    match Snapshot::new(policies) {
+        Ok(snapshot) => Ok(LoadedPolicies { snapshot, ..walk.loaded }),
         Err(error) => Err(walk.file_error(error.to_string(), end)),
     }
 }

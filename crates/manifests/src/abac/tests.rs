@@ -38,7 +38,7 @@ fn is_allowed(loaded: &LoadedPolicies, question: &str) -> bool {
         }
     };
     let attributes = Attributes { user: Some(&user), verb, target };
-    let decision = loaded.policies.authorize(&attributes, Recorder::off());
+    let decision = loaded.snapshot.authorize(&attributes, Recorder::off());
     assert!(decision.error.is_none());
     match decision.verdict {
         Verdict::Allow => {
@@ -211,10 +211,10 @@ fn empty_files_and_files_without_last_newline_load() {
         ("\u{feff}# comment", 0),
         ("{}\n\n{}\n", 2),
     ] {
-        assert_eq!(load_text(text).policies.as_slice().len(), n_policies, "{text:?}");
+        assert_eq!(load_text(text).snapshot.policies().len(), n_policies, "{text:?}");
     }
     let loaded = load_with(b"# caf\xe9\n{\"user\":\"a\"}", false).unwrap();
-    assert_eq!(loaded.policies.as_slice()[0].line(), 2);
+    assert_eq!(loaded.snapshot.policies()[0].line(), 2);
 }
 
 /// Lines that do not decode: each would otherwise be misread, most of them as a grant.
@@ -354,7 +354,7 @@ fn a_line_may_be_as_long_as_the_limit_and_no_longer() {
         let rest = n_bytes - "{\"user\":\"\"}".len();
         format!("\n{{\"user\":\"{}\"}}\r\n", "y".repeat(rest))
     };
-    assert_eq!(load_text(&line(LINE_BYTES_MAX)).policies.as_slice().len(), 1);
+    assert_eq!(load_text(&line(LINE_BYTES_MAX)).snapshot.policies().len(), 1);
     let error = load_with(line(LINE_BYTES_MAX + 1).as_bytes(), false).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -369,7 +369,7 @@ fn a_file_may_be_as_large_as_the_limit_and_no_larger() {
     line[LINE_BYTES_MAX - 1] = b'\n';
     let mut bytes = line.repeat(POLICY_FILE_BYTES_MAX / LINE_BYTES_MAX);
     assert_eq!(bytes.len(), POLICY_FILE_BYTES_MAX);
-    assert!(load_with(&bytes, false).unwrap().policies.as_slice().is_empty());
+    assert!(load_with(&bytes, false).unwrap().snapshot.policies().is_empty());
     bytes.push(b'\n');
     let error = load_with(&bytes, false).unwrap_err();
     assert_eq!(
@@ -395,7 +395,7 @@ proptest! {
         let bytes = lines.join(&b'\n');
         let source = Source { name: "F", bytes: &bytes };
         match load(&source, &LoadOptions::default()) {
-            Ok(loaded) => prop_assert!(loaded.policies.as_slice().len() <= lines.len()),
+            Ok(loaded) => prop_assert!(loaded.snapshot.policies().len() <= lines.len()),
             Err(error) => {
                 let place = error.diagnostic.place;
                 prop_assert!(place.line >= 1 && place.column >= 1 && place.start <= place.end);

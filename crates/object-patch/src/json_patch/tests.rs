@@ -1,4 +1,4 @@
-//! Cases of RFC 6902, of its extensions, and of api-server §5.3.
+//! Cases of RFC 6902, and of the extensions that Kubernetes has.
 
 use proptest::prelude::*;
 use serde_json::json;

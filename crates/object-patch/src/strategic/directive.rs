@@ -1,9 +1,9 @@
-//! Members of a patch that say how to merge, and how a patch is rid of them.
+//! The directives of a strategic merge patch, and their removal.
 
 use api_object::Tree;
 use serde_json::Value;
 
-use crate::error::PatchError;
+use crate::patch_error::PatchError;
 
 /// Replaces or deletes the object or list in which it stands.
 pub(super) const PATCH: &str = "$patch";
@@ -19,16 +19,18 @@ pub(super) enum Directive {
     DeleteFromPrimitiveList,
 }
 
-/// A `$patch` that asks for something else than replacing or deleting.
-pub(super) fn unknown(directive: &Value) -> PatchError {
+/// The error for an unknown `$patch` value.
+pub(super) fn unknown_directive_error(directive: &Value) -> PatchError {
     let shown = directive.as_str().map_or_else(|| directive.to_string(), str::to_owned);
     PatchError::UnknownDirective(shown)
 }
 
-/// Takes the directives about lists out of a patch, those about order first: each with the name of
-/// its list and its value.
-pub(super) fn take(patch: &mut Tree) -> Result<Vec<(Directive, String, Value)>, PatchError> {
-    let names: Vec<String> = patch.keys().filter(|name| is_of_list(name)).cloned().collect();
+/// Removes the directives about lists from a patch, those about order first, and returns each with
+/// the name of its list and its value.
+pub(super) fn take_list_directives(
+    patch: &mut Tree,
+) -> Result<Vec<(Directive, String, Value)>, PatchError> {
+    let names: Vec<String> = patch.keys().filter(|name| is_list_directive(name)).cloned().collect();
     let mut taken = Vec::with_capacity(names.len());
     for name in names {
         let (directive, list) = match name.split_once('/') {
@@ -47,45 +49,47 @@ pub(super) fn take(patch: &mut Tree) -> Result<Vec<(Directive, String, Value)>, 
 }
 
 /// Whether a member is a directive about a list.
-pub(super) fn is_of_list(name: &str) -> bool {
+pub(super) fn is_list_directive(name: &str) -> bool {
     name.starts_with(SET_ELEMENT_ORDER) || name.starts_with(DELETE_FROM_PRIMITIVE_LIST)
 }
 
 fn is_directive(name: &str) -> bool {
-    name == PATCH || name == RETAIN_KEYS || is_of_list(name)
+    name == PATCH || name == RETAIN_KEYS || is_list_directive(name)
 }
 
-/// A value of a patch where there was none before: without nulls, directives, and the objects that
-/// `$patch` is about. `None` if the value itself is such an object.
-pub(super) fn kept(value: Value) -> Option<Value> {
+/// A patch value for a member that did not exist: without nulls, directives and objects with
+/// `$patch`. `None` if the value itself is such an object.
+pub(super) fn strip_new_value(value: Value) -> Option<Value> {
     match value {
         Value::Object(members) if members.contains_key(PATCH) => None,
         Value::Object(members) => Some(Value::Object(
             members
                 .into_iter()
                 .filter(|(name, value)| !value.is_null() && !is_directive(name))
-                .filter_map(|(name, value)| Some((name, kept(value)?)))
+                .filter_map(|(name, value)| Some((name, strip_new_value(value)?)))
                 .collect(),
         )),
-        Value::Array(items) => Some(Value::Array(items.into_iter().filter_map(kept).collect())),
+        Value::Array(items) => {
+            Some(Value::Array(items.into_iter().filter_map(strip_new_value).collect()))
+        }
         scalar => Some(scalar),
     }
 }
 
-/// An object of a patch that is taken as it is, but for nulls and directives.
-pub(super) fn stripped(members: Tree) -> Tree {
+/// An object of a patch without nulls and directives.
+pub(super) fn strip_object(members: Tree) -> Tree {
     members
         .into_iter()
         .filter(|(name, value)| !value.is_null() && !is_directive(name))
-        .map(|(name, value)| (name, stripped_value(value)))
+        .map(|(name, value)| (name, strip_value(value)))
         .collect()
 }
 
-/// A value of a patch that is taken as it is, but for nulls and directives.
-pub(crate) fn stripped_value(value: Value) -> Value {
+/// A value of a patch without nulls and directives.
+pub(crate) fn strip_value(value: Value) -> Value {
     match value {
-        Value::Object(members) => Value::Object(stripped(members)),
-        Value::Array(items) => Value::Array(items.into_iter().map(stripped_value).collect()),
+        Value::Object(members) => Value::Object(strip_object(members)),
+        Value::Array(items) => Value::Array(items.into_iter().map(strip_value).collect()),
         scalar => scalar,
     }
 }

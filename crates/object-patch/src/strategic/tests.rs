@@ -1,4 +1,4 @@
-//! Cases of api-server §5.5.
+//! Strategic merge patches: directives, merge keys and order.
 
 use proptest::prelude::{Just, ProptestConfig, Strategy, prop_assert, prop_oneof, proptest};
 use serde_json::json;
@@ -99,7 +99,6 @@ fn webhooks_are_merged_by_name() {
     assert_eq!(merged["webhooks"][0]["rules"], json!([{"verbs": ["y"]}]));
 }
 
-/// admission T-028.
 #[test]
 fn entries_of_configurations_and_their_conditions_are_merged_by_name() {
     for (kind, list) in [
@@ -266,7 +265,7 @@ proptest! {
     fn directives_never_stay(document in odd_tree(), patch in odd_tree()) {
         let document = json!({"metadata": document.clone(), "spec": document});
         let patch = json!({"metadata": patch.clone(), "spec": patch});
-        let clean = stripped(document.as_object().unwrap().clone());
+        let clean = strip_object(document.as_object().unwrap().clone());
         if let Ok(merged) = apply("Pod", Value::Object(clean), patch) {
             prop_assert!(!has_directive(&merged), "{}", merged);
         }

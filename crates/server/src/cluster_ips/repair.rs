@@ -61,7 +61,7 @@ impl<S: Store> ServerState<S> {
                 RepairStep::Keep => drop(reserved.insert(ip)),
                 RepairStep::Free => {
                     let expect = Expect::At(item.entry.mod_rev);
-                    let delete = Delete { key: item.key, expect, mark: None };
+                    let delete = Delete { key: item.key, expect, shared_revision: None };
                     let freed = self.store.delete(delete).await.map(drop);
                     summary.n_freed += self.count_or_log(ip, freed);
                 }
@@ -88,7 +88,8 @@ impl<S: Store> ServerState<S> {
     async fn reserve_for(&self, ip: Ipv4Addr, service: &ServiceWithIp, expect: Expect) -> usize {
         let Some(key) = self.reservation_key(ip) else { return 0 };
         let value = service.owner.to_stored();
-        let put: store::Transaction = Put { key, value, expect, ttl: None, mark: None }.into();
+        let put: store::Transaction =
+            Put { key, value, expect, ttl: None, shared_revision: None }.into();
         let expect_service = Expect::At(service.item.entry.mod_rev);
         let written =
             self.store.write(put.require(service.item.key.clone(), expect_service)).await.map(drop);

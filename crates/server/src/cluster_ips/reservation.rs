@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use store::{At, Entry, Expect, Item, Key, ListRequest, Prefix, ReadError, Revision, Store};
 
 use super::stored_cluster_ip;
-use crate::rest::Call;
+use crate::rest::RequestContext;
 use crate::server_state::ServerState;
 
 /// The path of all reservations, below the prefix of the store.
@@ -87,7 +87,7 @@ impl<S: Store> ServerState<S> {
         &self,
         stored: &Tree,
     ) -> Result<Option<(Key, Revision)>, ReadError> {
-        let member = |name: &str| api_object::text(stored, name);
+        let member = |name: &str| api_object::string_member(stored, name);
         if (member("apiVersion"), member("kind")) != ("v1", "Service") {
             return Ok(None);
         }
@@ -107,7 +107,7 @@ impl<S: Store> ServerState<S> {
     }
 }
 
-impl<S: Store> Call<'_, S> {
+impl<S: Store> RequestContext<'_, S> {
     pub(super) async fn find_owned_reservation(
         &self,
         stored: &Tree,

@@ -2,7 +2,7 @@
 
 use admission::ConfigurationKind;
 
-use crate::hooks::{MARK_PATH, kind_at};
+use crate::admission::{CONFIG_REVISION_PATH, configuration_kind_at};
 use crate::initialize::{UNINITIALIZED_PATH, WAITING_PATH};
 
 /// The part of the snapshot that a key belongs to.
@@ -65,7 +65,7 @@ pub(super) fn classify_key<'k>(prefix: &str, key: &'k str) -> Option<(TrackedKin
     let resource = (segments.next()?, segments.next());
     let has_name = segments.next().is_some();
     let kind = match resource {
-        (MARK_PATH, None) => TrackedKind::ConfigRevision,
+        (CONFIG_REVISION_PATH, None) => TrackedKind::ConfigRevision,
         ("roles" | "rolebindings" | "clusterroles" | "clusterrolebindings", Some(_)) => {
             TrackedKind::Rbac
         }
@@ -85,7 +85,7 @@ pub(super) fn classify_key<'k>(prefix: &str, key: &'k str) -> Option<(TrackedKin
         ("apiextensions.k8s.io", Some("customresourcedefinitions")) if has_name => {
             TrackedKind::Definition
         }
-        _ => TrackedKind::Hooks(kind_at(path)?),
+        _ => TrackedKind::Hooks(configuration_kind_at(path)?),
     };
     Some((kind, path))
 }
@@ -108,8 +108,8 @@ mod tests {
                 assert!(!is_tracked("/registry", &other), "{other}");
             }
         }
-        assert!(is_tracked("/registry", &format!("/registry/{MARK_PATH}")));
-        assert!(!is_tracked("/registry", &format!("/registry/{MARK_PATH}/x")));
-        assert!(!is_tracked("/registry", &format!("/registry/{MARK_PATH}x")));
+        assert!(is_tracked("/registry", &format!("/registry/{CONFIG_REVISION_PATH}")));
+        assert!(!is_tracked("/registry", &format!("/registry/{CONFIG_REVISION_PATH}/x")));
+        assert!(!is_tracked("/registry", &format!("/registry/{CONFIG_REVISION_PATH}x")));
     }
 }

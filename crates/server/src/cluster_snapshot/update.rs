@@ -12,8 +12,8 @@ use store::Revision;
 use super::roles::apply_rbac_object;
 use super::tracked_keys::{TrackedKind, classify_key};
 use super::{ClusterSnapshot, DecodeError, Namespace, StoredDefinition, UpdateReport};
-use crate::hooks::Changed;
-use crate::initialize::{UNINITIALIZED_PATH, is_shown};
+use crate::admission::ConfigurationChange;
+use crate::initialize::{UNINITIALIZED_PATH, is_visible};
 
 /// A write or a deletion of a key.
 pub(super) struct KeyChange<'b> {
@@ -29,10 +29,10 @@ pub(super) struct KeyChange<'b> {
 #[derive(Default)]
 struct ModifiedParts {
     rbac: Option<authz_rbac::Snapshot>,
-    node: Option<authz_node::Policy>,
+    node: Option<authz_node::Snapshot>,
     namespaces: Option<HashMap<String, Namespace>>,
     definitions: Option<BTreeMap<String, StoredDefinition>>,
-    hooks: Vec<Changed>,
+    hooks: Vec<ConfigurationChange>,
     config_revision: Option<Option<Revision>>,
     undecodable_objects: Option<BTreeMap<String, String>>,
     paths_with_uninitialized: Option<BTreeSet<String>>,
@@ -88,7 +88,7 @@ impl ClusterSnapshot {
     ) -> Result<(), DecodeError> {
         let KeyChange { revision, old_value, new_value, .. } = change;
         // An uninitialized object does not affect decisions.
-        let (shown_old, shown_new) = (old_value.filter(is_shown), new_value.filter(is_shown));
+        let (shown_old, shown_new) = (old_value.filter(is_visible), new_value.filter(is_visible));
         match kind {
             TrackedKind::Rbac => {
                 let rbac = parts.rbac.get_or_insert_with(|| self.rbac.as_ref().clone());
@@ -130,7 +130,7 @@ impl ClusterSnapshot {
                     Ok(tree) => (tree.map(Ok), Ok(())),
                     Err(error) => (Some(Err(error.to_string())), Err(error.into())),
                 };
-                parts.hooks.push(Changed { path: path.to_owned(), kind, tree });
+                parts.hooks.push(ConfigurationChange { path: path.to_owned(), kind, tree });
                 applied
             }
             TrackedKind::ConfigRevision => {
@@ -195,7 +195,7 @@ impl ClusterSnapshot {
 /// Replaces an object in the graph of the node authorizer. The edges of a version that can not be decoded
 /// are removed.
 fn apply_node_object(
-    policy: &mut authz_node::Policy,
+    policy: &mut authz_node::Snapshot,
     old_value: Option<&Bytes>,
     new_value: Option<&Bytes>,
 ) -> Result<(), DecodeError> {

@@ -1,4 +1,4 @@
-//! The end of objects that an initializer has given up on (admission §6.3, B3).
+//! The deletion of objects that an initializer failed.
 
 use std::sync::Arc;
 
@@ -8,67 +8,70 @@ use authz::RequestInfo;
 use store::{At, Key, Revision, Store, WriteError};
 use tokio::sync::oneshot;
 
-use super::tracker::Job;
-use crate::rest::Call;
+use super::tracker::TrackerJob;
+use crate::rest::{RequestContext, VersionedObject};
 use crate::server_state::ServerState;
 
-/// How often it is tried to delete an object. It stays hidden if that does not succeed.
+/// The number of tries to delete an object. The object stays hidden if they all fail.
 const TRIES_MAX: usize = 60;
 
-/// An object that goes.
+/// An object that an initializer failed and that has to be deleted.
 #[derive(Debug)]
-pub(crate) struct Failed {
+pub(crate) struct FailedObject {
     key: Key,
     tree: Tree,
     revision: Revision,
-    /// How its deletion stands in the audit log; `None` if it is part of a request that does.
-    request: Option<RequestInfo>,
-    ended: oneshot::Sender<()>,
+    /// The request of the audit event of the deletion; `None` if the deletion is part of a recorded request.
+    audit_request: Option<RequestInfo>,
+    deleted: oneshot::Sender<()>,
 }
 
-/// The audit annotation of a deletion that a request began and this server completes.
-const LEFT_BEHIND: &str = "initialization.portcullis.io/failed";
+/// The audit annotation of a deletion that this server completes for another one.
+const COMPLETED_DELETION: &str = "initialization.portcullis.io/failed";
 
-impl Failed {
-    /// An object whose server died before it was deleted. Nobody waits for its end.
-    pub(super) fn left_behind(
+impl FailedObject {
+    /// An object whose server died before it deleted the object. No request waits for the deletion.
+    pub(super) fn of_dead_server(
         key: Key,
         tree: Tree,
         revision: Revision,
-        request: Option<RequestInfo>,
+        audit_request: Option<RequestInfo>,
     ) -> Self {
-        let (ended, _) = oneshot::channel();
-        Self { key, tree, revision, request, ended }
+        let (deleted, _) = oneshot::channel();
+        Self { key, tree, revision, audit_request, deleted }
     }
 }
 
-impl<S: Store> Call<'_, S> {
-    /// Ends an object that was stored with a result, whatever finalizers it has. That goes on if the
-    /// client does not wait for it.
-    pub(crate) async fn end_failed(&self, key: &Key, tree: &Tree, revision: Revision) {
-        let (ended, end) = oneshot::channel();
-        let (key, tree) = (key.clone(), tree.clone());
-        let failed = Failed { key, tree, revision, request: None, ended };
-        self.server.initialization_tracker.begin(Job::End(Box::new(failed))).await;
-        // What did not come to an end was logged.
-        let _ = end.await;
-    }
+/// Deletes a stored object that an initializer failed, whatever finalizers it has. The deletion goes on if
+/// the client does not wait for it.
+pub(crate) async fn delete_failed<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    key: &Key,
+    stored: &VersionedObject,
+) {
+    let (deleted, is_deleted) = oneshot::channel();
+    let (key, tree) = (key.clone(), stored.tree.clone());
+    let revision = stored.revision.unwrap_or(Revision::ZERO);
+    let failed = FailedObject { key, tree, revision, audit_request: None, deleted };
+    ctx.server.initialization_tracker.begin(TrackerJob::DeleteFailed(Box::new(failed))).await;
+    // A deletion that does not succeed is logged.
+    let _ = is_deleted.await;
 }
 
-/// Whether somebody has given up on an object.
+/// Whether an initializer failed an object.
 pub(crate) fn has_failed(tree: &Tree) -> bool {
     Initializers::from_object(tree).result.is_some()
 }
 
-pub(super) async fn end_failed<S: Store>(server: Arc<ServerState<S>>, failed: Failed) {
-    let Failed { key, mut tree, mut revision, request, ended } = failed;
+pub(super) async fn delete_until_gone<S: Store>(server: Arc<ServerState<S>>, failed: FailedObject) {
+    let FailedObject { key, mut tree, mut revision, audit_request, deleted } = failed;
     let uid = api_object::uid(&tree).to_owned();
     for _ in 0..TRIES_MAX {
-        let current = match server.delete_own(&key, &tree, revision).await {
+        let current = match server.delete_waiting_object(&key, &tree, revision).await {
             Ok(()) => {
-                if let Some(request) = &request {
+                if let Some(request) = &audit_request {
                     let why = "an initializer gave up on the object before its server ended";
-                    server.audit_loopback_write(request, LEFT_BEHIND.to_owned(), why);
+                    server.audit_loopback_write(request, COMPLETED_DELETION.to_owned(), why);
                 }
                 None
             }
@@ -87,7 +90,7 @@ pub(super) async fn end_failed<S: Store>(server: Arc<ServerState<S>>, failed: Fa
                 }
             }
         };
-        // Somebody may have changed it since, but not that it failed; another one of its name stays.
+        // Another writer may have changed the object, but not its failure. Another object of its name stays.
         let next: Option<Result<Tree, _>> =
             current.as_ref().map(|entry| codec::from_stored(&entry.value));
         match (current, next) {
@@ -95,7 +98,7 @@ pub(super) async fn end_failed<S: Store>(server: Arc<ServerState<S>>, failed: Fa
                 (tree, revision) = (next, entry.mod_rev);
             }
             _ => {
-                let _ = ended.send(());
+                let _ = deleted.send(());
                 return;
             }
         }

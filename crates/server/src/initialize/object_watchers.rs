@@ -1,7 +1,7 @@
-//! Who follows what happens to single objects.
+//! Watchers of single objects.
 //!
-//! The server watches the whole store anyway, so that one more object to follow costs an entry in a
-//! table and no watch.
+//! The server watches the whole store anyway, so a watcher of one object costs an entry in a table and no
+//! watch of the store.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,124 +10,123 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use store::{Event, Key};
 use tokio::sync::Notify;
 
-/// How many events of one object may wait for who follows it. More are dropped, and the object has to be
-/// read again.
+/// The most pending events of one watcher. More are dropped, and the watcher has to read the object again.
 const EVENTS_MAX: usize = 64;
 
-/// All who follow an object.
+/// The watchers of all objects.
 #[derive(Debug, Default)]
 pub(crate) struct ObjectWatchers {
-    slots: Mutex<HashMap<Key, Vec<Arc<Slot>>>>,
-    /// How many keys there are, so that most events need no lock.
+    queues_by_key: Mutex<HashMap<Key, Vec<Arc<WatcherQueue>>>>,
+    /// The number of watched keys, so that most events need no lock.
     n_keys: AtomicUsize,
 }
 
-/// Somebody who follows an object, until this is dropped.
+/// A watcher of one object; dropping it ends the watch.
 #[derive(Debug)]
-pub(crate) struct Onlooker {
+pub(crate) struct ObjectWatcher {
     object_watchers: Arc<ObjectWatchers>,
     key: Key,
-    slot: Arc<Slot>,
+    queue: Arc<WatcherQueue>,
 }
 
 #[derive(Debug, Default)]
-struct Slot {
-    seen: Mutex<Seen>,
+struct WatcherQueue {
+    recent: Mutex<RecentEvents>,
     wake: Notify,
 }
 
-/// What happened since somebody looked last.
+/// The events since the last call of [`ObjectWatcher::take_events`].
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
-    /// In order.
+pub(crate) struct RecentEvents {
+    /// The events in the order of their revisions.
     pub(crate) events: Vec<Event>,
-    /// Something is missing before these events: the object has to be read.
+    /// Events are missing before these: the object has to be read.
     pub(crate) has_gap: bool,
 }
 
 impl ObjectWatchers {
-    /// Begins to follow an object, which need not exist.
-    pub(crate) fn follow(self: &Arc<Self>, key: &Key) -> Onlooker {
-        let slot = Arc::new(Slot::default());
-        let mut slots = self.slots();
-        slots.entry(key.clone()).or_default().push(Arc::clone(&slot));
-        self.n_keys.store(slots.len(), Ordering::Release);
-        Onlooker { object_watchers: Arc::clone(self), key: key.clone(), slot }
+    /// Begins to watch an object, which need not exist.
+    pub(crate) fn watch(self: &Arc<Self>, key: &Key) -> ObjectWatcher {
+        let queue = Arc::new(WatcherQueue::default());
+        let mut queues = self.lock_queues();
+        queues.entry(key.clone()).or_default().push(Arc::clone(&queue));
+        self.n_keys.store(queues.len(), Ordering::Release);
+        ObjectWatcher { object_watchers: Arc::clone(self), key: key.clone(), queue }
     }
 
-    /// Whether somebody follows an object.
-    pub(crate) fn is_followed(&self, key: &Key) -> bool {
-        self.slots().contains_key(key)
+    /// Whether an object has a watcher.
+    pub(crate) fn is_watched(&self, key: &Key) -> bool {
+        self.lock_queues().contains_key(key)
     }
 
-    /// Something happened.
-    pub(crate) fn tell(&self, events: &[Event]) {
+    /// Passes events of the store to the watchers of their objects.
+    pub(crate) fn apply_events(&self, events: &[Event]) {
         if self.n_keys.load(Ordering::Acquire) == 0 {
             return;
         }
-        let slots = self.slots();
+        let queues = self.lock_queues();
         for event in events {
-            for slot in slots.get(&event.key).into_iter().flatten() {
-                slot.tell(event);
+            for queue in queues.get(&event.key).into_iter().flatten() {
+                queue.push(event);
             }
         }
     }
 
-    /// Something may have happened that nobody was told.
-    pub(crate) fn lose(&self) {
-        for slot in self.slots().values().flatten() {
-            let mut seen = slot.seen();
-            seen.events.clear();
-            seen.has_gap = true;
-            slot.wake.notify_one();
+    /// Tells all watchers that events may be missing.
+    pub(crate) fn mark_gap(&self) {
+        for queue in self.lock_queues().values().flatten() {
+            let mut recent = queue.recent();
+            recent.events.clear();
+            recent.has_gap = true;
+            queue.wake.notify_one();
         }
     }
 
-    fn slots(&self) -> MutexGuard<'_, HashMap<Key, Vec<Arc<Slot>>>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_queues(&self) -> MutexGuard<'_, HashMap<Key, Vec<Arc<WatcherQueue>>>> {
+        self.queues_by_key.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Slot {
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+impl WatcherQueue {
+    fn recent(&self) -> MutexGuard<'_, RecentEvents> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self, event: &Event) {
-        let mut seen = self.seen();
-        match seen.events.len() < EVENTS_MAX {
-            true => seen.events.push(event.clone()),
+    fn push(&self, event: &Event) {
+        let mut recent = self.recent();
+        match recent.events.len() < EVENTS_MAX {
+            true => recent.events.push(event.clone()),
             false => {
-                seen.events.clear();
-                seen.has_gap = true;
+                recent.events.clear();
+                recent.has_gap = true;
             }
         }
         self.wake.notify_one();
     }
 }
 
-impl Onlooker {
-    /// Waits until something happened.
-    pub(crate) async fn changed(&self) {
-        self.slot.wake.notified().await;
+impl ObjectWatcher {
+    /// Waits until there are events.
+    pub(crate) async fn wait_for_events(&self) {
+        self.queue.wake.notified().await;
     }
 
-    /// What happened since the last time.
-    pub(crate) fn take(&self) -> Seen {
-        std::mem::take(&mut *self.slot.seen())
+    /// Takes the events since the last call.
+    pub(crate) fn take_events(&self) -> RecentEvents {
+        std::mem::take(&mut *self.queue.recent())
     }
 }
 
-impl Drop for Onlooker {
+impl Drop for ObjectWatcher {
     fn drop(&mut self) {
-        let mut slots = self.object_watchers.slots();
-        if let Some(own) = slots.get_mut(&self.key) {
-            own.retain(|slot| !Arc::ptr_eq(slot, &self.slot));
+        let mut queues = self.object_watchers.lock_queues();
+        if let Some(own) = queues.get_mut(&self.key) {
+            own.retain(|queue| !Arc::ptr_eq(queue, &self.queue));
             if own.is_empty() {
-                slots.remove(&self.key);
+                queues.remove(&self.key);
             }
         }
-        self.object_watchers.n_keys.store(slots.len(), Ordering::Release);
+        self.object_watchers.n_keys.store(queues.len(), Ordering::Release);
     }
 }
 
@@ -148,37 +147,37 @@ mod tests {
     async fn each_is_told_of_its_own_object() {
         let all = Arc::new(ObjectWatchers::default());
         let [a, b] = ["/a", "/b"].map(|text| Key::new(text).unwrap());
-        let (first, second) = (all.follow(&a), all.follow(&a));
-        assert!(all.is_followed(&a) && !all.is_followed(&b));
-        all.tell(&[event(&b, 1), event(&a, 2), event(&a, 3)]);
-        first.changed().await;
-        let seen = first.take();
-        assert_eq!(seen.events, [event(&a, 2), event(&a, 3)]);
-        assert!(first.take().events.is_empty());
+        let (first, second) = (all.watch(&a), all.watch(&a));
+        assert!(all.is_watched(&a) && !all.is_watched(&b));
+        all.apply_events(&[event(&b, 1), event(&a, 2), event(&a, 3)]);
+        first.wait_for_events().await;
+        let recent = first.take_events();
+        assert_eq!(recent.events, [event(&a, 2), event(&a, 3)]);
+        assert!(first.take_events().events.is_empty());
         drop(first);
-        assert!(all.is_followed(&a), "the second is still there");
-        assert_eq!(second.take().events.len(), 2);
+        assert!(all.is_watched(&a), "the second is still there");
+        assert_eq!(second.take_events().events.len(), 2);
         drop(second);
-        assert!(!all.is_followed(&a));
-        assert!(all.slots().is_empty());
-        all.tell(&[event(&a, 4)]);
+        assert!(!all.is_watched(&a));
+        assert!(all.lock_queues().is_empty());
+        all.apply_events(&[event(&a, 4)]);
     }
 
     #[tokio::test]
     async fn who_does_not_look_has_to_read() {
         let all = Arc::new(ObjectWatchers::default());
         let key = Key::new("/a").unwrap();
-        let onlooker = all.follow(&key);
+        let watcher = all.watch(&key);
         let many: Vec<Event> = (1..=64).map(|number| event(&key, number)).collect();
-        all.tell(&many);
-        let seen = onlooker.take();
-        assert_eq!((seen.events.len(), seen.has_gap), (EVENTS_MAX, false));
-        all.tell(&many);
-        all.tell(&[event(&key, 65), event(&key, 66)]);
-        let seen = onlooker.take();
-        assert_eq!((seen.events.len(), seen.has_gap), (1, true));
-        all.lose();
-        onlooker.changed().await;
-        assert!(onlooker.take().has_gap);
+        all.apply_events(&many);
+        let recent = watcher.take_events();
+        assert_eq!((recent.events.len(), recent.has_gap), (EVENTS_MAX, false));
+        all.apply_events(&many);
+        all.apply_events(&[event(&key, 65), event(&key, 66)]);
+        let recent = watcher.take_events();
+        assert_eq!((recent.events.len(), recent.has_gap), (1, true));
+        all.mark_gap();
+        watcher.wait_for_events().await;
+        assert!(watcher.take_events().has_gap);
     }
 }

@@ -1,6 +1,5 @@
-//! What the server writes by itself about objects that wait for initializers. Nobody is asked, neither
-//! authorizers nor hooks: the server does what was configured when the object was made (admission §0.4,
-//! E3).
+//! Writes of the server itself to objects that wait for initializers. Neither authorizers nor hooks review
+//! them: the server carries out the configuration that was in force when the object was created.
 
 use std::time::Duration;
 
@@ -11,8 +10,8 @@ use crate::cluster_ips::ClusterIpChange;
 use crate::server_state::ServerState;
 
 impl<S: Store> ServerState<S> {
-    /// Puts the next state of an object in the place of one that is stored.
-    pub(super) async fn write_own(
+    /// Replaces a stored object by its next state.
+    pub(super) async fn write_waiting_object(
         &self,
         key: &Key,
         stored: &Entry,
@@ -21,13 +20,14 @@ impl<S: Store> ServerState<S> {
     ) -> Result<Entry, WriteError> {
         let value = bytes::Bytes::from(codec::to_stored(next));
         let expect = Expect::At(stored.mod_rev);
-        let put = Put { key: key.clone(), value: value.clone(), expect, ttl, mark: None };
+        let put =
+            Put { key: key.clone(), value: value.clone(), expect, ttl, shared_revision: None };
         let mod_rev = self.store.put(put).await?;
         Ok(Entry { value, mod_rev, create_rev: stored.create_rev })
     }
 
-    /// Deletes an object whatever holds it back, and frees its address.
-    pub(super) async fn delete_own(
+    /// Deletes an object whatever finalizers it has, and frees its cluster IP.
+    pub(super) async fn delete_waiting_object(
         &self,
         key: &Key,
         tree: &Tree,
@@ -37,7 +37,7 @@ impl<S: Store> ServerState<S> {
             ReadError::Unavailable(why) => WriteError::Unavailable(why),
             _ => WriteError::Timeout,
         })?;
-        let delete = Delete { key: key.clone(), expect: Expect::At(stored), mark: None };
+        let delete = Delete { key: key.clone(), expect: Expect::At(stored), shared_revision: None };
         let transaction = ClusterIpChange::release(held).attach(delete.into());
         self.store.write(transaction).await.map(drop)
     }

@@ -1,4 +1,4 @@
-//! Reading one object that may not be initialized (admission §6.4 and §6.7).
+//! Reads of one object that may be uninitialized.
 
 use admission::{
     UninitializedObject, being_initialized_status, has_pending_initializers, read_repair,
@@ -6,100 +6,107 @@ use admission::{
 use api_object::{Status, Tree};
 use store::{Entry, Store, WriteError};
 
+use crate::admission::NotFresh;
 use crate::cluster_snapshot::is_tracked;
-use crate::confirm::Unconfirmed;
-use crate::rest::{Call, Shown};
+use crate::rest::{RequestContext, VersionedObject, get_entry};
 
-/// What who reads an uninitialized object by its name gets to see.
+/// The response to a client that reads an uninitialized object by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GetMode {
-    /// The object.
+    /// The uninitialized object itself.
     #[default]
     Object,
-    /// That there will be one.
+    /// 202 with a Status that says that the object will exist.
     Accepted,
 }
 
-/// What was read.
-pub(crate) enum Read {
-    /// The object.
-    Object(Shown),
-    /// A Status that says that there will be one.
+/// The result of a read.
+pub(crate) enum ReadResult {
+    /// The stored object.
+    Object(VersionedObject),
+    /// A Status that says that the object will exist.
     Accepted(Tree),
 }
 
-impl<S: Store> Call<'_, S> {
-    /// One object, for a client. One that waits for somebody who should have acted long ago is repaired,
-    /// one step each time.
-    pub(crate) async fn read(&self) -> Result<Read, Status> {
-        let includes = self.query.includes_uninitialized()?;
-        let entry = self.get_entry().await?;
-        let entry = self.repaired(entry).await?;
-        self.show(&entry, includes)
-    }
+/// Reads one object for a client:
+///
+/// 1. Read the stored object.
+/// 2. If an initializer should have acted long ago, repair the object by one step.
+/// 3. Return the object, or a Status if it is uninitialized and the client did not ask for that.
+pub(crate) async fn read<S: Store>(ctx: &RequestContext<'_, S>) -> Result<ReadResult, Status> {
+    let includes_uninitialized = ctx.query.includes_uninitialized()?;
+    let entry = get_entry(ctx).await?;
+    let entry = repair_if_due(ctx, entry).await?;
+    read_result(ctx, &entry, includes_uninitialized)
+}
 
-    fn show(&self, entry: &Entry, includes: bool) -> Result<Read, Status> {
-        let tree = self.parse_authorized(entry)?;
-        let is_shown = includes
-            || self.server.get_mode == GetMode::Object
-            || !self.server.initialization.is_enabled
-            || !has_pending_initializers(&tree);
-        if is_shown {
-            return Ok(Read::Object(Shown { tree, revision: Some(entry.mod_rev) }));
-        }
-        let resource = self.resource.group_resource();
-        let revision = entry.mod_rev.number();
-        let status = being_initialized_status(&UninitializedObject {
-            resource: &resource,
-            tree: &tree,
-            revision,
-        });
-        let status = serde_json::to_value(&status).ok();
-        Ok(Read::Accepted(status.and_then(|own| own.as_object().cloned()).unwrap_or_default()))
+fn read_result<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    entry: &Entry,
+    includes_uninitialized: bool,
+) -> Result<ReadResult, Status> {
+    let tree = ctx.parse_authorized(entry)?;
+    let is_shown = includes_uninitialized
+        || ctx.server.get_mode == GetMode::Object
+        || !ctx.server.initialization.is_enabled
+        || !has_pending_initializers(&tree);
+    if is_shown {
+        return Ok(ReadResult::Object(VersionedObject { tree, revision: Some(entry.mod_rev) }));
     }
+    let resource = ctx.resource.group_resource();
+    let revision = entry.mod_rev.number();
+    let status = being_initialized_status(&UninitializedObject {
+        resource: &resource,
+        tree: &tree,
+        revision,
+    });
+    let status = serde_json::to_value(&status).ok();
+    Ok(ReadResult::Accepted(status.and_then(|own| own.as_object().cloned()).unwrap_or_default()))
+}
 
-    /// What is stored after the repair, if one is due. Who reads gets an answer in any case.
-    async fn repaired(&self, entry: Entry) -> Result<Entry, Status> {
-        if !super::is_hidden(&entry.value) {
-            return Ok(entry);
-        }
-        let key = self.key(self.name)?;
-        // A task of this server looks after it.
-        if self.server.snapshot_cache.object_watchers().is_followed(&key) {
-            return Ok(entry);
-        }
-        let Ok(tree) = codec::from_stored(&entry.value) else { return Ok(entry) };
-        let (options, now) = (&self.server.initialization, self.server.clock.wall_time());
-        // The picture tells for most objects that nothing is due, without asking the store.
-        let cluster = self.server.snapshot_cache.snapshot();
-        if read_repair(options, &tree, now, Some(&cluster.hooks.snapshot)).is_none() {
-            return Ok(entry);
-        }
-        let standing = match self.server.stand(self.admission.deadline).await {
-            Ok(standing) => Some(standing),
-            // A reader in a hurry does not choose what the repair is made by.
-            Err(Unconfirmed::DeadlineExceeded) => return Ok(entry),
-            Err(_) => None,
-        };
-        let snapshot = standing.as_ref().map(|standing| standing.hooks.snapshot.as_ref());
-        let Some(repair) = read_repair(options, &tree, now, snapshot) else { return Ok(entry) };
-        match self.server.write_own(&key, &entry, &repair.tree, self.ttl()).await {
-            Ok(entry) => {
-                self.server.admission_metrics.count_read_repair(&repair.initializer_name);
-                if is_tracked(&self.server.prefix, &key) {
-                    self.server.snapshot_cache.wait_for(entry.mod_rev).await;
-                }
-                Ok(entry)
+/// Repairs an object if an initializer should have acted long ago, and returns what is stored then. The
+/// read succeeds even if the repair fails.
+async fn repair_if_due<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    entry: Entry,
+) -> Result<Entry, Status> {
+    if !super::is_hidden(&entry.value) {
+        return Ok(entry);
+    }
+    let key = ctx.key(ctx.name)?;
+    // A task of this server tracks the object.
+    if ctx.server.snapshot_cache.object_watchers().is_watched(&key) {
+        return Ok(entry);
+    }
+    let Ok(tree) = codec::from_stored(&entry.value) else { return Ok(entry) };
+    let (options, now) = (&ctx.server.initialization, ctx.server.clock.wall_time());
+    // The local snapshot shows for most objects that no repair is due, without a read of the store.
+    let cluster = ctx.server.snapshot_cache.snapshot();
+    if read_repair(options, &tree, now, Some(&cluster.hooks.snapshot)).is_none() {
+        return Ok(entry);
+    }
+    let confirmed = match ctx.server.confirm_current(ctx.deadline).await {
+        Ok(confirmed) => Some(confirmed),
+        // A reader must not be able to choose an old configuration with a short deadline.
+        Err(NotFresh::DeadlineExceeded) => return Ok(entry),
+        Err(_) => None,
+    };
+    let snapshot = confirmed.as_ref().map(|confirmed| confirmed.hooks.snapshot.as_ref());
+    let Some(repair) = read_repair(options, &tree, now, snapshot) else { return Ok(entry) };
+    match ctx.server.write_waiting_object(&key, &entry, &repair.tree, ctx.ttl()).await {
+        Ok(entry) => {
+            ctx.server.admission_metrics.count_read_repair(&repair.initializer_name);
+            if is_tracked(&ctx.server.prefix, &key) {
+                ctx.server.snapshot_cache.wait_for(entry.mod_rev).await;
             }
-            // Somebody was faster; one step each time is enough.
-            Err(WriteError::Conflict { current: Some(entry) }) => Ok(entry),
-            Err(WriteError::Conflict { current: None }) => Err(self.not_found(self.name)),
-            Err(error) => {
-                self.server
-                    .log
-                    .warn("an object can not be repaired", &[("key", &key), ("why", &error)]);
-                Ok(entry)
-            }
+            Ok(entry)
+        }
+        // Another writer was faster.
+        Err(WriteError::Conflict { current: Some(entry) }) => Ok(entry),
+        Err(WriteError::Conflict { current: None }) => Err(ctx.not_found(ctx.name)),
+        Err(error) => {
+            ctx.server.log.warn("an object can not be repaired", &[("key", &key), ("why", &error)]);
+            Ok(entry)
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Looks after waiting objects that nobody follows: those of servers that are gone.
+//! Sweeps waiting objects that no server tracks, because their server is gone.
 //!
-//! 1. At start, and at intervals, an object on which an initializer gave up is deleted, in case the
-//!    server that should have done that died.
-//! 2. A record of an object that no longer waits, or was never stored, is deleted.
+//! 1. At start, and at intervals, delete objects that an initializer failed, in case the server that should
+//!    have done that died.
+//! 2. Delete the records of objects that no longer wait or were never stored.
 
 use std::num::NonZeroUsize;
 use std::ops::Bound;
@@ -12,44 +12,53 @@ use std::time::Duration;
 use api_resources::Verb;
 use store::{At, Delete, Expect, Key, ListRequest, Prefix, ReadError, Store, WriteError};
 
-use super::fail::Failed;
-use super::tracker::Job;
+use super::fail::FailedObject;
+use super::tracker::TrackerJob;
 use super::visibility::is_hidden;
-use super::waiting_objects::{Due, RowState};
+use super::waiting_objects::{RecordToCheck, WaitingState};
 use crate::object_ref::ObjectRef;
 use crate::server_state::ServerState;
 
-/// How often objects of which nothing is known are read.
-const SWEEP_EVERY: Duration = Duration::from_secs(30);
-/// How long a server has for what it does about an object before others do it: more than a request may
-/// take.
-const GRACE: Duration = Duration::from_secs(90);
-/// How long to wait before a store that can not be read is tried again.
-const RETRY: Duration = Duration::from_secs(1);
-/// How many objects are read at once.
+/// The interval of sweeps.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(30);
+/// How long the server of an object has before others act: longer than a request may take.
+const OWNER_GRACE_PERIOD: Duration = Duration::from_secs(90);
+/// The delay before a failed read of the store is repeated.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+/// The number of objects of one read.
 const PAGE_ITEMS: usize = 500;
+
+/// Why the check of one object failed.
+#[derive(Debug, thiserror::Error)]
+enum SweepError {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
 
 /// Sweeps until the task is dropped.
 pub(crate) async fn sweep_waiting<S: Store>(server: Arc<ServerState<S>>) {
-    while let Err(error) = adopt(&server).await {
+    while let Err(error) = adopt_objects_without_record(&server).await {
         server.log.warn("objects that wait for initializers can not be read", &[("why", &error)]);
-        tokio::time::sleep(RETRY).await;
+        tokio::time::sleep(RETRY_DELAY).await;
     }
-    // Nobody ends what failed before this server began.
-    look_at_all(&server, true, Duration::ZERO).await;
-    look_at_all(&server, true, Duration::ZERO).await;
-    let mut ticks = tokio::time::interval(SWEEP_EVERY);
+    // Objects that failed before this start have no server that deletes them. The first pass reads the objects
+    // in the state Unread; the second deletes those that it found to have failed.
+    check_records(&server, true, Duration::ZERO).await;
+    check_records(&server, true, Duration::ZERO).await;
+    let mut ticks = tokio::time::interval(SWEEP_INTERVAL);
     loop {
         let with_objects = tokio::select! {
             _ = ticks.tick() => true,
-            () = server.snapshot_cache.waiting().settled() => false,
+            () = server.snapshot_cache.waiting().wait_for_uncounted() => false,
         };
-        look_at_all(&server, with_objects, GRACE).await;
+        check_records(&server, with_objects, OWNER_GRACE_PERIOD).await;
     }
 }
 
-/// Counts the objects that wait without a record: a program without records stored them.
-async fn adopt<S: Store>(server: &ServerState<S>) -> Result<(), ReadError> {
+/// Counts the waiting objects without a record, which an older version of the server stored.
+async fn adopt_objects_without_record<S: Store>(server: &ServerState<S>) -> Result<(), ReadError> {
     let paths = Arc::clone(&server.snapshot_cache.snapshot().paths_with_uninitialized);
     for path in paths.iter() {
         let Ok(prefix) = Prefix::new(&format!("{}/{path}/", server.prefix)) else { continue };
@@ -59,7 +68,7 @@ async fn adopt<S: Store>(server: &ServerState<S>) -> Result<(), ReadError> {
             let page =
                 server.store.list(&prefix, ListRequest { from, limit, at: At::Newest }).await?;
             for item in page.items.iter().filter(|item| is_hidden(&item.entry.value)) {
-                server.snapshot_cache.waiting().adopt(&item.key, &item.entry.value);
+                server.snapshot_cache.waiting().adopt_without_record(&item.key, &item.entry.value);
             }
             match page.items.last() {
                 Some(last) if page.remaining > 0 => from = Bound::Excluded(last.key.clone()),
@@ -70,73 +79,81 @@ async fn adopt<S: Store>(server: &ServerState<S>) -> Result<(), ReadError> {
     Ok(())
 }
 
-async fn look_at_all<S: Store>(server: &ServerState<S>, with_objects: bool, grace: Duration) {
-    for due in server.snapshot_cache.waiting().due(with_objects) {
-        let outcome = match due.state {
-            RowState::Settled => drop_record(server, &due).await,
-            _ => look_at(server, &due, grace).await,
+async fn check_records<S: Store>(server: &ServerState<S>, with_objects: bool, grace: Duration) {
+    for record in server.snapshot_cache.waiting().records_to_check(with_objects) {
+        let outcome = match record.state {
+            WaitingState::NotCounted => delete_record(server, &record).await,
+            _ => check_object_of(server, &record, grace).await,
         };
         if let Err(why) = outcome {
             let why = format!("{why}, it is tried again");
             server.log.warn(
                 "an object that waits for initializers can not be looked at",
-                &[("key", &due.key), ("why", &why)],
+                &[("key", &record.key), ("why", &why)],
             );
         }
     }
 }
 
-async fn look_at<S: Store>(
+async fn check_object_of<S: Store>(
     server: &ServerState<S>,
-    due: &Due,
+    record: &RecordToCheck,
     grace: Duration,
-) -> Result<(), String> {
+) -> Result<(), SweepError> {
     let waiting = server.snapshot_cache.waiting();
-    let got = server.store.get(&due.key, At::Newest).await.map_err(|error| error.to_string())?;
-    waiting.see(&due.key, got.entry.as_ref().map(|entry| &entry.value));
+    let got = server.store.get(&record.key, At::Newest).await?;
+    waiting.observe(&record.key, got.entry.as_ref().map(|entry| &entry.value));
     let Some(entry) = got.entry else {
-        return settle_missing(server, due);
+        return stop_counting_missing(server, record);
     };
     let Ok(tree) = codec::from_stored(&entry.value) else { return Ok(()) };
-    if api_object::uid(&tree) != due.uid {
-        return settle_missing(server, due);
+    if api_object::uid(&tree) != record.uid {
+        return stop_counting_missing(server, record);
     }
-    if due.state == RowState::Failed && due.age >= grace && super::has_failed(&tree) {
+    if record.state == WaitingState::Failed && record.age >= grace && super::has_failed(&tree) {
         let cluster = server.snapshot_cache.snapshot();
         let request = cluster.registry.resources().find_map(|resource| {
-            let (namespace, name) = api_resources::names(&server.prefix, resource, &due.key)?;
-            Some(ObjectRef::of(resource, namespace, name).request(Verb::Delete))
+            let (namespace, name) = api_resources::names(&server.prefix, resource, &record.key)?;
+            Some(ObjectRef::of_resource(resource, namespace, name).to_request(Verb::Delete))
         });
-        let failed = Failed::left_behind(due.key.clone(), tree, entry.mod_rev, request);
-        server.initialization_tracker.begin(Job::End(Box::new(failed))).await;
+        let failed = FailedObject::of_dead_server(record.key.clone(), tree, entry.mod_rev, request);
+        server.initialization_tracker.begin(TrackerJob::DeleteFailed(Box::new(failed))).await;
     }
     Ok(())
 }
 
-/// A write of which the store did not tell the outcome may still turn out to have happened.
-fn settle_missing<S: Store>(server: &ServerState<S>, due: &Due) -> Result<(), String> {
-    if due.age >= GRACE {
-        server.snapshot_cache.waiting().settle(&due.uid);
+/// Stops counting an object that does not exist, after the grace period: a write with an unknown outcome may
+/// still happen.
+fn stop_counting_missing<S: Store>(
+    server: &ServerState<S>,
+    record: &RecordToCheck,
+) -> Result<(), SweepError> {
+    if record.age >= OWNER_GRACE_PERIOD {
+        server.snapshot_cache.waiting().stop_counting(&record.uid);
     }
     Ok(())
 }
 
-async fn drop_record<S: Store>(server: &ServerState<S>, due: &Due) -> Result<(), String> {
+async fn delete_record<S: Store>(
+    server: &ServerState<S>,
+    record: &RecordToCheck,
+) -> Result<(), SweepError> {
     let waiting = server.snapshot_cache.waiting();
-    if let Some(key) = waiting.record_key(&due.uid) {
+    if let Some(key) = waiting.record_key(&record.uid) {
         delete_newest(server, &key).await?;
     }
-    waiting.forget(&due.uid);
+    waiting.forget(&record.uid);
     Ok(())
 }
 
-async fn delete_newest<S: Store>(server: &ServerState<S>, key: &Key) -> Result<(), String> {
-    let got = server.store.get(key, At::Newest).await.map_err(|error| error.to_string())?;
+async fn delete_newest<S: Store>(server: &ServerState<S>, key: &Key) -> Result<(), SweepError> {
+    let got = server.store.get(key, At::Newest).await?;
     let Some(entry) = got.entry else { return Ok(()) };
-    let delete = Delete { key: key.clone(), expect: Expect::At(entry.mod_rev), mark: None };
+    let delete =
+        Delete { key: key.clone(), expect: Expect::At(entry.mod_rev), shared_revision: None };
     match server.store.delete(delete).await {
-        // Another server was faster: nobody writes a record twice.
+        // Another server was faster: no server writes a record twice.
         Ok(_) | Err(WriteError::Conflict { .. }) => Ok(()),
-        Err(error) => Err(error.to_string()),
+        Err(error) => Err(error.into()),
     }
 }

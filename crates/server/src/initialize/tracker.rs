@@ -1,7 +1,7 @@
-//! What follows an object from its creation until it is initialized or gone (admission §6.6).
+//! Tracks an object from its creation until it is initialized or deleted.
 //!
-//! All of it happens in tasks of the server: neither an impatient creator nor one that has hung up stops
-//! it, not even while the object is being stored.
+//! Tasks of the server do this. A client that gives up or disconnects does not stop them, not even while the
+//! object is being stored.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -18,31 +18,30 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::fail::{Failed, end_failed};
-use super::object_watchers::Onlooker;
-use super::waiting_objects::Reservation;
+use super::fail::{FailedObject, delete_until_gone};
+use super::object_watchers::ObjectWatcher;
+use super::waiting_objects::WaitingSlot;
 use crate::server_state::ServerState;
 
-/// How many jobs may wait to be begun. How many objects are followed is bounded by how many may wait for
-/// initializers, see [`super::waiting_objects`].
+/// The most jobs in the queue. The limits of [`super::waiting_objects`] bound the number of tracked objects.
 const JOBS_MAX: usize = 1_000;
 
-/// How long a timer that fires waits for the configuration before it counts as stale.
-const STAND_MAX: Duration = Duration::from_secs(1);
+/// How long an expired timer waits for a confirmed configuration.
+const CONFIRM_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// How the tasks are reached.
+/// The queue of jobs for the tracking tasks.
 #[derive(Debug)]
 pub(crate) struct InitializationTracker {
-    jobs: mpsc::Sender<Job>,
+    jobs: mpsc::Sender<TrackerJob>,
 }
 
-/// Something that goes on whatever becomes of who began it.
+/// A job that continues when the request that began it ends.
 #[derive(Debug)]
-pub(crate) enum Job {
-    /// An object is stored and followed.
-    Follow(Box<PendingObject>),
-    /// An object that failed goes.
-    End(Box<Failed>),
+pub(crate) enum TrackerJob {
+    /// Stores an object and tracks it.
+    Track(Box<PendingObject>),
+    /// Deletes an object that an initializer failed.
+    DeleteFailed(Box<FailedObject>),
 }
 
 /// An object that is about to be stored.
@@ -51,62 +50,62 @@ pub(crate) struct PendingObject {
     pub(super) transaction: Transaction,
     pub(super) tree: Tree,
     pub(super) origin: InitializersOrigin,
-    /// How the server's own writes to it stand in the audit log.
-    pub(super) request: RequestInfo,
-    /// What became of storing it.
+    /// The request in the audit events of the server's own writes to the object.
+    pub(super) audit_request: RequestInfo,
+    /// Receives the result of storing the object.
     pub(super) written: oneshot::Sender<Result<Revision, WriteError>>,
-    pub(super) progress: watch::Sender<Progress>,
-    pub(super) reservation: Arc<Reservation>,
+    pub(super) progress: watch::Sender<InitializationProgress>,
+    pub(super) slot: Arc<WaitingSlot>,
 }
 
-/// How far an object is, for its creator.
+/// The progress of the initialization, for the creator of the object.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Progress {
-    /// The newest state that is known; `None` if that is what the creator stored.
+pub(super) struct InitializationProgress {
+    /// The newest known state; `None` if that is the state that the creator stored.
     pub(super) entry: Option<Entry>,
-    /// What the creator is told, with the state in which that became clear. It does not change.
-    pub(super) outcome: Option<(Outcome, Entry)>,
+    /// The outcome for the creator, with the state that led to it. It does not change.
+    pub(super) outcome: Option<(InitializationOutcome, Entry)>,
 }
 
-/// What becomes of waiting.
+/// The outcome of an initialization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
-    /// Everybody has acted.
+pub(super) enum InitializationOutcome {
+    /// All initializers have acted.
     Initialized,
-    /// Somebody has given up on the object.
+    /// An initializer failed the object.
     Failed,
-    /// The object is gone.
+    /// The object was deleted.
     Deleted,
-    /// The entry at this place did not act in time and must not be skipped.
+    /// The initializer at this index did not act in time and must not be skipped.
     StepFailed(usize),
-    /// Nobody knows what becomes of the object.
+    /// The server lost track of the object.
     Lost,
 }
 
 impl InitializationTracker {
-    /// Jobs come out of the receiver, for [`oversee_all`].
-    pub(crate) fn new() -> (Self, mpsc::Receiver<Job>) {
+    /// Creates a queue; the receiver is for [`run_tracker`].
+    pub(crate) fn new() -> (Self, mpsc::Receiver<TrackerJob>) {
         let (jobs, receiver) = mpsc::channel(JOBS_MAX);
         (Self { jobs }, receiver)
     }
 
-    /// Begins a job. It comes to nothing if the server is about to end.
-    pub(super) async fn begin(&self, job: Job) {
+    /// Queues a job. It is dropped if the server stops.
+    pub(super) async fn begin(&self, job: TrackerJob) {
         let _ = self.jobs.send(job).await;
     }
 }
 
-/// Does jobs until it is dropped, which ends them all.
-pub(crate) async fn oversee_all<S: Store>(
+/// Runs jobs until it is dropped, which ends them all.
+pub(crate) async fn run_tracker<S: Store>(
     server: Arc<ServerState<S>>,
-    mut jobs: mpsc::Receiver<Job>,
+    mut jobs: mpsc::Receiver<TrackerJob>,
 ) {
     let mut tasks = JoinSet::new();
     loop {
         tokio::select! {
             job = jobs.recv() => match job {
-                Some(Job::Follow(pending)) => drop(tasks.spawn(follow(Arc::clone(&server), *pending))),
-                Some(Job::End(failed)) => drop(tasks.spawn(end_failed(Arc::clone(&server), *failed))),
+                Some(TrackerJob::Track(pending)) => drop(tasks.spawn(store_and_track_object(Arc::clone(&server), *pending))),
+                Some(TrackerJob::DeleteFailed(failed)) => drop(tasks.spawn(delete_until_gone(Arc::clone(&server), *failed))),
                 None => return,
             },
             Some(ended) = tasks.join_next() => if let Err(error) = ended {
@@ -116,12 +115,12 @@ pub(crate) async fn oversee_all<S: Store>(
     }
 }
 
-/// Stores an object and follows it.
-async fn follow<S: Store>(server: Arc<ServerState<S>>, pending: PendingObject) {
-    let PendingObject { transaction, tree, origin, request, written, progress, reservation } =
+/// Stores an object and tracks it.
+async fn store_and_track_object<S: Store>(server: Arc<ServerState<S>>, pending: PendingObject) {
+    let PendingObject { transaction, tree, origin, audit_request, written, progress, slot } =
         pending;
     let key = transaction.key().clone();
-    let onlooker = server.snapshot_cache.object_watchers().follow(&key);
+    let watcher = server.snapshot_cache.object_watchers().watch(&key);
     let content = transaction.content();
     let value = content.map(|content| content.value.clone()).unwrap_or_default();
     let ttl = content.and_then(|content| content.ttl);
@@ -129,51 +128,61 @@ async fn follow<S: Store>(server: Arc<ServerState<S>>, pending: PendingObject) {
     let begun = server.clock.elapsed();
     let revision = match &outcome {
         Ok(revision) => Some(*revision),
-        // It may turn out to be there.
+        // The object may exist.
         Err(WriteError::Unavailable(_) | WriteError::Timeout) => Some(Revision::ZERO),
         Err(_) => None,
     };
-    // The creator may be gone.
+    // The request may have ended.
     let _ = written.send(outcome);
     let Some(mod_rev) = revision else { return };
-    reservation.keep();
+    slot.keep();
     let steps = InitializerTimers::new(&server.initialization, origin);
     let entry = Entry { value, mod_rev, create_rev: mod_rev };
-    let mut case =
-        Case { server, onlooker, key, ttl, request, progress, steps, begun, entry, tree };
-    case.run().await;
+    let mut tracked = TrackedObject {
+        server,
+        watcher,
+        key,
+        ttl,
+        audit_request,
+        progress,
+        steps,
+        begun,
+        entry,
+        tree,
+    };
+    tracked.run().await;
 }
 
-/// An object that is followed.
-struct Case<S: Store> {
+/// An object that a task tracks.
+struct TrackedObject<S: Store> {
     server: Arc<ServerState<S>>,
-    onlooker: Onlooker,
+    watcher: ObjectWatcher,
     key: Key,
     ttl: Option<Duration>,
-    request: RequestInfo,
-    progress: watch::Sender<Progress>,
+    audit_request: RequestInfo,
+    progress: watch::Sender<InitializationProgress>,
     steps: InitializerTimers,
     /// When it was stored.
     begun: Duration,
-    /// The newest state that is known, and what is in it.
+    /// The newest known state, stored and decoded.
     entry: Entry,
     tree: Tree,
 }
 
-/// Whether there is more to come.
+/// Whether the task goes on.
 type Flow = ControlFlow<()>;
 
-impl<S: Store> Case<S> {
+impl<S: Store> TrackedObject<S> {
     async fn run(&mut self) {
         let mut flow = match self.entry.mod_rev {
             Revision::ZERO => self.reread().await,
-            _ => self.look_at_tree(),
+            _ => self.evaluate(),
         };
         while flow.is_continue() && !self.steps.has_ended(self.now()) {
             let due = self.begun.saturating_add(self.steps.next_due());
             flow = tokio::select! {
-                () = self.onlooker.changed() => self.catch_up().await,
-                () = self.server.clock.sleep_until(due) => self.fire().await,
+                () = self.watcher.wait_for_events() => self.catch_up().await,
+                () = self.server.clock.sleep_until(due) => self.expire_initializers().await,
             };
         }
     }
@@ -184,39 +193,41 @@ impl<S: Store> Case<S> {
     }
 
     async fn catch_up(&mut self) -> Flow {
-        let seen = self.onlooker.take();
-        if seen.has_gap {
+        let recent = self.watcher.take_events();
+        if recent.has_gap {
             self.reread().await?;
         }
-        seen.events.into_iter().try_for_each(|event| self.see(event))
+        recent.events.into_iter().try_for_each(|event| self.apply_event(event))
     }
 
-    fn see(&mut self, event: Event) -> Flow {
+    fn apply_event(&mut self, event: Event) -> Flow {
         if event.revision <= self.entry.mod_rev {
             return Flow::Continue(());
         }
         match event.change {
-            Change::Create(entry) | Change::Update { entry, .. } => self.take(entry),
+            Change::Create(entry) | Change::Update { entry, .. } => self.replace_state(entry),
             Change::Delete { prev } => {
                 self.entry = prev;
-                self.conclude(Outcome::Deleted)
+                self.conclude(InitializationOutcome::Deleted)
             }
         }
     }
 
-    /// Finds out what the object is like, however long that takes.
+    /// Reads the object, and retries until that succeeds.
     async fn reread(&mut self) -> Flow {
         loop {
             match self.server.store.get(&self.key, At::Newest).await.map(|got| got.entry) {
-                Ok(None) => return self.conclude(Outcome::Deleted),
-                Ok(Some(entry)) if entry.mod_rev > self.entry.mod_rev => return self.take(entry),
+                Ok(None) => return self.conclude(InitializationOutcome::Deleted),
+                Ok(Some(entry)) if entry.mod_rev > self.entry.mod_rev => {
+                    return self.replace_state(entry);
+                }
                 Ok(Some(_)) => return Flow::Continue(()),
                 Err(error) => {
                     self.server.log.warn(
                         "an object can not be followed",
                         &[("key", &self.key), ("why", &error)],
                     );
-                    let _ = self.conclude(Outcome::Lost);
+                    let _ = self.conclude(InitializationOutcome::Lost);
                 }
             }
             let again =
@@ -228,77 +239,80 @@ impl<S: Store> Case<S> {
         }
     }
 
-    /// Takes notice of a state of the object. What can not be read any more is nobody's to follow.
-    fn take(&mut self, entry: Entry) -> Flow {
+    /// Replaces the known state of the object. An object that can not be decoded is no longer tracked.
+    fn replace_state(&mut self, entry: Entry) -> Flow {
         let Ok(tree) = codec::from_stored(&entry.value) else {
-            return self.conclude(Outcome::Lost);
+            return self.conclude(InitializationOutcome::Lost);
         };
         if api_object::uid(&tree) != api_object::uid(&self.tree) {
-            // Somebody has deleted it and made another one of its name.
-            return self.conclude(Outcome::Deleted);
+            // The object was deleted and another one of its name was created.
+            return self.conclude(InitializationOutcome::Deleted);
         }
         (self.entry, self.tree) = (entry, tree);
-        self.look_at_tree()
+        self.evaluate()
     }
 
-    fn look_at_tree(&mut self) -> Flow {
+    /// Ends the initialization if the known state says so.
+    fn evaluate(&mut self) -> Flow {
         let initializers = Initializers::from_object(&self.tree);
         if initializers.result.is_some() {
-            return self.conclude(Outcome::Failed);
+            return self.conclude(InitializationOutcome::Failed);
         }
         if initializers.is_empty() {
-            return self.conclude(Outcome::Initialized);
+            return self.conclude(InitializationOutcome::Initialized);
         }
         self.steps.observe(&initializers.pending, self.now());
         self.progress.send_modify(|progress| progress.entry = Some(self.entry.clone()));
         Flow::Continue(())
     }
 
-    /// Tells the creator. Only the first time counts.
-    fn conclude(&self, outcome: Outcome) -> Flow {
+    /// Reports the outcome to the creator. The first outcome counts.
+    fn conclude(&self, outcome: InitializationOutcome) -> Flow {
         self.progress.send_modify(|progress| {
             progress.outcome.get_or_insert((outcome, self.entry.clone()));
         });
         Flow::Break(())
     }
 
-    /// Does what is due.
-    async fn fire(&mut self) -> Flow {
+    /// Removes or fails the initializers whose time is up.
+    async fn expire_initializers(&mut self) -> Flow {
         if self.steps.has_ended(self.now()) {
             return Flow::Break(());
         }
-        let standing = self.server.stand(Instant::now() + STAND_MAX).await.ok();
-        let snapshot = standing.as_ref().map(|standing| standing.hooks.snapshot.as_ref());
+        let confirmed = self.server.confirm_current(Instant::now() + CONFIRM_TIME_MAX).await.ok();
+        let snapshot = confirmed.as_ref().map(|confirmed| confirmed.hooks.snapshot.as_ref());
         for expired in self.steps.take_expired(self.now(), snapshot) {
             match expired.action {
-                ExpiryAction::Remove => self.remove(&expired.name).await?,
+                ExpiryAction::Remove => self.remove_initializer(&expired.name).await?,
                 ExpiryAction::Fail => {
                     let metrics = &self.server.admission_metrics;
                     metrics.count_initializer_timeout(&expired.name, TimeoutAction::Failed);
-                    let _ = self.conclude(Outcome::StepFailed(expired.idx));
+                    let _ = self.conclude(InitializationOutcome::StepFailed(expired.idx));
                 }
             }
         }
         Flow::Continue(())
     }
 
-    /// Takes out an entry. If somebody was faster, what they wrote is looked at first; the entry is still
-    /// due, if it is still there.
-    async fn remove(&mut self, name: &str) -> Flow {
+    /// Removes an initializer. If another writer was faster, its state is evaluated first; the initializer is
+    /// due again if it is still there.
+    async fn remove_initializer(&mut self, name: &str) -> Flow {
         let Some(next) = without_initializer(&self.tree, name) else { return Flow::Continue(()) };
-        match self.server.write_own(&self.key, &self.entry, &next, self.ttl).await {
+        match self.server.write_waiting_object(&self.key, &self.entry, &next, self.ttl).await {
             Ok(entry) => {
                 let metrics = &self.server.admission_metrics;
                 metrics.count_initializer_timeout(name, TimeoutAction::Removed);
                 self.server.audit_loopback_write(
-                    &self.request,
+                    &self.audit_request,
                     self.steps.removal_annotation(name),
                     name,
                 );
-                self.take(entry)
+                self.replace_state(entry)
             }
-            Err(WriteError::Conflict { current: Some(entry) }) => self.take(entry),
-            Err(WriteError::Conflict { current: None }) => self.conclude(Outcome::Deleted),
+            Err(WriteError::Conflict { current: Some(entry) }) => self.replace_state(entry),
+            Err(WriteError::Conflict { current: None }) => {
+                self.conclude(InitializationOutcome::Deleted)
+            }
             Err(error) => {
                 self.server.log.warn(
                     "an initializer can not be taken out",

@@ -1,4 +1,4 @@
-//! Who sees objects that are not initialized yet (admission §6.4).
+//! Which clients see objects that are not initialized yet.
 
 use std::sync::LazyLock;
 
@@ -9,30 +9,31 @@ use memchr::memmem::Finder;
 use store::{At, Key, Revision, Store};
 
 use crate::cluster_snapshot::ClusterSnapshot;
-use crate::rest::{Call, Filter, Query};
+use crate::rest::{Filter, Query, RequestContext};
 use crate::server_state::ServerState;
 
-/// Below the prefix there is a mark here for each resource that ever had an uninitialized object. Where
-/// there is none, nothing is hidden, and nobody has to look.
+/// The path of the keys that mark resources which ever had an uninitialized object, below the prefix. Lists
+/// of resources without such a key need not look for hidden objects.
 pub(crate) const UNINITIALIZED_PATH: &str = "uninitialized";
 
-static FIELD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\"initializers\""));
+static INITIALIZERS_FIELD: LazyLock<Finder<'static>> =
+    LazyLock::new(|| Finder::new("\"initializers\""));
 
-/// Whether an object is not there for everybody, as it is stored. Most objects do not say anything about
-/// initializers, which is found out without reading them.
+/// Whether a stored object is hidden from clients that do not ask for uninitialized objects. Most objects
+/// do not mention initializers, which a text search finds without decoding them.
 pub(crate) fn is_hidden(stored: &[u8]) -> bool {
-    // An object that can not be read may wait for somebody.
-    FIELD.find(stored).is_some()
+    // An object that can not be decoded may have initializers.
+    INITIALIZERS_FIELD.find(stored).is_some()
         && codec::from_stored(stored)
             .map_or(true, |tree| admission::has_pending_initializers(&tree))
 }
 
-/// Whether an object that may be stored is there for everybody.
-pub(crate) fn is_shown(stored: &&Bytes) -> bool {
+/// Whether a stored object is visible to all clients.
+pub(crate) fn is_visible(stored: &&Bytes) -> bool {
     !is_hidden(stored)
 }
 
-/// Whether a resource has, or once had, objects that are not initialized.
+/// Whether a resource has, or once had, uninitialized objects.
 pub(super) fn has_uninitialized(cluster: &ClusterSnapshot, resource: &Resource) -> bool {
     resource
         .storage_path
@@ -44,7 +45,7 @@ impl Query {
     /// Whether the client asks for uninitialized objects, too.
     ///
     /// # Errors
-    /// 400 if it does not say yes or no.
+    /// 400 if the parameter is no boolean.
     pub(crate) fn includes_uninitialized(&self) -> Result<bool, Status> {
         match self.text("includeUninitialized") {
             "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
@@ -57,36 +58,37 @@ impl Query {
     }
 }
 
-impl<S: Store> Call<'_, S> {
-    /// What of a list or a watch the client gets to see.
-    pub(crate) fn filter(&self) -> Result<Filter, Status> {
-        let filter = Filter::parse(self.resource, self.query, self.name)?;
-        let includes = self.query.includes_uninitialized()?;
-        Ok(match includes || !self.server.initialization.is_enabled {
-            true => filter,
-            false => filter.hiding_uninitialized(),
-        })
-    }
+/// The filter of a list or a watch, which hides uninitialized objects unless the client asks for them.
+pub(crate) fn visibility_filter<S>(ctx: &RequestContext<'_, S>) -> Result<Filter, Status> {
+    let filter = Filter::parse(ctx.resource, ctx.query, ctx.name)?;
+    let includes = ctx.query.includes_uninitialized()?;
+    Ok(match includes || !ctx.server.initialization.is_enabled {
+        true => filter,
+        false => filter.hiding_uninitialized(),
+    })
+}
 
-    /// Whether the picture is sure that nothing of the resource was hidden in a state of the store.
-    pub(crate) fn hides_nothing(&self, at: Revision) -> bool {
-        let cluster = self.server.snapshot_cache.snapshot();
-        cluster.revision >= at && !has_uninitialized(&cluster, self.resource)
-    }
+/// Whether the snapshot proves that the resource had no hidden objects at a revision.
+pub(crate) fn has_no_hidden_objects<S: Store>(ctx: &RequestContext<'_, S>, at: Revision) -> bool {
+    let cluster = ctx.server.snapshot_cache.snapshot();
+    cluster.revision >= at && !has_uninitialized(&cluster, ctx.resource)
+}
 
-    /// The same, for who can not do without an answer. The store is asked if the picture is behind.
-    pub(crate) async fn surely_hides_nothing(&self, at: Revision) -> bool {
-        if self.server.snapshot_cache.snapshot().revision >= at {
-            return self.hides_nothing(at);
-        }
-        let Some(key) = self.server.uninitialized_key(self.resource) else { return false };
-        let got = self.server.store.get(&key, At::Exactly(at)).await;
-        got.is_ok_and(|got| got.entry.is_none())
+/// Whether the resource had no hidden objects at a revision. It asks the store if the snapshot is behind.
+pub(crate) async fn has_surely_no_hidden_objects<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    at: Revision,
+) -> bool {
+    if ctx.server.snapshot_cache.snapshot().revision >= at {
+        return has_no_hidden_objects(ctx, at);
     }
+    let Some(key) = ctx.server.uninitialized_key(ctx.resource) else { return false };
+    let got = ctx.server.store.get(&key, At::Exactly(at)).await;
+    got.is_ok_and(|got| got.entry.is_none())
 }
 
 impl<S> ServerState<S> {
-    /// The mark of a resource that has uninitialized objects.
+    /// The key that marks a resource which has uninitialized objects.
     pub(crate) fn uninitialized_key(&self, resource: &Resource) -> Option<Key> {
         let path = resource.storage_path.as_ref()?;
         Key::new(&format!("{}/{UNINITIALIZED_PATH}/{path}", self.prefix)).ok()
@@ -106,7 +108,7 @@ mod tests {
             (r#"{"metadata":{"initializers":{}}}"#, false),
             (r#"{"metadata":{"name":"a"},"initializers":[{"name":"a.b.c"}]}"#, false),
             (r#"{"data":{"a":"{\"initializers\": 1}"}}"#, false),
-            // Nobody can say that it does not wait.
+            // An object that can not be decoded may have initializers.
             (r#""initializers" is no JSON"#, true),
         ] {
             assert_eq!(is_hidden(stored.as_bytes()), want, "{stored}");

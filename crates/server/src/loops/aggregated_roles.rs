@@ -52,7 +52,7 @@ async fn store_rules<S: Store>(server: &ServerState<S>, name: &str) -> Result<()
     tree.insert("rules".to_owned(), rules.map_err(StoreRulesError::Encode)?.into());
     match server.loopback_update(role_ref, tree).await {
         // Another writer was faster, and its change makes the snapshot report the role again.
-        Err(status) if status.is_own() && status.code == 409 => Ok(()),
+        Err(status) if status.is_from_this_server() && status.code == 409 => Ok(()),
         Err(status) => Err(StoreRulesError::Request(status)),
         Ok(_) => Ok(()),
     }

@@ -36,7 +36,7 @@ pub(crate) async fn reconcile_definitions<S: Store>(server: Arc<ServerState<S>>)
             match update_conditions(&server, name).await {
                 Ok(is_terminating) => needs_retry |= is_terminating,
                 // Another writer changes or deletes the definition.
-                Err(status) if status.is_own() && matches!(status.code, 404 | 409) => {
+                Err(status) if status.is_from_this_server() && matches!(status.code, 404 | 409) => {
                     needs_retry = true;
                 }
                 Err(status) => {
@@ -78,12 +78,15 @@ async fn update_conditions<S: Store>(server: &ServerState<S>, name: &str) -> Res
     let others = cluster.definitions.iter().filter(|(other, _)| other.as_str() != name);
     let others: Vec<Definition> =
         others.filter_map(|(_, other)| Definition::read(&other.tree)).collect();
-    if api_resources::settle_names(&mut tree, &others, now) {
+    if api_resources::accept_names(&mut tree, &others, now) {
         // The write returns when the snapshot contains it, so the resource is served then.
-        tree = server.loopback_update(definition_ref.part("status"), tree).await?.into_tree();
+        tree = server
+            .loopback_update(definition_ref.with_subresource("status"), tree)
+            .await?
+            .into_tree();
     }
-    if api_resources::establish(&mut tree, now) {
-        server.loopback_update(definition_ref.part("status"), tree).await?;
+    if api_resources::mark_established(&mut tree, now) {
+        server.loopback_update(definition_ref.with_subresource("status"), tree).await?;
     }
     Ok(false)
 }
@@ -146,7 +149,7 @@ async fn delete_objects<S: Store>(server: &ServerState<S>, tree: &Tree) -> Resul
     for item in &page.items {
         let object_ref = served.and_then(|resource| {
             let (namespace, name) = api_resources::names(&server.prefix, resource, &item.key)?;
-            Some(ObjectRef::of(resource, namespace, name))
+            Some(ObjectRef::of_resource(resource, namespace, name))
         });
         let Some(object_ref) = object_ref else {
             unserved_objects::delete_or_mark(server, &definition, item).await?;
@@ -156,7 +159,7 @@ async fn delete_objects<S: Store>(server: &ServerState<S>, tree: &Tree) -> Resul
             continue;
         }
         match server.loopback_delete(object_ref, &options).await {
-            Err(status) if status.is_own() && status.code == 404 => {}
+            Err(status) if status.is_from_this_server() && status.code == 404 => {}
             Err(status) => first_refusal = first_refusal.or(Some(status)),
             Ok(_) => {}
         }

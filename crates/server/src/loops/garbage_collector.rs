@@ -63,7 +63,7 @@ impl Workers {
         queue: &mut HashSet<WorkItem>,
     ) {
         queue.retain(|item| {
-            let namespace = api_resources::share(&server.prefix, item.key());
+            let namespace = api_resources::tenant_of_key(&server.prefix, item.key());
             if !self.has_room_for(item, namespace) {
                 return true;
             }

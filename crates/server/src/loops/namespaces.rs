@@ -61,8 +61,8 @@ async fn try_to_delete<S: Store>(
     if let Some(Value::Array(finalizers)) = spec.get_mut("finalizers") {
         finalizers.retain(|finalizer| finalizer != "kubernetes");
     }
-    match server.loopback_update(namespace_ref.part("finalize"), tree).await {
-        Err(status) if status.is_own() && status.code == 409 => Ok(Some(0)),
+    match server.loopback_update(namespace_ref.with_subresource("finalize"), tree).await {
+        Err(status) if status.is_from_this_server() && status.code == 409 => Ok(Some(0)),
         Err(status) => Err(status),
         // The namespace is gone, or finalizers of other controllers keep it.
         Ok(_) => Ok(Some(0)),
@@ -110,9 +110,9 @@ async fn delete_all_of_resource<S: Store>(
         let Some((_, name)) = api_resources::names(&server.prefix, resource, &item.key) else {
             continue;
         };
-        let object_ref = ObjectRef::of(resource, Some(namespace), name);
+        let object_ref = ObjectRef::of_resource(resource, Some(namespace), name);
         match server.loopback_delete(object_ref, &options).await {
-            Err(status) if status.is_own() && status.code == 404 => {}
+            Err(status) if status.is_from_this_server() && status.code == 404 => {}
             Err(status) if first_refusal.is_none() => *first_refusal = Some(status),
             Ok(_) | Err(_) => {}
         }

@@ -1,56 +1,59 @@
-//! The body of a request, and the form of its answer.
+//! The body of a request, and the format of its response.
 
 use api_object::{DeleteOptions, Status};
 use api_resources::Verb;
 use bytes::Bytes;
-use codec::{Asked, Endpoint, Expected};
+use codec::{Endpoint, ExpectedKind, FormatRequest};
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use https_server::CollectError;
 use store::Store;
 
-use super::{AuthorizedRequest, BODY_BYTES_MAX, Unread};
-use crate::failure::asked;
-use crate::record::Record;
-use crate::respond::{Form, IncludeObject};
-use crate::rest::{Call, FieldValidation, WriteOptions};
+use super::{AuthorizedRequest, BODY_BYTES_MAX, UnreadBody};
+use crate::record::RequestRecord;
+use crate::request_error::client_preferences;
+use crate::respond::{IncludeObject, ResponseFormat};
+use crate::rest::{FieldValidation, RequestReport, WriteOptions};
 use crate::route::Route;
 
 impl<S: Store> AuthorizedRequest<'_, S> {
-    /// In which form the client wants the answer.
-    pub(super) fn asked(&self) -> Asked<'_> {
-        asked(self.parts, self.query.get("pretty"))
+    /// The format that the client asks for.
+    pub(super) fn preferences(&self) -> FormatRequest<'_> {
+        client_preferences(self.parts, self.query.get("pretty"))
     }
 
-    pub(super) fn plain_form(&self) -> Result<Form, Status> {
-        Ok(self.form_of(codec::negotiate(&self.asked(), Endpoint::Plain)?))
+    pub(super) fn negotiate_plain(&self) -> Result<ResponseFormat, Status> {
+        Ok(self.response_format(codec::negotiate(&self.preferences(), Endpoint::Plain)?))
     }
 
-    pub(super) fn form_of(&self, answer: codec::Answer) -> Form {
-        Form {
-            answer,
+    pub(super) fn response_format(&self, encoding: codec::ResponseEncoding) -> ResponseFormat {
+        ResponseFormat {
+            encoding,
             include: IncludeObject::default(),
             accepts_gzip: self.accepts_gzip(),
             now: self.now,
         }
     }
 
-    pub(super) fn form(&self, route: &Route<'_>) -> Result<Form, Status> {
+    pub(super) fn negotiate(&self, route: &Route<'_>) -> Result<ResponseFormat, Status> {
         if route.verb == Verb::Patch {
-            // The form of the change is looked at before that of the answer.
+            // An unsupported patch type is reported before an unsupported response format.
             codec::patch_type(self.header(&CONTENT_TYPE), route.resource.is_custom())?;
         }
         let endpoint = match route.verb {
             Verb::List | Verb::DeleteCollection => Endpoint::List,
             Verb::Watch => Endpoint::Watch,
-            _ => Endpoint::Object,
+            Verb::Get | Verb::Create | Verb::Update | Verb::Patch | Verb::Delete => {
+                Endpoint::Object
+            }
         };
-        let answer = codec::negotiate(&self.asked(), endpoint)?;
-        let is_table = matches!(answer.transform, Some(codec::Transform::Table(_)));
+        let encoding = codec::negotiate(&self.preferences(), endpoint)?;
+        let is_table = matches!(encoding.transform, Some(codec::Transform::Table(_)));
         let include = match is_table {
             true => IncludeObject::parse(self.query.text("includeObject"))?,
             false => IncludeObject::default(),
         };
-        Ok(Form { answer, include, accepts_gzip: self.accepts_gzip(), now: self.now })
+        let (accepts_gzip, now) = (self.accepts_gzip(), self.now);
+        Ok(ResponseFormat { encoding, include, accepts_gzip, now })
     }
 
     fn accepts_gzip(&self) -> bool {
@@ -61,8 +64,8 @@ impl<S: Store> AuthorizedRequest<'_, S> {
         self.parts.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// The body of a write.
-    pub(crate) async fn collect(&self, body: &mut Unread) -> Result<Bytes, Status> {
+    /// Reads the body of a request, up to the limit.
+    pub(crate) async fn read_body(&self, body: &mut UnreadBody) -> Result<Bytes, Status> {
         codec::check_content_encoding(self.header(&CONTENT_ENCODING))?;
         let Some(body) = body.take() else { return Ok(Bytes::new()) };
         https_server::collect_limited(body, BODY_BYTES_MAX as u64).await.map_err(
@@ -78,30 +81,30 @@ impl<S: Store> AuthorizedRequest<'_, S> {
         )
     }
 
-    /// The object in the body, and the options of the write.
-    pub(super) async fn decode(
+    /// Decodes the object in the body and the options of the write.
+    pub(super) async fn decode_object(
         &self,
         route: &Route<'_>,
-        call: &mut Call<'_, S>,
-        body: &mut Unread,
+        body: &mut UnreadBody,
         options_kind: &str,
-        record: &mut Record,
+        record: &mut RequestRecord,
+        report: &mut RequestReport,
     ) -> Result<(api_object::Tree, WriteOptions), Status> {
         let resource = &route.resource;
-        let expected = Expected {
+        let expected = ExpectedKind {
             group: &resource.group,
             version: &resource.version,
             kind: &resource.kind,
             is_custom: resource.is_custom(),
         };
         let format = codec::body_format(self.header(&CONTENT_TYPE), &expected)?;
-        let bytes = self.collect(body).await?;
+        let bytes = self.read_body(body).await?;
         let options = self.query.write_options(options_kind)?;
         let decoded = codec::decode_object(&bytes, format, &expected)?;
         match options.field_validation {
             FieldValidation::Ignore => {}
             FieldValidation::Warn => {
-                call.warnings.extend(decoded.findings.iter().map(ToString::to_string));
+                report.warnings.extend(decoded.findings.iter().map(ToString::to_string));
             }
             FieldValidation::Strict => {
                 let error =
@@ -111,23 +114,23 @@ impl<S: Store> AuthorizedRequest<'_, S> {
                 }
             }
         }
-        record.request_object(&decoded.tree);
+        record.record_request_object(&decoded.tree);
         Ok((decoded.tree, options))
     }
 
-    /// How something is to be deleted: by the body, or by the query.
-    pub(super) async fn delete_options(
+    /// Decodes the options of a delete from the body, or from the query if the body is empty.
+    pub(super) async fn decode_delete_options(
         &self,
-        body: &mut Unread,
-        record: &mut Record,
+        body: &mut UnreadBody,
+        record: &mut RequestRecord,
     ) -> Result<DeleteOptions, Status> {
-        let bytes = self.collect(body).await?;
+        let bytes = self.read_body(body).await?;
         if bytes.is_empty() {
             return self.query.delete_options();
         }
         let format = codec::options_format(self.header(&CONTENT_TYPE))?;
         let tree = codec::decode_options(&bytes, format)?;
-        record.request_object(&tree);
+        record.record_request_object(&tree);
         DeleteOptions::from_tree(&tree)
     }
 }

@@ -1,243 +1,213 @@
 //! `create`.
 
-use admission::{Initializers, Operation, has_pending_initializers, normalize_initializers};
-use api_object::{GroupKind, Status, Tree};
-use authz::User;
-use serde_json::Value;
+use admission::{Initializers, Operation, has_pending_initializers};
+use api_object::{Status, Tree};
 use store::{Expect, Store};
 
-use crate::admit::{Attempt, Write};
+use crate::admission::{
+    AttemptConclusion, CheckedObject, FreshnessRequirement, WriteAttempt, WriteRequest,
+    admit_mutating, admit_object, check_object, establish_freshness,
+};
 use crate::cluster_ips::ClusterIpChange;
-use crate::initialize::Waiting;
-use crate::rest::persist::NotWritten;
-use crate::rest::{Call, Shown, WriteOptions};
+use crate::initialize::{InitializationWait, store_uninitialized};
+use crate::rest::object_metadata::{
+    dedup_owner_references, normalize_metadata, requester, set_authorized_name, validate_metadata,
+};
+use crate::rest::persist::persist;
+use crate::rest::{RequestContext, RequestReport, VersionedObject, WriteFailure, WriteOptions};
 
-/// How many generated names are tried before the client has to.
+/// How many generated names the server tries before it refuses the request.
 const NAME_TRIES: usize = 8;
 
-/// A new object.
+/// The result of a create, an update or a patch that succeeded.
 #[derive(Debug)]
-pub(crate) struct Created {
-    pub(crate) shown: Shown,
-    /// It waits for initializers, but the client does not wait for it.
-    pub(crate) is_pending: bool,
+pub(crate) struct WriteResult {
+    pub(crate) shown: VersionedObject,
+    /// The status code of the response.
+    pub(crate) code: u16,
+    /// The client waits for the initializers of the object.
+    pub(crate) wait: Option<InitializationWait>,
 }
 
-impl Created {
-    /// The code of the answer.
-    pub(crate) fn code(&self) -> u16 {
-        if self.is_pending { 202 } else { 201 }
+/// Creates the object that the client sent.
+///
+/// 1. Attempt to admit and store the object.
+/// 2. Repeat the attempt if it does not count, see [`WriteAttempt::conclude`].
+/// 3. Return the object. If it has initializers, the caller waits for them, unless the client asked for
+///    uninitialized objects.
+pub(crate) async fn create<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    tree: Tree,
+    options: WriteOptions,
+    report: &mut RequestReport,
+) -> Result<WriteResult, Status> {
+    create_from(ctx, tree, options, WriteAttempt::new(FreshnessRequirement::MayAssume), report)
+        .await
+}
+
+/// Creates an object, beginning with this attempt.
+pub(super) async fn create_from<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    tree: Tree,
+    options: WriteOptions,
+    mut attempt: WriteAttempt,
+    report: &mut RequestReport,
+) -> Result<WriteResult, Status> {
+    let includes_uninitialized = ctx.query.includes_uninitialized()?;
+    let created = loop {
+        let result = attempt_create(ctx, &mut attempt, tree.clone(), options).await;
+        match attempt.conclude(ctx, Operation::Create, result, report).await {
+            AttemptConclusion::Final(result) => break result?,
+            AttemptConclusion::Retry { next, .. } => attempt = *next,
+        }
+    };
+    let (shown, wait) = created;
+    let wait = wait.filter(|_| !includes_uninitialized);
+    let is_pending = wait.is_none() && has_pending_initializers(&shown.tree);
+    Ok(WriteResult { shown, code: if is_pending { 202 } else { 201 }, wait })
+}
+
+/// An object that was stored, or would have been, and the wait for its initializers.
+type Created = (VersionedObject, Option<InitializationWait>);
+
+/// Attempts to create an object:
+///
+/// 1. Bring the metadata into shape.
+/// 2. Establish which configuration admits the write.
+/// 3. Run the mutating phase, and check again what hooks may have changed.
+/// 4. Generate a name if the object has none, and store the object under it.
+async fn attempt_create<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    attempt: &mut WriteAttempt,
+    mut tree: Tree,
+    options: WriteOptions,
+) -> Result<Created, WriteFailure> {
+    let namespace = ctx.namespace.unwrap_or_default();
+    normalize_metadata(ctx, &mut tree)?;
+    api_object::check_and_set_namespace(&mut tree, namespace)?;
+    dedup_owner_references(&mut tree, &mut attempt.warnings);
+    let write = WriteRequest::create("", options, ctx.query);
+    establish_freshness(ctx, attempt, &write, &tree).await?;
+    let mut tree = admit_mutating(ctx, attempt, &write, tree, None).await?;
+    api_object::check_and_set_namespace(&mut tree, namespace)?;
+    if !ctx.name.is_empty() {
+        set_authorized_name(ctx, &mut tree)?;
+    }
+    dedup_owner_references(&mut tree, &mut attempt.warnings);
+    let metadata = api_object::metadata(&tree);
+    let prefix = api_object::string_member(metadata, "generateName").to_owned();
+    if !api_object::string_member(metadata, "name").is_empty() || prefix.is_empty() {
+        return create_named(ctx, attempt, &write, tree, options).await;
+    }
+    let mut name = String::new();
+    for _ in 0..NAME_TRIES {
+        name = api_object::generate_name(&prefix, ctx.server.random());
+        let mut tree = tree.clone();
+        api_object::metadata_mut(&mut tree).insert("name".to_owned(), name.as_str().into());
+        match create_named(ctx, attempt, &write, tree, options).await {
+            Err(WriteFailure::Rejected(status))
+                if status.is_from_this_server() && status.reason == "AlreadyExists" => {}
+            result => return result,
+        }
+    }
+    Err(names_exhausted(ctx, &name).into())
+}
+
+/// Stores an object that has a name:
+///
+/// 1. Complete and validate the object.
+/// 2. Run the built-in checks.
+/// 3. Assign a cluster IP to a service. If another service takes the IP first, assign the next one.
+/// 4. Run the validating phase, which sees the object as it is stored, and store the object.
+async fn create_named<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    attempt: &mut WriteAttempt,
+    write: &WriteRequest,
+    mut tree: Tree,
+    options: WriteOptions,
+) -> Result<Created, WriteFailure> {
+    let now = api_object::rfc3339(ctx.now);
+    let uid = api_object::uuid4(ctx.server.random());
+    let requester = requester(ctx.authorized.user());
+    api_resources::before_create(ctx.resource, &mut tree, &requester)?;
+    api_object::set_creation_metadata(&mut tree, uid, &now, ctx.resource.has_generation)?;
+    let name = api_object::name(&tree).to_owned();
+    let mut errors = validate_metadata(ctx, &tree);
+    errors.append(api_resources::validate_create(ctx.resource, &tree));
+    let pending_max = ctx.server.initialization.pending_max;
+    errors.append(Initializers::from_object(&tree).create_errors(pending_max));
+    if !errors.is_empty() {
+        return Err(Status::invalid(&ctx.group_kind(), &name, &errors).into());
+    }
+    let mut checked = check_object(ctx, tree, None, &mut attempt.warnings).await?;
+    let without_ip = ctx.is_service().then(|| checked.clone());
+    loop {
+        let addresses = checked.assign_cluster_ip(ctx, None, options.is_dry_run).await?;
+        let stored = store_new(ctx, attempt, write, checked, &name, options, &addresses).await;
+        match (stored, &without_ip) {
+            (Err(WriteFailure::AddressTaken), Some(without_ip)) => checked = without_ip.clone(),
+            (result, _) => return result,
+        }
+        ctx.check_deadline()?;
     }
 }
 
-/// An object that was stored, or would have been.
-struct Stored {
-    shown: Shown,
-    /// Lets its creator wait for initializers.
-    waiting: Option<Waiting>,
-}
-
-impl<S: Store> Call<'_, S> {
-    /// Makes a new object of what the client sent.
-    pub(crate) async fn create(
-        &mut self,
-        tree: Tree,
-        options: WriteOptions,
-    ) -> Result<Created, Status> {
-        let includes_uninitialized = self.query.includes_uninitialized()?;
-        let n_warnings = self.warnings.len();
-        self.admission.may_suppose = true;
-        let stored = loop {
-            self.warnings.truncate(n_warnings);
-            let outcome = self.create_once(tree.clone(), options).await;
-            match self.conclude(outcome, Operation::Create).await {
-                Attempt::Over(result) => break result?,
-                Attempt::Again(_) => {}
-            }
+async fn store_new<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    attempt: &mut WriteAttempt,
+    write: &WriteRequest,
+    checked: CheckedObject,
+    name: &str,
+    options: WriteOptions,
+    addresses: &ClusterIpChange,
+) -> Result<Created, WriteFailure> {
+    let admitted = admit_object(ctx, attempt, write, checked, None).await?;
+    let key = ctx.key(name)?;
+    if options.is_dry_run {
+        let got = ctx.server.store.get(&key, store::At::Newest).await;
+        let got = got.map_err(|error| ctx.read_failed("create", &error))?;
+        return match got.entry {
+            Some(entry) => Err(already_exists(ctx, name, Some(&entry)).into()),
+            None => Ok((VersionedObject { tree: admitted.into_tree(), revision: None }, None)),
         };
-        match stored {
-            Stored { shown, waiting: Some(waiting) } if !includes_uninitialized => {
-                let shown = self.wait_initialized(shown, waiting).await?;
-                Ok(Created { shown, is_pending: false })
-            }
-            Stored { shown, .. } => {
-                let is_pending = has_pending_initializers(&shown.tree);
-                Ok(Created { shown, is_pending })
-            }
-        }
     }
-
-    async fn create_once(
-        &mut self,
-        mut tree: Tree,
-        options: WriteOptions,
-    ) -> Result<Stored, NotWritten> {
-        self.shape(&mut tree)?;
-        api_object::fit_namespace(&mut tree, self.namespace.unwrap_or_default())?;
-        self.warn_about_owners(&mut tree);
-        let write = Write::create("", options, self.query);
-        let mut tree = self.admit_mutating(&write, tree, None).await?;
-        // A hook may have changed these, too.
-        api_object::fit_namespace(&mut tree, self.namespace.unwrap_or_default())?;
-        if !self.name.is_empty() {
-            self.fit_name(&mut tree)?;
+    let stored = match has_pending_initializers(admitted.tree()) {
+        true => {
+            let stored = store_uninitialized(ctx, key, admitted, addresses).await;
+            stored.map(|(shown, wait)| (shown, Some(wait)))
         }
-        self.warn_about_owners(&mut tree);
-        let metadata = api_object::metadata(&tree);
-        let prefix = api_object::text(metadata, "generateName").to_owned();
-        if !api_object::text(metadata, "name").is_empty() || prefix.is_empty() {
-            return self.create_named(&write, tree, options).await;
+        false => {
+            let stored =
+                persist(ctx, attempt, key, admitted, Expect::Absent, addresses, None).await;
+            stored.map(|shown| (shown, None))
         }
-        let mut name = String::new();
-        for _ in 0..NAME_TRIES {
-            name = api_object::generated_name(&prefix, self.server.random());
-            let mut tree = tree.clone();
-            api_object::metadata_mut(&mut tree).insert("name".to_owned(), name.as_str().into());
-            match self.create_named(&write, tree, options).await {
-                Err(NotWritten::Failed(status))
-                    if status.is_own() && status.reason == "AlreadyExists" => {}
-                outcome => return outcome,
-            }
-        }
-        Err(self.names_exhausted(&name).into())
-    }
-
-    async fn create_named(
-        &mut self,
-        write: &Write,
-        mut tree: Tree,
-        options: WriteOptions,
-    ) -> Result<Stored, NotWritten> {
-        let now = api_object::rfc3339(self.now);
-        let uid = api_object::uuid4(self.server.random());
-        let requester = requester(self.authorized.user());
-        api_resources::complete_create(self.resource, &mut tree, &requester)?;
-        api_object::begin_metadata(&mut tree, uid, &now, self.resource.has_generation)?;
-        let name = api_object::name(&tree).to_owned();
-        let rule = self.resource.name_rule;
-        let name_faults = |name: &str, is_prefix: bool| match is_prefix {
-            true => rule.prefix_faults(name),
-            false => rule.faults(name),
-        };
-        let mut errors =
-            api_object::metadata_errors(&tree, self.resource.is_namespaced(), name_faults);
-        errors.append(api_resources::validate_create(self.resource, &tree));
-        let pending_max = self.server.initialization.pending_max;
-        errors.append(Initializers::from_object(&tree).create_errors(pending_max));
-        if !errors.is_empty() {
-            return Err(Status::invalid(&self.resource.group_kind(), &name, &errors).into());
-        }
-        self.guard(&tree, None).await?;
-        self.check_configuration(&tree, None).await?;
-        let spare = self.is_service().then(|| tree.clone());
-        loop {
-            let addresses = self.allocate_cluster_ip(&mut tree, None, options.is_dry_run).await?;
-            match (self.store_new(write, tree, &name, options, &addresses).await, &spare) {
-                // Hooks see what is stored, so they are asked about the next address, too.
-                (Err(NotWritten::AddressTaken), Some(spare)) => tree = spare.clone(),
-                (outcome, _) => return outcome,
-            }
-            self.check_time()?;
-        }
-    }
-
-    async fn store_new(
-        &mut self,
-        write: &Write,
-        tree: Tree,
-        name: &str,
-        options: WriteOptions,
-        addresses: &ClusterIpChange,
-    ) -> Result<Stored, NotWritten> {
-        let admitted = self.admit_validating(write, tree, None).await?;
-        let key = self.key(name)?;
-        if options.is_dry_run {
-            let got = self.server.store.get(&key, store::At::Newest).await;
-            let got = got.map_err(|error| self.read_failed("create", &error))?;
-            return match got.entry {
-                Some(entry) => Err(self.exists(name, Some(&entry)).into()),
-                None => {
-                    let shown = Shown { tree: admitted.into_tree(), revision: None };
-                    Ok(Stored { shown, waiting: None })
-                }
-            };
-        }
-        let written = match has_pending_initializers(admitted.tree()) {
-            true => {
-                let written = self.store_uninitialized(key, &admitted, addresses).await;
-                written.map(|(revision, waiting)| (revision, Some(waiting)))
-            }
-            false => {
-                let written = self.persist(key, &admitted, Expect::Absent, addresses, None).await;
-                written.map(|revision| (revision, None))
-            }
-        };
-        match written {
-            Ok((revision, waiting)) => {
-                let shown = Shown { tree: admitted.into_tree(), revision: Some(revision) };
-                Ok(Stored { shown, waiting })
-            }
-            Err(NotWritten::Changed(current)) => Err(self.exists(name, current.as_ref()).into()),
-            Err(refused) => Err(refused),
-        }
-    }
-
-    /// Brings metadata into shape.
-    pub(crate) fn shape(&self, tree: &mut Tree) -> Result<(), Status> {
-        let shaped = api_object::shape_metadata(tree).and_then(|()| normalize_initializers(tree));
-        shaped.map_err(|error| {
-            let (kind, version) = (&self.resource.kind, &self.resource.version);
-            Status::bad_request(format!(
-                "{kind} in version \"{version}\" cannot be handled as a {kind}: {error}"
-            ))
-        })
-    }
-
-    pub(crate) fn warn_about_owners(&mut self, tree: &mut Tree) {
-        let repeated = api_object::dedup_owners(tree);
-        if !repeated.is_empty() {
-            self.warnings.push(api_object::owners_warning(&repeated));
-        }
-    }
-
-    fn exists(&self, name: &str, current: Option<&store::Entry>) -> Status {
-        let mut status = Status::already_exists(&self.resource.group_resource(), name);
-        let is_going = current
-            .and_then(|entry| self.parse(entry).ok())
-            .is_some_and(|tree| api_object::is_terminating(&tree));
-        if is_going {
-            status.message = format!("object is being deleted: {}", status.message);
-        }
-        status
-    }
-
-    fn names_exhausted(&self, name: &str) -> Status {
-        let mut status = Status::already_exists(&self.resource.group_resource(), name);
-        status
-            .message
-            .push_str(", the server was not able to generate a unique name for the object");
-        if let Some(details) = &mut status.details {
-            details.retry_after_seconds = 1;
-        }
-        status
-    }
-
-    pub(crate) fn group_kind(&self) -> GroupKind {
-        self.resource.group_kind()
-    }
+    };
+    stored.map_err(|failure| match failure {
+        WriteFailure::Conflict(current) => already_exists(ctx, name, current.as_ref()).into(),
+        other => other,
+    })
 }
 
-/// A user as objects say who asked for them.
-pub(crate) fn requester(user: &User) -> Tree {
-    let mut requester = Tree::new();
-    requester.insert("username".to_owned(), user.name.as_str().into());
-    if !user.uid.is_empty() {
-        requester.insert("uid".to_owned(), user.uid.as_str().into());
+fn already_exists<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    name: &str,
+    current: Option<&store::Entry>,
+) -> Status {
+    let mut status = Status::already_exists(&ctx.resource.group_resource(), name);
+    let is_terminating = current
+        .and_then(|entry| ctx.parse(entry).ok())
+        .is_some_and(|tree| api_object::is_terminating(&tree));
+    if is_terminating {
+        status.message = format!("object is being deleted: {}", status.message);
     }
-    requester.insert("groups".to_owned(), user.groups.clone().into());
-    if !user.extra.is_empty() {
-        let extra = user.extra.iter().map(|(key, values)| (key.clone(), values.clone().into()));
-        requester.insert("extra".to_owned(), Value::Object(extra.collect()));
+    status
+}
+
+fn names_exhausted<S>(ctx: &RequestContext<'_, S>, name: &str) -> Status {
+    let mut status = Status::already_exists(&ctx.resource.group_resource(), name);
+    status.message.push_str(", the server was not able to generate a unique name for the object");
+    if let Some(details) = &mut status.details {
+        details.retry_after_seconds = 1;
     }
-    requester
+    status
 }

@@ -1,271 +1,207 @@
-//! `delete` and `deletecollection`.
-
-use std::pin::Pin;
-use std::task::Poll;
+//! `delete`.
 
 use admission::Operation;
 use api_object::{DeleteOptions, Status, Tree};
 use api_resources::Resource;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
-use store::{At, Entry, Expect, Item, Store};
+use store::{At, Entry, Expect, Store};
 
-use crate::admit::{AdmissionContext, Attempt, Write};
+use crate::admission::{
+    AdmittedDeletion, AttemptConclusion, FreshnessRequirement, Termination, WriteAttempt,
+    WriteRequest, admit_deletion, admit_mutating, establish_freshness,
+};
 use crate::cluster_ips::ClusterIpChange;
-use crate::gate::Admitted;
-use crate::rest::persist::NotWritten;
-use crate::rest::{Call, Filter, Listed, Shown};
+use crate::rest::persist::{persist, remove};
+use crate::rest::{RequestContext, RequestReport, VersionedObject, WriteFailure};
 use crate::undecodable;
 
-/// What a deletion came to.
+/// The result of a delete.
 #[derive(Debug)]
-pub(crate) enum Deleted {
-    /// The object is gone.
-    Gone(Shown),
-    /// Something has to happen first.
-    Begun(Shown),
+pub(crate) enum DeleteResult {
+    /// The object was removed.
+    Removed(VersionedObject),
+    /// The object is marked for deletion; finalizers or a grace period hold it back.
+    Terminating(VersionedObject),
 }
 
-impl<S: Store> Call<'_, S> {
-    /// Deletes the object that was authorized, or begins to.
-    pub(crate) async fn delete(&mut self, options: &DeleteOptions) -> Result<Deleted, Status> {
-        let key = self.key(self.name)?;
-        let mut known: Option<Option<Entry>> = None;
-        self.admission.may_suppose = true;
-        loop {
-            let current = match known.take() {
-                Some(current) => current,
-                None => {
-                    let got = self.timed("get", self.server.store.get(&key, At::Newest)).await;
-                    got.map_err(|error| self.read_failed("delete", &error))?.entry
-                }
+/// Deletes the authorized object, or marks it for deletion.
+///
+/// 1. Read the object, unless a failed transaction returned it.
+/// 2. Attempt to admit the deletion and to remove or mark the object.
+/// 3. Repeat the attempt if it does not count, see [`WriteAttempt::conclude`].
+pub(crate) async fn delete<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    options: &DeleteOptions,
+    report: &mut RequestReport,
+) -> Result<DeleteResult, Status> {
+    let key = ctx.key(ctx.name)?;
+    let mut attempt = WriteAttempt::new(FreshnessRequirement::MayAssume);
+    let mut known: Option<Option<Entry>> = None;
+    loop {
+        let current = match known.take() {
+            Some(current) => current,
+            None => {
+                let got = ctx.timed("get", ctx.server.store.get(&key, At::Newest)).await;
+                got.map_err(|error| ctx.read_failed("delete", &error))?.entry
+            }
+        };
+        let entry = current.ok_or_else(|| ctx.not_found(ctx.name))?;
+        let result = attempt_delete(ctx, &mut attempt, options, &entry).await;
+        match attempt.conclude(ctx, Operation::Delete, result, report).await {
+            AttemptConclusion::Final(result) => return result,
+            AttemptConclusion::Retry { next, current } => (attempt, known) = (*next, current),
+        }
+    }
+}
+
+/// Attempts to delete an object:
+///
+/// 1. Decode the object. One that can not be decoded is deleted by a placeholder.
+/// 2. Check the preconditions of the client.
+/// 3. Establish which configuration admits the deletion, and run both phases.
+/// 4. Mark a running pod for deletion after its grace period.
+/// 5. Otherwise remove the object, or mark it for deletion if finalizers hold it back.
+async fn attempt_delete<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    attempt: &mut WriteAttempt,
+    options: &DeleteOptions,
+    entry: &Entry,
+) -> Result<DeleteResult, WriteFailure> {
+    // No later write could repair metadata of wrong types, so the object would never be removed.
+    let stored = ctx.parse_authorized(entry).and_then(|mut tree| {
+        let shaped = api_object::normalize_metadata(&mut tree);
+        shaped.map_err(|error| undecodable::undecodable_status(&error.to_string()))?;
+        Ok(tree)
+    });
+    let (old, is_placeholder) = match stored {
+        Ok(old) => (old, false),
+        Err(status) => {
+            let (namespace, name) = (ctx.namespace, ctx.name);
+            let (resource, stored) = (ctx.resource, &entry.value);
+            (
+                undecodable::placeholder_for_deletion(
+                    resource,
+                    namespace,
+                    name,
+                    stored,
+                    &status.message,
+                ),
+                true,
+            )
+        }
+    };
+    options.check_preconditions(&ctx.group_kind(), ctx.name, &old, entry.mod_rev.number())?;
+    let write = WriteRequest::delete(options, ctx.is_collection_member).of_stored(entry.mod_rev);
+    establish_freshness(ctx, attempt, &write, &old).await?;
+    let old = admit_mutating(ctx, attempt, &write, old, None).await?;
+    let admitted = admit_deletion(ctx, attempt, &write, old).await?;
+    let key = ctx.key(ctx.name)?;
+    let finalizers = match ctx.server.options.has_garbage_collector {
+        true => options.finalizers(admitted.tree()),
+        false => api_object::finalizers(admitted.tree()).into_iter().map(str::to_owned).collect(),
+    };
+    if is_placeholder && !options.is_dry_run {
+        ctx.server.log.warn("an object that can not be decoded is deleted", &[("key", &key)]);
+    }
+    if let Some(seconds) = grace_period_seconds(ctx, options, admitted.tree()) {
+        return delete_gracefully(ctx, attempt, options, admitted, entry, seconds).await;
+    }
+    let (expect, revision) = (Expect::At(entry.mod_rev), Some(entry.mod_rev));
+    // No controller can process the finalizers of an object that can not be decoded: not even the resource
+    // that a definition defines is known. Its objects are deleted before the next definition of its name is
+    // served.
+    let is_forced = is_placeholder;
+    match admitted.into_termination(ctx.resource, finalizers, is_forced, ctx.now) {
+        Termination::Removable(admitted) => {
+            let tree = match options.is_dry_run {
+                true => admitted.into_tree(),
+                false => remove(ctx, attempt, &key, admitted, None, expect).await?,
             };
-            let entry = current.ok_or_else(|| self.not_found(self.name))?;
-            let outcome = self.delete_once(options, &entry).await;
-            match self.conclude(outcome, Operation::Delete).await {
-                Attempt::Over(result) => return result,
-                Attempt::Again(current) => known = current,
-            }
+            Ok(DeleteResult::Removed(VersionedObject { tree, revision }))
         }
-    }
-
-    async fn delete_once(
-        &mut self,
-        options: &DeleteOptions,
-        entry: &Entry,
-    ) -> Result<Deleted, NotWritten> {
-        // Metadata of wrong types could be changed by nobody later, so that the object would never go.
-        let stored = self.parse_authorized(entry).and_then(|mut tree| {
-            let shaped = api_object::shape_metadata(&mut tree);
-            shaped.map_err(|error| undecodable::undecodable_status(&error.to_string()))?;
-            Ok(tree)
-        });
-        let (old, is_placeholder) = match stored {
-            Ok(old) => (old, false),
-            Err(status) => {
-                let (namespace, name) = (self.namespace, self.name);
-                let (resource, stored) = (self.resource, &entry.value);
-                (
-                    undecodable::placeholder_for_deletion(
-                        resource,
-                        namespace,
-                        name,
-                        stored,
-                        &status.message,
-                    ),
-                    true,
-                )
-            }
-        };
-        let kind = self.group_kind();
-        options.check_preconditions(&kind, self.name, &old, entry.mod_rev.number())?;
-        let write = Write::delete(options, self.is_collection).at(entry.mod_rev);
-        let old = self.admit_mutating(&write, old, None).await?;
-        let admitted = self.admit_validating(&write, old.clone(), None).await?;
-        let key = self.key(self.name)?;
-        let expect = Expect::At(entry.mod_rev);
-        let mut finalizers = match self.server.options.has_garbage_collector {
-            true => options.finalizers(&old),
-            false => api_object::finalizers(&old).into_iter().map(str::to_owned).collect(),
-        };
-        if is_placeholder && !options.is_dry_run {
-            self.server.log.warn("an object that can not be decoded is deleted", &[("key", &key)]);
+        Termination::Pending { marked, is_changed, .. } if !is_changed || options.is_dry_run => {
+            Ok(DeleteResult::Terminating(VersionedObject { tree: marked.into_tree(), revision }))
         }
-        if let Some(deleted) = self.delete_gracefully(options, &admitted, entry).await? {
-            return Ok(deleted);
+        Termination::Pending { marked, before, .. } => {
+            let none = ClusterIpChange::default();
+            let shown = persist(ctx, attempt, key, marked, expect, &none, Some(&before)).await?;
+            Ok(DeleteResult::Terminating(shown))
         }
-        let mut next = old.clone();
-        api_resources::prepare_delete(self.resource, &mut next, &mut finalizers, self.now);
-        if is_placeholder {
-            // Nobody can do what has to be done first: not even to which resource a definition belongs is
-            // known. Its objects go before the next one of its name is served.
-            finalizers.clear();
-        }
-        if finalizers.is_empty() && !api_resources::is_held(self.resource, &next) {
-            if !options.is_dry_run {
-                self.remove(&key, &admitted, &old, expect).await?;
-            }
-            return Ok(Deleted::Gone(Shown { tree: old, revision: Some(entry.mod_rev) }));
-        }
-        let now = api_object::rfc3339(self.now);
-        let is_changed = api_object::begin_deletion(&mut next, &finalizers, &now) | (next != old);
-        if !is_changed || options.is_dry_run {
-            return Ok(Deleted::Begun(Shown { tree: next, revision: Some(entry.mod_rev) }));
-        }
-        let admitted = admitted.ending(next);
-        let none = ClusterIpChange::default();
-        let revision = self.persist(key, &admitted, expect, &none, Some(&old)).await?;
-        let shown = Shown { tree: admitted.into_tree(), revision: Some(revision) };
-        Ok(Deleted::Begun(shown))
-    }
-
-    /// Gives a pod that runs on a node the time to end that it asks for. It stays until somebody
-    /// deletes it without that.
-    async fn delete_gracefully(
-        &mut self,
-        options: &DeleteOptions,
-        admitted: &Admitted,
-        entry: &Entry,
-    ) -> Result<Option<Deleted>, NotWritten> {
-        let old = admitted.tree();
-        if !self.server.options.has_graceful_pods || !is_running_pod(self.resource, old) {
-            return Ok(None);
-        }
-        let seconds = match options.grace_period_seconds {
-            Some(seconds) if seconds < 0 => 1,
-            Some(seconds) => seconds,
-            None => own_grace_seconds(old),
-        };
-        if seconds == 0 {
-            return Ok(None);
-        }
-        let former = api_object::number(api_object::metadata(old), "deletionGracePeriodSeconds");
-        if api_object::is_terminating(old) && former <= seconds {
-            let shown = Shown { tree: old.clone(), revision: Some(entry.mod_rev) };
-            return Ok(Some(Deleted::Begun(shown)));
-        }
-        let mut next = old.clone();
-        let ends = self.now.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(self.now);
-        let metadata = api_object::metadata_mut(&mut next);
-        metadata.insert("deletionTimestamp".to_owned(), api_object::rfc3339(ends).into());
-        metadata.insert("deletionGracePeriodSeconds".to_owned(), seconds.into());
-        let (old, admitted) = (old.clone(), admitted.ending(next));
-        let revision = match options.is_dry_run {
-            true => entry.mod_rev,
-            false => {
-                let key = self.key(self.name)?;
-                let expect = Expect::At(entry.mod_rev);
-                self.persist(key, &admitted, expect, &ClusterIpChange::default(), Some(&old))
-                    .await?
-            }
-        };
-        let shown = Shown { tree: admitted.into_tree(), revision: Some(revision) };
-        Ok(Some(Deleted::Begun(shown)))
-    }
-
-    /// Deletes all objects of a page and returns them as they were listed.
-    pub(crate) async fn delete_collection(
-        &mut self,
-        filter: &Filter,
-        options: &DeleteOptions,
-    ) -> Result<Listed, Status> {
-        // The collection is refused as a whole while the configuration is not known.
-        self.stand_firmly(Operation::Delete).await?;
-        let listed = self.list(filter).await?;
-        for some in listed.items.chunks(self.server.options.delete_workers.max(1)) {
-            let deleting = some.iter().map(|item| Box::pin(self.delete_item(item, options)));
-            let mut refused = None;
-            for (result, mut admission) in all(deleting.collect()).await {
-                self.admission.add_notes(admission.take_notes());
-                // The answer names the newest configuration that an object was admitted by.
-                self.admission.standing = admission.standing.or(self.admission.standing.take());
-                match result {
-                    // Somebody else has deleted it meanwhile.
-                    Err(status) if status.is_own() && status.code == 404 => {}
-                    Err(status) => refused = refused.or(Some(status)),
-                    Ok(_) => {}
-                }
-            }
-            if let Some(status) = refused {
-                return Err(status);
-            }
-        }
-        Ok(listed)
-    }
-
-    async fn delete_item(
-        &self,
-        item: &Item,
-        options: &DeleteOptions,
-    ) -> (Result<(), Status>, AdmissionContext) {
-        let admission = self.admission.beside();
-        let names = api_resources::names(&self.server.prefix, self.resource, &item.key);
-        let Some((namespace, name)) = names else {
-            return (Err(Status::internal("a stored key names no object")), admission);
-        };
-        let Some(member) = self.authorized.member(namespace, name) else {
-            let why = "the object is not part of the collection that was authorized";
-            return (Err(Status::internal(why)), admission);
-        };
-        let mut one = Call {
-            server: self.server,
-            authorized: &member,
-            resource: self.resource,
-            namespace,
-            name,
-            subresource: None,
-            query: self.query,
-            now: self.now,
-            warnings: Vec::new(),
-            admission,
-            is_collection: true,
-            expected_mark: None,
-        };
-        let result = one.delete(options).await.map(drop);
-        (result, one.admission)
-    }
-
-    /// The answer to a deletion that leaves nothing to show.
-    pub(crate) fn gone(&self, tree: &Tree) -> Tree {
-        let mut details = json!({
-            "name": api_object::name(tree),
-            "kind": self.resource.plural,
-            "uid": api_object::uid(tree),
-        });
-        if !self.resource.group.is_empty() {
-            details["group"] = self.resource.group.as_str().into();
-        }
-        let status = json!({
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": {},
-            "status": "Success",
-            "details": details,
-        });
-        status.as_object().cloned().unwrap_or_default()
     }
 }
 
-/// Waits for all of some futures, at one time.
-async fn all<F: Future + Unpin>(mut futures: Vec<F>) -> Vec<F::Output> {
-    let mut outputs: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
-    std::future::poll_fn(|cx| {
-        let mut is_done = true;
-        for (future, output) in futures.iter_mut().zip(&mut outputs) {
-            if output.is_none() {
-                match Pin::new(future).poll(cx) {
-                    Poll::Ready(own) => *output = Some(own),
-                    Poll::Pending => is_done = false,
-                }
-            }
-        }
-        if is_done { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    outputs.into_iter().flatten().collect()
+/// The grace period of a pod that runs on a node; `None` if the object is removed at once.
+fn grace_period_seconds<S>(
+    ctx: &RequestContext<'_, S>,
+    options: &DeleteOptions,
+    old: &Tree,
+) -> Option<i64> {
+    if !ctx.server.options.has_graceful_pods || !is_running_pod(ctx.resource, old) {
+        return None;
+    }
+    let seconds = match options.grace_period_seconds {
+        Some(seconds) if seconds < 0 => 1,
+        Some(seconds) => seconds,
+        None => own_grace_seconds(old),
+    };
+    (seconds != 0).then_some(seconds)
 }
 
-/// How long a pod gets to end that does not say it.
+/// Marks a pod for deletion after a grace period. It stays until a delete without grace period.
+async fn delete_gracefully<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    attempt: &mut WriteAttempt,
+    options: &DeleteOptions,
+    admitted: AdmittedDeletion,
+    entry: &Entry,
+    seconds: i64,
+) -> Result<DeleteResult, WriteFailure> {
+    let old = admitted.tree();
+    let earlier =
+        api_object::integer_member(api_object::metadata(old), "deletionGracePeriodSeconds");
+    let revision = Some(entry.mod_rev);
+    if api_object::is_terminating(old) && earlier <= seconds {
+        return Ok(DeleteResult::Terminating(VersionedObject {
+            tree: admitted.into_tree(),
+            revision,
+        }));
+    }
+    let ends = ctx.now.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(ctx.now);
+    let (marked, before) = admitted.into_graceful(ends, seconds);
+    if options.is_dry_run {
+        return Ok(DeleteResult::Terminating(VersionedObject {
+            tree: marked.into_tree(),
+            revision,
+        }));
+    }
+    let (key, expect) = (ctx.key(ctx.name)?, Expect::At(entry.mod_rev));
+    let none = ClusterIpChange::default();
+    let shown = persist(ctx, attempt, key, marked, expect, &none, Some(&before)).await?;
+    Ok(DeleteResult::Terminating(shown))
+}
+
+/// The `Status` in the response to a delete that removed an object.
+pub(crate) fn deletion_status(resource: &Resource, tree: &Tree) -> Tree {
+    let mut details = json!({
+        "name": api_object::name(tree),
+        "kind": resource.plural,
+        "uid": api_object::uid(tree),
+    });
+    if !resource.group.is_empty() {
+        details["group"] = resource.group.as_str().into();
+    }
+    let status = json!({
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": details,
+    });
+    status.as_object().cloned().unwrap_or_default()
+}
+
+/// The grace period of a pod that does not specify one.
 const GRACE_SECONDS: i64 = 30;
 
 fn is_running_pod(resource: &Resource, tree: &Tree) -> bool {

@@ -1,4 +1,4 @@
-//! Which objects of a list or a watch are wanted.
+//! The selectors of a list or a watch.
 
 use api_object::{Status, Tree};
 use api_resources::Resource;
@@ -15,11 +15,10 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// Reads the selectors. If one name was authorized, the filter lets only that name through.
+    /// Parses the selectors. If one name was authorized, the filter matches only that name.
     ///
     /// # Errors
-    /// 400 if one can not be read, names a field that can not be selected by, or contradicts the name
-    /// in the path.
+    /// 400 if a selector is malformed, uses an unsupported field, or contradicts the name in the path.
     pub(crate) fn parse(resource: &Resource, query: &Query, name: &str) -> Result<Self, Status> {
         let bad = |error: authz::SelectorError| Status::bad_request(error.to_string());
         let labels = authz::parse_label_selector(query.text("labelSelector")).map_err(bad)?;
@@ -41,24 +40,24 @@ impl Filter {
         Ok(Self { labels, fields, hides_uninitialized: false })
     }
 
-    /// The same without objects that are not there for everybody.
+    /// The same filter without uninitialized objects.
     #[must_use]
     pub(crate) fn hiding_uninitialized(self) -> Self {
         Self { hides_uninitialized: true, ..self }
     }
 
-    /// Whether objects that are not there for everybody are left out.
+    /// Whether the filter hides uninitialized objects.
     pub(crate) fn hides_uninitialized(&self) -> bool {
         self.hides_uninitialized
     }
 
-    /// Whether everything is wanted that is not hidden.
-    pub(crate) fn is_open(&self) -> bool {
+    /// Whether the filter has no selectors.
+    pub(crate) fn has_no_selectors(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// Whether an object of this name may be wanted, before it is read.
-    pub(crate) fn may_match(&self, name: &str) -> bool {
+    /// Whether an object of this name can match, before it is decoded.
+    pub(crate) fn may_match_name(&self, name: &str) -> bool {
         self.fields.iter().all(|requirement| {
             requirement.field != "metadata.name"
                 || requirement.operator != FieldOperator::Equals
@@ -66,8 +65,8 @@ impl Filter {
         })
     }
 
-    /// Whether an object is wanted that can not be decoded, going by its placeholder. It has no value in
-    /// any field but its name and namespace, so no requirement on another field lets it through.
+    /// Whether the placeholder of an object that can not be decoded matches. It has only a name and a
+    /// namespace, so a requirement on any other field excludes it.
     pub(crate) fn matches_placeholder(&self, resource: &Resource, tree: &Tree) -> bool {
         let is_known = |own: &FieldRequirement| {
             matches!(own.field.as_str(), "metadata.name" | "metadata.namespace")
@@ -75,7 +74,7 @@ impl Filter {
         self.fields.iter().all(is_known) && self.matches(resource, tree)
     }
 
-    /// Whether an object is wanted.
+    /// Whether an object matches the selectors.
     pub(crate) fn matches(&self, resource: &Resource, tree: &Tree) -> bool {
         api_object::matches_labels(&self.labels, tree)
             && api_object::matches_fields(&self.fields, |field| {

@@ -7,25 +7,26 @@ use api_object::{ContinueToken, Status};
 use store::{At, Item, Key, ListRequest, Prefix, ReadError, Revision, Store};
 
 use crate::decodable_versions::ListedEntry;
-use crate::initialize::is_hidden;
-use crate::rest::query::WantedState;
-use crate::rest::{Call, Filter};
+use crate::initialize::{has_no_hidden_objects, has_surely_no_hidden_objects, is_hidden};
+use crate::rest::get::wait_for_revision;
+use crate::rest::query::RequestedState;
+use crate::rest::{Filter, RequestContext};
 
-/// How many objects are read at once where most may turn out not to be wanted.
+/// The most objects of one read of the store if a filter may drop most of them.
 const ROUND_ITEMS_MAX: usize = 10_000;
 
-/// A page.
+/// A page of a list.
 #[derive(Debug)]
-pub(crate) struct Listed {
-    /// As they are stored, in the order of their keys.
+pub(crate) struct ListPage {
+    /// The objects in their stored form, in the order of their keys.
     pub(crate) items: Vec<Item>,
-    /// The state that the whole list shows.
+    /// The revision of the whole list.
     pub(crate) revision: Revision,
     /// Empty on the last page.
     pub(crate) continue_token: String,
-    /// How many come after; not known where a selector decides.
+    /// The number of objects after this page; unknown if a selector filters them.
     pub(crate) remaining: Option<u64>,
-    /// The names of those that can not be decoded.
+    /// The names of the objects that can not be decoded.
     pub(crate) placeholders: Vec<String>,
 }
 
@@ -35,118 +36,124 @@ const CONTINUE_TOO_OLD: &str = "The provided continue parameter is too old to di
     results in an inconsistent list - objects that were created, modified, or deleted between the \
     time the first chunk was returned and now may show up in the list.";
 
-impl<S: Store> Call<'_, S> {
-    /// A page of what the filter lets through.
-    pub(crate) async fn list(&self, filter: &Filter) -> Result<Listed, Status> {
-        let options = self.query.list_options()?;
-        let prefix = self.key_prefix()?;
-        let (at, from) = match options.continue_token.as_str() {
-            "" => (self.wanted_state(options.state).await?, Bound::Unbounded),
-            text => start_of_page(&prefix, text)?,
-        };
-        let is_continued = !options.continue_token.is_empty();
-        match self.page(&prefix, filter, options.limit, at, from.clone()).await {
-            Err(ReadError::Compacted { .. }) if is_continued => {
-                Err(continue_expired(&prefix, &from))
-            }
-            Err(error) => Err(self.read_failed("list", &error)),
-            Ok(listed) => Ok(listed),
-        }
+/// Reads a page of the objects that match the filter.
+pub(crate) async fn list<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    filter: &Filter,
+) -> Result<ListPage, Status> {
+    let options = ctx.query.list_options()?;
+    let prefix = ctx.key_prefix()?;
+    let (at, from) = match options.continue_token.as_str() {
+        "" => (requested_revision(ctx, options.state).await?, Bound::Unbounded),
+        text => start_of_page(&prefix, text)?,
+    };
+    let is_continued = !options.continue_token.is_empty();
+    match read_page(ctx, &prefix, filter, options.limit, at, from.clone()).await {
+        Err(ReadError::Compacted { .. }) if is_continued => Err(continue_expired(&prefix, &from)),
+        Err(error) => Err(ctx.read_failed("list", &error)),
+        Ok(listed) => Ok(listed),
     }
+}
 
-    async fn wanted_state(&self, state: WantedState) -> Result<At, Status> {
-        match state {
-            WantedState::Newest => Ok(At::Newest),
-            WantedState::Any => Ok(At::NotOlderThan(Revision::ZERO)),
-            WantedState::NotOlderThan(number) => self.not_older_than(number, "list").await,
-            WantedState::Exactly(number) => {
-                self.not_older_than(number, "list").await?;
-                Ok(At::Exactly(Revision::new(number)))
-            }
+async fn requested_revision<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    state: RequestedState,
+) -> Result<At, Status> {
+    match state {
+        RequestedState::Newest => Ok(At::Newest),
+        RequestedState::Any => Ok(At::NotOlderThan(Revision::ZERO)),
+        RequestedState::NotOlderThan(number) => wait_for_revision(ctx, number, "list").await,
+        RequestedState::Exactly(number) => {
+            wait_for_revision(ctx, number, "list").await?;
+            Ok(At::Exactly(Revision::new(number)))
         }
     }
+}
 
-    /// Reads rounds of objects until a page is full or nothing is left.
-    async fn page(
-        &self,
-        prefix: &Prefix,
-        filter: &Filter,
-        limit: usize,
-        mut at: At,
-        mut from: Bound<Key>,
-    ) -> Result<Listed, ReadError> {
-        let mut items: Vec<Item> = Vec::new();
-        let mut placeholders: Vec<String> = Vec::new();
-        let mut round = limit;
-        loop {
-            let is_plain = filter.is_open() && !filter.hides_uninitialized();
-            let wanted = if is_plain { limit.saturating_sub(items.len()) } else { round };
-            let request = ListRequest { from, limit: NonZeroUsize::new(wanted), at };
-            let page = self.timed("list", self.server.store.list(prefix, request)).await?;
-            at = At::Exactly(page.revision);
-            let hides = filter.hides_uninitialized() && !self.hides_nothing(page.revision);
-            let last = page.items.last().map(|item| item.key.clone());
-            let n_read = page.items.len() as u64;
-            for (idx, Item { key, entry }) in page.items.into_iter().enumerate() {
-                if hides && is_hidden(&entry.value) {
-                    continue;
-                }
-                let sighted =
-                    self.server.decodable_versions.or_placeholder(self.resource, &key, entry);
-                if !self.is_wanted(filter, &key, &sighted) {
-                    continue;
-                }
-                if sighted.is_placeholder {
-                    placeholders.push(last_segment(&key).to_owned());
-                }
-                items.push(Item { key, entry: sighted.entry });
-                let n_after = n_read - idx as u64 - 1 + page.remaining;
-                if limit > 0 && items.len() == limit && n_after > 0 {
-                    let is_counted = filter.is_open()
-                        && (!hides || self.surely_hides_nothing(page.revision).await);
-                    let remaining = is_counted.then_some(n_after);
-                    let continue_token = token(prefix, items.last(), page.revision);
-                    return Ok(Listed {
-                        items,
-                        revision: page.revision,
-                        continue_token,
-                        remaining,
-                        placeholders,
-                    });
-                }
+/// Reads objects from the store until a page is full or no object is left.
+async fn read_page<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    prefix: &Prefix,
+    filter: &Filter,
+    limit: usize,
+    mut at: At,
+    mut from: Bound<Key>,
+) -> Result<ListPage, ReadError> {
+    let mut items: Vec<Item> = Vec::new();
+    let mut placeholders: Vec<String> = Vec::new();
+    let mut read_size = limit;
+    loop {
+        let is_plain = filter.has_no_selectors() && !filter.hides_uninitialized();
+        let n_requested = if is_plain { limit.saturating_sub(items.len()) } else { read_size };
+        let request = ListRequest { from, limit: NonZeroUsize::new(n_requested), at };
+        let page = ctx.timed("list", ctx.server.store.list(prefix, request)).await?;
+        at = At::Exactly(page.revision);
+        let hides = filter.hides_uninitialized() && !has_no_hidden_objects(ctx, page.revision);
+        let last = page.items.last().map(|item| item.key.clone());
+        let n_read = page.items.len() as u64;
+        for (idx, Item { key, entry }) in page.items.into_iter().enumerate() {
+            if hides && is_hidden(&entry.value) {
+                continue;
             }
-            match last {
-                Some(key) if page.remaining > 0 => from = Bound::Excluded(key),
-                _ => {
-                    let (revision, continue_token) = (page.revision, String::new());
-                    let remaining = None;
-                    return Ok(Listed { items, revision, continue_token, remaining, placeholders });
-                }
+            let listed = ctx.server.decodable_versions.or_placeholder(ctx.resource, &key, entry);
+            if !matches_filter(ctx, filter, &key, &listed) {
+                continue;
             }
-            round = round.saturating_mul(2).min(ROUND_ITEMS_MAX);
+            if listed.is_placeholder {
+                placeholders.push(last_segment(&key).to_owned());
+            }
+            items.push(Item { key, entry: listed.entry });
+            let n_after = n_read - idx as u64 - 1 + page.remaining;
+            if limit > 0 && items.len() == limit && n_after > 0 {
+                let is_counted = filter.has_no_selectors()
+                    && (!hides || has_surely_no_hidden_objects(ctx, page.revision).await);
+                let remaining = is_counted.then_some(n_after);
+                let continue_token = continue_token_after(prefix, items.last(), page.revision);
+                return Ok(ListPage {
+                    items,
+                    revision: page.revision,
+                    continue_token,
+                    remaining,
+                    placeholders,
+                });
+            }
         }
+        match last {
+            Some(key) if page.remaining > 0 => from = Bound::Excluded(key),
+            _ => {
+                let (revision, continue_token) = (page.revision, String::new());
+                let remaining = None;
+                return Ok(ListPage { items, revision, continue_token, remaining, placeholders });
+            }
+        }
+        read_size = read_size.saturating_mul(2).min(ROUND_ITEMS_MAX);
     }
+}
 
-    fn is_wanted(&self, filter: &Filter, key: &Key, sighted: &ListedEntry) -> bool {
-        if filter.is_open() {
-            return true;
-        }
-        if !filter.may_match(last_segment(key)) {
-            return false;
-        }
-        let tree = self.parse(&sighted.entry);
-        tree.is_ok_and(|tree| match sighted.is_placeholder {
-            true => filter.matches_placeholder(self.resource, &tree),
-            false => filter.matches(self.resource, &tree),
-        })
+fn matches_filter<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    filter: &Filter,
+    key: &Key,
+    listed: &ListedEntry,
+) -> bool {
+    if filter.has_no_selectors() {
+        return true;
     }
+    if !filter.may_match_name(last_segment(key)) {
+        return false;
+    }
+    let tree = ctx.parse(&listed.entry);
+    tree.is_ok_and(|tree| match listed.is_placeholder {
+        true => filter.matches_placeholder(ctx.resource, &tree),
+        false => filter.matches(ctx.resource, &tree),
+    })
 }
 
 fn last_segment(key: &Key) -> &str {
     key.rsplit('/').next().unwrap_or_default()
 }
 
-fn token(prefix: &Prefix, last: Option<&Item>, revision: Revision) -> String {
+fn continue_token_after(prefix: &Prefix, last: Option<&Item>, revision: Revision) -> String {
     let after = last.and_then(|item| item.key.strip_prefix(prefix.as_str())).unwrap_or_default();
     ContinueToken { revision: Some(revision.number()), after: after.to_owned() }.encode()
 }

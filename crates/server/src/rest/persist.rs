@@ -1,166 +1,148 @@
-//! Writing what was admitted. The one place that changes the store for a client.
-
-use std::time::Duration;
+//! Stores and removes admitted objects.
 
 use api_object::{Status, Tree};
-use store::{Delete, Entry, Expect, Key, Mark, Put, Revision, Store, VALUE_BYTES_MAX, WriteError};
-use tokio::time::Instant;
+use store::{Delete, Entry, Expect, Key, Put, Revision, Store, VALUE_BYTES_MAX, WriteError};
 
+use crate::admission::{Admitted, WriteAttempt};
 use crate::cluster_ips::{ClusterIpChange, is_reservation_key};
 use crate::cluster_snapshot::is_tracked;
-use crate::gate::Admitted;
 use crate::out_of_space;
-use crate::rest::Call;
-use crate::rest::create_preconditions::CreatePreconditions;
-use crate::standing::is_configuration;
+use crate::rest::{CreatePreconditions, RequestContext, VersionedObject};
 
-/// Why something was not written.
-pub(crate) enum NotWritten {
-    /// The object is not what it was when the request read it.
-    Changed(Option<Entry>),
-    /// Others that the object was checked against are not what they were.
-    Moved,
-    /// Another service has taken the address that the object was to have.
+/// Why an attempt to write did not write.
+pub(crate) enum WriteFailure {
+    /// Another writer changed the object; this is the object as it is now.
+    Conflict(Option<Entry>),
+    /// The config revision key is not at the revision that the write requires.
+    ConfigRevisionMoved,
+    /// Another service took the cluster IP that the service was to have.
     AddressTaken,
-    /// The answer. Nothing was written.
-    Failed(Status),
-    /// The answer. The store did not say whether it was written.
-    Unknown(Status),
+    /// The response of the request. Nothing was written.
+    Rejected(Status),
+    /// The response of the request. The store did not tell whether the write happened.
+    OutcomeUnknown(Status),
 }
 
-impl From<Status> for NotWritten {
+impl From<Status> for WriteFailure {
     fn from(status: Status) -> Self {
-        Self::Failed(status)
+        Self::Rejected(status)
     }
 }
 
-impl<S: Store> Call<'_, S> {
-    /// Stores an object, in the place of `stored` if it exists, and waits until decisions see it. A new
-    /// object is stored only while its namespace and its definition stay; its address is taken and given
-    /// up in the same revision.
-    pub(crate) async fn persist(
-        &mut self,
-        key: Key,
-        admitted: &Admitted,
-        expect: Expect,
-        addresses: &ClusterIpChange,
-        stored: Option<&Tree>,
-    ) -> Result<Revision, NotWritten> {
-        let value = codec::to_stored(admitted.tree()).into();
-        let is_tracked = is_tracked(&self.server.prefix, &key);
-        let put = Put { key, value, expect, ttl: self.ttl(), mark: self.mark()? };
-        let mut transaction = addresses.attach(put.into());
-        if stored.is_some_and(|stored| is_step_of_removal(admitted.tree(), stored)) {
-            transaction = transaction.for_removal();
+/// Stores an admitted object, in place of `stored` if it exists, and waits until decisions see it.
+///
+/// The transaction requires that the stored object is as expected, that the config revision key is
+/// unchanged if the configuration was assumed, and for a new object that its namespace and its definition
+/// are those that were checked. It takes and frees cluster IPs in the same revision.
+pub(crate) async fn persist<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    attempt: &mut WriteAttempt,
+    key: Key,
+    admitted: Admitted,
+    expect: Expect,
+    addresses: &ClusterIpChange,
+    stored: Option<&Tree>,
+) -> Result<VersionedObject, WriteFailure> {
+    let value = codec::to_stored(admitted.tree()).into();
+    let is_tracked = is_tracked(&ctx.server.prefix, &key);
+    let mark = admitted.config_revision_mark(&ctx.server.prefix).map_err(Status::from)?;
+    let put = Put { key, value, expect, ttl: ctx.ttl(), shared_revision: mark };
+    let mut transaction = addresses.attach(put.into());
+    if stored.is_some_and(|stored| is_step_of_removal(admitted.tree(), stored)) {
+        transaction = transaction.for_removal();
+    }
+    let (operation, mut preconditions) = match expect {
+        Expect::Absent => ("create", CreatePreconditions::check(ctx, &admitted).await?),
+        Expect::At(_) => ("update", CreatePreconditions::default()),
+    };
+    ctx.write_progress.begin();
+    let written = loop {
+        let transaction = preconditions.attach(transaction.clone());
+        let written = ctx.timed(operation, ctx.server.store.write(transaction)).await;
+        // INVARIANT of store::Transaction: conditions are checked in their order, and that on the config
+        // revision key comes before the preconditions.
+        if written.is_ok() || preconditions.has_failed(&written) {
+            attempt.record_verified();
         }
-        let (operation, mut owners) = match expect {
-            Expect::Absent => ("create", self.owners(admitted.tree()).await?),
-            Expect::At(_) => ("update", CreatePreconditions::default()),
-        };
-        self.admission.write_progress.begin();
-        let written = loop {
-            let attempt = owners.attach(transaction.clone());
-            let written = self.timed(operation, self.server.store.write(attempt)).await;
-            // INVARIANT: conditions are checked in their order, and that on the mark comes first.
-            self.admission.confirm_mark(written.is_ok() || owners.has_failed(&written));
-            if let Some(written) = self.renew_owners(&mut owners, written, admitted.tree())? {
-                break written;
-            }
-        };
-        self.settle(written, operation, is_tracked).await
-    }
-
-    /// Deletes an object and waits until decisions see that. The address that it has in the store is free
-    /// in the same revision.
-    pub(crate) async fn remove(
-        &mut self,
-        key: &Key,
-        _: &Admitted,
-        stored: &Tree,
-        expect: Expect,
-    ) -> Result<Revision, NotWritten> {
-        let delete = Delete { key: key.clone(), expect, mark: self.mark()? };
-        self.admission.write_progress.begin();
-        loop {
-            let held = self.server.find_owned_reservation(stored).await;
-            let held = held.map_err(|error| self.read_failed("delete", &error))?;
-            let transaction = ClusterIpChange::release(held).attach(delete.clone().into());
-            let written = self.timed("delete", self.server.store.write(transaction)).await;
-            self.admission.confirm_mark(written.is_ok());
-            match self.settle(written, "delete", is_tracked(&self.server.prefix, key)).await {
-                Err(NotWritten::AddressTaken) => self.check_time()?,
-                outcome => return outcome,
-            }
+        if let Some(written) = preconditions.check_again(ctx, written, &admitted)? {
+            break written;
         }
-    }
+    };
+    let revision = await_visible(ctx, written, operation, is_tracked).await?;
+    Ok(VersionedObject { tree: admitted.into_tree(), revision: Some(revision) })
+}
 
-    /// Another attempt is made only while the request has time.
-    ///
-    /// # Errors
-    /// 504 if it has none.
-    pub(crate) fn check_time(&self) -> Result<(), Status> {
-        if Instant::now() < self.admission.deadline { Ok(()) } else { Err(Status::timeout()) }
-    }
-
-    /// Waits until decisions see what was written, or says why it was not.
-    pub(crate) async fn settle(
-        &self,
-        written: Result<Revision, WriteError>,
-        operation: &str,
-        is_tracked: bool,
-    ) -> Result<Revision, NotWritten> {
-        match written {
-            Ok(revision) => {
-                if is_tracked {
-                    self.server.snapshot_cache.wait_for(revision).await;
-                }
-                Ok(revision)
-            }
-            Err(WriteError::Conflict { current }) => Err(NotWritten::Changed(current)),
-            Err(WriteError::ValueTooLarge { .. }) => Err(Status::too_large(VALUE_BYTES_MAX).into()),
-            Err(WriteError::NoSpace { share }) => {
-                Err(out_of_space::out_of_space_status(share.as_deref()).into())
-            }
-            Err(WriteError::Throttled { share, retry_after }) => {
-                Err(out_of_space::throttled_status(&share, retry_after).into())
-            }
-            Err(WriteError::Timeout) => Err(NotWritten::Unknown(Status::timeout())),
-            Err(WriteError::ConditionFailed { key, .. })
-                if is_reservation_key(&self.server.prefix, &key) =>
-            {
-                Err(NotWritten::AddressTaken)
-            }
-            Err(WriteError::ConditionFailed { .. }) => Err(NotWritten::Moved),
-            Err(WriteError::Unavailable(why)) => {
-                self.server.log.error("the store can not be written", &[("why", &why)]);
-                let resource = self.resource.group_resource();
-                Err(NotWritten::Unknown(Status::server_timeout(&resource, operation)))
-            }
+/// Removes an object whose removal was admitted, and waits until decisions see that. The cluster IP of the
+/// stored object is freed in the same revision. `stored` is the stored object if the admitted one is its
+/// next state.
+pub(crate) async fn remove<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    attempt: &mut WriteAttempt,
+    key: &Key,
+    admitted: Admitted,
+    stored: Option<&Tree>,
+    expect: Expect,
+) -> Result<Tree, WriteFailure> {
+    let mark = admitted.config_revision_mark(&ctx.server.prefix).map_err(Status::from)?;
+    let delete = Delete { key: key.clone(), expect, shared_revision: mark };
+    let stored = stored.unwrap_or(admitted.tree());
+    ctx.write_progress.begin();
+    loop {
+        let held = ctx.server.find_owned_reservation(stored).await;
+        let held = held.map_err(|error| ctx.read_failed("delete", &error))?;
+        let transaction = ClusterIpChange::release(held).attach(delete.clone().into());
+        let written = ctx.timed("delete", ctx.server.store.write(transaction)).await;
+        if written.is_ok() {
+            attempt.record_verified();
         }
-    }
-
-    /// The mark of the configuration of admission. It moves together with what is part of it, so that
-    /// all servers know that they have to look; and it stays where it was for what is only supposed to
-    /// be admitted by the newest.
-    fn mark(&self) -> Result<Option<Mark>, Status> {
-        let key = || self.server.mark_key().map_err(|why| Status::internal(&why));
-        if is_configuration(self.resource) {
-            return Ok(Some(Mark::Move { key: key()?, expect: self.expected_mark }));
+        let is_tracked = is_tracked(&ctx.server.prefix, key);
+        match await_visible(ctx, written, "delete", is_tracked).await {
+            Ok(_) => return Ok(admitted.into_tree()),
+            Err(WriteFailure::AddressTaken) => ctx.check_deadline()?,
+            Err(failure) => return Err(failure),
         }
-        let Some(expect) = self.admission.supposed_mark() else { return Ok(None) };
-        Ok(Some(Mark::Keep { key: key()?, expect }))
-    }
-
-    /// How long an object lives that nobody deletes.
-    pub(crate) fn ttl(&self) -> Option<Duration> {
-        (self.resource.kind == "Event" && !self.resource.is_custom())
-            .then_some(self.server.options.event_ttl)
     }
 }
 
-/// Whether an update leads to the removal of an object: it is marked for deletion, or something that held
-/// the deletion back is gone. Nobody adds a finalizer to an object that is marked, so an object has few such
-/// updates.
+/// Waits until decisions see a write, or returns why it failed.
+pub(crate) async fn await_visible<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    written: Result<Revision, WriteError>,
+    operation: &str,
+    is_tracked: bool,
+) -> Result<Revision, WriteFailure> {
+    match written {
+        Ok(revision) => {
+            if is_tracked {
+                ctx.server.snapshot_cache.wait_for(revision).await;
+            }
+            Ok(revision)
+        }
+        Err(WriteError::Conflict { current }) => Err(WriteFailure::Conflict(current)),
+        Err(WriteError::ValueTooLarge { .. }) => Err(Status::too_large(VALUE_BYTES_MAX).into()),
+        Err(WriteError::NoSpace { tenant }) => {
+            Err(out_of_space::out_of_space_status(tenant.as_deref()).into())
+        }
+        Err(WriteError::Throttled { tenant, retry_after }) => {
+            Err(out_of_space::throttled_status(&tenant, retry_after).into())
+        }
+        Err(WriteError::Timeout) => Err(WriteFailure::OutcomeUnknown(Status::timeout())),
+        Err(WriteError::ConditionFailed { key, .. })
+            if is_reservation_key(&ctx.server.prefix, &key) =>
+        {
+            Err(WriteFailure::AddressTaken)
+        }
+        Err(WriteError::ConditionFailed { .. }) => Err(WriteFailure::ConfigRevisionMoved),
+        Err(WriteError::Unavailable(why)) => {
+            ctx.server.log.error("the store can not be written", &[("why", &why)]);
+            let resource = ctx.resource.group_resource();
+            Err(WriteFailure::OutcomeUnknown(Status::server_timeout(&resource, operation)))
+        }
+    }
+}
+
+/// Whether an update leads to the removal of an object: it marks the object for deletion, or it removes a
+/// finalizer of a marked object. A marked object gets no new finalizers, so an object has few such updates.
 fn is_step_of_removal(new: &Tree, stored: &Tree) -> bool {
     let n_finalizers = |tree: &Tree| {
         let own = tree.get("spec").and_then(|spec| spec.get("finalizers"));

@@ -1,4 +1,4 @@
-//! What the query of a request asks for.
+//! The query parameters of a request.
 
 use api_object::{DeleteOptions, GroupKind, Status};
 use field_errors::{FieldErrors, FieldPath};
@@ -9,7 +9,7 @@ pub(crate) struct Query {
     pairs: Vec<(String, String)>,
 }
 
-/// What happens to fields that a kind does not have.
+/// How a write treats fields that its kind does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum FieldValidation {
     Ignore,
@@ -18,18 +18,18 @@ pub(crate) enum FieldValidation {
     Strict,
 }
 
-/// The options of a write.
+/// The options of a create, an update or a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct WriteOptions {
     pub(crate) is_dry_run: bool,
     pub(crate) field_validation: FieldValidation,
 }
 
-/// Which state a list wants, as the client said it.
+/// The revision of a list that the client asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WantedState {
+pub(crate) enum RequestedState {
     Newest,
-    /// Whatever is at hand.
+    /// Any revision, even an old one.
     Any,
     NotOlderThan(u64),
     Exactly(u64),
@@ -38,31 +38,31 @@ pub(crate) enum WantedState {
 /// The options of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ListOptions {
-    pub(crate) state: WantedState,
-    /// 0 means all.
+    pub(crate) state: RequestedState,
+    /// The page size; 0 for all objects.
     pub(crate) limit: usize,
     pub(crate) continue_token: String,
 }
 
-/// How a watch begins.
+/// The options of a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WatchOptions {
     pub(crate) start: WatchStart,
     pub(crate) allows_bookmarks: bool,
-    /// 0 means that the server chooses.
+    /// The duration of the watch; 0 if the server chooses it.
     pub(crate) timeout_seconds: u64,
 }
 
-/// What a watch tells first.
+/// The first events of a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WatchStart {
-    /// All current objects, in a state that is not older.
+    /// All objects that exist, at a revision that is not older than this.
     Initial {
         not_older_than: u64,
-        /// The client asked for the watch-list protocol by name.
+        /// The client set `sendInitialEvents`.
         is_requested: bool,
     },
-    /// Changes after a revision; 0 means from now on.
+    /// The changes after a revision; 0 for the changes from now on.
     After(u64),
 }
 
@@ -88,16 +88,16 @@ impl Query {
         self.get(name).unwrap_or_default()
     }
 
-    /// A parameter that is present is true unless it says otherwise.
+    /// Whether a boolean parameter is set. Present means true, unless its value is `0` or `false`.
     pub(crate) fn flag(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| value != "0" && !value.eq_ignore_ascii_case("false"))
     }
 
-    fn tristate(&self, name: &str) -> Option<bool> {
+    fn optional_flag(&self, name: &str) -> Option<bool> {
         self.get(name).map(|_| self.flag(name))
     }
 
-    fn number(&self, name: &str) -> Result<Option<i64>, Status> {
+    fn integer(&self, name: &str) -> Result<Option<i64>, Status> {
         match self.get(name) {
             None | Some("") => Ok(None),
             Some(text) => text.parse().map(Some).map_err(|_| {
@@ -111,7 +111,7 @@ impl Query {
     pub(crate) fn write_options(&self, kind: &str) -> Result<WriteOptions, Status> {
         let mut errors = FieldErrors::new();
         let dry_run: Vec<&str> = self.all("dryRun").collect();
-        let is_dry_run = api_object::check_dry_run(&dry_run, &mut errors);
+        let is_dry_run = api_object::parse_dry_run(&dry_run, &mut errors);
         let field_validation = match self.text("fieldValidation") {
             "Ignore" => FieldValidation::Ignore,
             "" | "Warn" => FieldValidation::Warn,
@@ -126,7 +126,7 @@ impl Query {
             let detail = "may not be specified for non-apply patch";
             errors.push(FieldPath::root("force").forbidden(detail));
         }
-        manager_errors(self.text("fieldManager"), &mut errors);
+        field_manager_errors(self.text("fieldManager"), &mut errors);
         match errors.is_empty() {
             true => Ok(WriteOptions { is_dry_run, field_validation }),
             false => Err(Status::invalid(&GroupKind::new("meta.k8s.io", kind), "", &errors)),
@@ -139,18 +139,21 @@ impl Query {
             |name: &str| self.get(name).filter(|own| !own.is_empty()).map(str::to_owned);
         let dry_run: Vec<&str> = self.all("dryRun").collect();
         DeleteOptions {
-            grace_period_seconds: self.number("gracePeriodSeconds")?,
-            orphan_dependents: self.tristate("orphanDependents"),
+            grace_period_seconds: self.integer("gracePeriodSeconds")?,
+            orphan_dependents: self.optional_flag("orphanDependents"),
             uid: precondition("preconditions.uid"),
             resource_version: precondition("preconditions.resourceVersion"),
             ..DeleteOptions::default()
         }
-        .with_checked(self.get("propagationPolicy").filter(|own| !own.is_empty()), &dry_run)
+        .with_policy_and_dry_run(
+            self.get("propagationPolicy").filter(|own| !own.is_empty()),
+            &dry_run,
+        )
     }
 
     /// The options of a list.
     pub(crate) fn list_options(&self) -> Result<ListOptions, Status> {
-        let limit = usize::try_from(self.number("limit")?.unwrap_or_default()).unwrap_or_default();
+        let limit = usize::try_from(self.integer("limit")?.unwrap_or_default()).unwrap_or_default();
         let continue_token = self.text("continue").to_owned();
         let version = self.text("resourceVersion");
         let mut errors = FieldErrors::new();
@@ -158,7 +161,7 @@ impl Query {
             let detail = "sendInitialEvents is forbidden for list";
             errors.push(FieldPath::root("sendInitialEvents").forbidden(detail));
         }
-        let is_exact = self.check_match(version, &continue_token, &mut errors);
+        let is_exact = self.check_resource_version_match(version, &continue_token, &mut errors);
         if !errors.is_empty() {
             return Err(list_options_invalid(&errors));
         }
@@ -168,22 +171,27 @@ impl Query {
             ));
         }
         let state = match (version, is_exact) {
-            ("", _) => WantedState::Newest,
-            ("0", _) => WantedState::Any,
+            ("", _) => RequestedState::Newest,
+            ("0", _) => RequestedState::Any,
             (text, is_exact) => {
-                let number = parse_version(text)?;
+                let number = parse_resource_version(text)?;
                 match is_exact {
-                    Some(true) => WantedState::Exactly(number),
-                    None if limit > 0 => WantedState::Exactly(number),
-                    _ => WantedState::NotOlderThan(number),
+                    Some(true) => RequestedState::Exactly(number),
+                    None if limit > 0 => RequestedState::Exactly(number),
+                    _ => RequestedState::NotOlderThan(number),
                 }
             }
         };
         Ok(ListOptions { state, limit, continue_token })
     }
 
-    /// Whether `resourceVersionMatch` wants the very state; `None` if it is absent.
-    fn check_match(&self, version: &str, token: &str, errors: &mut FieldErrors) -> Option<bool> {
+    /// Whether `resourceVersionMatch` asks for the exact revision; `None` if it is absent.
+    fn check_resource_version_match(
+        &self,
+        version: &str,
+        token: &str,
+        errors: &mut FieldErrors,
+    ) -> Option<bool> {
         let wanted = self.get("resourceVersionMatch").filter(|own| !own.is_empty())?;
         let path = FieldPath::root("resourceVersionMatch");
         if version.is_empty() {
@@ -213,7 +221,7 @@ impl Query {
         let mut errors = FieldErrors::new();
         let version = self.text("resourceVersion");
         let wanted = self.text("resourceVersionMatch");
-        let initial = self.tristate("sendInitialEvents");
+        let initial = self.optional_flag("sendInitialEvents");
         let path = FieldPath::root("resourceVersionMatch");
         match (initial, wanted) {
             (None, "") | (Some(_), "NotOlderThan") => {}
@@ -230,14 +238,14 @@ impl Query {
         }
         let number = match version {
             "" => 0,
-            text => parse_version(text)?,
+            text => parse_resource_version(text)?,
         };
         let start = match initial {
             Some(true) => WatchStart::Initial { not_older_than: number, is_requested: true },
             None if number == 0 => WatchStart::Initial { not_older_than: 0, is_requested: false },
             _ => WatchStart::After(number),
         };
-        let timeout = self.number("timeoutSeconds")?.unwrap_or_default();
+        let timeout = self.integer("timeoutSeconds")?.unwrap_or_default();
         Ok(WatchOptions {
             start,
             allows_bookmarks: self.flag("allowWatchBookmarks"),
@@ -246,8 +254,8 @@ impl Query {
     }
 }
 
-/// A resourceVersion as a number.
-pub(crate) fn parse_version(text: &str) -> Result<u64, Status> {
+/// Parses a resourceVersion as a number.
+pub(crate) fn parse_resource_version(text: &str) -> Result<u64, Status> {
     text.parse().map_err(|_| {
         let quoted = go_compat::quote(text);
         Status::bad_request(format!(
@@ -260,10 +268,10 @@ fn list_options_invalid(errors: &FieldErrors) -> Status {
     Status::invalid(&GroupKind::new("meta.k8s.io", "ListOptions"), "", errors)
 }
 
-/// The most characters of the name of who manages fields.
+/// The limit on the characters of `fieldManager`.
 const MANAGER_CHARS_MAX: usize = 128;
 
-fn manager_errors(manager: &str, errors: &mut FieldErrors) {
+fn field_manager_errors(manager: &str, errors: &mut FieldErrors) {
     let path = FieldPath::root("fieldManager");
     if manager.chars().count() > MANAGER_CHARS_MAX {
         errors.push(path.too_long(MANAGER_CHARS_MAX));
@@ -280,22 +288,21 @@ mod tests {
     #[test]
     fn rows_about_the_state_of_a_list() {
         for (query, want) in [
-            ("", WantedState::Newest),
-            ("resourceVersion=0", WantedState::Any),
-            ("resourceVersion=5", WantedState::NotOlderThan(5)),
-            ("resourceVersion=5&limit=1", WantedState::Exactly(5)),
+            ("", RequestedState::Newest),
+            ("resourceVersion=0", RequestedState::Any),
+            ("resourceVersion=5", RequestedState::NotOlderThan(5)),
+            ("resourceVersion=5&limit=1", RequestedState::Exactly(5)),
             (
                 "resourceVersion=5&resourceVersionMatch=NotOlderThan&limit=1",
-                WantedState::NotOlderThan(5),
+                RequestedState::NotOlderThan(5),
             ),
-            ("resourceVersion=5&resourceVersionMatch=Exact", WantedState::Exactly(5)),
+            ("resourceVersion=5&resourceVersionMatch=Exact", RequestedState::Exactly(5)),
         ] {
             let options = Query::parse(&format!("/x?{query}")).list_options().unwrap();
             assert_eq!(options.state, want, "{query}");
         }
     }
 
-    /// api-server H-114, H-115, H-118, H-129.
     #[test]
     fn contradictions_are_refused() {
         for (query, code, text) in [
@@ -349,7 +356,6 @@ mod tests {
         }
     }
 
-    /// api-server H-040, H-043, H-079.
     #[test]
     fn write_options_have_closed_sets() {
         for (query, kind, text) in [

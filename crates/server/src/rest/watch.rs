@@ -1,4 +1,4 @@
-//! `watch`: what changes, in the order in which it changes.
+//! `watch`: the changes of objects, in the order of their revisions.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,37 +16,37 @@ use tokio::time::Instant;
 
 use crate::decodable_versions::DecodableVersions;
 use crate::initialize::is_hidden;
-use crate::rest::call::parse;
-use crate::rest::{Call, Filter, WatchOptions, WatchStart};
+use crate::rest::get::wait_for_revision;
+use crate::rest::{Filter, RequestContext, WatchOptions, WatchStart, parse_stored};
 
-/// How long before its end a watch says how far it came.
+/// A watch sends its last bookmark this long before its end.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
-/// Marks the bookmark after the objects that existed when the watch began.
+/// The annotation of the bookmark after the objects that existed when the watch began.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
-/// One thing that a watch tells.
+/// An event of a watch.
 #[derive(Debug)]
 pub(crate) struct WatchEvent {
     pub(crate) kind: &'static str,
-    pub(crate) object: Seen,
+    pub(crate) object: WatchEventObject,
 }
 
-/// The object of an event.
+/// The object of a watch event.
 #[derive(Debug)]
-pub(crate) enum Seen {
-    /// As it is stored, and the revision to show it with.
+pub(crate) enum WatchEventObject {
+    /// A stored object, and the revision to show as its resourceVersion.
     Stored(Bytes, Revision),
-    /// A bookmark.
+    /// The object of a bookmark.
     Tree(Tree),
-    /// What went wrong.
+    /// The error that ends the watch.
     Status(Box<Status>),
 }
 
-/// Why a watch ends without telling.
+/// The end of a watch without an error event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct WatchEnd;
+pub(crate) struct WatchEnded;
 
-/// A running watch.
+/// A watch that has begun, and its unsent events.
 pub(crate) struct Watcher<S: Store> {
     store: Arc<S>,
     source: Option<S::Watch>,
@@ -54,124 +54,128 @@ pub(crate) struct Watcher<S: Store> {
     decodable_versions: Arc<DecodableVersions>,
     pub(crate) resource: Arc<Resource>,
     filter: Filter,
-    ready: VecDeque<WatchEvent>,
-    /// Everything up to here was told or is ready to be.
+    /// Events that were not sent yet.
+    pending_events: VecDeque<WatchEvent>,
+    /// Every event up to this revision was sent or is pending.
     through: Revision,
     allows_bookmarks: bool,
-    bookmark_every: Duration,
+    bookmark_interval: Duration,
     last_bookmark: (Instant, Revision),
     pub(crate) ends_at: Instant,
-    is_over: bool,
+    has_ended: bool,
     /// `None` for a member of `system:masters`.
     _permit: Option<Permit>,
 }
 
-impl<S: Store> Call<'_, S> {
-    /// Begins a watch.
-    pub(crate) async fn watch(
-        &self,
-        resource: Arc<Resource>,
-        filter: Filter,
-        options: WatchOptions,
-        ends_at: Instant,
-    ) -> Result<Watcher<S>, Status> {
-        let permit = self.watch_permit()?;
-        let mut watcher = Watcher {
-            store: Arc::clone(&self.server.store),
-            source: None,
-            prefix: self.key_prefix()?,
-            decodable_versions: Arc::clone(&self.server.decodable_versions),
-            resource,
-            filter,
-            ready: VecDeque::new(),
-            through: Revision::ZERO,
-            allows_bookmarks: options.allows_bookmarks,
-            bookmark_every: self.server.options.bookmark_interval,
-            last_bookmark: (Instant::now(), Revision::ZERO),
-            ends_at,
-            is_over: false,
-            _permit: permit,
-        };
-        match options.start {
-            WatchStart::After(0) => {
-                let current = self.server.store.current_rev().await;
-                watcher.through = current.map_err(|error| self.read_failed("watch", &error))?;
-            }
-            WatchStart::After(number) => watcher.through = Revision::new(number),
-            WatchStart::Initial { not_older_than, .. } => {
-                match self.not_older_than(not_older_than, "watch").await {
-                    Ok(_) => {}
-                    // The stream has begun as far as the client is concerned.
-                    Err(status) if status.code == 504 => {
-                        watcher.fail(status);
-                        return Ok(watcher);
-                    }
-                    Err(status) => return Err(status),
+/// Begins a watch, with the current objects if the client asks for them.
+pub(crate) async fn watch<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    resource: Arc<Resource>,
+    filter: Filter,
+    options: WatchOptions,
+    ends_at: Instant,
+) -> Result<Watcher<S>, Status> {
+    let permit = acquire_watch_permit(ctx)?;
+    let mut watcher = Watcher {
+        store: Arc::clone(&ctx.server.store),
+        source: None,
+        prefix: ctx.key_prefix()?,
+        decodable_versions: Arc::clone(&ctx.server.decodable_versions),
+        resource,
+        filter,
+        pending_events: VecDeque::new(),
+        through: Revision::ZERO,
+        allows_bookmarks: options.allows_bookmarks,
+        bookmark_interval: ctx.server.options.bookmark_interval,
+        last_bookmark: (Instant::now(), Revision::ZERO),
+        ends_at,
+        has_ended: false,
+        _permit: permit,
+    };
+    match options.start {
+        WatchStart::After(0) => {
+            let current = ctx.server.store.current_rev().await;
+            watcher.through = current.map_err(|error| ctx.read_failed("watch", &error))?;
+        }
+        WatchStart::After(number) => watcher.through = Revision::new(number),
+        WatchStart::Initial { not_older_than, .. } => {
+            match wait_for_revision(ctx, not_older_than, "watch").await {
+                Ok(_) => {}
+                // Kubernetes answers 200 here and sends the error as an event.
+                Err(status) if status.code == 504 => {
+                    watcher.end_with_error(status);
+                    return Ok(watcher);
                 }
-                self.tell_current(&mut watcher).await?;
+                Err(status) => return Err(status),
             }
+            add_current_objects(ctx, &mut watcher).await?;
         }
-        watcher.last_bookmark.1 = watcher.through;
-        Ok(watcher)
     }
+    watcher.last_bookmark.1 = watcher.through;
+    Ok(watcher)
+}
 
-    /// One of the places for watches, of which a user has a share.
-    fn watch_permit(&self) -> Result<Option<Permit>, Status> {
-        let user = self.authorized.user();
-        if user.is_in_group("system:masters") {
-            return Ok(None);
-        }
-        self.server.watch_limit.acquire(authz::user_limit_key(&user.name)).map(Some).map_err(|busy| {
-            self.server.metrics.terminations.with_label_values(&["429"]).inc();
-            let why = match busy {
-                Busy::User { permits_max } => format!(
-                    "{permits_max} watches of this user are open, which is the most for one user, \
+/// Acquires one of the permits for watches, of which each user has a share; members of `system:masters`
+/// need none.
+fn acquire_watch_permit<S>(ctx: &RequestContext<'_, S>) -> Result<Option<Permit>, Status> {
+    let user = ctx.authorized.user();
+    if user.is_in_group("system:masters") {
+        return Ok(None);
+    }
+    ctx.server.watch_limit.acquire(authz::user_limit_key(&user.name)).map(Some).map_err(|busy| {
+        ctx.server.metrics.terminations.with_label_values(&["429"]).inc();
+        let why = match busy {
+            Busy::User { permits_max } => format!(
+                "{permits_max} watches of this user are open, which is the most for one user, \
                      please try again later"
-                ),
-                Busy::Total { permits_max } => format!(
-                    "{permits_max} watches are open, which is the most, please try again later"
-                ),
-            };
-            Status::too_many_requests(&why, 1)
-        })
-    }
-
-    async fn tell_current(&self, watcher: &mut Watcher<S>) -> Result<(), Status> {
-        let request = ListRequest { at: At::Newest, ..ListRequest::default() };
-        let page = self.server.store.list(&watcher.prefix, request).await;
-        let page = page.map_err(|error| self.read_failed("watch", &error))?;
-        for item in page.items {
-            let revision = item.entry.mod_rev;
-            if let Some(value) = watcher.sight(&item.key, item.entry) {
-                let object = Seen::Stored(value, revision);
-                watcher.ready.push_back(WatchEvent { kind: "ADDED", object });
+            ),
+            Busy::Total { permits_max } => {
+                format!("{permits_max} watches are open, which is the most, please try again later")
             }
+        };
+        Status::too_many_requests(&why, 1)
+    })
+}
+
+/// Adds events for all objects that exist now, and the bookmark after them.
+async fn add_current_objects<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    watcher: &mut Watcher<S>,
+) -> Result<(), Status> {
+    let request = ListRequest { at: At::Newest, ..ListRequest::default() };
+    let page = ctx.server.store.list(&watcher.prefix, request).await;
+    let page = page.map_err(|error| ctx.read_failed("watch", &error))?;
+    for item in page.items {
+        let revision = item.entry.mod_rev;
+        if let Some(value) = watcher.visible_value(&item.key, item.entry) {
+            let object = WatchEventObject::Stored(value, revision);
+            watcher.pending_events.push_back(WatchEvent { kind: "ADDED", object });
         }
-        watcher.through = page.revision;
-        if watcher.allows_bookmarks {
-            let mut bookmark = watcher.bookmark(page.revision);
-            let annotations = json!({INITIAL_EVENTS_END: "true"});
-            api_object::metadata_mut(&mut bookmark).insert("annotations".to_owned(), annotations);
-            let object = Seen::Tree(bookmark);
-            watcher.ready.push_back(WatchEvent { kind: "BOOKMARK", object });
-        }
-        Ok(())
     }
+    watcher.through = page.revision;
+    if watcher.allows_bookmarks {
+        let mut bookmark = watcher.bookmark(page.revision);
+        let annotations = json!({INITIAL_EVENTS_END: "true"});
+        api_object::metadata_mut(&mut bookmark).insert("annotations".to_owned(), annotations);
+        let object = WatchEventObject::Tree(bookmark);
+        watcher.pending_events.push_back(WatchEvent { kind: "BOOKMARK", object });
+    }
+    Ok(())
 }
 
 impl<S: Store> Watcher<S> {
-    /// The next thing to tell; waits for it.
-    pub(crate) async fn next(&mut self) -> Result<WatchEvent, WatchEnd> {
+    /// Waits for the next event.
+    pub(crate) async fn next(&mut self) -> Result<WatchEvent, WatchEnded> {
         loop {
-            if let Some(event) = self.ready.pop_front() {
+            if let Some(event) = self.pending_events.pop_front() {
                 return Ok(event);
             }
-            if self.is_over {
-                return Err(WatchEnd);
+            if self.has_ended {
+                return Err(WatchEnded);
             }
             let now = Instant::now();
             if now >= self.ends_at {
-                self.is_over = true;
+                self.has_ended = true;
                 continue;
             }
             if let Some(event) = self.due_bookmark(now) {
@@ -179,28 +183,28 @@ impl<S: Store> Watcher<S> {
             }
             let mut wake = self.ends_at;
             if self.allows_bookmarks && now + LAST_BOOKMARK < self.ends_at {
-                wake = (self.ends_at - LAST_BOOKMARK).min(now + self.bookmark_every);
+                wake = (self.ends_at - LAST_BOOKMARK).min(now + self.bookmark_interval);
             }
-            // Dropping the future of a watch loses nothing.
-            if let Ok(result) = tokio::time::timeout_at(wake, self.advance()).await {
+            // Dropping the future of a watch loses no events.
+            if let Ok(result) = tokio::time::timeout_at(wake, self.read_next_batch()).await {
                 match result {
                     Ok(()) => {}
-                    Err(WatchError::Compacted { .. }) => self.fail(Status::expired(
+                    Err(WatchError::Compacted { .. }) => self.end_with_error(Status::expired(
                         "The resourceVersion for the provided watch is too old.",
                     )),
-                    // The store is closed or gone; the client resumes where it was.
-                    Err(WatchError::Unavailable(_)) => self.is_over = true,
+                    // The store is closed or unavailable; the client resumes from its last revision.
+                    Err(WatchError::Unavailable(_)) => self.has_ended = true,
                 }
             }
         }
     }
 
-    /// Whether something is ready to be told without waiting.
-    pub(crate) fn is_ready(&self) -> bool {
-        !self.ready.is_empty()
+    /// Whether an event can be sent without waiting.
+    pub(crate) fn has_pending_events(&self) -> bool {
+        !self.pending_events.is_empty()
     }
 
-    async fn advance(&mut self) -> Result<(), WatchError> {
+    async fn read_next_batch(&mut self) -> Result<(), WatchError> {
         let source = match &mut self.source {
             Some(source) => source,
             None => {
@@ -210,58 +214,59 @@ impl<S: Store> Watcher<S> {
         };
         let batch = source.next().await?;
         for event in batch.events {
-            if let Some(told) = self.told(event) {
-                self.ready.push_back(told);
+            if let Some(visible) = self.visible_event(event) {
+                self.pending_events.push_back(visible);
             }
         }
         self.through = batch.through;
         Ok(())
     }
 
-    /// What an event of the store means to somebody who sees only some objects.
-    fn told(&self, event: Event) -> Option<WatchEvent> {
+    /// The event for a client that sees only the objects that match its filter.
+    fn visible_event(&self, event: Event) -> Option<WatchEvent> {
         let name = event.key.rsplit('/').next().unwrap_or_default();
-        if !self.filter.may_match(name) {
+        if !self.filter.may_match_name(name) {
             return None;
         }
         let revision = event.revision;
-        let sight = |entry: Entry| self.sight(&event.key, entry);
+        let visible = |entry: Entry| self.visible_value(&event.key, entry);
         let (kind, value) = match event.change {
-            Change::Create(entry) => ("ADDED", sight(entry)?),
-            Change::Delete { prev } => ("DELETED", sight(prev)?),
-            Change::Update { entry, prev } => match (sight(prev), sight(entry)) {
+            Change::Create(entry) => ("ADDED", visible(entry)?),
+            Change::Delete { prev } => ("DELETED", visible(prev)?),
+            Change::Update { entry, prev } => match (visible(prev), visible(entry)) {
                 (Some(_), Some(value)) => ("MODIFIED", value),
                 (None, Some(value)) => ("ADDED", value),
                 (Some(value), None) => ("DELETED", value),
                 (None, None) => return None,
             },
         };
-        Some(WatchEvent { kind, object: Seen::Stored(value, revision) })
+        Some(WatchEvent { kind, object: WatchEventObject::Stored(value, revision) })
     }
 
-    /// The object as it is told, if it is wanted.
-    fn sight(&self, key: &Key, entry: Entry) -> Option<Bytes> {
+    /// The stored form of an object that matches the filter.
+    fn visible_value(&self, key: &Key, entry: Entry) -> Option<Bytes> {
         if self.filter.hides_uninitialized() && is_hidden(&entry.value) {
             return None;
         }
-        let sighted = self.decodable_versions.or_placeholder(&self.resource, key, entry);
-        let is_wanted = |tree: Tree| match sighted.is_placeholder {
+        let listed = self.decodable_versions.or_placeholder(&self.resource, key, entry);
+        let matches = |tree: Tree| match listed.is_placeholder {
             true => self.filter.matches_placeholder(&self.resource, &tree),
             false => self.filter.matches(&self.resource, &tree),
         };
-        (self.filter.is_open() || parse(&self.resource, &sighted.entry).is_ok_and(is_wanted))
-            .then_some(sighted.entry.value)
+        (self.filter.has_no_selectors()
+            || parse_stored(&self.resource, &listed.entry).is_ok_and(matches))
+        .then_some(listed.entry.value)
     }
 
     fn due_bookmark(&mut self, now: Instant) -> Option<WatchEvent> {
-        let (told_at, told) = self.last_bookmark;
+        let (sent_at, sent) = self.last_bookmark;
         let is_last = now + LAST_BOOKMARK >= self.ends_at;
-        let is_due = is_last || now.duration_since(told_at) >= self.bookmark_every;
-        if !self.allows_bookmarks || !is_due || self.through <= told {
+        let is_due = is_last || now.duration_since(sent_at) >= self.bookmark_interval;
+        if !self.allows_bookmarks || !is_due || self.through <= sent {
             return None;
         }
         self.last_bookmark = (now, self.through);
-        let object = Seen::Tree(self.bookmark(self.through));
+        let object = WatchEventObject::Tree(self.bookmark(self.through));
         Some(WatchEvent { kind: "BOOKMARK", object })
     }
 
@@ -274,9 +279,9 @@ impl<S: Store> Watcher<S> {
         bookmark.as_object().cloned().unwrap_or_default()
     }
 
-    fn fail(&mut self, status: Status) {
-        let object = Seen::Status(Box::new(status));
-        self.ready.push_back(WatchEvent { kind: "ERROR", object });
-        self.is_over = true;
+    fn end_with_error(&mut self, status: Status) {
+        let object = WatchEventObject::Status(Box::new(status));
+        self.pending_events.push_back(WatchEvent { kind: "ERROR", object });
+        self.has_ended = true;
     }
 }

@@ -133,7 +133,11 @@ async fn what_earlier_versions_left_is_repaired_at_the_start() {
         if address != kept && address != bare {
             let value = json!({"service": "default/gone", "uid": "gone"}).to_string().into();
             let (key, expect) = (own(&address), Expect::Absent);
-            cluster.store.put(Put { key, value, expect, ttl: None, mark: None }).await.unwrap();
+            cluster
+                .store
+                .put(Put { key, value, expect, ttl: None, shared_revision: None })
+                .await
+                .unwrap();
             lost.push(address);
         }
     }
@@ -142,7 +146,7 @@ async fn what_earlier_versions_left_is_repaired_at_the_start() {
     let key = own(&bare);
     let entry = cluster.store.get(&key, At::Newest).await.unwrap().entry.expect("a reservation");
     let expect = Expect::At(entry.mod_rev);
-    cluster.store.delete(Delete { key, expect, mark: None }).await.unwrap();
+    cluster.store.delete(Delete { key, expect, shared_revision: None }).await.unwrap();
     let cluster = cluster.restart().await;
     let admin = cluster.admin();
     let (services, reserved) =
@@ -167,12 +171,12 @@ async fn services_that_nobody_understands_keep_their_addresses() {
     let at = made["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
     let expect = Expect::At(Revision::new(at));
     let value = "{broken".into();
-    cluster.store.put(Put { key, value, expect, ttl: None, mark: None }).await.unwrap();
+    cluster.store.put(Put { key, value, expect, ttl: None, shared_revision: None }).await.unwrap();
     let key = Key::new("/registry/services/specs/default/twin").unwrap();
     let mut twin = shared.clone();
     twin["metadata"] = json!({"name": "twin", "namespace": "default", "uid": "twin"});
     let value = twin.to_string().into();
-    let put = Put { key, value, expect: Expect::Absent, ttl: None, mark: None };
+    let put = Put { key, value, expect: Expect::Absent, ttl: None, shared_revision: None };
     cluster.store.put(put).await.unwrap();
     let cluster = cluster.restart().await;
     for address in [address(&made), address(&shared)] {

@@ -8,7 +8,8 @@ use std::time::{Duration, SystemTime};
 use authn::{Anonymous, ServiceAccountOptions, SigningKey, TokenFile, TokenIssuer};
 use authz_chain::{ActiveAuthorizer, AuthorizerSlot};
 use https_server::{
-    DrainPlan, Limits, Listener, Pki, PkiOptions, ReloadingCertificate, ServerNames, Supplied,
+    DrainPlan, Limits, Listener, OperatorFiles, PkiFiles, PkiOptions, ReloadingCertificate,
+    ServerNames,
 };
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
@@ -16,7 +17,7 @@ use server::{
     AdmissionOptions, CaFiles, Level, Log, LogFormat, RequestOptions, Server, ServerOptions,
     ServiceDirectory, ServiceRouting, SyncOptions,
 };
-use store_embedded::Embedded;
+use store_embedded::EmbeddedStore;
 use tempfile::TempDir;
 
 use crate::client::Client;
@@ -29,10 +30,10 @@ pub(crate) type Change = fn(&mut ServerOptions, &Path);
 
 /// A running server on the embedded store, with an administrator and somebody without roles.
 pub(crate) struct Cluster {
-    server: Option<Server<Embedded>>,
-    pub(crate) store: Arc<Embedded>,
+    server: Option<Server<EmbeddedStore>>,
+    pub(crate) store: Arc<EmbeddedStore>,
     change: Change,
-    pub(crate) pki: Pki,
+    pub(crate) pki: PkiFiles,
     pub(crate) address: SocketAddr,
     pub(crate) ca: String,
     folder: TempDir,
@@ -72,14 +73,14 @@ impl Cluster {
     ) -> Self {
         let (pki, listener) = listen(folder.path());
         let address = listener.address();
-        let store = Embedded::open(&folder.path().join("store"), store);
+        let store = EmbeddedStore::open(&folder.path().join("store"), store);
         let mut options = options(&pki, address);
         change(&mut options, folder.path());
         once(&mut options);
         let store = Arc::new(store.expect("a store"));
         let server = Server::start(Arc::clone(&store), listener, options).await;
         let server = Some(server.expect("a server"));
-        let ca = read(&pki.trust);
+        let ca = read(&pki.serving_ca);
         Self { server, store, change, pki, address, ca, folder }
     }
 
@@ -132,7 +133,7 @@ impl Cluster {
 
     /// The administrator of the kubeconfig, by certificate.
     pub(crate) fn certified_admin(&self) -> Client {
-        let files = self.pki.admin.as_ref().expect("an administrator");
+        let files = self.pki.admin_certificate.as_ref().expect("an administrator");
         Client::with_certificate(
             self.address,
             &self.ca,
@@ -143,22 +144,23 @@ impl Cluster {
 }
 
 /// Certificates in a folder, and a free port that they are shown at.
-pub(crate) fn listen(folder: &Path) -> (Pki, Listener) {
-    let pki = https_server::prepare(&PkiOptions {
+pub(crate) fn listen(folder: &Path) -> (PkiFiles, Listener) {
+    let pki = https_server::prepare_pki_files(&PkiOptions {
         directory: folder.to_owned(),
         names: ServerNames::new(None, []),
-        supplied: Supplied::default(),
+        operator_files: OperatorFiles::default(),
         now: SystemTime::now(),
     });
     let pki = pki.expect("certificates");
-    let certificate = Arc::new(ReloadingCertificate::load(pki.serving.clone()).expect("a pair"));
+    let certificate =
+        Arc::new(ReloadingCertificate::load(pki.serving_certificate.clone()).expect("a pair"));
     let tls = Arc::new(https_server::server_config(certificate).expect("TLS"));
     let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
     (pki, Listener::bind(address, tls).expect("a free port"))
 }
 
 /// The options of a server of tests.
-pub(crate) fn options(pki: &Pki, address: SocketAddr) -> ServerOptions {
+pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
     let key = SigningKey::from_pem(&read(&pki.service_account_key)).expect("a key");
     let client_ca = read(&pki.client_ca);
     let authorities = CertificateDer::pem_slice_iter(client_ca.as_bytes());
@@ -192,7 +194,7 @@ pub(crate) fn options(pki: &Pki, address: SocketAddr) -> ServerOptions {
             sync: SyncOptions { is_only_server: true, ..SyncOptions::default() },
             ..AdmissionOptions::default()
         },
-        node_policy: authz_node::Policy::default(),
+        node_policy: authz_node::Snapshot::default(),
         authentication: authn::Options {
             client_authorities: authorities.map(|own| own.expect("PEM")).collect(),
             token_file: Some(TokenFile::parse("tokens", TOKENS).expect("tokens")),

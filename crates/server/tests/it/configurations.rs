@@ -60,7 +60,8 @@ async fn plant(cluster: &Cluster, kind: ConfigurationKind, name: &str, value: Ve
     let key =
         api_resources::key("/registry", resource.expect("served"), None, name).expect("a key");
     let key = Key::new(&key).expect("a key");
-    let put = Put { key, value: value.into(), expect: Expect::Absent, ttl: None, mark: None };
+    let put =
+        Put { key, value: value.into(), expect: Expect::Absent, ttl: None, shared_revision: None };
     cluster.store.put(put).await.expect("a write");
 }
 

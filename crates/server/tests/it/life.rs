@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use store_embedded::Embedded;
+use store_embedded::EmbeddedStore;
 use tempfile::TempDir;
 
 use crate::cluster::Cluster;
@@ -123,7 +123,7 @@ async fn events_expire() {
 async fn data_has_one_server() {
     let cluster = Cluster::start().await;
     let open =
-        || Embedded::open(&cluster.folder().join("store"), store_embedded::Options::default());
+        || EmbeddedStore::open(&cluster.folder().join("store"), store_embedded::Options::default());
     let refused = open().expect_err("the directory is locked").to_string();
     assert!(refused.ends_with("is in use by another process"), "{refused}");
 }

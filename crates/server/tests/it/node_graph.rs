@@ -162,7 +162,7 @@ async fn the_graph_follows_whatever_is_stored() {
         change(&mut stored);
         let value = stored.to_string().into();
         let expect = Expect::At(entry.mod_rev);
-        let put = Put { key: key.clone(), value, expect, ttl: None, mark: None };
+        let put = Put { key: key.clone(), value, expect, ttl: None, shared_revision: None };
         let written = cluster.store.put(put).await.unwrap();
         let patience = Instant::now() + Duration::from_secs(10);
         while node_reads(&admin).await != 403 {
@@ -170,7 +170,11 @@ async fn the_graph_follows_whatever_is_stored() {
             tokio::task::yield_now().await;
         }
         let expect = Expect::At(written);
-        cluster.store.delete(store::Delete { key: key.clone(), expect, mark: None }).await.unwrap();
+        cluster
+            .store
+            .delete(store::Delete { key: key.clone(), expect, shared_revision: None })
+            .await
+            .unwrap();
         while admin.get(&format!("{PODS}/p")).await.code != 404 {}
         assert_eq!(node_reads(&admin).await, 403, "{stored}");
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use store_embedded::{Disk, Limits, Options, ShareOf};
+use store_embedded::{Disk, Limits, Options, TenantOf};
 
 use crate::client::{Answer, Client};
 use crate::cluster::Cluster;
@@ -13,8 +13,8 @@ use crate::cluster::Cluster;
 const MIB: u64 = 1024 * 1024;
 
 async fn start(limits: Limits, disk: Disk) -> Cluster {
-    let share_of = ShareOf::new(|key| api_resources::share("/registry", key));
-    let options = Options { limits, share_of, disk, ..Options::default() };
+    let tenant_of = TenantOf::new(|key| api_resources::tenant_of_key("/registry", key));
+    let options = Options { limits, tenant_of, disk, ..Options::default() };
     Cluster::start_on(tempfile::tempdir().unwrap(), options, |_, _| {}, |_| {}).await
 }
 

@@ -14,7 +14,7 @@ use https_server::DrainPlan;
 use serde_json::{Value, json};
 use server::{Server, ServerOptions, SyncMode, SyncOptions};
 use store::Prefix;
-use store_etcd::Etcd;
+use store_etcd::EtcdStore;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
@@ -29,7 +29,7 @@ const STATUS: &str = "/portcullis/admission/status";
 
 /// A server, and the lines that it reaches the members by.
 pub(crate) struct Station {
-    server: Option<Server<Etcd>>,
+    server: Option<Server<EtcdStore>>,
     lines: Vec<Line>,
     address: SocketAddr,
     ca: String,
@@ -47,10 +47,10 @@ impl Station {
         change(&mut options);
         let endpoints = lines.iter().map(|line| line.url.clone()).collect();
         let prefix = Prefix::new("/registry/").expect("a prefix");
-        let store = Etcd::open(store_etcd::Options::new(endpoints, prefix)).await;
+        let store = EtcdStore::open(store_etcd::Options::new(endpoints, prefix)).await;
         let server = Server::start(Arc::new(store.expect("a store")), listener, options).await;
         let server = Some(server.expect("a server"));
-        Self { server, lines, address, ca: read(&pki.trust), folder }
+        Self { server, lines, address, ca: read(&pki.serving_ca), folder }
     }
 
     pub(crate) fn admin(&self) -> Client {

@@ -1,30 +1,30 @@
-//! One transaction: its checks, and what it writes into the state and the frame.
+//! Applies one transaction: checks it, and writes it to the state and the frame.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use store::{Expect, Key, Revision, Transaction, Unavailable, WriteBeside, WriteError};
+use store::{AdditionalWrite, Expect, Key, Revision, Transaction, Unavailable, WriteError};
 
-use super::{Batch, Writer};
-use crate::budget::Addition;
-use crate::log::Frame;
-use crate::queue::Write;
-use crate::record::{encode_delete, encode_delete_beside, encode_put, encode_put_beside};
+use super::{WriteBatch, Writer};
+use crate::command_queue::WriteCommand;
+use crate::log::FrameBuffer;
+use crate::record::{encode_additional_delete, encode_additional_put, encode_delete, encode_put};
+use crate::space_budget::PendingPut;
 use crate::version::Version;
 
 impl Writer {
     pub(super) fn write(
         &mut self,
-        write: &Write,
-        batch: &mut Batch,
-        frame: &mut Frame,
+        write: &WriteCommand,
+        batch: &mut WriteBatch,
+        frame: &mut FrameBuffer,
     ) -> Result<Revision, WriteError> {
         if let Some(failure) = &self.failure {
             return Err(failure.clone().into());
         }
-        let Write { transaction, expires_at_ms } = write;
+        let WriteCommand { transaction, expires_at_ms } = write;
         self.check(transaction)?;
-        self.find_room(transaction)?;
+        self.check_space(transaction)?;
         let revision = self.state.revision.next();
         if revision == self.state.revision {
             return Err(Unavailable { reason: "it has no revisions left".into() }.into());
@@ -33,7 +33,7 @@ impl Writer {
         batch.written.push(key.clone());
         match transaction.content() {
             Some(content) => {
-                let value = own_copy(&content.value);
+                let value = detached_copy(&content.value);
                 let version = self.put(revision, key, value, *expires_at_ms);
                 encode_put(frame.records(), &version);
             }
@@ -42,15 +42,15 @@ impl Writer {
                 self.delete(revision, key);
             }
         }
-        for WriteBeside { key, value } in transaction.beside() {
+        for AdditionalWrite { key, value } in transaction.additional_writes() {
             batch.written.push(key.clone());
             match value {
                 Some(value) => {
-                    let version = self.put(revision, key, own_copy(value), None);
-                    encode_put_beside(frame.records(), key, &version.value);
+                    let version = self.put(revision, key, detached_copy(value), None);
+                    encode_additional_put(frame.records(), key, &version.value);
                 }
                 None => {
-                    encode_delete_beside(frame.records(), key);
+                    encode_additional_delete(frame.records(), key);
                     self.delete(revision, key);
                 }
             }
@@ -58,7 +58,7 @@ impl Writer {
         Ok(revision)
     }
 
-    /// Whether the key of the write, and then the keys of its conditions, are as expected.
+    /// Checks the expectation of the write, then its conditions in order.
     fn check(&self, transaction: &Transaction) -> Result<(), WriteError> {
         let current = self.state.tree.get(transaction.key());
         let is_nothing = current.is_none() && transaction.content().is_none();
@@ -76,17 +76,17 @@ impl Writer {
     }
 
     /// Whether there is room for everything that is written. There always is for a delete, which makes
-    /// room, and for the little that is written beside it.
-    fn find_room(&mut self, transaction: &Transaction) -> Result<(), WriteError> {
+    /// write_permits, and for the little that is written beside it.
+    fn check_space(&mut self, transaction: &Transaction) -> Result<(), WriteError> {
         let Some(content) = transaction.content() else { return Ok(()) };
         let own = (transaction.key(), content.value.len());
-        let beside = transaction.beside().iter();
+        let beside = transaction.additional_writes().iter();
         let beside = beside.filter_map(|write| Some((&write.key, write.value.as_ref()?.len())));
         for (key, value_len) in std::iter::once(own).chain(beside) {
             let prev_len = self.state.tree.get(key).map(|version| version.value.len());
             let is_removal = transaction.is_removal();
-            let put = Addition { key, value_len, prev_len, is_removal };
-            self.budget.admit(put, &self.ledger)?;
+            let put = PendingPut { key, value_len, prev_len, is_removal };
+            self.budget.check_put(put, &self.accounting)?;
         }
         Ok(())
     }
@@ -100,7 +100,7 @@ impl Writer {
     ) -> Arc<Version> {
         let (version, prev) = self.state.put(revision, key.clone(), value, expires_at_ms);
         self.expiries.extend(expires_at_ms.map(|deadline| (deadline, key.clone())));
-        // The old deadline goes, unless the new version has the same.
+        // Remove the old deadline, unless the new version has the same.
         self.forget_deadline(prev.filter(|prev| prev.expires_at_ms != expires_at_ms));
         version
     }
@@ -110,7 +110,7 @@ impl Writer {
         self.forget_deadline(prev);
     }
 
-    /// A version that is replaced or deleted does not expire any more.
+    /// Removes the deadline of a replaced or deleted version.
     fn forget_deadline(&mut self, prev: Option<Arc<Version>>) {
         if let Some(prev) = prev
             && let Some(deadline) = prev.expires_at_ms
@@ -120,8 +120,8 @@ impl Writer {
     }
 }
 
-/// The bytes at hand may be a small part of a large buffer, which they would keep in memory.
-fn own_copy(value: &Bytes) -> Bytes {
+/// Copies the value: it may be a slice of a large buffer, which it would keep in memory.
+fn detached_copy(value: &Bytes) -> Bytes {
     Bytes::copy_from_slice(value)
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use store::Store;
 use store_contract::Harness;
-use store_embedded::{Embedded, Limits, Options, SyncMode};
+use store_embedded::{EmbeddedStore, Limits, Options, SyncMode};
 use tempfile::TempDir;
 
 use crate::scratch::Hands;
@@ -22,14 +22,14 @@ fn fresh(sync: SyncMode, limits: Limits) -> Fresh {
 }
 
 impl Harness for Fresh {
-    type Store = Embedded;
+    type Store = EmbeddedStore;
 
-    async fn fresh(&self) -> Embedded {
+    async fn fresh(&self) -> EmbeddedStore {
         let directory = TempDir::new_in(self.directories.path()).unwrap().keep();
-        Embedded::open(&directory, self.options.clone()).unwrap()
+        EmbeddedStore::open(&directory, self.options.clone()).unwrap()
     }
 
-    async fn pass(&self, store: &Embedded, time: Duration) {
+    async fn pass(&self, store: &EmbeddedStore, time: Duration) {
         self.hands.advance(time);
         store.tick().await;
     }

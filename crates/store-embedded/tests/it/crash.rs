@@ -13,7 +13,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use store::{At, Change, Expect, Put, Revision, Store};
 use store_contract::block_on;
-use store_embedded::{Embedded, Limits, Options};
+use store_embedded::{EmbeddedStore, Limits, Options};
 use tempfile::TempDir;
 
 use crate::scratch::{content, events, key, mark};
@@ -88,7 +88,7 @@ fn parse(line: &str) -> Option<(u64, (String, String))> {
 
 /// Looks at what a killed process left. All events must agree with what was ever known of them.
 async fn check(directory: &Path, known: &mut BTreeMap<u64, (String, String)>) {
-    let store = Embedded::open(directory, options()).unwrap();
+    let store = EmbeddedStore::open(directory, options()).unwrap();
     let current = store.current_rev().await.unwrap().number();
     let floor = store.compact_floor().await.unwrap();
     let newest_known = known.last_key_value().map_or(1, |(revision, _)| *revision);
@@ -128,7 +128,7 @@ async fn check(directory: &Path, known: &mut BTreeMap<u64, (String, String)>) {
 }
 
 async fn write_until_killed(directory: &Path) {
-    let store = Arc::new(Embedded::open(directory, options()).unwrap());
+    let store = Arc::new(EmbeddedStore::open(directory, options()).unwrap());
     let mut writers = Vec::new();
     for writer in 0..N_WRITERS {
         writers.push(tokio::spawn(write(store.clone(), writer)));
@@ -151,7 +151,7 @@ fn is_marked(name: &str) -> bool {
     name.as_bytes().first().is_some_and(|writer| writer % 2 == 0)
 }
 
-async fn write(store: Arc<Embedded>, writer: u64) {
+async fn write(store: Arc<EmbeddedStore>, writer: u64) {
     for n in 0.. {
         let name = format!("{writer}-{}", n % N_KEYS);
         let got = store.get(&key(&name), At::Newest).await.unwrap();
@@ -159,7 +159,7 @@ async fn write(store: Arc<Embedded>, writer: u64) {
         let text = format!("{writer}/{n}/{}", "x".repeat((n as usize * 37) % 700));
         let value = Bytes::copy_from_slice(text.as_bytes());
         let mark = mark().filter(|_| is_marked(&name));
-        let put = Put { key: key(&name), value, expect, ttl: None, mark };
+        let put = Put { key: key(&name), value, expect, ttl: None, shared_revision: mark };
         let revision = store.put(put).await.unwrap();
         // One call, so that a line is in the pipe whole unless the kill comes in between.
         let line = format!("ack {revision} {name} {text} .\n");

@@ -8,7 +8,7 @@ use proptest::prelude::{any, prop_assert};
 use proptest::test_runner::{Config, TestRunner};
 use store::{At, Revision, Store};
 use store_contract::block_on;
-use store_embedded::{Embedded, OpenError, Options};
+use store_embedded::{EmbeddedStore, OpenError, Options};
 use tempfile::TempDir;
 
 use crate::scratch::{
@@ -56,15 +56,15 @@ fn log(directory: &Path, sequence: u64) -> PathBuf {
 }
 
 /// Opens a directory that has this as its only log.
-fn open_with(bytes: &[u8]) -> (TempDir, Result<Embedded, OpenError>) {
+fn open_with(bytes: &[u8]) -> (TempDir, Result<EmbeddedStore, OpenError>) {
     let directory = TempDir::new().unwrap();
     fs::write(log(directory.path(), 1), bytes).unwrap();
-    let opened = Embedded::open(directory.path(), Options::default());
+    let opened = EmbeddedStore::open(directory.path(), Options::default());
     (directory, opened)
 }
 
 /// Checks that a store is in this state, goes on from it, and is the same when opened again.
-fn check_state(directory: &Path, store: Embedded, (revision, want): &(Revision, Content)) {
+fn check_state(directory: &Path, store: EmbeddedStore, (revision, want): &(Revision, Content)) {
     block_on(async {
         assert_eq!(store.current_rev().await, Ok(*revision));
         assert_eq!(content(&store, At::Newest).await, *want);
@@ -166,18 +166,20 @@ fn an_earlier_log_is_neither_cut_nor_missing() {
     let bytes = fs::read(&second).unwrap();
     for len in HEADER_BYTES + 1..bytes.len() {
         fs::write(&second, &bytes[..len]).unwrap();
-        let opened = Embedded::open(directory, Options::default());
+        let opened = EmbeddedStore::open(directory, Options::default());
         let Err(OpenError::Damaged { file, offset, .. }) = opened else { panic!("cut at {len}") };
         assert_eq!((file, offset), (second.clone(), HEADER_BYTES as u64));
     }
     // A whole frame is missing, which no checksum tells; the next log does.
     fs::write(&second, &bytes[..HEADER_BYTES]).unwrap();
-    let Err(OpenError::Damaged { file, .. }) = Embedded::open(directory, Options::default()) else {
+    let Err(OpenError::Damaged { file, .. }) = EmbeddedStore::open(directory, Options::default())
+    else {
         panic!("a missing frame goes unnoticed");
     };
     assert_eq!(file, log(directory, 3));
     fs::remove_file(&second).unwrap();
-    let Err(OpenError::Missing { file }) = Embedded::open(directory, Options::default()) else {
+    let Err(OpenError::Missing { file }) = EmbeddedStore::open(directory, Options::default())
+    else {
         panic!("a missing log goes unnoticed");
     };
     assert_eq!(file, second);
@@ -188,7 +190,7 @@ fn a_snapshot_with_any_byte_changed_or_cut_is_refused() {
     let directory = TempDir::new().unwrap();
     let options = Options { limits: tight(), ..Options::default() };
     block_on(async {
-        let store = Embedded::open(directory.path(), options.clone()).unwrap();
+        let store = EmbeddedStore::open(directory.path(), options.clone()).unwrap();
         while snapshots(directory.path()).is_empty() {
             let revision = set(&store, "a", "1").await;
             store.compact(revision).await.unwrap();
@@ -200,7 +202,7 @@ fn a_snapshot_with_any_byte_changed_or_cut_is_refused() {
     let bytes = fs::read(&snapshot).unwrap();
     let refused = |bytes: &[u8]| {
         fs::write(&snapshot, bytes).unwrap();
-        let opened = Embedded::open(directory.path(), options.clone());
+        let opened = EmbeddedStore::open(directory.path(), options.clone());
         matches!(opened, Err(OpenError::Damaged { file, .. }) if file == snapshot)
     };
     for at in 0..bytes.len() {
@@ -210,7 +212,7 @@ fn a_snapshot_with_any_byte_changed_or_cut_is_refused() {
         assert!(refused(&bytes[..at]), "cut at {at}");
     }
     fs::write(&snapshot, &bytes).unwrap();
-    let store = Embedded::open(directory.path(), options.clone()).unwrap();
+    let store = EmbeddedStore::open(directory.path(), options.clone()).unwrap();
     block_on(async {
         let floor = store.compact_floor().await.unwrap();
         assert_eq!(states(&store, floor).await.last().unwrap().len(), 1);

@@ -6,13 +6,13 @@ use std::path::Path;
 
 use store::Store;
 use store_contract::block_on;
-use store_embedded::{Embedded, LockedDirectory, Options};
+use store_embedded::{EmbeddedStore, LockedDirectory, Options};
 use tempfile::TempDir;
 
 use crate::scratch::{open, set};
 
 fn refusal(directory: &Path) -> String {
-    let error = Embedded::open(directory, Options::default()).unwrap_err();
+    let error = EmbeddedStore::open(directory, Options::default()).unwrap_err();
     let source = std::error::Error::source(&error).map(|source| format!(": {source}"));
     format!("{error}{}", source.unwrap_or_default())
 }
@@ -31,7 +31,7 @@ fn a_directory_that_others_can_write_is_refused() {
     ] {
         let directory = TempDir::new().unwrap();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(mode)).unwrap();
-        let opened = Embedded::open(directory.path(), Options::default());
+        let opened = EmbeddedStore::open(directory.path(), Options::default());
         assert_eq!(opened.is_err(), is_refused, "{mode:o}");
         if let Err(error) = opened {
             let path = directory.path().display();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use store::{At, Store};
 use store_contract::block_on;
-use store_embedded::{Embedded, OpenError, Options};
+use store_embedded::{EmbeddedStore, OpenError, Options};
 use tempfile::TempDir;
 
 use crate::scratch::{content, open, set, tight};
@@ -26,7 +26,7 @@ fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 fn directory() -> TempDir {
     let directory = TempDir::new().unwrap();
     let options = Options { limits: tight(), ..Options::default() };
-    let store = Embedded::open(directory.path(), options).unwrap();
+    let store = EmbeddedStore::open(directory.path(), options).unwrap();
     let begun = Instant::now();
     let is_snapshot = |path: &PathBuf| path.to_str().unwrap().contains("snapshot-");
     block_on(async {
@@ -55,7 +55,7 @@ fn a_later_version_of_any_file_is_refused_and_nothing_is_changed() {
         later.truncate(later.len() / 2);
         later[VERSION_AT + 1..].reverse();
         fs::write(path, &later).unwrap();
-        let error = Embedded::open(directory.path(), Options::default()).unwrap_err();
+        let error = EmbeddedStore::open(directory.path(), Options::default()).unwrap_err();
         let words = format!(
             "`{}` has format version 3, and this program reads versions up to 2: start the program \
              that wrote it or a later one; nothing was changed",
@@ -84,6 +84,6 @@ fn a_damaged_version_is_told_as_damage() {
     let (path, mut bytes) = log.unwrap();
     bytes[VERSION_AT] = b'6';
     fs::write(&path, bytes).unwrap();
-    let error = Embedded::open(directory.path(), Options::default()).unwrap_err();
+    let error = EmbeddedStore::open(directory.path(), Options::default()).unwrap_err();
     assert!(matches!(error, OpenError::Damaged { offset: 0, .. }), "{error}");
 }

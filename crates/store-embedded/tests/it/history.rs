@@ -4,16 +4,16 @@ use std::path::Path;
 use std::time::Duration;
 
 use store::{At, ReadError, Revision, Store, Watch, WatchError};
-use store_embedded::{Embedded, Limits, Options};
+use store_embedded::{EmbeddedStore, Limits, Options};
 use tempfile::TempDir;
 
 use crate::scratch::{Hands, events, key, set, states, things};
 
-fn open(directory: &Path, hands: &Hands, limits: Limits) -> Embedded {
-    Embedded::open(directory, Options { limits, ..hands.options() }).unwrap()
+fn open(directory: &Path, hands: &Hands, limits: Limits) -> EmbeddedStore {
+    EmbeddedStore::open(directory, Options { limits, ..hands.options() }).unwrap()
 }
 
-async fn write(store: &Embedded, n_writes: u64) -> Revision {
+async fn write(store: &EmbeddedStore, n_writes: u64) -> Revision {
     for n in 0..n_writes {
         set(store, &(n % 10).to_string(), "text").await;
     }

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use store::{Expect, Prefix, Put, Revision, Store, VALUE_BYTES_MAX, Watch, WatchError};
-use store_embedded::{Embedded, Options, SyncMode, WATCHES_MAX};
+use store::{
+    Expect, Prefix, Put, Revision, Store, VALUE_BYTES_MAX, WATCHES_MAX, Watch, WatchError,
+};
+use store_embedded::{EmbeddedStore, Options, SyncMode};
 use tempfile::TempDir;
 
 use crate::scratch::{key, open, set, things};
@@ -35,7 +37,7 @@ async fn writes_beyond_the_queue_wait() {
         let (store, value) = (store.clone(), value.clone());
         writers.push(tokio::spawn(async move {
             let (key, expect) = (key(&n.to_string()), Expect::Absent);
-            store.put(Put { key, value, expect, ttl: None, mark: None }).await
+            store.put(Put { key, value, expect, ttl: None, shared_revision: None }).await
         }));
     }
     for writer in writers {
@@ -49,7 +51,8 @@ async fn writes_beyond_the_queue_wait() {
 async fn a_long_search_finds_what_is_at_its_end() {
     let directory = TempDir::new().unwrap();
     let sync = SyncMode::Interval(Duration::from_millis(100));
-    let store = Embedded::open(directory.path(), Options { sync, ..Options::default() }).unwrap();
+    let store =
+        EmbeddedStore::open(directory.path(), Options { sync, ..Options::default() }).unwrap();
     for n in 0..20_000 {
         set(&store, &format!("busy/{}", n % 100), "x").await;
     }

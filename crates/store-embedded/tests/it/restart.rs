@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use store::{At, ReadError, Revision, Store};
-use store_embedded::{Embedded, OpenError, Options, REVISION_GAP, SyncMode};
+use store_embedded::{EmbeddedStore, OpenError, Options, REVISION_GAP, SyncMode};
 use tempfile::TempDir;
 
 use crate::scratch::{
@@ -17,7 +17,7 @@ async fn states_and_events_since_the_floor_survive() {
     let options = Options { limits: tight(), ..Options::default() };
     let mut before = None;
     for round in 0..5 {
-        let store = Embedded::open(directory.path(), options.clone()).unwrap();
+        let store = EmbeddedStore::open(directory.path(), options.clone()).unwrap();
         let floor = store.compact_floor().await.unwrap();
         let now = (floor, states(&store, floor).await, events(&store, floor).await);
         if let Some(before) = before {
@@ -80,7 +80,7 @@ async fn compaction_is_remembered() {
 async fn deadlines_survive() {
     let directory = TempDir::new().unwrap();
     let hands = Hands::default();
-    let store = Embedded::open(directory.path(), hands.options()).unwrap();
+    let store = EmbeddedStore::open(directory.path(), hands.options()).unwrap();
     let ttl = Some(Duration::from_secs(10));
     set_with_ttl(&store, "old", "1", ttl).await;
     set_with_ttl(&store, "renewed", "1", ttl).await;
@@ -89,7 +89,7 @@ async fn deadlines_survive() {
     set(&store, "kept", "1").await;
     drop(store);
 
-    let store = Embedded::open(directory.path(), hands.options()).unwrap();
+    let store = EmbeddedStore::open(directory.path(), hands.options()).unwrap();
     store.tick().await;
     assert_eq!(content(&store, At::Newest).await.len(), 3);
     hands.advance(Duration::from_secs(5));
@@ -101,7 +101,7 @@ async fn deadlines_survive() {
     drop(store);
     // The time went on while nobody looked.
     hands.advance(Duration::from_secs(5));
-    let store = Embedded::open(directory.path(), hands.options()).unwrap();
+    let store = EmbeddedStore::open(directory.path(), hands.options()).unwrap();
     store.tick().await;
     assert_eq!(names(content(&store, At::Newest).await), ["kept"]);
 }
@@ -110,7 +110,7 @@ async fn deadlines_survive() {
 async fn a_directory_is_open_once() {
     let directory = TempDir::new().unwrap();
     let store = open(directory.path());
-    let error = Embedded::open(directory.path(), Options::default()).unwrap_err();
+    let error = EmbeddedStore::open(directory.path(), Options::default()).unwrap_err();
     assert!(matches!(&error, OpenError::Locked { .. }), "{error}");
     assert!(error.to_string().ends_with("is in use by another process"), "{error}");
     store.close().await;
@@ -122,7 +122,7 @@ async fn lazy_runs_leave_a_gap_behind() {
     let directory = TempDir::new().unwrap();
     let interval = SyncMode::Interval(Duration::from_millis(50));
     let lazy = Options { sync: interval, limits: tight(), ..Options::default() };
-    let store = Embedded::open(directory.path(), lazy.clone()).unwrap();
+    let store = EmbeddedStore::open(directory.path(), lazy.clone()).unwrap();
     let mut last = Revision::FIRST;
     for n in 0..100 {
         let revision = set(&store, "a", &n.to_string()).await;
@@ -133,7 +133,7 @@ async fn lazy_runs_leave_a_gap_behind() {
     let skip = |revision: Revision| Revision::new(revision.number() + REVISION_GAP);
     // Opened twice without a write: nothing was lost in between, but nobody knows.
     for _ in 0..2 {
-        let store = Embedded::open(directory.path(), lazy.clone()).unwrap();
+        let store = EmbeddedStore::open(directory.path(), lazy.clone()).unwrap();
         last = skip(last);
         assert_eq!(store.current_rev().await, Ok(last));
     }

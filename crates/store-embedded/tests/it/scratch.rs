@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use store::{
-    At, Delete, Expect, Key, ListRequest, Mark, Prefix, Put, Revision, Store, Transaction, Watch,
+    At, Delete, Expect, Key, ListRequest, Prefix, Put, Revision, SharedRevision, Store,
+    Transaction, Watch,
 };
-use store_embedded::{Clock, Embedded, Limits, Options};
+use store_embedded::{Clock, EmbeddedStore, Limits, Options};
 
 /// A clock and the options that use it.
 #[derive(Debug, Clone, Default)]
@@ -40,8 +41,8 @@ pub(crate) fn tight() -> Limits {
     }
 }
 
-pub(crate) fn open(directory: &Path) -> Embedded {
-    Embedded::open(directory, Options::default()).unwrap()
+pub(crate) fn open(directory: &Path) -> EmbeddedStore {
+    EmbeddedStore::open(directory, Options::default()).unwrap()
 }
 
 pub(crate) fn key(name: &str) -> Key {
@@ -53,50 +54,52 @@ pub(crate) fn things() -> Prefix {
 }
 
 /// Writes a text, whatever the key holds now.
-pub(crate) async fn set(store: &Embedded, name: &str, text: &str) -> Revision {
+pub(crate) async fn set(store: &EmbeddedStore, name: &str, text: &str) -> Revision {
     set_with_ttl(store, name, text, None).await
 }
 
 pub(crate) async fn set_with_ttl(
-    store: &Embedded,
+    store: &EmbeddedStore,
     name: &str,
     text: &str,
     ttl: Option<Duration>,
 ) -> Revision {
     let expect = expect(store, name).await;
     let value = Bytes::copy_from_slice(text.as_bytes());
-    store.put(Put { key: key(name), value, expect, ttl, mark: None }).await.unwrap()
+    store.put(Put { key: key(name), value, expect, ttl, shared_revision: None }).await.unwrap()
 }
 
 /// The mark, as one of the things, so that everything that looks at them looks at it.
-pub(crate) fn mark() -> Option<Mark> {
-    Some(Mark::Move { key: key("mark"), expect: None })
+pub(crate) fn mark() -> Option<SharedRevision> {
+    Some(SharedRevision::Bump { key: key("mark"), expect: None })
 }
 
 /// Writes a text, moves the mark, and writes the text to a key beside it.
-pub(crate) async fn set_marked(store: &Embedded, name: &str, text: &str) -> Revision {
+pub(crate) async fn set_marked(store: &EmbeddedStore, name: &str, text: &str) -> Revision {
     let expect = expect(store, name).await;
     let value = Bytes::copy_from_slice(text.as_bytes());
-    let put = Put { key: key(name), value: value.clone(), expect, ttl: None, mark: mark() };
-    store.write(Transaction::from(put).put_beside(key("beside"), value, None)).await.unwrap()
+    let put =
+        Put { key: key(name), value: value.clone(), expect, ttl: None, shared_revision: mark() };
+    store.write(Transaction::from(put).also_put(key("beside"), value, None)).await.unwrap()
 }
 
 /// Deletes a key, moves the mark, and deletes the key beside it.
-pub(crate) async fn unset_marked(store: &Embedded, name: &str) -> Revision {
-    let delete = Delete { key: key(name), expect: expect(store, name).await, mark: mark() };
+pub(crate) async fn unset_marked(store: &EmbeddedStore, name: &str) -> Revision {
+    let delete =
+        Delete { key: key(name), expect: expect(store, name).await, shared_revision: mark() };
     let delete = match expect(store, "beside").await {
-        Expect::At(revision) => Transaction::from(delete).delete_beside(key("beside"), revision),
+        Expect::At(revision) => Transaction::from(delete).also_delete(key("beside"), revision),
         Expect::Absent => delete.into(),
     };
     store.write(delete).await.unwrap()
 }
 
-pub(crate) async fn unset(store: &Embedded, name: &str) -> Revision {
+pub(crate) async fn unset(store: &EmbeddedStore, name: &str) -> Revision {
     let expect = expect(store, name).await;
-    store.delete(Delete { key: key(name), expect, mark: None }).await.unwrap()
+    store.delete(Delete { key: key(name), expect, shared_revision: None }).await.unwrap()
 }
 
-async fn expect(store: &Embedded, name: &str) -> Expect {
+async fn expect(store: &EmbeddedStore, name: &str) -> Expect {
     let got = store.get(&key(name), At::Newest).await.unwrap();
     got.entry.map_or(Expect::Absent, |entry| Expect::At(entry.mod_rev))
 }
@@ -104,7 +107,7 @@ async fn expect(store: &Embedded, name: &str) -> Expect {
 /// Every key with its text and its two revisions.
 pub(crate) type Content = Vec<(String, String, u64, u64)>;
 
-pub(crate) async fn content(store: &Embedded, at: At) -> Content {
+pub(crate) async fn content(store: &EmbeddedStore, at: At) -> Content {
     let page = store.list(&things(), ListRequest { at, ..ListRequest::default() }).await.unwrap();
     page.items
         .into_iter()
@@ -117,7 +120,7 @@ pub(crate) async fn content(store: &Embedded, at: At) -> Content {
 }
 
 /// All states from a revision to the newest.
-pub(crate) async fn states(store: &Embedded, from: Revision) -> Vec<Content> {
+pub(crate) async fn states(store: &EmbeddedStore, from: Revision) -> Vec<Content> {
     let current = store.current_rev().await.unwrap();
     let mut states = Vec::new();
     for revision in from.number()..=current.number() {
@@ -127,7 +130,7 @@ pub(crate) async fn states(store: &Embedded, from: Revision) -> Vec<Content> {
 }
 
 /// All events after a revision.
-pub(crate) async fn events(store: &Embedded, after: Revision) -> Vec<store::Event> {
+pub(crate) async fn events(store: &EmbeddedStore, after: Revision) -> Vec<store::Event> {
     let current = store.current_rev().await.unwrap();
     let mut watch = store.watch(things(), after).await.unwrap();
     let mut events = Vec::new();

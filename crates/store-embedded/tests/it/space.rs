@@ -10,7 +10,7 @@ use bytes::Bytes;
 use store::{
     Alarm, At, Delete, Expect, Key, Put, Revision, Store, Transaction, WatchError, WriteError,
 };
-use store_embedded::{Disk, Embedded, Limits, Options};
+use store_embedded::{Disk, EmbeddedStore, Limits, Options};
 use tempfile::TempDir;
 
 use crate::scratch::{Hands, tight};
@@ -21,8 +21,8 @@ fn limits() -> Limits {
     Limits { history_revisions_min: 10, disk_free_bytes_min: 0, ..Limits::default() }
 }
 
-fn open(directory: &Path, hands: &Hands, limits: &Limits) -> Embedded {
-    Embedded::open(directory, Options { limits: limits.clone(), ..hands.options() }).unwrap()
+fn open(directory: &Path, hands: &Hands, limits: &Limits) -> EmbeddedStore {
+    EmbeddedStore::open(directory, Options { limits: limits.clone(), ..hands.options() }).unwrap()
 }
 
 fn key(namespace: &str, name: &str) -> Key {
@@ -31,7 +31,7 @@ fn key(namespace: &str, name: &str) -> Key {
 
 /// Writes a value of so many bytes, whatever the key holds now.
 async fn try_set(
-    store: &Embedded,
+    store: &EmbeddedStore,
     namespace: &str,
     name: &str,
     bytes: usize,
@@ -40,12 +40,12 @@ async fn try_set(
     let current = store.get(&key, At::Newest).await.unwrap().entry;
     let expect = current.map_or(Expect::Absent, |entry| Expect::At(entry.mod_rev));
     let value = Bytes::from(vec![b'x'; bytes]);
-    store.put(Put { key, value, expect, ttl: None, mark: None }).await
+    store.put(Put { key, value, expect, ttl: None, shared_revision: None }).await
 }
 
 /// Writes a value that says that the key is about to go.
 async fn try_remove_later(
-    store: &Embedded,
+    store: &EmbeddedStore,
     namespace: &str,
     name: &str,
     bytes: usize,
@@ -53,14 +53,18 @@ async fn try_remove_later(
     let key = key(namespace, name);
     let entry = store.get(&key, At::Newest).await.unwrap().entry.unwrap();
     let (value, expect) = (Bytes::from(vec![b'y'; bytes]), Expect::At(entry.mod_rev));
-    let put = Put { key, value, expect, ttl: None, mark: None };
+    let put = Put { key, value, expect, ttl: None, shared_revision: None };
     store.write(Transaction::from(put).for_removal()).await
 }
 
-async fn try_unset(store: &Embedded, namespace: &str, name: &str) -> Result<Revision, WriteError> {
+async fn try_unset(
+    store: &EmbeddedStore,
+    namespace: &str,
+    name: &str,
+) -> Result<Revision, WriteError> {
     let key = key(namespace, name);
     let entry = store.get(&key, At::Newest).await.unwrap().entry.unwrap();
-    store.delete(Delete { key, expect: Expect::At(entry.mod_rev), mark: None }).await
+    store.delete(Delete { key, expect: Expect::At(entry.mod_rev), shared_revision: None }).await
 }
 
 fn disk_bytes(directory: &Path) -> u64 {
@@ -69,11 +73,11 @@ fn disk_bytes(directory: &Path) -> u64 {
 }
 
 fn full() -> Result<Revision, WriteError> {
-    Err(WriteError::NoSpace { share: None })
+    Err(WriteError::NoSpace { tenant: None })
 }
 
 /// One key that many namespaces write in turn, so that no share is too large.
-async fn churn(store: &Embedded, n_writes: usize, bytes: usize) {
+async fn churn(store: &EmbeddedStore, n_writes: usize, bytes: usize) {
     for n in 0..n_writes {
         try_set(store, &format!("ns{}", n % 8), "a", bytes).await.unwrap();
     }
@@ -160,8 +164,8 @@ async fn a_flood_of_one_namespace_is_put_off_and_others_write_on() {
         }
         assert!(n_written < 100, "the flood has no end");
     };
-    let WriteError::Throttled { share, retry_after } = error else { panic!("{error}") };
-    assert_eq!(&*share, "/registry/things/flood/");
+    let WriteError::Throttled { tenant, retry_after } = error else { panic!("{error}") };
+    assert_eq!(&*tenant, "/registry/things/flood/");
     assert!(retry_after > Duration::ZERO);
     assert!(n_written > 10, "{n_written}");
     for n in 0..100 {
@@ -260,13 +264,13 @@ async fn one_namespace_can_not_take_the_whole_quota() {
             other => break other,
         }
     };
-    let share = Some("/registry/things/greedy/".into());
-    assert_eq!((n_written, refused), (11, Err(WriteError::NoSpace { share })));
+    let tenant = Some("/registry/things/greedy/".into());
+    assert_eq!((n_written, refused), (11, Err(WriteError::NoSpace { tenant })));
     try_set(&store, "modest", "a", MIB).await.unwrap();
     // Many small updates are no way around its share.
-    let share = Some("/registry/things/greedy/".into());
+    let tenant = Some("/registry/things/greedy/".into());
     let refused = try_set(&store, "greedy", "1", MIB + 900).await;
-    assert_eq!(refused, Err(WriteError::NoSpace { share }));
+    assert_eq!(refused, Err(WriteError::NoSpace { tenant }));
     try_set(&store, "modest", "a", MIB + 900).await.unwrap();
     store.tick().await;
     assert_eq!(store.status().alarms, [], "there is room for others");
@@ -281,7 +285,7 @@ async fn a_disk_that_fills_up_refuses_what_adds_and_keeps_room_for_deletes() {
     let disk = Disk::Manual(free.clone());
     let limits = Limits { disk_free_bytes_min: 100 * MIB as u64, ..limits() };
     let options = Options { limits, disk, ..hands.options() };
-    let store = Embedded::open(directory.path(), options).unwrap();
+    let store = EmbeddedStore::open(directory.path(), options).unwrap();
     for name in ["a", "b", "c", "d"] {
         try_set(&store, "ns", name, 100_000).await.unwrap();
     }

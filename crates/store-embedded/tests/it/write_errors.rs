@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use bytes::Bytes;
 use store::{At, Expect, Put, Store, WriteError};
 use store_contract::block_on;
-use store_embedded::Embedded;
+use store_embedded::EmbeddedStore;
 use tempfile::TempDir;
 
 use crate::scratch::{content, key, open, set};
@@ -55,14 +55,14 @@ fn a_full_disk_is_survived_without_a_restart() {
     });
 }
 
-async fn write_until_full(store: &Embedded) {
+async fn write_until_full(store: &EmbeddedStore) {
     assert_eq!(store.health().await, Ok(()));
     let mut n_written = 0;
     let error = loop {
         let name = format!("{n_written:04}");
         let value = Bytes::from(vec![b'x'; 1000]);
         let (key, expect) = (key(&name), Expect::Absent);
-        match store.put(Put { key, value, expect, ttl: None, mark: None }).await {
+        match store.put(Put { key, value, expect, ttl: None, shared_revision: None }).await {
             Ok(_) => n_written += 1,
             Err(error) => break error,
         }
@@ -77,7 +77,7 @@ async fn write_until_full(store: &Embedded) {
     assert_eq!(current.number(), n_written + 1);
     assert_eq!(content(store, At::Newest).await.len() as u64, n_written);
     let (key, value) = (key("again"), Bytes::new());
-    let again = Put { key, value, expect: Expect::Absent, ttl: None, mark: None };
+    let again = Put { key, value, expect: Expect::Absent, ttl: None, shared_revision: None };
     assert_eq!(store.put(again.clone()).await, Err(WriteError::Unavailable(unavailable)));
     assert_eq!(store.current_rev().await, Ok(current));
     // The limit is for one file, so another one has room, and the store finds out by itself.

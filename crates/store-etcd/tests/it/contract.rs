@@ -5,7 +5,7 @@ use std::time::Duration;
 use etcd_testing::Member;
 use store::{Delete, Expect, ListRequest, Prefix, Store};
 use store_contract::Harness;
-use store_etcd::Etcd;
+use store_etcd::EtcdStore;
 
 use crate::member::open;
 
@@ -18,20 +18,20 @@ fn fresh() -> Fresh {
 }
 
 impl Harness for Fresh {
-    type Store = Etcd;
+    type Store = EtcdStore;
 
-    async fn fresh(&self) -> Etcd {
+    async fn fresh(&self) -> EtcdStore {
         let store = open(&[&self.member]).await;
         let all = Prefix::new("/registry/").unwrap();
         for item in store.list(&all, ListRequest::default()).await.unwrap().items {
             let expect = Expect::At(item.entry.mod_rev);
-            store.delete(Delete { key: item.key, expect, mark: None }).await.unwrap();
+            store.delete(Delete { key: item.key, expect, shared_revision: None }).await.unwrap();
         }
         store
     }
 
     /// etcd has no clock that could be moved.
-    async fn pass(&self, _store: &Etcd, time: Duration) {
+    async fn pass(&self, _store: &EtcdStore, time: Duration) {
         tokio::time::sleep(time).await;
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use etcd_testing::{Line, Member, State, leader};
 use store::{At, Expect, ReadError, Revision, Store, Watch};
-use store_etcd::{Etcd, EtcdWatch, Options};
+use store_etcd::{EtcdStore, EtcdWatch, Options};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::member::{open, open_with, options};
@@ -19,13 +19,13 @@ const ANSWER_MAX: Duration = Duration::from_secs(5);
 const BACK_MAX: Duration = Duration::from_secs(5);
 
 /// A store at the end of these lines.
-async fn open_through(lines: &[Line]) -> Etcd {
+async fn open_through(lines: &[Line]) -> EtcdStore {
     let endpoints = lines.iter().map(|line| line.url.clone()).collect();
     open_with(Options { endpoints, ..options(&[]) }).await
 }
 
 /// Reads which revision a key has. Fails if there is neither answer nor error in time.
-async fn read(store: &Etcd, name: &str) -> Result<Option<Revision>, ReadError> {
+async fn read(store: &EtcdStore, name: &str) -> Result<Option<Revision>, ReadError> {
     let got = timeout(ANSWER_MAX, store.get(&key(name), At::Newest)).await;
     let got = got.expect("a read takes longer than five seconds");
     got.map(|got| got.entry.map(|entry| entry.mod_rev))
@@ -40,7 +40,7 @@ async fn hear(watch: &mut EtcdWatch, revision: Revision) {
 }
 
 /// Reads until there is an answer.
-async fn insist(store: &Etcd, name: &str, want: Revision) {
+async fn insist(store: &EtcdStore, name: &str, want: Revision) {
     let began = Instant::now();
     loop {
         if let Ok(found) = read(store, name).await {

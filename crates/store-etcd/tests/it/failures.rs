@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use etcd_testing::Member;
-use store::{At, Expect, ReadError, Revision, Store, WatchError, WriteError};
-use store_etcd::{Etcd, Options, WATCHES_MAX};
+use store::{At, Expect, ReadError, Revision, Store, WATCHES_MAX, WatchError, WriteError};
+use store_etcd::{EtcdStore, Options};
 
 use crate::member::{open, open_with, options};
 use crate::shorthand::{create, key, put, text, things};
@@ -28,7 +28,7 @@ async fn endpoints_where_nobody_listens_are_passed_over() {
 async fn a_cluster_that_is_not_there_is_unavailable() {
     let member = Member::alone();
     let endpoints = vec![NOWHERE.to_owned()];
-    let store = Etcd::open(Options { endpoints, ..options(&[&member]) }).await.unwrap();
+    let store = EtcdStore::open(Options { endpoints, ..options(&[&member]) }).await.unwrap();
     let error = store.health().await.unwrap_err();
     assert!(error.reason.contains(NOWHERE), "{error}");
     let read = store.get(&key("a"), At::Newest).await;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use etcd_testing::{Member, leader};
 use store::{At, Expect, ListRequest, Revision, Store, Watch, WatchError};
-use store_etcd::{Etcd, Options};
+use store_etcd::{EtcdStore, Options};
 
 use crate::member::{open, open_with, options};
 use crate::shorthand::{create, events, is_unsure, key, put, text, things};
@@ -18,7 +18,7 @@ const N_WRITES: usize = 100;
 
 /// Creates keys until told to stop. Returns those that were acknowledged, in order.
 async fn write(
-    store: Arc<Etcd>,
+    store: Arc<EtcdStore>,
     writer: usize,
     n_done: Arc<AtomicUsize>,
     stop: Arc<AtomicBool>,
@@ -168,7 +168,7 @@ async fn a_watch_that_compaction_overtakes_leaves_nothing_out() {
 }
 
 /// Writes a text until the cluster takes it, and returns the revision of the key.
-async fn insist(store: &Etcd, text: &str, mut expect: Revision) -> Revision {
+async fn insist(store: &EtcdStore, text: &str, mut expect: Revision) -> Revision {
     let began = std::time::Instant::now();
     loop {
         match store.put(put("a", text, Expect::At(expect))).await {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use etcd_testing::Member;
 use store::{Expect, ListRequest, Put, Store, VALUE_BYTES_MAX, WriteError};
-use store_etcd::PrefixError;
+use store_etcd::PrefixInUse;
 
 use crate::member::open;
 use crate::shorthand::{create, key, put, things};
@@ -26,7 +26,7 @@ async fn a_list_of_many_rounds_is_one_list() {
             let value = Bytes::from(vec![b'x'; bytes]);
             let key = key(&format!("{n:04}"));
             let expect = Expect::Absent;
-            store.put(Put { key, value, expect, ttl: None, mark: None }).await.unwrap()
+            store.put(Put { key, value, expect, ttl: None, shared_revision: None }).await.unwrap()
         });
     }
     writers.join_all().await;
@@ -54,7 +54,7 @@ async fn a_prefix_of_kubernetes_is_refused() {
     assert_eq!(store.check_prefix().await, Ok(()));
     create(&store, "c", "k8s\0\n").await;
     let error = store.check_prefix().await.unwrap_err();
-    assert!(matches!(&error, PrefixError::Taken { .. }), "{error}");
+    assert!(matches!(&error, PrefixInUse::Taken { .. }), "{error}");
     assert!(error.to_string().contains("`/registry/things/c`"), "{error}");
 }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use etcd_testing::Member;
 use store::{Prefix, Store};
-use store_etcd::{Etcd, Options};
+use store_etcd::{EtcdStore, Options};
 
 /// A store that does not answer after so long has failed. Elections and busy machines take seconds.
 const UP_MAX: Duration = Duration::from_secs(30);
@@ -17,12 +17,12 @@ pub(crate) fn options(members: &[&Member]) -> Options {
 }
 
 /// A store on these members that answers.
-pub(crate) async fn open(members: &[&Member]) -> Etcd {
+pub(crate) async fn open(members: &[&Member]) -> EtcdStore {
     open_with(options(members)).await
 }
 
-pub(crate) async fn open_with(options: Options) -> Etcd {
-    let store = Etcd::open(options).await.unwrap();
+pub(crate) async fn open_with(options: Options) -> EtcdStore {
+    let store = EtcdStore::open(options).await.unwrap();
     let began = Instant::now();
     while let Err(error) = store.health().await {
         assert!(began.elapsed() < UP_MAX, "{error}");

@@ -9,7 +9,7 @@ use crate::member::open;
 use crate::shorthand::{create, events, is_unsure, put, things};
 
 /// Creates a key, again and again until the member takes it.
-async fn insist(store: &store_etcd::Etcd, name: &str) {
+async fn insist(store: &store_etcd::EtcdStore, name: &str) {
     loop {
         match store.put(put(name, "x", Expect::Absent)).await {
             Ok(_) | Err(WriteError::Conflict { .. }) => return,

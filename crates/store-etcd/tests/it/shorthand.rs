@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use store::{At, Event, Expect, Key, Prefix, Put, Revision, Store, Watch, WriteError};
-use store_etcd::Etcd;
+use store_etcd::EtcdStore;
 
 /// Past this a wait counts as hanging.
 const HANGS: Duration = Duration::from_secs(30);
@@ -19,14 +19,14 @@ pub(crate) fn things() -> Prefix {
 
 pub(crate) fn put(name: &str, text: &str, expect: Expect) -> Put {
     let value = Bytes::copy_from_slice(text.as_bytes());
-    Put { key: key(name), value, expect, ttl: None, mark: None }
+    Put { key: key(name), value, expect, ttl: None, shared_revision: None }
 }
 
-pub(crate) async fn create(store: &Etcd, name: &str, text: &str) -> Revision {
+pub(crate) async fn create(store: &EtcdStore, name: &str, text: &str) -> Revision {
     store.put(put(name, text, Expect::Absent)).await.unwrap()
 }
 
-pub(crate) async fn text(store: &Etcd, name: &str) -> Option<String> {
+pub(crate) async fn text(store: &EtcdStore, name: &str) -> Option<String> {
     let got = store.get(&key(name), At::Newest).await.unwrap();
     got.entry.map(|entry| String::from_utf8(entry.value.to_vec()).unwrap())
 }

@@ -9,7 +9,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair,
 };
 use store::Store;
-use store_etcd::{Etcd, IdentityFiles, Options};
+use store_etcd::{EtcdStore, IdentityFiles, Options};
 use tempfile::TempDir;
 
 use crate::member::{open_with, options};
@@ -72,7 +72,7 @@ async fn both_sides_show_certificates() {
         (with(&ca_file, Some(stranger)), "a client with a certificate of somebody else"),
         (with(&other_file, Some(client)), "a member with a certificate of somebody else"),
     ] {
-        let store = Etcd::open(refused).await.unwrap();
+        let store = EtcdStore::open(refused).await.unwrap();
         assert!(store.health().await.is_err(), "{why}");
     }
 }
@@ -103,7 +103,7 @@ async fn files_are_read_again_for_new_connections() {
     open_with(with(&member_ca, known)).await;
     let ca_file = write(directory.path(), "ca.crt", &other.pem());
     let client = issue(directory.path(), "client", &other);
-    let store = Etcd::open(with(&ca_file, client.clone())).await.unwrap();
+    let store = EtcdStore::open(with(&ca_file, client.clone())).await.unwrap();
     assert!(store.health().await.is_err(), "nobody knows anybody");
     fs::write(&ca_file, ours.pem()).unwrap();
     assert!(store.health().await.is_err(), "the member does not know us");
@@ -115,7 +115,7 @@ async fn files_are_read_again_for_new_connections() {
 }
 
 /// Waits until the member answers; one that has failed is asked again after a while.
-async fn healthy(store: &Etcd) {
+async fn healthy(store: &EtcdStore) {
     let answered = async {
         while store.health().await.is_err() {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -147,7 +147,7 @@ async fn a_member_in_the_file_of_authorities_signs_no_other() {
         let trusting =
             |ca_file: &PathBuf| Options { ca_file: Some(ca_file.clone()), ..options(&[&member]) };
         open_with(trusting(&shown.cert_file)).await;
-        let store = Etcd::open(trusting(&own.cert_file)).await.unwrap();
+        let store = EtcdStore::open(trusting(&own.cert_file)).await.unwrap();
         let health = store.health().await;
         assert_eq!(health.is_ok(), is_trusted, "{health:?}");
     }

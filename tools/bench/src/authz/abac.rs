@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ::authz::Recorder;
 use anyhow::anyhow;
-use authz_abac::{Policies, Policy};
+use authz_abac::{Policy, Snapshot};
 use authz_reference::Abac;
 use document::Source;
 use manifests::abac::{LoadOptions, load};
@@ -97,16 +97,16 @@ fn read(lines: &[Value]) -> anyhow::Result<Vec<Policy>> {
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let source = Source { name: "policy.jsonl", bytes: text.as_bytes() };
     let loaded = load(&source, &LoadOptions::default()).map_err(|error| anyhow!("{error}"))?;
-    Ok(loaded.policies.as_slice().to_vec())
+    Ok(loaded.snapshot.policies().to_vec())
 }
 
-fn index(policies: Vec<Policy>) -> anyhow::Result<Policies> {
-    Ok(Policies::new(policies)?)
+fn index(policies: Vec<Policy>) -> anyhow::Result<Snapshot> {
+    Ok(Snapshot::new(policies)?)
 }
 
 fn pool(
     counts: Counts,
-    policies: &Policies,
+    policies: &Snapshot,
     n_groups: usize,
     n_questions: usize,
     random: &mut Random,
@@ -116,7 +116,7 @@ fn pool(
         .map(|_| crate::authz::vocabulary::user(random.below(counts.n_users)))
         .collect();
     let askers = askers(names.into_iter(), n_groups, counts.n_users, random);
-    let questions = Questions::new(counts, policies.as_slice());
+    let questions = Questions::new(counts, policies.policies());
     Pool::balanced(
         askers,
         n_questions,

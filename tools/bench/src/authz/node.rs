@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ::authz::{NonResourceRule, Recorder, ResourceRule};
 use anyhow::Context;
-use authz_node::{NodeRules, Object, Policy};
+use authz_node::{NodeRules, Object, Snapshot};
 use authz_reference::Node;
 
 use crate::authz::agreement::Depth;
@@ -26,7 +26,7 @@ pub(crate) const FOLDER: &str = "node";
 pub(crate) struct Cluster {
     n_nodes: usize,
     objects: Vec<Object>,
-    pub(crate) policy: Policy,
+    pub(crate) policy: Snapshot,
     pub(crate) oracle: Node,
 }
 
@@ -40,8 +40,8 @@ impl Cluster {
         let objects = objects.context("an object of a kind that relates nothing")?;
         files.write(FOLDER, "objects", documents)?;
         let rules = rules()?;
-        let policy = Policy { rules: Arc::new(rules.clone()), ..graph(&objects) };
-        let oracle = Node::new(objects.clone(), rules, policy.gates);
+        let policy = Snapshot { node_rules: Arc::new(rules.clone()), ..graph(&objects) };
+        let oracle = Node::new(objects.clone(), rules, policy.feature_gates);
         Ok(Self { n_nodes, objects, policy, oracle })
     }
 
@@ -98,8 +98,8 @@ impl Cluster {
     }
 }
 
-fn graph(objects: &[Object]) -> Policy {
-    let mut policy = Policy::default();
+fn graph(objects: &[Object]) -> Snapshot {
+    let mut policy = Snapshot::default();
     objects.iter().for_each(|object| policy.graph.add(object));
     policy
 }

@@ -36,17 +36,17 @@ pub enum ClientError {
     /// The address or the credentials can not be used.
     #[error("cannot use {what}: {why}")]
     Unusable {
-        /// What was given.
+        /// The address or the credential that was given.
         what: String,
-        /// The reason.
+        /// The reason why it cannot be used.
         why: String,
     },
     /// There is no answer.
     #[error("no answer to {request}: {why}")]
     NoAnswer {
-        /// Method and path.
+        /// The method and the path.
         request: String,
-        /// The reason.
+        /// The reason why there is no answer.
         why: String,
     },
 }

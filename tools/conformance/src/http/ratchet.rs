@@ -21,7 +21,7 @@ pub enum RatchetError {
     /// The file can not be read.
     #[error("cannot read `{}`", path.display())]
     Read {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// What the system says.
         source: io::Error,
@@ -29,7 +29,7 @@ pub enum RatchetError {
     /// The file can not be written.
     #[error("cannot write `{}`", path.display())]
     Write {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// What the system says.
         source: io::Error,

@@ -1,4 +1,4 @@
-//! Replaying one scenario.
+//! Replays the requests of one scenario and compares the answers.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -44,9 +44,9 @@ pub struct ScenarioOutcome {
 pub struct StepDifference {
     /// Counted from 1; 0 is the namespace of the scenario.
     pub step: usize,
-    /// Method and path.
+    /// The method and the path.
     pub request: String,
-    /// Where and how.
+    /// The places where the answer differs from the recorded one.
     pub differences: Vec<Difference>,
 }
 

@@ -35,7 +35,7 @@ pub struct HttpOptions {
     pub suite: String,
     /// Only scenarios with these ids.
     pub only: Option<BTreeSet<String>>,
-    /// Where to.
+    /// The server that receives the requests.
     pub server: ServerUnderTest,
     /// How many scenarios at once.
     pub n_workers: usize,

@@ -21,7 +21,7 @@ pub(super) struct Scenario {
     pub(super) cleanup: Vec<String>,
 }
 
-/// One request.
+/// One request and its recorded answer.
 #[derive(Debug, Clone)]
 pub(super) struct Step {
     pub(super) method: Method,
@@ -41,7 +41,7 @@ pub(super) struct Step {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Expect {
     pub(super) code: u64,
-    /// Sorted.
+    /// The warnings of the answer, sorted.
     pub(super) warnings: Vec<String>,
     pub(super) body: Value,
 }

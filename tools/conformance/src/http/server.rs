@@ -46,7 +46,7 @@ impl Server {
         Ok(Self { running: Running::start(program, folder.path())?, folder })
     }
 
-    /// Where it serves.
+    /// Returns the endpoint on which the server listens.
     pub(super) fn endpoint(&self) -> &Endpoint {
         &self.running.endpoint
     }

@@ -50,7 +50,7 @@ pub(crate) fn answer_to(policy: &str, vector: &Vector) -> Result<Value, String> 
         Ok(loaded) => {
             let checks = items(vector, "checks").map(|check| decide(&loaded, check));
             let rules = items(vector, "rules").map(|asked| list_rules(&loaded, asked));
-            let n_policies = loaded.policies.as_slice().len();
+            let n_policies = loaded.snapshot.policies().len();
             Ok(json!({
                 "load": "ok",
                 "policies": (n_policies > 0).then_some(n_policies),
@@ -94,7 +94,7 @@ fn before_cause(policy: &str, line: Option<u64>) -> String {
 
 fn decide(loaded: &LoadedPolicies, check: &Value) -> Result<Value, String> {
     let question = Question::read(&check["attributes"])?;
-    let decision = loaded.policies.authorize(&question.attributes(), Recorder::off());
+    let decision = loaded.snapshot.authorize(&question.attributes(), Recorder::off());
     Ok(json!({ "decision": decision.verdict.name(), "reason": decision.reason.to_string() }))
 }
 
@@ -102,7 +102,7 @@ fn list_rules(loaded: &LoadedPolicies, asked: &Value) -> Result<Value, String> {
     let user = question::user(&asked["user"])?.ok_or("`rules` are asked for nobody")?;
     let namespace = asked["namespace"].as_str().unwrap_or_default();
     let Rules { resource_rules, non_resource_rules, is_incomplete, error } =
-        loaded.policies.rules_for(&user, namespace);
+        loaded.snapshot.rules_for(&user, namespace);
     let resource_rules = resource_rules.iter().map(|rule| {
         json!({
             "verbs": rule.verbs,

@@ -12,8 +12,8 @@ use admission::{
     GroupVersionResource, Operation, Snapshot,
 };
 use admission_hooks::{
-    Admission, Connections, HookEnvironment, HookRequest, HookSession, Notes, Phase, Unobserved,
-    Untyped, admit,
+    Connections, HookEnvironment, HookRequest, HookSession, NoObserver, Phase, Refusal,
+    SessionReport, UntypedKinds,
 };
 use api_object::Tree;
 use authz::{Authorizer, Decision, DecisionFuture as Decided, Recorder};
@@ -60,22 +60,23 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
         user: user.as_ref(),
         equivalents: &equivalents,
     };
-    let asking = HookRequest {
+    let matched_hooks = snapshot.match_hooks(&attributes);
+    let request = HookRequest {
         attributes,
-        snapshot: &snapshot,
+        matched_hooks: &matched_hooks,
         connections: &connections,
         namespace: namespace(vector, text("namespace")),
         authorizer: Some(&DenyAll),
-        kinds: &Untyped,
-        observe: &Unobserved,
+        kinds: &UntypedKinds,
+        observer: &NoObserver,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let admission = runtime.map_err(|error| error.to_string())?.block_on(async {
-        let deadline = tokio::time::Instant::now() + REQUEST_TIMEOUT;
-        admit(HookSession::new(deadline), &asking).await
+    let (result, report) = runtime.map_err(|error| error.to_string())?.block_on(async {
+        let mut session = HookSession::new(tokio::time::Instant::now() + REQUEST_TIMEOUT);
+        (run_phases(&mut session, &request).await, session.into_report())
     });
     let want = vector.member("expect")?.clone();
-    Ok(Answer { want, got: shown(admission, peers.calls()), warnings: Vec::new() })
+    Ok(Answer { want, got: shown(result, report, peers.calls()), warnings: Vec::new() })
 }
 
 /// What was behind match conditions when the answers were recorded.
@@ -92,25 +93,43 @@ pub(super) fn exact_length(text: &str) -> usize {
     text.len()
 }
 
-/// What admission came to, in the form of the recorded one.
-fn shown(admission: Admission, calls: Value) -> Value {
-    let (mut shown, notes) = match admission {
-        Admission::Allowed { object, notes } => {
-            (json!({ "allowed": true, "object": object }), notes)
-        }
-        Admission::Refused { refusal, phase, notes } => {
+/// Runs both phases of a session, with nothing in between.
+async fn run_phases(
+    session: &mut HookSession,
+    request: &HookRequest<'_>,
+) -> Result<Option<Tree>, (Phase, Refusal)> {
+    let mutating = |refusal| (Phase::Mutating, refusal);
+    let object = request.attributes.object.cloned();
+    let mut object = session.mutate(request, object).await.map_err(mutating)?;
+    if session.needs_another_round() {
+        object = session.mutate(request, object).await.map_err(mutating)?;
+    }
+    let attributes = Attributes { object: object.as_ref(), ..request.attributes };
+    let validated = session.validate(&HookRequest { attributes, ..*request }).await;
+    validated.map_err(|refusal| (Phase::Validating, refusal))?;
+    Ok(object)
+}
+
+/// The result of both phases, in the form of the recorded one.
+fn shown(
+    result: Result<Option<Tree>, (Phase, Refusal)>,
+    report: SessionReport,
+    calls: Value,
+) -> Value {
+    let mut shown = match result {
+        Ok(object) => json!({ "allowed": true, "object": object }),
+        Err((phase, refusal)) => {
             let phase = match phase {
                 Phase::Mutating => "mutating",
                 Phase::Validating => "validating",
             };
-            let shown = json!({
+            json!({
                 "allowed": false, "phase": phase, "code": refusal.code, "reason": refusal.reason,
                 "message": peers::with_host(&refusal.message),
-            });
-            (shown, notes)
+            })
         }
     };
-    let Notes { mut warnings, annotations, .. } = notes;
+    let SessionReport { mut warnings, annotations, .. } = report;
     warnings.sort();
     // Annotations of our own stand beside those of Kubernetes.
     let is_own =

@@ -3,7 +3,9 @@
 use admission::{
     ConfigurationKind, WarningCause, configuration_warnings, prepare, validate_create,
 };
-use api_object::{Tree, fit_namespace, metadata_errors, metadata_mut, shape_metadata};
+use api_object::{
+    Tree, check_and_set_namespace, metadata_mut, normalize_metadata, validate_metadata,
+};
 use field_errors::{FieldErrors, dns1123_subdomain_faults};
 use serde_json::{Value, json};
 
@@ -50,8 +52,8 @@ fn prepared(object: &Tree) -> Result<(ConfigurationKind, Tree), String> {
     let kind = ConfigurationKind::from_type_meta(api_version, name)
         .ok_or_else(|| format!("no kind {name:?} is registered for version {api_version:?}"))?;
     let mut tree = object.clone();
-    shape_metadata(&mut tree).map_err(|error| error.to_string())?;
-    fit_namespace(&mut tree, "").map_err(|status| status.message)?;
+    normalize_metadata(&mut tree).map_err(|error| error.to_string())?;
+    check_and_set_namespace(&mut tree, "").map_err(|status| status.message)?;
     prepare(kind, &mut tree).map_err(|error| error.to_string())?;
     let metadata = metadata_mut(&mut tree);
     metadata.retain(|member, _| !SERVER_METADATA.contains(&member.as_str()));
@@ -59,7 +61,7 @@ fn prepared(object: &Tree) -> Result<(ConfigurationKind, Tree), String> {
 }
 
 fn faults(kind: ConfigurationKind, tree: &Tree) -> FieldErrors {
-    let mut errors = metadata_errors(tree, false, |name, _| dns1123_subdomain_faults(name));
+    let mut errors = validate_metadata(tree, false, |name, _| dns1123_subdomain_faults(name));
     errors.extend(validate_create(kind, tree));
     errors
 }

@@ -3,7 +3,7 @@
 use field_errors::{BadValue, FieldError};
 use serde_json::{Value, json};
 
-/// One field error.
+/// Renders one field error as JSON.
 pub(super) fn fault(error: &FieldError) -> Value {
     let bad_value = match &error.value {
         BadValue::Omitted => Value::Null,

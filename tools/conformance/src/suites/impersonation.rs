@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use authn::{Impersonator, strip_impersonation};
+use authn::{Impersonator, strip_impersonation_headers};
 use authz::{Attributes, Authorizer, Recorder, RequestInfo};
 use authz_rbac::Snapshot;
 use http::HeaderMap;
@@ -37,7 +37,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
             "remainingImpersonationHeaders": remaining(&headers),
         }),
         Ok(Some(impersonated)) => {
-            strip_impersonation(&mut headers);
+            strip_impersonation_headers(&mut headers);
             json!({
                 "result": "impersonated",
                 "user": user(&impersonated.user),

@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use authz::{NonResourceRule, Recorder, ResourceRule};
-use authz_node::{NodeRules, Object, Policy};
+use authz_node::{NodeRules, Object, Snapshot};
 use serde_json::{Value, json};
 
 use super::Answer;
@@ -26,7 +26,7 @@ pub(super) fn node_rules() -> Result<Arc<NodeRules>, String> {
 }
 
 pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
-    let mut policy = Policy { rules: node_rules()?, ..Policy::default() };
+    let mut policy = Snapshot { node_rules: node_rules()?, ..Snapshot::default() };
     let mut seen = Vec::new();
     for event in vector.list("events")? {
         apply(&mut policy, &mut seen, event)?;
@@ -51,7 +51,7 @@ pub(super) fn exact_length(text: &str) -> usize {
 /// Objects that are there, each beside what tells it from others of its kind.
 type Seen = Vec<((Value, Value, Value), Object)>;
 
-fn apply(policy: &mut Policy, seen: &mut Seen, event: &Value) -> Result<(), String> {
+fn apply(policy: &mut Snapshot, seen: &mut Seen, event: &Value) -> Result<(), String> {
     let raw = &event["object"];
     let object =
         manifests::parse_node_object(raw).ok_or("an event is about an object of another kind")?;

@@ -18,8 +18,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
     let got = match confirm_held(&asker, held, &wanted, CHECK_STEPS_MAX) {
         Ok(()) => json!({"covered": true}),
         Err(Refusal::NotHeld(refusal)) => {
-            let uncovered: Result<Vec<Value>, _> =
-                refusal.uncovered.iter().map(encode_rule).collect();
+            let uncovered: Result<Vec<Value>, _> = refusal.rules.iter().map(encode_rule).collect();
             json!({
                 "covered": false,
                 "uncovered": uncovered.map_err(|error| error.to_string())?,

@@ -1,4 +1,4 @@
-//! Texts inside answers.
+//! Replaces texts inside the JSON of answers.
 
 use serde_json::Value;
 

@@ -45,7 +45,7 @@ fn front_proxy(config: &Value, mut headers: HeaderMap) -> Result<Value, String> 
     };
     let found = proxy.user(&headers).map_err(|error| error.to_string())?;
     if found.is_some() {
-        proxy.strip(&mut headers);
+        proxy.strip_headers(&mut headers);
     }
     let remaining: BTreeSet<String> = headers.keys().map(|name| canonical(name.as_str())).collect();
     Ok(json!({

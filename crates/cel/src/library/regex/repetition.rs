@@ -5,7 +5,7 @@ use std::fmt;
 /// The most copies of an atom that nested counted repetitions may produce.
 pub(super) const COPIES_MAX: u64 = 1000;
 
-/// A repetition operator.
+/// A repetition operator of a pattern.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum RepeatOperator {
     /// `*`, `+` or `?`

@@ -3,22 +3,22 @@
 /// A formatting clause, such as `%s` or `%.3f`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FormatClause {
-    /// `%s`
+    /// The verb `%s`: any value as text.
     Text,
-    /// `%d`
+    /// The verb `%d`: a decimal number.
     Decimal,
     /// `%f`, and the number of digits after the point.
     Fixed(u64),
     /// `%e`, and a number that should be that of the digits after the point; cel-go passes it on as
     /// the width of the whole.
     Scientific(u64),
-    /// `%b`
+    /// The verb `%b`: a binary number.
     Binary,
-    /// `%x`
+    /// The verb `%x`: lower-case hexadecimal digits.
     Hex,
-    /// `%X`
+    /// The verb `%X`: upper-case hexadecimal digits.
     UpperHex,
-    /// `%o`
+    /// The verb `%o`: an octal number.
     Octal,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct FormatScanner<'f> {
 /// The next part of a format string.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FormatPart<'f> {
-    /// Text to copy.
+    /// Text that is copied to the result.
     Text(&'f str),
     /// A clause, which [`FormatScanner::read_clause`] reads.
     Clause,

@@ -122,7 +122,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `'?'? escapeIdent`.
+    /// Parses the rule `'?'? escapeIdent`.
     fn parse_message_field(&mut self, fields_start: u32) -> Result<MessageField, ParseAborted> {
         self.input.enter_rule(COLON);
         let mut field = MessageField { optional: false, name: None, fields_start };
@@ -136,7 +136,7 @@ impl Parser<'_> {
         Ok(field)
     }
 
-    /// `'?'? expr`.
+    /// Parses the rule `'?'? expr`.
     fn parse_optional_expression(
         &mut self,
         follow_sets: TokenSet,

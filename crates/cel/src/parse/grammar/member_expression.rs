@@ -105,7 +105,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `IDENTIFIER | ESC_IDENTIFIER`.
+    /// Parses the rule `IDENTIFIER | ESC_IDENTIFIER`.
     pub(super) fn parse_field_name(
         &mut self,
         follow_sets: TokenSet,

@@ -48,7 +48,7 @@ struct RuleDepths {
 }
 
 impl Parser<'_> {
-    /// `expr EOF`.
+    /// Parses the rule `expr EOF`.
     fn parse_start(&mut self) -> Result<SyntaxId, ParseAborted> {
         let root = self.parse_expression(TokenSet::from_kinds(&[T::Eof]))?;
         let end = self.input.expect_token(GrammarSite::End, T::Eof, TokenSet::EMPTY);

@@ -96,7 +96,7 @@ impl MacroExpander<'_, '_> {
         Ok(self.collect_into_list(range, filter, transform)?)
     }
 
-    /// `range.filter(x, test)`.
+    /// Expands the macro `range.filter(x, test)`.
     pub(super) fn expand_filter(
         &mut self,
         range: NodeId,

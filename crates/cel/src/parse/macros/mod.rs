@@ -18,7 +18,7 @@ mod copy_nodes;
 /// The result of a macro expansion.
 pub(super) enum MacroExpansion {
     Expanded(NodeId),
-    /// An ordinary call.
+    /// The call is an ordinary one.
     NoMacro,
     /// The arguments are not what the macro takes.
     Misused {

@@ -30,7 +30,7 @@ impl Decimal {
         Self { is_negative, digits, exponent: -decimal_places, decimal_places }.normalize()
     }
 
-    /// `value` × 10^`scale`
+    /// Returns `value` × 10^`scale`.
     pub(super) fn from_int(value: i64, scale: i32) -> Self {
         Self::new(value < 0, decimal_digits(value.unsigned_abs().into()), -i64::from(scale))
     }

@@ -3,7 +3,7 @@
 /// A string format that expressions can ask for by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NamedFormat {
-    /// Base64 with padding.
+    /// The format `byte`: base64 with padding.
     Byte,
     /// A date such as `2021-01-01`.
     Date,

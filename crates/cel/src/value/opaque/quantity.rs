@@ -33,7 +33,7 @@ pub struct Quantity {
 
 #[derive(Debug, Clone)]
 enum QuantityAmount {
-    /// `value` × 10^`scale`
+    /// The amount `value` × 10^`scale`.
     Int { value: i64, scale: i32 },
     /// Amounts that do not fit into `Int`, and fractions of binary units.
     Decimal(Decimal),
@@ -55,7 +55,7 @@ impl Quantity {
         Ok(Self { amount, is_arithmetic_result: false })
     }
 
-    /// A whole amount.
+    /// Returns a quantity of a whole amount.
     pub fn from_int(value: i64) -> Self {
         Self { amount: QuantityAmount::Int { value, scale: 0 }, is_arithmetic_result: false }
     }

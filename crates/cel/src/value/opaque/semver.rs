@@ -73,17 +73,17 @@ impl Semver {
         Self::parse(&parts.join("."))
     }
 
-    /// The first number.
+    /// Returns the major version, the first number.
     pub fn major(&self) -> u64 {
         self.major
     }
 
-    /// The second number.
+    /// Returns the minor version, the second number.
     pub fn minor(&self) -> u64 {
         self.minor
     }
 
-    /// The third number.
+    /// Returns the patch version, the third number.
     pub fn patch(&self) -> u64 {
         self.patch
     }

@@ -43,7 +43,7 @@ pub(crate) enum Answer {
     Compile { error: String },
     /// A constant part of it fails.
     Program { ty: String, error: String },
-    /// Its evaluation fails.
+    /// The evaluation of the expression fails.
     Eval { ty: String, error: String },
     /// It has this type, and the test wants to know no more.
     Type { ty: String },

@@ -97,8 +97,8 @@ fn registry(definitions: &[WholeObject]) -> Result<Registry, Unusable> {
         let mut tree = settled(kept, &built_in)?;
         let others: Vec<Definition> = trees.iter().filter_map(Definition::read).collect();
         // When that happened is of no interest.
-        api_resources::settle_names(&mut tree, &others, Timestamp::UNIX_EPOCH);
-        api_resources::establish(&mut tree, Timestamp::UNIX_EPOCH);
+        api_resources::accept_names(&mut tree, &others, Timestamp::UNIX_EPOCH);
+        api_resources::mark_established(&mut tree, Timestamp::UNIX_EPOCH);
         trees.push(tree);
     }
     let (registry, faults) = Registry::with_definitions(&trees.iter().collect::<Vec<_>>());
@@ -125,7 +125,7 @@ fn settled(kept: &WholeObject, registry: &Registry) -> Result<Tree, Unusable> {
     let resource = registry.resource_of_kind(group, version, kept.kind_name());
     let Some(resource) = resource else { return Err(wrong("nobody knows this kind")) };
     let mut tree = kept.value.clone();
-    api_object::shape_metadata(&mut tree).map_err(|error| wrong(&error.to_string()))?;
+    api_object::normalize_metadata(&mut tree).map_err(|error| wrong(&error.to_string()))?;
     let status = tree.get("status").cloned();
     api_resources::prepare_create(resource, &mut tree).map_err(|status| wrong(&status.message))?;
     if let Some(status) = status {

@@ -8,7 +8,7 @@ use admission::{
     ExplainedCondition, FailurePolicy, GroupVersionKind, Hook, HookList, HookMatch,
     MatchedResource, SideEffects, SkipCause,
 };
-use admission_hooks::{Kinds, Phase, Untyped};
+use admission_hooks::{ObjectKinds, Phase, UntypedKinds};
 use api_object::{Status, Tree};
 use authz::Recorder;
 
@@ -237,7 +237,8 @@ fn converted<'t>(
 ) -> Result<Option<Cow<'t, Tree>>, String> {
     match tree {
         Some(tree) if attributes.kind != *kind => {
-            Untyped.convert(tree, kind).map(|tree| Some(Cow::Owned(tree)))
+            let converted = UntypedKinds.convert(tree, kind).map_err(|error| error.to_string());
+            converted.map(|tree| Some(Cow::Owned(tree)))
         }
         tree => Ok(tree.map(Cow::Borrowed)),
     }

@@ -24,9 +24,9 @@ pub(super) fn settle(
             "{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"
         ))
     };
-    api_object::shape_metadata(&mut tree).map_err(|error| bad(error.to_string()))?;
+    api_object::normalize_metadata(&mut tree).map_err(|error| bad(error.to_string()))?;
     admission::normalize_initializers(&mut tree).map_err(|error| bad(error.to_string()))?;
-    api_object::fit_namespace(&mut tree, namespace)?;
+    api_object::check_and_set_namespace(&mut tree, namespace)?;
     match (operation, stored) {
         (Operation::Create, _) if subresource.is_empty() => {
             if resource.has_status() {
@@ -36,7 +36,7 @@ pub(super) fn settle(
         }
         (Operation::Update, Some(stored)) => {
             let subresource = Some(subresource).filter(|own| !own.is_empty());
-            api_resources::complete_update(resource, &mut tree, stored, subresource)?;
+            api_resources::before_update(resource, &mut tree, stored, subresource)?;
         }
         (_, _) => {}
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use admission::{Configuration, ConfigurationKind, Operation, Snapshot};
 use admission_hooks::{
-    CallReport, ConditionOutcome, ConditionReport, FailOpenCause, Observe as _, Phase,
+    CallReport, ConditionOutcome, ConditionReport, FailOpenCause, Observer as _, Phase,
     RejectionCause,
 };
 use metrics::{AdmissionMetrics, ConfigRefusal, TimeoutAction};

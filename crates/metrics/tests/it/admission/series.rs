@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use admission_hooks::{FailOpenCause, Observe as _, Phase, RejectionCause};
+use admission_hooks::{FailOpenCause, Observer as _, Phase, RejectionCause};
 use metrics::{AdmissionMetrics, NAMES_MAX, OTHER_NAMES, TimeoutAction};
 use prometheus::Registry;
 
@@ -83,7 +83,7 @@ fn series_go_with_their_hooks() {
     assert_eq!(samples(&registry, REQUESTS).len(), 1);
 }
 
-/// L16: names of hooks that somebody invents become a bounded number of labels.
+/// Names of hooks that somebody invents become a bounded number of labels.
 #[test]
 fn so_many_hooks_are_told_apart() {
     let (registry, metrics) = nothing();

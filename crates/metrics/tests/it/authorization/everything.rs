@@ -22,7 +22,7 @@ pub(crate) struct Kept {
     _serving: Arc<Webhook>,
 }
 
-/// Nobody is there.
+/// A connector that reaches no server.
 struct Nowhere;
 
 impl Transport for Nowhere {

@@ -45,7 +45,7 @@ fn event(key: &Key, value: Option<&Bytes>) -> Event {
 }
 
 fn used(objects: &WaitingObjects, user: &str) -> (usize, usize) {
-    let table = objects.table();
+    let table = objects.index();
     (table.by_user.get(user).map_or(0, |usage| usage.n_objects), table.total.n_objects)
 }
 
@@ -54,7 +54,7 @@ fn reserve(
     user: &str,
     uid: &str,
     bytes: usize,
-) -> Result<Reservation, Full> {
+) -> Result<WaitingSlot, LimitExceeded> {
     let creator = Creator { name: user, is_exempt: user == "admin" };
     objects.reserve(&options(), creator, &key(uid), uid, bytes)
 }
@@ -64,19 +64,19 @@ fn there_is_room_for_so_many_objects() {
     let all = objects();
     let mut kept = vec![reserve(&all, "jane", "1", 10).unwrap()];
     kept.push(reserve(&all, "jane", "2", 10).unwrap());
-    assert_eq!(reserve(&all, "jane", "3", 10).err(), Some(Full::User));
-    assert_eq!(reserve(&all, "joe", "4", 1_001).err(), Some(Full::User));
+    assert_eq!(reserve(&all, "jane", "3", 10).err(), Some(LimitExceeded::User));
+    assert_eq!(reserve(&all, "joe", "4", 1_001).err(), Some(LimitExceeded::User));
     kept.push(reserve(&all, "joe", "5", 1_000).unwrap());
-    assert_eq!(reserve(&all, "joe", "6", 1).err(), Some(Full::User), "bytes");
+    assert_eq!(reserve(&all, "joe", "6", 1).err(), Some(LimitExceeded::User), "bytes");
     drop(reserve(&all, "admin", "7", 1_000_000).expect("administrators are never refused"));
     kept.push(reserve(&all, "ada", "7", 10).unwrap());
-    assert_eq!(reserve(&all, "eve", "8", 10).err(), Some(Full::Total));
+    assert_eq!(reserve(&all, "eve", "8", 10).err(), Some(LimitExceeded::Total));
     kept.pop();
     assert!(reserve(&all, "eve", "9", 10).is_ok(), "what is not stored does not count");
-    assert_eq!(reserve(&all, "jane", "10", 10).err(), Some(Full::User));
+    assert_eq!(reserve(&all, "jane", "10", 10).err(), Some(LimitExceeded::User));
     kept.clear();
     assert_eq!(used(&all, "jane"), (0, 0));
-    assert!(all.table().by_user.is_empty());
+    assert!(all.index().by_user.is_empty());
 }
 
 #[test]
@@ -103,11 +103,12 @@ fn an_object_counts_until_it_is_initialized_or_gone() {
             }
             let events: Vec<Event> =
                 events.iter().map(|value| event(&key("1"), value.as_ref())).collect();
-            all.tell(&events);
-            reservation.iter().for_each(Reservation::keep);
+            all.apply_events(&events);
+            reservation.iter().for_each(WaitingSlot::keep);
             assert_eq!(used(&all, "jane"), (want, want), "{what}, {is_kept_late}");
-            let due: Vec<RowState> = all.due(false).iter().map(|due| due.state).collect();
-            let want = if want == 0 { vec![RowState::Settled] } else { vec![] };
+            let due: Vec<WaitingState> =
+                all.records_to_check(false).iter().map(|due| due.state).collect();
+            let want = if want == 0 { vec![WaitingState::NotCounted] } else { vec![] };
             assert_eq!(due, want, "{what}: useless records");
         }
     }
@@ -121,26 +122,26 @@ fn records_of_others_and_of_earlier_processes_count() {
     reservation.keep();
 
     let second = objects();
-    second.tell(&[event(&record, Some(&value))]);
+    second.apply_events(&[event(&record, Some(&value))]);
     assert_eq!(used(&second, "jane"), (1, 1));
-    second.tell(&[event(&key("1"), Some(&waiting("1")))]);
-    assert!(second.due(true).is_empty());
-    second.tell(&[event(&record, None)]);
+    second.apply_events(&[event(&key("1"), Some(&waiting("1")))]);
+    assert!(second.records_to_check(true).is_empty());
+    second.apply_events(&[event(&record, None)]);
     assert_eq!(used(&second, "jane"), (0, 0));
 
     let third = objects();
     let item = Item { key: record.clone(), entry: entry(&value, 1) };
-    third.load(std::slice::from_ref(&item));
+    third.replace_records(std::slice::from_ref(&item));
     assert_eq!(used(&third, "jane"), (1, 1));
-    let due = third.due(true);
-    assert_eq!(due.iter().map(|due| due.state).collect::<Vec<_>>(), [RowState::Unread]);
-    third.see(&key("1"), Some(&waiting("1")));
-    assert!(third.due(true).is_empty());
-    third.load(&[item]);
-    assert_eq!(third.due(true).len(), 1, "something may have happened meanwhile");
-    third.load(&[]);
+    let due = third.records_to_check(true);
+    assert_eq!(due.iter().map(|due| due.state).collect::<Vec<_>>(), [WaitingState::Unread]);
+    third.observe(&key("1"), Some(&waiting("1")));
+    assert!(third.records_to_check(true).is_empty());
+    third.replace_records(&[item]);
+    assert_eq!(third.records_to_check(true).len(), 1, "something may have happened meanwhile");
+    third.replace_records(&[]);
     assert_eq!(used(&third, "jane"), (0, 0));
-    third.tell(&[event(&record, Some(&Bytes::from_static(b"{")))]);
+    third.apply_events(&[event(&record, Some(&Bytes::from_static(b"{")))]);
     assert_eq!(used(&third, "jane"), (0, 0), "a record that can not be read");
 }
 
@@ -149,23 +150,23 @@ fn an_object_that_grows_takes_more() {
     let all = objects();
     reserve(&all, "jane", "1", 10).unwrap().keep();
     let large = stored("1", json!({"pending": [{"name": "x".repeat(900)}]}));
-    all.tell(&[event(&key("1"), Some(&large))]);
-    assert_eq!(all.table().total.bytes, large.len());
-    assert_eq!(reserve(&all, "jane", "2", 200).err(), Some(Full::User));
-    all.tell(&[event(&key("1"), Some(&waiting("1")))]);
+    all.apply_events(&[event(&key("1"), Some(&large))]);
+    assert_eq!(all.index().total.bytes, large.len());
+    assert_eq!(reserve(&all, "jane", "2", 200).err(), Some(LimitExceeded::User));
+    all.apply_events(&[event(&key("1"), Some(&waiting("1")))]);
     assert!(reserve(&all, "jane", "3", 200).is_ok());
 }
 
 #[test]
 fn an_object_without_a_record_counts_for_nobody_in_particular() {
     let all = objects();
-    all.adopt(&key("1"), &waiting("1"));
-    all.adopt(&key("1"), &waiting("1"));
+    all.adopt_without_record(&key("1"), &waiting("1"));
+    all.adopt_without_record(&key("1"), &waiting("1"));
     assert_eq!(used(&all, ""), (1, 1));
-    all.load(&[]);
+    all.replace_records(&[]);
     assert_eq!(used(&all, ""), (1, 1), "it never had a record");
-    all.tell(&[event(&key("1"), None)]);
-    assert_eq!(all.due(false).len(), 0, "it has to be read again after the gap");
-    all.settle("1");
+    all.apply_events(&[event(&key("1"), None)]);
+    assert_eq!(all.records_to_check(false).len(), 0, "it has to be read again after the gap");
+    all.stop_counting("1");
     assert_eq!(used(&all, ""), (0, 0));
 }

@@ -78,7 +78,11 @@ pub(super) async fn delete_or_mark<S: Store>(
     };
     let finalizers: Vec<String> =
         api_object::finalizers(&tree).into_iter().map(str::to_owned).collect();
-    if !api_object::begin_deletion(&mut tree, &finalizers, &api_object::rfc3339(Timestamp::now())) {
+    if !api_object::mark_for_deletion(
+        &mut tree,
+        &finalizers,
+        &api_object::rfc3339(Timestamp::now()),
+    ) {
         return Ok(());
     }
     let put = Put {
@@ -86,7 +90,7 @@ pub(super) async fn delete_or_mark<S: Store>(
         value: codec::to_stored(&tree).into(),
         expect: Expect::At(item.entry.mod_rev),
         ttl: None,
-        mark: None,
+        shared_revision: None,
     };
     server.store.put(put).await.map(drop).map_err(|error| write_status(&item.key, &error))
 }
@@ -100,14 +104,14 @@ async fn delete_and_audit<S: Store>(
     why: &str,
 ) -> Result<(), Status> {
     let expect = Expect::At(item.entry.mod_rev);
-    let delete = Delete { key: item.key.clone(), expect, mark: None };
+    let delete = Delete { key: item.key.clone(), expect, shared_revision: None };
     server.store.delete(delete).await.map_err(|error| write_status(&item.key, &error))?;
     let prefix = api_resources::definition_prefix(&server.prefix, definition).unwrap_or_default();
     let names = item.key.strip_prefix(prefix.as_str()).unwrap_or_default();
     let (namespace, name) = names.split_once('/').unwrap_or(("", names));
     let version = definition.storage_version().map_or("", |version| version.name.as_str());
     let resource = (definition.group.as_str(), version, definition.names.plural.as_str());
-    let request = ObjectRef::built_in(resource, namespace, name).request(Verb::Delete);
+    let request = ObjectRef::built_in(resource, namespace, name).to_request(Verb::Delete);
     server.audit_loopback_write(&request, REASON_ANNOTATION.to_owned(), why);
     Ok(())
 }

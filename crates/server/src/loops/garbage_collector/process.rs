@@ -105,7 +105,7 @@ async fn release_owner<S: Store>(
 /// Ignores that another writer has changed or deleted the object: its event makes new work.
 fn ignore_concurrent_change<T>(result: Result<T, Status>) -> Result<(), Status> {
     match result {
-        Err(status) if status.is_own() && matches!(status.code, 404 | 409) => Ok(()),
+        Err(status) if status.is_from_this_server() && matches!(status.code, 404 | 409) => Ok(()),
         result => result.map(drop),
     }
 }
@@ -164,7 +164,7 @@ struct LiveObject {
 
 impl LiveObject {
     fn object_ref(&self) -> ObjectRef<'_> {
-        ObjectRef::of(&self.resource, self.namespace.as_deref(), &self.name)
+        ObjectRef::of_resource(&self.resource, self.namespace.as_deref(), &self.name)
     }
 
     fn set_metadata(&mut self, member: &str, value: Value) {
@@ -245,7 +245,7 @@ async fn read_object<S: Store>(
         Some((resource, namespace, name))
     });
     let Some((resource, namespace, name)) = found else { return Ok(None) };
-    match server.loopback_get(ObjectRef::of(resource, namespace, name)).await {
+    match server.loopback_get(ObjectRef::of_resource(resource, namespace, name)).await {
         Ok(shown) => Ok(Some(LiveObject {
             resource: Arc::clone(resource),
             namespace: namespace.map(str::to_owned),

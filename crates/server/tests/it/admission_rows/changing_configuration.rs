@@ -6,7 +6,7 @@ use fake_http::Script;
 use serde_json::{Value, json};
 use server::{SyncMode, SyncOptions};
 use store::{Expect, Key, Put, Store};
-use store_embedded::Embedded;
+use store_embedded::EmbeddedStore;
 
 use super::{EXTERNAL, INITIALIZERS, MAPS, NAMESPACES, Scene, map, message};
 use crate::admission_hooks::{
@@ -31,7 +31,8 @@ async fn a_restart_sees_what_was_written_meanwhile() {
     let cluster = Cluster::start().await;
     cluster.admin().post(MAPS, &map("before")).await.expect(201);
     let folder = cluster.stop(Duration::ZERO).await;
-    let store = Embedded::open(&folder.path().join("store"), store_embedded::Options::default());
+    let store =
+        EmbeddedStore::open(&folder.path().join("store"), store_embedded::Options::default());
     let store = store.unwrap();
     let object =
         webhook_configuration(VALIDATING, "v", &[authority.webhook("v.x.y", &hook, json!({}))]);
@@ -40,7 +41,7 @@ async fn a_restart_sees_what_was_written_meanwhile() {
         value: object.to_string().into_bytes().into(),
         expect: Expect::Absent,
         ttl: None,
-        mark: None,
+        shared_revision: None,
     };
     let revision = store.put(put).await.unwrap().number();
     store.close().await;

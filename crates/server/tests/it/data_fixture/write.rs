@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use store::Store;
-use store_embedded::{Embedded, Limits, Options};
+use store_embedded::{EmbeddedStore, Limits, Options};
 use tempfile::TempDir;
 
 use super::{OBJECTS, change};
@@ -133,7 +133,8 @@ async fn configure_admission(admin: &Client) {
 /// Opens the store with limits so small that it writes a snapshot, and waits for it.
 async fn make_snapshot(store: &Path) {
     let limits = Limits { checkpoint_bytes_min: 1, ..Limits::default() };
-    let engine = Embedded::open(store, Options { limits, ..Options::default() }).expect("a store");
+    let engine =
+        EmbeddedStore::open(store, Options { limits, ..Options::default() }).expect("a store");
     let newest = engine.current_rev().await.unwrap();
     engine.compact(newest).await.unwrap();
     let names = || {

@@ -164,7 +164,7 @@ async fn give_up(scene: &Scene, name: &str) {
     stored["metadata"]["initializers"]["result"] = json!({"status": "Failure"});
     let value = Bytes::from(stored.to_string());
     let expect = Expect::At(entry.mod_rev);
-    store.put(Put { key, value, expect, ttl: None, mark: None }).await.unwrap();
+    store.put(Put { key, value, expect, ttl: None, shared_revision: None }).await.unwrap();
 }
 
 /// A21: an object that failed before a crash goes when the next server starts, also if an earlier
@@ -183,7 +183,7 @@ async fn a21_an_object_that_failed_before_a_crash_does_not_stay() {
         let record: Value = serde_json::from_slice(&entry.value).unwrap();
         if record["key"] == "/registry/configmaps/default/failed-long-ago" {
             let expect = Expect::At(entry.mod_rev);
-            store.delete(Delete { key, expect, mark: None }).await.unwrap();
+            store.delete(Delete { key, expect, shared_revision: None }).await.unwrap();
         }
     }
     let (scene, ..) = restart(scene).await;

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use authz_chain::{AuthorizerSlot, Chain};
-use authz_node::Policy;
 use authz_rbac::Snapshot;
 use authz_reload::{Assembler, AuthorizationPlan, ConfigFilePlan};
 use serde_json::Value;
@@ -24,7 +23,7 @@ pub(super) struct Place {
     policy_file: Option<PathBuf>,
     hosts: Arc<Hosts>,
     rbac: Arc<Snapshot>,
-    node: Arc<Policy>,
+    node: Arc<authz_node::Snapshot>,
 }
 
 impl Place {
@@ -46,7 +45,8 @@ impl Place {
         let mut rbac = Snapshot::default();
         let objects = vector.body.get("rbacObjects").and_then(Value::as_array);
         put_objects(&mut rbac, objects.map_or(&[], Vec::as_slice))?;
-        let node = Policy { rules: node_rules()?, ..Policy::default() };
+        let node =
+            authz_node::Snapshot { node_rules: node_rules()?, ..authz_node::Snapshot::default() };
         let hosts = Arc::new(peers.hosts(vector));
         Ok(Self { folder, policy_file, hosts, rbac: Arc::new(rbac), node: Arc::new(node) })
     }

@@ -1,0 +1,218 @@
+//! The HTTPS clients for one service.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use admission::{ClientConfig, Endpoint};
+use https_client::{
+    BuildError, Client, Destination, Fault, FaultKind, HostPort, Resolve, ResolveError,
+    ServiceName, Target,
+};
+
+use crate::connection::{ExchangeError, HookEnvironment, Services};
+use crate::hook_target::hook_target;
+use crate::service_credentials::ServiceCredentialsTable;
+
+/// The `User-Agent` of calls.
+const USER_AGENT: &str = "portcullis-admission";
+
+/// The most endpoints of one service whose clients are pooled. Calls to a service with more endpoints
+/// work, with more handshakes.
+const ENDPOINTS_MAX: usize = 32;
+
+/// The port of HTTPS.
+const HTTPS_PORT: u16 = 443;
+
+/// The HTTPS clients for one service.
+pub(crate) enum HookClients {
+    /// One client for a fixed host, or for a service that is resolved by its DNS name.
+    Fixed(Arc<Client>),
+    /// One client for each endpoint of a service; each call chooses an endpoint.
+    Service(ServiceClients),
+}
+
+pub(crate) struct ServiceClients {
+    services: Arc<dyn Services>,
+    namespace: String,
+    name: String,
+    port: Option<u16>,
+    /// Most recently used last.
+    clients: Mutex<Vec<EndpointClient>>,
+}
+
+struct EndpointClient {
+    port: u16,
+    at: HostPort,
+    client: Arc<Client>,
+}
+
+impl HookClients {
+    /// Builds the clients that need no endpoint. It opens no connection.
+    pub(crate) fn new(
+        config: &ClientConfig,
+        environment: &HookEnvironment,
+    ) -> Result<Self, ExchangeError> {
+        let resolver: Option<Arc<dyn Resolve>> = match (&config.endpoint, &environment.services) {
+            (Endpoint::Service { namespace, name, port }, Some(services)) => {
+                // Reports an unusable CA bundle now, although clients are built for each endpoint later.
+                hook_target(config, HTTPS_PORT).map_err(no_client)?;
+                return Ok(Self::Service(ServiceClients {
+                    services: Arc::clone(services),
+                    namespace: namespace.clone(),
+                    name: name.clone(),
+                    port: *port,
+                    clients: Mutex::default(),
+                }));
+            }
+            (_, Some(services)) => Some(Arc::new(HostResolver(Arc::clone(services)))),
+            (_, None) => None,
+        };
+        build_client(config, environment, HTTPS_PORT, resolver).map(Arc::new).map(Self::Fixed)
+    }
+
+    /// Returns the client for a call with this query.
+    pub(crate) fn client(
+        &self,
+        config: &ClientConfig,
+        environment: &HookEnvironment,
+        query: &str,
+    ) -> Result<Arc<Client>, ExchangeError> {
+        match self {
+            Self::Fixed(client) => Ok(Arc::clone(client)),
+            Self::Service(service) => service.client(config, environment, query),
+        }
+    }
+}
+
+impl ServiceClients {
+    /// Chooses an endpoint for a call and returns its client.
+    fn client(
+        &self,
+        config: &ClientConfig,
+        environment: &HookEnvironment,
+        query: &str,
+    ) -> Result<Arc<Client>, ExchangeError> {
+        let name = ServiceName {
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+            port: self
+                .resolve_port()
+                .map_err(|error| self.unresolved(&error, HTTPS_PORT, config, query))?,
+        };
+        let at = self.services.resolve(&name);
+        let at = at.map_err(|error| self.unresolved(&error, name.port, config, query))?;
+        let mut clients = self.lock();
+        let known = clients.iter().position(|it| it.port == name.port && it.at == at);
+        let found = match known {
+            Some(idx) => clients.remove(idx),
+            None => {
+                let resolver: Arc<dyn Resolve> = Arc::new(FixedEndpoint(at.clone()));
+                let client = build_client(config, environment, name.port, Some(resolver))?;
+                EndpointClient { port: name.port, at, client: Arc::new(client) }
+            }
+        };
+        let client = Arc::clone(&found.client);
+        if clients.len() >= ENDPOINTS_MAX {
+            clients.remove(0);
+        }
+        clients.push(found);
+        Ok(client)
+    }
+
+    /// The configured port; otherwise the only port of the service, or 443 if it has several.
+    fn resolve_port(&self) -> Result<u16, ResolveError> {
+        if let Some(port) = self.port {
+            return Ok(port);
+        }
+        match self.services.tcp_ports(&self.namespace, &self.name)?.as_slice() {
+            [only] => Ok(*only),
+            several if several.contains(&HTTPS_PORT) => Ok(HTTPS_PORT),
+            _ => {
+                let service = format!("{}/{}", self.namespace, self.name);
+                Err(ResolveError(format!(
+                    "service {} exposes several ports and none of them is 443",
+                    go_compat::quote(&service)
+                )))
+            }
+        }
+    }
+
+    /// The error of a call whose service can not be resolved, in the words of Go's HTTP client.
+    fn unresolved(
+        &self,
+        error: &ResolveError,
+        port: u16,
+        config: &ClientConfig,
+        query: &str,
+    ) -> ExchangeError {
+        let path = if config.path.is_empty() { "/" } else { &config.path };
+        let (name, namespace) = (&self.name, &self.namespace);
+        let url = format!("https://{name}.{namespace}.svc:{port}{path}?{query}");
+        let message = format!("Post {}: {error}", go_compat::quote(&url));
+        ExchangeError::Fault(Fault { kind: FaultKind::Dns, message })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<EndpointClient>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Resolves every service to one endpoint.
+struct FixedEndpoint(HostPort);
+
+impl Resolve for FixedEndpoint {
+    fn resolve(&self, _: &ServiceName) -> Result<HostPort, ResolveError> {
+        Ok(self.0.clone())
+    }
+}
+
+/// Resolves the hosts of URLs with the service directory.
+struct HostResolver(Arc<dyn Services>);
+
+impl Resolve for HostResolver {
+    fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
+        self.0.resolve(service)
+    }
+
+    fn address(&self, host: &str, port: u16) -> Option<std::net::SocketAddr> {
+        self.0.address(host, port)
+    }
+}
+
+fn build_client(
+    config: &ClientConfig,
+    environment: &HookEnvironment,
+    service_port: u16,
+    resolver: Option<Arc<dyn Resolve>>,
+) -> Result<Client, ExchangeError> {
+    let target = hook_target(config, service_port).map_err(no_client)?;
+    let target = with_credentials(target, &environment.credentials);
+    let target = Target { user_agent: USER_AGENT, ..target };
+    let observe = Arc::clone(&environment.observe);
+    Client::new(target, resolver, environment.limits.clone(), observe).map_err(|error| {
+        let message = format!("could not get REST client: {error}");
+        match error {
+            // The client certificate belongs to this server; its file may be unreadable for now.
+            BuildError::ClientCertificate(_) => {
+                ExchangeError::Fault(Fault { kind: FaultKind::Local, message })
+            }
+            _ => ExchangeError::NoClient(message),
+        }
+    })
+}
+
+fn no_client(error: impl std::fmt::Display) -> ExchangeError {
+    ExchangeError::NoClient(error.to_string())
+}
+
+fn with_credentials(target: Target, credentials: &ServiceCredentialsTable) -> Target {
+    let (host, port) = match &target.destination {
+        Destination::Url { host, port, .. } => (host.clone(), port.unwrap_or(HTTPS_PORT)),
+        Destination::Service(service) => (service.dns_name(), service.port),
+    };
+    let access = credentials.for_host(&host, port);
+    Target {
+        credentials: access.credentials,
+        client_certificate: access.client_certificate,
+        ..target
+    }
+}

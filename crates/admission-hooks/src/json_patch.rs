@@ -1,0 +1,154 @@
+//! The JSON Patch of a mutating hook.
+
+use api_object::Tree;
+use object_patch::{PatchError, json_patch};
+use serde_json::Value;
+
+use crate::call::CallError;
+use crate::call_failure::CallFailure;
+use crate::response::go_type_name;
+
+/// Decodes a patch; `None` if it has no operations.
+///
+/// A patch that is nested too deeply refuses the request, whatever the failure policy: it may repeat the
+/// object, whose author chooses the depth.
+pub(crate) fn parse_patch(bytes: &[u8]) -> Result<Option<Value>, CallError> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let patch: Value = serde_json::from_slice(bytes).map_err(|error| {
+        let why = error.to_string();
+        // serde_json has no other way to tell this error from others.
+        match why.starts_with("recursion limit exceeded") {
+            true => CallError::internal(&format!("the patch of a webhook can not be read: {why}")),
+            false => CallFailure::invalid_patch(why).into(),
+        }
+    })?;
+    Ok(check_operations(patch)?)
+}
+
+fn check_operations(patch: Value) -> Result<Option<Value>, CallFailure> {
+    match &patch {
+        Value::Null => Ok(None),
+        Value::Array(operations) if operations.is_empty() => Ok(None),
+        Value::Array(operations) if operations.iter().all(is_operation) => Ok(Some(patch)),
+        Value::Array(operations) => {
+            let found = operations.iter().find(|it| !is_operation(it)).map_or("null", go_type_name);
+            Err(CallFailure::invalid_patch(format!(
+                "json: cannot unmarshal {found} into Go value of type jsonpatch.Operation"
+            )))
+        }
+        other => Err(CallFailure::invalid_patch(format!(
+            "json: cannot unmarshal {} into Go value of type jsonpatch.Patch",
+            go_type_name(other)
+        ))),
+    }
+}
+
+fn is_operation(value: &Value) -> bool {
+    value.is_object() || value.is_null()
+}
+
+/// Applies a patch. A patch that does not apply refuses the request, with the text of Kubernetes.
+pub(crate) fn apply_patch(tree: &Tree, patch: &Value) -> Result<Tree, CallError> {
+    json_patch(tree.clone(), patch.clone())
+        .map_err(|error| CallError::internal(&kubernetes_text(&error, patch)))
+}
+
+fn kubernetes_text(error: &PatchError, patch: &Value) -> String {
+    let operation = |idx: usize, name: &str| {
+        let member = patch.get(idx).and_then(|operation| operation.get(name));
+        member.and_then(Value::as_str).unwrap_or_default()
+    };
+    match error {
+        PatchError::TestFailed(idx) => {
+            format!("testing value {} failed: test failed", operation(*idx, "path"))
+        }
+        PatchError::MissingPath(idx) => {
+            let (path, from) = (operation(*idx, "path"), operation(*idx, "from"));
+            match operation(*idx, "op") {
+                "add" => format!(
+                    "add operation does not apply: doc is missing path: \"{path}\": missing value"
+                ),
+                "remove" => {
+                    let key = path.rsplit('/').next().unwrap_or_default();
+                    format!(
+                        "error in remove for path: '{path}': Unable to remove nonexistent key: \
+                         {key}: missing value"
+                    )
+                }
+                "replace" => format!(
+                    "replace operation does not apply: doc is missing path: {path}: missing value"
+                ),
+                op => format!(
+                    "{op} operation does not apply: doc is missing from path: {from}: missing value"
+                ),
+            }
+        }
+        PatchError::BadOperation(idx) => format!("Unexpected kind: {}", operation(*idx, "op")),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_a_patch_may_be() {
+        for nothing in ["", "[]", "null", " [ ] "] {
+            assert!(matches!(parse_patch(nothing.as_bytes()), Ok(None)), "{nothing}");
+        }
+        for broken in ["[{", "{}", "[1]", "\"x\"", "not json"] {
+            let Err(CallError::HookFailed(failure)) = parse_patch(broken.as_bytes()) else {
+                panic!("{broken}")
+            };
+            let start = "received undecodable patch in webhook response: ";
+            assert!(failure.message.starts_with(start), "{failure}");
+        }
+        assert!(matches!(parse_patch(b"[{}]"), Ok(Some(_))));
+    }
+
+    /// The depth of an object is its author's choice, who must not make a hook fail by it.
+    #[test]
+    fn a_patch_that_is_too_deep_is_no_failure_of_the_hook() {
+        let patch = |depth: usize| {
+            let value = format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+            parse_patch(
+                format!("[{{\"op\":\"add\",\"path\":\"/a\",\"value\":{value}}}]").as_bytes(),
+            )
+        };
+        assert!(matches!(patch(100), Ok(Some(_))));
+        assert!(matches!(patch(130), Err(CallError::Rejected(_))));
+    }
+
+    #[test]
+    fn patches_that_do_not_apply() {
+        let Value::Object(tree) = json!({"spec": {"size": 1}}) else { panic!() };
+        for (operation, want) in [
+            (
+                json!({"op": "remove", "path": "/spec/x"}),
+                "error in remove for path: '/spec/x': Unable to remove nonexistent key: x: missing value",
+            ),
+            (
+                json!({"op": "test", "path": "/spec/size", "value": 2}),
+                "testing value /spec/size failed: test failed",
+            ),
+            (
+                json!({"op": "add", "path": "/a/b", "value": 2}),
+                "add operation does not apply: doc is missing path: \"/a/b\": missing value",
+            ),
+            (json!({"op": "dance", "path": "/a"}), "Unexpected kind: dance"),
+            (
+                json!({"op": "move", "from": "/q", "path": "/a"}),
+                "move operation does not apply: doc is missing from path: /q: missing value",
+            ),
+        ] {
+            let patch = json!([operation]);
+            let error = json_patch(tree.clone(), patch.clone()).unwrap_err();
+            assert_eq!(kubernetes_text(&error, &patch), want);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Conversion and defaults of objects, which the caller provides.
+
+use std::borrow::Cow;
+
+use admission::GroupVersionKind;
+use api_object::Tree;
+
+/// Converts objects between kinds and applies their defaults.
+pub trait ObjectKinds: Sync {
+    /// Converts an object to an equivalent kind.
+    ///
+    /// # Errors
+    /// The object can not be converted.
+    fn convert(&self, tree: &Tree, to: &GroupVersionKind<'_>) -> Result<Tree, ObjectKindError>;
+
+    /// Decodes an object that a hook changed as if a client had sent it, and applies its defaults.
+    ///
+    /// # Errors
+    /// It is no object of the kind.
+    fn normalize(&self, tree: Tree, kind: &GroupVersionKind<'_>) -> Result<Tree, ObjectKindError>;
+}
+
+/// Why an object can not be converted or decoded; the text is for the client.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ObjectKindError(pub String);
+
+/// Changes only `apiVersion` and `kind`, which is right for objects without a schema.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct UntypedKinds;
+
+impl ObjectKinds for UntypedKinds {
+    fn convert(&self, tree: &Tree, to: &GroupVersionKind<'_>) -> Result<Tree, ObjectKindError> {
+        let api_version = match to.group {
+            "" => to.version.to_owned(),
+            group => format!("{group}/{}", to.version),
+        };
+        let mut converted = tree.clone();
+        converted.insert("apiVersion".to_owned(), api_version.into());
+        converted.insert("kind".to_owned(), to.kind.into());
+        Ok(converted)
+    }
+
+    fn normalize(&self, tree: Tree, _kind: &GroupVersionKind<'_>) -> Result<Tree, ObjectKindError> {
+        if api_object::string_member(&tree, "kind").is_empty() {
+            let shown = serde_json::to_string(&tree).unwrap_or_default();
+            return Err(ObjectKindError(format!("Object 'Kind' is missing in '{shown}'")));
+        }
+        Ok(tree)
+    }
+}
+
+/// Converts an object unless it has the kind already.
+pub(crate) fn convert_kind<'t>(
+    kinds: &dyn ObjectKinds,
+    tree: Cow<'t, Tree>,
+    from: &GroupVersionKind<'_>,
+    to: &GroupVersionKind<'_>,
+) -> Result<Cow<'t, Tree>, ObjectKindError> {
+    if from == to { Ok(tree) } else { kinds.convert(&tree, to).map(Cow::Owned) }
+}

@@ -1,0 +1,154 @@
+//! The report of a session: client warnings, audit annotations, and what happened with each hook.
+
+use std::time::Duration;
+
+use admission::Hook;
+use serde_json::Value;
+
+use crate::annotations::{AuditAnnotation, AuditAnnotations, HookPosition};
+use crate::call_failure::FailOpenCause;
+use crate::observer::{Observer, Phase};
+use crate::response::HookResponse;
+use crate::warnings::ClientWarnings;
+
+/// The event of one hook in one round.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HookEvent {
+    /// The phase of the hook.
+    pub phase: Phase,
+    /// 0, or 1 in the second round of mutating hooks.
+    pub round: u8,
+    /// The position of the hook in the list of all hooks of the phase.
+    pub index: usize,
+    /// The name of the configuration that contains the hook.
+    pub configuration: String,
+    /// The name of the hook.
+    pub webhook: String,
+    /// Whether the hook was called, and the result.
+    pub outcome: HookOutcome,
+}
+
+/// Whether a matched hook was called.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HookOutcome {
+    /// The session did not call the hook.
+    Skipped(SkipReason),
+    /// The session called the hook, or failed to prepare the call.
+    Called {
+        /// How long the call took.
+        duration: Duration,
+        /// The result of the call.
+        verdict: CallVerdict,
+    },
+}
+
+/// Why a hook whose rules match was not called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SkipReason {
+    /// Its `namespaceSelector` does not match the labels of the namespace.
+    NamespaceSelector,
+    /// Its `objectSelector` matches neither object.
+    ObjectSelector,
+    /// The match condition of this name is false.
+    Condition(String),
+    /// Its match conditions failed with this error, and its `failurePolicy` is `Ignore`.
+    ConditionError(String),
+    /// In the second round, no other hook changed the object after its first call.
+    NotAgain,
+}
+
+/// The result of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CallVerdict {
+    /// The hook allows the request unchanged.
+    Allow,
+    /// The hook allows the request and sent this patch.
+    Patch {
+        /// The operations of the JSON Patch.
+        patch: Value,
+        /// Whether the patch changed the object.
+        changed: bool,
+    },
+    /// The hook denies the request with this message for the client.
+    Deny(String),
+    /// The hook failed, and its `failurePolicy` is `Ignore`.
+    FailOpen {
+        /// The kind of failure.
+        cause: FailOpenCause,
+        /// The failure in words.
+        message: String,
+    },
+    /// The hook failed for this reason, and its `failurePolicy` is `Fail`.
+    FailClosed(String),
+    /// The request was refused for this reason, whatever the `failurePolicy`.
+    Error(String),
+}
+
+/// The warnings, audit annotations and events of all hooks of a session.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SessionReport {
+    /// The texts of the `Warning` headers.
+    pub warnings: Vec<String>,
+    /// The annotations for the audit event of the request.
+    pub annotations: Vec<AuditAnnotation>,
+    /// One event for each hook whose selectors were evaluated, in order.
+    pub events: Vec<HookEvent>,
+}
+
+/// Collects a [`SessionReport`].
+#[derive(Debug, Default)]
+pub(crate) struct SessionReportBuilder {
+    pub(crate) warnings: ClientWarnings,
+    pub(crate) annotations: AuditAnnotations,
+    events: Vec<HookEvent>,
+}
+
+impl SessionReportBuilder {
+    pub(crate) fn event(
+        &mut self,
+        phase: Phase,
+        at: HookPosition,
+        hook: &Hook,
+        outcome: HookOutcome,
+    ) {
+        self.events.push(HookEvent {
+            phase,
+            round: at.round,
+            index: at.index,
+            configuration: hook.configuration_name.clone(),
+            webhook: hook.name.clone(),
+            outcome,
+        });
+    }
+
+    /// Reports a hook whose failure was ignored to the metrics and to the audit log.
+    pub(crate) fn fail_open(
+        &mut self,
+        observer: &dyn Observer,
+        phase: Phase,
+        at: HookPosition,
+        hook: &Hook,
+        cause: FailOpenCause,
+    ) {
+        observer.failed_open(&hook.name, phase, cause);
+        self.annotations.add_failed_open(phase, at, &hook.name, cause);
+    }
+
+    /// Adds the warnings and audit annotations of a valid response.
+    pub(crate) fn add_response(&mut self, webhook: &str, response: &HookResponse) {
+        for (key, value) in &response.audit_annotations {
+            self.annotations.add_from_hook(webhook, key, value.clone());
+        }
+        for warning in &response.warnings {
+            self.warnings.add(warning.clone());
+        }
+    }
+
+    pub(crate) fn build(self) -> SessionReport {
+        SessionReport {
+            warnings: self.warnings.into_texts(),
+            annotations: self.annotations.items,
+            events: self.events,
+        }
+    }
+}

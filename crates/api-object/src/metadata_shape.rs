@@ -1,0 +1,227 @@
+//! The members of metadata and their types.
+//!
+//! Objects may be stored as they arrive, except for their metadata: selectors, deletion and the
+//! store rely on its shape.
+
+use serde_json::Value;
+
+use crate::object_tree::{Tree, metadata_mut};
+
+/// The type of a metadata member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MemberType {
+    Text,
+    Integer,
+    Time,
+    /// A map from strings to strings.
+    Texts,
+    /// A list of strings.
+    TextList,
+    /// A list of objects.
+    ObjectList,
+    Object,
+    /// Accepted and dropped.
+    Dropped,
+}
+
+const MEMBERS: &[(&str, MemberType)] = &[
+    ("name", MemberType::Text),
+    ("generateName", MemberType::Text),
+    ("namespace", MemberType::Text),
+    ("selfLink", MemberType::Dropped),
+    ("uid", MemberType::Text),
+    ("resourceVersion", MemberType::Text),
+    ("generation", MemberType::Integer),
+    ("creationTimestamp", MemberType::Time),
+    ("deletionTimestamp", MemberType::Time),
+    ("deletionGracePeriodSeconds", MemberType::Integer),
+    ("labels", MemberType::Texts),
+    ("annotations", MemberType::Texts),
+    ("ownerReferences", MemberType::ObjectList),
+    ("finalizers", MemberType::TextList),
+    ("managedFields", MemberType::Dropped),
+    ("initializers", MemberType::Object),
+];
+
+/// A metadata member has the wrong type.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("json: cannot unmarshal {found} into field {path} of type {expected}")]
+pub struct ShapeError {
+    /// The path of the member.
+    pub path: String,
+    /// The type of the value.
+    pub found: &'static str,
+    /// The type that the member must have.
+    pub expected: &'static str,
+}
+
+/// Normalizes the metadata of an object: unknown, null, empty and unsupported members are dropped,
+/// except for an empty `initializers`.
+///
+/// # Errors
+/// A known member has the wrong type.
+pub fn normalize_metadata(tree: &mut Tree) -> Result<(), ShapeError> {
+    match tree.get("metadata") {
+        None | Some(Value::Null | Value::Object(_)) => {}
+        Some(other) => return Err(type_mismatch("metadata".to_owned(), other, "ObjectMeta")),
+    }
+    let metadata = metadata_mut(tree);
+    metadata.retain(|member, value| {
+        let member_type =
+            MEMBERS.iter().find(|(name, _)| name == member).map(|(_, member_type)| *member_type);
+        !matches!(member_type, None | Some(MemberType::Dropped)) && !value.is_null()
+    });
+    for (member, member_type) in MEMBERS {
+        let Some(value) = metadata.get_mut(*member) else { continue };
+        check_member(&format!("metadata.{member}"), *member_type, value)?;
+        // An empty list of initializers means that there are none, so it is kept.
+        if *member_type != MemberType::Object && is_empty(value) {
+            metadata.shift_remove(*member);
+        }
+    }
+    Ok(())
+}
+
+fn check_member(path: &str, member_type: MemberType, value: &mut Value) -> Result<(), ShapeError> {
+    let is_right = match member_type {
+        MemberType::Text => value.is_string(),
+        MemberType::Integer => value.is_i64(),
+        MemberType::Time => match &mut *value {
+            Value::String(text) => return check_time(path, text),
+            _ => false,
+        },
+        MemberType::Texts => match &mut *value {
+            Value::Object(map) => {
+                for (key, value) in map.iter_mut() {
+                    if value.is_null() {
+                        *value = Value::String(String::new());
+                    }
+                    if !value.is_string() {
+                        return Err(type_mismatch(format!("{path}.{key}"), value, "string"));
+                    }
+                }
+                true
+            }
+            _ => false,
+        },
+        MemberType::TextList => return check_items(path, value, "string", Value::is_string),
+        MemberType::ObjectList => {
+            return check_items(path, value, "OwnerReference", Value::is_object);
+        }
+        MemberType::Object => value.is_object(),
+        MemberType::Dropped => true,
+    };
+    match is_right {
+        true => Ok(()),
+        false => Err(type_mismatch(path.to_owned(), value, member_type.type_name())),
+    }
+}
+
+fn check_items(
+    path: &str,
+    value: &Value,
+    expected: &'static str,
+    is_right: impl Fn(&Value) -> bool,
+) -> Result<(), ShapeError> {
+    let Value::Array(items) = value else {
+        return Err(type_mismatch(path.to_owned(), value, expected));
+    };
+    match items.iter().enumerate().find(|(_, item)| !is_right(item)) {
+        Some((idx, item)) => Err(type_mismatch(format!("{path}[{idx}]"), item, expected)),
+        None => Ok(()),
+    }
+}
+
+/// Normalizes a timestamp to UTC and whole seconds.
+fn check_time(path: &str, text: &mut String) -> Result<(), ShapeError> {
+    if text.is_empty() {
+        return Ok(());
+    }
+    match text.parse::<jiff::Timestamp>() {
+        Ok(time) => {
+            *text = crate::timestamp::rfc3339(time);
+            Ok(())
+        }
+        Err(_) => Err(ShapeError {
+            path: path.to_owned(),
+            found: "a string that is no RFC 3339 time",
+            expected: "Time",
+        }),
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        _ => false,
+    }
+}
+
+impl MemberType {
+    const fn type_name(self) -> &'static str {
+        match self {
+            Self::Text | Self::TextList => "string",
+            Self::Integer => "int64",
+            Self::Time => "Time",
+            Self::Texts => "map[string]string",
+            Self::ObjectList => "[]OwnerReference",
+            Self::Object | Self::Dropped => "object",
+        }
+    }
+}
+
+fn type_mismatch(path: String, found: &Value, expected: &'static str) -> ShapeError {
+    let found = match found {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    ShapeError { path, found, expected }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn shaped(metadata: Value) -> Result<Value, String> {
+        let mut tree = Tree::new();
+        tree.insert("metadata".to_owned(), metadata);
+        normalize_metadata(&mut tree).map_err(|error| error.to_string())?;
+        Ok(tree.remove("metadata").unwrap_or_default())
+    }
+
+    #[test]
+    fn what_is_unknown_null_or_empty_is_dropped() {
+        let given = json!({"name": "a", "foo": 1, "labels": {}, "uid": null, "selfLink": "/x",
+            "managedFields": [{}], "generateName": "", "annotations": {"k": null},
+            "initializers": {}, "creationTimestamp": "2026-11-15T20:02:38.5+02:00"});
+        let want = json!({"name": "a", "annotations": {"k": ""}, "initializers": {},
+            "creationTimestamp": "2026-11-15T18:02:38Z"});
+        assert_eq!(shaped(given), Ok(want));
+        assert_eq!(shaped(Value::Null), Ok(json!({})));
+    }
+
+    #[test]
+    fn what_holds_something_else_is_refused_with_its_place() {
+        for (given, want) in [
+            (json!(1), "cannot unmarshal number into field metadata of type ObjectMeta"),
+            (json!({"name": 1}), "cannot unmarshal number into field metadata.name of type string"),
+            (json!({"labels": {"a": 1}}), "number into field metadata.labels.a of type string"),
+            (json!({"labels": []}), "array into field metadata.labels of type map[string]string"),
+            (json!({"finalizers": ["a", {}]}), "object into field metadata.finalizers[1] of type"),
+            (json!({"generation": 1.5}), "number into field metadata.generation of type int64"),
+            (json!({"deletionTimestamp": "soon"}), "no RFC 3339 time into field"),
+            (json!({"ownerReferences": ["x"]}), "string into field metadata.ownerReferences[0]"),
+        ] {
+            let error = shaped(given).unwrap_err();
+            assert!(error.contains(want), "{error}");
+        }
+    }
+}

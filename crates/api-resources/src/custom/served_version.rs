@@ -1,0 +1,79 @@
+//! The served versions of a definition.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::definition::{Definition, Deprecation, Version};
+use crate::columns::CustomTable;
+use crate::resource::{NameRule, Origin, Resource, Subresource};
+use crate::verb::Verbs;
+
+/// The facts of a custom resource version that built-in ones do not have.
+#[derive(Debug, Clone)]
+pub struct ServedVersion {
+    /// The name of the definition.
+    pub definition: String,
+    /// Its uid: another definition of that name has other objects.
+    pub definition_uid: String,
+    /// The version in which objects are stored, whichever version is asked for.
+    pub storage_version: String,
+    /// Nothing new may be created, because the definition is being deleted.
+    pub is_terminating: bool,
+    /// What is said to those who use the version, if it is deprecated.
+    pub deprecation_warning: Option<String>,
+    /// What an object looks like.
+    pub schema: Option<Arc<Value>>,
+    /// The fields that lists can be filtered by, besides name and namespace: paths that begin with
+    /// a dot.
+    pub selectable_fields: Vec<String>,
+    pub(crate) table: CustomTable,
+}
+
+impl Definition {
+    /// The resources that it defines: one for each version that is served.
+    pub(crate) fn resources(&self) -> impl Iterator<Item = Resource> {
+        self.versions.iter().filter(|it| it.is_served).map(|version| self.resource(version))
+    }
+
+    fn resource(&self, version: &Version) -> Resource {
+        let names = &self.accepted_names;
+        let storage_version = self.storage_version().unwrap_or(version);
+        let usual = || format!("{}/{} {} is deprecated", self.group, version.name, names.kind);
+        let deprecation_warning = match &version.deprecation {
+            Deprecation::None => None,
+            Deprecation::Usual => Some(usual()),
+            Deprecation::Warning(text) => Some(text.clone()),
+        };
+        let served = ServedVersion {
+            definition: self.name.clone(),
+            definition_uid: self.uid.clone(),
+            storage_version: storage_version.name.clone(),
+            is_terminating: self.is_terminating(),
+            deprecation_warning,
+            schema: version.schema.clone(),
+            selectable_fields: version.selectable_fields.clone(),
+            table: CustomTable::new(&version.columns),
+        };
+        Resource {
+            group: self.group.clone(),
+            version: version.name.clone(),
+            kind: names.kind.clone(),
+            list_kind: names.list_kind.clone(),
+            plural: names.plural.clone(),
+            singular: names.singular.clone(),
+            short_names: names.short_names.clone(),
+            categories: names.categories.clone(),
+            scope: self.scope,
+            verbs: Verbs::ALL,
+            subresources: version.has_status.then_some(Subresource::STATUS).into_iter().collect(),
+            name_rule: NameRule::DnsSubdomain,
+            has_generation: true,
+            is_created_on_update: false,
+            is_resource_version_required: true,
+            is_returned_on_delete: false,
+            storage_path: self.storage_path(),
+            origin: Origin::Custom(Box::new(served)),
+        }
+    }
+}

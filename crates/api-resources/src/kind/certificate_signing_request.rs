@@ -1,0 +1,337 @@
+//! CertificateSigningRequests: the requester is fixed, approvers approve or deny, signers sign.
+
+mod pem;
+mod signer_name;
+
+use api_object::{Tree, object_mut, rfc3339};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use field_errors::{FieldErrors, FieldPath};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use x509_verify::{Certificate, CertificateRequest};
+
+use super::{Rules, rules};
+use crate::resource::Resource;
+use crate::tree::{at, items, text, texts};
+
+/// The signer of certificates that clients of this server present.
+const GROUP: &str = "certificates.k8s.io";
+const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
+/// Nobody gets into this group by a certificate of that signer.
+const SUPERUSERS: &str = "system:masters";
+const LEGACY_SIGNER: &str = "kubernetes.io/legacy-unknown";
+const EXPIRATION_SECONDS_MIN: i64 = 600;
+
+/// Conditions that hold once they are set.
+const FINAL: [&str; 3] = ["Approved", "Denied", "Failed"];
+/// Conditions that only approvers set.
+const APPROVAL: [&str; 2] = ["Approved", "Denied"];
+
+const USAGES: [&str; 23] = [
+    "any",
+    "cert sign",
+    "client auth",
+    "code signing",
+    "content commitment",
+    "crl sign",
+    "data encipherment",
+    "decipher only",
+    "digital signature",
+    "email protection",
+    "encipher only",
+    "ipsec end system",
+    "ipsec tunnel",
+    "ipsec user",
+    "key agreement",
+    "key encipherment",
+    "microsoft sgc",
+    "netscape sgc",
+    "ocsp signing",
+    "s/mime",
+    "server auth",
+    "signing",
+    "timestamping",
+];
+
+/// The permission on a signer that a write needs, besides the one for its path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SignerPermission<'t> {
+    /// `approve`, `sign` or `attest`.
+    pub verb: &'static str,
+    /// The signer, such as `example.com/signer`.
+    pub signer_name: &'t str,
+}
+
+/// The permission on a signer that a write needs:
+///
+/// 1. `approve` for writing the approval of a CertificateSigningRequest, `sign` for changing the
+///    certificate or the conditions in its status.
+/// 2. `sign` for changing the status of a PodCertificateRequest.
+/// 3. `attest` for writing a ClusterTrustBundle of a signer.
+#[must_use]
+pub fn required_signer_permission<'t>(
+    resource: &Resource,
+    new: &'t Tree,
+    old: Option<&'t Tree>,
+    subresource: Option<&str>,
+) -> Option<SignerPermission<'t>> {
+    if resource.group != GROUP || resource.is_custom() {
+        return None;
+    }
+    let verb = match (resource.plural.as_str(), subresource, old) {
+        ("certificatesigningrequests", Some("approval"), Some(_)) => "approve",
+        ("certificatesigningrequests", Some("status"), Some(old))
+            if certificate(new) != certificate(old) || conditions(new) != conditions(old) =>
+        {
+            "sign"
+        }
+        ("podcertificaterequests", Some("status"), Some(old))
+            if new.get("status") != old.get("status") =>
+        {
+            "sign"
+        }
+        ("clustertrustbundles", None, old)
+            if old.is_none_or(|old| new.get("spec") != old.get("spec")) =>
+        {
+            "attest"
+        }
+        _ => return None,
+    };
+    let signer_name = text(at(old.unwrap_or(new), &["spec"]), "signerName");
+    let is_demanded = verb != "attest" || !signer_name.is_empty();
+    is_demanded.then_some(SignerPermission { verb, signer_name })
+}
+
+/// Why this certificate may not be requested; `None` for other objects and for allowed requests.
+#[must_use]
+pub fn forbidden_subject(resource: &Resource, tree: &Tree) -> Option<String> {
+    let spec = at(tree, &["spec"]);
+    let is_restricted = rules(resource) == Rules::CertificateSigningRequest
+        && text(spec, "signerName") == CLIENT_SIGNER;
+    if !is_restricted {
+        return None;
+    }
+    match read_request(text(spec, "request")) {
+        Ok(request) if request.organizations.iter().any(|own| own == SUPERUSERS) => {
+            Some(format!("use of {CLIENT_SIGNER} signer with {SUPERUSERS} group is not allowed"))
+        }
+        Ok(_) => None,
+        Err(why) => Some(format!("failed to parse CSR: {why}")),
+    }
+}
+
+/// Nobody creates a request that is approved already.
+pub(super) fn prepare_create(tree: &mut Tree) {
+    tree.insert("status".to_owned(), json!({}));
+}
+
+/// The request itself stays as it was. Approvers change conditions, and signers all of the status but the
+/// conditions of approvers.
+pub(super) fn prepare_update(new: &mut Tree, old: &Tree, subresource: Option<&str>) {
+    keep(new, old, "spec");
+    match subresource {
+        Some("approval") => keep(object_mut(new, "status"), at(old, &["status"]), "certificate"),
+        Some(_) => APPROVAL.iter().for_each(|own| keep_conditions(new, old, own)),
+        None => keep(new, old, "status"),
+    }
+}
+
+fn keep(new: &mut Tree, old: &impl crate::tree::Members, member: &str) {
+    match old.member(member) {
+        Some(value) => drop(new.insert(member.to_owned(), value.clone())),
+        None => drop(new.shift_remove(member)),
+    }
+}
+
+/// Puts the old conditions of a type in the place of the new ones, unless some were added or removed, which
+/// is refused later.
+fn keep_conditions(new: &mut Tree, old: &Tree, r#type: &str) {
+    let kept: Vec<Value> = of_type(old, r#type).cloned().collect();
+    if kept.len() != of_type(new, r#type).count() {
+        return;
+    }
+    let Some(Value::Array(conditions)) = object_mut(new, "status").get_mut("conditions") else {
+        return;
+    };
+    let places = conditions.iter_mut().filter(|own| text(*own, "type") == r#type);
+    places.zip(kept).for_each(|(place, kept)| *place = kept);
+}
+
+pub(super) fn set_condition_times(new: &mut Tree, old: &Tree, now: Timestamp) {
+    let now = Value::String(rfc3339(now));
+    let Some(Value::Array(conditions)) = object_mut(new, "status").get_mut("conditions") else {
+        return;
+    };
+    for condition in conditions.iter_mut().filter_map(Value::as_object_mut) {
+        let is_set = |condition: &Tree, key: &str| condition.get(key).is_some_and(Value::is_string);
+        if !is_set(condition, "lastUpdateTime") {
+            condition.insert("lastUpdateTime".to_owned(), now.clone());
+        }
+        if !is_set(condition, "lastTransitionTime") {
+            let is_same = |own: &&Value| {
+                ["type", "status"].iter().all(|key| text(*own, key) == text(condition, key))
+            };
+            let before = items(at(old, &["status"]), "conditions").iter().find(is_same);
+            let before = before.and_then(|own| own.get("lastTransitionTime"));
+            let at = before.filter(|own| own.is_string()).unwrap_or(&now).clone();
+            condition.insert("lastTransitionTime".to_owned(), at);
+        }
+    }
+}
+
+pub(super) fn validate_create(tree: &Tree, errors: &mut FieldErrors) {
+    let (spec, path) = (at(tree, &["spec"]), FieldPath::root("spec"));
+    let request = text(spec, "request");
+    if let Err(why) = read_request(request) {
+        errors.push(path.child("request").invalid(request, &why));
+    }
+    let usages = texts(spec, "usages");
+    let at_usages = path.child("usages");
+    if usages.is_empty() {
+        errors.push(at_usages.required(""));
+    }
+    for (idx, usage) in usages.iter().enumerate() {
+        if !USAGES.contains(&usage.as_str()) {
+            errors.push(at_usages.index(idx).not_supported(usage.as_str(), &USAGES));
+        }
+    }
+    for (idx, usage) in usages.iter().enumerate() {
+        if usages.iter().take(idx).any(|own| own == usage) {
+            errors.push(at_usages.index(idx).duplicate(usage.as_str()));
+        }
+    }
+    let (signer_name, at_signer) = (text(spec, "signerName"), path.child("signerName"));
+    match signer_name {
+        LEGACY_SIGNER => {
+            let detail = "the legacy signerName is not allowed via this API version";
+            errors.push(at_signer.invalid(signer_name, detail));
+        }
+        _ => signer_name::validate(&at_signer, signer_name, errors),
+    }
+    let seconds = spec.get("expirationSeconds").and_then(Value::as_i64);
+    if let Some(seconds) = seconds.filter(|own| *own < EXPIRATION_SECONDS_MIN) {
+        let detail = "may not specify a duration less than 600 seconds (10 minutes)";
+        errors.push(path.child("expirationSeconds").invalid(seconds, detail));
+    }
+}
+
+/// The faults of the next state of a request. The request itself can not change, so it is not looked at
+/// again; neither are conditions and a certificate that stay as they were.
+pub(super) fn validate_update(
+    new: &Tree,
+    old: &Tree,
+    subresource: Option<&str>,
+    errors: &mut FieldErrors,
+) {
+    let status = FieldPath::root("status");
+    let (at_conditions, at_certificate) = (status.child("conditions"), status.child("certificate"));
+    if conditions(new) != conditions(old) {
+        validate_conditions(&at_conditions, conditions(new), errors);
+    }
+    let is_signed = certificate(new) != certificate(old);
+    if is_signed && let Err(why) = check_certificates(certificate(new)) {
+        errors.push(at_certificate.invalid("<certificate data>", &why));
+    }
+    for r#type in FINAL {
+        let (n_new, n_old) = (of_type(new, r#type).count(), of_type(old, r#type).count());
+        if n_new < n_old {
+            let detail = format!("updates may not remove a condition of type \"{type}\"");
+            errors.push(at_conditions.forbidden(&detail));
+        }
+        if n_new > n_old && APPROVAL.contains(&r#type) && subresource != Some("approval") {
+            let detail = format!("updates may not add a condition of type \"{type}\"");
+            errors.push(at_conditions.forbidden(&detail));
+        }
+    }
+    if is_signed && subresource != Some("status") {
+        errors.push(at_certificate.forbidden("updates may not set certificate content"));
+    } else if is_signed && !certificate(old).is_empty() {
+        let detail = "updates may not modify existing certificate content";
+        errors.push(at_certificate.forbidden(detail));
+    }
+}
+
+fn validate_conditions(path: &FieldPath<'_>, conditions: &[Value], errors: &mut FieldErrors) {
+    let mut seen: Vec<&str> = Vec::new();
+    for (idx, condition) in conditions.iter().enumerate() {
+        let path = path.index(idx);
+        let (r#type, status) = (text(condition, "type"), text(condition, "status"));
+        if r#type.is_empty() {
+            errors.push(path.child("type").required(""));
+        }
+        let supported: &[&str] = match FINAL.contains(&r#type) {
+            true => &["True"],
+            false => &["False", "True", "Unknown"],
+        };
+        if status.is_empty() {
+            errors.push(path.child("status").required(""));
+        } else if !supported.contains(&status) {
+            errors.push(path.child("status").not_supported(status, supported));
+        }
+        let other = match r#type {
+            "Approved" => "Denied",
+            "Denied" => "Approved",
+            _ => "",
+        };
+        if !other.is_empty() && seen.contains(&other) {
+            let detail = "Approved and Denied conditions are mutually exclusive";
+            errors.push(path.child("type").invalid(r#type, detail));
+        }
+        if seen.contains(&r#type) {
+            errors.push(path.child("type").duplicate(r#type));
+        }
+        seen.push(r#type);
+    }
+}
+
+fn conditions(tree: &Tree) -> &[Value] {
+    items(at(tree, &["status"]), "conditions")
+}
+
+fn certificate(tree: &Tree) -> &str {
+    text(at(tree, &["status"]), "certificate")
+}
+
+fn of_type<'t>(tree: &'t Tree, r#type: &'t str) -> impl Iterator<Item = &'t Value> {
+    conditions(tree).iter().filter(move |own| text(*own, "type") == r#type)
+}
+
+/// Reads the PEM, in base64, of a request for a certificate.
+fn read_request(encoded: &str) -> Result<CertificateRequest, String> {
+    let text = STANDARD.decode(encoded).unwrap_or_default();
+    if !pem::is_unambiguous(&text) {
+        return Err("must be ASCII text with a single PEM block".to_owned());
+    }
+    match pem::blocks(&text).next() {
+        Some(block) if block.label == "CERTIFICATE REQUEST" => {
+            CertificateRequest::parse(&block.contents).map_err(|error| error.to_string())
+        }
+        Some(_) | None => Err("PEM block type must be CERTIFICATE REQUEST".to_owned()),
+    }
+}
+
+/// Checks the PEM, in base64, of the certificates that a signer made.
+fn check_certificates(encoded: &str) -> Result<(), String> {
+    let text = STANDARD.decode(encoded).unwrap_or_default();
+    let mut n_blocks = 0;
+    for block in pem::blocks(&text) {
+        if block.label != "CERTIFICATE" {
+            let label = go_compat::quote(&block.label);
+            return Err(format!("only CERTIFICATE PEM blocks are allowed, found {label}"));
+        }
+        if block.has_headers {
+            return Err("no PEM block headers are permitted".to_owned());
+        }
+        if !Certificate::is_certificate(&block.contents) {
+            return Err("x509: malformed certificate".to_owned());
+        }
+        n_blocks += 1;
+    }
+    match n_blocks {
+        0 if !encoded.is_empty() => {
+            Err("must contain at least one CERTIFICATE PEM block".to_owned())
+        }
+        _ => Ok(()),
+    }
+}

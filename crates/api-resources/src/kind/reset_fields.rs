@@ -1,0 +1,65 @@
+//! The fields that a write to one path of an object can not change.
+//!
+//! A write to the main path keeps the status of kinds with a status subresource. A write to the
+//! status keeps everything else, except for metadata that Kubernetes lets it change, which differs
+//! by kind. `resourceVersion`, `uid` and timestamps follow the rules for all metadata.
+
+use api_object::Tree;
+
+use crate::resource::Resource;
+
+/// The members of metadata that a write to the status changes unless its kind keeps them.
+const STATUS_METADATA: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
+
+/// The members of [`STATUS_METADATA`] that a write to the status keeps, by group and plural.
+const KEPT_BY_STATUS: [(&str, &str, &[&str]); 6] = [
+    // A pod goes with its owners, and writers of its status need no permission to delete it.
+    ("", "pods", &["ownerReferences"]),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies", &STATUS_METADATA),
+    ("apps", "deployments", &["labels"]),
+    ("certificates.k8s.io", "podcertificaterequests", &STATUS_METADATA),
+    ("resource.k8s.io", "resourceclaims", &STATUS_METADATA),
+    ("storage.k8s.io", "volumeattachments", &STATUS_METADATA),
+];
+
+/// Resets the fields that the path of the request can not change to their old values. An unknown
+/// subresource changes nothing.
+pub fn reset_fields(resource: &Resource, new: &mut Tree, old: &Tree, subresource: Option<&str>) {
+    match subresource {
+        None if resource.has_status() => keep(new, old, "status"),
+        None => {}
+        Some("status" | "approval") => {
+            let members: Vec<String> = new.keys().chain(old.keys()).cloned().collect();
+            for member in members {
+                match member.as_str() {
+                    "status" => {}
+                    "metadata" => keep_metadata(resource, new, old),
+                    member => keep(new, old, member),
+                }
+            }
+        }
+        // The rules of namespaces take the finalizers of the spec, and nothing else.
+        Some("finalize") => {}
+        Some(_) => new.clone_from(old),
+    }
+}
+
+fn keep_metadata(resource: &Resource, new: &mut Tree, old: &Tree) {
+    if resource.is_custom() {
+        return keep(new, old, "metadata");
+    }
+    let matches_resource =
+        |group: &str, plural: &str| resource.group == group && resource.plural == plural;
+    let row = KEPT_BY_STATUS.iter().find(|(group, plural, _)| matches_resource(group, plural));
+    let (new, old) = (api_object::metadata_mut(new), api_object::metadata(old));
+    for member in row.map_or(&[][..], |(_, _, members)| members) {
+        keep(new, old, member);
+    }
+}
+
+fn keep(new: &mut Tree, old: &Tree, member: &str) {
+    match old.get(member) {
+        Some(value) => drop(new.insert(member.to_owned(), value.clone())),
+        None => drop(new.shift_remove(member)),
+    }
+}

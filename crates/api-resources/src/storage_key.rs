@@ -1,0 +1,183 @@
+//! The keys of objects in the store.
+//!
+//! The layout is that of Kubernetes: `<prefix>/<path of the resource>/[<namespace>/]<name>`.
+
+use crate::custom::Definition;
+use crate::resource::Resource;
+
+/// The default prefix of all keys.
+pub const DEFAULT_PREFIX: &str = "/registry";
+
+/// The key of one object; `None` if there can be no such object: the resource is not stored, the
+/// namespace does not fit the scope, or a name is no segment of a path.
+#[must_use]
+pub fn key(
+    prefix: &str,
+    resource: &Resource,
+    namespace: Option<&str>,
+    name: &str,
+) -> Option<String> {
+    if resource.is_namespaced() != namespace.is_some() || !is_path_segment(name) {
+        return None;
+    }
+    let mut key = self::prefix(prefix, resource, namespace)?;
+    key.push_str(name);
+    Some(key)
+}
+
+/// The common prefix of the keys of a list: of one namespace, or of all. It ends in `/`, so that
+/// resources with a longer name do not match. `None` as for [`key`].
+#[must_use]
+pub fn prefix(prefix: &str, resource: &Resource, namespace: Option<&str>) -> Option<String> {
+    let path = resource.storage_path.as_deref()?;
+    match namespace {
+        None => Some(format!("{prefix}/{path}/")),
+        Some(namespace) if resource.is_namespaced() && is_path_segment(namespace) => {
+            Some(format!("{prefix}/{path}/{namespace}/"))
+        }
+        Some(_) => None,
+    }
+}
+
+/// The common prefix of the keys of all objects of a definition, whatever version it serves and
+/// whichever scope it had. `None` if that prefix belongs to a built-in resource.
+#[must_use]
+pub fn definition_prefix(prefix: &str, definition: &Definition) -> Option<String> {
+    definition.storage_path().map(|path| format!("{prefix}/{path}/"))
+}
+
+/// The names in a key below the prefix of its resource: `namespace/name` or `name`.
+///
+/// INVARIANT: undoes [`key`].
+#[must_use]
+pub fn names<'k>(
+    prefix: &str,
+    resource: &Resource,
+    key: &'k str,
+) -> Option<(Option<&'k str>, &'k str)> {
+    let rest = key.strip_prefix(prefix)?.strip_prefix('/')?;
+    let rest = rest.strip_prefix(resource.storage_path.as_deref()?)?.strip_prefix('/')?;
+    let (namespace, name) = match resource.is_namespaced() {
+        true => rest.split_once('/').map(|(namespace, name)| (Some(namespace), name))?,
+        false => (None, rest),
+    };
+    (is_path_segment(name) && namespace.is_none_or(is_path_segment)).then_some((namespace, name))
+}
+
+/// The tenant to which the store charges a key: its namespace, or the prefix of its resource if it
+/// has none. A prefix ends in `/`, which no namespace does. A Namespace object counts for itself.
+///
+/// The first segment below the prefix is a group if it contains a dot: resource names have none,
+/// and the groups of custom resources always do. So a namespace is never mistaken for a resource of
+/// the same name.
+#[must_use]
+pub fn tenant_of_key<'k>(prefix: &str, key: &'k str) -> &'k str {
+    let rest = key.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('/'));
+    let segments: Vec<&str> = rest.into_iter().flat_map(|rest| rest.split('/')).collect();
+    let namespace = match segments.as_slice() {
+        // Keys that the server keeps for itself.
+        ["ranges" | "portcullis" | "uninitialized" | "waitingobjects", ..] => None,
+        ["namespaces", namespace] => Some(*namespace),
+        [first, _, _] if first.contains('.') => None,
+        [first, _, namespace, _] if first.contains('.') => Some(*namespace),
+        ["services", _, namespace, _] | [_, namespace, _] => Some(*namespace),
+        _ => None,
+    };
+    let resource = || key.rfind('/').and_then(|at| key.get(..=at)).unwrap_or(key);
+    namespace.unwrap_or_else(resource)
+}
+
+pub(crate) fn is_path_segment(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && !name.contains('/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::Registry;
+
+    fn resource(group: &str, plural: &str) -> Resource {
+        let registry = Registry::built_in();
+        registry.resource(group, "v1", plural).expect("served").as_ref().clone()
+    }
+
+    #[test]
+    fn keys_are_where_kubernetes_has_them() {
+        for (group, plural, namespace, want) in [
+            ("", "configmaps", Some("d"), "/registry/configmaps/d/x"),
+            ("", "namespaces", None, "/registry/namespaces/x"),
+            ("", "nodes", None, "/registry/minions/x"),
+            ("", "services", Some("d"), "/registry/services/specs/d/x"),
+            ("", "endpoints", Some("d"), "/registry/services/endpoints/d/x"),
+            ("", "replicationcontrollers", Some("d"), "/registry/controllers/d/x"),
+            ("networking.k8s.io", "ingresses", Some("d"), "/registry/ingress/d/x"),
+            ("rbac.authorization.k8s.io", "roles", Some("d"), "/registry/roles/d/x"),
+            ("rbac.authorization.k8s.io", "clusterroles", None, "/registry/clusterroles/x"),
+            ("coordination.k8s.io", "leases", Some("d"), "/registry/leases/d/x"),
+            ("apps", "deployments", Some("d"), "/registry/deployments/d/x"),
+            (
+                "apiextensions.k8s.io",
+                "customresourcedefinitions",
+                None,
+                "/registry/apiextensions.k8s.io/customresourcedefinitions/x",
+            ),
+        ] {
+            let resource = resource(group, plural);
+            let key = key(DEFAULT_PREFIX, &resource, namespace, "x").expect("a key");
+            assert_eq!(key, want);
+            assert_eq!(names(DEFAULT_PREFIX, &resource, &key), Some((namespace, "x")));
+        }
+    }
+
+    #[test]
+    fn lists_end_in_a_slash() {
+        let maps = resource("", "configmaps");
+        assert_eq!(prefix("/p", &maps, None).as_deref(), Some("/p/configmaps/"));
+        assert_eq!(prefix("/p", &maps, Some("d")).as_deref(), Some("/p/configmaps/d/"));
+        assert_eq!(prefix("/p", &resource("", "nodes"), Some("d")), None);
+    }
+
+    #[test]
+    fn every_key_has_a_share() {
+        for resource in Registry::built_in().stored() {
+            let namespace = resource.is_namespaced().then_some("team-a");
+            let key = key(DEFAULT_PREFIX, resource, namespace, "x").expect("a key");
+            let own = prefix(DEFAULT_PREFIX, resource, None).expect("a prefix");
+            let want = match resource.kind.as_str() {
+                "Namespace" => "x",
+                _ => namespace.unwrap_or(&own),
+            };
+            assert_eq!(tenant_of_key(DEFAULT_PREFIX, &key), want, "{key}");
+        }
+        for (key, want) in [
+            ("/registry/configmaps/team-a/x", "team-a"),
+            ("/registry/services/specs/team-a/x", "team-a"),
+            ("/registry/example.com/widgets/team-a/x", "team-a"),
+            // A namespace of that name must not stand in the way of the resource.
+            ("/registry/configmaps/minions/x", "minions"),
+            ("/registry/minions/x", "/registry/minions/"),
+            ("/registry/namespaces/x", "x"),
+            ("/registry/example.com/widgets/x", "/registry/example.com/widgets/"),
+            ("/registry/ranges/serviceips/10.0.0.1", "/registry/ranges/serviceips/"),
+            ("/other/x", "/other/"),
+        ] {
+            assert_eq!(tenant_of_key("/registry", key), want, "{key}");
+        }
+    }
+
+    /// L9: keys are made of names that are whole segments.
+    #[test]
+    fn what_is_no_segment_is_no_key() {
+        let maps = resource("", "configmaps");
+        for name in ["", ".", "..", "a/b"] {
+            assert_eq!(key("/p", &maps, Some("d"), name), None, "{name}");
+            assert_eq!(key("/p", &maps, Some(name), "x"), None, "{name}");
+        }
+        assert_eq!(key("/p", &maps, None, "x"), None);
+        assert_eq!(key("/p", &resource("", "nodes"), Some("d"), "x"), None);
+        let reviews = resource("authorization.k8s.io", "subjectaccessreviews");
+        assert_eq!(key("/p", &reviews, None, "x"), None);
+        assert_eq!(names("/p", &maps, "/p/configmaps/only"), None);
+        assert_eq!(names("/p", &maps, "/q/configmaps/d/x"), None);
+    }
+}

@@ -1,0 +1,186 @@
+//! The impersonation headers of a request.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use api_object::Status;
+use authz::User;
+use http::{HeaderMap, HeaderName};
+
+use crate::front_proxy::{decode_extra_key, header_text};
+
+const USER: HeaderName = HeaderName::from_static("impersonate-user");
+const GROUP: HeaderName = HeaderName::from_static("impersonate-group");
+const UID: HeaderName = HeaderName::from_static("impersonate-uid");
+const EXTRA_PREFIX: &str = "impersonate-extra-";
+
+/// The user that the headers describe, without any completion; `None` if there are no such headers.
+pub(super) fn requested_user(headers: &HeaderMap) -> Result<Option<User>, Status> {
+    let requested = parse_headers(headers)?;
+    if !requested.name.is_empty() {
+        return Ok(Some(requested));
+    }
+    if requested == User::default() {
+        return Ok(None);
+    }
+    let message =
+        format!("requested {} without impersonating a user name", format_as_go_struct(&requested));
+    Err(Status::bad_request(message))
+}
+
+/// Removes the impersonation headers, so that no later code sees them.
+pub fn strip_impersonation_headers(headers: &mut HeaderMap) {
+    for name in [USER, GROUP, UID] {
+        headers.remove(name);
+    }
+    let extra: Vec<HeaderName> =
+        headers.keys().filter(|name| name.as_str().starts_with(EXTRA_PREFIX)).cloned().collect();
+    for name in extra {
+        headers.remove(name);
+    }
+}
+
+fn parse_headers(headers: &HeaderMap) -> Result<User, Status> {
+    let text = |name: &HeaderName, value| {
+        let text =
+            header_text(name, value).map_err(|error| Status::bad_request(error.to_string()))?;
+        Ok::<String, Status>(text.to_owned())
+    };
+    let first = |name: HeaderName| headers.get(&name).map_or(Ok(String::new()), |v| text(&name, v));
+    let mut requested = User { name: first(USER)?, uid: first(UID)?, ..User::default() };
+    for value in headers.get_all(GROUP) {
+        requested.groups.push(text(&GROUP, value)?);
+    }
+    for (name, value) in headers {
+        if let Some(key) = name.as_str().strip_prefix(EXTRA_PREFIX) {
+            requested.extra.entry(decode_extra_key(key)).or_default().push(text(name, value)?);
+        }
+    }
+    Ok(requested)
+}
+
+/// The user as Go prints a struct, because Kubernetes answers so.
+fn format_as_go_struct(user: &User) -> String {
+    let strings = |values: &[String]| {
+        let quoted: Vec<String> = values.iter().map(|value| go_compat::quote(value)).collect();
+        format!("[]string{{{}}}", quoted.join(", "))
+    };
+    let groups =
+        if user.groups.is_empty() { "[]string(nil)".to_owned() } else { strings(&user.groups) };
+    let extra = |extra: &BTreeMap<String, Vec<String>>| {
+        let members: Vec<String> = extra
+            .iter()
+            .map(|(key, values)| format!("{}:{}", go_compat::quote(key), strings(values)))
+            .collect();
+        format!("map[string][]string{{{}}}", members.join(", "))
+    };
+    let extra = if user.extra.is_empty() {
+        "map[string][]string(nil)".to_owned()
+    } else {
+        extra(&user.extra)
+    };
+    let mut out = String::from("&user.DefaultInfo{");
+    // Writing to a string can not fail.
+    let _ = write!(
+        out,
+        "Name:{}, UID:{}, Groups:{groups}, Extra:{extra}}}",
+        go_compat::quote(&user.name),
+        go_compat::quote(&user.uid)
+    );
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn headers(lines: &[(&str, &str)]) -> HeaderMap {
+        lines
+            .iter()
+            .map(|(name, value)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn headers_describe_a_user() {
+        let map = headers(&[
+            ("Impersonate-User", "u"),
+            ("Impersonate-User", "other"),
+            ("Impersonate-Group", "b"),
+            ("impersonate-group", "a"),
+            ("Impersonate-Uid", "1"),
+            ("Impersonate-Extra-Example.com%2fX", "v"),
+            ("Impersonate-Extra-bad%zz", "w"),
+        ]);
+        let requested = requested_user(&map).unwrap().unwrap();
+        assert_eq!((requested.name.as_str(), requested.uid.as_str()), ("u", "1"));
+        assert_eq!(requested.groups, ["b", "a"]);
+        let keys: Vec<_> = requested.extra.keys().collect();
+        assert_eq!(keys, ["bad%zz", "example.com/x"]);
+    }
+
+    #[test]
+    fn a_user_must_be_named() {
+        assert_eq!(requested_user(&HeaderMap::new()), Ok(None));
+        assert_eq!(requested_user(&headers(&[("Impersonate-User", "")])), Ok(None));
+        for (name, want) in [
+            (
+                "Impersonate-Group",
+                "requested &user.DefaultInfo{Name:\"\", UID:\"\", Groups:[]string{\"x\"}, \
+                 Extra:map[string][]string(nil)} without impersonating a user name",
+            ),
+            (
+                "Impersonate-Uid",
+                "requested &user.DefaultInfo{Name:\"\", UID:\"x\", Groups:[]string(nil), \
+                 Extra:map[string][]string(nil)} without impersonating a user name",
+            ),
+            (
+                "Impersonate-Extra-x",
+                "requested &user.DefaultInfo{Name:\"\", UID:\"\", Groups:[]string(nil), \
+                 Extra:map[string][]string{\"x\":[]string{\"x\"}}} without impersonating a user name",
+            ),
+        ] {
+            let status = requested_user(&headers(&[(name, "x")])).unwrap_err();
+            assert_eq!((status.code, status.message.as_str()), (400, want));
+        }
+    }
+
+    #[test]
+    fn what_is_not_text_is_refused() {
+        let mut map = headers(&[("Impersonate-User", "u")]);
+        map.append("impersonate-extra-k", HeaderValue::from_bytes(b"\xff").unwrap());
+        assert_eq!(requested_user(&map).unwrap_err().code, 400);
+    }
+
+    /// A22: the user who is authorized is the one who is named, to the last blank.
+    #[test]
+    fn a22_values_with_whitespace_around_them_are_refused() {
+        let names =
+            ["impersonate-user", "impersonate-uid", "impersonate-group", "impersonate-extra-k"];
+        for name in names {
+            for value in ["admin ", "\tadmin", " \t ", "admin\u{a0}"] {
+                let mut map = headers(&[("Impersonate-User", "u")]);
+                map.insert(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+                let status = requested_user(&map).unwrap_err();
+                let want = format!("request header {name} begins or ends with whitespace");
+                assert_eq!((status.code, status.message), (400, want), "{value:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn stripping_removes_all_and_nothing_else() {
+        let mut map = headers(&[
+            ("Impersonate-User", "u"),
+            ("Impersonate-Group", "g"),
+            ("Impersonate-Group", "h"),
+            ("Impersonate-Uid", "1"),
+            ("Impersonate-Extra-a", "v"),
+            ("Impersonate-Else", "stays"),
+        ]);
+        strip_impersonation_headers(&mut map);
+        assert_eq!(map, headers(&[("Impersonate-Else", "stays")]));
+    }
+}

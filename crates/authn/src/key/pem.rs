@@ -1,0 +1,149 @@
+//! Parsing of keys from PEM.
+
+use ring::rand::SystemRandom;
+use ring::signature::{self, EcdsaKeyPair, EcdsaSigningAlgorithm, RsaKeyPair};
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::{PemObject, SectionKind};
+
+use super::{Algorithm, KeyError, SigningKey, VerifyingKey};
+use crate::client_certificate;
+use crate::der::{INTEGER, OCTET_STRING, OID, Reader};
+
+/// The object identifier of `rsaEncryption`.
+pub(super) const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
+/// The object identifier of `id-ecPublicKey`.
+pub(super) const EC: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01];
+/// The object identifier of `secp256r1`.
+pub(super) const P256: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
+/// The object identifier of `secp384r1`.
+pub(super) const P384: &[u8] = &[0x2b, 0x81, 0x04, 0x00, 0x22];
+
+/// The tags of the curve and of the public key in an `ECPrivateKey`.
+const CURVE: u8 = 0xa0;
+const PUBLIC_KEY: u8 = 0xa1;
+
+type PemSection = (SectionKind, Vec<u8>);
+
+pub(super) fn parse_verifying_keys(pem: &str) -> Result<Vec<VerifyingKey>, KeyError> {
+    let mut keys = Vec::new();
+    for section in PemSection::pem_slice_iter(pem.as_bytes()) {
+        let (kind, der) = section.map_err(|_| KeyError::NoKey)?;
+        match kind {
+            SectionKind::PublicKey => keys.push(parse_public_key(&der)?),
+            SectionKind::Certificate => {
+                let der = CertificateDer::from(der);
+                let parsed =
+                    client_certificate::parse_certificate(&der).ok_or(KeyError::Malformed)?;
+                keys.push(parse_public_key(parsed.public_key().raw)?);
+            }
+            _ => {
+                if let Some(key) = parse_private_key(kind, &der) {
+                    keys.push(key?.verifying_key);
+                }
+            }
+        }
+    }
+    if keys.is_empty() { Err(KeyError::NoKey) } else { Ok(keys) }
+}
+
+pub(super) fn parse_signing_key(pem: &str) -> Result<SigningKey, KeyError> {
+    for section in PemSection::pem_slice_iter(pem.as_bytes()) {
+        let (kind, der) = section.map_err(|_| KeyError::NoKey)?;
+        if let Some(key) = parse_private_key(kind, &der) {
+            return key;
+        }
+    }
+    Err(KeyError::NoKey)
+}
+
+/// The private key of a section; `None` if the section holds no private key.
+fn parse_private_key(kind: SectionKind, der: &[u8]) -> Option<Result<SigningKey, KeyError>> {
+    match kind {
+        SectionKind::PrivateKey => Some(parse_pkcs8(der)),
+        SectionKind::EcPrivateKey => Some(parse_sec1(der)),
+        SectionKind::RsaPrivateKey => {
+            let pair = RsaKeyPair::from_der(der).map_err(|_| KeyError::Malformed);
+            Some(pair.map(SigningKey::from_rsa_key_pair))
+        }
+        _ => None,
+    }
+}
+
+fn parse_pkcs8(der: &[u8]) -> Result<SigningKey, KeyError> {
+    let Pkcs8Fields { kind, curve, key } = Pkcs8Fields::read(der).ok_or(KeyError::Malformed)?;
+    match kind {
+        RSA => {
+            let pair = RsaKeyPair::from_pkcs8(der).map_err(|_| KeyError::Malformed)?;
+            Ok(SigningKey::from_rsa_key_pair(pair))
+        }
+        EC => parse_ec_private_key(key, curve),
+        _ => Err(KeyError::Malformed),
+    }
+}
+
+/// The fields of a PKCS#8 private key.
+struct Pkcs8Fields<'d> {
+    kind: &'d [u8],
+    curve: Option<&'d [u8]>,
+    key: &'d [u8],
+}
+
+impl<'d> Pkcs8Fields<'d> {
+    fn read(der: &'d [u8]) -> Option<Self> {
+        let mut fields = Reader::new(der).read_sequence()?;
+        fields.read_value(INTEGER)?;
+        let mut algorithm = fields.read_sequence()?;
+        let kind = algorithm.read_value(OID)?;
+        let curve = algorithm.read_value(OID);
+        Some(Self { kind, curve, key: fields.read_value(OCTET_STRING)? })
+    }
+}
+
+fn parse_sec1(der: &[u8]) -> Result<SigningKey, KeyError> {
+    parse_ec_private_key(der, None)
+}
+
+/// Parses an `ECPrivateKey`. It names its curve itself, or a surrounding PKCS#8 structure does.
+fn parse_ec_private_key(der: &[u8], curve: Option<&[u8]>) -> Result<SigningKey, KeyError> {
+    let mut fields = Reader::new(der).read_sequence().ok_or(KeyError::Malformed)?;
+    fields.read_value(INTEGER).ok_or(KeyError::Malformed)?;
+    let private = fields.read_value(OCTET_STRING).ok_or(KeyError::Malformed)?;
+    let inner = fields.read_value(CURVE).and_then(|curve| Reader::new(curve).read_value(OID));
+    let (algorithm, signing) = algorithm_for_curve(curve.or(inner).ok_or(KeyError::Malformed)?)?;
+    let public = fields
+        .read_value(PUBLIC_KEY)
+        .and_then(|public| Reader::new(public).read_bit_string())
+        .ok_or(KeyError::WithoutPublicKey)?;
+    let random = SystemRandom::new();
+    let pair = EcdsaKeyPair::from_private_key_and_public_key(signing, private, public, &random)
+        .map_err(|_| KeyError::Malformed)?;
+    Ok(SigningKey::from_ecdsa_key_pair(pair, algorithm))
+}
+
+fn algorithm_for_curve(
+    curve: &[u8],
+) -> Result<(Algorithm, &'static EcdsaSigningAlgorithm), KeyError> {
+    match curve {
+        P256 => Ok((Algorithm::Es256, &signature::ECDSA_P256_SHA256_FIXED_SIGNING)),
+        P384 => Ok((Algorithm::Es384, &signature::ECDSA_P384_SHA384_FIXED_SIGNING)),
+        _ => Err(KeyError::Curve),
+    }
+}
+
+/// Parses a `SubjectPublicKeyInfo`.
+fn parse_public_key(der: &[u8]) -> Result<VerifyingKey, KeyError> {
+    let mut outer = Reader::new(der);
+    let fields = outer.read_sequence().filter(|_| outer.is_empty());
+    let mut fields = fields.ok_or(KeyError::Malformed)?;
+    let mut algorithm = fields.read_sequence().ok_or(KeyError::Malformed)?;
+    let kind = algorithm.read_value(OID).ok_or(KeyError::Malformed)?;
+    let public_key_bytes = fields.read_bit_string().ok_or(KeyError::Malformed)?;
+    match kind {
+        RSA => Ok(VerifyingKey::new(Algorithm::Rs256, public_key_bytes)),
+        EC => {
+            let curve = algorithm.read_value(OID).ok_or(KeyError::Malformed)?;
+            Ok(VerifyingKey::new(algorithm_for_curve(curve)?.0, public_key_bytes))
+        }
+        _ => Err(KeyError::Malformed),
+    }
+}

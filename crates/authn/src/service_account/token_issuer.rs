@@ -1,0 +1,32 @@
+//! Signs service-account tokens.
+
+use super::claims::Claims;
+use crate::jwt;
+use crate::key::{KeyError, SigningKey};
+
+/// Signs the tokens of this server.
+#[derive(Debug)]
+pub struct TokenIssuer {
+    issuer: String,
+    key: SigningKey,
+}
+
+impl TokenIssuer {
+    /// Takes the issuer's name, usually a URL, and its key.
+    pub fn new(issuer: &str, key: SigningKey) -> Self {
+        Self { issuer: issuer.to_owned(), key }
+    }
+
+    /// The value of the `iss` claim.
+    pub fn name(&self) -> &str {
+        &self.issuer
+    }
+
+    /// Signs a token with these claims.
+    ///
+    /// # Errors
+    /// The system returned no random bytes.
+    pub fn issue(&self, claims: &Claims) -> Result<String, KeyError> {
+        jwt::sign_token(&self.key, &claims.to_payload(&self.issuer))
+    }
+}

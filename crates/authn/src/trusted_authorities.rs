@@ -1,0 +1,100 @@
+//! The authorities of clients and front proxies, which are replaced while the server runs.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use rustls_pki_types::CertificateDer;
+
+use crate::client_certificate::{AuthorityError, CertificateAuthorities};
+use crate::options::OptionsError;
+
+/// One immutable set of authorities. A reload replaces all authorities of one kind at once, so no
+/// certificate is verified with half of a file.
+#[derive(Debug, Clone)]
+pub(crate) struct AuthoritiesGeneration {
+    /// Incremented by every replacement.
+    pub(crate) generation: u64,
+    /// `None` if client certificates are ignored.
+    pub(crate) client_authorities: Option<Arc<CertificateAuthorities>>,
+    /// `None` if no proxy is trusted.
+    pub(crate) proxy_authorities: Option<Arc<CertificateAuthorities>>,
+}
+
+/// The two kinds of certificate authorities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AuthorityKind {
+    /// Authorities of clients: `--client-ca-file`.
+    Clients,
+    /// Authorities of front proxies: `--requestheader-client-ca-file`.
+    Proxies,
+}
+
+/// The current authorities, behind one pointer.
+#[derive(Debug)]
+pub(crate) struct TrustedAuthorities(ArcSwap<AuthoritiesGeneration>);
+
+impl TrustedAuthorities {
+    pub(crate) fn new(
+        clients: &[CertificateDer<'_>],
+        proxies: Option<&[CertificateDer<'_>]>,
+    ) -> Result<Self, OptionsError> {
+        let client_authorities = match clients {
+            [] => None,
+            some => Some(Arc::new(build_authorities(AuthorityKind::Clients, some)?)),
+        };
+        let proxy_authorities = match proxies {
+            None => None,
+            Some([]) => return Err(OptionsError::NoFrontProxyAuthority),
+            Some(some) => Some(Arc::new(build_authorities(AuthorityKind::Proxies, some)?)),
+        };
+        Ok(Self(ArcSwap::from_pointee(AuthoritiesGeneration {
+            generation: 1,
+            client_authorities,
+            proxy_authorities,
+        })))
+    }
+
+    pub(crate) fn load(&self) -> Arc<AuthoritiesGeneration> {
+        self.0.load_full()
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.0.load().generation
+    }
+
+    /// Replaces all authorities of one kind, or changes nothing on error.
+    pub(crate) fn replace(
+        &self,
+        kind: AuthorityKind,
+        certificates: &[CertificateDer<'_>],
+    ) -> Result<(), OptionsError> {
+        if certificates.is_empty() {
+            return Err(match kind {
+                AuthorityKind::Clients => OptionsError::NoClientAuthority,
+                AuthorityKind::Proxies => OptionsError::NoFrontProxyAuthority,
+            });
+        }
+        let new = Arc::new(build_authorities(kind, certificates)?);
+        self.0.rcu(|current| {
+            let mut next = AuthoritiesGeneration::clone(current);
+            next.generation += 1;
+            match kind {
+                AuthorityKind::Clients => next.client_authorities = Some(Arc::clone(&new)),
+                AuthorityKind::Proxies => next.proxy_authorities = Some(Arc::clone(&new)),
+            }
+            next
+        });
+        Ok(())
+    }
+}
+
+fn build_authorities(
+    kind: AuthorityKind,
+    certificates: &[CertificateDer<'_>],
+) -> Result<CertificateAuthorities, OptionsError> {
+    let failed = |error: AuthorityError| match kind {
+        AuthorityKind::Clients => OptionsError::ClientAuthority(error),
+        AuthorityKind::Proxies => OptionsError::FrontProxyAuthority(error),
+    };
+    CertificateAuthorities::new(certificates).map_err(failed)
+}

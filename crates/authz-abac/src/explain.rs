@@ -1,0 +1,205 @@
+//! Explaining a decision: the policy that grants the request, or those that nearly do.
+
+use std::collections::HashSet;
+
+use authz::{Attributes, Event, Target, User};
+
+use crate::policy::{Policy, Subject, covers_path, covers_value};
+use crate::snapshot::Snapshot;
+
+/// The largest number of near misses in one explanation: enough to find a typing error, few enough to
+/// read.
+pub const NEAR_MISSES_MAX: usize = 10;
+
+/// A policy that differs from the request in one part.
+#[derive(Debug)]
+pub(crate) struct NearMiss<'p> {
+    policy: &'p Policy,
+    mismatch: Mismatch,
+}
+
+/// The part in which a policy differs from a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mismatch {
+    /// The policy is for a user of a similar name.
+    User,
+    /// The user is not in the group of the policy, or is in one of a similar name.
+    Group,
+    /// The policy is read-only and the request is not.
+    Verb,
+    /// The policy is for another namespace.
+    Namespace,
+    /// The policy is for a resource of a similar name.
+    Resource,
+    /// The policy is for another API group.
+    ApiGroup,
+    /// The policy is for a similar path.
+    NonResourcePath,
+}
+
+impl Mismatch {
+    /// The name of the part in an explanation. It is that of the field in a policy, if there is one.
+    fn field_name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Group => "group",
+            Self::Verb => "verb",
+            Self::Namespace => "namespace",
+            Self::Resource => "resource",
+            Self::ApiGroup => "apiGroup",
+            Self::NonResourcePath => "nonResourcePath",
+        }
+    }
+}
+
+impl NearMiss<'_> {
+    /// The policy with the part that it lacks.
+    pub(crate) fn to_event(&self) -> Event {
+        policy_event(self.policy).with("matches", false).with("lacks", self.mismatch.field_name())
+    }
+}
+
+/// The line of a policy and its parts, except those that are empty.
+pub(crate) fn policy_event(policy: &Policy) -> Event {
+    let spec = policy.spec();
+    let mut event = Event::new("rule").with("line", policy.line());
+    for (field_name, value) in [
+        ("user", &spec.user),
+        ("group", &spec.group),
+        ("namespace", &spec.namespace),
+        ("resource", &spec.resource),
+        ("apiGroup", &spec.api_group),
+        ("nonResourcePath", &spec.non_resource_path),
+    ] {
+        if !value.is_empty() {
+            event = event.with(field_name, value.as_str());
+        }
+    }
+    event.with("readonly", spec.is_readonly)
+}
+
+/// Finds the near misses of a request that no policy grants, in file order.
+///
+/// 1. The policies of the user that differ from the request in one part.
+/// 2. The first policy for the user as a member of each group that the user is not in.
+/// 3. The first policy for each user and group of a similar name. This reads all policies, which costs
+///    time only if an explanation is requested.
+pub(crate) fn near_misses<'p>(
+    snapshot: &'p Snapshot,
+    attributes: &Attributes<'_>,
+) -> Vec<NearMiss<'p>> {
+    let Some(user) = attributes.user else { return Vec::new() };
+    let policies_of_user = snapshot.policies_of_user(user).filter_map(|policy| {
+        only_mismatch(policy, attributes).map(|mismatch| NearMiss { policy, mismatch })
+    });
+    let mut similar_subjects = HashSet::new();
+    let policies_of_others = snapshot.policies().iter().filter_map(|policy| {
+        let mismatch = subject_mismatch(policy.subject(), user)?;
+        let grants = policy.matches_verb(attributes) && policy.matches_target(&attributes.target);
+        (grants && similar_subjects.insert(policy.subject()))
+            .then_some(NearMiss { policy, mismatch })
+    });
+    let mut near_misses: Vec<NearMiss<'p>> = policies_of_user.take(NEAR_MISSES_MAX).collect();
+    near_misses.extend(policies_of_others.take(NEAR_MISSES_MAX));
+    near_misses.sort_by_key(|near_miss| near_miss.policy.line());
+    near_misses.truncate(NEAR_MISSES_MAX);
+    near_misses
+}
+
+/// How a subject differs from the user, if it does and is similar.
+fn subject_mismatch(subject: Subject<'_>, user: &User) -> Option<Mismatch> {
+    match subject {
+        Subject::User(name) => is_similar(name, &user.name).then_some(Mismatch::User),
+        Subject::Group(name) => {
+            user.groups.iter().any(|group| is_similar(name, group)).then_some(Mismatch::Group)
+        }
+        Subject::Member { user: name, group } => {
+            (name == user.name && !user.is_in_group(group)).then_some(Mismatch::Group)
+        }
+        Subject::Nobody => None,
+    }
+}
+
+/// The part in which a policy of the user differs from the request, if it is the only one. A resource or
+/// a path counts only if it is similar.
+fn only_mismatch(policy: &Policy, attributes: &Attributes<'_>) -> Option<Mismatch> {
+    let spec = policy.spec();
+    let verb = (!policy.matches_verb(attributes)).then_some(Mismatch::Verb);
+    let mut mismatches = match &attributes.target {
+        // A policy for paths only has no resource, and is not a near miss of any resource.
+        Target::Resource(_) if spec.resource.is_empty() => return None,
+        Target::Resource(request) => [
+            verb,
+            (!covers_value(&spec.namespace, request.namespace)).then_some(Mismatch::Namespace),
+            (!covers_value(&spec.resource, request.resource)).then_some(Mismatch::Resource),
+            (!covers_value(&spec.api_group, request.api_group)).then_some(Mismatch::ApiGroup),
+        ],
+        Target::Path(path) => {
+            let is_covered = covers_path(&spec.non_resource_path, path);
+            [verb, (!is_covered).then_some(Mismatch::NonResourcePath), None, None]
+        }
+    }
+    .into_iter()
+    .flatten();
+    let mismatch = mismatches.next()?;
+    if mismatches.next().is_some() {
+        return None;
+    }
+    let is_near = match (&attributes.target, mismatch) {
+        (Target::Resource(request), Mismatch::Resource) => {
+            is_similar(&spec.resource, request.resource)
+        }
+        (Target::Path(path), Mismatch::NonResourcePath) => {
+            let prefix = spec.non_resource_path.trim_end_matches('*');
+            is_similar(prefix, path) || is_similar(&spec.non_resource_path, path)
+        }
+        (_, _) => true,
+    };
+    is_near.then_some(mismatch)
+}
+
+/// Reports whether two different names differ only in case, or in one character that is changed, added
+/// or left out. A name of one character is similar to none.
+fn is_similar(a: &str, b: &str) -> bool {
+    if a == b || a.chars().nth(1).is_none() || b.chars().nth(1).is_none() {
+        return false;
+    }
+    if a.eq_ignore_ascii_case(b) {
+        return true;
+    }
+    let equal_chars = a.chars().zip(b.chars()).take_while(|(a, b)| a == b);
+    let n_equal_bytes: usize = equal_chars.map(|(c, _)| c.len_utf8()).sum();
+    let a = a.get(n_equal_bytes..).unwrap_or_default();
+    let b = b.get(n_equal_bytes..).unwrap_or_default();
+    let first_len = |text: &str| text.chars().next().map_or(0, char::len_utf8);
+    let (a_rest, b_rest) = (a.get(first_len(a)..), b.get(first_len(b)..));
+    a_rest == b_rest || a_rest == Some(b) || b_rest == Some(a)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn similar_names_differ_in_one_character_or_in_case() {
+        for (a, b, want) in [
+            ("pods", "pods", false),
+            ("pods", "pod", true),
+            ("pods", "PODS", true),
+            ("pods", "pobs", true),
+            ("pods", "apods", true),
+            ("pods", "podds", true),
+            ("pods", "pdos", false),
+            ("pods", "nodes", false),
+            ("größe", "grösse", false),
+            ("größe", "gröe", true),
+            ("größe", "große", true),
+            ("a", "b", false),
+            ("ab", "b", false),
+            ("", "a", false),
+        ] {
+            assert_eq!(is_similar(a, b), want, "{a} {b}");
+            assert_eq!(is_similar(b, a), want, "{b} {a}");
+        }
+    }
+}

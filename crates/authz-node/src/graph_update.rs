@@ -1,0 +1,248 @@
+//! Changing the graph when an object is added, updated or deleted.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::graph::{BoundObject, BoundVolume, Claim, Graph};
+use crate::object::{NodeAssignment, Object, PersistentVolume, Pod};
+use crate::object_name::{AsObjectName, ObjectKind, ObjectName, OwnedObjectName};
+
+/// Changes that an added, updated or deleted object makes.
+impl Graph {
+    /// Adds an object. An object of the same kind and name is deleted first, with its references, so
+    /// only the newest object counts.
+    pub fn add(&mut self, object: &Object) {
+        self.delete(object);
+        match object {
+            Object::Pod(pod) => self.add_pod(pod),
+            Object::PersistentVolume(volume) => self.add_volume(volume),
+            Object::VolumeAttachment(assignment)
+            | Object::ResourceSlice(assignment)
+            | Object::PodCertificateRequest(assignment) => {
+                self.add_assignment(object_name_of(object), assignment);
+            }
+        }
+    }
+
+    /// Updates an object. Most updates of pods change only the status, which relates nothing: then both
+    /// objects are equal, and the graph does not change. Every other difference counts, also in fields that
+    /// Kubernetes does not let change: a reference that the new object lacks is removed.
+    pub fn update(&mut self, old: &Object, new: &Object) {
+        if old != new {
+            self.delete(old);
+            self.add(new);
+        }
+    }
+
+    /// Deletes the object of this kind and name. The other fields are ignored.
+    pub fn delete(&mut self, object: &Object) {
+        let name = OwnedObjectName::from(object_name_of(object));
+        match object {
+            Object::PersistentVolume(_) => self.delete_volume(&name),
+            Object::Pod(_)
+            | Object::VolumeAttachment(_)
+            | Object::ResourceSlice(_)
+            | Object::PodCertificateRequest(_) => self.unbind_from_node(&name),
+        }
+    }
+
+    fn add_pod(&mut self, pod: &Pod) {
+        let namespace = pod.namespace.as_str();
+        if pod.node_name.is_empty() {
+            return;
+        }
+        let references = [
+            (ObjectKind::ServiceAccount, std::slice::from_ref(&pod.service_account_name)),
+            (ObjectKind::Secret, pod.secrets.as_slice()),
+            (ObjectKind::ConfigMap, pod.config_maps.as_slice()),
+            (ObjectKind::PersistentVolumeClaim, pod.persistent_volume_claims.as_slice()),
+            (ObjectKind::ResourceClaim, pod.resource_claims.as_slice()),
+            (ObjectKind::ResourceClaim, pod.extended_resource_claim.as_slice()),
+        ];
+        let references = references
+            .into_iter()
+            .flat_map(|(kind, names)| names.iter().map(move |name| (kind, name)))
+            .map(|(kind, name)| ObjectName { kind, namespace, name })
+            .filter(|_| !pod.is_mirror);
+        let name = ObjectName { kind: ObjectKind::Pod, namespace, name: &pod.name };
+        self.bind_to_node(name, &pod.node_name, distinct_names(references));
+    }
+
+    fn add_assignment(&mut self, name: ObjectName<'_>, assignment: &NodeAssignment) {
+        if !assignment.node_name.is_empty() {
+            self.bind_to_node(name, &assignment.node_name, Arc::default());
+        }
+    }
+
+    fn add_volume(&mut self, volume: &PersistentVolume) {
+        let Some(claim) = &volume.claim else { return };
+        let secrets = volume.secrets.iter().map(|secret| {
+            let namespace = secret.namespace.as_ref().unwrap_or(&claim.namespace);
+            ObjectName { kind: ObjectKind::Secret, namespace, name: &secret.name }
+        });
+        let secrets = distinct_names(secrets);
+        let kind = ObjectKind::PersistentVolumeClaim;
+        let claim = ObjectName { kind, namespace: &claim.namespace, name: &claim.name };
+        let claim = OwnedObjectName::from(claim);
+        let kind = ObjectKind::PersistentVolume;
+        let name = OwnedObjectName::from(ObjectName { kind, namespace: "", name: &volume.name });
+        let volume = BoundVolume { claim: claim.clone(), secrets };
+        let entry = self.claims.get_or_insert_with(claim, Claim::default);
+        entry.volumes.insert(name.clone(), ());
+        let nodes: Vec<Arc<str>> = entry.nodes.iter().map(|(node, ())| Arc::clone(node)).collect();
+        for node in nodes {
+            self.add_volume_relations(&name, &volume, &node);
+        }
+        self.volumes.insert(name, volume);
+    }
+
+    fn delete_volume(&mut self, name: &OwnedObjectName) {
+        let Some(volume) = self.volumes.remove(name) else { return };
+        let Some(claim) = self.claims.get_mut(&volume.claim) else { return };
+        claim.volumes.remove(name);
+        let nodes: Vec<Arc<str>> = claim.nodes.iter().map(|(node, ())| Arc::clone(node)).collect();
+        self.remove_claim_if_unused(&volume.claim);
+        for node in nodes {
+            self.remove_volume_relations(name, &volume, &node);
+        }
+    }
+}
+
+/// Changes of the relations between objects and nodes.
+impl Graph {
+    /// Relates an object and its references to the node that it names.
+    fn bind_to_node(
+        &mut self,
+        object: ObjectName<'_>,
+        node: &str,
+        references: Arc<[OwnedObjectName]>,
+    ) {
+        let object = OwnedObjectName::from(object);
+        let node = Arc::<str>::from(node);
+        self.add_relation(&object, &node);
+        for reference in references.iter() {
+            let is_first = self.add_relation(reference, &node);
+            if is_first && reference.as_object_name().kind == ObjectKind::PersistentVolumeClaim {
+                self.add_claim_relations(reference, &node);
+            }
+        }
+        self.bound_objects.insert(object, BoundObject { node, references });
+    }
+
+    /// The reverse of [`Self::bind_to_node`].
+    fn unbind_from_node(&mut self, object: &OwnedObjectName) {
+        let Some(BoundObject { node, references }) = self.bound_objects.remove(object) else {
+            return;
+        };
+        for reference in references.iter() {
+            let is_last = self.remove_relation(reference, &node);
+            if is_last && reference.as_object_name().kind == ObjectKind::PersistentVolumeClaim {
+                self.remove_claim_relations(reference, &node);
+            }
+        }
+        self.remove_relation(object, &node);
+    }
+
+    /// Relates the volumes of a claim to a node whose first pod refers to the claim.
+    fn add_claim_relations(&mut self, name: &OwnedObjectName, node: &Arc<str>) {
+        let claim = self.claims.get_or_insert_with(name.clone(), Claim::default);
+        claim.nodes.insert(Arc::clone(node), ());
+        for (volume_name, volume) in self.volumes_of_claim(name) {
+            self.add_volume_relations(&volume_name, &volume, node);
+        }
+    }
+
+    /// The reverse of [`Self::add_claim_relations`].
+    fn remove_claim_relations(&mut self, name: &OwnedObjectName, node: &Arc<str>) {
+        for (volume_name, volume) in self.volumes_of_claim(name) {
+            self.remove_volume_relations(&volume_name, &volume, node);
+        }
+        if let Some(claim) = self.claims.get_mut(name) {
+            claim.nodes.remove(node.as_ref());
+        }
+        self.remove_claim_if_unused(name);
+    }
+
+    fn volumes_of_claim(&self, claim: &OwnedObjectName) -> Vec<(OwnedObjectName, BoundVolume)> {
+        let names = self.claims.get(claim).into_iter().flat_map(|claim| claim.volumes.iter());
+        names
+            .filter_map(|(name, ())| Some((name.clone(), self.volumes.get(name)?.clone())))
+            .collect()
+    }
+
+    fn add_volume_relations(
+        &mut self,
+        name: &OwnedObjectName,
+        volume: &BoundVolume,
+        node: &Arc<str>,
+    ) {
+        self.add_relation(name, node);
+        for secret in volume.secrets.iter() {
+            self.add_relation(secret, node);
+        }
+    }
+
+    fn remove_volume_relations(
+        &mut self,
+        name: &OwnedObjectName,
+        volume: &BoundVolume,
+        node: &Arc<str>,
+    ) {
+        for secret in volume.secrets.iter() {
+            self.remove_relation(secret, node);
+        }
+        self.remove_relation(name, node);
+    }
+
+    /// Counts one more relation of an object to a node, and reports whether it is the first.
+    fn add_relation(&mut self, object: &OwnedObjectName, node: &Arc<str>) -> bool {
+        let objects = self.nodes.get_or_insert_with(Arc::clone(node), Default::default);
+        let n_relations = objects.get_or_insert_with(object.clone(), || 0);
+        *n_relations += 1;
+        *n_relations == 1
+    }
+
+    /// Counts one less relation of an object to a node, and reports whether it was the last.
+    fn remove_relation(&mut self, object: &OwnedObjectName, node: &Arc<str>) -> bool {
+        let Some(objects) = self.nodes.get_mut(node.as_ref()) else { return false };
+        let Some(n_relations) = objects.get_mut(object) else { return false };
+        *n_relations -= 1;
+        if *n_relations > 0 {
+            return false;
+        }
+        objects.remove(object);
+        if objects.is_empty() {
+            self.nodes.remove(node.as_ref());
+        }
+        true
+    }
+
+    fn remove_claim_if_unused(&mut self, name: &OwnedObjectName) {
+        let claim = self.claims.get(name);
+        if claim.is_some_and(|claim| claim.volumes.is_empty() && claim.nodes.is_empty()) {
+            self.claims.remove(name);
+        }
+    }
+}
+
+/// The names that are not empty, each once.
+fn distinct_names<'a>(names: impl Iterator<Item = ObjectName<'a>>) -> Arc<[OwnedObjectName]> {
+    let mut seen_names = HashSet::new();
+    let named = names.filter(|object| !object.name.is_empty());
+    named.filter(|object| seen_names.insert(*object)).map(OwnedObjectName::from).collect()
+}
+
+fn object_name_of(object: &Object) -> ObjectName<'_> {
+    let (kind, namespace, name) = match object {
+        Object::Pod(pod) => (ObjectKind::Pod, pod.namespace.as_str(), &pod.name),
+        Object::PersistentVolume(volume) => (ObjectKind::PersistentVolume, "", &volume.name),
+        Object::VolumeAttachment(assignment) => {
+            (ObjectKind::VolumeAttachment, "", &assignment.name)
+        }
+        Object::ResourceSlice(assignment) => (ObjectKind::ResourceSlice, "", &assignment.name),
+        Object::PodCertificateRequest(assignment) => {
+            (ObjectKind::PodCertificateRequest, assignment.namespace.as_str(), &assignment.name)
+        }
+    };
+    ObjectName { kind, namespace, name }
+}

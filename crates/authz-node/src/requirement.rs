@@ -1,0 +1,244 @@
+//! What a request requires of the node that makes it.
+//!
+//! This table is apart from the decision because two questions use it: may this node make the request,
+//! and which nodes may.
+
+use authz::{Attributes, FieldOperator, Reason, Resource};
+
+use crate::object_name::ObjectKind;
+use crate::policy::FeatureGates;
+
+/// The namespace of the leases by which nodes show that they are alive.
+const LEASE_NAMESPACE: &str = "kube-node-lease";
+
+/// What must hold for a node to be allowed a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Requirement {
+    /// Every node is allowed the request. Admission, which sees the object, restricts nodes to their own.
+    AlwaysMet,
+    /// No node is allowed the request, for this reason.
+    NeverMet(Reason),
+    /// Some rule that holds for every node allows the request.
+    NodeRule,
+    /// The object has the name of the node; else this is the reason.
+    SameName(&'static str),
+    /// The object is the Node object of the node.
+    OwnNode,
+    /// The object, which is of this kind, is related to the node.
+    Related(ObjectKind),
+    /// The field selector of the request selects the node; else this is the reason.
+    Selector(&'static str),
+    /// The field selector of the request selects the node, or the object is related to the node.
+    SelectorOrRelated(&'static str, ObjectKind),
+}
+
+/// Determines what a request requires of the node. If there are several reasons to refuse a request, the
+/// first one in Kubernetes' order is given.
+pub(crate) fn requirement_of(
+    attributes: &Attributes<'_>,
+    feature_gates: FeatureGates,
+) -> Requirement {
+    let Some(resource) = attributes.resource() else { return Requirement::NodeRule };
+    let verb = attributes.verb;
+    match (resource.api_group, resource.resource) {
+        ("", "secrets") => namespaced_read_requirement(verb, resource, ObjectKind::Secret),
+        ("", "configmaps") => namespaced_read_requirement(verb, resource, ObjectKind::ConfigMap),
+        ("", "persistentvolumeclaims") if resource.subresource == "status" => {
+            claim_status_requirement(verb)
+        }
+        ("", "persistentvolumeclaims") => {
+            get_requirement(verb, resource, ObjectKind::PersistentVolumeClaim)
+        }
+        ("", "persistentvolumes") => get_requirement(verb, resource, ObjectKind::PersistentVolume),
+        ("resource.k8s.io", "resourceclaims") => {
+            get_requirement(verb, resource, ObjectKind::ResourceClaim)
+        }
+        ("storage.k8s.io", "volumeattachments") => {
+            get_requirement(verb, resource, ObjectKind::VolumeAttachment)
+        }
+        ("", "serviceaccounts") => service_account_requirement(verb, resource, feature_gates),
+        ("coordination.k8s.io", "leases") => lease_requirement(verb, resource),
+        ("storage.k8s.io", "csinodes") => csi_node_requirement(verb, resource, feature_gates),
+        ("resource.k8s.io", "resourceslices") => resource_slice_requirement(verb, resource),
+        ("", "nodes") => node_requirement(verb, resource),
+        ("", "pods") => pod_requirement(verb, resource),
+        ("certificates.k8s.io", "podcertificaterequests") => {
+            pod_certificate_request_requirement(verb, resource, feature_gates)
+        }
+        _ => Requirement::NodeRule,
+    }
+}
+
+/// The nodes whose objects the field selector of a request selects.
+pub(crate) fn selected_nodes<'a>(resource: &Resource<'a>) -> impl Iterator<Item = &'a str> {
+    let requirements = resource.field_requirements().iter();
+    requirements
+        .filter(|requirement| {
+            requirement.field == "spec.nodeName" && requirement.operator == FieldOperator::Equals
+        })
+        .map(|requirement| requirement.value.as_str())
+}
+
+fn namespaced_read_requirement(
+    verb: &str,
+    resource: &Resource<'_>,
+    kind: ObjectKind,
+) -> Requirement {
+    if !matches!(verb, "get" | "list" | "watch") {
+        return never_met("can only read resources of this type");
+    }
+    if !resource.subresource.is_empty() {
+        return never_met("cannot read subresource");
+    }
+    if resource.namespace.is_empty() {
+        return never_met("can only read namespaced object of this type");
+    }
+    Requirement::Related(kind)
+}
+
+fn get_requirement(verb: &str, resource: &Resource<'_>, kind: ObjectKind) -> Requirement {
+    if verb != "get" {
+        return never_met("can only get individual resources of this type");
+    }
+    if !resource.subresource.is_empty() {
+        return never_met("cannot get subresource");
+    }
+    Requirement::Related(kind)
+}
+
+fn claim_status_requirement(verb: &str) -> Requirement {
+    match verb {
+        "update" | "patch" => Requirement::Related(ObjectKind::PersistentVolumeClaim),
+        _ => never_met("can only get/update/patch this type"),
+    }
+}
+
+fn service_account_requirement(
+    verb: &str,
+    resource: &Resource<'_>,
+    feature_gates: FeatureGates,
+) -> Requirement {
+    if verb == "get" && resource.subresource.is_empty() {
+        let is_enabled = feature_gates.service_account_token_for_credential_providers
+            || feature_gates.pod_certificate_request;
+        return if is_enabled {
+            namespaced_read_requirement(verb, resource, ObjectKind::ServiceAccount)
+        } else {
+            never_met("not allowed to get service accounts")
+        };
+    }
+    if verb != "create" || resource.name.is_empty() {
+        return never_met("can only create tokens for individual service accounts");
+    }
+    if resource.subresource != "token" {
+        return never_met("can only create token subresource of serviceaccount");
+    }
+    Requirement::Related(ObjectKind::ServiceAccount)
+}
+
+fn lease_requirement(verb: &str, resource: &Resource<'_>) -> Requirement {
+    if !matches!(verb, "get" | "create" | "update" | "patch" | "delete") {
+        return never_met("can only get, create, update, patch, or delete a node lease");
+    }
+    if resource.namespace != LEASE_NAMESPACE {
+        return never_met("can only access leases in the \"kube-node-lease\" system namespace");
+    }
+    same_name_unless_create(
+        verb,
+        "can only access node lease with the same name as the requesting node",
+    )
+}
+
+fn csi_node_requirement(
+    verb: &str,
+    resource: &Resource<'_>,
+    feature_gates: FeatureGates,
+) -> Requirement {
+    const OTHER_NAME: &str = "can only access CSINode with the same name as the requesting node";
+    match resource.subresource {
+        "" if !matches!(verb, "get" | "create" | "update" | "patch" | "delete") => {
+            never_met("can only get, create, update, patch, or delete a CSINode")
+        }
+        "" => same_name_unless_create(verb, OTHER_NAME),
+        "status" if !feature_gates.csi_volume_health => {
+            never_met("CSINode status access requires CSIVolumeHealth feature")
+        }
+        "status" if !matches!(verb, "get" | "update" | "patch") => {
+            never_met("can only get, update, or patch CSINode status")
+        }
+        "status" => Requirement::SameName(OTHER_NAME),
+        _ => never_met("cannot authorize CSINode subresources"),
+    }
+}
+
+/// A create request need not have the name of the object, so admission checks it.
+fn same_name_unless_create(verb: &str, reason: &'static str) -> Requirement {
+    if verb == "create" { Requirement::AlwaysMet } else { Requirement::SameName(reason) }
+}
+
+fn resource_slice_requirement(verb: &str, resource: &Resource<'_>) -> Requirement {
+    if !resource.subresource.is_empty() {
+        return never_met("cannot authorize ResourceSlice subresources");
+    }
+    match verb {
+        "create" => Requirement::AlwaysMet,
+        "get" | "update" | "patch" | "delete" => Requirement::Related(ObjectKind::ResourceSlice),
+        "list" | "watch" | "deletecollection" => Requirement::Selector(
+            "can only list/watch/deletecollection resourceslices with nodeName field selector",
+        ),
+        _ => never_met(
+            "only the following verbs are allowed for a ResourceSlice: \
+             get, watch, list, create, update, patch, delete, deletecollection",
+        ),
+    }
+}
+
+fn node_requirement(verb: &str, resource: &Resource<'_>) -> Requirement {
+    match (resource.subresource, verb) {
+        ("", "create" | "update" | "patch") | ("status", "update" | "patch") => {
+            Requirement::AlwaysMet
+        }
+        // Not by relation: a kubelet looks for its Node object before it exists.
+        ("", "get" | "list" | "watch") => Requirement::OwnNode,
+        _ => never_met(""),
+    }
+}
+
+fn pod_requirement(verb: &str, resource: &Resource<'_>) -> Requirement {
+    match (resource.subresource, verb) {
+        ("", "get") => Requirement::Related(ObjectKind::Pod),
+        ("", "list" | "watch") => {
+            let reason = "can only list/watch pods with spec.nodeName field selector";
+            Requirement::SelectorOrRelated(reason, ObjectKind::Pod)
+        }
+        ("", "create" | "delete") | ("status", "update" | "patch") | ("eviction", "create") => {
+            Requirement::AlwaysMet
+        }
+        _ => never_met(""),
+    }
+}
+
+fn pod_certificate_request_requirement(
+    verb: &str,
+    resource: &Resource<'_>,
+    feature_gates: FeatureGates,
+) -> Requirement {
+    if !feature_gates.pod_certificate_request {
+        return never_met("");
+    }
+    if !resource.subresource.is_empty() {
+        return never_met("nodes may not access the status subresource of PodCertificateRequests");
+    }
+    match verb {
+        "create" => Requirement::AlwaysMet,
+        "get" => Requirement::Related(ObjectKind::PodCertificateRequest),
+        "list" | "watch" => Requirement::Selector(
+            "can only list/watch podcertificaterequests with nodeName field selector",
+        ),
+        _ => Requirement::NeverMet(format!("nodes may not {verb} podcertificaterequests").into()),
+    }
+}
+
+const fn never_met(reason: &'static str) -> Requirement {
+    Requirement::NeverMet(Reason::fixed(reason))
+}

@@ -1,0 +1,65 @@
+//! Listing the nodes that are allowed a request.
+
+use authz::{Attributes, Recorder, Resource, Subjects};
+
+use crate::node_identity::{NODE_USER_PREFIX, NODES_GROUP};
+use crate::object_name::{ObjectKind, ObjectName};
+use crate::requirement::{Requirement, requirement_of, selected_nodes};
+use crate::snapshot::Snapshot;
+
+impl Snapshot {
+    /// Lists the nodes that would be allowed the request. The user of the attributes is ignored. If every
+    /// node is allowed it, the list has the group of all nodes.
+    pub fn allowed_subjects(&self, attributes: &Attributes<'_>) -> Subjects {
+        let mut subjects = Subjects::default();
+        let no_resource = Resource::default();
+        let resource = attributes.resource().unwrap_or(&no_resource);
+        match requirement_of(attributes, self.feature_gates) {
+            Requirement::AlwaysMet => add_all_nodes(&mut subjects),
+            Requirement::NeverMet(_) => {}
+            Requirement::NodeRule => {
+                if self.node_rules.allows(attributes, &mut Recorder::off()) {
+                    add_all_nodes(&mut subjects);
+                }
+            }
+            Requirement::SameName(_) | Requirement::OwnNode => {
+                add_node(&mut subjects, resource.name);
+            }
+            Requirement::Related(kind) => self.add_related_nodes(&mut subjects, kind, resource),
+            Requirement::Selector(_) => add_selected_nodes(&mut subjects, resource),
+            Requirement::SelectorOrRelated(_, kind) => {
+                add_selected_nodes(&mut subjects, resource);
+                self.add_related_nodes(&mut subjects, kind, resource);
+            }
+        }
+        subjects
+    }
+
+    fn add_related_nodes(
+        &self,
+        subjects: &mut Subjects,
+        kind: ObjectKind,
+        resource: &Resource<'_>,
+    ) {
+        let object = ObjectName { kind, namespace: resource.namespace, name: resource.name };
+        if !resource.name.is_empty() {
+            let nodes = self.graph.nodes_of_object(object).into_iter();
+            nodes.for_each(|node| add_node(subjects, node));
+        }
+    }
+}
+
+fn add_selected_nodes(subjects: &mut Subjects, resource: &Resource<'_>) {
+    selected_nodes(resource).for_each(|node| add_node(subjects, node));
+}
+
+/// Adds the user of a node. No node has an empty name.
+fn add_node(subjects: &mut Subjects, name: &str) {
+    if !name.is_empty() {
+        subjects.users.insert(format!("{NODE_USER_PREFIX}{name}"));
+    }
+}
+
+fn add_all_nodes(subjects: &mut Subjects) {
+    subjects.groups.insert(NODES_GROUP.to_owned());
+}

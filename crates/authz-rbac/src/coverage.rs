@@ -1,0 +1,271 @@
+//! Comparing rules: do held rules grant all permissions of requested rules?
+//!
+//! A rule grants every combination of its lists. Each requested rule becomes a grid with one bit for each
+//! combination, and each held rule marks the part of each grid that it grants. So memory depends on the
+//! requested rules alone, and a held rule costs the lists that it shares with a requested rule and the
+//! rows of bits that it marks, never a comparison for each combination.
+
+use crate::combinations::{ROLE_COMBINATIONS_MAX, n_combinations};
+use crate::held_rule::HeldRule;
+use crate::permission_grid::{Permission, PermissionGrid};
+use crate::policy::PolicyRule;
+use crate::rules::RulePart;
+
+/// With at most this many grids, each held rule is compared with all of them.
+const UNINDEXED_GRIDS_MAX: usize = 16;
+
+/// The permissions of the requested rules, and which of them held rules grant.
+#[derive(Debug)]
+pub(crate) struct Coverage<'w> {
+    grids: Vec<PermissionGrid<'w>>,
+    /// `None` if there are few grids.
+    index: Option<GridIndex<'w>>,
+    /// For each grid, the number of the last held rule that was compared with it.
+    last_compared: Vec<u64>,
+    n_held: u64,
+    n_missing: u64,
+    steps_left: u64,
+}
+
+/// The limit that a comparison exceeds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LimitExceeded {
+    /// The requested rules have more than [`ROLE_COMBINATIONS_MAX`] combinations.
+    Combinations(u64),
+    /// The comparison takes more steps than the caller allows.
+    Steps,
+}
+
+impl<'w> Coverage<'w> {
+    /// Starts with no permission granted. A step reads one element of a list or one word of bits.
+    pub(crate) fn new(requested: &'w [PolicyRule], steps_max: u64) -> Result<Self, LimitExceeded> {
+        let n_requested = n_combinations(requested);
+        if n_requested > ROLE_COMBINATIONS_MAX {
+            return Err(LimitExceeded::Combinations(n_requested));
+        }
+        let n_entries: u64 = requested.iter().map(PolicyRule::n_entries).sum();
+        let steps_left = steps_max.checked_sub(n_entries).ok_or(LimitExceeded::Steps)?;
+        let grids: Vec<PermissionGrid<'w>> =
+            requested.iter().flat_map(PermissionGrid::of_rule).collect();
+        let index = (grids.len() > UNINDEXED_GRIDS_MAX).then(|| GridIndex::new(&grids));
+        let last_compared = vec![0; grids.len()];
+        let n_missing = grids.iter().map(PermissionGrid::n_missing).sum();
+        Ok(Self { grids, index, last_compared, n_held: 0, n_missing, steps_left })
+    }
+
+    /// Marks the permissions that a held rule grants.
+    pub(crate) fn add(&mut self, rule: &PolicyRule) -> Result<(), LimitExceeded> {
+        if self.n_missing == 0 {
+            return Ok(());
+        }
+        spend(&mut self.steps_left, rule.n_entries())?;
+        self.n_held += 1;
+        let held = HeldRule::new(rule);
+        let index = self.index.take();
+        let outcome = match index.as_ref().and_then(|index| index.candidates(&held)) {
+            Some(candidates) => {
+                candidates.into_iter().flatten().try_for_each(|(_, at)| self.mark(*at, &held))
+            }
+            None => (0..self.grids.len()).try_for_each(|at| self.mark(at, &held)),
+        };
+        self.index = index;
+        outcome
+    }
+
+    fn mark(&mut self, at: usize, held: &HeldRule<'_>) -> Result<(), LimitExceeded> {
+        spend(&mut self.steps_left, 1)?;
+        let (Some(grid), Some(last_compared)) =
+            (self.grids.get_mut(at), self.last_compared.get_mut(at))
+        else {
+            return Ok(());
+        };
+        if grid.n_missing() == 0 || std::mem::replace(last_compared, self.n_held) == self.n_held {
+            return Ok(());
+        }
+        let part = grid.part_of(held);
+        spend(&mut self.steps_left, part.n_steps)?;
+        self.n_missing -= grid.mark(&part);
+        Ok(())
+    }
+
+    /// The number of permissions that no held rule grants.
+    pub(crate) fn n_missing(&self) -> u64 {
+        self.n_missing
+    }
+
+    /// Spends the steps that listing the missing permissions takes.
+    pub(crate) fn spend_on_missing(&mut self) -> Result<(), LimitExceeded> {
+        let incomplete = self.grids.iter().filter(|grid| grid.n_missing() > 0);
+        spend(&mut self.steps_left, incomplete.map(PermissionGrid::n_combinations).sum())
+    }
+
+    /// The permissions that no held rule grants, in the order of the requested rules and, for each, of
+    /// API groups, resources, verbs and names; then of paths and verbs.
+    pub(crate) fn missing(&self) -> impl Iterator<Item = Permission<'w>> {
+        self.grids.iter().flat_map(PermissionGrid::missing)
+    }
+}
+
+fn spend(steps_left: &mut u64, n_steps: u64) -> Result<(), LimitExceeded> {
+    *steps_left = steps_left.checked_sub(n_steps).ok_or(LimitExceeded::Steps)?;
+    Ok(())
+}
+
+/// Returns the permissions of `requested` that `held` does not grant, each with one verb, API group,
+/// resource and name, or with one verb and path, in order.
+///
+/// 1. One held rule must grant a permission by itself.
+/// 2. `*` is granted only by `*`.
+/// 3. A permission without a resource name is not granted by a rule with names.
+/// 4. If the comparison exceeds the limits of an escalation check, whole rules are compared instead, so
+///    that too many permissions are missing rather than too few.
+pub fn uncovered_rules(held: &[PolicyRule], requested: &[PolicyRule]) -> Vec<PolicyRule> {
+    let covered = || -> Result<Vec<PolicyRule>, LimitExceeded> {
+        let mut coverage = Coverage::new(requested, crate::escalation::CHECK_STEPS_MAX)?;
+        held.iter().try_for_each(|rule| coverage.add(rule))?;
+        Ok(coverage.missing().map(|permission| permission.rule()).collect())
+    };
+    covered().unwrap_or_else(|_| {
+        let is_held = |rule: &&PolicyRule| held.contains(rule);
+        requested.iter().filter(|rule| !is_held(rule)).cloned().collect()
+    })
+}
+
+/// An element of a list, and the number of a grid that has it.
+type Posting<'w> = (&'w str, usize);
+
+/// Grids by the elements of their lists.
+#[derive(Debug)]
+struct GridIndex<'w> {
+    n_grids: usize,
+    verbs: Vec<Posting<'w>>,
+    api_groups: Vec<Posting<'w>>,
+    resources: Vec<Posting<'w>>,
+    /// The text after the first slash of a resource, for rules with `*/scale`.
+    subresources: Vec<Posting<'w>>,
+    resource_names: Vec<Posting<'w>>,
+}
+
+impl<'w> GridIndex<'w> {
+    fn new(grids: &[PermissionGrid<'w>]) -> Self {
+        let postings = |part: RulePart| -> Vec<Posting<'w>> {
+            let of_grid = |(at, grid): (usize, &PermissionGrid<'w>)| {
+                grid.values(part).iter().map(move |value| (value.as_str(), at))
+            };
+            let mut postings: Vec<_> = grids.iter().enumerate().flat_map(of_grid).collect();
+            postings.sort_unstable();
+            postings
+        };
+        let resources = postings(RulePart::Resource);
+        let subresource = |(resource, at): &Posting<'w>| Some((resource.split_once('/')?.1, *at));
+        let mut subresources: Vec<_> = resources.iter().filter_map(subresource).collect();
+        subresources.sort_unstable();
+        Self {
+            n_grids: grids.len(),
+            verbs: postings(RulePart::Verb),
+            api_groups: postings(RulePart::ApiGroup),
+            resources,
+            subresources,
+            resource_names: postings(RulePart::ResourceName),
+        }
+    }
+
+    /// The grids that a held rule may grant a part of: those that share an element with it in the list
+    /// where they are fewest. `None` if that would be all grids.
+    fn candidates<'i>(&'i self, held: &HeldRule<'_>) -> Option<Vec<&'i [Posting<'w>]>> {
+        let find = |postings: &'i [Posting<'w>], values: &[&str]| -> Vec<&'i [Posting<'w>]> {
+            values.iter().map(|value| postings_of(postings, value)).collect()
+        };
+        let verbs = (!held.verbs.is_any).then(|| find(&self.verbs, &held.verbs.values));
+        if held.has_urls() {
+            return verbs;
+        }
+        let api_groups =
+            (!held.api_groups.is_any).then(|| find(&self.api_groups, &held.api_groups.values));
+        let resources = (!held.resources.is_any).then(|| {
+            let mut found = find(&self.resources, &held.resources.values);
+            found.extend(find(&self.subresources, &held.any_with_subresource));
+            found
+        });
+        let names = (!held.resource_names.is_empty())
+            .then(|| find(&self.resource_names, &held.resource_names));
+        let size = |found: &Vec<&[Posting<'w>]>| found.iter().map(|own| own.len()).sum::<usize>();
+        let all = [verbs, api_groups, resources, names].into_iter().flatten();
+        all.min_by_key(size).filter(|found| size(found) < self.n_grids)
+    }
+}
+
+/// The postings of an element.
+fn postings_of<'i, 'w>(postings: &'i [Posting<'w>], value: &str) -> &'i [Posting<'w>] {
+    let start = postings.partition_point(|(own, _)| *own < value);
+    let rest = postings.get(start..).unwrap_or_default();
+    let end = rest.partition_point(|(own, _)| *own == value);
+    rest.get(..end).unwrap_or_default()
+}
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `verbs @ groups : resources [names]` or `verbs ~ urls`, lists joined by commas.
+    fn rule(text: &str) -> PolicyRule {
+        let list = |text: &str| -> Vec<String> {
+            text.trim().split(',').map(|entry| entry.replace("core", "")).collect()
+        };
+        if let Some((verbs, urls)) = text.split_once('~') {
+            let (verbs, non_resource_urls) = (list(verbs), list(urls));
+            return PolicyRule { verbs, non_resource_urls, ..PolicyRule::default() };
+        }
+        let (verbs, rest) = text.split_once('@').unwrap();
+        let (groups, rest) = rest.split_once(':').unwrap();
+        let (resources, names) = rest.split_once('[').unwrap_or((rest, ""));
+        PolicyRule {
+            verbs: list(verbs),
+            api_groups: list(groups),
+            resources: list(resources),
+            resource_names: match names.trim_end_matches(']') {
+                "" => Vec::new(),
+                names => list(names),
+            },
+            ..PolicyRule::default()
+        }
+    }
+
+    #[track_caller]
+    fn check(held: &[&str], requested: &[&str], want: &[&str]) {
+        let rules = |texts: &[&str]| texts.iter().map(|text| rule(text)).collect::<Vec<_>>();
+        assert_eq!(uncovered_rules(&rules(held), &rules(requested)), rules(want));
+    }
+
+    #[test]
+    fn what_is_covered() {
+        check(&["get@core:pods"], &["get@core:pods"], &[]);
+        check(&["get@core:*/scale"], &["get@core:foo/scale"], &[]);
+        check(
+            &["delete@core:deployments", "delete@core:builds", "update@core:builds,deployments"],
+            &["delete,update@core:builds,deployments"],
+            &[],
+        );
+        check(&["get@a,b:pods"], &["get@a:pods", "get@b:pods"], &[]);
+        check(&["get@*:pods"], &["get@a,b:pods"], &[]);
+        check(&["get@a:pods"], &["get@a:pods[foo,bar]"], &[]);
+        check(&["get~*"], &["get~/apis,/apis/v1,/"], &[]);
+        check(&["get~/*"], &["get~/,/foo"], &[]);
+    }
+
+    #[test]
+    fn what_is_not_covered() {
+        check(
+            &["delete,update@core:builds,deployments", "delete@core:pods"],
+            &["delete,update@core:builds,deployments,pods"],
+            &["update@core:pods"],
+        );
+        check(&["get@a:pods"], &["get@*:pods"], &["get@*:pods"]);
+        check(&["get,list,watch@a:pods"], &["*@a:pods"], &["*@a:pods"]);
+        check(&["get@a:pods,services"], &["get@a:*"], &["get@a:*"]);
+        check(&["get@a:pods[foo,bar]"], &["get@a:pods"], &["get@a:pods"]);
+        check(&["get~/apis/*"], &["get~/apis,/apis/v1"], &["get~/apis"]);
+        check(&["get@a:builds"], &["get@a:builds", "get~/apis"], &["get~/apis"]);
+        check(&["get~/*"], &["get~"], &["get~"]);
+        check(&["get~/api/*/*"], &["get~/api/v1"], &["get~/api/v1"]);
+    }
+}

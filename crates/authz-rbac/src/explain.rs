@@ -1,0 +1,322 @@
+//! Explaining decisions: which bindings were considered, and what almost allowed the request.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+
+use authz::{Attributes, Event, Recorder, Target, User};
+
+use crate::decide::{Grant, GrantSearch, describe_subject, namespace_of};
+use crate::policy::{Binding, PolicyRule, Role};
+use crate::rules::{RulePart, parts_of_request};
+use crate::snapshot::{RoleLookupError, Snapshot, UserBinding};
+
+/// The most near misses that are recorded, so that an explanation stays readable.
+const NEAR_MISSES_MAX: usize = 20;
+
+/// The most elements of a list that are shown for a near miss.
+const SHOWN_ELEMENTS_MAX: usize = 100;
+
+/// The most names that are compared letter by letter for one explanation: all resources of all rules of
+/// the user, and for each group of the user all groups that are allowed the request.
+const COMPARISONS_MAX: usize = 20_000;
+
+/// How many more names may be compared.
+struct ComparisonBudget(Cell<usize>);
+
+impl ComparisonBudget {
+    /// Takes one comparison; `false` if none is left.
+    fn take_one(&self) -> bool {
+        let rest = self.0.get().checked_sub(1);
+        self.0.set(rest.unwrap_or_default());
+        rest.is_some()
+    }
+}
+
+/// Finds the binding that decides as `Snapshot::authorize` does, and records every binding that it
+/// considers. Records near misses if no binding grants the request.
+pub(crate) fn find_grant<'s>(
+    snapshot: &'s Snapshot,
+    user: &User,
+    attributes: &Attributes<'_>,
+    recorder: &mut Recorder<'_>,
+) -> GrantSearch<'s> {
+    let mut has_broken_bindings = false;
+    for held in snapshot.bindings_of_user(user, namespace_of(attributes)) {
+        let UserBinding { binding, subject_idx, role } = held;
+        let event = || binding_event(binding, Some(subject_idx));
+        let Some(compiled) = role else {
+            has_broken_bindings = true;
+            let error = RoleLookupError::new(binding).to_string();
+            recorder.note(|| event().with("allows", false).with("error", error));
+            continue;
+        };
+        let mut rules = (0_usize..).zip(&compiled.role.rules);
+        if let Some((rule_idx, rule)) = rules.find(|(_, rule)| rule.allows(attributes)) {
+            recorder.note(|| {
+                let event = event().with("allows", true).with("ruleIndex", rule_idx);
+                event.with("rule", rule.to_string())
+            });
+            return GrantSearch::Granted(Grant { binding, subject_idx });
+        }
+        recorder.note(|| event().with("allows", false));
+    }
+    note_near_misses(snapshot, user, attributes, recorder);
+    GrantSearch::NotGranted { has_broken_bindings }
+}
+
+/// Records what almost allowed the request, the most useful first:
+///
+/// 1. a rule that the user holds and that does not match one part of the request; a rule about another
+///    resource or path only if that is similar to the one of the request;
+/// 2. a binding of the user that would allow the request in another namespace;
+/// 3. a user or group that is allowed the request and has a name similar to that of the user.
+fn note_near_misses(
+    snapshot: &Snapshot,
+    user: &User,
+    attributes: &Attributes<'_>,
+    recorder: &mut Recorder<'_>,
+) {
+    let budget = &ComparisonBudget(Cell::new(COMPARISONS_MAX));
+    let mut misses = rules_lacking_one_part(snapshot, user, attributes, budget);
+    misses.extend(bindings_in_other_namespaces(snapshot, user, attributes));
+    misses.truncate(NEAR_MISSES_MAX);
+    misses.extend(similar_subjects(snapshot, user, attributes, budget));
+    for miss in misses {
+        recorder.note(|| miss);
+    }
+}
+
+fn binding_event(binding: &Binding, subject_idx: Option<usize>) -> Event {
+    let mut event = Event::new("binding").with("name", binding.name());
+    if !binding.namespace().is_empty() {
+        event = event.with("namespace", binding.namespace());
+    }
+    let event = event.with("role", format!("{} {}", binding.role_ref.kind, binding.role_ref.name));
+    match subject_idx.and_then(|idx| binding.subjects.get(idx)) {
+        Some(subject) => event.with("subject", describe_subject(subject, binding.namespace())),
+        None => event,
+    }
+}
+
+fn near_miss_event(binding: &Binding) -> Event {
+    let mut event = binding_event(binding, None);
+    event.kind = "nearMiss".into();
+    event
+}
+
+fn rules_lacking_one_part(
+    snapshot: &Snapshot,
+    user: &User,
+    attributes: &Attributes<'_>,
+    budget: &ComparisonBudget,
+) -> Vec<Event> {
+    let mut misses = Vec::new();
+    for UserBinding { binding, role, .. } in
+        snapshot.bindings_of_user(user, namespace_of(attributes))
+    {
+        let rules = role.map(|compiled| compiled.role.rules.iter().enumerate());
+        for (rule_idx, rule) in rules.into_iter().flatten() {
+            if let Some(part) = only_missing_part(rule, attributes, budget) {
+                let elements = part.list_in(rule).iter().take(SHOWN_ELEMENTS_MAX);
+                misses.push(
+                    near_miss_event(binding)
+                        .with("ruleIndex", rule_idx)
+                        .with("lacks", part.field_name())
+                        .with("has", elements.cloned().collect::<Vec<_>>()),
+                );
+                if misses.len() >= NEAR_MISSES_MAX {
+                    return misses;
+                }
+            }
+        }
+    }
+    misses
+}
+
+/// The one part of the request that the rule does not match, if that is a useful hint.
+fn only_missing_part(
+    rule: &PolicyRule,
+    attributes: &Attributes<'_>,
+    budget: &ComparisonBudget,
+) -> Option<RulePart> {
+    let parts = parts_of_request(attributes).iter().copied();
+    let mut missing = parts.filter(|part| !rule.matches(*part, attributes));
+    let first = missing.next()?;
+    (missing.next().is_none() && is_useful_hint(first, rule, attributes, budget)).then_some(first)
+}
+
+/// Reports whether a missing part is worth showing. Very many rules match all of a request but its
+/// resource, so a rule about another resource or path is shown only if that is similar: misspelt, or a
+/// subresource or subpath of the same.
+fn is_useful_hint(
+    part: RulePart,
+    rule: &PolicyRule,
+    attributes: &Attributes<'_>,
+    budget: &ComparisonBudget,
+) -> bool {
+    let is_similar = |requested: &str| {
+        let elements = part.list_in(rule).iter();
+        let elements = elements.map(|element| element.trim_end_matches(['*', '/']));
+        let is_part = |whole: &str, part: &str| {
+            part.strip_prefix(whole).is_some_and(|rest| rest.starts_with('/')) && whole.len() > 1
+        };
+        let mut elements = elements.filter(|element| !element.is_empty());
+        elements.any(|element| {
+            is_part(element, requested)
+                || is_part(requested, element)
+                || (budget.take_one() && field_errors::nearest(requested, [element]).is_some())
+        })
+    };
+    match (part, &attributes.target) {
+        (RulePart::Resource, Target::Resource(resource)) if resource.subresource.is_empty() => {
+            is_similar(resource.resource)
+        }
+        (RulePart::Resource, Target::Resource(resource)) => {
+            is_similar(&format!("{}/{}", resource.resource, resource.subresource))
+        }
+        (RulePart::Path, Target::Path(path)) => is_similar(path),
+        (RulePart::Verb | RulePart::ApiGroup | RulePart::ResourceName, _)
+        | (RulePart::Resource, Target::Path(_))
+        | (RulePart::Path, Target::Resource(_)) => true,
+    }
+}
+
+fn bindings_in_other_namespaces(
+    snapshot: &Snapshot,
+    user: &User,
+    attributes: &Attributes<'_>,
+) -> Vec<Event> {
+    if attributes.resource().is_none() {
+        return Vec::new();
+    }
+    let requested_namespace = namespace_of(attributes);
+    let mut granting_bindings: Vec<&Binding> = Vec::new();
+    for namespace in snapshot.namespaces().filter(|name| *name != requested_namespace) {
+        let Some(scope) = snapshot.scope(namespace) else { continue };
+        let held_bindings = snapshot.bindings_in_scope(user, scope).into_iter();
+        let granting = held_bindings.filter(|held| {
+            held.role.is_some_and(|compiled| allows_by_rules(&compiled.role, attributes))
+        });
+        granting_bindings.extend(granting.map(|held| held.binding.as_ref()));
+        if granting_bindings.len() >= NEAR_MISSES_MAX {
+            break;
+        }
+    }
+    granting_bindings.sort_unstable_by_key(|binding| (binding.namespace(), binding.name()));
+    let events = granting_bindings.into_iter().map(near_miss_event);
+    events.map(|event| event.with("lacks", "namespace")).collect()
+}
+
+fn allows_by_rules(role: &Role, attributes: &Attributes<'_>) -> bool {
+    role.rules.iter().any(|rule| rule.allows(attributes))
+}
+
+fn similar_subjects(
+    snapshot: &Snapshot,
+    user: &User,
+    attributes: &Attributes<'_>,
+    budget: &ComparisonBudget,
+) -> Vec<Event> {
+    let (mut users, mut groups) = (Vec::new(), Vec::new());
+    for binding in snapshot.granting_bindings(attributes) {
+        for subject in &binding.subjects {
+            users.extend(subject.user_name(binding.namespace()).map(Cow::into_owned));
+            groups.extend(subject.group_name().map(str::to_owned));
+        }
+    }
+    let nearest = |field: &'static str, own: &str, allowed: &[String]| {
+        let candidates = allowed.iter().map(String::as_str).take_while(|_| budget.take_one());
+        let similar = field_errors::nearest(
+            own,
+            candidates.filter(|name| are_last_parts_similar(own, name)),
+        )?;
+        let event = Event::new("nearMiss").with("lacks", "subject");
+        Some(event.with(field, own).with("allowed", similar))
+    };
+    let by_name = nearest("user", &user.name, &users);
+    let by_group = user.groups.iter().filter_map(|group| nearest("group", group, &groups));
+    by_name.into_iter().chain(by_group.take(NEAR_MISSES_MAX)).collect()
+}
+
+/// Reports whether two names are similar after the parts up to a colon that they share. The names of
+/// service accounts are long and begin alike, which does not make them similar.
+fn are_last_parts_similar(own: &str, other: &str) -> bool {
+    let n_shared = own.split(':').zip(other.split(':')).take_while(|(a, b)| a == b).count();
+    let rest = |name: &str| name.split(':').skip(n_shared).collect::<Vec<_>>().join(":");
+    field_errors::nearest(&rest(own), [rest(other).as_str()]).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use authz::Resource;
+
+    fn list(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|&text| text.to_owned()).collect()
+    }
+
+    fn rule([verbs, api_groups, resources, urls]: [&[&str]; 4]) -> PolicyRule {
+        PolicyRule {
+            verbs: list(verbs),
+            api_groups: list(api_groups),
+            resources: list(resources),
+            non_resource_urls: list(urls),
+            ..PolicyRule::default()
+        }
+    }
+
+    fn large_budget() -> ComparisonBudget {
+        ComparisonBudget(Cell::new(COMPARISONS_MAX))
+    }
+
+    #[test]
+    fn another_resource_is_a_hint_if_it_is_similar() {
+        for (entries, asked, want) in [
+            (&["pods"][..], ("pod", ""), true),
+            (&["pods"], ("secrets", ""), false),
+            (&["pods"], ("pods", "log"), true),
+            (&["pods/log"], ("pods", ""), true),
+            (&["pods/log"], ("pods", "exec"), false),
+            (&["nodes", "pods/*"], ("pods", "exec"), true),
+            (&["*/scale"], ("pods", ""), false),
+        ] {
+            let (resource, subresource) = asked;
+            let resource = Resource { resource, subresource, ..Resource::default() };
+            let target = Target::Resource(resource);
+            let attributes = Attributes { user: None, verb: "get", target };
+            let rule = rule([&["get"], &[""], entries, &[]]);
+            let missing = only_missing_part(&rule, &attributes, &large_budget());
+            assert_eq!(missing, want.then_some(RulePart::Resource), "{entries:?} {asked:?}");
+        }
+    }
+
+    #[test]
+    fn another_path_is_a_hint_if_it_is_similar() {
+        for (entry, path, want) in [
+            ("/healthz", "/healtz", true),
+            ("/healthz", "/healthz/ping", true),
+            ("/healthz/*", "/healthz", true),
+            ("/healthz", "/metrics", false),
+            ("/", "/metrics", false),
+        ] {
+            let attributes = Attributes { user: None, verb: "get", target: Target::Path(path) };
+            let rule = rule([&["get"], &[], &[], &[entry]]);
+            let missing = only_missing_part(&rule, &attributes, &large_budget());
+            assert_eq!(missing, want.then_some(RulePart::Path), "{entry} {path}");
+        }
+    }
+
+    #[test]
+    fn a_shared_prefix_does_not_make_names_similar() {
+        for (own, other, want) in [
+            ("devs", "dev", true),
+            ("system:serviceaccount:prod:ci", "system:serviceaccount:prod:cd", true),
+            ("system:serviceaccount:prod:ci", "system:serviceaccount:kube-system:ci", false),
+            ("system:serviceaccount:prod:builder", "system:serviceaccount:prod:job", false),
+            ("system:nodes", "system:node", true),
+        ] {
+            assert_eq!(are_last_parts_similar(own, other), want, "{own} {other}");
+        }
+    }
+}

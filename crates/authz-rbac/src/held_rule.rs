@@ -1,0 +1,128 @@
+//! A rule that a user holds, with sorted lists.
+
+use crate::policy::PolicyRule;
+use crate::rules::RulePart;
+
+/// The lists of a rule, sorted.
+#[derive(Debug)]
+pub(crate) struct HeldRule<'o> {
+    pub(crate) verbs: ValueSet<'o>,
+    pub(crate) api_groups: ValueSet<'o>,
+    pub(crate) resources: ValueSet<'o>,
+    /// The subresource of each resource such as `*/scale`, sorted.
+    pub(crate) any_with_subresource: Vec<&'o str>,
+    /// Sorted; an empty list stands for all names.
+    pub(crate) resource_names: Vec<&'o str>,
+    urls: Vec<&'o str>,
+    /// The URLs that end in `*`, without the stars, sorted. INVARIANT: none is a prefix of another.
+    url_prefixes: Vec<&'o str>,
+}
+
+/// A list in which `*` stands for everything.
+#[derive(Debug)]
+pub(crate) struct ValueSet<'o> {
+    pub(crate) is_any: bool,
+    /// Sorted, each once.
+    pub(crate) values: Vec<&'o str>,
+}
+
+impl<'o> HeldRule<'o> {
+    pub(crate) fn new(rule: &'o PolicyRule) -> Self {
+        let resources = ValueSet::new(&rule.resources);
+        let subresources = resources.values.iter().filter_map(|entry| entry.strip_prefix("*/"));
+        Self {
+            verbs: ValueSet::new(&rule.verbs),
+            api_groups: ValueSet::new(&rule.api_groups),
+            // They stay sorted, since all lose the same prefix.
+            any_with_subresource: subresources.collect(),
+            resources,
+            resource_names: sorted(rule.resource_names.iter().map(String::as_str)),
+            urls: sorted(rule.non_resource_urls.iter().map(String::as_str)),
+            url_prefixes: prefixes(&rule.non_resource_urls),
+        }
+    }
+
+    pub(crate) fn has_urls(&self) -> bool {
+        !self.urls.is_empty()
+    }
+
+    /// Reports whether the rule has an element that grants this one.
+    pub(crate) fn grants(&self, part: RulePart, requested: &str) -> bool {
+        match part {
+            RulePart::Verb => self.verbs.contains(requested),
+            RulePart::ApiGroup => self.api_groups.contains(requested),
+            RulePart::Resource => {
+                self.resources.contains(requested)
+                    || requested
+                        .split_once('/')
+                        .is_some_and(|(_, own)| contains_sorted(&self.any_with_subresource, own))
+            }
+            RulePart::ResourceName => {
+                self.resource_names.is_empty() || contains_sorted(&self.resource_names, requested)
+            }
+            RulePart::Path => {
+                contains_sorted(&self.urls, requested) || self.has_prefix_of(requested)
+            }
+        }
+    }
+
+    /// Reports whether a URL begins with one of the prefixes. Since none is a prefix of another, only
+    /// the last one that is not after the URL can be.
+    fn has_prefix_of(&self, url: &str) -> bool {
+        let n_before = self.url_prefixes.partition_point(|prefix| *prefix <= url);
+        let last = n_before.checked_sub(1).and_then(|at| self.url_prefixes.get(at));
+        last.is_some_and(|prefix| url.starts_with(prefix))
+    }
+}
+
+impl<'o> ValueSet<'o> {
+    fn new(list: &'o [String]) -> Self {
+        let values = sorted(list.iter().map(String::as_str));
+        Self { is_any: contains_sorted(&values, "*"), values }
+    }
+
+    fn contains(&self, requested: &str) -> bool {
+        self.is_any || contains_sorted(&self.values, requested)
+    }
+}
+
+fn sorted<'o>(list: impl Iterator<Item = &'o str>) -> Vec<&'o str> {
+    let mut list: Vec<&str> = list.collect();
+    list.sort_unstable();
+    list.dedup();
+    list
+}
+
+fn contains_sorted(sorted: &[&str], requested: &str) -> bool {
+    sorted.binary_search(&requested).is_ok()
+}
+
+fn prefixes(urls: &[String]) -> Vec<&str> {
+    let starred = urls.iter().filter(|url| url.ends_with('*'));
+    let mut prefixes = sorted(starred.map(|url| url.trim_end_matches('*')));
+    // A text that begins with another comes right after it, or after others that do.
+    prefixes.dedup_by(|own, kept| own.starts_with(*kept));
+    prefixes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::matches_path;
+
+    #[test]
+    fn prefixes_are_found_as_entries_are_matched() {
+        let entries = ["/a*", "/a/b/*", "/ab", "/b/**", "/c/*/d*", "/ba*", "/b/c*", "", "/z"];
+        let urls: Vec<String> = entries.iter().map(|&entry| entry.to_owned()).collect();
+        let rule = PolicyRule { non_resource_urls: urls.clone(), ..PolicyRule::default() };
+        let held = HeldRule::new(&rule);
+        let mut n_granted = 0;
+        for url in ["/a", "/", "", "/b", "/b/", "/b/x", "/bb", "/c/*/d", "/c/x/d", "/zz", "/*", "*"]
+        {
+            let want = urls.iter().any(|entry| matches_path(entry, url));
+            assert_eq!(held.grants(RulePart::Path, url), want, "{url}");
+            n_granted += usize::from(want);
+        }
+        assert_eq!(n_granted, 5);
+    }
+}

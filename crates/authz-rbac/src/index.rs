@@ -1,0 +1,269 @@
+//! The index of bindings: which roles does a user or a group hold?
+
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::hint::black_box;
+use std::sync::Arc;
+
+use authz::User;
+use foldhash::fast::RandomState;
+use persistent::{Map, Slab};
+
+use crate::compiled_role::{CompiledRole, TargetFilter};
+use crate::policy::{Binding, Principal, Subject};
+
+/// The number of groups that are looked up together.
+const GROUPS_BATCH: usize = 32;
+
+/// The number of a role in one snapshot and its clones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct RoleId(pub(crate) u32);
+
+/// The number of a namespace in one snapshot and its clones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ScopeId(pub(crate) u32);
+
+/// The scope of ClusterRoles and ClusterRoleBindings. INVARIANT: no namespace has this number.
+pub(crate) const CLUSTER_SCOPE: ScopeId = ScopeId(0);
+
+/// The number of a binding in one snapshot and its clones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct BindingId(pub(crate) u32);
+
+/// The role of bindings whose reference can not name a role. INVARIANT: no role has this number.
+pub(crate) const UNRESOLVABLE_ROLE: RoleId = RoleId(u32::MAX);
+
+/// The objects of one namespace, or those of the cluster.
+#[derive(Debug, Clone)]
+pub(crate) struct Scope {
+    pub(crate) id: ScopeId,
+    /// The roles by name, those included to which a binding refers and that do not exist.
+    pub(crate) roles: Map<Arc<str>, RoleUse>,
+    /// The bindings by name.
+    pub(crate) bindings: Map<BindingByName, BoundRole>,
+}
+
+/// The number of a role, and how many bindings refer to it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RoleUse {
+    pub(crate) id: RoleId,
+    pub(crate) n_bindings: u32,
+}
+
+/// A role, or one to which a binding refers and that does not exist.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RoleEntry {
+    /// That of the compiled role; no bits if the role does not exist. It lies here because most roles
+    /// of a user have nothing to do with a request, and this tells so without reading them.
+    pub(crate) target_filter: TargetFilter,
+    /// `None` if the role does not exist.
+    pub(crate) compiled: Option<Arc<CompiledRole>>,
+}
+
+/// All bindings by number.
+pub(crate) type Bindings = Slab<Arc<Binding>>;
+
+/// The bindings of each user and each group. Service accounts are users, by the names that
+/// authentication gives them.
+///
+/// Names are known by their hashes alone, so that a lookup reads no text. The bindings of two names with
+/// the same hash are in one list; the reader compares the subject of a binding before it counts.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SubjectIndex {
+    hash_builder: RandomState,
+    users: Map<NameHash, HeldBindings>,
+    groups: Map<NameHash, HeldBindings>,
+    /// Makes all names collide, for tests.
+    #[cfg(test)]
+    pub(crate) collide: bool,
+}
+
+type NameHash = u64;
+
+/// The bindings of one subject. INVARIANT: in the order of scopes, for each of roles, and for each of
+/// binding names.
+pub(crate) type HeldBindings = Arc<[HeldBinding]>;
+
+/// A binding of one subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct HeldBinding {
+    pub(crate) scope: ScopeId,
+    pub(crate) role: RoleId,
+    pub(crate) binding: BindingId,
+    /// The first subject of the binding that means the holder.
+    pub(crate) subject_idx: u32,
+}
+
+/// A binding, its namespace and its role, by their numbers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BoundRole {
+    pub(crate) scope: ScopeId,
+    pub(crate) binding: BindingId,
+    pub(crate) role: RoleId,
+}
+
+/// A binding as the key of a map: bindings are equal if their names are.
+#[derive(Debug, Clone)]
+pub(crate) struct BindingByName(pub(crate) Arc<Binding>);
+
+impl Scope {
+    pub(crate) fn new(id: ScopeId) -> Self {
+        Self { id, roles: Map::default(), bindings: Map::default() }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.roles.is_empty() && self.bindings.is_empty()
+    }
+}
+
+impl SubjectIndex {
+    /// Calls `visit` with the user and the bindings of the user, and then with each group of the user and
+    /// its bindings. Bindings of other names with the same hash may be among them.
+    #[inline]
+    pub(crate) fn for_each_held<'s, 'u>(
+        &'s self,
+        user: &'u User,
+        mut visit: impl FnMut(Principal<'u>, &'s [HeldBinding]),
+    ) {
+        if let Some(held) = self.users.get(&self.hash_name(&user.name)) {
+            visit(Principal::User(&user.name), held);
+        }
+        for groups in user.groups.chunks(GROUPS_BATCH) {
+            let mut hashes = [0; GROUPS_BATCH];
+            for (hash, group) in hashes.iter_mut().zip(groups) {
+                *hash = self.hash_name(group);
+            }
+            let hashes = hashes.get(..groups.len()).unwrap_or_default();
+            let held_by_groups = self.groups.get_batch::<_, _, GROUPS_BATCH>(hashes);
+            // Starts reading all lists before the first is needed.
+            let ends = held_by_groups.iter().flatten().flat_map(|held| [held.first(), held.last()]);
+            black_box(ends.flatten().fold(0, |all, held| all ^ held.role.0));
+            for (group, held) in groups.iter().zip(held_by_groups) {
+                if let Some(held) = held {
+                    visit(Principal::Group(group), held);
+                }
+            }
+        }
+    }
+
+    /// Adds a binding to those of each of its subjects.
+    pub(crate) fn add(&mut self, binding: &Binding, bound: BoundRole, bindings: &Bindings) {
+        for (subject_idx, subject) in (0..).zip(&binding.subjects) {
+            let Some((map, hash)) = self.map_of(subject, binding.namespace()) else { continue };
+            let held = map.get_or_insert_with(hash, Arc::default);
+            let idx = position_of(held, bound, binding.name(), bindings);
+            let rest = held.get(idx..).unwrap_or_default();
+            let is_earlier_subject = |own: &HeldBinding| {
+                let other = binding.subjects.get(own.subject_idx as usize);
+                other.is_some_and(|other| other.is_same_principal(subject, binding.namespace()))
+            };
+            let mut own_entries = rest.iter().take_while(|own| own.binding == bound.binding);
+            if own_entries.any(is_earlier_subject) {
+                continue;
+            }
+            let BoundRole { scope, binding, role } = bound;
+            let added = HeldBinding { scope, role, binding, subject_idx };
+            let (before, after) = held.split_at(idx);
+            *held = before.iter().chain([&added]).chain(after).copied().collect();
+        }
+    }
+
+    /// Removes a binding from those of each of its subjects.
+    pub(crate) fn remove(&mut self, binding: &Binding, bound: BoundRole, bindings: &Bindings) {
+        for subject in &binding.subjects {
+            let Some((map, hash)) = self.map_of(subject, binding.namespace()) else { continue };
+            let Some(held) = map.get_mut(&hash) else { continue };
+            let idx = position_of(held, bound, binding.name(), bindings);
+            let (before, after) = held.split_at(idx);
+            let n_removed = after.iter().take_while(|own| own.binding == bound.binding).count();
+            let after = after.get(n_removed..).unwrap_or_default();
+            *held = before.iter().chain(after).copied().collect();
+            if held.is_empty() {
+                map.remove(&hash);
+            }
+        }
+    }
+
+    /// The map and the key of the user or group that a subject of a binding in `namespace` means.
+    fn map_of(
+        &mut self,
+        subject: &Subject,
+        namespace: &str,
+    ) -> Option<(&mut Map<NameHash, HeldBindings>, NameHash)> {
+        if let Some(user_name) = subject.user_name(namespace) {
+            let hash = self.hash_name(&user_name);
+            return Some((&mut self.users, hash));
+        }
+        let hash = self.hash_name(subject.group_name()?);
+        Some((&mut self.groups, hash))
+    }
+
+    #[inline]
+    fn hash_name(&self, name: &str) -> NameHash {
+        #[cfg(test)]
+        if self.collide {
+            return 0;
+        }
+        self.hash_builder.hash_one(name)
+    }
+}
+
+/// The position of a binding in the order of [`HeldBindings`].
+fn position_of(
+    held: &[HeldBinding],
+    bound: BoundRole,
+    binding_name: &str,
+    bindings: &Bindings,
+) -> usize {
+    let name_of = |held: &HeldBinding| bindings.get(held.binding.0).map_or("", |own| own.name());
+    held.partition_point(|own| match (own.scope, own.role).cmp(&(bound.scope, bound.role)) {
+        Ordering::Less => true,
+        Ordering::Equal => name_of(own) < binding_name,
+        Ordering::Greater => false,
+    })
+}
+
+/// The bindings of one subject in a scope.
+#[inline]
+pub(crate) fn in_scope(held: &[HeldBinding], scope: ScopeId) -> &[HeldBinding] {
+    let start = held.partition_point(|own| own.scope < scope);
+    let rest = held.get(start..).unwrap_or_default();
+    let end = rest.partition_point(|own| own.scope == scope);
+    rest.get(..end).unwrap_or_default()
+}
+
+/// Splits the bindings of one subject in one scope by role.
+pub(crate) fn by_role(mut held: &[HeldBinding]) -> impl Iterator<Item = &[HeldBinding]> {
+    std::iter::from_fn(move || {
+        let role = held.first()?.role;
+        // Most subjects hold a role by one binding; some by very many.
+        let n_equal = match held.get(1) {
+            Some(second) if second.role == role => held.partition_point(|own| own.role <= role),
+            Some(_) | None => 1,
+        };
+        let (equal, rest) = held.split_at(n_equal);
+        held = rest;
+        Some(equal)
+    })
+}
+
+impl Borrow<str> for BindingByName {
+    fn borrow(&self) -> &str {
+        self.0.name()
+    }
+}
+
+impl Hash for BindingByName {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.name().hash(state);
+    }
+}
+
+impl PartialEq for BindingByName {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.name() == other.0.name()
+    }
+}
+
+impl Eq for BindingByName {}

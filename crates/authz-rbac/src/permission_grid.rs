@@ -1,0 +1,246 @@
+//! The permissions of one rule, a bit for each.
+
+use crate::held_rule::HeldRule;
+use crate::policy::PolicyRule;
+use crate::rules::RulePart;
+
+const WORD_BITS: usize = u64::BITS as usize;
+const N_AXES: usize = 4;
+
+/// The combinations of the lists of a rule, those for resources or those for paths. The bit of each is
+/// set once a held rule grants it.
+#[derive(Debug)]
+pub(crate) struct PermissionGrid<'w> {
+    /// The lists, those first that change last in the order of permissions.
+    axes: [Axis<'w>; N_AXES],
+    /// The axis whose entries are the bits of a row: the longest, so that there are few rows.
+    along: usize,
+    /// The other axes, in order.
+    across: [usize; N_AXES - 1],
+    row_words: usize,
+    rows: Vec<u64>,
+    n_missing: u64,
+}
+
+/// One list of a rule.
+#[derive(Debug, Clone, Copy)]
+struct Axis<'w> {
+    /// `None` where there is no further list.
+    part: Option<RulePart>,
+    /// Empty for a list of names that stands for all, and where there is no list.
+    values: &'w [String],
+}
+
+/// A single permission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Permission<'w> {
+    pub(crate) verb: &'w str,
+    pub(crate) target: PermissionTarget<'w>,
+}
+
+/// The target of a permission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum PermissionTarget<'w> {
+    Resource { api_group: &'w str, resource: &'w str, name: Option<&'w str> },
+    Path(&'w str),
+}
+
+/// The part of a grid that one held rule grants: for each axis the granted elements, as bits.
+#[derive(Debug)]
+pub(crate) struct GrantedPart {
+    masks: [Vec<u64>; N_AXES],
+    is_empty: bool,
+    /// The number of steps to find and to mark the part.
+    pub(crate) n_steps: u64,
+}
+
+impl<'w> PermissionGrid<'w> {
+    /// The grids of a rule: none, one, or two for a rule that is about resources and paths.
+    pub(crate) fn of_rule(rule: &'w PolicyRule) -> impl Iterator<Item = Self> {
+        let axis = |part: RulePart| Axis { part: Some(part), values: part.list_in(rule) };
+        let resources =
+            [RulePart::ApiGroup, RulePart::Resource, RulePart::Verb, RulePart::ResourceName]
+                .map(axis);
+        let unnamed = Axis { part: Some(RulePart::ResourceName), values: &[] };
+        let none = Axis { part: None, values: &[] };
+        let paths = [axis(RulePart::Path), axis(RulePart::Verb), unnamed, none];
+        let is_empty = |axes: &[Axis<'w>; N_AXES]| {
+            let can_be_empty =
+                |axis: &Axis<'_>| matches!(axis.part, Some(RulePart::ResourceName) | None);
+            axes.iter().any(|axis| axis.values.is_empty() && !can_be_empty(axis))
+        };
+        [resources, paths].into_iter().filter(move |axes| !is_empty(axes)).map(Self::new)
+    }
+
+    fn new(axes: [Axis<'w>; N_AXES]) -> Self {
+        let along = (0..N_AXES).max_by_key(|at| axes[*at].len()).unwrap_or_default();
+        let across = match along {
+            0 => [1, 2, 3],
+            1 => [0, 2, 3],
+            2 => [0, 1, 3],
+            _ => [0, 1, 2],
+        };
+        let row_words = axes[along].len().div_ceil(WORD_BITS);
+        let n_rows: usize = across.iter().map(|at| axes[*at].len()).product();
+        let n_missing = (n_rows * axes[along].len()) as u64;
+        Self { axes, along, across, row_words, rows: vec![0; n_rows * row_words], n_missing }
+    }
+
+    /// How many permissions nobody was found to grant.
+    pub(crate) fn n_missing(&self) -> u64 {
+        self.n_missing
+    }
+
+    pub(crate) fn n_combinations(&self) -> u64 {
+        self.axes.iter().map(|axis| axis.len() as u64).product()
+    }
+
+    /// The entries of a list.
+    pub(crate) fn values(&self, part: RulePart) -> &'w [String] {
+        let axis = self.axes.iter().find(|axis| axis.part == Some(part));
+        axis.map_or(&[], |axis| axis.values)
+    }
+
+    /// What a rule grants of the grid.
+    pub(crate) fn part_of(&self, held: &HeldRule<'_>) -> GrantedPart {
+        let mut part = GrantedPart { masks: Default::default(), is_empty: false, n_steps: 0 };
+        let mut n_rows = 1;
+        for (at, axis) in self.axes.iter().enumerate() {
+            let (mask, n_granted) = axis.granted_by(held);
+            part.n_steps += axis.len() as u64;
+            if n_granted == 0 {
+                return GrantedPart { is_empty: true, ..part };
+            }
+            n_rows *= if at == self.along { 1 } else { n_granted };
+            part.masks[at] = mask;
+        }
+        part.n_steps += (n_rows * self.row_words) as u64;
+        part
+    }
+
+    /// Marks a part as granted, and returns how much of it was missing before.
+    pub(crate) fn mark(&mut self, part: &GrantedPart) -> u64 {
+        if part.is_empty {
+            return 0;
+        }
+        let Self { axes, along, across, row_words, rows, n_missing } = self;
+        let [outer, middle, inner] = across.map(|at| &part.masks[at]);
+        let [_, n_middle, n_inner] = across.map(|at| axes[at].len());
+        let mut n_new = 0;
+        for a in ones(outer) {
+            for b in ones(middle) {
+                for c in ones(inner) {
+                    let start = ((a * n_middle + b) * n_inner + c) * *row_words;
+                    let row = rows.iter_mut().skip(start).take(*row_words);
+                    for (word, granted) in row.zip(&part.masks[*along]) {
+                        n_new += u64::from((granted & !*word).count_ones());
+                        *word |= granted;
+                    }
+                }
+            }
+        }
+        *n_missing -= n_new;
+        n_new
+    }
+
+    /// The permissions that no held rule grants, in order.
+    pub(crate) fn missing(&self) -> impl Iterator<Item = Permission<'w>> {
+        let lengths = self.axes.map(|axis| axis.len());
+        let n_all = if self.n_missing == 0 { 0 } else { lengths.iter().product() };
+        (0..n_all).filter_map(move |number| {
+            let (mut rest, mut places) = (number, [0; N_AXES]);
+            for at in (0..N_AXES).rev() {
+                places[at] = rest % lengths[at];
+                rest /= lengths[at];
+            }
+            (!self.is_granted(places)).then(|| self.permission(places)).flatten()
+        })
+    }
+
+    fn is_granted(&self, places: [usize; N_AXES]) -> bool {
+        let [a, b, c] = self.across.map(|at| places[at]);
+        let [_, n_middle, n_inner] = self.across.map(|at| self.axes[at].len());
+        let row = (a * n_middle + b) * n_inner + c;
+        let bit = places[self.along];
+        let word = self.rows.get(row * self.row_words + bit / WORD_BITS);
+        word.is_some_and(|word| word >> (bit % WORD_BITS) & 1 == 1)
+    }
+
+    fn permission(&self, places: [usize; N_AXES]) -> Option<Permission<'w>> {
+        let entry = |at: usize| self.axes[at].values.get(places[at]).map(String::as_str);
+        match self.axes[0].part {
+            Some(RulePart::Path) => {
+                let target = PermissionTarget::Path(entry(0)?);
+                Some(Permission { verb: entry(1)?, target })
+            }
+            _ => {
+                let (api_group, resource, name) = (entry(0)?, entry(1)?, entry(3));
+                let target = PermissionTarget::Resource { api_group, resource, name };
+                Some(Permission { verb: entry(2)?, target })
+            }
+        }
+    }
+}
+
+impl Axis<'_> {
+    /// An empty list of names, and a missing list, count as one element.
+    fn len(&self) -> usize {
+        self.values.len().max(1)
+    }
+
+    /// The elements that a held rule grants, as bits, and their number.
+    fn granted_by(&self, held: &HeldRule<'_>) -> (Vec<u64>, usize) {
+        let mut mask = vec![0; self.len().div_ceil(WORD_BITS)];
+        let mut n_granted = 0;
+        let mut grant = |at: usize| {
+            mask[at / WORD_BITS] |= 1 << (at % WORD_BITS);
+            n_granted += 1;
+        };
+        match self.part {
+            // A permission without a name is granted only by rules for all names.
+            Some(RulePart::ResourceName) if self.values.is_empty() => {
+                if held.resource_names.is_empty() {
+                    grant(0);
+                }
+            }
+            Some(part) => {
+                let values = self.values.iter().enumerate();
+                values.filter(|(_, value)| held.grants(part, value)).for_each(|(at, _)| grant(at));
+            }
+            None => grant(0),
+        }
+        (mask, n_granted)
+    }
+}
+
+impl Permission<'_> {
+    /// Returns a rule that grants only this permission.
+    pub(crate) fn rule(&self) -> PolicyRule {
+        let one = |text: &str| vec![text.to_owned()];
+        let verbs = one(self.verb);
+        match self.target {
+            PermissionTarget::Resource { api_group, resource, name } => PolicyRule {
+                verbs,
+                api_groups: one(api_group),
+                resources: one(resource),
+                resource_names: name.map(one).unwrap_or_default(),
+                ..PolicyRule::default()
+            },
+            PermissionTarget::Path(url) => {
+                PolicyRule { verbs, non_resource_urls: one(url), ..PolicyRule::default() }
+            }
+        }
+    }
+}
+
+/// The numbers of the bits that are set.
+fn ones(mask: &[u64]) -> impl Iterator<Item = usize> {
+    mask.iter().enumerate().flat_map(|(at, word)| {
+        let mut rest = *word;
+        std::iter::from_fn(move || {
+            let bit = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
+            rest &= rest - 1;
+            Some(at * WORD_BITS + bit)
+        })
+    })
+}

@@ -1,0 +1,309 @@
+//! Conforms a tree that was received as JSON or YAML to the fields of its kind.
+
+use api_object::Tree;
+use base64::Engine;
+use base64::engine::general_purpose::{GeneralPurpose, PAD};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::field_shape::{Message, Shape};
+use crate::field_tables;
+use crate::strict_finding::{Finding, Findings};
+use crate::value_path::Path;
+
+/// Base64 as Go reads it: padded, but bits that the padding cuts off may be set.
+const LENIENT_BASE64: GeneralPurpose =
+    GeneralPurpose::new(&base64::alphabet::STANDARD, PAD.with_decode_allow_trailing_bits(true));
+
+/// A value has another type than its field.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("json: cannot unmarshal {found} into field {path} of type {expected}")]
+pub struct WrongTypeError {
+    path: String,
+    found: String,
+    expected: &'static str,
+}
+
+/// Conforms an object to the field table of its kind, or only its metadata if the kind has no
+/// table.
+///
+/// 1. Unknown fields are recorded and dropped.
+/// 2. A null field is absent; a null item or map value becomes the zero value of its type.
+/// 3. Times are normalized.
+/// 4. Any other value must have the type of its field.
+pub(crate) fn conform_to_kind(
+    tree: &mut Tree,
+    message: Option<&'static Message>,
+    findings: &mut Findings,
+) -> Result<(), WrongTypeError> {
+    let Some(message) = message else {
+        return metadata(tree, findings);
+    };
+    let type_meta = ["apiVersion", "kind"].map(|name| tree.shift_remove_entry(name));
+    let mut rest = std::mem::take(tree);
+    tree.extend(type_meta.into_iter().flatten());
+    conform_members(&mut rest, message, &Path::Root, findings)?;
+    tree.append(&mut rest);
+    Ok(())
+}
+
+fn metadata(tree: &mut Tree, findings: &mut Findings) -> Result<(), WrongTypeError> {
+    match tree.get_mut("metadata") {
+        None => Ok(()),
+        Some(Value::Null) => {
+            tree.shift_remove("metadata");
+            Ok(())
+        }
+        Some(value) => {
+            let path = Path::Field(&Path::Root, "metadata");
+            conform_value(value, Shape::Object(&field_tables::OBJECT_META), &path, findings)
+        }
+    }
+}
+
+fn conform_members(
+    tree: &mut Tree,
+    message: &'static Message,
+    path: &Path<'_>,
+    findings: &mut Findings,
+) -> Result<(), WrongTypeError> {
+    let mut outcome = Ok(());
+    tree.retain(|name, value| {
+        if outcome.is_err() {
+            return true;
+        }
+        let path = Path::Field(path, name);
+        let Some(field) = message.field_by_name(name) else {
+            // A long path is not written 150,000 times only to be left out.
+            if !findings.is_full() {
+                findings.push(Finding::UnknownField(path.to_string()));
+            }
+            return false;
+        };
+        if value.is_null() {
+            return false;
+        }
+        outcome = conform_value(value, field.shape, &path, findings);
+        true
+    });
+    outcome
+}
+
+fn conform_value(
+    value: &mut Value,
+    shape: Shape,
+    path: &Path<'_>,
+    findings: &mut Findings,
+) -> Result<(), WrongTypeError> {
+    match (shape, &mut *value) {
+        (Shape::Json, _)
+        | (Shape::Text | Shape::IntOrString, Value::String(_))
+        | (Shape::Bool, Value::Bool(_)) => Ok(()),
+        (Shape::Int32 | Shape::IntOrString, Value::Number(number)) => {
+            let fits = number.as_i64().is_some_and(|number| i32::try_from(number).is_ok());
+            if fits { Ok(()) } else { Err(wrong_type_error(value, shape, path)) }
+        }
+        (Shape::Int64, Value::Number(number)) if number.is_i64() => Ok(()),
+        (Shape::Bytes, Value::String(text)) => match is_base64(text) {
+            true => Ok(()),
+            false => Err(wrong_type_error(value, shape, path)),
+        },
+        (Shape::Time | Shape::MicroTime, Value::String(text)) => {
+            match normalize_time(text, shape) {
+                Some(normal) => {
+                    *text = normal;
+                    Ok(())
+                }
+                None => Err(wrong_type_error(value, shape, path)),
+            }
+        }
+        (Shape::Object(message) | Shape::Inline(message), Value::Object(tree)) => {
+            conform_members(tree, message, path, findings)
+        }
+        (Shape::List(shape), Value::Array(items)) => conform_list(items, *shape, path, findings),
+        (Shape::WrappedTexts, Value::Array(items)) => {
+            conform_list(items, Shape::Text, path, findings)
+        }
+        (Shape::Map(shape), Value::Object(tree)) => {
+            for (name, value) in tree.iter_mut() {
+                conform_element(value, *shape, &Path::Field(path, name), findings)?;
+            }
+            Ok(())
+        }
+        _ => Err(wrong_type_error(value, shape, path)),
+    }
+}
+
+fn conform_list(
+    items: &mut [Value],
+    shape: Shape,
+    path: &Path<'_>,
+    findings: &mut Findings,
+) -> Result<(), WrongTypeError> {
+    for (idx, item) in items.iter_mut().enumerate() {
+        conform_element(item, shape, &Path::Index(path, idx), findings)?;
+    }
+    Ok(())
+}
+
+/// Conforms an item of a list or a value of a map.
+fn conform_element(
+    value: &mut Value,
+    shape: Shape,
+    path: &Path<'_>,
+    findings: &mut Findings,
+) -> Result<(), WrongTypeError> {
+    if value.is_null() {
+        *value = zero_value(shape);
+        return Ok(());
+    }
+    conform_value(value, shape, path, findings)
+}
+
+/// The zero value that replaces a null.
+fn zero_value(shape: Shape) -> Value {
+    match shape {
+        Shape::Text | Shape::Bytes => "".into(),
+        Shape::Bool => false.into(),
+        Shape::Int32 | Shape::Int64 | Shape::IntOrString => 0.into(),
+        Shape::Time | Shape::MicroTime | Shape::Json => Value::Null,
+        Shape::WrappedTexts | Shape::List(_) => Value::Array(Vec::new()),
+        Shape::Object(_) | Shape::Inline(_) | Shape::Map(_) => Value::Object(Tree::new()),
+    }
+}
+
+fn is_base64(text: &str) -> bool {
+    if text.contains(['\r', '\n']) {
+        return LENIENT_BASE64.decode(text.replace(['\r', '\n'], "")).is_ok();
+    }
+    LENIENT_BASE64.decode(text).is_ok()
+}
+
+fn normalize_time(text: &str, shape: Shape) -> Option<String> {
+    let time: Timestamp = text.parse().ok()?;
+    Some(match shape {
+        Shape::MicroTime => api_object::rfc3339_micro(time),
+        _ => api_object::rfc3339(time),
+    })
+}
+
+fn wrong_type_error(value: &Value, shape: Shape, path: &Path<'_>) -> WrongTypeError {
+    let found = match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(_) => "bool".to_owned(),
+        Value::Number(number) => format!("number {number}"),
+        Value::String(_) => "string".to_owned(),
+        Value::Array(_) => "array".to_owned(),
+        Value::Object(_) => "object".to_owned(),
+    };
+    let expected = match shape {
+        Shape::Text => "string",
+        Shape::Bytes => "base64 string",
+        Shape::Bool => "bool",
+        Shape::Int32 => "int32",
+        Shape::Int64 => "int64",
+        Shape::Time | Shape::MicroTime => "RFC 3339 time",
+        Shape::Json => "any",
+        Shape::IntOrString => "int32 or string",
+        Shape::WrappedTexts | Shape::List(_) => "array",
+        Shape::Object(_) | Shape::Inline(_) | Shape::Map(_) => "object",
+    };
+    WrongTypeError { path: path.to_string(), found, expected }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn shaped(kind: &str, value: Value) -> Result<(Value, Vec<String>), String> {
+        let groups = ["", "rbac.authorization.k8s.io", "coordination.k8s.io"];
+        let message =
+            groups.iter().find_map(|group| field_tables::fields_of_kind(group, "v1", kind));
+        let mut tree = value.as_object().cloned().unwrap_or_default();
+        let mut findings = Findings::default();
+        conform_to_kind(&mut tree, message, &mut findings).map_err(|error| error.to_string())?;
+        let findings = findings.into_vec().iter().map(Finding::to_string).collect();
+        Ok((Value::Object(tree), findings))
+    }
+
+    #[test]
+    fn unknown_fields_are_found_and_dropped() {
+        let role = json!({
+            "kind": "Role", "apiVersion": "x", "foo": 1,
+            "metadata": {"name": "a", "bar": 1, "labels": {"any": "x"}},
+            "rules": [{"verbs": ["get"], "verb": "get"}],
+        });
+        let want = json!({
+            "kind": "Role", "apiVersion": "x",
+            "metadata": {"name": "a", "labels": {"any": "x"}}, "rules": [{"verbs": ["get"]}],
+        });
+        let findings = ["foo", "metadata.bar", "rules[0].verb"];
+        let findings = findings.map(|path| format!("unknown field \"{path}\"")).to_vec();
+        assert_eq!(shaped("Role", role), Ok((want, findings)));
+    }
+
+    #[test]
+    fn kinds_without_table_keep_all_but_unknown_metadata() {
+        let widget = json!({"metadata": {"name": "a", "bar": 1}, "spec": {"x": null}});
+        let want = json!({"metadata": {"name": "a"}, "spec": {"x": null}});
+        let findings = vec!["unknown field \"metadata.bar\"".to_owned()];
+        assert_eq!(shaped("Widget", widget), Ok((want, findings)));
+        let bare = json!({"metadata": null});
+        assert_eq!(shaped("Widget", bare), Ok((json!({}), vec![])));
+    }
+
+    #[test]
+    fn nulls_mean_absent() {
+        let map = json!({"metadata": {"name": "a", "labels": null}, "data": {"a": null}, "immutable": null});
+        let want = json!({"metadata": {"name": "a"}, "data": {"a": ""}});
+        assert_eq!(shaped("ConfigMap", map), Ok((want, vec![])));
+        let role = json!({"rules": [null, {"verbs": [null]}]});
+        assert_eq!(shaped("Role", role), Ok((json!({"rules": [{}, {"verbs": [""]}]}), vec![])));
+    }
+
+    #[test]
+    fn times_have_one_form() {
+        let lease = json!({
+            "metadata": {"creationTimestamp": "2026-11-15T20:02:38.9+02:00"},
+            "spec": {"renewTime": "2026-11-15T18:02:38Z"},
+        });
+        let want = json!({
+            "metadata": {"creationTimestamp": "2026-11-15T18:02:38Z"},
+            "spec": {"renewTime": "2026-11-15T18:02:38.000000Z"},
+        });
+        assert_eq!(shaped("Lease", lease), Ok((want, vec![])));
+    }
+
+    #[test]
+    fn wrong_types_are_refused_with_their_path() {
+        for (kind, value, want) in [
+            ("ConfigMap", json!({"data": {"a": 1}}), "number 1 into field data.a of type string"),
+            ("ConfigMap", json!({"data": []}), "array into field data of type object"),
+            ("Widget", json!({"metadata": "a"}), "string into field metadata of type object"),
+            (
+                "Secret",
+                json!({"data": {"a": "*"}}),
+                "string into field data.a of type base64 string",
+            ),
+            (
+                "Service",
+                json!({"spec": {"ports": [{"port": 4_294_967_296_u64}]}}),
+                "number 4294967296 into field spec.ports[0].port of type int32",
+            ),
+            (
+                "Lease",
+                json!({"metadata": {"generation": 1.5}}),
+                "number 1.5 into field metadata.generation of type int64",
+            ),
+            (
+                "Lease",
+                json!({"spec": {"renewTime": "now"}}),
+                "string into field spec.renewTime of type RFC 3339 time",
+            ),
+        ] {
+            assert_eq!(shaped(kind, value), Err(format!("json: cannot unmarshal {want}")));
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Negotiation of the response format.
+
+use api_object::Status;
+
+use crate::accept_header::{AcceptClause, parse_accept_header};
+
+/// The parts of a request that select the response format.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FormatRequest<'r> {
+    /// The header `Accept`; empty if there is none.
+    pub accept: &'r str,
+    /// The query parameter `pretty`.
+    pub pretty: Option<&'r str>,
+    /// The header `User-Agent`; empty if there is none.
+    pub user_agent: &'r str,
+}
+
+/// The content of a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Endpoint {
+    /// One object of a resource.
+    Object,
+    /// A list of objects.
+    List,
+    /// A stream of events, which has one form only.
+    Watch,
+    /// Anything that has no other shape: discovery of one group, a version, an error.
+    Plain,
+}
+
+/// The format of a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResponseEncoding {
+    /// JSON or YAML.
+    pub format: Format,
+    /// Whether JSON is indented for people.
+    pub pretty: bool,
+    /// A shape other than the object's own.
+    pub transform: Option<Transform>,
+}
+
+/// The language of a response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// `application/json`.
+    Json,
+    /// `application/yaml`.
+    Yaml,
+}
+
+/// A reduced form of objects that a client may request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transform {
+    /// Rows and columns for people.
+    Table(MetaVersion),
+    /// One object, reduced to its metadata.
+    PartialObjectMetadata(MetaVersion),
+    /// A list of objects, each reduced to its metadata.
+    PartialObjectMetadataList(MetaVersion),
+}
+
+/// A version of the group `meta.k8s.io`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetaVersion {
+    /// `v1`.
+    V1,
+    /// `v1beta1`.
+    V1Beta1,
+}
+
+/// The format of a response to `/api` and `/apis`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiscoveryFormat {
+    /// The names of the versions or groups alone.
+    Plain(ResponseEncoding),
+    /// All resources of all groups, in JSON.
+    Aggregated {
+        /// The version of the document.
+        version: DiscoveryVersion,
+        /// Whether JSON is indented for people.
+        pretty: bool,
+    },
+}
+
+/// A version of the group `apidiscovery.k8s.io`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiscoveryVersion {
+    /// `v2`.
+    V2,
+    /// `v2beta1`.
+    V2Beta1,
+}
+
+impl Format {
+    /// What can be written, in the order in which a wildcard takes it.
+    const ALL: [Self; 2] = [Self::Json, Self::Yaml];
+
+    /// The value of `Content-Type`.
+    #[must_use]
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Yaml => "application/yaml",
+        }
+    }
+
+    fn media_subtype(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Yaml => "yaml",
+        }
+    }
+}
+
+impl MetaVersion {
+    fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "v1" => Some(Self::V1),
+            "v1beta1" => Some(Self::V1Beta1),
+            _ => None,
+        }
+    }
+
+    /// The `apiVersion` of documents of this version.
+    #[must_use]
+    pub fn api_version(self) -> &'static str {
+        match self {
+            Self::V1 => "meta.k8s.io/v1",
+            Self::V1Beta1 => "meta.k8s.io/v1beta1",
+        }
+    }
+}
+
+impl DiscoveryVersion {
+    /// The `apiVersion` of documents of this version.
+    #[must_use]
+    pub fn api_version(self) -> &'static str {
+        match self {
+            Self::V2 => "apidiscovery.k8s.io/v2",
+            Self::V2Beta1 => "apidiscovery.k8s.io/v2beta1",
+        }
+    }
+
+    /// The value of `Content-Type`, by which clients choose their decoder.
+    #[must_use]
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::V2 => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+            Self::V2Beta1 => {
+                "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
+            }
+        }
+    }
+}
+
+impl FormatRequest<'_> {
+    /// Reports whether the response is for a person: by the query, or else by the kind of client.
+    fn wants_indentation(&self) -> bool {
+        match self.pretty {
+            Some(text) if !text.is_empty() => {
+                matches!(text, "1" | "t" | "T" | "true" | "TRUE" | "True")
+            }
+            _ => ["curl", "Wget", "Mozilla/5.0"]
+                .iter()
+                .any(|prefix| self.user_agent.starts_with(prefix)),
+        }
+    }
+}
+
+/// Chooses the format of a response.
+///
+/// 1. Without `Accept` it is JSON.
+/// 2. The clauses are tried by preference; the first that can be served decides. A clause with an
+///    unsupported media type or transformation is skipped.
+/// 3. A transformation for one object on a list, or the reverse, is an error, because the client
+///    clearly meant it.
+///
+/// # Errors
+/// 406 if no clause can be served.
+pub fn negotiate(
+    asked: &FormatRequest<'_>,
+    endpoint: Endpoint,
+) -> Result<ResponseEncoding, Status> {
+    let wants_indentation = asked.wants_indentation();
+    if asked.accept.is_empty() {
+        return Ok(ResponseEncoding {
+            format: Format::Json,
+            pretty: wants_indentation,
+            transform: None,
+        });
+    }
+    for clause in parse_accept_header(asked.accept) {
+        if let Some((format, transform)) = servable_format(&clause, endpoint) {
+            check_cardinality(transform, endpoint)?;
+            let pretty = wants_indentation || clause.parameter("pretty") == Some("1");
+            return Ok(ResponseEncoding { format, pretty, transform });
+        }
+    }
+    Err(Status::not_acceptable(match endpoint {
+        Endpoint::Watch => &["application/json;stream=watch"],
+        Endpoint::Object | Endpoint::List | Endpoint::Plain => {
+            &["application/json", "application/yaml"]
+        }
+    }))
+}
+
+/// Chooses the form of an answer to `/api` and `/apis`, by the steps of [`negotiate`].
+///
+/// # Errors
+///
+/// 406 if nothing that the client takes can be served.
+pub fn negotiate_discovery(asked: &FormatRequest<'_>) -> Result<DiscoveryFormat, Status> {
+    for clause in parse_accept_header(asked.accept) {
+        if let Some(version) = aggregated_discovery_version(&clause) {
+            let pretty = asked.wants_indentation() || clause.parameter("pretty") == Some("1");
+            return Ok(DiscoveryFormat::Aggregated { version, pretty });
+        }
+        if servable_format(&clause, Endpoint::Plain).is_some() {
+            break;
+        }
+    }
+    negotiate(asked, Endpoint::Plain).map(DiscoveryFormat::Plain)
+}
+
+/// The format with which a clause can be served, if it can.
+fn servable_format(
+    clause: &AcceptClause<'_>,
+    endpoint: Endpoint,
+) -> Option<(Format, Option<Transform>)> {
+    let format = Format::ALL
+        .into_iter()
+        .find(|format| clause.accepts("application", format.media_subtype()))
+        .filter(|format| endpoint != Endpoint::Watch || *format == Format::Json)?;
+    let is_known_stream = match clause.parameter("stream") {
+        None | Some("") => true,
+        Some(stream) => stream == "watch" && format == Format::Json,
+    };
+    let has_server_version = clause.parameter("sv").is_some_and(|version| !version.is_empty());
+    if !is_known_stream || has_server_version {
+        return None;
+    }
+    let wanted = ["as", "g", "v"].map(|name| clause.parameter(name));
+    if wanted == [None, None, None] {
+        return Some((format, None));
+    }
+    let [kind, group, version] = wanted.map(Option::unwrap_or_default);
+    if group != "meta.k8s.io" || endpoint == Endpoint::Plain {
+        return None;
+    }
+    let version = MetaVersion::from_name(version)?;
+    let transform = match kind {
+        "Table" => Transform::Table(version),
+        "PartialObjectMetadata" => Transform::PartialObjectMetadata(version),
+        "PartialObjectMetadataList" => Transform::PartialObjectMetadataList(version),
+        _ => return None,
+    };
+    Some((format, Some(transform)))
+}
+
+/// Refuses a transformation for one object on a list, and the reverse.
+fn check_cardinality(transform: Option<Transform>, endpoint: Endpoint) -> Result<(), Status> {
+    let problem = match (transform, endpoint) {
+        (Some(Transform::PartialObjectMetadata(_)), Endpoint::List) => {
+            "you requested PartialObjectMetadata, but the requested object is a list \
+             (ask for PartialObjectMetadataList)"
+        }
+        (
+            Some(Transform::PartialObjectMetadataList(_)),
+            Endpoint::Object | Endpoint::Watch | Endpoint::Plain,
+        ) => {
+            "you requested PartialObjectMetadataList, but the requested object is not a list \
+             (ask for PartialObjectMetadata)"
+        }
+        _ => return Ok(()),
+    };
+    let mut status = Status::not_acceptable(&[]);
+    problem.clone_into(&mut status.message);
+    Err(status)
+}
+
+fn aggregated_discovery_version(clause: &AcceptClause<'_>) -> Option<DiscoveryVersion> {
+    let is_asked = clause.accepts("application", "json")
+        && clause.parameter("as") == Some("APIGroupDiscoveryList")
+        && clause.parameter("g") == Some("apidiscovery.k8s.io");
+    match clause.parameter("v") {
+        Some("v2") if is_asked => Some(DiscoveryVersion::V2),
+        Some("v2beta1") if is_asked => Some(DiscoveryVersion::V2Beta1),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

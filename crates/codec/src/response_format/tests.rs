@@ -1,0 +1,144 @@
+//! Negotiation of response formats from `Accept` headers.
+
+use super::*;
+
+const KUBECTL_TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,\
+                             application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
+const KUBECTL_DISCOVERY: &str = "application/json;g=apidiscovery.k8s.io;v=v2;\
+     as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;\
+     as=APIGroupDiscoveryList,application/json";
+
+fn asked(accept: &str) -> FormatRequest<'_> {
+    FormatRequest { accept, pretty: None, user_agent: "t/1" }
+}
+
+fn answer(accept: &str, endpoint: Endpoint) -> Result<(Format, Option<Transform>), String> {
+    negotiate(&asked(accept), endpoint).map(|answer| (answer.format, answer.transform)).map_err(
+        |status| {
+            assert_eq!((status.code, status.reason.as_ref()), (406, "NotAcceptable"));
+            status.message
+        },
+    )
+}
+
+#[test]
+fn formats() {
+    for accept in [
+        "",
+        "*/*",
+        "application/*",
+        "application/json",
+        "application/vnd.kubernetes.protobuf,application/json", // H-046
+        "application/vnd.kubernetes.protobuf, */*",
+        "application/json;stream=watch",
+        "application/json;odd=1",
+        "application/json;as=Nothing;g=meta.k8s.io;v=v1,application/json",
+        "application/yaml;q=0.5,application/json",
+    ] {
+        assert_eq!(answer(accept, Endpoint::Object), Ok((Format::Json, None)), "{accept}");
+    }
+    for accept in ["application/yaml", "application/yaml,application/json", "*/*, application/yaml"]
+    {
+        assert_eq!(answer(accept, Endpoint::Object), Ok((Format::Yaml, None)), "{accept}");
+    }
+}
+
+#[test]
+fn nothing_that_can_be_served_is_406() {
+    for accept in [
+        "application/xml", // H-045
+        "application/vnd.kubernetes.protobuf",
+        "application/json;as=Nothing;g=meta.k8s.io;v=v1",
+        "application/json;as=Table;g=meta.k8s.io;v=v7",
+        "application/json;as=Table;g=other;v=v1",
+        "application/json;as=Table",
+        "application/json;stream=other",
+        "application/json;sv=v1",
+        "application/json;q=0",
+        "nonsense",
+    ] {
+        let message =
+            "only the following media types are accepted: application/json, application/yaml";
+        assert_eq!(answer(accept, Endpoint::Object), Err(message.to_owned()), "{accept}");
+    }
+}
+
+#[test]
+fn watches_are_json() {
+    assert_eq!(answer("application/json;stream=watch", Endpoint::Watch), Ok((Format::Json, None)));
+    assert_eq!(answer("*/*", Endpoint::Watch), Ok((Format::Json, None)));
+    // H-133
+    let message = "only the following media types are accepted: application/json;stream=watch";
+    assert_eq!(answer("application/yaml", Endpoint::Watch), Err(message.to_owned()));
+}
+
+#[test]
+fn transformations() {
+    use MetaVersion::{V1, V1Beta1};
+    let table = Some(Transform::Table(V1));
+    for endpoint in [Endpoint::Object, Endpoint::List, Endpoint::Watch] {
+        assert_eq!(answer(KUBECTL_TABLE, endpoint), Ok((Format::Json, table)));
+    }
+    assert_eq!(answer(KUBECTL_TABLE, Endpoint::Plain), Ok((Format::Json, None)));
+    assert_eq!(
+        answer("application/yaml;as=Table;g=meta.k8s.io;v=v1beta1", Endpoint::List),
+        Ok((Format::Yaml, Some(Transform::Table(V1Beta1))))
+    );
+    // H-051
+    let one = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+    let list = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+    assert_eq!(
+        answer(one, Endpoint::Object),
+        Ok((Format::Json, Some(Transform::PartialObjectMetadata(V1))))
+    );
+    assert_eq!(
+        answer(list, Endpoint::List),
+        Ok((Format::Json, Some(Transform::PartialObjectMetadataList(V1))))
+    );
+    let start = "you requested PartialObjectMetadata, but the requested object is a list (";
+    assert!(answer(one, Endpoint::List).unwrap_err().starts_with(start));
+    let start = "you requested PartialObjectMetadataList, but the requested object is not a list (";
+    assert!(answer(list, Endpoint::Object).unwrap_err().starts_with(start));
+}
+
+#[test]
+fn pretty_is_for_people() {
+    let pretty = |query, user_agent, accept| {
+        let asked = FormatRequest { accept, pretty: query, user_agent };
+        negotiate(&asked, Endpoint::Object).unwrap().pretty
+    };
+    assert!(pretty(Some("true"), "t/1", "")); // H-055
+    assert!(pretty(Some("1"), "t/1", "*/*"));
+    assert!(!pretty(Some("yes"), "curl/8", ""));
+    assert!(!pretty(Some("false"), "curl/8", ""));
+    assert!(pretty(Some(""), "curl/8", ""));
+    assert!(pretty(None, "Wget/1", "") && pretty(None, "Mozilla/5.0 (X)", ""));
+    assert!(!pretty(None, "kubectl/v1.32", ""));
+    assert!(pretty(None, "t/1", "application/json;pretty=1"));
+    assert!(!pretty(None, "t/1", "application/json;pretty=0"));
+}
+
+#[test]
+fn discovery_is_aggregated_when_asked() {
+    let answer = |accept| negotiate_discovery(&asked(accept));
+    let version = |accept| match answer(accept) {
+        Ok(DiscoveryFormat::Aggregated { version, .. }) => Some(version),
+        _ => None,
+    };
+    assert_eq!(version(KUBECTL_DISCOVERY), Some(DiscoveryVersion::V2)); // H-004
+    let profile =
+        "application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io;profile=nopeer";
+    assert_eq!(version(profile), Some(DiscoveryVersion::V2));
+    let beta = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"; // H-006
+    assert_eq!(version(beta), Some(DiscoveryVersion::V2Beta1));
+    let plain = ResponseEncoding { format: Format::Json, pretty: false, transform: None };
+    for accept in [
+        "",
+        "application/json",
+        "application/json,application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io",
+    ] {
+        assert_eq!(answer(accept), Ok(DiscoveryFormat::Plain(plain)), "{accept}");
+    }
+    let future = "application/json;g=apidiscovery.k8s.io;v=v9;as=APIGroupDiscoveryList";
+    assert_eq!(answer(future).unwrap_err().code, 406);
+}

@@ -1,0 +1,308 @@
+//! The form of stored objects, and how they are sent without decoding.
+//!
+//! Objects are read more often than written, and their resourceVersion is known only after the
+//! write. A stored object is therefore compact JSON that begins with `apiVersion`, `kind` and
+//! `metadata` and has no `resourceVersion`, which is inserted on the way out.
+
+use api_object::Tree;
+use serde_json::Value;
+
+use crate::encode::write_json;
+use crate::json::{JsonError, parse_json};
+use crate::response_format::MetaVersion;
+
+/// The bytes are no stored object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the stored bytes are not an object as this server stores it")]
+pub struct MalformedObject;
+
+/// Whether an encoded object contains `apiVersion` and `kind`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TypeMeta {
+    /// It does: alone, in watch events, and in lists of custom resources.
+    Keep,
+    /// It does not: in lists of built-in kinds, which say it for all.
+    Drop,
+}
+
+/// Metadata that is never stored.
+const TRANSIENT: [&str; 2] = ["resourceVersion", "selfLink"];
+
+/// Reads an object as it is stored. Everything that reads stored objects uses this function, so that one
+/// limit holds for all: an object may be nested as deeply as the objects that clients send
+/// ([`NESTING_MAX`](crate::NESTING_MAX)), which is deeper than the limit of the JSON library.
+///
+/// # Errors
+/// The bytes are no object, or nested too deeply.
+pub fn from_stored(bytes: &[u8]) -> Result<Tree, JsonError> {
+    if let Ok(tree) = serde_json::from_slice(bytes) {
+        return Ok(tree);
+    }
+    match parse_json(bytes)?.value {
+        Value::Object(tree) => Ok(tree),
+        _ => Err(JsonError::no_object()),
+    }
+}
+
+/// Encodes an object for the store.
+#[must_use]
+pub fn to_stored(tree: &Tree) -> Vec<u8> {
+    let mut out = Vec::with_capacity(512);
+    out.push(b'{');
+    for name in ["apiVersion", "kind"] {
+        write_member(
+            &mut out,
+            name,
+            &Value::String(api_object::string_member(tree, name).to_owned()),
+        );
+    }
+    out.extend_from_slice(b",\"metadata\":{");
+    let metadata = api_object::metadata(tree).iter();
+    for (name, value) in metadata.filter(|(name, _)| !TRANSIENT.contains(&name.as_str())) {
+        write_member(&mut out, name, value);
+    }
+    out.push(b'}');
+    for (name, value) in tree {
+        if !["apiVersion", "kind", "metadata"].contains(&name.as_str()) {
+            write_member(&mut out, name, value);
+        }
+    }
+    out.push(b'}');
+    out
+}
+
+/// Writes a member, behind a comma unless it is the first.
+fn write_member(out: &mut Vec<u8>, name: &str, value: &Value) {
+    if out.last() != Some(&b'{') {
+        out.push(b',');
+    }
+    write_json(out, name);
+    out.push(b':');
+    write_json(out, value);
+}
+
+/// Writes a stored object with its version.
+///
+/// # Errors
+///
+/// The bytes are no stored object; nothing was written.
+pub fn splice_resource_version(
+    stored: &[u8],
+    resource_version: u64,
+    type_meta: TypeMeta,
+    out: &mut Vec<u8>,
+) -> Result<(), MalformedObject> {
+    let layout = StoredLayout::parse(stored)?;
+    // The longest number, its name and the punctuation take 42 bytes.
+    out.reserve(stored.len() + 42);
+    match type_meta {
+        TypeMeta::Keep => out.extend_from_slice(layout.type_meta),
+        TypeMeta::Drop => out.push(b'{'),
+    }
+    write_metadata_start(out, resource_version, layout.rest);
+    out.extend_from_slice(layout.rest);
+    Ok(())
+}
+
+/// Writes a stored object with its version, reduced to its metadata.
+///
+/// # Errors
+///
+/// The bytes are no stored object; nothing was written.
+pub fn splice_partial_metadata(
+    stored: &[u8],
+    resource_version: u64,
+    version: MetaVersion,
+    out: &mut Vec<u8>,
+) -> Result<(), MalformedObject> {
+    let layout = StoredLayout::parse(stored)?;
+    let metadata = layout.rest.get(..object_length(layout.rest)?).ok_or(MalformedObject)?;
+    out.extend_from_slice(b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"");
+    out.extend_from_slice(version.api_version().as_bytes());
+    out.extend_from_slice(b"\",");
+    write_metadata_start(out, resource_version, metadata);
+    out.extend_from_slice(metadata);
+    out.push(b'}');
+    Ok(())
+}
+
+/// The parts of a stored object. INVARIANT: between them stands `"metadata":{`.
+pub(crate) struct StoredLayout<'s> {
+    /// From the opening brace to the comma before `metadata`.
+    type_meta: &'s [u8],
+    /// From the first member of `metadata` to the end.
+    pub(crate) rest: &'s [u8],
+}
+
+impl<'s> StoredLayout<'s> {
+    pub(crate) fn parse(stored: &'s [u8]) -> Result<Self, MalformedObject> {
+        let rest = stored.strip_prefix(b"{\"apiVersion\":\"").ok_or(MalformedObject)?;
+        let rest = skip_string(rest)?.strip_prefix(b",\"kind\":\"").ok_or(MalformedObject)?;
+        let rest = skip_string(rest)?.strip_prefix(b",").ok_or(MalformedObject)?;
+        let type_meta = stored.get(..stored.len() - rest.len()).ok_or(MalformedObject)?;
+        let rest = rest.strip_prefix(b"\"metadata\":{").ok_or(MalformedObject)?;
+        Ok(Self { type_meta, rest })
+    }
+}
+
+/// Writes `"metadata":{` and the version, and a comma if a member follows.
+fn write_metadata_start(out: &mut Vec<u8>, resource_version: u64, rest: &[u8]) {
+    out.extend_from_slice(b"\"metadata\":{\"resourceVersion\":\"");
+    out.extend_from_slice(resource_version.to_string().as_bytes());
+    out.push(b'"');
+    if rest.first() != Some(&b'}') {
+        out.push(b',');
+    }
+}
+
+/// The bytes after the closing quote of a string whose opening quote was consumed.
+pub(crate) fn skip_string(mut rest: &[u8]) -> Result<&[u8], MalformedObject> {
+    loop {
+        rest = match rest {
+            [b'"', rest @ ..] => return Ok(rest),
+            [b'\\', _, rest @ ..] | [_, rest @ ..] => rest,
+            [] => return Err(MalformedObject),
+        };
+    }
+}
+
+/// The length, including the closing brace, of an object whose opening brace was consumed.
+pub(crate) fn object_length(bytes: &[u8]) -> Result<usize, MalformedObject> {
+    let mut depth = 1_usize;
+    let mut rest = bytes;
+    while let [byte, after @ ..] = rest {
+        rest = after;
+        match byte {
+            b'"' => rest = skip_string(rest)?,
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Ok(bytes.len() - rest.len());
+        }
+    }
+    Err(MalformedObject)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::tree;
+
+    /// Attack A14: an object that is accepted can be read back, however deeply it is nested.
+    #[test]
+    fn deep_objects_are_read_back() {
+        for depth in [1, 126, 127, 128, 130, 400, 509] {
+            let mut value = json!(1);
+            for _ in 0..depth {
+                value = json!({ "a": value });
+            }
+            let stored = to_stored(&json!({"spec": value}).as_object().cloned().unwrap());
+            assert_eq!(from_stored(&stored).unwrap()["spec"], value, "{depth}");
+        }
+        assert!(from_stored(b"[]").is_err());
+        assert!(from_stored(b"{").is_err());
+        let deep = format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000));
+        assert!(from_stored(deep.as_bytes()).is_err());
+    }
+
+    fn object(value: Value) -> Tree {
+        value.as_object().cloned().unwrap_or_default()
+    }
+
+    fn read(bytes: &[u8]) -> Tree {
+        object(crate::json::parse_json(bytes).unwrap().value)
+    }
+
+    fn text(bytes: Vec<u8>) -> String {
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn stored_objects_have_an_order_and_no_version() {
+        let tree = object(json!({
+            "data": {"a": "1"}, "kind": "ConfigMap",
+            "metadata": {"selfLink": "/x", "name": "a", "resourceVersion": "7"}, "apiVersion": "v1",
+        }));
+        let want =
+            r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":"1"}}"#;
+        assert_eq!(text(to_stored(&tree)), want);
+        let bare = r#"{"apiVersion":"","kind":"","metadata":{}}"#;
+        assert_eq!(text(to_stored(&Tree::new())), bare);
+    }
+
+    #[test]
+    fn the_version_is_spliced_in() {
+        let stored = br#"{"apiVersion":"v1","kind":"K","metadata":{"name":"}\""},"a":1}"#;
+        let splice = |type_meta| {
+            let mut out = b"[".to_vec();
+            splice_resource_version(stored, 42, type_meta, &mut out).unwrap();
+            text(out)
+        };
+        let want = r#"[{"apiVersion":"v1","kind":"K","metadata":{"resourceVersion":"42","name":"}\""},"a":1}"#;
+        assert_eq!(splice(TypeMeta::Keep), want);
+        let want = r#"[{"metadata":{"resourceVersion":"42","name":"}\""},"a":1}"#;
+        assert_eq!(splice(TypeMeta::Drop), want);
+        let mut out = Vec::new();
+        splice_partial_metadata(stored, 42, MetaVersion::V1, &mut out).unwrap();
+        let want = r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"42","name":"}\""}}"#;
+        assert_eq!(text(out), want);
+    }
+
+    #[test]
+    fn other_bytes_are_refused() {
+        for bytes in [
+            &b""[..],
+            b"{}",
+            br#"{"kind":"K","apiVersion":"v1","metadata":{}}"#,
+            br#"{"apiVersion":"v1","kind":"K","spec":{}}"#,
+            br#"{"apiVersion":"v1"#,
+            b"k8s\0\x0a",
+        ] {
+            let mut out = Vec::new();
+            let spliced = splice_resource_version(bytes, 1, TypeMeta::Keep, &mut out);
+            assert_eq!((spliced, out.len()), (Err(MalformedObject), 0));
+        }
+        let cut = br#"{"apiVersion":"v1","kind":"K","metadata":{"a":[{}]"#;
+        let mut out = Vec::new();
+        let spliced = splice_partial_metadata(cut, 1, MetaVersion::V1, &mut out);
+        assert_eq!(spliced, Err(MalformedObject));
+    }
+
+    proptest! {
+        #[test]
+        fn splicing_is_inserting(metadata in tree(), spec in tree(), kind in ".{0,8}", version: u64) {
+            let mut whole = object(json!({
+                "apiVersion": "g/v1", "kind": kind, "metadata": metadata, "spec": spec,
+            }));
+            let stored = to_stored(&whole);
+            let metadata = api_object::metadata_mut(&mut whole);
+            metadata.shift_remove("selfLink");
+            metadata.insert("resourceVersion".to_owned(), version.to_string().into());
+            let mut out = Vec::new();
+            splice_resource_version(&stored, version, TypeMeta::Keep, &mut out).unwrap();
+            prop_assert_eq!(&read(&out), &whole);
+            let mut out = Vec::new();
+            splice_partial_metadata(&stored, version, MetaVersion::V1, &mut out).unwrap();
+            let partial = read(&out);
+            prop_assert_eq!(&partial["metadata"], &whole["metadata"]);
+            whole.shift_remove("apiVersion");
+            whole.shift_remove("kind");
+            let mut out = Vec::new();
+            splice_resource_version(&stored, version, TypeMeta::Drop, &mut out).unwrap();
+            prop_assert_eq!(&read(&out), &whole);
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+            let _ = splice_resource_version(&bytes, 1, TypeMeta::Keep, &mut Vec::new());
+            let mut framed = br#"{"apiVersion":"v1","kind":"K","metadata":{"#.to_vec();
+            framed.extend(bytes);
+            let _ = splice_partial_metadata(&framed, 1, MetaVersion::V1, &mut Vec::new());
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The listening socket.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use rustls::ServerConfig;
+use tokio::net::{TcpListener, TcpSocket};
+
+/// Upper bound on connections that wait to be accepted. The system may allow fewer.
+const BACKLOG_CONNECTIONS_MAX: u32 = 4096;
+
+/// A bound socket, with or without TLS.
+#[derive(Debug)]
+pub struct Listener {
+    pub(crate) socket: TcpListener,
+    pub(crate) address: SocketAddr,
+    /// `None` means plain HTTP.
+    pub(crate) tls: Option<Arc<ServerConfig>>,
+}
+
+/// Why the address can not be bound.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// Another process uses the address.
+    #[error("can not listen on {0}: the address is in use, perhaps by another server")]
+    InUse(SocketAddr),
+    /// The process may not bind ports below 1024.
+    #[error("can not listen on {0}: permission denied, choose a port above 1023")]
+    Forbidden(SocketAddr),
+    /// No interface of this machine has the address.
+    #[error("can not listen on {0}: this machine does not have the address")]
+    NotLocal(SocketAddr),
+    /// Plain HTTP was requested on an address that other machines can reach.
+    #[error("can not listen on {0}: plain HTTP is for loopback addresses only")]
+    NotLoopback(SocketAddr),
+    /// The system reports another error.
+    #[error("can not listen on {address}")]
+    Io {
+        /// The requested address.
+        address: SocketAddr,
+        /// The error of the system.
+        source: io::Error,
+    },
+}
+
+impl Listener {
+    /// Listens for TLS. Port zero is replaced by a free one.
+    ///
+    /// # Errors
+    /// [`BindError`] if the address can not be bound.
+    pub fn bind(address: SocketAddr, tls: Arc<ServerConfig>) -> Result<Self, BindError> {
+        Self::bind_socket(address, Some(tls))
+    }
+
+    /// Listens for plain HTTP/1.1, which everyone on the network path can read and change. It is
+    /// for tests and for a proxy on the same machine.
+    ///
+    /// # Errors
+    /// [`BindError::NotLoopback`] if other machines could connect, and the other variants if the
+    /// address can not be bound.
+    pub fn dangerous_bind_plain(address: SocketAddr) -> Result<Self, BindError> {
+        if !address.ip().is_loopback() {
+            return Err(BindError::NotLoopback(address));
+        }
+        Self::bind_socket(address, None)
+    }
+
+    fn bind_socket(address: SocketAddr, tls: Option<Arc<ServerConfig>>) -> Result<Self, BindError> {
+        let bind = || {
+            let socket =
+                if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+            // A restarted server can bind while connections of the old process still close.
+            socket.set_reuseaddr(true)?;
+            socket.bind(address)?;
+            let socket = socket.listen(BACKLOG_CONNECTIONS_MAX)?;
+            let address = socket.local_addr()?;
+            Ok((socket, address))
+        };
+        let (socket, address) = bind().map_err(|source: io::Error| match source.kind() {
+            io::ErrorKind::AddrInUse => BindError::InUse(address),
+            io::ErrorKind::PermissionDenied => BindError::Forbidden(address),
+            io::ErrorKind::AddrNotAvailable => BindError::NotLocal(address),
+            _ => BindError::Io { address, source },
+        })?;
+        Ok(Self { socket, address, tls })
+    }
+
+    /// The bound address, with the port that the system chose if none was requested.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}

@@ -1,0 +1,57 @@
+//! The names by which clients reach the server.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// The names of every API server inside its cluster, and `localhost`.
+const ALWAYS: [&str; 5] = [
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+    "localhost",
+];
+
+/// The DNS names and addresses that a serving certificate must contain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerNames {
+    dns_names: Vec<String>,
+    addresses: Vec<IpAddr>,
+}
+
+impl ServerNames {
+    /// The names that every server has, plus a host name and the addresses that are bound,
+    /// advertised, and those of the service `kubernetes`. Unspecified addresses are left out
+    /// because no client connects to them, and so is a host name that is not ASCII.
+    pub fn new(host_name: Option<&str>, addresses: impl IntoIterator<Item = IpAddr>) -> Self {
+        let mut names =
+            Self { dns_names: ALWAYS.map(str::to_owned).to_vec(), addresses: Vec::new() };
+        if let Some(name) = host_name.filter(|name| !name.is_empty() && name.is_ascii()) {
+            let name = name.to_ascii_lowercase();
+            if !names.dns_names.contains(&name) {
+                names.dns_names.push(name);
+            }
+        }
+        let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+        for address in loopback.into_iter().chain(addresses) {
+            if !address.is_unspecified() && !names.addresses.contains(&address) {
+                names.addresses.push(address);
+            }
+        }
+        names
+    }
+
+    /// The DNS names, in lower case.
+    pub fn dns_names(&self) -> &[String] {
+        &self.dns_names
+    }
+
+    /// The IP addresses, without unspecified ones.
+    pub fn addresses(&self) -> &[IpAddr] {
+        &self.addresses
+    }
+}
+
+/// The host name of this machine, if it is UTF-8.
+pub fn host_name() -> Option<String> {
+    rustix::system::uname().nodename().to_str().ok().map(str::to_owned)
+}

@@ -1,0 +1,208 @@
+//! Response bodies: bytes, or chunks that arrive over time.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use http_body::{Frame, SizeHint};
+use tokio::sync::mpsc;
+
+use crate::connection::ActiveRequest;
+
+/// A response body.
+#[derive(Debug, Default)]
+pub struct Body {
+    content: BodyContent,
+    /// Counts the request as active until the last byte is handed over.
+    active_request: Option<ActiveRequest>,
+}
+
+#[derive(Default)]
+enum BodyContent {
+    #[default]
+    Empty,
+    Bytes(Bytes),
+    Channel(mpsc::Receiver<Bytes>),
+    Stream(Pin<Box<dyn Stream<Item = Result<Bytes, BodyError>> + Send>>),
+}
+
+/// Why a body breaks off. The peer sees the connection or the stream end early.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct BodyError(pub String);
+
+/// Sends the chunks of a body. Dropping it ends the body.
+#[derive(Debug, Clone)]
+pub struct BodySender(mpsc::Sender<Bytes>);
+
+/// The peer disconnected, so chunks can not be sent any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the peer is gone")]
+pub struct PeerDisconnected;
+
+impl Body {
+    /// A body without bytes.
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// A body that `stream` produces. An error breaks it off; the end of the stream ends it.
+    pub fn stream(stream: impl Stream<Item = Result<Bytes, BodyError>> + Send + 'static) -> Self {
+        Self { content: BodyContent::Stream(Box::pin(stream)), active_request: None }
+    }
+
+    /// A body whose chunks another task sends, at most `chunks_max` of them ahead of the peer.
+    pub fn channel(chunks_max: usize) -> (BodySender, Self) {
+        let (sender, receiver) = mpsc::channel(chunks_max.max(1));
+        (BodySender(sender), Self { content: BodyContent::Channel(receiver), active_request: None })
+    }
+
+    pub(crate) fn keep_active(mut self, active_request: ActiveRequest) -> Self {
+        self.active_request = Some(active_request);
+        self
+    }
+}
+
+impl From<Bytes> for Body {
+    fn from(bytes: Bytes) -> Self {
+        Self { content: BodyContent::Bytes(bytes), active_request: None }
+    }
+}
+
+impl From<Vec<u8>> for Body {
+    fn from(bytes: Vec<u8>) -> Self {
+        Bytes::from(bytes).into()
+    }
+}
+
+impl From<String> for Body {
+    fn from(text: String) -> Self {
+        Bytes::from(text).into()
+    }
+}
+
+impl From<&'static str> for Body {
+    fn from(text: &'static str) -> Self {
+        Bytes::from_static(text.as_bytes()).into()
+    }
+}
+
+impl BodySender {
+    /// Sends a chunk once the channel has room for it.
+    ///
+    /// # Errors
+    /// [`PeerDisconnected`] if the peer is gone.
+    pub async fn send(&self, chunk: Bytes) -> Result<(), PeerDisconnected> {
+        self.0.send(chunk).await.map_err(|_| PeerDisconnected)
+    }
+
+    /// Completes when the peer has disconnected.
+    pub async fn wait_for_disconnect(&self) {
+        self.0.closed().await;
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match &mut self.content {
+            BodyContent::Empty => Poll::Ready(None),
+            BodyContent::Bytes(bytes) => {
+                let bytes = std::mem::take(bytes);
+                self.content = BodyContent::Empty;
+                Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
+            }
+            BodyContent::Channel(receiver) => {
+                receiver.poll_recv(cx).map(|chunk| chunk.map(|bytes| Ok(Frame::data(bytes))))
+            }
+            BodyContent::Stream(stream) => stream
+                .as_mut()
+                .poll_next(cx)
+                .map(|chunk| chunk.map(|result| result.map(Frame::data))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.content {
+            BodyContent::Empty => true,
+            BodyContent::Bytes(bytes) => bytes.is_empty(),
+            BodyContent::Channel(_) | BodyContent::Stream(_) => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.content {
+            BodyContent::Empty => SizeHint::with_exact(0),
+            BodyContent::Bytes(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            BodyContent::Channel(_) | BodyContent::Stream(_) => SizeHint::default(),
+        }
+    }
+}
+
+impl fmt::Debug for BodyContent {
+    /// Shows the form and not the bytes: a body may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("Empty"),
+            Self::Bytes(bytes) => write!(f, "Bytes({})", bytes.len()),
+            Self::Channel(_) => f.write_str("Channel"),
+            Self::Stream(_) => f.write_str("Stream"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CollectError, collect_limited};
+
+    /// Yields what a list holds.
+    struct Listed(std::vec::IntoIter<Result<Bytes, BodyError>>);
+
+    impl Stream for Listed {
+        type Item = Result<Bytes, BodyError>;
+
+        fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+            Poll::Ready(self.0.next())
+        }
+    }
+
+    fn listed(items: Vec<Result<Bytes, BodyError>>) -> Body {
+        Body::stream(Listed(items.into_iter()))
+    }
+
+    #[tokio::test]
+    async fn a_stream_ends_or_breaks_off() {
+        let whole = listed(vec![Ok("a".into()), Ok("b".into())]);
+        assert_eq!(collect_limited(whole, 10).await.unwrap(), "ab");
+        let broken = listed(vec![Ok("a".into()), Err(BodyError("gone".to_owned()))]);
+        let Err(CollectError::Read(error)) = collect_limited(broken, 10).await else {
+            panic!("the body did not break off");
+        };
+        assert_eq!(error.to_string(), "gone");
+    }
+
+    #[tokio::test]
+    async fn a_sender_hears_that_the_peer_is_gone() {
+        let (sender, body) = Body::channel(1);
+        drop(body);
+        sender.wait_for_disconnect().await;
+        assert_eq!(sender.send(Bytes::new()).await, Err(PeerDisconnected));
+    }
+
+    #[test]
+    fn bytes_announce_their_size_and_are_not_printed() {
+        use http_body::Body as _;
+        let body = Body::from("hunter");
+        assert_eq!(body.size_hint().exact(), Some(6));
+        assert!(!body.is_end_stream() && Body::empty().is_end_stream());
+        assert!(!format!("{body:?}").contains("hunter"));
+    }
+}

@@ -1,0 +1,141 @@
+//! Runs one connection to its end and enforces the timeouts for the peer.
+
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::connection::{ConnectionActivity, Protocol};
+use crate::limits::Limits;
+use crate::shutdown::{Phase, Shutdown};
+
+/// An HTTP/1.1 or HTTP/2 connection that can be closed gracefully.
+pub(crate) trait HttpConnection: Future<Output = hyper::Result<()>> {
+    /// Accepts no further requests, and ends once the active ones have ended.
+    fn close(self: Pin<&mut Self>);
+}
+
+/// How a connection ended.
+#[derive(Debug)]
+pub(crate) enum ConnectionEnd {
+    /// One of the two sides closed it.
+    Finished,
+    /// The connection broke, or the peer violated the protocol.
+    Failed(hyper::Error),
+    /// The peer exceeded a timeout.
+    TimedOut(&'static str),
+}
+
+/// What a connection waits for. The number distinguishes one wait from the next of its kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WaitState {
+    /// The peer must read bytes that are being sent.
+    Reader(u64),
+    /// The peer must send the rest of a request head, or its first request.
+    Head(u64),
+    /// The peer may send another request.
+    Request(u64),
+    /// The server processes requests.
+    Service,
+}
+
+/// Runs a connection until it ends.
+///
+/// The timer is set when a wait begins that should be short. The idle wait for the next request is
+/// measured without resetting the timer: when the timer fires and no request has begun since, the
+/// connection is idle. A busy connection therefore never touches the timer, and an idle one is
+/// noticed after one to two times its limit.
+pub(crate) async fn run_connection<C: HttpConnection>(
+    http_connection: C,
+    activity: &ConnectionActivity,
+    protocol: Protocol,
+    limits: &Limits,
+    shutdown: &Shutdown,
+) -> ConnectionEnd {
+    let mut http_connection = pin!(http_connection);
+    let mut closing = pin!(shutdown.wait_for_phase(Phase::Closing));
+    let mut timed_wait = current_wait(activity, protocol);
+    let mut timer = pin!(sleep(timeout_for(timed_wait, limits)));
+    let mut is_closing = false;
+    std::future::poll_fn(|cx| {
+        loop {
+            if let Poll::Ready(result) = http_connection.as_mut().poll(cx) {
+                // An error between requests is no failure: the peer may leave then.
+                let is_at_rest = matches!(current_wait(activity, protocol), WaitState::Request(_))
+                    || (is_closing && activity.requests_active() == 0);
+                return Poll::Ready(match result {
+                    Err(error) if !is_at_rest => ConnectionEnd::Failed(error),
+                    Ok(()) | Err(_) => ConnectionEnd::Finished,
+                });
+            }
+            if !is_closing
+                && (activity.is_close_requested() || closing.as_mut().poll(cx).is_ready())
+            {
+                if activity.requests_begun() == 0 {
+                    return Poll::Ready(ConnectionEnd::Finished);
+                }
+                is_closing = true;
+                http_connection.as_mut().close();
+                continue;
+            }
+            let wait = current_wait(activity, protocol);
+            if wait != timed_wait && matches!(wait, WaitState::Reader(_) | WaitState::Head(_)) {
+                timed_wait = wait;
+                timer.as_mut().reset(Instant::now() + timeout_for(wait, limits));
+            }
+            if timer.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            match timed_wait {
+                WaitState::Reader(_) if wait == timed_wait => {
+                    return Poll::Ready(ConnectionEnd::TimedOut("the peer takes no bytes"));
+                }
+                WaitState::Head(_) if wait == timed_wait => {
+                    return Poll::Ready(ConnectionEnd::TimedOut(
+                        "the peer sends no complete request",
+                    ));
+                }
+                WaitState::Request(_) if wait == timed_wait && is_closing => {
+                    return Poll::Ready(ConnectionEnd::Finished);
+                }
+                WaitState::Request(_) if wait == timed_wait => {
+                    is_closing = true;
+                    http_connection.as_mut().close();
+                    timer.as_mut().reset(Instant::now() + limits.header_timeout);
+                }
+                WaitState::Reader(_)
+                | WaitState::Head(_)
+                | WaitState::Request(_)
+                | WaitState::Service => {
+                    timed_wait = wait;
+                    timer.as_mut().reset(Instant::now() + timeout_for(wait, limits));
+                }
+            }
+        }
+    })
+    .await
+}
+
+fn current_wait(activity: &ConnectionActivity, protocol: Protocol) -> WaitState {
+    let requests = activity.requests_begun();
+    // In HTTP/2, frames that are no requests, such as pings, count as bytes too.
+    let is_reading_head = protocol == Protocol::Http1 && activity.is_reading_head();
+    if activity.is_write_blocked() {
+        WaitState::Reader(activity.total_bytes_written())
+    } else if activity.requests_active() > 0 {
+        WaitState::Service
+    } else if requests == 0 || is_reading_head {
+        WaitState::Head(requests)
+    } else {
+        WaitState::Request(requests)
+    }
+}
+
+fn timeout_for(wait: WaitState, limits: &Limits) -> Duration {
+    match wait {
+        WaitState::Reader(_) => limits.write_stall_timeout,
+        WaitState::Head(_) => limits.header_timeout,
+        WaitState::Request(_) | WaitState::Service => limits.idle_timeout,
+    }
+}

@@ -1,0 +1,419 @@
+//! Accepts connections and serves their requests.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{CONNECTION, CONTENT_TYPE};
+use http::{HeaderValue, Request, Response, StatusCode, Version};
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::{HttpService, service_fn};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls_pki_types::CertificateDer;
+use socket2::{SockRef, TcpKeepalive};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+use crate::activity_stream::ActivityStream;
+use crate::connection::{Connection, Protocol};
+use crate::limits::Limits;
+use crate::listener::Listener;
+use crate::response_body::Body;
+use crate::run_connection::{ConnectionEnd, HttpConnection, run_connection};
+use crate::shutdown::{OpenConnection, Phase, Shutdown};
+
+/// The pause after a failed accept, which usually means too many open files.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Buffered bytes of one HTTP/1.1 connection in each direction. It exceeds the longest head, and is
+/// small enough for every connection at once.
+const HTTP1_BUFFER_BYTES_MAX: usize = 128 << 10;
+
+/// Bytes of one request body that an HTTP/2 peer may send before the server reads them.
+const HTTP2_STREAM_WINDOW_BYTES: u32 = 256 << 10;
+
+/// The same bound for all requests of a connection together.
+const HTTP2_CONNECTION_WINDOW_BYTES: u32 = 1 << 20;
+
+/// A fault of one connection. The server continues.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectionFault {
+    /// A connection could not be accepted.
+    #[error("a connection can not be accepted: {0}")]
+    Accept(io::Error),
+    /// The TLS handshake failed.
+    #[error("TLS handshake with {peer} failed: {error}")]
+    Handshake {
+        /// The address of the peer.
+        peer: SocketAddr,
+        /// The error of the handshake.
+        error: io::Error,
+    },
+    /// The connection broke, or the peer violated HTTP.
+    #[error("connection with {peer} failed: {error}{}", format_causes(error))]
+    Connection {
+        /// The address of the peer.
+        peer: SocketAddr,
+        /// The error of the connection.
+        error: hyper::Error,
+    },
+    /// The peer exceeded a timeout and was disconnected.
+    #[error("connection with {peer} dropped: {reason}")]
+    TimedOut {
+        /// The address of the peer.
+        peer: SocketAddr,
+        /// The timeout that the peer exceeded.
+        reason: &'static str,
+    },
+    /// The service panicked.
+    #[error("a request or a connection was lost to a panic")]
+    Panic,
+}
+
+/// Receives connection faults. During an attack it is called often, so it should be quick.
+pub type ReportFault = Arc<dyn Fn(&ConnectionFault) + Send + Sync>;
+
+/// The sources of an error of hyper, which its own text leaves out.
+fn format_causes(error: &hyper::Error) -> String {
+    let mut text = String::new();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+/// Accepts connections and passes their requests to `service` until `shutdown` reaches
+/// [`Phase::Refusing`]; then returns when all connections have ended, at the latest at
+/// [`Phase::Dropping`].
+///
+/// Each call of `service` runs in its own task, which the peer can not cancel: a peer that
+/// disconnects only loses its response. A connection counts as open, for [`Shutdown::drain`] and
+/// against [`Limits::connections_max`], until its requests have ended.
+///
+/// `T` is the identity that the service caches with a connection; see [`Connection::identity`].
+pub async fn serve<T, S, F>(
+    listener: Listener,
+    limits: Limits,
+    shutdown: Shutdown,
+    report: ReportFault,
+    service: S,
+) where
+    T: Send + Sync + 'static,
+    S: Fn(Request<Incoming>, Arc<Connection<T>>) -> F + Send + Sync + 'static,
+    F: Future<Output = Response<Body>> + Send + 'static,
+{
+    let service = move |request, connection, responder: Responder| {
+        let answering = service(request, connection);
+        async move { responder.respond(answering.await) }
+    };
+    serve_with_responder(listener, limits, shutdown, report, service).await;
+}
+
+/// Sends the response to one request. If the service drops it unused, it has panicked, and the peer
+/// gets 500.
+#[derive(Debug)]
+pub struct Responder(oneshot::Sender<Response<Body>>);
+
+impl Responder {
+    /// Sends the response. It is dropped if the peer is gone.
+    pub fn respond(self, response: Response<Body>) {
+        drop(self.0.send(response));
+    }
+}
+
+/// The same as [`serve`] for a service that may respond before it has ended.
+pub async fn serve_with_responder<T, S, F>(
+    listener: Listener,
+    limits: Limits,
+    shutdown: Shutdown,
+    report: ReportFault,
+    service: S,
+) where
+    T: Send + Sync + 'static,
+    S: Fn(Request<Incoming>, Arc<Connection<T>>, Responder) -> F + Send + Sync + 'static,
+    F: Future<Output = ()> + Send + 'static,
+{
+    let Listener { socket, address: _, tls } = listener;
+    let permit = Arc::new(Semaphore::new(limits.connections_max.clamp(1, Semaphore::MAX_PERMITS)));
+    let server = Arc::new(ConnectionServer {
+        tls: tls.map(TlsAcceptor::from),
+        limits,
+        shutdown: shutdown.clone(),
+        report,
+        service,
+    });
+    let mut connections = JoinSet::new();
+    let mut refusing = std::pin::pin!(shutdown.wait_for_phase(Phase::Refusing));
+    loop {
+        let accept = async {
+            let permit = Arc::clone(&permit).acquire_owned().await;
+            (socket.accept().await, permit)
+        };
+        tokio::select! {
+            () = &mut refusing => break,
+            Some(ended) = connections.join_next() => server.report_panic(ended),
+            (accepted, permit) = accept => match accepted {
+                Ok((stream, peer)) => {
+                    let server = Arc::clone(&server);
+                    let open = Arc::new(OpenConnectionGuard {
+                        _registration: shutdown.open_connection(),
+                        _connection_permit: permit.ok(),
+                    });
+                    connections.spawn(async move {
+                        server.serve_connection(stream, peer, open).await;
+                    });
+                }
+                Err(error) => {
+                    (server.report)(&ConnectionFault::Accept(error));
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            },
+        }
+    }
+    drop(socket);
+    let mut dropping = std::pin::pin!(shutdown.wait_for_phase(Phase::Dropping));
+    loop {
+        tokio::select! {
+            ended = connections.join_next() => match ended {
+                Some(ended) => server.report_panic(ended),
+                None => return,
+            },
+            () = &mut dropping => return connections.shutdown().await,
+        }
+    }
+}
+
+/// Counts a connection as open. The connection and each of its requests hold a reference.
+struct OpenConnectionGuard {
+    _registration: OpenConnection,
+    _connection_permit: Option<OwnedSemaphorePermit>,
+}
+
+/// The state that all connections share.
+struct ConnectionServer<S> {
+    tls: Option<TlsAcceptor>,
+    limits: Limits,
+    shutdown: Shutdown,
+    report: ReportFault,
+    service: S,
+}
+
+impl<S> ConnectionServer<S> {
+    async fn serve_connection<T, F>(
+        self: &Arc<Self>,
+        stream: TcpStream,
+        peer: SocketAddr,
+        open: Arc<OpenConnectionGuard>,
+    ) where
+        T: Send + Sync + 'static,
+        S: Fn(Request<Incoming>, Arc<Connection<T>>, Responder) -> F + Send + Sync + 'static,
+        F: Future<Output = ()> + Send + 'static,
+    {
+        if let Err(error) = configure_socket(&stream, &self.limits) {
+            // The peer disconnected before the handshake.
+            return (self.report)(&ConnectionFault::Accept(error));
+        }
+        let Some(tls) = &self.tls else {
+            let connection = Connection::new(peer, Protocol::Http1, Arc::from([]));
+            return self.serve_http(stream, connection, open).await;
+        };
+        let handshake = tokio::time::timeout(self.limits.handshake_timeout, tls.accept(stream));
+        let stream = tokio::select! {
+            // No request has begun, so nothing is lost.
+            () = self.shutdown.wait_for_phase(Phase::Closing) => return,
+            done = handshake => match done.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
+                Ok(stream) => stream,
+                Err(error) => return (self.report)(&ConnectionFault::Handshake { peer, error }),
+            },
+        };
+        let session = stream.get_ref().1;
+        let protocol = match session.alpn_protocol() {
+            Some(b"h2") => Protocol::Http2,
+            Some(_) | None => Protocol::Http1,
+        };
+        let certificates = session.peer_certificates().unwrap_or_default();
+        let certificates = certificates.iter().cloned().map(CertificateDer::into_owned).collect();
+        self.serve_http(stream, Connection::new(peer, protocol, certificates), open).await;
+    }
+
+    /// Serves HTTP on a stream until it ends.
+    async fn serve_http<T, F, I>(
+        self: &Arc<Self>,
+        stream: I,
+        connection: Connection<T>,
+        open: Arc<OpenConnectionGuard>,
+    ) where
+        T: Send + Sync + 'static,
+        S: Fn(Request<Incoming>, Arc<Connection<T>>, Responder) -> F + Send + Sync + 'static,
+        F: Future<Output = ()> + Send + 'static,
+        I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let connection = Arc::new(connection);
+        let activity = Arc::clone(&connection.activity);
+        let (peer, protocol) = (connection.peer, connection.protocol);
+        let io = TokioIo::new(ActivityStream::new(stream, Arc::clone(&activity)));
+        let server = Arc::clone(self);
+        // A reset HTTP/2 stream frees its slot at once, but its request continues to run.
+        let tasks = Arc::new(Semaphore::new((self.limits.streams_max as usize).max(1)));
+        let service = service_fn(move |request| {
+            let (server, connection) = (Arc::clone(&server), Arc::clone(&connection));
+            let (open, tasks) = (Arc::clone(&open), Arc::clone(&tasks));
+            async move {
+                let answer = server.serve_request(request, connection, open, tasks).await;
+                Ok::<_, std::convert::Infallible>(answer)
+            }
+        });
+        let (limits, shutdown) = (&self.limits, &self.shutdown);
+        let end = match protocol {
+            Protocol::Http1 => {
+                let http_connection = http1_builder(limits).serve_connection(io, service);
+                run_connection(http_connection, &activity, protocol, limits, shutdown).await
+            }
+            Protocol::Http2 => {
+                let http_connection = http2_builder(limits).serve_connection(io, service);
+                run_connection(http_connection, &activity, protocol, limits, shutdown).await
+            }
+        };
+        match end {
+            ConnectionEnd::Finished => {}
+            ConnectionEnd::Failed(error) => {
+                (self.report)(&ConnectionFault::Connection { peer, error })
+            }
+            ConnectionEnd::TimedOut(reason) => {
+                (self.report)(&ConnectionFault::TimedOut { peer, reason })
+            }
+        }
+    }
+
+    /// Responds to a request. Dropping the future abandons the response and not the running
+    /// request. A request waits, as if it had not been received, while [`Limits::streams_max`]
+    /// requests of its connection run.
+    async fn serve_request<T, F>(
+        &self,
+        request: Request<Incoming>,
+        connection: Arc<Connection<T>>,
+        open: Arc<OpenConnectionGuard>,
+        tasks: Arc<Semaphore>,
+    ) -> Response<Body>
+    where
+        S: Fn(Request<Incoming>, Arc<Connection<T>>, Responder) -> F,
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let active = connection.activity.begin_request();
+        let is_http1 = request.version() < Version::HTTP_2;
+        let target_bytes = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
+        let mut response = if target_bytes > self.limits.url_bytes_max {
+            uri_too_long_response()
+        } else {
+            let permit = tasks.acquire_owned().await;
+            let (sender, answer) = oneshot::channel();
+            let answering = (self.service)(request, Arc::clone(&connection), Responder(sender));
+            tokio::spawn(async move {
+                answering.await;
+                drop((permit, open));
+            });
+            answer.await.unwrap_or_else(|_| {
+                (self.report)(&ConnectionFault::Panic);
+                panic_response()
+            })
+        };
+        let is_last =
+            connection.activity.is_close_requested() || self.shutdown.phase() >= Phase::Refusing;
+        if is_http1 && is_last {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response.map(|body| body.keep_active(active))
+    }
+
+    fn report_panic(&self, ended: Result<(), tokio::task::JoinError>) {
+        if ended.is_err_and(|error| error.is_panic()) {
+            (self.report)(&ConnectionFault::Panic);
+        }
+    }
+}
+
+fn uri_too_long_response() -> Response<Body> {
+    plain_text_response(StatusCode::URI_TOO_LONG, "the request URI is too long\n")
+}
+
+/// The response if the service panicked.
+fn panic_response() -> Response<Body> {
+    plain_text_response(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "the request was lost to a fault of the server\n",
+    )
+}
+
+fn plain_text_response(status: StatusCode, text: &'static str) -> Response<Body> {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}
+
+/// Disables Nagle's algorithm and enables keepalive probes.
+fn configure_socket(stream: &TcpStream, limits: &Limits) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let keepalive =
+        TcpKeepalive::new().with_time(limits.ping_interval).with_interval(limits.ping_timeout);
+    SockRef::from(stream).set_tcp_keepalive(&keepalive)
+}
+
+/// Timeouts are those of [`run_connection`]: hyper's own would set a timer for every request.
+fn http1_builder(limits: &Limits) -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder
+        .header_read_timeout(None)
+        .max_headers(limits.header_fields_max)
+        .max_header_size(limits.header_bytes_max as usize)
+        .max_buf_size(HTTP1_BUFFER_BYTES_MAX);
+    builder
+}
+
+/// Hyper's own limits protect against streams that are opened only to be reset.
+fn http2_builder(limits: &Limits) -> http2::Builder<TokioExecutor> {
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits.streams_max)
+        .max_header_list_size(limits.header_bytes_max)
+        .initial_stream_window_size(HTTP2_STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(HTTP2_CONNECTION_WINDOW_BYTES)
+        .keep_alive_interval(limits.ping_interval)
+        .keep_alive_timeout(limits.ping_timeout);
+    builder
+}
+
+impl<I, S> HttpConnection for http1::Connection<I, S>
+where
+    S: HttpService<Incoming, ResBody = Body>,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    I: hyper::rt::Read + hyper::rt::Write + Unpin,
+{
+    fn close(self: Pin<&mut Self>) {
+        self.graceful_shutdown();
+    }
+}
+
+impl<I, S, F> HttpConnection for http2::Connection<I, S, TokioExecutor>
+where
+    S: HttpService<Incoming, ResBody = Body, Future = F>,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    F: Future<Output = Result<Response<Body>, S::Error>> + Send + 'static,
+    I: hyper::rt::Read + hyper::rt::Write + Unpin,
+{
+    fn close(self: Pin<&mut Self>) {
+        self.graceful_shutdown();
+    }
+}

@@ -1,0 +1,262 @@
+//! Which lists of built-in kinds are merged, and by which key.
+//!
+//! The facts are those of Kubernetes' API types. A path goes through lists without a step of its
+//! own, so `containers.env` is the environment of every container. What no row names behaves like a
+//! plain merge: objects merge, lists and scalars replace.
+
+/// How a list or an object is merged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Strategy {
+    /// A list of objects: those with the same value of a key are the same.
+    MergeBy(&'static str),
+    /// A list of scalars, each of which it holds once.
+    MergeSet,
+    /// An object that is taken whole, like every list that no row names.
+    Replace,
+}
+
+use Strategy::{MergeBy, MergeSet, Replace};
+
+/// A path below a place, and what happens there.
+type StrategyRow = (&'static str, Strategy);
+
+/// Rows that hold below a place, which is empty for the root of the object.
+type MountedRows = (&'static str, &'static [StrategyRow]);
+
+const METADATA: &[StrategyRow] = &[
+    ("finalizers", MergeSet),
+    ("initializers.pending", MergeBy("name")),
+    ("ownerReferences", MergeBy("uid")),
+];
+
+const CONTAINER: &[StrategyRow] = &[
+    ("env", MergeBy("name")),
+    ("ports", MergeBy("containerPort")),
+    ("volumeDevices", MergeBy("devicePath")),
+    ("volumeMounts", MergeBy("mountPath")),
+];
+
+const POD_SPEC: &[StrategyRow] = &[
+    ("containers", MergeBy("name")),
+    ("ephemeralContainers", MergeBy("name")),
+    ("evictionResponders", MergeBy("name")),
+    ("hostAliases", MergeBy("ip")),
+    ("imagePullSecrets", MergeBy("name")),
+    ("initContainers", MergeBy("name")),
+    ("resourceClaims", MergeBy("name")),
+    ("schedulingGates", MergeBy("name")),
+    ("topologySpreadConstraints", MergeBy("topologyKey")),
+    ("volumes", MergeBy("name")),
+];
+
+/// What a pod, or a template of pods, has; the first step is that to the pod.
+macro_rules! pod {
+    ($($prefix:literal)?) => {
+        &[
+            ("metadata", METADATA),
+            (concat!($($prefix,)? "spec"), POD_SPEC),
+            (concat!($($prefix,)? "spec.containers"), CONTAINER),
+            (concat!($($prefix,)? "spec.ephemeralContainers"), CONTAINER),
+            (concat!($($prefix,)? "spec.initContainers"), CONTAINER),
+            (concat!($($prefix,)? "spec.volumes.ephemeral.volumeClaimTemplate.metadata"), METADATA),
+            $((concat!($prefix, "metadata"), METADATA),)?
+        ]
+    };
+}
+
+const CONDITIONS: &[StrategyRow] = &[("status.conditions", MergeBy("type"))];
+
+const CONTAINER_STATUS: &[StrategyRow] =
+    &[("allocatedResourcesStatus", MergeBy("name")), ("volumeMounts", MergeBy("mountPath"))];
+
+const POD_STATUS: &[MountedRows] = &[
+    (
+        "status",
+        &[
+            ("conditions", MergeBy("type")),
+            ("hostIPs", MergeBy("ip")),
+            ("nodeAllocatableResourceClaimStatuses", MergeBy("resourceClaimName")),
+            ("nodeAllocatableResourceClaimStatuses.mapping", MergeBy("name")),
+            ("nodeAllocatableResourceClaimStatuses.overhead", MergeBy("name")),
+            ("podIPs", MergeBy("ip")),
+            ("resourceClaimStatuses", MergeBy("name")),
+            ("volumeHealth.healthConditions", MergeBy("status")),
+        ],
+    ),
+    ("status.containerStatuses", CONTAINER_STATUS),
+    ("status.ephemeralContainerStatuses", CONTAINER_STATUS),
+    ("status.initContainerStatuses", CONTAINER_STATUS),
+];
+
+const WEBHOOKS: &[StrategyRow] =
+    &[("webhooks", MergeBy("name")), ("webhooks.matchConditions", MergeBy("name"))];
+
+const CLAIM_STATUS: &[StrategyRow] = &[
+    ("status.conditions", MergeBy("type")),
+    ("status.healthStatus.healthConditions", MergeBy("status")),
+];
+
+/// The rows of a kind beside those of its metadata and of the pods in it.
+fn kind_rows(group: &str, kind: &str) -> &'static [MountedRows] {
+    match (group, kind) {
+        ("", "Namespace" | "ReplicationController")
+        | ("apps", "DaemonSet" | "Deployment" | "ReplicaSet")
+        | ("apiregistration.k8s.io", "APIService") => &[("", CONDITIONS)],
+        ("apps", "StatefulSet") => &[
+            ("", CONDITIONS),
+            ("spec.volumeClaimTemplates", CLAIM_STATUS),
+            ("spec.volumeClaimTemplates.metadata", METADATA),
+        ],
+        ("batch", "Job") => {
+            &[("", CONDITIONS), ("", &[("spec.scheduling.resourceClaims", MergeBy("name"))])]
+        }
+        ("batch", "CronJob") => &[
+            ("spec.jobTemplate.metadata", METADATA),
+            ("", &[("spec.jobTemplate.spec.scheduling.resourceClaims", MergeBy("name"))]),
+        ],
+        ("policy", "PodDisruptionBudget") => {
+            &[("", CONDITIONS), ("", &[("spec.selector", Replace)])]
+        }
+        ("", "Pod") => POD_STATUS,
+        ("", "PersistentVolumeClaim") => &[("", CLAIM_STATUS)],
+        ("", "ServiceAccount") => &[("", &[("secrets", MergeBy("name"))])],
+        ("", "Service") => &[("", CONDITIONS), ("", &[("spec.ports", MergeBy("port"))])],
+        ("", "Node") => &[
+            ("", CONDITIONS),
+            ("", &[("spec.podCIDRs", MergeSet), ("status.addresses", MergeBy("type"))]),
+        ],
+        ("storage.k8s.io", "CSINode") => {
+            &[("", &[("spec.drivers", MergeBy("name")), ("status.storageHealth", MergeBy("name"))])]
+        }
+        ("resource.k8s.io", "ResourceClaim") => &[("", &[("status.reservedFor", MergeBy("uid"))])],
+        (
+            "admissionregistration.k8s.io",
+            "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration",
+        ) => &[("", WEBHOOKS)],
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => &[(
+            "",
+            &[("spec.matchConditions", MergeBy("name")), ("spec.variables", MergeBy("name"))],
+        )],
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicy") => {
+            &[("", &[("spec.matchConditions", MergeBy("name"))])]
+        }
+        ("admissionregistration.k8s.io", "InitializerConfiguration") => {
+            &[("", &[("initializers", MergeBy("name"))])]
+        }
+        ("admissionregistration.k8s.io", "ExternalAdmissionHookConfiguration") => {
+            &[("", &[("externalAdmissionHooks", MergeBy("name"))])]
+        }
+        _ => &[],
+    }
+}
+
+/// The rows of the metadata, and of the pods that a kind is or makes.
+fn shared_rows(group: &str, kind: &str) -> &'static [MountedRows] {
+    match (group, kind) {
+        ("", "Pod") => pod!(),
+        ("", "PodTemplate") => pod!("template."),
+        ("", "ReplicationController")
+        | ("apps", "DaemonSet" | "Deployment" | "ReplicaSet" | "StatefulSet")
+        | ("batch", "Job") => pod!("spec.template."),
+        ("batch", "CronJob") => pod!("spec.jobTemplate.spec.template."),
+        _ => &[("metadata", METADATA)],
+    }
+}
+
+/// The merge strategies of the lists of one kind.
+#[derive(Debug, Clone, Copy)]
+pub struct SmpSchema {
+    shared: &'static [MountedRows],
+    own: &'static [MountedRows],
+}
+
+impl SmpSchema {
+    /// That of a built-in kind, in all its versions. A kind without rows of its own has those of its
+    /// metadata.
+    #[must_use]
+    pub fn of(group: &str, kind: &str) -> Self {
+        Self { shared: shared_rows(group, kind), own: kind_rows(group, kind) }
+    }
+
+    /// The merge strategy at a path of names; list indices have no step.
+    pub(crate) fn strategy(&self, path: &[String]) -> Option<Strategy> {
+        self.shared.iter().chain(self.own).find_map(|(place, rows)| {
+            let below = strip(path, place)?;
+            let row = rows.iter().find(|(row, _)| strip(below, row).is_some_and(<[_]>::is_empty));
+            row.map(|(_, strategy)| *strategy)
+        })
+    }
+}
+
+/// The path below a place; `None` if it does not lead there.
+fn strip<'p>(path: &'p [String], place: &str) -> Option<&'p [String]> {
+    if place.is_empty() {
+        return Some(path);
+    }
+    place.split('.').try_fold(path, |path, step| match path {
+        [first, rest @ ..] if first == step => Some(rest),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strategy(group: &str, kind: &str, path: &str) -> Option<Strategy> {
+        let path: Vec<_> = path.split('.').map(str::to_owned).collect();
+        SmpSchema::of(group, kind).strategy(&path)
+    }
+
+    /// `testdata/strategies.txt` is what the tags of the Go types say (`k8s.io/api` v0.37.2): group,
+    /// kind, path, and the key, `set` or `replace`.
+    #[test]
+    fn rows_are_those_of_kubernetes() {
+        let rows: Vec<_> = include_str!("../testdata/strategies.txt").lines().collect();
+        for row in &rows {
+            let mut words = row.split(' ');
+            let [group, kind, path, want] = [(); 4].map(|()| words.next().unwrap());
+            let found = match strategy(group.trim_matches('-'), kind, path) {
+                Some(MergeBy(key)) => key,
+                Some(MergeSet) => "set",
+                Some(Replace) => "replace",
+                None => "nothing",
+            };
+            assert_eq!(found, want, "{row}");
+        }
+        assert!(rows.len() > 300);
+    }
+
+    #[test]
+    fn rows_hold_at_their_place_only() {
+        for (group, kind, path, want) in [
+            ("", "ConfigMap", "metadata.finalizers", Some(MergeSet)),
+            ("", "ConfigMap", "metadata.ownerReferences", Some(MergeBy("uid"))),
+            ("", "ConfigMap", "metadata", None),
+            ("", "Pod", "spec.containers", Some(MergeBy("name"))),
+            ("", "Pod", "spec.containers.ports", Some(MergeBy("containerPort"))),
+            ("", "Pod", "spec.containers.command", None),
+            ("", "Pod", "containers", None),
+            ("apps", "Deployment", "spec.containers", None),
+            ("apps", "Deployment", "spec.template.spec.containers.env", Some(MergeBy("name"))),
+            ("apps", "Deployment", "spec.template.metadata.finalizers", Some(MergeSet)),
+            (
+                "batch",
+                "CronJob",
+                "spec.jobTemplate.spec.template.spec.volumes",
+                Some(MergeBy("name")),
+            ),
+            ("", "Service", "spec.ports", Some(MergeBy("port"))),
+            ("policy", "PodDisruptionBudget", "spec.selector", Some(Replace)),
+            ("rbac.authorization.k8s.io", "Role", "rules", None),
+            (
+                "apps",
+                "StatefulSet",
+                "spec.volumeClaimTemplates.status.conditions",
+                Some(MergeBy("type")),
+            ),
+        ] {
+            assert_eq!(strategy(group, kind, path), want, "{kind} {path}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The nesting depth of values.
+
+use serde_json::Value;
+
+/// The deepest nesting of a patched object, which is that of the objects that are read.
+pub const NESTING_MAX: usize = 512;
+
+/// Depth and number of values of a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NestingExtent {
+    /// 0 for a scalar, 1 for a flat list or object.
+    pub(crate) depth: usize,
+    /// How many values it holds, itself included.
+    pub(crate) n_values: usize,
+}
+
+/// Measures a value without recursion, so that any depth is safe.
+pub(crate) fn measure_nesting(value: &Value) -> NestingExtent {
+    let mut extent = NestingExtent { depth: 0, n_values: 0 };
+    let mut pending = vec![(value, 0_usize)];
+    while let Some((value, outer)) = pending.pop() {
+        extent.n_values += 1;
+        match value {
+            Value::Array(items) => {
+                extent.depth = extent.depth.max(outer + 1);
+                pending.extend(items.iter().map(|item| (item, outer + 1)));
+            }
+            Value::Object(members) => {
+                extent.depth = extent.depth.max(outer + 1);
+                pending.extend(members.values().map(|member| (member, outer + 1)));
+            }
+            _ => {}
+        }
+    }
+    extent
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn scalars_are_flat() {
+        for (value, depth, n_values) in
+            [(json!(1), 0, 1), (json!([]), 1, 1), (json!({"a": [1, {"b": 2}], "c": 3}), 3, 6)]
+        {
+            assert_eq!(measure_nesting(&value), NestingExtent { depth, n_values }, "{value}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Why a patch can not be applied.
+
+use api_object::Status;
+
+use crate::json_patch::{COPIED_BYTES_MAX, OPERATIONS_MAX, WORK_MAX};
+use crate::nesting_depth::NESTING_MAX;
+
+/// Why a patch can not be applied. The patch is always at fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PatchError {
+    /// The body is not JSON. Found by whoever reads it.
+    #[error("invalid JSON patch")]
+    NotJson,
+    /// The body is JSON of another shape than the patch has.
+    #[error("error decoding patch: {0}")]
+    Shape(&'static str),
+    /// More operations than are carried out.
+    #[error("The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, got {0}")]
+    TooManyOperations(usize),
+    /// The operations would move too much.
+    #[error("the operations of the JSON patch take more than {WORK_MAX} steps")]
+    TooMuchWork,
+    /// The copies would become too large.
+    #[error("the copies of the JSON patch make more than {COPIED_BYTES_MAX} bytes")]
+    CopiesTooLarge,
+    /// The result would be nested too deeply.
+    #[error("the patched object exceeds max depth of {NESTING_MAX}")]
+    TooDeep,
+    /// An operation names a place that is not there.
+    #[error("operation {0}: missing path")]
+    MissingPath(usize),
+    /// A test of a value does not hold.
+    #[error("operation {0}: test failed")]
+    TestFailed(usize),
+    /// An operation that does not exist or lacks a part.
+    #[error("operation {0}: unknown or incomplete operation")]
+    BadOperation(usize),
+    /// The patched document is no object.
+    #[error("the patched document is not an object")]
+    NotAnObject,
+    /// A directive of a strategic merge patch has the wrong form.
+    #[error("invalid patch format of {0}")]
+    Directive(&'static str),
+    /// An item of a list that is merged by a key does not have it.
+    #[error("map: {item} does not contain declared merge key: {key}")]
+    NoMergeKey {
+        /// The item as JSON, shortened.
+        item: String,
+        /// The key.
+        key: &'static str,
+    },
+    /// A `$patch` that asks for something else than replacing or deleting.
+    #[error("unknown patch type: {0}")]
+    UnknownDirective(String),
+    /// The items of a list are lists, which can not be merged.
+    #[error("lists of lists are not supported")]
+    ListOfLists,
+    /// The items of a list that is merged are not all of the same type.
+    #[error("list element types are not identical")]
+    MixedList,
+    /// The items of a list contradict the order that the patch gives.
+    #[error("the order in the patch list does not match the $setElementOrder list")]
+    Order,
+}
+
+impl PatchError {
+    /// The response to the request.
+    #[must_use]
+    pub fn to_status(&self) -> Status {
+        match self {
+            Self::NotJson | Self::Shape(_) | Self::Directive(_) => {
+                Status::bad_request(self.to_string())
+            }
+            Self::TooManyOperations(_) | Self::TooMuchWork | Self::TooDeep => {
+                Status::too_large_because(&self.to_string())
+            }
+            // Kubernetes does not tell what went wrong in a JSON Patch.
+            Self::CopiesTooLarge
+            | Self::MissingPath(_)
+            | Self::TestFailed(_)
+            | Self::BadOperation(_) => Status::unprocessable(),
+            Self::NotAnObject
+            | Self::NoMergeKey { .. }
+            | Self::UnknownDirective(_)
+            | Self::ListOfLists
+            | Self::MixedList
+            | Self::Order => Status { message: self.to_string(), ..Status::unprocessable() },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_those_of_kubernetes() {
+        for (error, code, message) in [
+            (PatchError::NotJson, 400, "invalid JSON patch"),
+            (
+                PatchError::TooManyOperations(10_001), // H-137
+                413,
+                "Request entity too large: The allowed maximum operations in a JSON patch is \
+                 10000, got 10001",
+            ),
+            (
+                PatchError::TestFailed(0), // H-070
+                422,
+                "the server rejected our request due to an error in our request",
+            ),
+            (
+                PatchError::NoMergeKey { item: "{}".to_owned(), key: "name" },
+                422,
+                "map: {} does not contain declared merge key: name",
+            ),
+            (PatchError::Directive("retainKeys"), 400, "invalid patch format of retainKeys"),
+        ] {
+            let status = error.to_status();
+            assert_eq!((status.code, status.message.as_str()), (code, message));
+        }
+    }
+}

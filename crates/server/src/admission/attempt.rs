@@ -1,0 +1,162 @@
+//! One attempt to write, and whether it counts.
+
+use admission::{InitializersOrigin, Operation};
+use admission_hooks::HookSession;
+use api_object::Status;
+use store::{Entry, Store};
+
+use super::freshness::{ConfigurationMatches, Freshness, FreshnessRequirement, confirm_for};
+use crate::rest::{RequestContext, RequestReport, WriteFailure};
+
+/// The state of one attempt to write an object. A retry makes a new one.
+pub(crate) struct WriteAttempt {
+    requirement: FreshnessRequirement,
+    /// `None` until [`super::establish_freshness`].
+    pub(super) freshness: Option<Freshness>,
+    pub(super) matches: ConfigurationMatches,
+    /// The session with the hooks; `None` until a hook matches.
+    pub(super) session: Option<HookSession>,
+    /// The uid of the namespace in which the request began to create an object. Retries keep it.
+    pub(super) namespace_uid: Option<String>,
+    /// Whether the client or the configuration chose the initializers of a new object.
+    pub(super) initializer_origin: InitializersOrigin,
+    /// The warnings for the client. Those of a repeated attempt are dropped.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// The decision about the result of an attempt.
+pub(crate) enum AttemptConclusion<T> {
+    /// The result of the request.
+    Final(Result<T, Status>),
+    /// The verb makes this attempt next.
+    Retry {
+        next: Box<WriteAttempt>,
+        /// The stored object as the failed transaction found it; `None` if the verb has to read it.
+        current: Option<Option<Entry>>,
+    },
+}
+
+impl WriteAttempt {
+    pub(crate) fn new(requirement: FreshnessRequirement) -> Self {
+        Self {
+            requirement,
+            freshness: None,
+            matches: ConfigurationMatches::default(),
+            session: None,
+            namespace_uid: None,
+            initializer_origin: InitializersOrigin::Configuration,
+            warnings: Vec::new(),
+        }
+    }
+
+    pub(crate) fn requirement(&self) -> &FreshnessRequirement {
+        &self.requirement
+    }
+
+    pub(super) fn set_freshness(&mut self, freshness: Freshness, matches: ConfigurationMatches) {
+        self.freshness = Some(freshness);
+        self.matches = matches;
+    }
+
+    /// Records that a transaction of this attempt verified the config revision key.
+    pub(crate) fn record_verified(&mut self) {
+        self.freshness = self.freshness.take().map(Freshness::into_verified);
+    }
+
+    /// Moves the reports of the hooks, and on the last attempt the warnings, into the report of the
+    /// request.
+    fn report_to(&mut self, report: &mut RequestReport, is_last: bool) {
+        report.hook_reports.extend(self.session.take().map(HookSession::into_report));
+        let snapshot = self.freshness.as_ref().and_then(Freshness::snapshot);
+        report.admission_revision = snapshot.map(|snapshot| snapshot.revision);
+        if is_last {
+            report.warnings.append(&mut self.warnings);
+        }
+    }
+
+    fn retry(self, requirement: FreshnessRequirement) -> Box<Self> {
+        Box::new(Self { namespace_uid: self.namespace_uid, ..Self::new(requirement) })
+    }
+
+    /// Ends the only attempt of a request that stores nothing.
+    pub(crate) fn finish(mut self, report: &mut RequestReport) {
+        self.report_to(report, true);
+    }
+
+    /// Decides whether the result of an attempt counts:
+    ///
+    /// 1. If another writer changed the object, retry with the object as it is now.
+    /// 2. If the config revision key moved, retry with a confirmed configuration.
+    /// 3. If the store did not respond, the result counts: another read would not tell more.
+    /// 4. If the attempt wrote, or its configuration was confirmed, the result counts.
+    /// 5. Otherwise the attempt wrote nothing and only assumed its configuration. Confirm it now. The
+    ///    result counts if the config revision is the assumed one; otherwise retry with the confirmed
+    ///    configuration.
+    pub(crate) async fn conclude<S: Store, T>(
+        mut self,
+        ctx: &RequestContext<'_, S>,
+        operation: Operation,
+        result: Result<T, WriteFailure>,
+        report: &mut RequestReport,
+    ) -> AttemptConclusion<T> {
+        let result = match result {
+            Err(WriteFailure::Conflict(current)) => {
+                self.report_to(report, false);
+                let requirement = match self.freshness.take() {
+                    Some(Freshness::Confirmed(snapshot)) => FreshnessRequirement::Reuse(snapshot),
+                    Some(Freshness::Assumed(_) | Freshness::Exempt) | None => {
+                        self.requirement.clone()
+                    }
+                };
+                return AttemptConclusion::Retry {
+                    next: self.retry(requirement),
+                    current: Some(current),
+                };
+            }
+            Err(WriteFailure::ConfigRevisionMoved) => {
+                self.report_to(report, false);
+                let next = self.retry(FreshnessRequirement::MustConfirm);
+                return AttemptConclusion::Retry { next, current: None };
+            }
+            Err(WriteFailure::AddressTaken) => {
+                self.report_to(report, false);
+                let requirement = self.requirement.clone();
+                return AttemptConclusion::Retry { next: self.retry(requirement), current: None };
+            }
+            Err(WriteFailure::OutcomeUnknown(status)) => {
+                self.report_to(report, true);
+                return AttemptConclusion::Final(Err(status));
+            }
+            Err(WriteFailure::Rejected(status)) if status.code >= 500 => {
+                self.report_to(report, true);
+                return AttemptConclusion::Final(Err(status));
+            }
+            Err(WriteFailure::Rejected(status)) => Err(status),
+            Ok(done) => Ok(done),
+        };
+        let assumed = match &self.freshness {
+            Some(Freshness::Assumed(snapshot)) => snapshot.config_revision(),
+            Some(Freshness::Confirmed(_) | Freshness::Exempt) | None => {
+                self.report_to(report, true);
+                return AttemptConclusion::Final(result);
+            }
+        };
+        match confirm_for(ctx, operation).await {
+            Err(status) => {
+                self.freshness = None;
+                self.report_to(report, true);
+                AttemptConclusion::Final(Err(status))
+            }
+            Ok(confirmed) if confirmed.config_revision() == assumed => {
+                self.freshness = Some(Freshness::Confirmed(confirmed));
+                self.report_to(report, true);
+                AttemptConclusion::Final(result)
+            }
+            Ok(confirmed) => {
+                self.report_to(report, false);
+                let next = self.retry(FreshnessRequirement::Reuse(confirmed));
+                AttemptConclusion::Retry { next, current: None }
+            }
+        }
+    }
+}

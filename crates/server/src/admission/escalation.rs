@@ -1,0 +1,122 @@
+//! The escalation check of roles and bindings: a user grants only permissions that the user holds, unless
+//! the user may `escalate` or `bind`.
+
+use std::sync::Arc;
+
+use api_object::{GroupResource, Status, Tree};
+use authz_rbac::{
+    CHECK_STEPS_MAX, QUICK_CHECK_STEPS_MAX, Refusal, Snapshot, bind_target, escalate_target,
+};
+use field_errors::{FieldErrors, FieldPath};
+use manifests::rbac::Object;
+use store::Store;
+
+use crate::authorize::authorize_target;
+use crate::rest::RequestContext;
+
+/// The proof that the escalation check ran on an object. Only [`check_grants`] makes it.
+#[derive(Clone, Copy)]
+pub(super) struct GrantsChecked(());
+
+/// Checks that the user may grant the permissions of a role or a binding; other objects pass.
+///
+/// 1. Superusers may grant every permission.
+/// 2. A user who is allowed `escalate` on the role that the request names may write it. A request
+///    that creates names none, so a rule with `resourceNames` does not count for it.
+/// 3. A user who is allowed `bind` on the role of a binding may bind it.
+/// 4. All others must hold what they grant. A check that takes long runs on a blocking thread.
+pub(super) async fn check_grants<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    new: &Tree,
+    old: Option<&Tree>,
+) -> Result<GrantsChecked, Status> {
+    if ctx.resource.group != authz_rbac::GROUP || ctx.resource.is_custom() {
+        return Ok(GrantsChecked(()));
+    }
+    let user = ctx.authorized.user();
+    if authz_rbac::is_superuser(user) {
+        return Ok(GrantsChecked(()));
+    }
+    let object = decode_rbac(ctx, new)?;
+    let authorized = match &object {
+        Object::Role(role) => {
+            authorize_target(ctx, "escalate", &escalate_target(role, ctx.name)).await?
+        }
+        Object::Binding(binding) => authorize_target(ctx, "bind", &bind_target(binding)).await?,
+    };
+    if authorized.is_ok() {
+        return Ok(GrantsChecked(()));
+    }
+    let old = old.map(|old| decode_rbac(ctx, old)).transpose()?;
+    let rbac = Arc::clone(&ctx.server.snapshot_cache.snapshot().rbac);
+    let check = {
+        let user = Arc::clone(user);
+        move |steps_max: u64| check_holds(&rbac, &user, &object, old.as_ref(), steps_max)
+    };
+    let outcome = match check(QUICK_CHECK_STEPS_MAX) {
+        Err(Refusal::TooManySteps) => {
+            let Ok(permit) =
+                ctx.server.escalation_checks.acquire(authz::user_limit_key(&user.name))
+            else {
+                let why = "too many roles and bindings are being checked, please try again later";
+                return Err(Status::too_many_requests(why, 1));
+            };
+            // The thread holds the permit until the check ends, even if the request has ended.
+            let checking = tokio::task::spawn_blocking(move || {
+                let _permit = permit;
+                check(CHECK_STEPS_MAX)
+            });
+            checking.await.map_err(|error| Status::internal(&error.to_string()))?
+        }
+        outcome => outcome,
+    };
+    outcome.map_err(|refusal| refusal_status(ctx, api_object::name(new), refusal))?;
+    Ok(GrantsChecked(()))
+}
+
+fn decode_rbac<S>(ctx: &RequestContext<'_, S>, tree: &Tree) -> Result<Object, Status> {
+    let value = serde_json::Value::Object(tree.clone());
+    let manifest =
+        manifests::rbac::decode(&value).map_err(|e| Status::bad_request(e.to_string()))?;
+    manifest.into_unchecked().map_err(|errors| {
+        Status::invalid(&ctx.resource.group_kind(), api_object::name(tree), &errors)
+    })
+}
+
+fn refusal_status<S>(ctx: &RequestContext<'_, S>, name: &str, refusal: Refusal) -> Status {
+    match refusal {
+        Refusal::RoleNotFound { resource, name } => {
+            Status::not_found(&GroupResource::new(authz_rbac::GROUP, resource), &name)
+        }
+        Refusal::UnsupportedKind(error) => Status::unexpected(error.to_string()),
+        Refusal::TooManyCombinations(_) | Refusal::TooManySteps => {
+            let is_binding = ctx.resource.kind.ends_with("Binding");
+            let at = FieldPath::root(if is_binding { "roleRef" } else { "rules" });
+            let mut errors = FieldErrors::new();
+            errors.push(at.forbidden(&refusal.to_string()));
+            Status::invalid(&ctx.resource.group_kind(), name, &errors)
+        }
+        Refusal::NotHeld(_) | Refusal::Aggregation => {
+            Status::forbidden(&ctx.resource.group_resource(), name, &refusal.to_string())
+        }
+    }
+}
+
+fn check_holds(
+    rbac: &Snapshot,
+    user: &authz::User,
+    new: &Object,
+    old: Option<&Object>,
+    steps_max: u64,
+) -> Result<(), Refusal> {
+    match (new, old) {
+        (Object::Role(role), Some(Object::Role(old))) => {
+            rbac.confirm_role(user, role, Some(old), steps_max)
+        }
+        (Object::Role(role), _) => rbac.confirm_role(user, role, None, steps_max),
+        (Object::Binding(binding), Some(Object::Binding(old))) => {
+            rbac.confirm_binding(user, binding, Some(old), steps_max)
+        }
+        (Object::Binding(binding), _) => rbac.confirm_binding(user, binding, None, steps_max),
+    }
+}

@@ -1,0 +1,273 @@
+//! The two phases of admission: the mutating phase may change the object, the validating phase may only
+//! refuse it.
+
+use std::time::Instant as Clock;
+
+use admission::{Attributes, EquivalentResource, MatchedHooks, Operation};
+use admission_hooks::{HookRequest, HookSession, ObjectKinds, Phase};
+use api_object::{Status, Tree};
+use api_resources::equivalents;
+use metrics::AdmissionMetrics;
+use store::Store;
+
+use super::WriteAttempt;
+use super::WriteRequest;
+use super::freshness::{AdmissionSnapshot, Freshness};
+use super::hook_kinds::HookKinds;
+use super::namespace_lifecycle::{check_definition, check_namespace, find_namespace};
+use crate::authorize::{ChainAuthorizer, current_chain};
+use crate::cluster_snapshot::Namespace;
+use crate::initialize::{assign_initializers, check_initializer_update, conform_initializers};
+use crate::rest::{RequestContext, VersionedObject};
+
+/// Runs the mutating phase and returns the object as it leaves it. The tree of a deletion is the stored
+/// object.
+///
+/// 1. Check that the namespace exists and does not end.
+/// 2. Decide about the initializers of the object.
+/// 3. Call the mutating hooks, and call them again if one changed an object that others had reviewed.
+/// 4. Bring the initializers that hooks wrote into shape.
+///
+/// # Errors
+/// The refusal of a built-in check or of a hook.
+pub(crate) async fn admit_mutating<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    attempt: &mut WriteAttempt,
+    write: &WriteRequest,
+    tree: Tree,
+    old: Option<&Tree>,
+) -> Result<Tree, Status> {
+    let begun = Clock::now();
+    let result = run_mutating(ctx, attempt, write, tree, old).await;
+    let metrics = &ctx.server.admission_metrics;
+    metrics.record_phase(Phase::Mutating, write.operation, begun.elapsed(), result.is_err());
+    result
+}
+
+async fn run_mutating<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    attempt: &mut WriteAttempt,
+    write: &WriteRequest,
+    mut tree: Tree,
+    old: Option<&Tree>,
+) -> Result<Tree, Status> {
+    check_namespace(ctx, &mut attempt.namespace_uid, write.operation, &tree).await?;
+    match write.operation {
+        Operation::Create => {
+            let decision = attempt.matches.take_create_decision();
+            attempt.initializer_origin = assign_initializers(ctx, decision, &mut tree).await?;
+        }
+        Operation::Update => check_initializer_update(ctx, write, &mut tree, old).await?,
+        Operation::Delete | Operation::Connect => {}
+    }
+    if !attempt.matches.hooks.has_mutating() {
+        return Ok(tree);
+    }
+    let mut tree = call_mutating_hooks(ctx, attempt, write, tree, old).await?;
+    if write.operation != Operation::Delete {
+        conform_initializers(ctx, write, &mut tree, old)?;
+    }
+    Ok(tree)
+}
+
+async fn call_mutating_hooks<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    attempt: &mut WriteAttempt,
+    write: &WriteRequest,
+    mut tree: Tree,
+    old: Option<&Tree>,
+) -> Result<Tree, Status> {
+    let WriteAttempt { freshness, matches, session, namespace_uid, .. } = attempt;
+    let Some(snapshot) = freshness.as_ref().and_then(Freshness::snapshot) else { return Ok(tree) };
+    let mut inputs = HookInputs::new(ctx, write, snapshot, &matches.hooks);
+    inputs.kinds.old = old;
+    // Hooks are told the name that the request has; no hook can change it.
+    let name = api_object::name(&tree).to_owned();
+    let is_deletion = write.operation == Operation::Delete;
+    if !is_deletion {
+        let kind = inputs.attributes(&name).kind;
+        tree = inputs
+            .kinds
+            .normalize(tree, &kind)
+            .map_err(|error| Status::bad_request(error.to_string()))?;
+    }
+    let before = if is_deletion { Some(&tree) } else { old };
+    let old_object = before.map(|before| with_resource_version(before, write));
+    let object = (!is_deletion).then_some(&tree);
+    inputs.load_namespace(Phase::Mutating, &name, object, old_object.as_ref()).await?;
+    let begun = Clock::now();
+    let session = session.get_or_insert_with(|| new_session(ctx));
+    let request = inputs.hook_request(&name, None, old_object.as_ref());
+    let result = run_rounds(ctx, namespace_uid, &request, session, tree).await;
+    let metrics = &ctx.server.admission_metrics;
+    let (took, is_refused) = (begun.elapsed(), result.is_err());
+    let plugin = Phase::Mutating.plugin();
+    metrics.record_controller(plugin, Phase::Mutating, write.operation, took, is_refused);
+    result
+}
+
+/// Calls the mutating hooks, and again if one changed an object that others had reviewed.
+async fn run_rounds<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    namespace_uid: &mut Option<String>,
+    request: &HookRequest<'_>,
+    session: &mut HookSession,
+    mut tree: Tree,
+) -> Result<Tree, Status> {
+    let operation = request.attributes.operation;
+    loop {
+        let object = (operation != Operation::Delete).then(|| std::mem::take(&mut tree));
+        if let Some(next) = session.mutate(request, object).await? {
+            tree = next;
+        }
+        if !session.needs_another_round() {
+            return Ok(tree);
+        }
+        check_namespace(ctx, namespace_uid, operation, &tree).await?;
+    }
+}
+
+/// Runs the validating phase. The tree of a deletion is the stored object.
+pub(super) async fn run_validating<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    attempt: &mut WriteAttempt,
+    write: &WriteRequest,
+    tree: &Tree,
+    old: Option<&Tree>,
+) -> Result<(), Status> {
+    let begun = Clock::now();
+    let result = match write.operation == Operation::Create && write.subresource.is_empty() {
+        true => check_definition(ctx, api_object::name(tree)),
+        false => Ok(()),
+    };
+    let result = match result {
+        Ok(()) => call_validating_hooks(ctx, attempt, write, tree, old).await,
+        Err(status) => Err(status),
+    };
+    let metrics = &ctx.server.admission_metrics;
+    metrics.record_phase(Phase::Validating, write.operation, begun.elapsed(), result.is_err());
+    result
+}
+
+async fn call_validating_hooks<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    attempt: &mut WriteAttempt,
+    write: &WriteRequest,
+    tree: &Tree,
+    old: Option<&Tree>,
+) -> Result<(), Status> {
+    let WriteAttempt { freshness, matches, session, .. } = attempt;
+    let Some(snapshot) = freshness.as_ref().and_then(Freshness::snapshot) else { return Ok(()) };
+    if !matches.hooks.has_validating() {
+        return Ok(());
+    }
+    let name = api_object::name(tree);
+    let mut inputs = HookInputs::new(ctx, write, snapshot, &matches.hooks);
+    let tree = with_resource_version(tree, write);
+    let old = old.map(|old| with_resource_version(old, write));
+    let (object, old_object) = match write.operation {
+        Operation::Delete => (None, Some(&tree)),
+        Operation::Create | Operation::Update | Operation::Connect => (Some(&tree), old.as_ref()),
+    };
+    inputs.load_namespace(Phase::Validating, name, object, old_object).await?;
+    let begun = Clock::now();
+    let session = session.get_or_insert_with(|| new_session(ctx));
+    let result = session.validate(&inputs.hook_request(name, object, old_object)).await;
+    let metrics = &ctx.server.admission_metrics;
+    let (took, is_refused) = (begun.elapsed(), result.is_err());
+    let plugin = Phase::Validating.plugin();
+    metrics.record_controller(plugin, Phase::Validating, write.operation, took, is_refused);
+    Ok(result?)
+}
+
+fn new_session<S>(ctx: &RequestContext<'_, S>) -> HookSession {
+    HookSession::new(ctx.deadline).with_call_time_max(ctx.server.call_time_max)
+}
+
+/// An object as clients read it: with the resourceVersion that it has in the store.
+fn with_resource_version(tree: &Tree, write: &WriteRequest) -> Tree {
+    VersionedObject { tree: tree.clone(), revision: write.stored_revision }.into_tree()
+}
+
+/// The values that a [`HookRequest`] borrows.
+struct HookInputs<'q, S> {
+    ctx: &'q RequestContext<'q, S>,
+    write: &'q WriteRequest,
+    snapshot: &'q AdmissionSnapshot,
+    matched_hooks: &'q MatchedHooks,
+    equivalents: Vec<EquivalentResource<'q>>,
+    kinds: HookKinds<'q>,
+    metrics: &'q AdmissionMetrics,
+    /// Decides `authorizer` checks of match conditions.
+    authorizer: ChainAuthorizer,
+    /// The namespace, if a hook selects by its labels.
+    namespace: Option<Namespace>,
+}
+
+impl<'q, S: Store> HookInputs<'q, S> {
+    fn new(
+        ctx: &'q RequestContext<'q, S>,
+        write: &'q WriteRequest,
+        snapshot: &'q AdmissionSnapshot,
+        matched_hooks: &'q MatchedHooks,
+    ) -> Self {
+        let registry = &snapshot.cluster.registry;
+        Self {
+            ctx,
+            write,
+            snapshot,
+            matched_hooks,
+            equivalents: equivalents(registry, ctx.resource, &write.subresource),
+            kinds: HookKinds {
+                registry,
+                operation: write.operation,
+                resource: ctx.resource,
+                subresource: &write.subresource,
+                user: ctx.authorized.user(),
+                old: None,
+            },
+            metrics: ctx.server.admission_metrics.as_ref(),
+            authorizer: ChainAuthorizer(current_chain(ctx)),
+            namespace: None,
+        }
+    }
+
+    fn attributes<'a>(&'a self, name: &'a str) -> Attributes<'a> {
+        self.write.attributes(self.ctx, name, &self.equivalents)
+    }
+
+    fn hook_request<'a>(
+        &'a self,
+        name: &'a str,
+        object: Option<&'a Tree>,
+        old_object: Option<&'a Tree>,
+    ) -> HookRequest<'a> {
+        HookRequest {
+            attributes: Attributes { object, old_object, ..self.attributes(name) },
+            matched_hooks: self.matched_hooks,
+            connections: &self.snapshot.hooks.connections,
+            namespace: self.namespace.as_ref().map(|namespace| namespace.name_and_labels.as_ref()),
+            authorizer: Some(&self.authorizer),
+            kinds: &self.kinds,
+            observer: self.metrics,
+        }
+    }
+
+    /// Looks up the namespace if a hook of the phase selects by its labels.
+    async fn load_namespace(
+        &mut self,
+        phase: Phase,
+        name: &str,
+        object: Option<&Tree>,
+        old_object: Option<&Tree>,
+    ) -> Result<(), Status> {
+        let namespace = {
+            let request = self.hook_request(name, object, old_object);
+            request.needs_namespace(phase).then(|| request.attributes.namespace.to_owned())
+        };
+        if let Some(namespace) = namespace {
+            self.namespace = find_namespace(self.ctx, &namespace).await?;
+        }
+        Ok(())
+    }
+}

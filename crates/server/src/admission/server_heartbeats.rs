@@ -1,0 +1,245 @@
+//! Heartbeats of the servers that share a store, and the status of admission.
+//!
+//! Each server writes a heartbeat every second under a key with a TTL. The heartbeat contains the revision of
+//! its admission configuration, so that the writer of a configuration can wait for all servers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api_object::Status;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use store::{
+    Expect, Key, KeyError, ListRequest, Prefix, Put, ReadError, Revision, Store, WriteError,
+};
+use tokio::time::Instant;
+
+use super::barrier::SyncMode;
+use crate::rest::Query;
+use crate::server_state::ServerState;
+
+/// The path of the status of admission on all servers.
+pub(crate) const ADMISSION_STATUS_PATH: &str = "/portcullis/admission/status";
+
+/// The path of the heartbeats, below the prefix of the store.
+const SERVERS_PATH: &str = "portcullis/servers";
+/// The interval of heartbeats.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
+/// The time to live of a heartbeat. A server without one admits no writes either, because its
+/// configuration is stale.
+const HEARTBEAT_TTL: Duration = Duration::from_secs(5);
+/// The interval at which a waiting writer reads the heartbeats.
+const ACK_POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// The longest `ackTimeout` of a writer.
+const ACK_TIMEOUT_MAX: Duration = Duration::from_secs(30);
+/// The part of the time of a request that waiting leaves for its response.
+const RESPONSE_TIME: Duration = Duration::from_millis(200);
+
+/// The heartbeat of a server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Heartbeat {
+    id: String,
+    /// The revision of its admission configuration.
+    observed: u64,
+    /// In milliseconds since 1970.
+    at: i64,
+}
+
+/// Parses how long a writer waits until all servers observe the configuration that it wrote.
+///
+/// # Errors
+/// 400 if the parameter is no duration, or too long.
+pub(crate) fn parse_ack_timeout(query: &Query) -> Result<Option<Duration>, Status> {
+    let Some(text) = query.get("ackTimeout") else { return Ok(None) };
+    let bad = |why: &str| Status::bad_request(format!("invalid ackTimeout: {why}"));
+    let nanos = go_compat::parse_duration(text).map_err(|error| bad(&error.to_string()))?;
+    let wanted = u64::try_from(nanos).map_err(|_| bad("must not be negative"))?;
+    let wanted = Duration::from_nanos(wanted);
+    if wanted > ACK_TIMEOUT_MAX {
+        return Err(bad("must be at most 30s"));
+    }
+    Ok(Some(wanted))
+}
+
+/// Why heartbeats can not be read.
+#[derive(Debug, thiserror::Error)]
+enum HeartbeatError {
+    #[error(transparent)]
+    Prefix(#[from] KeyError),
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+impl<S: Store> ServerState<S> {
+    /// The revision of the configuration that this server admits writes by.
+    pub(crate) fn observed_revision(&self) -> Revision {
+        match self.barrier.options.mode {
+            SyncMode::Barrier => self.snapshot_cache.snapshot().revision,
+            SyncMode::Poll => self.polled.load().revision(),
+        }
+    }
+
+    /// Writes heartbeats until the task is dropped.
+    pub(crate) async fn run_heartbeat(self: Arc<Self>) {
+        if self.barrier.options.is_only_server {
+            return;
+        }
+        let Ok(key) = Key::new(&format!("{}/{SERVERS_PATH}/{}", self.prefix, self.server_id))
+        else {
+            return;
+        };
+        let mut expect = Expect::Absent;
+        let mut ticks = tokio::time::interval(HEARTBEAT_INTERVAL);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let id = self.server_id.clone();
+            let heartbeat = Heartbeat {
+                id,
+                observed: self.observed_revision().number(),
+                at: Timestamp::now().as_millisecond(),
+            };
+            let value = serde_json::to_vec(&heartbeat).unwrap_or_default().into();
+            let put = Put {
+                key: key.clone(),
+                value,
+                expect,
+                ttl: Some(HEARTBEAT_TTL),
+                shared_revision: None,
+            };
+            match tokio::time::timeout(HEARTBEAT_TTL, self.store.put(put)).await {
+                Ok(Ok(revision)) => expect = Expect::At(revision),
+                Ok(Err(WriteError::Conflict { current })) => {
+                    expect = current.map_or(Expect::Absent, |entry| Expect::At(entry.mod_rev));
+                }
+                // The heartbeat expires, and this server notices by itself that its configuration is stale.
+                Ok(Err(_)) | Err(_) => {}
+            }
+        }
+    }
+
+    /// Reads the heartbeats of all servers. The only server of a store writes none.
+    async fn read_heartbeats(&self) -> Result<Vec<Heartbeat>, HeartbeatError> {
+        if self.barrier.options.is_only_server {
+            let (id, observed) = (self.server_id.clone(), self.observed_revision().number());
+            return Ok(vec![Heartbeat { id, observed, at: Timestamp::now().as_millisecond() }]);
+        }
+        let prefix = Prefix::new(&format!("{}/{SERVERS_PATH}/", self.prefix))?;
+        let page = self.store.list(&prefix, ListRequest::default()).await?;
+        let read = |item: &store::Item| serde_json::from_slice(&item.entry.value).ok();
+        Ok(page.items.iter().filter_map(read).collect())
+    }
+
+    /// Waits until all servers observe a configuration, and returns a warning that names those that do not.
+    pub(crate) async fn wait_for_servers(
+        &self,
+        revision: Revision,
+        timeout: Duration,
+        deadline: Instant,
+    ) -> Option<String> {
+        let last = deadline.checked_sub(RESPONSE_TIME).unwrap_or(deadline);
+        let last = last.min(Instant::now() + timeout);
+        // The last heartbeat of each server and when this server first read it, because clocks of other
+        // machines may be wrong.
+        let mut last_heartbeats: HashMap<String, (Heartbeat, Instant)> = HashMap::new();
+        // A read that fails keeps the result of the last one.
+        let mut behind = "servers that can not be asked".to_owned();
+        loop {
+            if let Ok(Ok(heartbeats)) = tokio::time::timeout_at(last, self.read_heartbeats()).await
+            {
+                let now = Instant::now();
+                let mut names = Vec::new();
+                for heartbeat in heartbeats {
+                    let known = last_heartbeats
+                        .entry(heartbeat.id.clone())
+                        .or_insert((heartbeat.clone(), now));
+                    if known.0 != heartbeat {
+                        *known = (heartbeat.clone(), now);
+                    }
+                    let is_alive = now.duration_since(known.1) < HEARTBEAT_TTL;
+                    if is_alive && heartbeat.observed < revision.number() {
+                        names.push(heartbeat.id);
+                    }
+                }
+                if names.is_empty() {
+                    return None;
+                }
+                behind = names.join(", ");
+            }
+            if Instant::now() + ACK_POLL_INTERVAL >= last {
+                return Some(format!(
+                    "configuration stored at revision {revision} but not yet observed by: {behind}"
+                ));
+            }
+            tokio::time::sleep(ACK_POLL_INTERVAL).await;
+        }
+    }
+
+    /// The freshness of the admission configuration on this server, and the heartbeats of all servers.
+    pub(crate) async fn admission_status(&self) -> Value {
+        let confirmation = self.barrier.confirmation_age();
+        let state = match (confirmation.age, confirmation.is_stale) {
+            (None, _) => "bootstrapping",
+            (Some(_), false) => "ready",
+            (Some(_), true) => "stale",
+        };
+        let mode = match self.barrier.options.mode {
+            SyncMode::Barrier => "barrier",
+            SyncMode::Poll => "poll",
+        };
+        let now = Timestamp::now();
+        let confirmed_at = confirmation.age.and_then(|age| now.checked_sub(age).ok());
+        let undecodable = match self.barrier.options.mode {
+            SyncMode::Barrier => Arc::clone(&self.snapshot_cache.snapshot().hooks.undecodable),
+            SyncMode::Poll => self.polled.load().undecodable(),
+        };
+        let invalid: Vec<Value> =
+            undecodable.iter().map(|(path, why)| json!({"path": path, "error": why})).collect();
+        let heartbeats = tokio::time::timeout(HEARTBEAT_TTL, self.read_heartbeats()).await;
+        let servers: Vec<Value> = heartbeats
+            .ok()
+            .and_then(Result::ok)
+            .unwrap_or_default()
+            .iter()
+            .map(|own| {
+                let age = (now.as_millisecond().saturating_sub(own.at)).max(0) as f64 / 1000.0;
+                json!({"id": own.id, "observed": own.observed, "heartbeatAgeSeconds": age})
+            })
+            .collect();
+        json!({
+            "serverId": self.server_id,
+            "mode": mode,
+            "state": state,
+            "revision": self.observed_revision().number(),
+            "confirmedAt": confirmed_at.map(api_object::rfc3339_micro),
+            "ageSeconds": confirmation.age.map(|age| age.as_secs_f64()),
+            "lastError": confirmation.last_error.as_deref(),
+            "invalidObjects": invalid,
+            "servers": servers,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_long_writers_may_wait() {
+        for (text, want) in [
+            ("", Some(None)),
+            ("ackTimeout=5s", Some(Some(Duration::from_secs(5)))),
+            ("ackTimeout=30s", Some(Some(ACK_TIMEOUT_MAX))),
+            ("ackTimeout=31s", None),
+            ("ackTimeout=-1s", None),
+            ("ackTimeout=soon", None),
+            ("ackTimeout=", None),
+        ] {
+            let found = parse_ack_timeout(&Query::parse(&format!("/x?{text}")));
+            assert_eq!(found.clone().ok(), want, "{text}");
+            assert!(found.is_ok() || found.is_err_and(|status| status.code == 400));
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The description of a write for admission.
+
+use admission::{Attributes, EquivalentResource, Operation};
+use api_object::{DeleteOptions, Propagation, Tree};
+use api_resources::{group_version_resource, written_kind};
+use serde_json::{Value, json};
+use store::Revision;
+
+use crate::rest::{Query, RequestContext, WriteOptions};
+
+/// The parts of a write that no step of admission changes.
+#[derive(Debug, Clone)]
+pub(crate) struct WriteRequest {
+    pub(crate) operation: Operation,
+    /// Empty for the resource itself.
+    pub(crate) subresource: String,
+    /// The options of the operation, with kind and version.
+    pub(crate) options: Tree,
+    pub(crate) is_dry_run: bool,
+    /// Whether hooks are told the name of the object.
+    pub(crate) has_name: bool,
+    /// The name in the path, where the object is not what the path names.
+    pub(crate) path_name: Option<String>,
+    /// The revision of the stored object; `None` if there is none.
+    pub(crate) stored_revision: Option<Revision>,
+}
+
+/// Builds the options object of the meta group.
+fn options_tree(kind: &str, members: Value) -> Tree {
+    let mut tree = Tree::new();
+    tree.insert("kind".to_owned(), kind.into());
+    tree.insert("apiVersion".to_owned(), "meta.k8s.io/v1".into());
+    if let Value::Object(members) = members {
+        let is_set = |value: &Value| !value.is_null() && value != "";
+        tree.extend(members.into_iter().filter(|(_, value)| is_set(value)));
+    }
+    tree
+}
+
+impl WriteRequest {
+    /// A create of an object, or of a subresource.
+    pub(crate) fn create(subresource: &str, own: WriteOptions, query: &Query) -> Self {
+        Self::with_options(Operation::Create, "CreateOptions", subresource, own, query)
+    }
+
+    /// A create of a subresource of the object that the path names.
+    pub(crate) fn create_subresource(
+        subresource: &str,
+        name: &str,
+        own: WriteOptions,
+        query: &Query,
+    ) -> Self {
+        Self { path_name: Some(name.to_owned()), ..Self::create(subresource, own, query) }
+    }
+
+    /// An update or a patch of an object, or of a subresource.
+    pub(crate) fn update(subresource: Option<&str>, own: WriteOptions, query: &Query) -> Self {
+        let subresource = subresource.unwrap_or_default();
+        Self::with_options(Operation::Update, "UpdateOptions", subresource, own, query)
+    }
+
+    fn with_options(
+        operation: Operation,
+        kind: &str,
+        subresource: &str,
+        own: WriteOptions,
+        query: &Query,
+    ) -> Self {
+        let members = json!({
+            "dryRun": own.is_dry_run.then_some(["All"]),
+            "fieldManager": query.text("fieldManager"),
+            "fieldValidation": query.text("fieldValidation"),
+        });
+        Self {
+            operation,
+            subresource: subresource.to_owned(),
+            options: options_tree(kind, members),
+            is_dry_run: own.is_dry_run,
+            has_name: true,
+            path_name: None,
+            stored_revision: None,
+        }
+    }
+
+    /// A delete, alone or as part of a deletecollection.
+    pub(crate) fn delete(own: &DeleteOptions, is_collection: bool) -> Self {
+        let has_preconditions = own.uid.is_some() || own.resource_version.is_some();
+        let mut preconditions = Tree::new();
+        for (member, value) in [("uid", &own.uid), ("resourceVersion", &own.resource_version)] {
+            if let Some(value) = value {
+                preconditions.insert(member.to_owned(), value.as_str().into());
+            }
+        }
+        let propagation = own.propagation.map(|own| match own {
+            Propagation::Orphan => "Orphan",
+            Propagation::Background => "Background",
+            Propagation::Foreground => "Foreground",
+        });
+        let members = json!({
+            "gracePeriodSeconds": own.grace_period_seconds,
+            "preconditions": has_preconditions.then_some(preconditions),
+            "orphanDependents": own.orphan_dependents,
+            "propagationPolicy": propagation,
+            "dryRun": own.is_dry_run.then_some(["All"]),
+        });
+        Self {
+            operation: Operation::Delete,
+            subresource: String::new(),
+            options: options_tree("DeleteOptions", members),
+            is_dry_run: own.is_dry_run,
+            has_name: !is_collection,
+            path_name: None,
+            stored_revision: None,
+        }
+    }
+
+    /// The same for an object that is stored at this revision.
+    pub(crate) fn of_stored(self, revision: Revision) -> Self {
+        Self { stored_revision: Some(revision), ..self }
+    }
+
+    /// The admission attributes of the write, without the objects.
+    pub(crate) fn attributes<'a, S>(
+        &'a self,
+        ctx: &RequestContext<'a, S>,
+        name: &'a str,
+        equivalents: &'a [EquivalentResource<'a>],
+    ) -> Attributes<'a> {
+        let (resource, namespace) = (ctx.resource, ctx.namespace.unwrap_or_default());
+        let name = self.path_name.as_deref().unwrap_or(name);
+        // The namespace of a Namespace is its own name.
+        let is_namespace = resource.group.is_empty() && resource.plural == "namespaces";
+        Attributes {
+            operation: self.operation,
+            kind: written_kind(resource, &self.subresource),
+            resource: group_version_resource(resource),
+            subresource: &self.subresource,
+            name: if self.has_name { name } else { "" },
+            namespace: if is_namespace { name } else { namespace },
+            object: None,
+            old_object: None,
+            options: Some(&self.options),
+            is_dry_run: self.is_dry_run,
+            user: Some(ctx.authorized.user()),
+            equivalents,
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Executes the verb of a routed request.
+
+use std::sync::Arc;
+
+use api_object::Status;
+use api_resources::Verb;
+use http::header::CONTENT_TYPE;
+use https_server::InFlightPermit;
+use store::Store;
+
+use super::{AuthorizedRequest, UnreadBody};
+use crate::admission::{is_configuration, parse_ack_timeout};
+use crate::initialize::{ReadResult, read, visibility_filter, wait_for_initializers};
+use crate::record::RequestRecord;
+use crate::respond::Reply;
+use crate::rest::{
+    DeleteResult, Filter, PatchRequest, RequestContext, RequestReport, VersionedObject,
+    WriteResult, create, delete, delete_collection, deletion_status, list, patch, update, watch,
+};
+use crate::review;
+use crate::route::Route;
+use crate::undecodable;
+use crate::watch_body;
+
+impl<S: Store> AuthorizedRequest<'_, S> {
+    /// Executes the verb. The writer of an admission configuration can wait until all servers observe it.
+    pub(super) async fn execute(
+        &self,
+        ctx: &RequestContext<'_, S>,
+        route: &Route<'_>,
+        body: &mut UnreadBody,
+        record: &mut RequestRecord,
+        report: &mut RequestReport,
+        permit: &mut Option<InFlightPermit>,
+    ) -> Result<Reply<S>, Status> {
+        let can_wait = route.verb.is_write() && is_configuration(&route.resource);
+        let ack_timeout = if can_wait { parse_ack_timeout(self.query)? } else { None };
+        let reply = self.execute_verb(ctx, route, body, record, report, permit).await?;
+        if let Some(timeout) = ack_timeout {
+            let revision = self.server.read_config_revision().await?;
+            let warning = self.server.wait_for_servers(revision, timeout, self.deadline).await;
+            report.warnings.extend(warning);
+        }
+        Ok(reply)
+    }
+
+    async fn execute_verb(
+        &self,
+        ctx: &RequestContext<'_, S>,
+        route: &Route<'_>,
+        body: &mut UnreadBody,
+        record: &mut RequestRecord,
+        report: &mut RequestReport,
+        permit: &mut Option<InFlightPermit>,
+    ) -> Result<Reply<S>, Status> {
+        let resource = &route.resource;
+        let object = |code: u16, shown: VersionedObject| Reply::Object {
+            code,
+            resource: Arc::clone(resource),
+            tree: shown.into_tree(),
+        };
+        match route.verb {
+            Verb::Get => Ok(match read(ctx).await? {
+                ReadResult::Object(shown) => object(200, shown),
+                ReadResult::Accepted(tree) => Reply::Tree { code: 202, tree },
+            }),
+            Verb::List => {
+                let filter = visibility_filter(ctx)?;
+                let page = list(ctx, &filter).await?;
+                report
+                    .warnings
+                    .extend(undecodable::placeholders_warning(resource, &page.placeholders));
+                Ok(Reply::List { resource: Arc::clone(resource), page })
+            }
+            Verb::Watch => {
+                let filter = visibility_filter(ctx)?;
+                let options = self.query.watch_options()?;
+                let ends_at = watch_body::end_time(self.server, options.timeout_seconds);
+                let watcher = watch(ctx, Arc::clone(resource), filter, options, ends_at).await?;
+                Ok(Reply::Watch { watcher: Box::new(watcher) })
+            }
+            Verb::Create => match route.subresource {
+                Some("token") => review::issue_token(ctx, self, body, record, report).await,
+                Some(_) => Err(Status::method_not_allowed()),
+                None if !resource.is_stored() => {
+                    review::review_token(self.server, route, self, body, record).await
+                }
+                None => {
+                    let (tree, options) =
+                        self.decode_object(route, body, "CreateOptions", record, report).await?;
+                    let written = create(ctx, tree, options, report).await?;
+                    let written = await_initialized(ctx, written, permit).await?;
+                    Ok(object(written.code, written.shown))
+                }
+            },
+            Verb::Update => {
+                let (tree, options) =
+                    self.decode_object(route, body, "UpdateOptions", record, report).await?;
+                let written = update(ctx, &tree, options, report).await?;
+                let written = await_initialized(ctx, written, permit).await?;
+                Ok(object(written.code, written.shown))
+            }
+            Verb::Patch => {
+                let patch_type =
+                    codec::patch_type(self.header(&CONTENT_TYPE), resource.is_custom())?;
+                let bytes = self.read_body(body).await?;
+                let options = self.query.write_options("PatchOptions")?;
+                record.record_request_patch(&bytes);
+                let field_validation = options.field_validation;
+                let request = PatchRequest { patch_type, body: bytes, field_validation };
+                let written = patch(ctx, &request, options, report).await?;
+                Ok(object(written.code, written.shown))
+            }
+            Verb::Delete => {
+                let options = self.decode_delete_options(body, record).await?;
+                match delete(ctx, &options, report).await? {
+                    DeleteResult::Terminating(shown) => {
+                        let is_accepted = options.orphan_dependents == Some(false);
+                        Ok(object(if is_accepted { 202 } else { 200 }, shown))
+                    }
+                    DeleteResult::Removed(shown) if resource.is_returned_on_delete => {
+                        Ok(object(200, shown))
+                    }
+                    DeleteResult::Removed(shown) => {
+                        Ok(Reply::Tree { code: 200, tree: deletion_status(resource, &shown.tree) })
+                    }
+                }
+            }
+            Verb::DeleteCollection => {
+                let filter = Filter::parse(resource, self.query, ctx.name)?;
+                let options = self.decode_delete_options(body, record).await?;
+                let page = delete_collection(ctx, &filter, &options, report).await?;
+                Ok(Reply::List { resource: Arc::clone(resource), page })
+            }
+        }
+    }
+}
+
+/// Waits for the initializers of a written object. The request releases its in-flight permit before, so that
+/// it does not block the initializers.
+async fn await_initialized<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    written: WriteResult,
+    permit: &mut Option<InFlightPermit>,
+) -> Result<WriteResult, Status> {
+    if written.wait.is_some() {
+        drop(permit.take());
+    }
+    wait_for_initializers(ctx, written).await
+}

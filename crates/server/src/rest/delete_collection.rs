@@ -1,0 +1,94 @@
+//! `deletecollection`.
+
+use std::pin::Pin;
+use std::task::Poll;
+
+use admission::Operation;
+use api_object::{DeleteOptions, Status};
+use store::{Item, Store};
+
+use crate::admission::confirm_configuration;
+use crate::rest::{Filter, ListPage, RequestContext, RequestReport, delete, list};
+use crate::write_progress::WriteProgress;
+
+/// Deletes all objects of a page and returns them as they were listed.
+///
+/// 1. Confirm the configuration. The collection is refused as a whole if that fails.
+/// 2. List the objects.
+/// 3. Delete them, some at a time. Each deletion is admitted by the configuration of its own moment,
+///    because a collection may take long.
+pub(crate) async fn delete_collection<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    filter: &Filter,
+    options: &DeleteOptions,
+    report: &mut RequestReport,
+) -> Result<ListPage, Status> {
+    report.admission_revision = confirm_configuration(ctx, Operation::Delete).await?;
+    let page = list(ctx, filter).await?;
+    for items in page.items.chunks(ctx.server.options.delete_workers.max(1)) {
+        let deletions = items.iter().map(|item| Box::pin(delete_item(ctx, item, options)));
+        let mut first_error = None;
+        for (result, item_report) in join_all(deletions.collect()).await {
+            report.hook_reports.extend(item_report.hook_reports);
+            report.admission_revision =
+                item_report.admission_revision.or(report.admission_revision);
+            match result {
+                // Another client deleted the object in the meantime.
+                Err(status) if status.is_from_this_server() && status.code == 404 => {}
+                Err(status) => first_error = first_error.or(Some(status)),
+                Ok(()) => {}
+            }
+        }
+        if let Some(status) = first_error {
+            return Err(status);
+        }
+    }
+    Ok(page)
+}
+
+async fn delete_item<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    item: &Item,
+    options: &DeleteOptions,
+) -> (Result<(), Status>, RequestReport) {
+    let mut report = RequestReport::default();
+    let names = api_resources::names(&ctx.server.prefix, ctx.resource, &item.key);
+    let Some((namespace, name)) = names else {
+        return (Err(Status::internal("a stored key names no object")), report);
+    };
+    let Some(member) = ctx.authorized.collection_member(namespace, name) else {
+        let why = "the object is not part of the collection that was authorized";
+        return (Err(Status::internal(why)), report);
+    };
+    let write_progress = WriteProgress::default();
+    let member_ctx = RequestContext {
+        authorized: &member,
+        namespace,
+        name,
+        subresource: None,
+        write_progress: &write_progress,
+        is_collection_member: true,
+        ..*ctx
+    };
+    let result = delete(&member_ctx, options, &mut report).await.map(drop);
+    (result, report)
+}
+
+/// Runs futures concurrently and waits for all of them.
+async fn join_all<F: Future + Unpin>(mut futures: Vec<F>) -> Vec<F::Output> {
+    let mut outputs: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
+    std::future::poll_fn(|cx| {
+        let mut is_done = true;
+        for (future, output) in futures.iter_mut().zip(&mut outputs) {
+            if output.is_none() {
+                match Pin::new(future).poll(cx) {
+                    Poll::Ready(own) => *output = Some(own),
+                    Poll::Pending => is_done = false,
+                }
+            }
+        }
+        if is_done { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    outputs.into_iter().flatten().collect()
+}

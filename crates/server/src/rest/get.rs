@@ -1,0 +1,55 @@
+//! `get`.
+
+use api_object::Status;
+use store::{At, Entry, ReadError, Revision, Store};
+
+use crate::rest::query::parse_resource_version;
+use crate::rest::{RequestContext, VersionedObject};
+
+/// How long a read waits for a revision that the client has seen and this server has not.
+const FUTURE_WAIT: std::time::Duration = std::time::Duration::from_secs(3);
+
+/// Reads the authorized object.
+pub(crate) async fn get<S: Store>(ctx: &RequestContext<'_, S>) -> Result<VersionedObject, Status> {
+    let entry = get_entry(ctx).await?;
+    Ok(VersionedObject { tree: ctx.parse_authorized(&entry)?, revision: Some(entry.mod_rev) })
+}
+
+/// Reads the authorized object in its stored form.
+pub(crate) async fn get_entry<S: Store>(ctx: &RequestContext<'_, S>) -> Result<Entry, Status> {
+    if ctx.query.flag("export") {
+        return Err(Status::bad_request(
+            "the export parameter, deprecated since v1.14, is no longer supported",
+        ));
+    }
+    let at = match ctx.query.text("resourceVersion") {
+        "" => At::Newest,
+        text => wait_for_revision(ctx, parse_resource_version(text)?, "get").await?,
+    };
+    let key = ctx.key(ctx.name)?;
+    let got = ctx.timed("get", ctx.server.store.get(&key, at)).await;
+    let got = got.map_err(|error| ctx.read_failed("get", &error))?;
+    got.entry.ok_or_else(|| ctx.not_found(ctx.name))
+}
+
+/// Waits up to [`FUTURE_WAIT`] until the store has a revision.
+///
+/// # Errors
+/// 504 if the store does not have it by then.
+pub(super) async fn wait_for_revision<S: Store>(
+    ctx: &RequestContext<'_, S>,
+    number: u64,
+    verb: &str,
+) -> Result<At, Status> {
+    let revision = Revision::new(number);
+    let waiting = ctx.server.store.wait_for(revision);
+    match tokio::time::timeout(FUTURE_WAIT, waiting).await {
+        Ok(Ok(_)) => Ok(At::NotOlderThan(revision)),
+        Ok(Err(error)) => Err(ctx.read_failed(verb, &error)),
+        Err(_) => {
+            let current = ctx.server.store.current_rev().await;
+            let current = current.map_err(|error| ctx.read_failed(verb, &error))?;
+            Err(ctx.read_failed(verb, &ReadError::Future { requested: revision, current }))
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Checks and changes of the metadata of an object that a client sent.
+
+use admission::normalize_initializers;
+use api_object::{Status, Tree};
+use authz::User;
+use field_errors::FieldErrors;
+use serde_json::Value;
+
+use crate::rest::RequestContext;
+
+/// Brings the metadata into its canonical form.
+///
+/// # Errors
+/// 400 if a member has a wrong type.
+pub(super) fn normalize_metadata<S>(
+    ctx: &RequestContext<'_, S>,
+    tree: &mut Tree,
+) -> Result<(), Status> {
+    let shaped = api_object::normalize_metadata(tree).and_then(|()| normalize_initializers(tree));
+    shaped.map_err(|error| {
+        let (kind, version) = (&ctx.resource.kind, &ctx.resource.version);
+        Status::bad_request(format!(
+            "{kind} in version \"{version}\" cannot be handled as a {kind}: {error}"
+        ))
+    })
+}
+
+/// Gives an object the authorized name, and refuses one that has another.
+pub(super) fn set_authorized_name<S>(
+    ctx: &RequestContext<'_, S>,
+    tree: &mut Tree,
+) -> Result<(), Status> {
+    let (metadata, name) = (api_object::metadata_mut(tree), ctx.name);
+    match api_object::string_member(metadata, "name") {
+        "" => {
+            metadata.insert("name".to_owned(), name.into());
+            Ok(())
+        }
+        own if own == name => Ok(()),
+        own => Err(Status::bad_request(format!(
+            "the name of the object ({own}) does not match the name on the URL ({name})"
+        ))),
+    }
+}
+
+/// Removes repeated owner references and warns about them.
+pub(super) fn dedup_owner_references(tree: &mut Tree, warnings: &mut Vec<String>) {
+    let repeated = api_object::remove_duplicate_owners(tree);
+    if !repeated.is_empty() {
+        warnings.push(api_object::duplicate_owners_warning(&repeated));
+    }
+}
+
+/// The errors in the metadata of an object, by the name rule of its resource.
+pub(super) fn validate_metadata<S>(ctx: &RequestContext<'_, S>, tree: &Tree) -> FieldErrors {
+    let rule = ctx.resource.name_rule;
+    let name_faults = |name: &str, is_prefix: bool| match is_prefix {
+        true => rule.prefix_faults(name),
+        false => rule.faults(name),
+    };
+    api_object::validate_metadata(tree, ctx.resource.is_namespaced(), name_faults)
+}
+
+/// The user as objects record who requested them.
+pub(crate) fn requester(user: &User) -> Tree {
+    let mut requester = Tree::new();
+    requester.insert("username".to_owned(), user.name.as_str().into());
+    if !user.uid.is_empty() {
+        requester.insert("uid".to_owned(), user.uid.as_str().into());
+    }
+    requester.insert("groups".to_owned(), user.groups.clone().into());
+    if !user.extra.is_empty() {
+        let extra = user.extra.iter().map(|(key, values)| (key.clone(), values.clone().into()));
+        requester.insert("extra".to_owned(), Value::Object(extra.collect()));
+    }
+    requester
+}

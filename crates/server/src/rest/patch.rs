@@ -1,0 +1,94 @@
+//! The next state of an object by a patch.
+
+use api_object::{GroupKind, Status, Tree};
+use codec::PatchType;
+use field_errors::{FieldErrors, FieldPath};
+use object_patch::{PatchError, SmpSchema};
+use store::Revision;
+
+use crate::rest::{FieldValidation, RequestContext, VersionedObject};
+
+/// A patch as the client sent it.
+#[derive(Debug)]
+pub(crate) struct PatchRequest {
+    pub(crate) patch_type: PatchType,
+    pub(crate) body: bytes::Bytes,
+    pub(crate) field_validation: FieldValidation,
+}
+
+/// Applies a patch to the stored object. The result has the kind of the resource.
+///
+/// # Errors
+/// 400 or 422 if the patch can not be decoded or applied, or its result is no object of the kind.
+pub(super) fn apply_patch<S>(
+    ctx: &RequestContext<'_, S>,
+    patch: &PatchRequest,
+    old: &Tree,
+    revision: Revision,
+    warnings: &mut Vec<String>,
+) -> Result<Tree, Status> {
+    let current = VersionedObject { tree: old.clone(), revision: Some(revision) }.into_tree();
+    let parsed = codec::parse_json(&patch.body).map_err(|_| PatchError::NotJson.to_status())?;
+    check_findings(&parsed.findings, patch.field_validation, warnings)?;
+    let patched = match patch.patch_type {
+        PatchType::Json => object_patch::json_patch(current, parsed.value),
+        PatchType::Merge => object_patch::merge_patch(current, parsed.value),
+        PatchType::StrategicMerge => {
+            let schema = SmpSchema::of(&ctx.resource.group, &ctx.resource.kind);
+            object_patch::strategic_merge_patch(current, parsed.value, &schema)
+        }
+    };
+    let mut patched = patched.map_err(|error| error.to_status())?;
+    for (member, expected) in [
+        ("apiVersion", ctx.resource.group_version().to_string()),
+        ("kind", ctx.resource.kind.clone()),
+    ] {
+        if api_object::string_member(&patched, member) != expected {
+            let mut errors = FieldErrors::new();
+            let actual = api_object::string_member(&patched, member).to_owned();
+            let detail = format!("must be {expected}");
+            errors.push(FieldPath::root(member).invalid(actual, &detail));
+            return Err(Status::invalid(&ctx.group_kind(), api_object::name(old), &errors));
+        }
+    }
+    let expected = codec::ExpectedKind {
+        group: &ctx.resource.group,
+        version: &ctx.resource.version,
+        kind: &ctx.resource.kind,
+        is_custom: ctx.resource.is_custom(),
+    };
+    let findings = codec::conform_object(&mut patched, &expected).map_err(|error| {
+        let result = serde_json::Value::Object(patched.clone()).to_string();
+        invalid_patch(&result, &error.to_string())
+    })?;
+    check_findings(&findings, patch.field_validation, warnings)?;
+    Ok(patched)
+}
+
+/// Warns about or refuses fields that a patch has twice, or that the kind does not have.
+fn check_findings(
+    findings: &[codec::Finding],
+    validation: FieldValidation,
+    warnings: &mut Vec<String>,
+) -> Result<(), Status> {
+    match validation {
+        FieldValidation::Ignore => Ok(()),
+        FieldValidation::Warn => {
+            warnings.extend(findings.iter().map(ToString::to_string));
+            Ok(())
+        }
+        FieldValidation::Strict if findings.is_empty() => Ok(()),
+        FieldValidation::Strict => {
+            let texts: Vec<String> = findings.iter().map(ToString::to_string).collect();
+            let detail = format!("strict decoding error: {}", texts.join(", "));
+            Err(invalid_patch("", &detail))
+        }
+    }
+}
+
+/// The response to a patch whose result is no object of the kind.
+fn invalid_patch(result: &str, why: &str) -> Status {
+    let mut errors = FieldErrors::new();
+    errors.push(FieldPath::root("patch").invalid(result, why));
+    Status::invalid(&GroupKind::new("", ""), "", &errors)
+}

@@ -1,0 +1,58 @@
+//! Moves the oldest history from memory to files, while the store runs and while it opens.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::history::History;
+use crate::history_page::HistoryPage;
+use crate::store_files;
+
+/// Writes the pages of one run of the store.
+#[derive(Debug)]
+pub(crate) struct HistoryPager {
+    directory: PathBuf,
+    /// The number of the first log of this run.
+    run: u64,
+    n_pages: u64,
+    memory_bytes_max: usize,
+    /// Bytes of all pages that still exist.
+    bytes: Arc<AtomicU64>,
+}
+
+impl HistoryPager {
+    pub(crate) fn new(directory: &Path, run: u64, memory_bytes_max: usize) -> Self {
+        let directory = directory.to_owned();
+        Self { directory, run, n_pages: 0, memory_bytes_max, bytes: Arc::default() }
+    }
+
+    /// The bytes that the pages take up on disk.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Writes pages while the history takes too much memory. Returns whether it wrote any.
+    pub(crate) fn move_to_page(&mut self, history: &mut History) -> io::Result<bool> {
+        let mut is_changed = false;
+        while history.memory_bytes() > self.memory_bytes_max {
+            let before = history.memory_bytes();
+            let Self { directory, run, n_pages, bytes, .. } = self;
+            history.move_to_page(&mut |steps| {
+                let path = store_files::page_path(directory, *run, *n_pages);
+                *n_pages += 1;
+                HistoryPage::write(path, steps, bytes)
+            })?;
+            if history.memory_bytes() == before {
+                break;
+            }
+            is_changed = true;
+        }
+        Ok(is_changed)
+    }
+
+    /// Reports whether the history takes so much memory that it should be dropped.
+    pub(crate) fn exceeds_memory_limit(&self, history: &History) -> bool {
+        history.memory_bytes() > self.memory_bytes_max.saturating_mul(2)
+    }
+}

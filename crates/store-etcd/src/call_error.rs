@@ -1,0 +1,177 @@
+//! What the failure of a request means.
+
+use std::error::Error;
+
+use store::{ReadError, Unavailable};
+use tonic::{Code, ConnectError, Status};
+
+/// Why a request has no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum CallError {
+    /// The revision is below the floor.
+    Compacted,
+    /// The revision does not exist yet.
+    Future,
+    /// The member does not take requests of this size.
+    RequestTooLarge,
+    /// The answer is larger than we take.
+    ResponseTooLarge,
+    /// The lease does not exist.
+    NoLease,
+    /// The quota of the cluster is used up, and it refuses writes that add.
+    NoSpace,
+    /// There was no answer in time.
+    Timeout,
+    /// Anything else.
+    Unavailable(Unavailable),
+}
+
+impl From<Unavailable> for CallError {
+    fn from(error: Unavailable) -> Self {
+        Self::Unavailable(error)
+    }
+}
+
+impl CallError {
+    /// As the error of a read that names no revision, and of any other where it is not expected.
+    pub(crate) fn unexpected(self) -> ReadError {
+        let unavailable = |reason: &str| Unavailable { reason: reason.into() }.into();
+        match self {
+            Self::Timeout => ReadError::Timeout,
+            Self::Unavailable(error) => error.into(),
+            Self::Compacted => unavailable("etcd says that the revision is compacted"),
+            Self::Future => unavailable("etcd says that the revision is in the future"),
+            Self::RequestTooLarge => unavailable("etcd does not take a request of this size"),
+            Self::ResponseTooLarge => unavailable("one value in etcd is too large to read"),
+            Self::NoLease => unavailable("etcd has lost a lease"),
+            Self::NoSpace => unavailable("etcd has no space left"),
+        }
+    }
+}
+
+/// Who is to fault for a failure, which decides who is asked next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FaultSource {
+    /// Every member would say the same.
+    Request,
+    /// Another member may do better. Whether the request has been carried out is not known.
+    Member,
+    /// The request was never sent.
+    Connection,
+}
+
+/// A failed attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CallFailure {
+    pub(crate) error: CallError,
+    pub(crate) fault: FaultSource,
+}
+
+impl CallFailure {
+    /// The member can not be reached.
+    pub(crate) fn unreachable(uri: &str, why: &str) -> Self {
+        let reason = format!("etcd member {uri}: {why}").into();
+        Self { error: Unavailable { reason }.into(), fault: FaultSource::Connection }
+    }
+
+    /// What a status means. etcd tells some things only by its words, which are part of its API.
+    pub(crate) fn from_status(uri: &str, status: &Status) -> Self {
+        let text = status.message();
+        let by_request = |error| Self { error, fault: FaultSource::Request };
+        let reason = || Unavailable { reason: format!("etcd member {uri}: {text}").into() };
+        match status.code() {
+            Code::OutOfRange if text.contains("has been compacted") => {
+                by_request(CallError::Compacted)
+            }
+            Code::OutOfRange if text.contains("future revision") => by_request(CallError::Future),
+            Code::OutOfRange if text.contains("length too large") => {
+                by_request(CallError::ResponseTooLarge)
+            }
+            Code::InvalidArgument if text.contains("request is too large") => {
+                by_request(CallError::RequestTooLarge)
+            }
+            Code::ResourceExhausted if text.contains("database space exceeded") => {
+                by_request(CallError::NoSpace)
+            }
+            Code::NotFound if text.contains("lease not found") => by_request(CallError::NoLease),
+            Code::InvalidArgument
+            | Code::NotFound
+            | Code::AlreadyExists
+            | Code::PermissionDenied
+            | Code::Unauthenticated
+            | Code::ResourceExhausted
+            | Code::FailedPrecondition
+            | Code::OutOfRange
+            | Code::Unimplemented => by_request(reason().into()),
+            Code::DeadlineExceeded => {
+                Self { error: CallError::Timeout, fault: FaultSource::Member }
+            }
+            Code::Unavailable if was_not_sent(status) => Self::unreachable(uri, text),
+            Code::Ok
+            | Code::Cancelled
+            | Code::Unknown
+            | Code::Aborted
+            | Code::Internal
+            | Code::Unavailable
+            | Code::DataLoss => Self { error: reason().into(), fault: FaultSource::Member },
+        }
+    }
+}
+
+/// Whether there was no connection to send the request over.
+fn was_not_sent(status: &Status) -> bool {
+    let mut cause = status.source();
+    while let Some(error) = cause {
+        if error.is::<ConnectError>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_etcd_are_understood() {
+        let failure = |code, text: &str| CallFailure::from_status("m", &Status::new(code, text));
+        let request = |error| CallFailure { error, fault: FaultSource::Request };
+        for (code, text, error) in [
+            (
+                Code::OutOfRange,
+                "etcdserver: mvcc: required revision has been compacted",
+                CallError::Compacted,
+            ),
+            (
+                Code::OutOfRange,
+                "etcdserver: mvcc: required revision is a future revision",
+                CallError::Future,
+            ),
+            (Code::InvalidArgument, "etcdserver: request is too large", CallError::RequestTooLarge),
+            (Code::NotFound, "etcdserver: requested lease not found", CallError::NoLease),
+            (
+                Code::ResourceExhausted,
+                "etcdserver: mvcc: database space exceeded",
+                CallError::NoSpace,
+            ),
+        ] {
+            assert_eq!(failure(code, text), request(error), "{text}");
+        }
+        let late = CallFailure { error: CallError::Timeout, fault: FaultSource::Member };
+        assert_eq!(failure(Code::DeadlineExceeded, "context deadline exceeded"), late);
+        let leaderless = failure(Code::Unavailable, "etcdserver: no leader");
+        let reason = "etcd member m: etcdserver: no leader".into();
+        let error = CallError::Unavailable(Unavailable { reason });
+        assert_eq!(leaderless, CallFailure { error, fault: FaultSource::Member });
+    }
+
+    #[test]
+    fn a_request_without_connection_was_not_sent() {
+        let refused = ConnectError(Box::from("refused"));
+        let status = Status::from_error(Box::new(refused));
+        let failure = CallFailure::from_status("m", &status);
+        assert_eq!(failure.fault, FaultSource::Connection);
+    }
+}

@@ -1,0 +1,119 @@
+//! From etcd's key-values and events to those of the contract.
+
+use bytes::Bytes;
+use store::{Change, Entry, Event, Item, Key, Revision};
+
+use crate::etcd_messages::{KIND_DELETE, KeyValue, WatchEvent};
+
+/// A revision of etcd. It has a sign there but is never negative.
+pub(crate) fn to_revision(number: i64) -> Revision {
+    Revision::new(u64::try_from(number).unwrap_or_default())
+}
+
+/// A revision as etcd wants it; absent when etcd can not have such a one.
+pub(crate) fn to_etcd_revision(revision: Revision) -> Option<i64> {
+    i64::try_from(revision.number()).ok()
+}
+
+pub(crate) fn to_entry(kv: &KeyValue) -> Entry {
+    Entry {
+        value: kv.value.clone(),
+        mod_rev: to_revision(kv.mod_revision),
+        create_rev: to_revision(kv.create_revision),
+    }
+}
+
+/// The item; absent when the key is none that this store could have written.
+pub(crate) fn to_item(kv: &KeyValue) -> Option<Item> {
+    Some(Item { key: to_key(&kv.key)?, entry: to_entry(kv) })
+}
+
+fn to_key(bytes: &Bytes) -> Option<Key> {
+    Key::new(std::str::from_utf8(bytes).ok()?).ok()
+}
+
+/// What an event of etcd says.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ConvertedEvent {
+    Event(Event),
+    /// The key is none that this store could have written.
+    Foreign,
+    /// The version before is missing, because it is compacted.
+    NoPrevious,
+}
+
+/// The revision that made an event.
+pub(crate) fn event_revision(event: &WatchEvent) -> Revision {
+    to_revision(event.kv.as_ref().map_or(0, |kv| kv.mod_revision))
+}
+
+/// 1. A delete is told by the version before; its own revision is that of the event.
+/// 2. A put that made the key is a create, every other one an update of the version before.
+pub(crate) fn convert_event(event: &WatchEvent) -> ConvertedEvent {
+    let Some(kv) = &event.kv else { return ConvertedEvent::Foreign };
+    let Some(key) = to_key(&kv.key) else { return ConvertedEvent::Foreign };
+    let prev = event.prev_kv.as_ref().map(to_entry);
+    let change = if event.kind == KIND_DELETE {
+        match prev {
+            Some(prev) => Change::Delete { prev },
+            None => return ConvertedEvent::NoPrevious,
+        }
+    } else if kv.create_revision == kv.mod_revision {
+        Change::Create(to_entry(kv))
+    } else {
+        match prev {
+            Some(prev) => Change::Update { entry: to_entry(kv), prev },
+            None => return ConvertedEvent::NoPrevious,
+        }
+    };
+    ConvertedEvent::Event(Event { key, revision: to_revision(kv.mod_revision), change })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kv(key: &str, create_revision: i64, mod_revision: i64) -> KeyValue {
+        let key = Bytes::copy_from_slice(key.as_bytes());
+        KeyValue { key, create_revision, mod_revision, version: 1, value: "v".into() }
+    }
+
+    #[test]
+    fn an_event_without_its_past_is_not_told() {
+        let put = |kv, prev_kv| WatchEvent { kind: 0, kv: Some(kv), prev_kv };
+        let delete = |kv, prev_kv| WatchEvent { kind: KIND_DELETE, kv: Some(kv), prev_kv };
+        let change = |event| match convert_event(&event) {
+            ConvertedEvent::Event(Event { change, .. }) => Some(change),
+            ConvertedEvent::Foreign | ConvertedEvent::NoPrevious => None,
+        };
+        let prev = || to_entry(&kv("/a", 3, 4));
+        let new = to_entry(&kv("/a", 3, 5));
+        assert_eq!(
+            change(put(kv("/a", 5, 5), None)),
+            Some(Change::Create(to_entry(&kv("/a", 5, 5))))
+        );
+        assert_eq!(
+            change(put(kv("/a", 3, 5), Some(kv("/a", 3, 4)))),
+            Some(Change::Update { entry: new, prev: prev() })
+        );
+        assert_eq!(
+            change(delete(kv("/a", 0, 5), Some(kv("/a", 3, 4)))),
+            Some(Change::Delete { prev: prev() })
+        );
+        assert_eq!(convert_event(&put(kv("/a", 3, 5), None)), ConvertedEvent::NoPrevious);
+        assert_eq!(convert_event(&delete(kv("/a", 0, 5), None)), ConvertedEvent::NoPrevious);
+    }
+
+    #[test]
+    fn keys_that_are_not_ours_are_foreign() {
+        for key in ["compact_rev_key", "/a/", "/a\0", ""] {
+            let event = WatchEvent { kind: 0, kv: Some(kv(key, 5, 5)), prev_kv: None };
+            assert_eq!(convert_event(&event), ConvertedEvent::Foreign, "{key:?}");
+            assert_eq!(to_item(&kv(key, 5, 5)), None, "{key:?}");
+        }
+        assert_eq!(
+            convert_event(&WatchEvent { kind: 0, kv: None, prev_kv: None }),
+            ConvertedEvent::Foreign
+        );
+    }
+}

@@ -1,0 +1,170 @@
+//! The one etcd watch of this process, which serves all watches of the store.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use store::{Prefix, Revision, WatchNotifier};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+
+use crate::client::Client;
+use crate::event_stream::{EventBatch, EventStream, EventStreamError};
+use crate::event_window::{EventWindow, WindowEvents};
+use crate::read;
+
+/// Interval of progress notifications for idle watches. It is well below the contract's limit, so that a
+/// fail-over in between does not matter.
+const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+/// A member that sends no events for this long, although newer revisions are known, is abandoned.
+const SILENCE_MIN: Duration = Duration::from_secs(1);
+/// Maximum of that time, which doubles with each attempt: a member may have to read a long history from disk
+/// first.
+const SILENCE_MAX: Duration = Duration::from_secs(16);
+/// Interval of the check for silence.
+const SILENCE_EVERY: Duration = Duration::from_millis(250);
+/// First and maximum pause before a retry.
+const PAUSE_MIN: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+/// Number of revisions that a starting server reads back, so that clients of its predecessor continue from
+/// memory instead of reading from etcd all at once.
+const REVISIONS_BACK: u64 = 1000;
+
+/// The newest events in memory and the notifier of watches.
+pub(crate) struct SharedWatch {
+    /// `None` until the newest revision of the cluster is known.
+    window: Mutex<Option<EventWindow>>,
+    pub(crate) notifier: WatchNotifier,
+}
+
+/// The result of a search in the window.
+pub(crate) enum WindowSearch {
+    Events(WindowEvents),
+    /// The window starts later; earlier events must be read from etcd.
+    Behind,
+    /// The window does not exist yet.
+    NotReady,
+}
+
+impl SharedWatch {
+    pub(crate) fn new() -> Self {
+        Self { window: Mutex::new(None), notifier: WatchNotifier::default() }
+    }
+
+    fn window(&self) -> MutexGuard<'_, Option<EventWindow>> {
+        self.window.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn search(&self, prefix: &Prefix, after: Revision) -> WindowSearch {
+        match &*self.window() {
+            Some(window) => {
+                window.search(prefix, after).map_or(WindowSearch::Behind, WindowSearch::Events)
+            }
+            None => WindowSearch::NotReady,
+        }
+    }
+
+    /// Reports whether the window holds all events after a revision.
+    pub(crate) fn has_all_after(&self, revision: Revision) -> bool {
+        self.window().as_ref().is_some_and(|window| window.start() <= revision)
+    }
+
+    /// The last revision in the window.
+    pub(crate) fn through(&self) -> Option<Revision> {
+        self.window().as_ref().map(EventWindow::through)
+    }
+
+    /// Drops events before a compaction floor, so that watches that need them end.
+    pub(crate) fn forget(&self, floor: Revision) {
+        if let Some(window) = self.window().as_mut() {
+            window.forget(floor);
+        }
+    }
+
+    fn push(&self, step: EventBatch) {
+        let EventBatch { events, through } = step;
+        let mut window = self.window();
+        if let Some(window) = window.as_mut() {
+            // Clones share their bytes; they are needed because watches are notified after the window is unlocked.
+            window.push(events.clone(), through);
+        }
+        drop(window);
+        self.notifier.notify(events.iter().map(|event| (&event.key, event.revision)));
+    }
+
+    /// Restarts the window after a revision. Watches further behind notice when they read from etcd.
+    fn restart_after(&self, after: Revision) {
+        *self.window() = Some(EventWindow::at(after));
+        self.notifier.notify_all(after);
+    }
+
+    /// Follows the cluster until the task is aborted:
+    /// 1. Start slightly before the newest revision.
+    /// 2. If the watch breaks, open it again, at another member if possible, after the last known revision.
+    ///    So no event is lost or repeated.
+    /// 3. If the next events are compacted, restart at the compaction floor.
+    pub(crate) async fn run(&self, client: &Client) {
+        let mut pause = PAUSE_MIN;
+        let mut patience = SILENCE_MIN;
+        loop {
+            let before = self.through();
+            match self.follow_events(client, &mut patience).await {
+                EventStreamError::Compacted { floor } => self.restart_after(floor),
+                EventStreamError::Broken(_) if client.is_closed() => return,
+                // Requests that fail at the same time report the cause.
+                EventStreamError::Broken(_) => {}
+            }
+            pause = if self.through() > before { PAUSE_MIN } else { (pause * 2).min(PAUSE_MAX) };
+            sleep(pause).await;
+        }
+    }
+
+    /// Follows until an error. `patience` is the time that a member may be silent.
+    async fn follow_events(&self, client: &Client, patience: &mut Duration) -> EventStreamError {
+        let after = match self.through() {
+            Some(through) => through,
+            None => match read::current_revision(client).await {
+                Ok(current) => {
+                    let back = current.number().saturating_sub(REVISIONS_BACK);
+                    let after = Revision::new(back).max(Revision::FIRST);
+                    self.restart_after(after);
+                    after
+                }
+                Err(error) => return broken(&error.to_string()),
+            },
+        };
+        let mut events = match EventStream::open(client, after).await {
+            Ok(events) => events,
+            Err(error) => return error,
+        };
+        let mut progress = interval(PROGRESS_EVERY);
+        progress.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut silence = interval(SILENCE_EVERY);
+        silence.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut behind_since: Option<Instant> = None;
+        loop {
+            tokio::select! {
+                step = events.next() => match step {
+                    Ok(step) => {
+                        behind_since = None;
+                        *patience = SILENCE_MIN;
+                        client.note_revision(step.through);
+                        self.push(step);
+                    }
+                    Err(error) => return error,
+                },
+                _ = progress.tick() => self.notifier.notify_all(self.through().unwrap_or_default()),
+                _ = silence.tick() => {
+                    if client.newest_revision() <= self.through().unwrap_or_default() {
+                        behind_since = None;
+                    } else if behind_since.get_or_insert_with(Instant::now).elapsed() > *patience {
+                        *patience = (*patience * 2).min(SILENCE_MAX);
+                        return events.give_up();
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn broken(reason: &str) -> EventStreamError {
+    EventStreamError::Broken(store::Unavailable { reason: reason.into() })
+}

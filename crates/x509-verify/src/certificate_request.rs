@@ -1,0 +1,106 @@
+//! PKCS #10 certificate signing requests.
+
+use crate::der::{self, OID, Reader, SEQUENCE};
+use crate::signature::{PublicKey, SignatureFault, SignedData};
+
+/// The attribute `organizationName`, 2.5.4.10.
+const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
+const SET: u8 = 0x31;
+
+const NUMERIC_STRING: u8 = 0x12;
+const PRINTABLE_STRING: u8 = 0x13;
+const T61_STRING: u8 = 0x14;
+const IA5_STRING: u8 = 0x16;
+const UTF8_STRING: u8 = 0x0c;
+const BMP_STRING: u8 = 0x1e;
+
+/// Why a certificate signing request is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// The request is malformed.
+    #[error("x509: malformed certificate request")]
+    Malformed,
+    /// The signature algorithm is insecure or unknown.
+    #[error("x509: cannot verify signature: algorithm unimplemented")]
+    UnsupportedAlgorithm,
+    /// The key of the request did not sign it.
+    #[error("x509: the signature is not that of the key of the request")]
+    Signature,
+}
+
+/// A certificate signing request with a valid signature.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CertificateRequest {
+    /// The organizations of the subject, in order: the groups of a user.
+    pub organizations: Vec<String>,
+}
+
+impl CertificateRequest {
+    /// Parses a request and verifies its signature.
+    ///
+    /// # Errors
+    /// The request is malformed, or its own key did not sign it.
+    pub fn parse(der: &[u8]) -> Result<Self, RequestError> {
+        let (request, key, signed) = parse_request_info(der).ok_or(RequestError::Malformed)?;
+        key.verify(&signed).map_err(|fault| match fault {
+            SignatureFault::Unsupported => RequestError::UnsupportedAlgorithm,
+            SignatureFault::OtherKey | SignatureFault::Invalid => RequestError::Signature,
+        })?;
+        Ok(request)
+    }
+}
+
+fn parse_request_info(bytes: &[u8]) -> Option<(CertificateRequest, PublicKey, SignedData)> {
+    let mut outer = der::parse_single(bytes, SEQUENCE)?;
+    let info = outer.read_value(SEQUENCE)?;
+    let algorithm = outer.read_value(SEQUENCE)?;
+    let signature = outer.read_whole_byte_bits()?;
+    outer.expect_end()?;
+    let mut reader = Reader::new(info.contents);
+    reader.read_unsigned()?;
+    let subject = reader.read_nested(SEQUENCE)?;
+    let key = PublicKey::read(&mut reader)?;
+    reader.read_optional(der::constructed_context_tag(0))?;
+    reader.expect_end()?;
+    let signed = SignedData {
+        message: info.encoded.to_vec(),
+        algorithm: algorithm.contents.to_vec(),
+        signature: signature.to_vec(),
+    };
+    Some((CertificateRequest { organizations: read_organizations(subject)? }, key, signed))
+}
+
+fn read_organizations(mut subject: Reader<'_>) -> Option<Vec<String>> {
+    let mut found = Vec::new();
+    while !subject.is_empty() {
+        let mut attributes = subject.read_nested(SET)?;
+        while !attributes.is_empty() {
+            let mut attribute = attributes.read_nested(SEQUENCE)?;
+            let kind = attribute.read_value(OID)?;
+            let value = attribute.read_any()?;
+            attribute.expect_end()?;
+            if kind.contents == ORGANIZATION {
+                found.push(decode_attribute_text(value.tag, value.contents)?);
+            }
+        }
+    }
+    Some(found)
+}
+
+/// Decodes an attribute value. Unknown string types make the request malformed, as in Go.
+fn decode_attribute_text(tag: u8, contents: &[u8]) -> Option<String> {
+    match tag {
+        UTF8_STRING | PRINTABLE_STRING | IA5_STRING | NUMERIC_STRING => {
+            String::from_utf8(contents.to_vec()).ok()
+        }
+        T61_STRING => Some(contents.iter().copied().map(char::from).collect()),
+        BMP_STRING => {
+            let (pairs, rest) = contents.as_chunks::<2>();
+            let mut units: Vec<u16> = pairs.iter().map(|pair| u16::from_be_bytes(*pair)).collect();
+            // A final NUL is a terminator and not part of the text.
+            units.pop_if(|last| *last == 0);
+            String::from_utf16(&units).ok().filter(|_| rest.is_empty())
+        }
+        _ => None,
+    }
+}

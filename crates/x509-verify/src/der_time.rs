@@ -1,0 +1,96 @@
+//! Timestamps in certificates.
+
+use crate::der::{GENERALIZED_TIME, Reader, UTC_TIME};
+
+/// Reads a UTC timestamp with seconds, as seconds since 1970.
+pub(crate) fn read_time(reader: &mut Reader<'_>) -> Option<i64> {
+    let value = reader.read_any()?;
+    let text = value.contents;
+    let (year, rest) = match value.tag {
+        UTC_TIME => {
+            let year = parse_digits(text.get(..2)?)?;
+            // RFC 5280, 4.1.2.5.1.
+            (if year >= 50 { 1900 + year } else { 2000 + year }, text.get(2..)?)
+        }
+        GENERALIZED_TIME => (parse_digits(text.get(..4)?)?, text.get(4..)?),
+        _ => return None,
+    };
+    let [pairs @ .., b'Z'] = rest else { return None };
+    let (pairs, []) = pairs.as_chunks::<2>() else { return None };
+    let parts: Vec<i64> = pairs.iter().map(|pair| parse_digits(pair)).collect::<Option<_>>()?;
+    let [month, day, hour, minute, second] = parts[..] else { return None };
+    let is_moment = (1..=12).contains(&month)
+        && (1..=days_in_month(year, month)).contains(&day)
+        && hour <= 23
+        && minute <= 59
+        && second <= 59;
+    is_moment
+        .then(|| days_since_1970(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second)
+}
+
+fn parse_digits(text: &[u8]) -> Option<i64> {
+    text.iter().try_fold(0, |number, digit| {
+        digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0'))
+    })
+}
+
+fn is_leap(year: i64) -> bool {
+    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+}
+
+fn days_in_month(year: i64, month: i64) -> i64 {
+    match month {
+        2 if is_leap(year) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Years have four digits, so the computation can not overflow.
+fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
+    let before = year - 1;
+    let leap_days = before / 4 - before / 100 + before / 400;
+    let days_before_year = if year == 0 { -366 } else { before * 365 + leap_days };
+    let days_before_month: i64 = (1..month).map(|month| days_in_month(year, month)).sum();
+    // January 1 of year 1 was 719,162 days before January 1, 1970.
+    days_before_year + days_before_month + day - 1 - 719_162
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(tag: u8, text: &str) -> Option<i64> {
+        let mut bytes = vec![tag, u8::try_from(text.len()).unwrap()];
+        bytes.extend_from_slice(text.as_bytes());
+        read_time(&mut Reader::new(&bytes))
+    }
+
+    #[test]
+    fn moments_are_those_of_the_calendar() {
+        for (tag, text, want) in [
+            (UTC_TIME, "700101000000Z", Some(0)),
+            (UTC_TIME, "491231235959Z", Some(2_524_607_999)),
+            (UTC_TIME, "500101000000Z", Some(-631_152_000)),
+            (UTC_TIME, "240229120000Z", Some(1_709_208_000)),
+            (UTC_TIME, "230229120000Z", None),
+            (UTC_TIME, "2302281200Z", None),
+            (UTC_TIME, "230228120000+0000", None),
+            (UTC_TIME, "230228120000", None),
+            (UTC_TIME, "23022812000xZ", None),
+            (UTC_TIME, "230228240000Z", None),
+            (UTC_TIME, "230028000000Z", None),
+            (UTC_TIME, "231328000000Z", None),
+            (UTC_TIME, "", None),
+            (GENERALIZED_TIME, "20500101000000Z", Some(2_524_608_000)),
+            (GENERALIZED_TIME, "99991231235959Z", Some(253_402_300_799)),
+            (GENERALIZED_TIME, "00010101000000Z", Some(-62_135_596_800)),
+            (GENERALIZED_TIME, "00000101000000Z", Some(-62_167_219_200)),
+            (GENERALIZED_TIME, "20500101000000.5Z", None),
+            (0x0c, "20500101000000Z", None),
+        ] {
+            assert_eq!(seconds(tag, text), want, "{text}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Verification of server certificates for `rustls`.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::verify_server_name;
+use rustls::crypto::CryptoProvider;
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+
+use crate::chain::{Roots, Usage};
+use crate::handshake_signature::{verify_tls12_signature, verify_tls13_signature};
+use crate::verify_error::VerifyError;
+
+/// Verifies server certificates for `rustls`.
+pub struct ServerVerifier {
+    roots: Arc<Roots>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerVerifier {
+    /// Trusts these roots.
+    pub fn new(roots: Arc<Roots>, provider: Arc<CryptoProvider>) -> Self {
+        Self { roots, provider }
+    }
+
+    /// Checks that a certificate is trusted, valid, for servers, and for this name.
+    ///
+    /// # Errors
+    /// One of these checks fails.
+    pub fn verify(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        now: UnixTime,
+    ) -> Result<(), Error> {
+        let presented: Vec<CertificateDer<'_>> =
+            std::iter::once(end_entity).chain(intermediates).cloned().collect();
+        let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+        self.roots
+            .verify(&presented, Usage::ServerAuth, seconds)
+            .map_err(|error| to_rustls_error(error, now))?;
+        verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)
+    }
+}
+
+/// Converts an error, so that `rustls` sends the matching alert.
+fn to_rustls_error(error: VerifyError, now: UnixTime) -> Error {
+    let time = |at: i64| {
+        UnixTime::since_unix_epoch(Duration::from_secs(u64::try_from(at).unwrap_or_default()))
+    };
+    let error = match error {
+        VerifyError::Malformed => CertificateError::BadEncoding,
+        VerifyError::UnhandledCriticalExtension => CertificateError::UnhandledCriticalExtension,
+        VerifyError::NotYetValid { not_before } => {
+            CertificateError::NotValidYetContext { time: now, not_before: time(not_before) }
+        }
+        VerifyError::Expired { not_after } => {
+            CertificateError::ExpiredContext { time: now, not_after: time(not_after) }
+        }
+        VerifyError::UnknownAuthority(None) => CertificateError::UnknownIssuer,
+        VerifyError::IncompatibleUsage => CertificateError::InvalidPurpose,
+        VerifyError::UnknownAuthority(Some(_))
+        | VerifyError::Issuer(_)
+        | VerifyError::Name(_)
+        | VerifyError::Policy
+        | VerifyError::SignatureLimit => CertificateError::Other(OtherError(Arc::new(error))),
+    };
+    error.into()
+}
+
+impl ServerCertVerifier for ServerVerifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        self.verify(end_entity, intermediates, server_name, now)?;
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+impl fmt::Debug for ServerVerifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerVerifier").finish_non_exhaustive()
+    }
+}
