@@ -30,7 +30,7 @@ pub struct LoadOptions {
 /// The policies of a file, with warnings.
 #[derive(Debug, Clone, Default)]
 pub struct LoadedPolicies {
-    /// The indexed policies.
+    /// The policies of the file, indexed for evaluation.
     pub snapshot: Snapshot,
     /// At most [`WARNINGS_MAX`], in the order of the file but for the one about missing versions,
     /// which is last.
