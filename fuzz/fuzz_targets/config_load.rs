@@ -4,45 +4,45 @@
 #![no_main]
 
 use document::{SourcePosition, Source};
-use config::authorization_config::{LoadOptions, Loaded, ServerRole, assume_regular_file, configuration_to_json, load};
+use config::authorization_config::{LoadOptions, LoadedConfiguration, ServerRole, assume_regular_file, configuration_to_json, load};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 
 fuzz_target!(|bytes: &[u8]| {
     let loaded = load_bytes(bytes);
     check_places(bytes, &loaded);
-    match &loaded.outcome {
+    match &loaded.configuration {
         Ok(configuration) => {
             let first = configuration_to_json(configuration);
             let again = load_bytes(as_file(&first).as_bytes());
             assert!(again.warnings.is_empty(), "{:?}", again.warnings);
-            match again.outcome {
+            match again.configuration {
                 Ok(configuration) => assert_eq!(configuration_to_json(&configuration), first),
                 Err(error) => panic!("{first}\n{error}"),
             }
         }
         Err(error) => {
             assert!(!error.diagnostics().is_empty());
-            let again = load_bytes(bytes).outcome;
+            let again = load_bytes(bytes).configuration;
             assert_eq!(again.err().map(|error| error.to_string()), Some(error.to_string()));
         }
     }
 });
 
 /// Loads without looking at the file system.
-fn load_bytes(bytes: &[u8]) -> Loaded {
+fn load_bytes(bytes: &[u8]) -> LoadedConfiguration {
     let options =
         LoadOptions { role: ServerRole::Delegated, stat_file: &assume_regular_file, ..LoadOptions::default() };
     load(&Source { name: "file", bytes }, &options)
 }
 
-fn check_places(bytes: &[u8], loaded: &Loaded) {
+fn check_places(bytes: &[u8], loaded: &LoadedConfiguration) {
     let text = Source { name: "file", bytes }.text();
     let check = |position: &SourcePosition| {
         assert!(position.line >= 1 && position.column >= 1, "{position:?}");
         assert!(text.get(position.start..position.end).is_some(), "{position:?}");
     };
-    for diagnostic in loaded.outcome.as_ref().err().into_iter().flat_map(|e| e.diagnostics()) {
+    for diagnostic in loaded.configuration.as_ref().err().into_iter().flat_map(|e| e.diagnostics()) {
         check(&diagnostic.position);
         diagnostic.notes.iter().for_each(|note| check(&note.position));
         // Whatever is shown to people has to be made without a panic too.

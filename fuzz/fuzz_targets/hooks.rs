@@ -18,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let loaded = load(&source);
     loaded.warnings.iter().for_each(|warning| check(&warning.position));
-    match &loaded.outcome {
+    match &loaded.hooks {
         Ok(hooks) => {
             assert!(is_hook_configuration(&source));
             assert!((1..=HOOKS_MAX).contains(&hooks.len()));

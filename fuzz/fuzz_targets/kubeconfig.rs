@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use document::{SourcePosition, Source};
-use kubeconfig::{Loaded, parse};
+use kubeconfig::{LoadedConnections, parse};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -27,14 +27,14 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(!error.to_string().is_empty());
             error.diagnostics().iter().for_each(|found| check(&found.position));
         }
-        Ok(Loaded::Kubeconfig(connection)) => {
+        Ok(LoadedConnections::Kubeconfig(connection)) => {
             assert_eq!(
                 connection.files.first().map(|path| path.as_path()),
                 Some(Path::new("/x/config"))
             );
             connection.warnings.iter().for_each(|warning| check(&warning.position));
         }
-        Ok(Loaded::Hooks(hooks)) => assert!(!hooks.is_empty()),
+        Ok(LoadedConnections::Hooks(hooks)) => assert!(!hooks.is_empty()),
     }
     assert_eq!(parse(&source, Path::new("/x/config"), &read), loaded);
 });

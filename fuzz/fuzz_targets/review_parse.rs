@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use access_reviews::{Kind, Request, Review, SubjectAccessReview};
+use access_reviews::{ReviewKind, ReviewRequest, PreparedReview, SubjectAccessReview};
 use authz::Decision;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
@@ -16,8 +16,8 @@ fuzz_target!(|bytes: &[u8]| {
     let written: Value = serde_json::from_slice(&written).expect("JSON");
 
     let body: Value = serde_json::from_slice(bytes).expect("what was read is JSON");
-    let request = Request { version: "v1", namespace: "", user: None, now: Default::default() };
-    let review = access_reviews::prepare(Kind::SubjectAccessReview, &body, &request);
-    let Ok(Review::Access(review)) = review else { panic!("the long way refuses it") };
+    let request = ReviewRequest { version: "v1", namespace: "", user: None, now: Default::default() };
+    let review = access_reviews::prepare_review(ReviewKind::SubjectAccessReview, &body, &request);
+    let Ok(PreparedReview::Access(review)) = review else { panic!("the long way refuses it") };
     assert_eq!(review.respond(&decision), written);
 });

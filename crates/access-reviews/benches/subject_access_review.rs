@@ -8,7 +8,9 @@ use std::hint::black_box;
 use std::io::Write;
 use std::time::Instant;
 
-use access_reviews::{Kind, Request, Review, SubjectAccessReview, prepare};
+use access_reviews::{
+    PreparedReview, ReviewKind, ReviewRequest, SubjectAccessReview, prepare_review,
+};
 use authz::Decision;
 
 /// Rounds that are measured; the median of several is shown.
@@ -54,9 +56,11 @@ fn quick(decision: &Decision, answer: &mut Vec<u8>) -> bool {
 
 fn long(decision: &Decision, answer: &mut Vec<u8>) -> bool {
     let now = jiff::Timestamp::UNIX_EPOCH;
-    let request = Request { version: "v1", namespace: "", user: None, now };
+    let request = ReviewRequest { version: "v1", namespace: "", user: None, now };
     let Ok(body) = serde_json::from_slice(BODY) else { return false };
-    let Ok(Review::Access(review)) = prepare(Kind::SubjectAccessReview, &body, &request) else {
+    let Ok(PreparedReview::Access(review)) =
+        prepare_review(ReviewKind::SubjectAccessReview, &body, &request)
+    else {
         return false;
     };
     black_box(review.attributes());

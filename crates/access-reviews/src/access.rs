@@ -1,23 +1,23 @@
 //! SubjectAccessReview, LocalSubjectAccessReview and SelfSubjectAccessReview.
 
-use crate::review::{Question, Spec};
+use crate::review::{AccessQuestion, Spec};
 use api_object::{GroupKind, Status};
 use authz::{Attributes, Decision, User};
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::Value;
 
-use crate::invalid_review::{checked, path_fault, wrong_namespace};
+use crate::invalid_review::{finish_validation, local_path_error, wrong_namespace};
 use crate::metadata::Metadata;
-use crate::prepare::{Request, no_user};
+use crate::prepare::{ReviewRequest, no_user_status};
 use crate::read_body::{Fields, MalformedBody, read_subject_spec, read_target_spec};
 use crate::response::{AccessStatus, Response, to_json_tree};
-use crate::review_kind::Kind;
+use crate::review_kind::ReviewKind;
 
 /// A review of one action of one user.
 #[derive(Debug)]
 pub struct AccessReview {
     response: Response,
-    question: Question<'static>,
+    question: AccessQuestion<'static>,
 }
 
 impl AccessReview {
@@ -38,43 +38,45 @@ impl AccessReview {
 /// 2. The rules of the spec, of the metadata, and of the kind.
 /// 3. The user that it is about.
 pub(crate) fn prepare(
-    kind: Kind,
+    kind: ReviewKind,
     body: &Value,
-    request: &Request<'_>,
+    request: &ReviewRequest<'_>,
 ) -> Result<AccessReview, Status> {
-    let fields = Fields::of_body(body, kind);
+    let fields = Fields::from_body(body, kind);
     let nobody = User::default();
     let (spec, mut metadata) = read(kind, &fields, request)?;
     metadata.set_namespace(kind, request.namespace)?;
     let question = match kind {
-        Kind::SelfSubjectAccessReview => spec.question_for_user(request.user.unwrap_or(&nobody)),
+        ReviewKind::SelfSubjectAccessReview => {
+            spec.question_for_user(request.user.unwrap_or(&nobody))
+        }
         _ => spec.question(),
     };
     let mut local = FieldErrors::new();
-    if kind == Kind::LocalSubjectAccessReview {
-        local = local_faults(&spec, metadata.namespace());
+    if kind == ReviewKind::LocalSubjectAccessReview {
+        local = check_local_namespace(&spec, metadata.namespace());
     }
     let faults = metadata.validation_error(kind).into_iter().chain(local);
     // Kubernetes loses the kind on the way, so its messages begin with a dot.
     let kind_in_messages = GroupKind::new(kind.group(), "");
-    let question = checked(question, faults, &kind_in_messages)?.into_owned();
-    if kind == Kind::SelfSubjectAccessReview && request.user.is_none() {
-        return Err(no_user());
+    let question = finish_validation(question, faults, &kind_in_messages)?.into_owned();
+    if kind == ReviewKind::SelfSubjectAccessReview && request.user.is_none() {
+        return Err(no_user_status());
     }
     let response = Response::new(kind, request, metadata.into_value(), Some(to_json_tree(&spec)));
     Ok(AccessReview { response, question })
 }
 
 fn read<'t>(
-    kind: Kind,
+    kind: ReviewKind,
     fields: &Fields<'t>,
-    request: &Request<'_>,
+    request: &ReviewRequest<'_>,
 ) -> Result<(Spec<'t>, Metadata), Status> {
     let version = request.version;
     let read = || {
         let metadata = Metadata::read(fields)?;
         let spec = match kind {
-            Kind::SelfSubjectAccessReview => {
+            ReviewKind::SelfSubjectAccessReview => {
                 read_target_spec(fields, version, "SelfSubjectAccessReviewSpec")?
             }
             _ => read_subject_spec(fields, version, "SubjectAccessReviewSpec")?,
@@ -85,7 +87,7 @@ fn read<'t>(
 }
 
 /// The namespace in the spec of a local review must be that of the review; an empty one is not filled in.
-fn local_faults(spec: &Spec<'_>, namespace: &str) -> FieldErrors {
+fn check_local_namespace(spec: &Spec<'_>, namespace: &str) -> FieldErrors {
     let at = FieldPath::root("spec");
     let mut errors = FieldErrors::new();
     if let Some(resource) = &spec.resource_attributes
@@ -94,6 +96,6 @@ fn local_faults(spec: &Spec<'_>, namespace: &str) -> FieldErrors {
         let at = at.child("resourceAttributes");
         errors.push(wrong_namespace(&at, resource.namespace));
     }
-    errors.extend(path_fault(spec));
+    errors.extend(local_path_error(spec));
     errors
 }

@@ -5,8 +5,8 @@ use authz::{Decision, Recorder, Trace, User, Verdict};
 use authz_chain::Chain;
 use serde_json::Value;
 
-use crate::prepare::Review;
-use crate::refusal::forbidden;
+use crate::prepare::PreparedReview;
+use crate::refusal::forbidden_status;
 
 /// Answers a review and returns the body of the response.
 ///
@@ -15,28 +15,32 @@ use crate::refusal::forbidden;
 /// # Errors
 /// 403 if the caller lacks a further permission; 500 if an authorizer failed to decide that; 429, 503 or 504 if this server
 /// could not consult an authorizer.
-pub async fn answer(chain: &Chain, review: Review, caller: Option<&User>) -> Result<Value, Status> {
+pub async fn answer_review(
+    chain: &Chain,
+    review: PreparedReview,
+    caller: Option<&User>,
+) -> Result<Value, Status> {
     let caller_name = caller.map_or("", |user| &user.name);
     match review {
-        Review::Answered(body) => Ok(body),
-        Review::Access(review) => {
+        PreparedReview::Answered(body) => Ok(body),
+        PreparedReview::Access(review) => {
             let attributes = review.attributes();
             let outcome = chain.authorize_for(caller_name, &attributes, Recorder::off()).await;
             check_decided(&outcome.decision)?;
             Ok(review.respond(&outcome.decision))
         }
-        Review::Explanation(review) => {
+        PreparedReview::Explanation(review) => {
             let mut trace = Trace::default();
             let recorder = Recorder::on(&mut trace);
             let outcome = chain.authorize_for(caller_name, &review.attributes(), recorder).await;
             check_decided(&outcome.decision)?;
             Ok(review.respond(chain, &outcome, &trace))
         }
-        Review::Rules(review) => {
+        PreparedReview::Rules(review) => {
             let rules = chain.rules_for(review.user(), review.namespace());
             Ok(review.respond(&rules))
         }
-        Review::Subjects(review) => {
+        PreparedReview::Subjects(review) => {
             if let Some(permission) = review.permission(caller) {
                 let decision = chain.authorize(&permission, Recorder::off()).await.decision;
                 match (decision.verdict, &decision.error) {
@@ -46,7 +50,7 @@ pub async fn answer(chain: &Chain, review: Review, caller: Option<&User>) -> Res
                         return Err(Status::internal(&error.to_string()));
                     }
                     (Verdict::Deny | Verdict::NoOpinion, None) => {
-                        return Err(forbidden(&permission, &decision.reason));
+                        return Err(forbidden_status(&permission, &decision.reason));
                     }
                 }
             }

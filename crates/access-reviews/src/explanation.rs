@@ -1,20 +1,20 @@
 //! SubjectAccessExplanation: an access review with a trace of the decision.
 
-use crate::review::Question;
+use crate::review::AccessQuestion;
 use api_object::{GroupKind, Status};
 use authz::{Attributes, Trace};
 use authz_chain::{Chain, ChainDecision};
 use serde_json::Value;
 
-use crate::invalid_review::checked;
+use crate::invalid_review::finish_validation;
 use crate::metadata::Metadata;
-use crate::prepare::Request;
+use crate::prepare::ReviewRequest;
 use crate::read_body::{Fields, MalformedBody, read_subject_spec};
 use crate::response::{AccessStatus, Response, to_json_tree};
-use crate::review_kind::Kind;
+use crate::review_kind::ReviewKind;
 use crate::trace_json::{authorizers_not_consulted, trace_json};
 
-const KIND: Kind = Kind::SubjectAccessExplanation;
+const KIND: ReviewKind = ReviewKind::SubjectAccessExplanation;
 
 /// A review of one action of one user with a trace.
 ///
@@ -25,7 +25,7 @@ const KIND: Kind = Kind::SubjectAccessExplanation;
 #[derive(Debug)]
 pub struct ExplanationReview {
     response: Response,
-    question: Question<'static>,
+    question: AccessQuestion<'static>,
 }
 
 impl ExplanationReview {
@@ -53,8 +53,11 @@ impl ExplanationReview {
     }
 }
 
-pub(crate) fn prepare(body: &Value, request: &Request<'_>) -> Result<ExplanationReview, Status> {
-    let fields = Fields::of_body(body, KIND);
+pub(crate) fn prepare(
+    body: &Value,
+    request: &ReviewRequest<'_>,
+) -> Result<ExplanationReview, Status> {
+    let fields = Fields::from_body(body, KIND);
     let read = || {
         let spec = read_subject_spec(&fields, request.version, "SubjectAccessExplanationSpec")?;
         Ok((spec, Metadata::read(&fields)?))
@@ -64,7 +67,8 @@ pub(crate) fn prepare(body: &Value, request: &Request<'_>) -> Result<Explanation
     metadata.set_namespace(KIND, request.namespace)?;
     let kind_in_messages = GroupKind::new(KIND.group(), KIND.name());
     let question =
-        checked(spec.question(), metadata.validation_error(KIND), &kind_in_messages)?.into_owned();
+        finish_validation(spec.question(), metadata.validation_error(KIND), &kind_in_messages)?
+            .into_owned();
     let response = Response::new(KIND, request, metadata.into_value(), Some(to_json_tree(&spec)));
     Ok(ExplanationReview { response, question })
 }

@@ -1,6 +1,6 @@
 //! The fast path for the most frequent review.
 
-use crate::review::{Question, Spec, Version, parse_plain_review};
+use crate::review::{AccessQuestion, Spec, Version, parse_plain_review};
 use authz::{Attributes, Decision};
 use serde::Serialize;
 
@@ -24,7 +24,7 @@ use crate::response::AccessStatus;
 #[derive(Debug)]
 pub struct SubjectAccessReview<'b> {
     spec: Spec<'b>,
-    question: Question<'b>,
+    question: AccessQuestion<'b>,
 }
 
 #[derive(Serialize)]

@@ -1,15 +1,15 @@
 //! Faults that reviews of several kinds may have.
 
-use crate::review::{Question, Spec};
+use crate::review::{AccessQuestion, Spec};
 use api_object::{GroupKind, Status};
 use field_errors::{FieldError, FieldErrors, FieldPath};
 
 /// The question, or all faults of the object: its own first, then the others.
-pub(crate) fn checked<'t>(
-    question: Result<Question<'t>, FieldErrors>,
+pub(crate) fn finish_validation<'t>(
+    question: Result<AccessQuestion<'t>, FieldErrors>,
     others: impl IntoIterator<Item = FieldError>,
     kind: &GroupKind,
-) -> Result<Question<'t>, Status> {
+) -> Result<AccessQuestion<'t>, Status> {
     let (question, mut errors) = match question {
         Ok(question) => (Some(question), FieldErrors::new()),
         Err(errors) => (None, errors),
@@ -27,7 +27,7 @@ pub(crate) fn wrong_namespace(resource_attributes: &FieldPath<'_>, namespace: &s
 }
 
 /// Paths have no namespace, so local reviews can not ask about them.
-pub(crate) fn path_fault(spec: &Spec<'_>) -> Option<FieldError> {
+pub(crate) fn local_path_error(spec: &Spec<'_>) -> Option<FieldError> {
     let path = spec.non_resource_attributes.as_ref()?;
     let at = FieldPath::root("spec");
     let detail = "disallowed on this kind of request";

@@ -3,23 +3,23 @@
 //! Its objects are older than the split of specs into resources and paths: a verb, a resource by
 //! the name of its kind, and contents that nothing looks at.
 
-use crate::review::{Question, QuestionTarget, ResourceQuestion};
+use crate::review::{AccessQuestion, AccessTarget, ResourceTarget};
 use api_object::{GroupKind, Status};
 use authz::User;
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::{Map, Value};
 
 use crate::metadata::wrong_namespace;
-use crate::prepare::Request;
-use crate::read_body::{Fields, MalformedBody, spec_fields};
+use crate::prepare::ReviewRequest;
+use crate::read_body::{Fields, MalformedBody, read_spec_fields};
 use crate::response::Response;
-use crate::review_kind::Kind;
+use crate::review_kind::ReviewKind;
 use crate::subjects::SubjectsReview;
 
-const KIND: Kind = Kind::LegacyResourceAccessReview;
+const KIND: ReviewKind = ReviewKind::LegacyResourceAccessReview;
 
 /// The fields of the body.
-struct Asked<'t> {
+struct LegacyReviewFields<'t> {
     verb: &'t str,
     resource_kind: &'t str,
     resource_name: &'t str,
@@ -28,13 +28,13 @@ struct Asked<'t> {
 /// 1. The kind and version, which no registry knows.
 /// 2. The metadata, of which only the namespace means something; all of it is echoed.
 /// 3. The spec, which is echoed as it is.
-pub(crate) fn prepare(body: &Value, request: &Request<'_>) -> Result<SubjectsReview, Status> {
+pub(crate) fn prepare(body: &Value, request: &ReviewRequest<'_>) -> Result<SubjectsReview, Status> {
     if request.namespace.is_empty() {
         return Err(Status::bad_request("namespace is required on this type: "));
     }
-    let fields = Fields::of_body(body, KIND);
+    let fields = Fields::from_body(body, KIND);
     let malformed = |error: MalformedBody| error.into_status(KIND, request.version);
-    check_type(&fields, request).map_err(malformed)?;
+    check_kind_and_version(&fields, request).map_err(malformed)?;
     let mut metadata = match fields.get("metadata") {
         None => Map::new(),
         Some(Value::Object(members)) => members.clone(),
@@ -48,16 +48,19 @@ pub(crate) fn prepare(body: &Value, request: &Request<'_>) -> Result<SubjectsRev
         _ => return Err(wrong_namespace()),
     }
     metadata.insert("namespace".to_owned(), request.namespace.into());
-    let asked = asked(&fields, request.version).map_err(malformed)?;
+    let asked = read_legacy_fields(&fields, request.version).map_err(malformed)?;
     let name = metadata.get("name").and_then(Value::as_str).unwrap_or_default();
-    let question = question(&asked, request.namespace)
+    let question = build_question(&asked, request.namespace)
         .map_err(|errors| Status::invalid(&GroupKind::new("", KIND.name()), name, &errors))?;
     let spec = fields.get("spec").cloned();
     let response = Response::new(KIND, request, Value::Object(metadata), spec);
     Ok(SubjectsReview { response, question, guarded_namespace: None })
 }
 
-fn check_type(fields: &Fields<'_>, request: &Request<'_>) -> Result<(), MalformedBody> {
+fn check_kind_and_version(
+    fields: &Fields<'_>,
+    request: &ReviewRequest<'_>,
+) -> Result<(), MalformedBody> {
     let kind = fields.read_string("kind")?;
     if !kind.is_empty() && kind != KIND.name() {
         let kind = go_compat::quote(kind);
@@ -73,18 +76,24 @@ fn check_type(fields: &Fields<'_>, request: &Request<'_>) -> Result<(), Malforme
     Ok(())
 }
 
-fn asked<'t>(fields: &Fields<'t>, version: &str) -> Result<Asked<'t>, MalformedBody> {
-    let Some(spec) = spec_fields(fields, version, "ResourceAccessReviewSpec")? else {
-        return Ok(Asked { verb: "", resource_kind: "", resource_name: "" });
+fn read_legacy_fields<'t>(
+    fields: &Fields<'t>,
+    version: &str,
+) -> Result<LegacyReviewFields<'t>, MalformedBody> {
+    let Some(spec) = read_spec_fields(fields, version, "ResourceAccessReviewSpec")? else {
+        return Ok(LegacyReviewFields { verb: "", resource_kind: "", resource_name: "" });
     };
-    Ok(Asked {
+    Ok(LegacyReviewFields {
         verb: spec.read_string("verb")?,
         resource_kind: spec.read_string("resourceKind")?,
         resource_name: spec.read_string("resourceName")?,
     })
 }
 
-fn question(asked: &Asked<'_>, namespace: &str) -> Result<Question<'static>, FieldErrors> {
+fn build_question(
+    asked: &LegacyReviewFields<'_>,
+    namespace: &str,
+) -> Result<AccessQuestion<'static>, FieldErrors> {
     let at = FieldPath::root("spec");
     let mut errors = FieldErrors::new();
     if asked.verb.is_empty() {
@@ -99,18 +108,18 @@ fn question(asked: &Asked<'_>, namespace: &str) -> Result<Question<'static>, Fie
         let detail = "must begin with the name of a resource";
         errors.push(at.child("resourceKind").invalid(asked.resource_kind, detail));
     }
-    let target = ResourceQuestion {
+    let target = ResourceTarget {
         api_group: api_group.to_owned().into(),
         api_version: "*".into(),
         namespace: namespace.to_owned().into(),
         resource: resource.to_owned().into(),
         subresource: subresource.to_owned().into(),
         name: asked.resource_name.to_owned().into(),
-        ..ResourceQuestion::default()
+        ..ResourceTarget::default()
     };
-    errors.into_result(Question {
+    errors.into_result(AccessQuestion {
         user: User::default(),
         verb: asked.verb.to_owned().into(),
-        target: QuestionTarget::Resource(target),
+        target: AccessTarget::Resource(target),
     })
 }

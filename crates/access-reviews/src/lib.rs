@@ -27,12 +27,12 @@ mod subjects;
 mod trace_json;
 
 pub use access::AccessReview;
-pub use answer_review::{answer, check_decided};
+pub use answer_review::{answer_review, check_decided};
 pub use explanation::ExplanationReview;
 pub use fast_review::SubjectAccessReview;
-pub use prepare::{Request, Review, prepare};
-pub use refusal::{Refusal, forbidden, internal_error, refusal};
-pub use review_kind::{Kind, PORTCULLIS_GROUP};
+pub use prepare::{PreparedReview, ReviewRequest, prepare_review};
+pub use refusal::{Refusal, forbidden_status, refusal_for_decision};
+pub use review_kind::{PORTCULLIS_GROUP, ReviewKind};
 pub use rules::RulesReview;
 pub use subjects::SubjectsReview;
 pub use trace_json::{TraceNode, authorizers_not_consulted, trace_json, trace_tree};

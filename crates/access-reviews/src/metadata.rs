@@ -5,7 +5,7 @@ use field_errors::{BadValue, FieldError, FieldPath};
 use serde_json::{Map, Value};
 
 use crate::read_body::{Fields, MalformedBody};
-use crate::review_kind::Kind;
+use crate::review_kind::ReviewKind;
 
 /// The type of a metadata field.
 #[derive(Clone, Copy)]
@@ -69,7 +69,11 @@ impl Metadata {
     }
 
     /// Sets the namespace of the request. It is removed from a kind without namespaces; a different namespace is an error.
-    pub(crate) fn set_namespace(&mut self, kind: Kind, namespace: &str) -> Result<(), Status> {
+    pub(crate) fn set_namespace(
+        &mut self,
+        kind: ReviewKind,
+        namespace: &str,
+    ) -> Result<(), Status> {
         if !kind.is_namespaced() {
             self.fields.shift_remove("namespace");
             return Ok(());
@@ -88,7 +92,7 @@ impl Metadata {
     }
 
     /// The error, if a field is set that must be empty.
-    pub(crate) fn validation_error(&self, kind: Kind) -> Option<FieldError> {
+    pub(crate) fn validation_error(&self, kind: ReviewKind) -> Option<FieldError> {
         let is_meant = |name: &String| kind.is_namespaced() && name == "namespace";
         if self.fields.keys().all(is_meant) {
             return None;
@@ -96,7 +100,7 @@ impl Metadata {
         let except = if kind.is_namespaced() { " except for namespace" } else { "" };
         Some(
             FieldPath::root("metadata")
-                .invalid(BadValue::Json(self.shown()), &format!("must be empty{except}")),
+                .invalid(BadValue::Json(self.to_ordered_json()), &format!("must be empty{except}")),
         )
     }
 
@@ -105,7 +109,7 @@ impl Metadata {
         Value::Object(self.fields)
     }
 
-    fn shown(&self) -> String {
+    fn to_ordered_json(&self) -> String {
         let ordered = FIELDS.iter().filter_map(|(name, _)| self.fields.get_key_value(*name));
         let ordered = ordered.map(|(name, value)| (name.clone(), value.clone()));
         Value::Object(ordered.collect()).to_string()

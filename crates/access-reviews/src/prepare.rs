@@ -8,14 +8,14 @@ use serde_json::Value;
 use crate::access::{self, AccessReview};
 use crate::explanation::{self, ExplanationReview};
 use crate::legacy_resource_access_review;
-use crate::review_kind::Kind;
+use crate::review_kind::ReviewKind;
 use crate::rules::{self, RulesReview};
 use crate::self_subject_review;
 use crate::subjects::{self, SubjectsReview};
 
 /// The request that posts a review.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'r> {
+pub struct ReviewRequest<'r> {
     /// The version in the path, such as `v1`.
     pub version: &'r str,
     /// The namespace in the path; empty if there is none.
@@ -28,7 +28,7 @@ pub struct Request<'r> {
 
 /// A valid review without its answer.
 #[derive(Debug)]
-pub enum Review {
+pub enum PreparedReview {
     /// Whether a user may do something.
     Access(AccessReview),
     /// Whether a user may do something, with a trace.
@@ -48,26 +48,36 @@ pub enum Review {
 ///
 /// # Errors
 /// 400 for a body of the wrong shape or in the wrong place, 422 for one that breaks a rule.
-pub fn prepare(kind: Kind, body: &Value, request: &Request<'_>) -> Result<Review, Status> {
+pub fn prepare_review(
+    kind: ReviewKind,
+    body: &Value,
+    request: &ReviewRequest<'_>,
+) -> Result<PreparedReview, Status> {
     match kind {
-        Kind::SubjectAccessReview
-        | Kind::LocalSubjectAccessReview
-        | Kind::SelfSubjectAccessReview => access::prepare(kind, body, request).map(Review::Access),
-        Kind::SubjectAccessExplanation => {
-            explanation::prepare(body, request).map(Review::Explanation)
+        ReviewKind::SubjectAccessReview
+        | ReviewKind::LocalSubjectAccessReview
+        | ReviewKind::SelfSubjectAccessReview => {
+            access::prepare(kind, body, request).map(PreparedReview::Access)
         }
-        Kind::SelfSubjectRulesReview => rules::prepare(body, request).map(Review::Rules),
-        Kind::SelfSubjectReview => self_subject_review::answer(body, request).map(Review::Answered),
-        Kind::ResourceAccessReview | Kind::LocalResourceAccessReview => {
-            subjects::prepare(kind, body, request).map(Review::Subjects)
+        ReviewKind::SubjectAccessExplanation => {
+            explanation::prepare(body, request).map(PreparedReview::Explanation)
         }
-        Kind::LegacyResourceAccessReview => {
-            legacy_resource_access_review::prepare(body, request).map(Review::Subjects)
+        ReviewKind::SelfSubjectRulesReview => {
+            rules::prepare(body, request).map(PreparedReview::Rules)
+        }
+        ReviewKind::SelfSubjectReview => {
+            self_subject_review::answer(body, request).map(PreparedReview::Answered)
+        }
+        ReviewKind::ResourceAccessReview | ReviewKind::LocalResourceAccessReview => {
+            subjects::prepare(kind, body, request).map(PreparedReview::Subjects)
+        }
+        ReviewKind::LegacyResourceAccessReview => {
+            legacy_resource_access_review::prepare(body, request).map(PreparedReview::Subjects)
         }
     }
 }
 
 /// The error of a self review without an authenticated user.
-pub(crate) fn no_user() -> Status {
+pub(crate) fn no_user_status() -> Status {
     Status::bad_request("no user present on request")
 }

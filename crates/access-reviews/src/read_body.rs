@@ -7,7 +7,7 @@ use crate::review::{
 use api_object::Status;
 use serde_json::{Map, Value};
 
-use crate::review_kind::Kind;
+use crate::review_kind::ReviewKind;
 
 /// A value in the body has the wrong type.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ impl MalformedBody {
     }
 
     /// Builds the `Status` of the response, with code 400.
-    pub(crate) fn into_status(self, kind: Kind, version: &str) -> Status {
+    pub(crate) fn into_status(self, kind: ReviewKind, version: &str) -> Status {
         let (kind, version) = (kind.name(), go_compat::quote(version));
         let Self(why) = self;
         Status::bad_request(format!(
@@ -40,7 +40,7 @@ pub(crate) struct Fields<'t> {
 
 impl<'t> Fields<'t> {
     /// The members of a body; none if it is not an object.
-    pub(crate) fn of_body(tree: &'t Value, kind: Kind) -> Self {
+    pub(crate) fn from_body(tree: &'t Value, kind: ReviewKind) -> Self {
         Self { members: tree.as_object(), owner: kind.name(), path: "" }
     }
 
@@ -59,7 +59,7 @@ impl<'t> Fields<'t> {
 
     pub(crate) fn read_strings(&self, name: &str) -> Result<Option<Vec<&'t str>>, MalformedBody> {
         let Some(value) = self.get(name) else { return Ok(None) };
-        self.texts_of(name, value, "[]string").map(Some)
+        self.read_string_list(name, value, "[]string").map(Some)
     }
 
     /// The members of a member, if it is present.
@@ -89,7 +89,7 @@ impl<'t> Fields<'t> {
         ))
     }
 
-    fn texts_of(
+    fn read_string_list(
         &self,
         name: &str,
         value: &'t Value,
@@ -124,8 +124,10 @@ pub(crate) fn read_subject_spec<'t>(
     version: &str,
     type_name: &'static str,
 ) -> Result<Spec<'t>, MalformedBody> {
-    let Some(fields) = spec_fields(body, version, type_name)? else { return Ok(Spec::default()) };
-    let mut spec = attribute_spec(&fields)?;
+    let Some(fields) = read_spec_fields(body, version, type_name)? else {
+        return Ok(Spec::default());
+    };
+    let mut spec = read_attribute_spec(&fields)?;
     spec.user = fields.read_string("user")?;
     spec.uid = fields.read_string("uid")?;
     match version {
@@ -139,7 +141,7 @@ pub(crate) fn read_subject_spec<'t>(
             for (key, value) in members {
                 let values = match value {
                     Value::Null => Vec::new(),
-                    value => fields.texts_of("extra", value, &value_type)?,
+                    value => fields.read_string_list("extra", value, &value_type)?,
                 };
                 spec.extra.insert(key, values);
             }
@@ -157,14 +159,14 @@ pub(crate) fn read_target_spec<'t>(
     version: &str,
     type_name: &'static str,
 ) -> Result<Spec<'t>, MalformedBody> {
-    match spec_fields(body, version, type_name)? {
-        Some(fields) => attribute_spec(&fields),
+    match read_spec_fields(body, version, type_name)? {
+        Some(fields) => read_attribute_spec(&fields),
         None => Ok(Spec::default()),
     }
 }
 
 /// The members of the spec, if there is one.
-pub(crate) fn spec_fields<'t>(
+pub(crate) fn read_spec_fields<'t>(
     body: &Fields<'t>,
     version: &str,
     type_name: &'static str,
@@ -172,7 +174,7 @@ pub(crate) fn spec_fields<'t>(
     body.read_object("spec", type_name, &format!("{version}.{type_name}"), "spec")
 }
 
-fn attribute_spec<'t>(spec: &Fields<'t>) -> Result<Spec<'t>, MalformedBody> {
+fn read_attribute_spec<'t>(spec: &Fields<'t>) -> Result<Spec<'t>, MalformedBody> {
     let resource = spec.read_object(
         "resourceAttributes",
         "ResourceAttributes",
@@ -186,13 +188,17 @@ fn attribute_spec<'t>(spec: &Fields<'t>) -> Result<Spec<'t>, MalformedBody> {
         "spec.nonResourceAttributes",
     )?;
     Ok(Spec {
-        resource_attributes: resource.map(|fields| resource_attributes(&fields)).transpose()?,
-        non_resource_attributes: path.map(|fields| path_attributes(&fields)).transpose()?,
+        resource_attributes: resource
+            .map(|fields| read_resource_attributes(&fields))
+            .transpose()?,
+        non_resource_attributes: path.map(|fields| read_path_attributes(&fields)).transpose()?,
         ..Spec::default()
     })
 }
 
-fn resource_attributes<'t>(fields: &Fields<'t>) -> Result<ResourceAttributes<'t>, MalformedBody> {
+fn read_resource_attributes<'t>(
+    fields: &Fields<'t>,
+) -> Result<ResourceAttributes<'t>, MalformedBody> {
     Ok(ResourceAttributes {
         namespace: fields.read_string("namespace")?,
         verb: fields.read_string("verb")?,
@@ -206,7 +212,9 @@ fn resource_attributes<'t>(fields: &Fields<'t>) -> Result<ResourceAttributes<'t>
     })
 }
 
-fn path_attributes<'t>(fields: &Fields<'t>) -> Result<NonResourceAttributes<'t>, MalformedBody> {
+fn read_path_attributes<'t>(
+    fields: &Fields<'t>,
+) -> Result<NonResourceAttributes<'t>, MalformedBody> {
     Ok(NonResourceAttributes {
         path: fields.read_string("path")?,
         verb: fields.read_string("verb")?,
@@ -256,7 +264,7 @@ fn read_selector<'t>(
     let requirements = match fields.get("requirements") {
         None => Vec::new(),
         Some(Value::Array(items)) => {
-            let read = |item| requirement(&fields, item, names);
+            let read = |item| read_requirement(&fields, item, names);
             items.iter().map(read).collect::<Result<_, _>>()?
         }
         Some(other) => return Err(fields.wrong_type("requirements", other, names.list_go_type)),
@@ -264,7 +272,7 @@ fn read_selector<'t>(
     Ok(Some(SelectorAttributes { raw_selector: fields.read_string("rawSelector")?, requirements }))
 }
 
-fn requirement<'t>(
+fn read_requirement<'t>(
     selector: &Fields<'t>,
     item: &'t Value,
     names: &SelectorNames,

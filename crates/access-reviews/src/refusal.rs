@@ -20,7 +20,7 @@ pub enum Refusal {
 /// 2. If this server could not consult an authorizer, the client may try again: 429, 503 or 504.
 /// 3. If an authorizer failed, the response is an internal error.
 /// 4. Otherwise the request is forbidden, whether it was denied or all authorizers abstained.
-pub fn refusal(
+pub fn refusal_for_decision(
     attributes: &Attributes<'_>,
     request_uri: &str,
     decision: &Decision,
@@ -29,10 +29,10 @@ pub fn refusal(
         (Verdict::Allow, _) => None,
         (Verdict::Unavailable(why), _) => Some(Refusal::Unavailable(Status::undecided(why))),
         (Verdict::Deny | Verdict::NoOpinion, Some(error)) => {
-            Some(Refusal::InternalError(internal_error(request_uri, error)))
+            Some(Refusal::InternalError(internal_error_text(request_uri, error)))
         }
         (Verdict::Deny | Verdict::NoOpinion, None) => {
-            Some(Refusal::Forbidden(forbidden(attributes, &decision.reason)))
+            Some(Refusal::Forbidden(forbidden_status(attributes, &decision.reason)))
         }
     }
 }
@@ -40,7 +40,7 @@ pub fn refusal(
 /// The 403 for a request that is not allowed.
 ///
 /// The sentence about the request contains names from the client, so it is escaped for HTML. The reason is not.
-pub fn forbidden(attributes: &Attributes<'_>, reason: &Reason) -> Status {
+pub fn forbidden_status(attributes: &Attributes<'_>, reason: &Reason) -> Status {
     let mut why = escape_html(&describe_request(attributes));
     if !reason.is_empty() {
         why.push_str(": ");
@@ -63,7 +63,7 @@ pub fn forbidden(attributes: &Attributes<'_>, reason: &Reason) -> Status {
 }
 
 /// The text of the 500 for a request that no authorizer allowed while one failed, with a line feed at the end.
-pub fn internal_error(request_uri: &str, error: &EvaluationErrors) -> String {
+fn internal_error_text(request_uri: &str, error: &EvaluationErrors) -> String {
     let uri = go_compat::quote(request_uri);
     escape_html(&format!("Internal Server Error: {uri}: {error}\n"))
 }

@@ -1,12 +1,12 @@
 //! The common parts of responses to reviews.
 
-use crate::review::Question;
+use crate::review::AccessQuestion;
 use authz::{Decision, Reason, Verdict};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::prepare::Request;
-use crate::review_kind::Kind;
+use crate::prepare::ReviewRequest;
+use crate::review_kind::ReviewKind;
 
 /// A response without its status.
 #[derive(Debug)]
@@ -19,8 +19,8 @@ pub(crate) struct Response {
 
 impl Response {
     pub(crate) fn new(
-        kind: Kind,
-        request: &Request<'_>,
+        kind: ReviewKind,
+        request: &ReviewRequest<'_>,
         metadata: Value,
         spec: Option<Value>,
     ) -> Self {
@@ -61,7 +61,7 @@ pub(crate) struct AccessStatus<'d> {
 }
 
 impl<'d> AccessStatus<'d> {
-    pub(crate) fn new(question: &Question<'_>, decision: &'d Decision) -> Self {
+    pub(crate) fn new(question: &AccessQuestion<'_>, decision: &'d Decision) -> Self {
         Self {
             allowed: decision.verdict == Verdict::Allow,
             denied: decision.verdict == Verdict::Deny,

@@ -14,5 +14,5 @@ mod tests;
 pub use plain_review::{
     NonResourceAttributes, Requirement, ResourceAttributes, SelectorAttributes, Spec,
 };
-pub use question::{Question, QuestionTarget, ResourceQuestion};
+pub use question::{AccessQuestion, AccessTarget, ResourceTarget};
 pub use read_line::{LINE_BYTES_MAX, Version, parse_plain_review, read_line};

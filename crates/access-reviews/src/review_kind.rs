@@ -9,7 +9,7 @@ const LEGACY_VERSIONS: [&str; 4] = ["v1beta1", "v1beta2", "v1beta3", "v1"];
 
 /// A kind of review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ReviewKind {
     /// Reports whether a user may do something.
     SubjectAccessReview,
     /// The same for one namespace.
@@ -32,7 +32,7 @@ pub enum Kind {
     SubjectAccessExplanation,
 }
 
-impl Kind {
+impl ReviewKind {
     /// Every kind of review.
     pub const ALL: [Self; 9] = [
         Self::SubjectAccessReview,
@@ -47,7 +47,7 @@ impl Kind {
     ];
 
     /// The review that is created by a request for this resource.
-    pub fn of(api_group: &str, api_version: &str, resource: &str) -> Option<Self> {
+    pub fn from_resource(api_group: &str, api_version: &str, resource: &str) -> Option<Self> {
         let found = Self::ALL
             .into_iter()
             .find(|kind| kind.group() == api_group && kind.plural() == resource)?;
@@ -144,13 +144,16 @@ mod tests {
 
     #[test]
     fn every_review_is_found_where_it_is_served_and_nowhere_else() {
-        for kind in Kind::ALL {
+        for kind in ReviewKind::ALL {
             for version in kind.versions() {
-                assert_eq!(Kind::of(kind.group(), version, kind.plural()), Some(kind));
+                assert_eq!(
+                    ReviewKind::from_resource(kind.group(), version, kind.plural()),
+                    Some(kind)
+                );
             }
-            assert_eq!(Kind::of(kind.group(), "v9", kind.plural()), None);
-            assert_eq!(Kind::of("apps", "v1", kind.plural()), None);
+            assert_eq!(ReviewKind::from_resource(kind.group(), "v9", kind.plural()), None);
+            assert_eq!(ReviewKind::from_resource("apps", "v1", kind.plural()), None);
         }
-        assert_eq!(Kind::of("", "v1beta3", "pods"), None);
+        assert_eq!(ReviewKind::from_resource("", "v1beta3", "pods"), None);
     }
 }

@@ -4,12 +4,12 @@ use api_object::Status;
 use authz::{Rules, User};
 use serde_json::{Map, Value, json};
 
-use crate::prepare::{Request, no_user};
-use crate::read_body::{Fields, spec_fields};
+use crate::prepare::{ReviewRequest, no_user_status};
+use crate::read_body::{Fields, read_spec_fields};
 use crate::response::Response;
-use crate::review_kind::Kind;
+use crate::review_kind::ReviewKind;
 
-const KIND: Kind = Kind::SelfSubjectRulesReview;
+const KIND: ReviewKind = ReviewKind::SelfSubjectRulesReview;
 
 /// A question about everything that a user may do in a namespace.
 #[derive(Debug)]
@@ -33,15 +33,15 @@ impl RulesReview {
     /// The body of the answer. Lists are there even when nothing is in them.
     pub fn respond(self, rules: &Rules) -> Value {
         let resource_rules = rules.resource_rules.iter().map(|rule| {
-            let mut shown = verbs(&rule.verbs);
-            add(&mut shown, "apiGroups", &rule.api_groups);
-            add(&mut shown, "resources", &rule.resources);
-            add(&mut shown, "resourceNames", &rule.resource_names);
+            let mut shown = rule_with_verbs(&rule.verbs);
+            add_list(&mut shown, "apiGroups", &rule.api_groups);
+            add_list(&mut shown, "resources", &rule.resources);
+            add_list(&mut shown, "resourceNames", &rule.resource_names);
             Value::Object(shown)
         });
         let non_resource_rules = rules.non_resource_rules.iter().map(|rule| {
-            let mut shown = verbs(&rule.verbs);
-            add(&mut shown, "nonResourceURLs", &rule.non_resource_urls);
+            let mut shown = rule_with_verbs(&rule.verbs);
+            add_list(&mut shown, "nonResourceURLs", &rule.non_resource_urls);
             Value::Object(shown)
         });
         let mut status = Map::new();
@@ -55,26 +55,27 @@ impl RulesReview {
     }
 }
 
-fn verbs(verbs: &[String]) -> Map<String, Value> {
+fn rule_with_verbs(verbs: &[String]) -> Map<String, Value> {
     Map::from_iter([("verbs".to_owned(), verbs.into())])
 }
 
-fn add(rule: &mut Map<String, Value>, name: &str, list: &[String]) {
+fn add_list(rule: &mut Map<String, Value>, name: &str, list: &[String]) {
     if !list.is_empty() {
         rule.insert(name.to_owned(), list.into());
     }
 }
 
 /// Reads the body. Kubernetes checks nothing but the namespace, and does not echo the spec.
-pub(crate) fn prepare(body: &Value, request: &Request<'_>) -> Result<RulesReview, Status> {
-    let fields = Fields::of_body(body, KIND);
-    let namespace = || match spec_fields(&fields, request.version, "SelfSubjectRulesReviewSpec")? {
-        Some(spec) => spec.read_string("namespace"),
-        None => Ok(""),
-    };
+pub(crate) fn prepare(body: &Value, request: &ReviewRequest<'_>) -> Result<RulesReview, Status> {
+    let fields = Fields::from_body(body, KIND);
+    let namespace =
+        || match read_spec_fields(&fields, request.version, "SelfSubjectRulesReviewSpec")? {
+            Some(spec) => spec.read_string("namespace"),
+            None => Ok(""),
+        };
     let namespace =
         namespace().map_err(|malformed| malformed.into_status(KIND, request.version))?;
-    let user = request.user.ok_or_else(no_user)?.clone();
+    let user = request.user.ok_or_else(no_user_status)?.clone();
     if namespace.is_empty() {
         return Err(Status::bad_request("no namespace on request"));
     }

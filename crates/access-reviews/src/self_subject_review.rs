@@ -4,18 +4,18 @@ use api_object::Status;
 use serde_json::{Map, Value, json};
 
 use crate::metadata::Metadata;
-use crate::prepare::{Request, no_user};
+use crate::prepare::{ReviewRequest, no_user_status};
 use crate::read_body::Fields;
 use crate::response::Response;
-use crate::review_kind::Kind;
+use crate::review_kind::ReviewKind;
 
-const KIND: Kind = Kind::SelfSubjectReview;
+const KIND: ReviewKind = ReviewKind::SelfSubjectReview;
 
 /// The answer, which only the request is needed for. What the metadata says is not echoed.
-pub(crate) fn answer(body: &Value, request: &Request<'_>) -> Result<Value, Status> {
-    Metadata::read(&Fields::of_body(body, KIND))
+pub(crate) fn answer(body: &Value, request: &ReviewRequest<'_>) -> Result<Value, Status> {
+    Metadata::read(&Fields::from_body(body, KIND))
         .map_err(|malformed| malformed.into_status(KIND, request.version))?;
-    let user = request.user.ok_or_else(no_user)?;
+    let user = request.user.ok_or_else(no_user_status)?;
     let mut shown = Map::new();
     for (name, text) in [("username", &user.name), ("uid", &user.uid)] {
         if !text.is_empty() {

@@ -2,24 +2,24 @@
 
 use std::borrow::Cow;
 
-use crate::review::{Question, QuestionTarget, Spec};
+use crate::review::{AccessQuestion, AccessTarget, Spec};
 use api_object::{GroupKind, Status};
 use authz::{Attributes, Resource, Subjects, Target, User};
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::{Map, Value};
 
-use crate::invalid_review::{checked, path_fault, wrong_namespace};
+use crate::invalid_review::{finish_validation, local_path_error, wrong_namespace};
 use crate::metadata::Metadata;
-use crate::prepare::Request;
+use crate::prepare::ReviewRequest;
 use crate::read_body::{Fields, MalformedBody, read_target_spec};
 use crate::response::{Response, to_json_tree};
-use crate::review_kind::Kind;
+use crate::review_kind::ReviewKind;
 
 /// A question about everybody who may do one thing.
 #[derive(Debug)]
 pub struct SubjectsReview {
     pub(crate) response: Response,
-    pub(crate) question: Question<'static>,
+    pub(crate) question: AccessQuestion<'static>,
     /// The namespace that a review of the whole cluster asks about.
     pub(crate) guarded_namespace: Option<String>,
 }
@@ -29,7 +29,7 @@ impl SubjectsReview {
     /// namespace through the review of the cluster must be allowed to ask there.
     pub fn permission<'a>(&'a self, caller: Option<&'a User>) -> Option<Attributes<'a>> {
         let namespace = self.guarded_namespace.as_deref()?;
-        let local = Kind::LocalResourceAccessReview;
+        let local = ReviewKind::LocalResourceAccessReview;
         let resource = Resource {
             api_group: local.group(),
             api_version: "v1alpha1",
@@ -60,12 +60,12 @@ impl SubjectsReview {
 }
 
 pub(crate) fn prepare(
-    kind: Kind,
+    kind: ReviewKind,
     body: &Value,
-    request: &Request<'_>,
+    request: &ReviewRequest<'_>,
 ) -> Result<SubjectsReview, Status> {
-    let fields = Fields::of_body(body, kind);
-    let is_local = kind == Kind::LocalResourceAccessReview;
+    let fields = Fields::from_body(body, kind);
+    let is_local = kind == ReviewKind::LocalResourceAccessReview;
     let type_name =
         if is_local { "LocalResourceAccessReviewSpec" } else { "ResourceAccessReviewSpec" };
     let read =
@@ -73,16 +73,16 @@ pub(crate) fn prepare(
     let (spec, mut metadata) =
         read().map_err(|error: MalformedBody| error.into_status(kind, request.version))?;
     metadata.set_namespace(kind, request.namespace)?;
-    let mut faults = missing(&spec);
+    let mut faults = missing_field_errors(&spec);
     faults.extend(metadata.validation_error(kind));
     if is_local {
-        faults.extend(local_faults(&spec, request.namespace));
+        faults.extend(check_local_namespace(&spec, request.namespace));
     }
     let question = spec.question_for_user(&User::default());
     let kind_in_messages = GroupKind::new(kind.group(), kind.name());
-    let mut question = checked(question, faults, &kind_in_messages)?.into_owned();
+    let mut question = finish_validation(question, faults, &kind_in_messages)?.into_owned();
     let mut guarded_namespace = None;
-    if let QuestionTarget::Resource(resource) = &mut question.target {
+    if let AccessTarget::Resource(resource) = &mut question.target {
         if is_local {
             resource.namespace = Cow::Owned(request.namespace.to_owned());
         } else if !resource.namespace.is_empty() {
@@ -95,7 +95,7 @@ pub(crate) fn prepare(
 
 /// A question without verb or object would be answered with those who may do everything, which is
 /// hardly what is asked.
-fn missing(spec: &Spec<'_>) -> FieldErrors {
+fn missing_field_errors(spec: &Spec<'_>) -> FieldErrors {
     let at = FieldPath::root("spec");
     let mut errors = FieldErrors::new();
     let mut require = |at: &FieldPath<'_>, name: &'static str, text: &str| {
@@ -117,7 +117,7 @@ fn missing(spec: &Spec<'_>) -> FieldErrors {
 }
 
 /// A namespace may be left out here, unlike in a LocalSubjectAccessReview.
-fn local_faults(spec: &Spec<'_>, namespace: &str) -> FieldErrors {
+fn check_local_namespace(spec: &Spec<'_>, namespace: &str) -> FieldErrors {
     let at = FieldPath::root("spec");
     let mut errors = FieldErrors::new();
     if let Some(resource) = &spec.resource_attributes
@@ -126,6 +126,6 @@ fn local_faults(spec: &Spec<'_>, namespace: &str) -> FieldErrors {
     {
         errors.push(wrong_namespace(&at.child("resourceAttributes"), resource.namespace));
     }
-    errors.extend(path_fault(spec));
+    errors.extend(local_path_error(spec));
     errors
 }

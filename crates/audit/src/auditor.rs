@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::event::{Event, Received};
+use crate::event::{Event, ReceivedRequest};
 use crate::log::{Log, LogError};
 use crate::policy::Policy;
 use crate::stage::{Level, Stage};
@@ -21,7 +21,7 @@ impl Auditor {
     }
 
     /// Begins the event of a request; returns `None` if the policy does not record it.
-    pub fn begin(&self, received: &Received<'_>) -> Option<Event> {
+    pub fn begin(&self, received: &ReceivedRequest<'_>) -> Option<Event> {
         let config = self.policy.config_for_request(&received.attributes);
         (config.level > Level::None).then(|| Event::new(received, config))
     }

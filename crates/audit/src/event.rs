@@ -37,7 +37,7 @@ const REASON_ANNOTATION: &str = "authorization.k8s.io/reason";
 
 /// A request when it is received.
 #[derive(Debug, Clone, Copy)]
-pub struct Received<'a> {
+pub struct ReceivedRequest<'a> {
     /// The audit id, which all events of the request share.
     pub audit_id: &'a str,
     /// The path and the query as the client sent them.
@@ -93,7 +93,7 @@ struct ObjectRef {
 }
 
 impl Event {
-    pub(crate) fn new(received: &Received<'_>, config: RequestAuditConfig) -> Self {
+    pub(crate) fn new(received: &ReceivedRequest<'_>, config: RequestAuditConfig) -> Self {
         let attributes = &received.attributes;
         let object = attributes.resource().map(|resource| ObjectRef {
             resource: resource.resource.to_owned(),
@@ -146,7 +146,7 @@ impl Event {
     }
 
     /// Sets the impersonated user. `constraint` is the mode that allowed it, or empty.
-    pub fn impersonate(&mut self, user: &User, constraint: &str) {
+    pub fn set_impersonated_user(&mut self, user: &User, constraint: &str) {
         let constraint = constraint.to_owned();
         self.impersonated = Some(Impersonated { user: user.clone(), constraint });
     }
@@ -208,9 +208,9 @@ impl Event {
 
     /// Sets the object in the body of the request, or the options of a deletion. At any level, the object reference is
     /// completed from it.
-    pub fn request_object(&mut self, object: &Value) {
+    pub fn set_request_object(&mut self, object: &Value) {
         if let Some(reference) = &mut self.object {
-            reference.complete_from(object);
+            reference.fill_in_from_object(object);
         }
         if self.wants_request_object() {
             self.request_object = Some(self.body_copier().copy(object, self.sensitivity));
@@ -218,14 +218,14 @@ impl Event {
     }
 
     /// Sets the patch in the body of the request: an object, or the operations of a JSON patch.
-    pub fn request_patch(&mut self, patch: &Value) {
+    pub fn set_request_patch(&mut self, patch: &Value) {
         if self.wants_request_object() {
             self.request_object = Some(self.body_copier().copy(patch, self.sensitivity));
         }
     }
 
     /// Sets the HTTP status code of the response, and the Status in its body, if it has one.
-    pub fn respond(&mut self, code: u16, status: Option<&Value>) {
+    pub fn set_response_status(&mut self, code: u16, status: Option<&Value>) {
         let status = status.map(|status| redact_quoted_body(status, self.sensitivity));
         let mut members = match status {
             Some(Value::Object(status)) => status,
@@ -242,7 +242,7 @@ impl Event {
     }
 
     /// Sets the object in the body of the response.
-    pub fn response_object(&mut self, object: &Value) {
+    pub fn set_response_object(&mut self, object: &Value) {
         if self.wants_response_object() {
             let copy = self.body_copier().copy(object, self.sensitivity);
             let is_status = copy.get("kind").and_then(Value::as_str) == Some("Status");
@@ -268,7 +268,7 @@ impl Event {
 }
 
 impl ObjectRef {
-    fn complete_from(&mut self, object: &Value) {
+    fn fill_in_from_object(&mut self, object: &Value) {
         let metadata = object.get("metadata");
         let fields = [
             ("name", &mut self.name),

@@ -17,9 +17,9 @@ mod stage;
 
 pub use audit_id::{NoRandomness, audit_id};
 pub use auditor::Auditor;
-pub use event::{EVENT_BYTES_MAX, Event, Received};
+pub use event::{EVENT_BYTES_MAX, Event, ReceivedRequest};
 pub use log::{Log, LogError, Rotation};
 pub use policy::{Policy, PolicyError, RequestAuditConfig};
 pub use redact::{REDACTED, redact_uri};
 pub use source_ips::source_ips;
-pub use stage::{Level, Stage, Stages};
+pub use stage::{Level, Stage, StageSet};

@@ -15,13 +15,13 @@ use self::rotating_file::RotatingFile;
 /// A log of whole lines. A lock keeps lines apart. Nothing is buffered, so that a written line survives the process.
 #[derive(Debug)]
 pub struct Log {
-    target: Mutex<Target>,
+    target: Mutex<LogTarget>,
     lines_written: AtomicU64,
     lines_failed: AtomicU64,
 }
 
 #[derive(Debug)]
-enum Target {
+enum LogTarget {
     Stdout,
     File(RotatingFile),
 }
@@ -63,7 +63,7 @@ impl Default for Rotation {
 impl Log {
     /// A log on standard output.
     pub fn stdout() -> Self {
-        Self::new(Target::Stdout)
+        Self::new(LogTarget::Stdout)
     }
 
     /// A log that appends to a file. Missing directories are created.
@@ -72,11 +72,11 @@ impl Log {
     /// [`LogError::Open`] if the file can not be opened.
     pub fn file(path: &Path, rotation: Rotation) -> Result<Self, LogError> {
         RotatingFile::open(path, rotation)
-            .map(|file| Self::new(Target::File(file)))
+            .map(|file| Self::new(LogTarget::File(file)))
             .map_err(|source| LogError::Open { path: path.to_owned(), source })
     }
 
-    fn new(target: Target) -> Self {
+    fn new(target: LogTarget) -> Self {
         Self {
             target: Mutex::new(target),
             lines_written: AtomicU64::new(0),
@@ -92,11 +92,11 @@ impl Log {
     pub fn write(&self, line: &[u8], now: Timestamp) -> Result<(), LogError> {
         let mut target = self.target.lock().unwrap_or_else(PoisonError::into_inner);
         let result = match &mut *target {
-            Target::Stdout => {
+            LogTarget::Stdout => {
                 let mut stdout = io::stdout().lock();
                 stdout.write_all(line).and_then(|()| stdout.flush())
             }
-            Target::File(file) => file.write(line, now),
+            LogTarget::File(file) => file.write(line, now),
         };
         let counter = if result.is_ok() { &self.lines_written } else { &self.lines_failed };
         counter.fetch_add(1, Ordering::Relaxed);

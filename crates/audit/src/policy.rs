@@ -4,7 +4,7 @@ mod parse;
 
 use authz::{Attributes, Resource, Target, User};
 
-use crate::stage::{Level, Stages};
+use crate::stage::{Level, StageSet};
 
 pub use self::parse::PolicyError;
 
@@ -14,7 +14,7 @@ pub struct Policy {
     /// INVARIANT: at least one rule.
     rules: Vec<Rule>,
     /// The defaults for requests that no rule matches; their level is `None`.
-    omit_stages: Stages,
+    omit_stages: StageSet,
     omit_managed_fields: bool,
 }
 
@@ -24,7 +24,7 @@ pub struct RequestAuditConfig {
     /// The level of its events.
     pub level: Level,
     /// The stages without an event.
-    pub omit_stages: Stages,
+    pub omit_stages: StageSet,
     /// Bodies are recorded without `metadata.managedFields`.
     pub omit_managed_fields: bool,
 }

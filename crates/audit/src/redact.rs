@@ -56,7 +56,7 @@ impl BodySensitivity {
 }
 
 /// How a member of a sensitive object is copied.
-enum Treatment {
+enum MemberTreatment {
     /// The member is shown.
     Show,
     /// The member contains objects like the one around it.
@@ -76,10 +76,10 @@ pub(crate) struct BodyCopier {
 impl BodyCopier {
     /// Copies the object of a request or of a response, or a patch that is an object or a list.
     pub(crate) fn copy(self, body: &Value, sensitivity: BodySensitivity) -> Value {
-        self.value(body, sensitivity, 0)
+        self.copy_value(body, sensitivity, 0)
     }
 
-    fn value(self, value: &Value, sensitivity: BodySensitivity, depth: usize) -> Value {
+    fn copy_value(self, value: &Value, sensitivity: BodySensitivity, depth: usize) -> Value {
         if depth >= NESTING_MAX {
             return REDACTED.into();
         }
@@ -87,12 +87,12 @@ impl BodyCopier {
             Value::Object(members) => {
                 let sensitivity = sensitivity.of_object(members);
                 let copied = members.iter().map(|(name, value)| {
-                    (name.clone(), self.member(name, value, sensitivity, depth + 1))
+                    (name.clone(), self.copy_member(name, value, sensitivity, depth + 1))
                 });
                 Value::Object(copied.collect())
             }
             Value::Array(items) => {
-                items.iter().map(|item| self.value(item, sensitivity, depth + 1)).collect()
+                items.iter().map(|item| self.copy_value(item, sensitivity, depth + 1)).collect()
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
                 if sensitivity == BodySensitivity::Plain { value.clone() } else { mask(value) }
@@ -100,7 +100,7 @@ impl BodyCopier {
         }
     }
 
-    fn member(
+    fn copy_member(
         self,
         name: &str,
         value: &Value,
@@ -108,19 +108,19 @@ impl BodyCopier {
         depth: usize,
     ) -> Value {
         if name == "metadata" {
-            return self.metadata(value, sensitivity, depth);
+            return self.copy_metadata(value, sensitivity, depth);
         }
         match member_treatment(name, value, sensitivity) {
-            Treatment::Show => self.value(value, BodySensitivity::Plain, depth),
-            Treatment::Descend => self.value(value, sensitivity, depth),
-            Treatment::ShowOnly(shown) => self.show_only(shown, value, depth),
-            Treatment::Mask => mask(value),
+            MemberTreatment::Show => self.copy_value(value, BodySensitivity::Plain, depth),
+            MemberTreatment::Descend => self.copy_value(value, sensitivity, depth),
+            MemberTreatment::ShowOnly(shown) => self.copy_only_member(shown, value, depth),
+            MemberTreatment::Mask => mask(value),
         }
     }
 
-    fn metadata(self, value: &Value, sensitivity: BodySensitivity, depth: usize) -> Value {
+    fn copy_metadata(self, value: &Value, sensitivity: BodySensitivity, depth: usize) -> Value {
         let Value::Object(members) = value else {
-            return self.value(value, sensitivity, depth);
+            return self.copy_value(value, sensitivity, depth);
         };
         let copied = members
             .iter()
@@ -136,20 +136,20 @@ impl BodyCopier {
                     });
                     Value::Object(masked.collect())
                 }
-                _ => self.value(value, BodySensitivity::Plain, depth + 1),
+                _ => self.copy_value(value, BodySensitivity::Plain, depth + 1),
             };
             (name.clone(), copy)
         });
         Value::Object(copied.collect())
     }
 
-    fn show_only(self, shown: &str, value: &Value, depth: usize) -> Value {
+    fn copy_only_member(self, shown: &str, value: &Value, depth: usize) -> Value {
         let Value::Object(members) = value else {
             return mask(value);
         };
         let copied = members.iter().map(|(name, value)| {
             let copy = if name == shown {
-                self.value(value, BodySensitivity::Plain, depth + 1)
+                self.copy_value(value, BodySensitivity::Plain, depth + 1)
             } else {
                 mask(value)
             };
@@ -161,30 +161,34 @@ impl BodyCopier {
 
 /// How a member is copied. The lists cover the object itself, options, the Status of an error, lists, tables, and the
 /// operations of a JSON patch, whose values are masked.
-fn member_treatment(name: &str, value: &Value, sensitivity: BodySensitivity) -> Treatment {
+fn member_treatment(name: &str, value: &Value, sensitivity: BodySensitivity) -> MemberTreatment {
     match (sensitivity, name) {
-        (BodySensitivity::Plain, _) => Treatment::Descend,
-        (_, "kind" | "apiVersion" | "message" | "reason" | "details" | "code") => Treatment::Show,
-        (_, "op" | "path" | "from" | "dryRun" | "fieldManager") => Treatment::Show,
-        (BodySensitivity::SecretData, "type" | "immutable" | "status") => Treatment::Show,
+        (BodySensitivity::Plain, _) => MemberTreatment::Descend,
+        (_, "kind" | "apiVersion" | "message" | "reason" | "details" | "code") => {
+            MemberTreatment::Show
+        }
+        (_, "op" | "path" | "from" | "dryRun" | "fieldManager") => MemberTreatment::Show,
+        (BodySensitivity::SecretData, "type" | "immutable" | "status") => MemberTreatment::Show,
         (
             BodySensitivity::SecretData,
             "gracePeriodSeconds" | "preconditions" | "propagationPolicy" | "orphanDependents",
-        ) => Treatment::Show,
-        (BodySensitivity::SecretData, "columnDefinitions" | "cells") => Treatment::Show,
-        (BodySensitivity::SecretData, "items" | "rows" | "object") => Treatment::Descend,
-        (BodySensitivity::TokenReview, "spec") => Treatment::ShowOnly("audiences"),
-        (BodySensitivity::TokenReview, "status") => Treatment::Show,
-        (BodySensitivity::TokenRequest, "spec") => Treatment::Show,
+        ) => MemberTreatment::Show,
+        (BodySensitivity::SecretData, "columnDefinitions" | "cells") => MemberTreatment::Show,
+        (BodySensitivity::SecretData, "items" | "rows" | "object") => MemberTreatment::Descend,
+        (BodySensitivity::TokenReview, "spec") => MemberTreatment::ShowOnly("audiences"),
+        (BodySensitivity::TokenReview, "status") => MemberTreatment::Show,
+        (BodySensitivity::TokenRequest, "spec") => MemberTreatment::Show,
         // The status of a Status is a word.
-        (BodySensitivity::TokenRequest, "status") if value.is_string() => Treatment::Show,
-        (BodySensitivity::TokenRequest, "status") => Treatment::ShowOnly("expirationTimestamp"),
+        (BodySensitivity::TokenRequest, "status") if value.is_string() => MemberTreatment::Show,
+        (BodySensitivity::TokenRequest, "status") => {
+            MemberTreatment::ShowOnly("expirationTimestamp")
+        }
         (
             BodySensitivity::SecretData
             | BodySensitivity::TokenReview
             | BodySensitivity::TokenRequest,
             _,
-        ) => Treatment::Mask,
+        ) => MemberTreatment::Mask,
     }
 }
 

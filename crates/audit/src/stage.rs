@@ -30,7 +30,7 @@ pub enum Stage {
 
 /// A set of stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stages(u8);
+pub struct StageSet(u8);
 
 impl Level {
     /// All levels, from the least to the most.
@@ -63,16 +63,16 @@ impl Stage {
     }
 }
 
-impl Stages {
+impl StageSet {
     /// Reports whether a stage is in the set.
     pub const fn contains(self, stage: Stage) -> bool {
-        self.0 & bit(stage) != 0
+        self.0 & stage_bit(stage) != 0
     }
 
     /// The set with a stage in it.
     #[must_use]
     pub const fn with(self, stage: Stage) -> Self {
-        Self(self.0 | bit(stage))
+        Self(self.0 | stage_bit(stage))
     }
 
     /// The stages in either set.
@@ -82,12 +82,12 @@ impl Stages {
     }
 }
 
-impl FromIterator<Stage> for Stages {
+impl FromIterator<Stage> for StageSet {
     fn from_iter<I: IntoIterator<Item = Stage>>(stages: I) -> Self {
         stages.into_iter().fold(Self::default(), Self::with)
     }
 }
 
-const fn bit(stage: Stage) -> u8 {
+const fn stage_bit(stage: Stage) -> u8 {
     1 << stage as u8
 }

@@ -12,7 +12,7 @@ use authz_webhook::{Connection as ConnectionInfo, WebhookLimits, WebhookSettings
 use config::authorization_config::LoadOptions;
 use document::Warning;
 use https_client::{Limits, Resolve};
-use kubeconfig::{Connection, HookConnection, Loaded};
+use kubeconfig::{Connection, HookConnection, LoadedConnections};
 
 use crate::build_error::{BuildCause, BuildError, StartError};
 use crate::files::{FileRecorder, FileSet};
@@ -111,7 +111,7 @@ impl Assembler {
         let name = path.display().to_string();
         let source = document::Source { name: &name, bytes: &bytes };
         let loaded = config::authorization_config::load(&source, &LoadOptions::default());
-        let configuration = loaded.outcome.map_err(StartError::Load)?;
+        let configuration = loaded.configuration.map_err(StartError::Load)?;
         let origin = self.origin(plan, &bytes);
         let mut generation = self.build(&configuration, origin, None).map_err(StartError::Build)?;
         generation.warnings.splice(0..0, loaded.warnings);
@@ -159,8 +159,8 @@ impl Assembler {
         let Some(flags) = &modes.webhook else { return Ok((None, Vec::new().into_iter())) };
         let path = flags.absolute_config_file(&self.directory);
         match load_connections(FLAG_WEBHOOK_NAME, &path, recorder)? {
-            Loaded::Kubeconfig(connection) => Ok((None, vec![*connection].into_iter())),
-            Loaded::Hooks(hooks) => {
+            LoadedConnections::Kubeconfig(connection) => Ok((None, vec![*connection].into_iter())),
+            LoadedConnections::Hooks(hooks) => {
                 let hooks = hooks.into_iter();
                 let pairs = hooks.map(|HookConnection { name, connection }| (name, connection));
                 let (names, connections): (_, Vec<Connection>) = pairs.unzip();
@@ -255,7 +255,7 @@ fn load_connections(
     name: &str,
     path: &Path,
     recorder: &FileRecorder,
-) -> Result<Loaded, BuildCause> {
+) -> Result<LoadedConnections, BuildCause> {
     let read = |path: &Path| recorder.read(path, kubeconfig::FILE_BYTES_MAX);
     kubeconfig::load(path, &read)
         .map_err(|error| BuildCause::Connection { name: name.to_owned(), error })

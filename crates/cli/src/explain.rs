@@ -13,7 +13,7 @@ mod webhook_events;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
-use access_reviews::review::Question;
+use access_reviews::review::AccessQuestion;
 use authz::{Recorder, Trace};
 use clap::ValueEnum;
 
@@ -127,7 +127,7 @@ pub(crate) fn run(
 
 /// An answer and how it came about.
 struct ExplainedDecision<'c> {
-    question: &'c Question<'c>,
+    question: &'c AccessQuestion<'c>,
     answer: AccessAnswer<'c>,
     trace: Trace,
     /// The authorizers that were not called, because an earlier one decided.
@@ -137,7 +137,7 @@ struct ExplainedDecision<'c> {
 
 fn explain_decision<'c>(
     authorizer: &'c OfflineAuthorizer,
-    question: &'c Question<'c>,
+    question: &'c AccessQuestion<'c>,
 ) -> ExplainedDecision<'c> {
     let mut trace = Trace::default();
     let outcome = authorizer.authorize(&question.attributes(), Recorder::on(&mut trace));

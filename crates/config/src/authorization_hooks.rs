@@ -10,6 +10,6 @@ mod tests;
 mod unvalidated;
 mod validate;
 
-pub use load::{LoadError, Loaded, is_hook_configuration, load};
+pub use load::{LoadError, LoadedHooks, is_hook_configuration, load};
 pub(crate) use schema::{GROUP, KIND};
 pub use validate::{ClientCertificate, Endpoint, HOOKS_MAX, Hook};

@@ -9,7 +9,7 @@ use crate::error::LoadError;
 
 /// The loaded content of a file.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Loaded {
+pub enum LoadedConnections {
     /// A kubeconfig: one service.
     Kubeconfig(Box<Connection>),
     /// An `ExternalAuthorizationHookConfiguration`: one service or more, in their order.
@@ -37,7 +37,7 @@ pub struct HookConnection {
     pub connection: Connection,
 }
 
-impl Loaded {
+impl LoadedConnections {
     /// The one service of a file that is named where only one can be.
     ///
     /// # Errors

@@ -92,7 +92,7 @@ impl ConfigProblem {
         Self { field, position, message: message.to_string() }
     }
 
-    fn diagnose(self, file: &str) -> Diagnostic {
+    fn into_diagnostic(self, file: &str) -> Diagnostic {
         Diagnostic {
             fault: Fault::Server { field: self.field, message: self.message },
             file: file.to_owned(),
@@ -107,14 +107,14 @@ impl ConfigProblem {
 pub(crate) fn invalid_configuration(file: &str, problems: Vec<ConfigProblem>) -> LoadError {
     let messages: Vec<_> = problems.iter().map(|problem| problem.message.as_str()).collect();
     let message = format!("invalid configuration: {}", field_errors::aggregate(&messages));
-    let diagnostics = problems.into_iter().map(|problem| problem.diagnose(file)).collect();
+    let diagnostics = problems.into_iter().map(|problem| problem.into_diagnostic(file)).collect();
     LoadError::Unusable { message, diagnostics }
 }
 
 /// The one problem that ended everything.
-pub(crate) fn unusable(file: &str, problem: ConfigProblem) -> LoadError {
+pub(crate) fn single_problem_error(file: &str, problem: ConfigProblem) -> LoadError {
     LoadError::Unusable {
         message: problem.message.clone(),
-        diagnostics: vec![problem.diagnose(file)],
+        diagnostics: vec![problem.into_diagnostic(file)],
     }
 }

@@ -11,7 +11,7 @@ use crate::cluster_target::parse_ca_bundle;
 use crate::connection::{Connection, HookConnection};
 use crate::credentials::{PemSource, check_client_identity};
 use crate::error::{CertificateError, LoadError};
-use crate::referenced_files::{Read, ReferencedFiles};
+use crate::referenced_files::{FileReader, ReferencedFiles};
 use crate::server_url::ServerUrl;
 
 /// The port of every service: the format has no field for it.
@@ -25,10 +25,10 @@ const SERVICE_PORT: u16 = 443;
 pub(crate) fn load_hook_connections(
     source: &Source<'_>,
     path: &Path,
-    read: Read<'_>,
+    read: FileReader<'_>,
 ) -> Result<Vec<HookConnection>, LoadError> {
     let loaded = load(source);
-    let hooks = loaded.outcome.map_err(hook_file_error)?;
+    let hooks = loaded.hooks.map_err(hook_file_error)?;
     let mut warnings = Some(loaded.warnings);
     let mut diagnostics = Vec::new();
     let mut connections = Vec::with_capacity(hooks.len());

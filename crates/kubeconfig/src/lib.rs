@@ -22,9 +22,9 @@ mod service_users;
 mod url_path;
 mod user_check;
 
-pub use connection::{Connection, HookConnection, Loaded};
+pub use connection::{Connection, HookConnection, LoadedConnections};
 pub use error::LoadError;
 pub use kubeconfig_file::{Decoded, decode};
 pub use load::{load, parse};
-pub use referenced_files::{FILE_BYTES_MAX, Read, read_file};
-pub use service_users::{UserAccess, Users, load_users, parse_users};
+pub use referenced_files::{FILE_BYTES_MAX, FileReader, read_file};
+pub use service_users::{ServiceUsers, UserCredentials, load_users, parse_users};

@@ -6,9 +6,9 @@ use crate::kubeconfig_file;
 use config::authorization_hooks as hook_file;
 use document::{DecodeError, ReadError, Source};
 
-use crate::connection::{Connection, Loaded};
+use crate::connection::{Connection, LoadedConnections};
 use crate::error::LoadError;
-use crate::referenced_files::{Read, ReferencedFiles};
+use crate::referenced_files::{FileReader, ReferencedFiles};
 use crate::select_context::select_context;
 use crate::{cluster_target, hook_connections};
 
@@ -17,7 +17,7 @@ use crate::{cluster_target, hook_connections};
 /// # Errors
 ///
 /// The file can not be read or used.
-pub fn load(path: &Path, read: Read<'_>) -> Result<Loaded, LoadError> {
+pub fn load(path: &Path, read: FileReader<'_>) -> Result<LoadedConnections, LoadError> {
     let bytes = read(path)
         .map_err(|error| LoadError::Read { message: ReadError::new(path, &error).to_string() })?;
     parse(&Source { name: &path.display().to_string(), bytes: &bytes }, path, read)
@@ -32,21 +32,31 @@ pub fn load(path: &Path, read: Read<'_>) -> Result<Loaded, LoadError> {
 /// # Errors
 ///
 /// The file can not be used.
-pub fn parse(source: &Source<'_>, path: &Path, read: Read<'_>) -> Result<Loaded, LoadError> {
+pub fn parse(
+    source: &Source<'_>,
+    path: &Path,
+    read: FileReader<'_>,
+) -> Result<LoadedConnections, LoadError> {
     if hook_file::is_hook_configuration(source) {
-        return hook_connections::load_hook_connections(source, path, read).map(Loaded::Hooks);
+        return hook_connections::load_hook_connections(source, path, read)
+            .map(LoadedConnections::Hooks);
     }
-    connection(source, path, read).map(|connection| Loaded::Kubeconfig(Box::new(connection)))
+    connection(source, path, read)
+        .map(|connection| LoadedConnections::Kubeconfig(Box::new(connection)))
 }
 
-fn connection(source: &Source<'_>, path: &Path, read: Read<'_>) -> Result<Connection, LoadError> {
+fn connection(
+    source: &Source<'_>,
+    path: &Path,
+    read: FileReader<'_>,
+) -> Result<Connection, LoadError> {
     let decoded = kubeconfig_file::decode(source).map_err(|error| decode_failure(source, error))?;
     let mut warnings = decoded.warnings;
     let mut files = ReferencedFiles::new(path, read);
     let selected = select_context(&decoded.kubeconfig, &mut files)
         .map_err(|problems| crate::error::invalid_configuration(source.name, problems))?;
     let target = cluster_target::build_target(&selected, &mut files, source.name, &mut warnings)
-        .map_err(|problem| crate::error::unusable(source.name, problem))?;
+        .map_err(|problem| crate::error::single_problem_error(source.name, problem))?;
     Ok(Connection { target, files: files.into_used_paths(), warnings })
 }
 

@@ -13,7 +13,7 @@ pub const FILE_BYTES_MAX: usize = 4 << 20;
 
 /// Reads a file. Every file of a connection is read through one such function, so that the caller
 /// knows exactly which bytes were used and which files were missing.
-pub type Read<'a> = &'a dyn Fn(&Path) -> io::Result<Vec<u8>>;
+pub type FileReader<'a> = &'a dyn Fn(&Path) -> io::Result<Vec<u8>>;
 
 /// Reads a file from the file system, but not much more than is accepted.
 ///
@@ -44,7 +44,7 @@ pub(crate) enum FileError {
 /// Reads the files that one file refers to, each once, and records their paths.
 pub(crate) struct ReferencedFiles<'a> {
     folder: PathBuf,
-    read: Read<'a>,
+    read: FileReader<'a>,
     used_paths: Vec<PathBuf>,
     /// The result of reading each path. A second read must return the same content as the first.
     contents: HashMap<PathBuf, Result<Vec<u8>, FileError>>,
@@ -52,7 +52,7 @@ pub(crate) struct ReferencedFiles<'a> {
 
 impl<'a> ReferencedFiles<'a> {
     /// For the file at `path`, which is the first that is used.
-    pub(crate) fn new(path: &Path, read: Read<'a>) -> Self {
+    pub(crate) fn new(path: &Path, read: FileReader<'a>) -> Self {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let folder = path.parent().unwrap_or(&path).to_owned();
         Self { folder, read, used_paths: vec![path], contents: HashMap::new() }

@@ -10,12 +10,12 @@ use https_client::{ClientCertificate, Credentials};
 use crate::credentials::{client_identity, user_credentials};
 use crate::error::{ConfigProblem, LoadError, invalid_configuration};
 use crate::load::decode_failure;
-use crate::referenced_files::{Read, ReferencedFiles};
+use crate::referenced_files::{FileReader, ReferencedFiles};
 use crate::user_check;
 
 /// The credentials that a client presents to a service.
 #[derive(Debug, Clone, PartialEq)]
-pub struct UserAccess {
+pub struct UserCredentials {
     /// The credentials in request headers.
     pub credentials: Credentials,
     /// The client certificate of TLS connections.
@@ -24,12 +24,12 @@ pub struct UserAccess {
 
 /// The users of a file. Where services are, the file does not say.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Users {
+pub struct ServiceUsers {
     /// All users by name. The name is that of a service, such as `h.example.com:8443`,
     /// `*.example.com` or `*`.
-    pub by_name: HashMap<String, UserAccess>,
+    pub by_name: HashMap<String, UserCredentials>,
     /// The user of the current context, if the file has one.
-    pub current: Option<UserAccess>,
+    pub current: Option<UserCredentials>,
     /// Every file that this depends on, the one that was loaded first.
     pub files: Vec<PathBuf>,
     /// Warnings about accepted settings.
@@ -41,7 +41,7 @@ pub struct Users {
 /// # Errors
 ///
 /// The file can not be read or used.
-pub fn load_users(path: &Path, read: Read<'_>) -> Result<Users, LoadError> {
+pub fn load_users(path: &Path, read: FileReader<'_>) -> Result<ServiceUsers, LoadError> {
     let bytes = read(path)
         .map_err(|error| LoadError::Read { message: ReadError::new(path, &error).to_string() })?;
     parse_users(&Source { name: &path.display().to_string(), bytes: &bytes }, path, read)
@@ -59,7 +59,11 @@ pub fn load_users(path: &Path, read: Read<'_>) -> Result<Users, LoadError> {
 /// # Errors
 ///
 /// The file can not be used; the error lists all faults.
-pub fn parse_users(source: &Source<'_>, path: &Path, read: Read<'_>) -> Result<Users, LoadError> {
+pub fn parse_users(
+    source: &Source<'_>,
+    path: &Path,
+    read: FileReader<'_>,
+) -> Result<ServiceUsers, LoadError> {
     let decoded = decode(source).map_err(|error| decode_failure(source, error))?;
     let mut files = ReferencedFiles::new(path, read);
     let mut problems = Vec::new();
@@ -80,13 +84,18 @@ pub fn parse_users(source: &Source<'_>, path: &Path, read: Read<'_>) -> Result<U
     if !problems.is_empty() {
         return Err(invalid_configuration(source.name, problems));
     }
-    Ok(Users { by_name, current, files: files.into_used_paths(), warnings: decoded.warnings })
+    Ok(ServiceUsers {
+        by_name,
+        current,
+        files: files.into_used_paths(),
+        warnings: decoded.warnings,
+    })
 }
 
 fn user_access(
     user: &User,
     files: &mut ReferencedFiles<'_>,
-) -> Result<UserAccess, Vec<ConfigProblem>> {
+) -> Result<UserCredentials, Vec<ConfigProblem>> {
     let mut problems = user_check::user_problems(user, files);
     if !user.act_as.value.is_empty() {
         let message = format!("impersonation is not supported here, found it for {}", user.name);
@@ -96,7 +105,7 @@ fn user_access(
         return Err(problems);
     }
     match (user_credentials(user, files), client_identity(user, files)) {
-        (Ok(credentials), Ok(identity)) => Ok(UserAccess { credentials, identity }),
+        (Ok(credentials), Ok(identity)) => Ok(UserCredentials { credentials, identity }),
         (credentials, identity) => {
             Err(credentials.err().into_iter().chain(identity.err()).collect())
         }

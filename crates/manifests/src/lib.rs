@@ -12,7 +12,7 @@ pub mod rbac;
 
 pub use manifest_file::{
     ERRORS_MAX, KindHandler, KindHandling, MANIFEST_BYTES_MAX, ManifestObject, Manifests, Object,
-    WARNINGS_MAX, WholeObject, YAML_NODES_MAX, duplicate_objects, duplicate_whole_objects, lint,
-    read, read_and_keep_kinds,
+    WARNINGS_MAX, WholeObject, YAML_NODES_MAX, duplicate_objects, duplicate_whole_objects,
+    lint_role_references, read, read_and_keep_kinds,
 };
 pub use node_object::parse_node_object;

@@ -28,7 +28,7 @@ use document::{Diagnostic, SourcePosition, Warning};
 use crate::rbac;
 
 pub use duplicate_objects::{duplicate_objects, duplicate_whole_objects};
-pub use lint::lint;
+pub use lint::lint_role_references;
 pub use read::{read, read_and_keep_kinds};
 pub use whole_object::{KindHandler, KindHandling, WholeObject};
 

@@ -169,7 +169,7 @@ pub(crate) async fn authorize_verb<S: Store>(
     let info = RequestInfo { verb: verb.name().into(), ..ctx.authorized.info().clone() };
     authorize_further(ctx, info).await?.map_err(|(info, decision)| {
         let attributes = info.attributes(Some(ctx.authorized.user()));
-        access_reviews::forbidden(&attributes, &decision.reason)
+        access_reviews::forbidden_status(&attributes, &decision.reason)
     })
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use admission_hooks::SessionReport;
 use api_object::{DeleteOptions, Status, Tree};
 use api_resources::{Resource, Verb};
-use audit::{Event, Received, Stage};
+use audit::{Event, ReceivedRequest, Stage};
 use authz::{RequestInfo, User};
 use jiff::Timestamp;
 use store::Store;
@@ -52,7 +52,7 @@ impl<S> Drop for LoopbackAuditEvent<'_, S> {
         if let Some(event) = &mut self.event {
             if !event.has_response() {
                 let status = Status::timeout();
-                event.respond(status.code, serde_json::to_value(&status).ok().as_ref());
+                event.set_response_status(status.code, serde_json::to_value(&status).ok().as_ref());
             }
             record::write_audit_event(self.server, event, Stage::ResponseComplete);
         }
@@ -124,7 +124,7 @@ impl<S: Store> ServerState<S> {
     pub(crate) fn audit_loopback_write(&self, info: &RequestInfo, annotation: String, why: &str) {
         if let Some(mut event) = self.begin_loopback_event(info) {
             event.annotate(annotation, why);
-            event.respond(200, None);
+            event.set_response_status(200, None);
             record::write_audit_event(self, &event, Stage::ResponseComplete);
         }
     }
@@ -152,7 +152,7 @@ impl<S: Store> ServerState<S> {
 
     fn begin_loopback_event(&self, info: &RequestInfo) -> Option<Box<Event>> {
         let auditor = self.auditor.as_ref()?;
-        let received = Received {
+        let received = ReceivedRequest {
             audit_id: &api_object::uuid4(self.random()),
             uri: &info.path,
             attributes: info.attributes(Some(&self.loopback_user)),
@@ -193,7 +193,7 @@ impl<S> LoopbackAuditEvent<'_, S> {
     /// Records the status of a step that failed, and passes the result on.
     fn record_failure<T>(&mut self, result: Result<T, Status>) -> Result<T, Status> {
         if let (Some(event), Err(status)) = (&mut self.event, &result) {
-            event.respond(status.code, serde_json::to_value(status).ok().as_ref());
+            event.set_response_status(status.code, serde_json::to_value(status).ok().as_ref());
         }
         result
     }
@@ -208,7 +208,7 @@ impl<S> LoopbackAuditEvent<'_, S> {
         if let Some(event) = &mut self.event {
             record::annotate_hook_reports(event, reports);
             if result.is_ok() {
-                event.respond(code, None);
+                event.set_response_status(code, None);
             }
         }
         self.record_failure(result)

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use admission_hooks::{AnnotationLevel, SessionReport};
 use api_object::{Status, Tree};
-use audit::{Event, Received, Stage};
+use audit::{Event, ReceivedRequest, Stage};
 use authn::{ImpersonationMode, Unauthenticated};
 use authz::{Decision, RequestInfo, Unavailable, User};
 use http::request::Parts;
@@ -93,7 +93,7 @@ impl RequestRecord {
         self.write_event_start(server, None, info, parts, now);
         if let Some(event) = &mut self.event {
             let status = serde_json::to_value(Status::unauthorized()).ok();
-            event.respond(401, status.as_ref());
+            event.set_response_status(401, status.as_ref());
         }
         self.write_event(server, Stage::ResponseStarted);
     }
@@ -136,7 +136,7 @@ impl RequestRecord {
         };
         let source_ips =
             audit::source_ips(text("x-forwarded-for"), text("x-real-ip"), self.peer.ip());
-        let received = Received {
+        let received = ReceivedRequest {
             audit_id: &self.audit_id,
             uri: &self.uri,
             attributes: info.attributes(user),
@@ -151,7 +151,7 @@ impl RequestRecord {
     pub(crate) fn record_impersonation(&mut self, user: &Arc<User>, mode: ImpersonationMode) {
         self.user = Some(Arc::clone(user));
         if let Some(event) = &mut self.event {
-            event.impersonate(user, if mode.is_constrained() { mode.verb() } else { "" });
+            event.set_impersonated_user(user, if mode.is_constrained() { mode.verb() } else { "" });
         }
     }
 
@@ -212,7 +212,7 @@ impl RequestRecord {
     /// Records the object in the request body.
     pub(crate) fn record_request_object(&mut self, tree: &Tree) {
         if let Some(event) = &mut self.event {
-            event.request_object(&Value::Object(tree.clone()));
+            event.set_request_object(&Value::Object(tree.clone()));
         }
     }
 
@@ -222,7 +222,7 @@ impl RequestRecord {
             && event.wants_request_object()
             && let Ok(patch) = codec::parse_json(bytes)
         {
-            event.request_patch(&patch.value);
+            event.set_request_patch(&patch.value);
         }
     }
 
@@ -230,9 +230,9 @@ impl RequestRecord {
     pub(crate) fn record_error(&mut self, status: &Status) {
         if let Some(event) = &mut self.event {
             let value = serde_json::to_value(status).ok();
-            event.respond(status.code, value.as_ref());
+            event.set_response_status(status.code, value.as_ref());
             if let Some(value) = &value {
-                event.response_object(value);
+                event.set_response_object(value);
             }
         }
     }
@@ -268,16 +268,16 @@ impl RequestRecord {
             }
             Reply::Watch { .. } | Reply::Document(_) | Reply::Status(_) => (200, None),
         };
-        event.respond(code, None);
+        event.set_response_status(code, None);
         if let Some(object) = object {
-            event.response_object(&object);
+            event.set_response_object(&object);
         }
     }
 
     /// Records that a stream begins; dropping the returned value records its end.
     pub(crate) fn record_stream<S>(&mut self, server: &Arc<ServerState<S>>) -> StreamRecord<S> {
         if let Some(event) = &mut self.event {
-            event.respond(200, None);
+            event.set_response_status(200, None);
         }
         self.write_event(server, Stage::ResponseStarted);
         StreamRecord { server: Arc::clone(server), event: self.event.take() }
@@ -286,7 +286,7 @@ impl RequestRecord {
     /// Records that the request caused a panic.
     pub(crate) fn record_panic<S>(&mut self, server: &ServerState<S>) {
         if let Some(event) = &mut self.event {
-            event.respond(500, None);
+            event.set_response_status(500, None);
         }
         self.write_event(server, Stage::Panic);
         self.event = None;
@@ -301,7 +301,7 @@ impl RequestRecord {
         if let Some(event) = &mut self.event
             && !event.has_response()
         {
-            event.respond(code, None);
+            event.set_response_status(code, None);
         }
         if self.user.is_some() {
             self.write_event(server, Stage::ResponseComplete);

@@ -242,14 +242,19 @@ async fn authenticate_and_authorize<S: Store>(
         Ok(authorized) => Ok((authorized, permit)),
         Err(info) => {
             let attributes = info.attributes(Some(&user));
-            Err(match access_reviews::refusal(&attributes, target, &decision.decision) {
-                Some(access_reviews::Refusal::InternalError(text)) => RequestError::Text(500, text),
-                Some(
-                    access_reviews::Refusal::Forbidden(status)
-                    | access_reviews::Refusal::Unavailable(status),
-                ) => status.into(),
-                None => Status::internal("the decision is unclear").into(),
-            })
+            Err(
+                match access_reviews::refusal_for_decision(&attributes, target, &decision.decision)
+                {
+                    Some(access_reviews::Refusal::InternalError(text)) => {
+                        RequestError::Text(500, text)
+                    }
+                    Some(
+                        access_reviews::Refusal::Forbidden(status)
+                        | access_reviews::Refusal::Unavailable(status),
+                    ) => status.into(),
+                    None => Status::internal("the decision is unclear").into(),
+                },
+            )
         }
     }
 }
@@ -294,7 +299,11 @@ impl<S: Store> AuthorizedRequest<'_, S> {
         };
         record.record_route(&route, self.query);
         let resource = &route.resource;
-        let review = access_reviews::Kind::of(&resource.group, &resource.version, &resource.plural);
+        let review = access_reviews::ReviewKind::from_resource(
+            &resource.group,
+            &resource.version,
+            &resource.plural,
+        );
         if let Some(kind) = review {
             return self.answer_review(kind, body, record, &mut report.warnings).await;
         }
@@ -346,7 +355,7 @@ impl<S: Store> AuthorizedRequest<'_, S> {
     /// Answers an access review, which is not stored.
     async fn answer_review(
         &self,
-        kind: access_reviews::Kind,
+        kind: access_reviews::ReviewKind,
         body: &mut UnreadBody,
         record: &mut RequestRecord,
         warnings: &mut Vec<String>,
@@ -362,11 +371,15 @@ impl<S: Store> AuthorizedRequest<'_, S> {
     }
 
     /// The first proposal of access reviews posts them to the core group, in versions that no resource has.
-    fn legacy_review_kind(&self) -> Option<access_reviews::Kind> {
+    fn legacy_review_kind(&self) -> Option<access_reviews::ReviewKind> {
         let info = self.authorized.target()?;
-        let kind = access_reviews::Kind::of(&info.api_group, &info.api_version, &info.resource)?;
+        let kind = access_reviews::ReviewKind::from_resource(
+            &info.api_group,
+            &info.api_version,
+            &info.resource,
+        )?;
         let is_whole = info.subresource.is_empty() && info.trail.is_none();
-        (kind == access_reviews::Kind::LegacyResourceAccessReview && is_whole).then_some(kind)
+        (kind == access_reviews::ReviewKind::LegacyResourceAccessReview && is_whole).then_some(kind)
     }
 
     /// Serves a non-resource path: health, metrics, status and discovery.

@@ -25,7 +25,7 @@ use crate::server_state::ServerState;
 /// Answers an access review.
 pub(crate) async fn answer_access_review<S: Store>(
     request: &AuthorizedRequest<'_, S>,
-    kind: access_reviews::Kind,
+    kind: access_reviews::ReviewKind,
     body: &mut UnreadBody,
     record: &mut RequestRecord,
     warnings: &mut Vec<String>,
@@ -42,7 +42,7 @@ pub(crate) async fn answer_access_review<S: Store>(
     let bytes = request.read_body(body).await?;
     let options = request.query().write_options("CreateOptions")?;
     let chain = Arc::clone(&authorized.snapshot().chain);
-    let is_plain = kind == access_reviews::Kind::SubjectAccessReview
+    let is_plain = kind == access_reviews::ReviewKind::SubjectAccessReview
         && format == BodyFormat::Json
         && info.api_version == "v1";
     if is_plain
@@ -70,14 +70,14 @@ pub(crate) async fn answer_access_review<S: Store>(
         }
     }
     record.record_request_object(&decoded.tree);
-    let request = access_reviews::Request {
+    let request = access_reviews::ReviewRequest {
         version: &info.api_version,
         namespace: &info.namespace,
         user: Some(authorized.user()),
         now: request.now(),
     };
-    let review = access_reviews::prepare(kind, &Value::Object(decoded.tree), &request)?;
-    match access_reviews::answer(&chain, review, Some(authorized.user())).await? {
+    let review = access_reviews::prepare_review(kind, &Value::Object(decoded.tree), &request)?;
+    match access_reviews::answer_review(&chain, review, Some(authorized.user())).await? {
         Value::Object(tree) => Ok(Reply::Tree { code: 201, tree }),
         _ => Err(Status::internal("a review has no answer")),
     }

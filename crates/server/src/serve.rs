@@ -213,7 +213,7 @@ impl<S: Store> Server<S> {
             readiness: Readiness::default(),
             loopback_user: loopback_user(String::new()),
             authenticator,
-            impersonator: Impersonator::new(access_reviews::forbidden),
+            impersonator: Impersonator::new(access_reviews::forbidden_status),
             token_issuer: options.token_issuer,
             auditor: options.auditor,
             authorization_metrics: options.authorization_metrics,

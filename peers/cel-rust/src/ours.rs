@@ -73,7 +73,7 @@ pub fn load_configuration(effort: Effort) -> Result<Measured, String> {
     let text = cases::largest_configuration();
     let options = LoadOptions { role: ServerRole::Main, stat_file: &assume_regular_file, ..LoadOptions::default() };
     let source = Source { name: "bench.yaml", bytes: text.as_bytes() };
-    if let Err(error) = load(&source, &options).outcome {
+    if let Err(error) = load(&source, &options).configuration {
         return Err(format!("the configuration does not load: {error}"));
     }
     Ok(measure(effort, || load(&source, &options)))

@@ -10,13 +10,13 @@ use authz::{
 /// Owns or borrows the values that [`Attributes`] refer to. As far as possible it borrows from the
 /// line that it was read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question<'a> {
+pub struct AccessQuestion<'a> {
     /// The user of the question, with exactly the groups that the review lists.
     pub user: User,
     /// The verb of the request.
     pub verb: Cow<'a, str>,
     /// The target of the verb.
-    pub target: QuestionTarget<'a>,
+    pub target: AccessTarget<'a>,
 }
 
 /// A question is about a resource or about a path.
@@ -25,16 +25,16 @@ pub struct Question<'a> {
     clippy::large_enum_variant,
     reason = "one question is asked at a time, and most are large"
 )]
-pub enum QuestionTarget<'a> {
+pub enum AccessTarget<'a> {
     /// A request for an API resource.
-    Resource(ResourceQuestion<'a>),
+    Resource(ResourceTarget<'a>),
     /// A request for a URL path such as `/healthz`.
     Path(Cow<'a, str>),
 }
 
 /// The resource that a question is about. Parts that are not named are empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ResourceQuestion<'a> {
+pub struct ResourceTarget<'a> {
     /// The API group; empty for the core group.
     pub api_group: Cow<'a, str>,
     /// The version; `*` if none is named.
@@ -53,11 +53,11 @@ pub struct ResourceQuestion<'a> {
     pub label_selector: Option<Selector<LabelRequirement>>,
 }
 
-impl Question<'_> {
+impl AccessQuestion<'_> {
     /// The question in the form that authorizers take.
     pub fn attributes(&self) -> Attributes<'_> {
         let target = match &self.target {
-            QuestionTarget::Resource(resource) => Target::Resource(Resource {
+            AccessTarget::Resource(resource) => Target::Resource(Resource {
                 path: "",
                 api_group: &resource.api_group,
                 api_version: &resource.api_version,
@@ -68,17 +68,17 @@ impl Question<'_> {
                 field_selector: resource.field_selector.as_ref(),
                 label_selector: resource.label_selector.as_ref(),
             }),
-            QuestionTarget::Path(path) => Target::Path(path),
+            AccessTarget::Path(path) => Target::Path(path),
         };
         Attributes { user: Some(&self.user), verb: &self.verb, target }
     }
 
     /// The same question, borrowed from nothing.
-    pub fn into_owned(self) -> Question<'static> {
+    pub fn into_owned(self) -> AccessQuestion<'static> {
         let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
         let target = match self.target {
-            QuestionTarget::Path(path) => QuestionTarget::Path(owned(path)),
-            QuestionTarget::Resource(resource) => QuestionTarget::Resource(ResourceQuestion {
+            AccessTarget::Path(path) => AccessTarget::Path(owned(path)),
+            AccessTarget::Resource(resource) => AccessTarget::Resource(ResourceTarget {
                 api_group: owned(resource.api_group),
                 api_version: owned(resource.api_version),
                 namespace: owned(resource.namespace),
@@ -89,22 +89,28 @@ impl Question<'_> {
                 label_selector: resource.label_selector,
             }),
         };
-        Question { user: self.user, verb: owned(self.verb), target }
+        AccessQuestion { user: self.user, verb: owned(self.verb), target }
     }
 
     /// The `evaluationError` of the response: errors of the decision, then ignored parts of the
     /// selectors. `None` if there is neither.
     pub fn evaluation_error(&self, failure: Option<&EvaluationErrors>) -> Option<String> {
         let mut parts: Vec<String> = failure.map(ToString::to_string).into_iter().collect();
-        if let QuestionTarget::Resource(resource) = &self.target {
-            parts.extend(ignored("fieldSelector", resource.field_selector.as_ref()));
-            parts.extend(ignored("labelSelector", resource.label_selector.as_ref()));
+        if let AccessTarget::Resource(resource) = &self.target {
+            parts.extend(ignored_selector_message(
+                "fieldSelector",
+                resource.field_selector.as_ref(),
+            ));
+            parts.extend(ignored_selector_message(
+                "labelSelector",
+                resource.label_selector.as_ref(),
+            ));
         }
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 }
 
-fn ignored<R>(name: &str, selector: Option<&Selector<R>>) -> Option<String> {
+fn ignored_selector_message<R>(name: &str, selector: Option<&Selector<R>>) -> Option<String> {
     let selector = selector.filter(|selector| selector.error.is_some())?;
     let how = if selector.requirements.is_empty() { "ignored" } else { "partially ignored" };
     Some(format!("spec.resourceAttributes.{name} {how} due to parse error"))

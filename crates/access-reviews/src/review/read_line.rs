@@ -6,8 +6,8 @@ use document::{
 use field_errors::FieldError;
 
 use super::plain_review;
-use super::positioned_review::{Decoded, Form, decode};
-use super::question::Question;
+use super::positioned_review::{Decoded, LineForm, decode};
+use super::question::AccessQuestion;
 
 /// The longest line that is read, in bytes: as much as a server reads of one request, at least.
 pub const LINE_BYTES_MAX: usize = 1 << 20;
@@ -42,7 +42,7 @@ pub fn read_line<'t>(
     file: &str,
     line: usize,
     text: &'t str,
-) -> Result<Question<'t>, Vec<Diagnostic>> {
+) -> Result<AccessQuestion<'t>, Vec<Diagnostic>> {
     match read_plain_line(text) {
         Some(question) => Ok(question),
         None => read_with_positions(text).map_err(|findings| {
@@ -60,7 +60,7 @@ fn diagnostic_on_line(mut diagnostic: Diagnostic, line: usize) -> Diagnostic {
 }
 
 /// The question, if the line is written plainly and nothing is wrong with it.
-pub(super) fn read_plain_line(text: &str) -> Option<Question<'_>> {
+pub(super) fn read_plain_line(text: &str) -> Option<AccessQuestion<'_>> {
     if text.len() > LINE_BYTES_MAX {
         return None;
     }
@@ -95,40 +95,44 @@ pub fn parse_plain_review(text: &[u8]) -> Option<(Version, plain_review::Spec<'_
     Some((version, review.spec))
 }
 
-pub(super) fn read_with_positions(text: &str) -> Result<Question<'static>, Vec<SpannedFault>> {
+pub(super) fn read_with_positions(
+    text: &str,
+) -> Result<AccessQuestion<'static>, Vec<SpannedFault>> {
     if text.len() > LINE_BYTES_MAX {
         let message = format!("the line is longer than {LINE_BYTES_MAX} bytes");
-        return Err(vec![whole_line(message, Span::default())]);
+        return Err(vec![whole_line_fault(message, Span::default())]);
     }
-    let root =
-        json::parse_json(text).map_err(|error| vec![whole_line(error.message, error.span)])?;
+    let root = json::parse_json(text)
+        .map_err(|error| vec![whole_line_fault(error.message, error.span)])?;
     let Decoded { form, spec, problems } = decode(text, &root);
     if !problems.is_empty() {
         return Err(problems.into_iter().map(SpannedFault::from).collect());
     }
-    spec.question().map(Question::into_owned).map_err(|errors| {
+    spec.question().map(AccessQuestion::into_owned).map_err(|errors| {
         let locate = |error: FieldError| {
-            let span = place_of(&root, form, &error.path);
+            let span = find_field_span(&root, form, &error.path);
             SpannedFault { fault: Fault::Field(error), span, hint: None, notes: Vec::new() }
         };
         errors.into_iter().map(locate).collect()
     })
 }
 
-fn whole_line(message: String, span: Span) -> SpannedFault {
+fn whole_line_fault(message: String, span: Span) -> SpannedFault {
     SpannedFault::from(DecodeProblem { path: String::new(), message, span, hint: None })
 }
 
 /// The span of a field, or of its nearest ancestor that exists.
-fn place_of(root: &Node, form: Form, path: &str) -> Span {
+fn find_field_span(root: &Node, form: LineForm, path: &str) -> Span {
     let path = match form {
-        Form::Bare => path.strip_prefix("spec").unwrap_or(path).trim_start_matches('.'),
-        Form::V1 | Form::V1beta1 => path,
+        LineForm::Bare => path.strip_prefix("spec").unwrap_or(path).trim_start_matches('.'),
+        LineForm::V1 | LineForm::V1beta1 => path,
     };
     let mut node = root;
     for step in path.split(['.', '[']).filter(|step| !step.is_empty()) {
         let next = match &node.value {
-            Value::Object(entries) => entries.iter().find(|entry| entry.key == step).map(value),
+            Value::Object(entries) => {
+                entries.iter().find(|entry| entry.key == step).map(entry_value)
+            }
             Value::List(items) => {
                 step.trim_end_matches(']').parse().ok().and_then(|idx: usize| items.get(idx))
             }
@@ -142,6 +146,6 @@ fn place_of(root: &Node, form: Form, path: &str) -> Span {
     node.span
 }
 
-fn value(entry: &Entry) -> &Node {
+fn entry_value(entry: &Entry) -> &Node {
     &entry.value
 }

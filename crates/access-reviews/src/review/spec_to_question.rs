@@ -9,7 +9,7 @@ use field_errors::{BadValue, FieldErrors, FieldPath, label_key_faults, label_val
 use super::plain_review::{
     NonResourceAttributes, Requirement, ResourceAttributes, SelectorAttributes, Spec,
 };
-use super::question::{Question, QuestionTarget, ResourceQuestion};
+use super::question::{AccessQuestion, AccessTarget, ResourceTarget};
 
 const IN: &str = "In";
 const NOT_IN: &str = "NotIn";
@@ -24,21 +24,21 @@ impl<'a> Spec<'a> {
     ///
     /// # Errors
     /// All faults, in Kubernetes' order and words.
-    pub fn question(&self) -> Result<Question<'a>, FieldErrors> {
+    pub fn question(&self) -> Result<AccessQuestion<'a>, FieldErrors> {
         let mut errors = self.target_faults();
         if self.user.is_empty() && self.groups().is_empty() {
             let detail = "at least one of user or group must be specified";
-            errors.push(at().child("user").invalid("", detail));
+            errors.push(spec_path().child("user").invalid("", detail));
         }
-        self.finish(errors, user)
+        self.build_question(errors, build_user)
     }
 
     /// Converts the spec to a question about a known user; the user fields of the spec are ignored.
     ///
     /// # Errors
     /// As for [`question`](Self::question).
-    pub fn question_for_user(&self, user: &User) -> Result<Question<'a>, FieldErrors> {
-        self.finish(self.target_faults(), |_| user.clone())
+    pub fn question_for_user(&self, user: &User) -> Result<AccessQuestion<'a>, FieldErrors> {
+        self.build_question(self.target_faults(), |_| user.clone())
     }
 
     /// The groups, by whichever name the version of the review gives the list.
@@ -49,31 +49,31 @@ impl<'a> Spec<'a> {
     fn target_faults(&self) -> FieldErrors {
         let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
         match (&self.resource_attributes, &self.non_resource_attributes) {
-            (Some(_), Some(path)) => at().invalid(path.bad_value(), detail).into(),
-            (None, None) => at().invalid(BadValue::Json("null".to_owned()), detail).into(),
+            (Some(_), Some(path)) => spec_path().invalid(path.bad_value(), detail).into(),
+            (None, None) => spec_path().invalid(BadValue::Json("null".to_owned()), detail).into(),
             (Some(_), None) | (None, Some(_)) => FieldErrors::new(),
         }
     }
 
     /// Adds the faults of the selectors, and makes the question if there is no fault.
-    fn finish(
+    fn build_question(
         &self,
         mut errors: FieldErrors,
-        user: impl FnOnce(&Self) -> User,
-    ) -> Result<Question<'a>, FieldErrors> {
+        make_user: impl FnOnce(&Self) -> User,
+    ) -> Result<AccessQuestion<'a>, FieldErrors> {
         if let Some(resource) = &self.resource_attributes {
-            validate_selectors(resource, &at().child("resourceAttributes"), &mut errors);
+            validate_selectors(resource, &spec_path().child("resourceAttributes"), &mut errors);
         }
         let target = match (&self.resource_attributes, &self.non_resource_attributes) {
             (Some(resource), _) if errors.is_empty() => {
-                Some((resource.verb, QuestionTarget::Resource(resource_question(resource))))
+                Some((resource.verb, AccessTarget::Resource(resource_question(resource))))
             }
-            (_, Some(path)) => Some((path.verb, QuestionTarget::Path(path.path.into()))),
+            (_, Some(path)) => Some((path.verb, AccessTarget::Path(path.path.into()))),
             (_, None) => None,
         };
         match target {
             Some((verb, target)) if errors.is_empty() => {
-                Ok(Question { user: user(self), verb: verb.into(), target })
+                Ok(AccessQuestion { user: make_user(self), verb: verb.into(), target })
             }
             Some(_) | None => Err(errors),
         }
@@ -88,11 +88,11 @@ impl NonResourceAttributes<'_> {
     }
 }
 
-fn at() -> FieldPath<'static> {
+fn spec_path() -> FieldPath<'static> {
     FieldPath::root("spec")
 }
 
-fn user(spec: &Spec<'_>) -> User {
+fn build_user(spec: &Spec<'_>) -> User {
     let extra = spec.extra.iter().map(|(key, values)| ((*key).to_owned(), owned_texts(values)));
     User {
         name: spec.user.to_owned(),
@@ -106,28 +106,26 @@ fn owned_texts(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|&text| text.to_owned()).collect()
 }
 
-fn resource_question<'a>(resource: &ResourceAttributes<'a>) -> ResourceQuestion<'a> {
+fn resource_question<'a>(resource: &ResourceAttributes<'a>) -> ResourceTarget<'a> {
     let version = if resource.version.is_empty() { "*" } else { resource.version };
-    ResourceQuestion {
+    ResourceTarget {
         api_group: resource.group.into(),
         api_version: version.into(),
         namespace: resource.namespace.into(),
         resource: resource.resource.into(),
         subresource: resource.subresource.into(),
         name: resource.name.into(),
-        field_selector: resource
-            .field_selector
-            .as_ref()
-            .and_then(|given| selector(given, parse_field_selector, field_requirement)),
-        label_selector: resource
-            .label_selector
-            .as_ref()
-            .and_then(|given| selector(given, parse_label_selector, label_requirement)),
+        field_selector: resource.field_selector.as_ref().and_then(|given| {
+            convert_selector(given, parse_field_selector, convert_field_requirement)
+        }),
+        label_selector: resource.label_selector.as_ref().and_then(|given| {
+            convert_selector(given, parse_label_selector, convert_label_requirement)
+        }),
     }
 }
 
 /// The parsed part of the selector; its error reports the rest.
-fn selector<R>(
+fn convert_selector<R>(
     given: &SelectorAttributes<'_>,
     parse: fn(&str) -> Result<Vec<R>, SelectorError>,
     convert: fn(&Requirement<'_>) -> Result<R, SelectorError>,
@@ -148,7 +146,7 @@ fn selector<R>(
     Some(Selector { requirements, error })
 }
 
-fn field_requirement(given: &Requirement<'_>) -> Result<FieldRequirement, SelectorError> {
+fn convert_field_requirement(given: &Requirement<'_>) -> Result<FieldRequirement, SelectorError> {
     let value = match given.values.as_slice() {
         [_, _, ..] => {
             return Err(SelectorError::new("fieldSelectors do not yet support multiple values"));
@@ -176,7 +174,7 @@ fn field_requirement(given: &Requirement<'_>) -> Result<FieldRequirement, Select
     Ok(FieldRequirement { field: given.key.to_owned(), operator, value: value.to_owned() })
 }
 
-fn label_requirement(given: &Requirement<'_>) -> Result<LabelRequirement, SelectorError> {
+fn convert_label_requirement(given: &Requirement<'_>) -> Result<LabelRequirement, SelectorError> {
     let operator = match given.operator {
         IN => LabelOperator::In,
         NOT_IN => LabelOperator::NotIn,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::read_line::{read_plain_line, read_with_positions};
 use super::*;
 
-fn read(line: &str) -> Result<Question<'_>, Vec<String>> {
+fn read(line: &str) -> Result<AccessQuestion<'_>, Vec<String>> {
     let read = read_line("f", 1, line);
     let is_quick = read_plain_line(line).is_some();
     assert!(!is_quick || read.is_ok(), "{line}");
@@ -19,7 +19,7 @@ fn read(line: &str) -> Result<Question<'_>, Vec<String>> {
 }
 
 #[track_caller]
-fn accepted(line: &Value) -> Question<'static> {
+fn accepted(line: &Value) -> AccessQuestion<'static> {
     read(&line.to_string()).unwrap().into_owned()
 }
 

@@ -1,6 +1,6 @@
 //! SubjectAccessReview, LocalSubjectAccessReview and SelfSubjectAccessReview.
 
-use access_reviews::Kind;
+use access_reviews::ReviewKind;
 use authz::{Decision, EvaluationErrors};
 use authz_chain::{Chain, Member};
 use serde_json::{Value, json};
@@ -11,12 +11,12 @@ const EXACTLY_ONE: &str =
     "exactly one of nonResourceAttributes or resourceAttributes must be specified";
 
 fn subject(chain: &Chain) -> Post<'_> {
-    let kind = Kind::SubjectAccessReview;
+    let kind = ReviewKind::SubjectAccessReview;
     Post { chain, kind, version: "v1", namespace: "", user: None }
 }
 
 fn local<'c>(chain: &'c Chain, namespace: &'c str) -> Post<'c> {
-    Post { kind: Kind::LocalSubjectAccessReview, namespace, ..subject(chain) }
+    Post { kind: ReviewKind::LocalSubjectAccessReview, namespace, ..subject(chain) }
 }
 
 fn everything() -> Chain {
@@ -234,7 +234,7 @@ fn self_reviews_are_about_the_caller() {
     ])]);
     let (alice, dave) = (user("alice", &[]), user("dave", &[]));
     let post = |user| {
-        let kind = Kind::SelfSubjectAccessReview;
+        let kind = ReviewKind::SelfSubjectAccessReview;
         Post { chain: &chain, kind, version: "v1", namespace: "", user }
     };
     // What the spec says of users is not part of this kind.
@@ -314,13 +314,13 @@ fn what_is_not_decided_is_an_error() {
     let chain = chain(vec![fixed("a", busy), Member::AlwaysAllow]);
     let ana = user("ana", &[]);
     for kind in [
-        Kind::SubjectAccessReview,
-        Kind::SelfSubjectAccessReview,
-        Kind::LocalSubjectAccessReview,
-        Kind::SubjectAccessExplanation,
+        ReviewKind::SubjectAccessReview,
+        ReviewKind::SelfSubjectAccessReview,
+        ReviewKind::LocalSubjectAccessReview,
+        ReviewKind::SubjectAccessExplanation,
     ] {
         let mut body = json!({"spec": pods("ns")});
-        if kind == Kind::SelfSubjectAccessReview {
+        if kind == ReviewKind::SelfSubjectAccessReview {
             body["spec"].as_object_mut().unwrap().remove("user");
         }
         let post = Post { chain: &chain, kind, version: "v1", namespace: "ns", user: Some(&ana) };

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use access_reviews::{Kind, Request, answer, prepare};
+use access_reviews::{ReviewKind, ReviewRequest, answer_review, prepare_review};
 use api_object::Status;
 use authz::{Attributes, Authorizer, Decision, DecisionFuture, Recorder, User};
 use authz_chain::{AuthorizerName, Chain, Member};
@@ -16,7 +16,7 @@ use serde_json::Value;
 /// Who posts, where, and what is asked.
 pub(crate) struct Post<'p> {
     pub(crate) chain: &'p Chain,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ReviewKind,
     pub(crate) version: &'p str,
     pub(crate) namespace: &'p str,
     pub(crate) user: Option<&'p User>,
@@ -26,8 +26,8 @@ impl Post<'_> {
     pub(crate) fn send(&self, body: &Value) -> Result<Value, Status> {
         let Self { chain, kind, version, namespace, user } = *self;
         let now: Timestamp = "2026-11-16T03:04:05.678Z".parse().unwrap();
-        let review = prepare(kind, body, &Request { version, namespace, user, now })?;
-        let answer = pin!(sendable(answer(chain, review, user)));
+        let review = prepare_review(kind, body, &ReviewRequest { version, namespace, user, now })?;
+        let answer = pin!(sendable(answer_review(chain, review, user)));
         let Poll::Ready(answer) = answer.poll(&mut Context::from_waker(Waker::noop())) else {
             panic!("nothing here waits");
         };

@@ -1,6 +1,6 @@
 //! SubjectAccessExplanation.
 
-use access_reviews::Kind;
+use access_reviews::ReviewKind;
 use authz_chain::Member;
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::asking::{Post, abac, chain};
 fn an_explanation_tells_the_answer_and_the_way_to_it() {
     let line = "{\"user\":\"ana\",\"resource\":\"pods\"}\n";
     let chain = chain(vec![Member::AlwaysDeny, abac(line), Member::AlwaysAllow]);
-    let kind = Kind::SubjectAccessExplanation;
+    let kind = ReviewKind::SubjectAccessExplanation;
     let post = Post { chain: &chain, kind, version: "v1alpha1", namespace: "", user: None };
     let spec = json!({"user": "ana", "resourceAttributes": {"verb": "get", "resource": "pods"}});
     let answer = post.send(&json!({"spec": spec})).unwrap();

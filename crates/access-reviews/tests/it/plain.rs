@@ -1,6 +1,8 @@
 //! The quick way and the long way lead to the same answer.
 
-use access_reviews::{Kind, Request, Review, SubjectAccessReview, prepare};
+use access_reviews::{
+    PreparedReview, ReviewKind, ReviewRequest, SubjectAccessReview, prepare_review,
+};
 use authz::{Decision, EvaluationErrors};
 use jiff::Timestamp;
 use proptest::prelude::*;
@@ -8,9 +10,10 @@ use serde_json::{Value, json};
 
 /// What the long way answers, and the question, as text that shows every part of it.
 fn long(body: &Value, decision: &Decision) -> Option<(Value, String)> {
-    let request = Request { version: "v1", namespace: "", user: None, now: Timestamp::UNIX_EPOCH };
-    match prepare(Kind::SubjectAccessReview, body, &request).ok()? {
-        Review::Access(review) => {
+    let request =
+        ReviewRequest { version: "v1", namespace: "", user: None, now: Timestamp::UNIX_EPOCH };
+    match prepare_review(ReviewKind::SubjectAccessReview, body, &request).ok()? {
+        PreparedReview::Access(review) => {
             let asked = format!("{:?}", review.attributes());
             Some((review.respond(decision), asked))
         }
@@ -228,9 +231,9 @@ proptest! {
             put(&mut body, &place, value);
         }
         let now = Timestamp::UNIX_EPOCH;
-        for kind in Kind::ALL {
-            let request = Request { version: kind.versions()[0], namespace: "n", user: None, now };
-            let _ = prepare(kind, &body, &request);
+        for kind in ReviewKind::ALL {
+            let request = ReviewRequest { version: kind.versions()[0], namespace: "n", user: None, now };
+            let _ = prepare_review(kind, &body, &request);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a client and the audit log see of a decision.
 
-use access_reviews::{Refusal, refusal as refuse};
+use access_reviews::{Refusal, refusal_for_decision as refuse};
 use authz::{Attributes, Decision, EvaluationErrors, Resource, Target, Unavailable};
 use serde_json::json;
 
@@ -12,7 +12,11 @@ fn resource(resource: Resource<'_>) -> Attributes<'_> {
 
 /// The message and details of a 403.
 #[track_caller]
-fn forbidden(attributes: Attributes<'_>, name: &str, reason: &str) -> (String, serde_json::Value) {
+fn forbidden_status(
+    attributes: Attributes<'_>,
+    name: &str,
+    reason: &str,
+) -> (String, serde_json::Value) {
     let user = user(name, &[]);
     let attributes = Attributes { user: Some(&user), ..attributes };
     let decision = Decision::deny(reason.to_owned());
@@ -80,7 +84,7 @@ fn refusals_are_those_of_kubernetes() {
             json!({"name": "n"}),
         ),
     ] {
-        assert_eq!(forbidden(attributes, name, reason), (message, details));
+        assert_eq!(forbidden_status(attributes, name, reason), (message, details));
     }
 }
 

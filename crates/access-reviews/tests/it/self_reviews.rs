@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use access_reviews::{Kind, Request, Review, prepare};
+use access_reviews::{PreparedReview, ReviewKind, ReviewRequest, prepare_review};
 use authz::{Rules, User};
 use authz_chain::{Chain, Member};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::asking::{Post, abac, chain, user};
 
 fn rules_of<'p>(chain: &'p Chain, user: Option<&'p User>) -> Post<'p> {
-    Post { chain, kind: Kind::SelfSubjectRulesReview, version: "v1", namespace: "", user }
+    Post { chain, kind: ReviewKind::SelfSubjectRulesReview, version: "v1", namespace: "", user }
 }
 
 fn in_namespace(namespace: &str) -> Value {
@@ -60,9 +60,10 @@ fn rules_are_those_of_all_authorizers_in_order() {
 fn lists_are_there_when_nothing_is_allowed() {
     let ana = user("ana", &[]);
     let now = jiff::Timestamp::UNIX_EPOCH;
-    let request = Request { version: "v1beta1", namespace: "", user: Some(&ana), now };
-    let review = prepare(Kind::SelfSubjectRulesReview, &in_namespace("n"), &request).unwrap();
-    let Review::Rules(review) = review else { panic!("rules are asked for") };
+    let request = ReviewRequest { version: "v1beta1", namespace: "", user: Some(&ana), now };
+    let review =
+        prepare_review(ReviewKind::SelfSubjectRulesReview, &in_namespace("n"), &request).unwrap();
+    let PreparedReview::Rules(review) = review else { panic!("rules are asked for") };
     assert_eq!((review.user(), review.namespace()), (&ana, "n"));
     let answer = review.respond(&Rules::default());
     assert_eq!(answer["apiVersion"], "authorization.k8s.io/v1beta1");
@@ -80,7 +81,7 @@ fn the_caller_is_shown_to_itself() {
     alice.extra.insert("scopes".to_owned(), vec!["a".to_owned()]);
     let chain = chain(vec![]);
     let post = |user| {
-        let kind = Kind::SelfSubjectReview;
+        let kind = ReviewKind::SelfSubjectReview;
         Post { chain: &chain, kind, version: "v1", namespace: "", user }
     };
     let want = json!({

@@ -1,6 +1,6 @@
 //! ResourceAccessReview in its forms.
 
-use access_reviews::{Kind, Request, Review, prepare};
+use access_reviews::{PreparedReview, ReviewKind, ReviewRequest, prepare_review};
 use authz::{Decision, EvaluationErrors, User};
 use authz_chain::{Chain, Member};
 use serde_json::{Value, json};
@@ -8,17 +8,17 @@ use serde_json::{Value, json};
 use crate::asking::{Post, abac, chain, fixed, rbac, user};
 
 fn legacy<'p>(chain: &'p Chain, namespace: &'p str) -> Post<'p> {
-    let kind = Kind::LegacyResourceAccessReview;
+    let kind = ReviewKind::LegacyResourceAccessReview;
     Post { chain, kind, version: "v1beta3", namespace, user: None }
 }
 
 fn cluster<'p>(chain: &'p Chain, user: &'p User) -> Post<'p> {
-    let kind = Kind::ResourceAccessReview;
+    let kind = ReviewKind::ResourceAccessReview;
     Post { chain, kind, version: "v1alpha1", namespace: "", user: Some(user) }
 }
 
 fn local(chain: &Chain) -> Post<'_> {
-    let kind = Kind::LocalResourceAccessReview;
+    let kind = ReviewKind::LocalResourceAccessReview;
     Post { chain, kind, version: "v1alpha1", namespace: "default", user: None }
 }
 
@@ -157,7 +157,7 @@ fn bodies_of_the_proposal_have_rules_too() {
 #[test]
 fn kinds_of_the_proposal_are_resources() {
     let now = jiff::Timestamp::UNIX_EPOCH;
-    let request = Request { version: "v1", namespace: "n", user: None, now };
+    let request = ReviewRequest { version: "v1", namespace: "n", user: None, now };
     for (resource_kind, want) in [
         ("replicationControllers", ("", "replicationcontrollers", "")),
         ("deployments.apps", ("apps", "deployments", "")),
@@ -167,8 +167,9 @@ fn kinds_of_the_proposal_are_resources() {
         let body = json!({"spec": {
             "verb": "GET", "resourceKind": resource_kind, "resourceName": "N",
         }});
-        let review = prepare(Kind::LegacyResourceAccessReview, &body, &request).unwrap();
-        let Review::Subjects(review) = review else { panic!("subjects are asked for") };
+        let review =
+            prepare_review(ReviewKind::LegacyResourceAccessReview, &body, &request).unwrap();
+        let PreparedReview::Subjects(review) = review else { panic!("subjects are asked for") };
         let asked = review.attributes();
         let of = asked.resource().unwrap();
         assert_eq!((of.api_group, of.resource, of.subresource), want);

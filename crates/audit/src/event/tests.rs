@@ -3,17 +3,17 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::stage::Stages;
+use crate::stage::StageSet;
 
 const AT: &str = "2026-11-16T03:04:05.000006Z";
 
 fn config(level: Level) -> RequestAuditConfig {
-    RequestAuditConfig { level, omit_stages: Stages::default(), omit_managed_fields: false }
+    RequestAuditConfig { level, omit_stages: StageSet::default(), omit_managed_fields: false }
 }
 
 fn event(level: Level, verb: &str, resource: Option<Resource<'_>>, user: Option<&User>) -> Event {
     let target = resource.map_or(Target::Path("/version"), Target::Resource);
-    let received = Received {
+    let received = ReceivedRequest {
         audit_id: "x",
         uri: "/api/v1/namespaces/web/pods?token=hunter",
         attributes: Attributes { user, verb, target },
@@ -50,9 +50,9 @@ fn a_creation_at_level_request_response() {
     let user = ana();
     let mut event = event(Level::RequestResponse, "create", Some(pods()), Some(&user));
     event.annotate_decision(&Decision::allow("because"));
-    event.request_object(&json!({"kind": "Pod", "metadata": {"name": "a"}}));
-    event.respond(201, None);
-    event.response_object(&json!({"kind": "Pod", "metadata": {"name": "a", "uid": "u"}}));
+    event.set_request_object(&json!({"kind": "Pod", "metadata": {"name": "a"}}));
+    event.set_response_status(201, None);
+    event.set_response_object(&json!({"kind": "Pod", "metadata": {"name": "a", "uid": "u"}}));
     let text = String::from_utf8(
         event.encode_line(Stage::ResponseComplete, "2026-11-16T03:04:05.5Z".parse().unwrap()),
     );
@@ -82,7 +82,7 @@ fn a_creation_at_level_request_response() {
 fn a_denial() {
     let mut event = event(Level::Metadata, "create", Some(pods()), Some(&ana()));
     event.annotate_decision(&Decision::deny(""));
-    event.respond(
+    event.set_response_status(
         403,
         Some(&json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "EvaluationErrors",
                      "message": "no", "reason": "Forbidden", "details": {"kind": "pods"},
@@ -133,8 +133,8 @@ fn levels_say_which_bodies_are_there() {
     for (level, want_request, want_response) in cases {
         for resource in [Some(pods()), None] {
             let mut event = event(level, "update", resource, None);
-            event.request_object(&json!({"metadata": {"name": "a"}}));
-            event.response_object(&json!({"metadata": {"name": "a"}}));
+            event.set_request_object(&json!({"metadata": {"name": "a"}}));
+            event.set_response_object(&json!({"metadata": {"name": "a"}}));
             let line = line(&event, Stage::ResponseComplete);
             // Bodies belong to resources.
             let is_resource = resource.is_some();
@@ -148,7 +148,7 @@ fn levels_say_which_bodies_are_there() {
 #[test]
 fn the_body_completes_what_the_url_does_not_say() {
     let mut event = event(Level::Metadata, "create", Some(pods()), None);
-    event.request_object(&json!({"metadata": {
+    event.set_request_object(&json!({"metadata": {
         "name": "a", "namespace": "other", "uid": "u", "resourceVersion": "7"}}));
     assert_eq!(
         line(&event, Stage::RequestReceived)["objectRef"],
@@ -161,7 +161,7 @@ fn the_body_completes_what_the_url_does_not_say() {
 fn users() {
     let mut event = event(Level::Metadata, "get", None, None);
     assert_eq!(line(&event, Stage::ResponseStarted)["user"], json!({}));
-    event.impersonate(&ana(), "impersonate:user-info");
+    event.set_impersonated_user(&ana(), "impersonate:user-info");
     let line = line(&event, Stage::ResponseStarted);
     assert_eq!(line["impersonatedUser"]["username"], "ana");
     assert_eq!(
@@ -173,7 +173,7 @@ fn users() {
 #[test]
 fn stages_that_are_left_out() {
     let mut event = event(Level::Metadata, "get", None, None);
-    event.config.omit_stages = Stages::default().with(Stage::RequestReceived);
+    event.config.omit_stages = StageSet::default().with(Stage::RequestReceived);
     assert!(!event.is_recorded(Stage::RequestReceived));
     assert!(event.is_recorded(Stage::ResponseComplete));
 }
@@ -209,8 +209,8 @@ fn a_long_user_agent_is_cut() {
 #[test]
 fn an_event_that_is_too_long_loses_its_bodies() {
     let mut event = event(Level::RequestResponse, "list", Some(pods()), None);
-    event.response_object(&json!({"items": "a".repeat(EVENT_BYTES_MAX)}));
-    event.respond(200, None);
+    event.set_response_object(&json!({"items": "a".repeat(EVENT_BYTES_MAX)}));
+    event.set_response_status(200, None);
     let line = line(&event, Stage::ResponseComplete);
     assert_eq!(line.get("responseObject"), None);
     assert_eq!(line["responseStatus"]["code"], 200);
@@ -279,7 +279,7 @@ proptest! {
     ) {
         for (api_group, resource, subresource, body) in bodies(&secret, &key) {
             let resource = Resource { api_group, resource, subresource, ..Resource::default() };
-            let received = Received {
+            let received = ReceivedRequest {
                 audit_id: "x",
                 uri: &format!("/api?{parameter}={secret}"),
                 attributes: Attributes {
@@ -292,12 +292,12 @@ proptest! {
                 at: AT.parse().unwrap(),
             };
             let mut event = Event::new(&received, RequestAuditConfig { omit_managed_fields, ..config(level) });
-            event.request_object(&body);
-            event.respond(201, None);
-            event.response_object(&body);
+            event.set_request_object(&body);
+            event.set_response_status(201, None);
+            event.set_response_object(&body);
             for as_patch in [false, true] {
                 if as_patch {
-                    event.request_patch(&body);
+                    event.set_request_patch(&body);
                 }
                 for stage in Stage::ALL {
                     let line = String::from_utf8(event.encode_line(stage, received.at)).unwrap();

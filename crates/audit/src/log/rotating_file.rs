@@ -35,7 +35,7 @@ impl RotatingFile {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
         }
-        let file = append_to(path)?;
+        let file = open_for_append(path)?;
         let bytes = file.metadata()?.len();
         let is_torn = bytes > 0 && last_byte(path)? != Some(b'\n');
         Ok(Self { path: path.to_owned(), rotation, file, bytes, is_torn })
@@ -75,9 +75,9 @@ impl RotatingFile {
     }
 
     fn rotate(&mut self, now: Timestamp) -> io::Result<()> {
-        let backup = self.free_name(now)?;
+        let backup = self.choose_backup_path(now)?;
         fs::rename(&self.path, &backup)?;
-        match append_to(&self.path) {
+        match open_for_append(&self.path) {
             Ok(file) => self.file = file,
             Err(error) => {
                 // Without a new file the old one gets its name back.
@@ -91,8 +91,8 @@ impl RotatingFile {
     }
 
     /// A name that says when, and that no file has.
-    fn free_name(&self, now: Timestamp) -> io::Result<PathBuf> {
-        let (stem, extension) = name_parts(&self.path);
+    fn choose_backup_path(&self, now: Timestamp) -> io::Result<PathBuf> {
+        let (stem, extension) = split_extension(&self.path);
         (0..NAMES_MAX)
             .filter_map(|millis| now.checked_add(SignedDuration::from_millis(millis)).ok())
             .map(|moment| {
@@ -106,7 +106,7 @@ impl RotatingFile {
     /// Removes what is too old or too many. A file that can not be removed is tried again with the
     /// next rotation.
     fn prune(&self, now: Timestamp) -> io::Result<()> {
-        let (stem, extension) = name_parts(&self.path);
+        let (stem, extension) = split_extension(&self.path);
         let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let mut backups = Vec::new();
         for entry in fs::read_dir(parent.unwrap_or(Path::new(".")))? {
@@ -134,7 +134,7 @@ impl RotatingFile {
     }
 }
 
-fn append_to(path: &Path) -> io::Result<File> {
+fn open_for_append(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(FILE_MODE).open(path)
 }
 
@@ -146,7 +146,7 @@ fn last_byte(path: &Path) -> io::Result<Option<u8>> {
 }
 
 /// The name of a file up to its extension, and the extension with its dot.
-fn name_parts(path: &Path) -> (String, String) {
+fn split_extension(path: &Path) -> (String, String) {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let extension = path.extension().map(|extension| format!(".{}", extension.to_string_lossy()));
     (stem, extension.unwrap_or_default())

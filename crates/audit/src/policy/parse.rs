@@ -4,7 +4,7 @@ use field_errors::{BadValue, FieldErrors, FieldPath, dns1123_subdomain_faults};
 use serde_json::{Map, Value};
 
 use super::{GroupResources, Policy, RequestAuditConfig, Rule};
-use crate::stage::{Level, Stage, Stages};
+use crate::stage::{Level, Stage, StageSet};
 
 const API_VERSION: &str = "audit.k8s.io/v1";
 const KIND: &str = "Policy";
@@ -178,8 +178,8 @@ impl PolicyReader {
         level.unwrap_or(Level::None)
     }
 
-    fn read_stages(&mut self, member: &ObjectMember<'_>) -> Stages {
-        let mut stages = Stages::default();
+    fn read_stages(&mut self, member: &ObjectMember<'_>) -> StageSet {
+        let mut stages = StageSet::default();
         for (idx, name) in self.read_strings(member).iter().enumerate() {
             match Stage::ALL.into_iter().find(|stage| stage.name() == name) {
                 Some(stage) => stages = stages.with(stage),

@@ -145,7 +145,7 @@ fn stages_add_up_and_managed_fields_are_overridden() {
     let config = |verb| {
         policy.config_for_request(&Attributes { user: None, verb, target: Target::Path("/") })
     };
-    let received = Stages::default().with(Stage::RequestReceived);
+    let received = StageSet::default().with(Stage::RequestReceived);
     let want = |level, omit_stages, omit_managed_fields| RequestAuditConfig {
         level,
         omit_stages,

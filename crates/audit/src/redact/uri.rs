@@ -48,7 +48,7 @@ pub fn redact_uri(uri: &str) -> Cow<'_, str> {
         };
         match parameter.split_once('=') {
             _ if !is_sensitive_parameter(parameter) => shown.push_str(parameter),
-            Some((name, _)) if !decoded(name).contains('=') => {
+            Some((name, _)) if !decode_repeatedly(name).contains('=') => {
                 shown.push_str(name);
                 shown.push_str("=redacted");
             }
@@ -64,8 +64,8 @@ fn is_sensitive_parameter(parameter: &str) -> bool {
     let name = parameter.split_once('=').map(|(name, _)| name);
     match name {
         Some(name) if SELECTORS.contains(&name) => false,
-        Some(name) if has_word(&decoded(name)) => true,
-        Some(_) | None => has_sensitive_name(&decoded(parameter)),
+        Some(name) if has_word(&decode_repeatedly(name)) => true,
+        Some(_) | None => has_sensitive_name(&decode_repeatedly(parameter)),
     }
 }
 
@@ -86,7 +86,7 @@ fn has_word(name: &str) -> bool {
 }
 
 /// A text as its reader would see it, if something encoded it more than once.
-fn decoded(text: &str) -> String {
+fn decode_repeatedly(text: &str) -> String {
     let mut text = text.to_owned();
     for _ in 0..DECODINGS_MAX {
         let next = percent_decoded(&text);

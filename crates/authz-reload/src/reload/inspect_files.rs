@@ -142,7 +142,7 @@ fn load(
         files: probed_files.take(),
     };
     let configuration =
-        loaded.outcome.map_err(|error| rejected(format!("{error}"), error.diagnostics()))?;
+        loaded.configuration.map_err(|error| rejected(format!("{error}"), error.diagnostics()))?;
     let types = configuration.built_in_types();
     let added: Vec<AuthorizerType> = types.difference(built_in_types).copied().collect();
     if added.is_empty() {
@@ -171,7 +171,7 @@ fn diagnose_added_types(
     let known_types: Vec<&str> =
         built_in_types.iter().chain([&webhook]).map(|kind| kind.name()).collect();
     let options = LoadOptions { known_types: &known_types, ..LoadOptions::default() };
-    match config::authorization_config::load(source, &options).outcome {
+    match config::authorization_config::load(source, &options).configuration {
         Err(LoadError::Invalid(diagnostics)) => diagnostics,
         Ok(_) | Err(LoadError::Decode(_) | LoadError::Server(_)) => Vec::new(),
     }

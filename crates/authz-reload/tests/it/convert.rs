@@ -15,7 +15,7 @@ fn loaded(yaml: &str) -> Configuration {
     let options = LoadOptions { stat_file: &assume_regular_file, ..LoadOptions::default() };
     let loaded = load(&source, &options);
     assert_eq!(loaded.warnings, [], "{yaml}");
-    loaded.outcome.unwrap_or_else(|error| panic!("{error}\n{yaml}"))
+    loaded.configuration.unwrap_or_else(|error| panic!("{error}\n{yaml}"))
 }
 
 /// The configuration with what no file can say and what has no effect made the same: the time of a

@@ -29,7 +29,7 @@ pub(crate) fn read_hook_names(
     if !authorization_hooks::is_hook_configuration(&source) {
         return Ok(HookNames::DefaultName);
     }
-    match authorization_hooks::load(&source).outcome {
+    match authorization_hooks::load(&source).hooks {
         Ok(hooks) => Ok(HookNames::FromFile(hooks.into_iter().map(|hook| hook.name).collect())),
         Err(error) => Err(FileProblem::invalid(&source, error.diagnostics().to_vec())),
     }

@@ -113,7 +113,7 @@ fn check_configuration(
 ) -> ReadFile {
     let loaded = authorization_config::load(source, options);
     let warnings = loaded.warnings.into_iter().map(Finding::from).collect();
-    match loaded.outcome {
+    match loaded.configuration {
         Ok(configuration) => {
             named.extend(connection_files(&configuration));
             let names = configuration.authorizers().iter().map(Authorizer::name);
@@ -207,7 +207,7 @@ fn check_abac_policies(source: &Source<'_>) -> ReadFile {
 fn check_hooks(source: &Source<'_>) -> ReadFile {
     let loaded = authorization_hooks::load(source);
     let warnings = loaded.warnings.into_iter().map(Finding::from).collect();
-    match loaded.outcome {
+    match loaded.hooks {
         Ok(hooks) => {
             let names = hooks.into_iter().map(|hook| hook.name).collect();
             ReadFile {
@@ -292,7 +292,7 @@ fn check_across_files(
     if !is_clean {
         return;
     }
-    for warning in manifests::lint(objects, has_bootstrap_policy) {
+    for warning in manifests::lint_role_references(objects, has_bootstrap_policy) {
         if let Some(file) = files.get_mut(warning.file.as_str()) {
             file.warnings.push(warning.into());
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use document::{Diagnostic, Fault, ReadError, Source, SourcePosition, Warning};
 use https_client::{Client, Limits, NoCertificateObserver};
-use kubeconfig::{Connection, LoadError, Loaded};
+use kubeconfig::{Connection, LoadError, LoadedConnections};
 
 use super::finding::{CheckOutcome, CheckedFile, FileSummary, Finding, ReadFile};
 
@@ -24,8 +24,9 @@ pub(super) fn check_referenced_kubeconfig(path: &Path) -> Option<CheckedFile> {
     };
     let source = Source { name: &name, bytes: &bytes };
     let loaded = kubeconfig::parse(&source, path, &kubeconfig::read_file);
-    let loaded = loaded
-        .and_then(|loaded| loaded.into_single_connection().map(Box::new).map(Loaded::Kubeconfig));
+    let loaded = loaded.and_then(|loaded| {
+        loaded.into_single_connection().map(Box::new).map(LoadedConnections::Kubeconfig)
+    });
     let file = connection_findings(&source, loaded);
     let text = source.text().into_owned();
     let outcome = CheckOutcome::Read(Box::new(ReadFile { text, ..file }));
@@ -42,7 +43,10 @@ pub(super) fn check_connection_file(source: &Source<'_>, path: &Path) -> ReadFil
     connection_findings(source, kubeconfig::parse(source, path, &kubeconfig::read_file))
 }
 
-fn connection_findings(source: &Source<'_>, loaded: Result<Loaded, LoadError>) -> ReadFile {
+fn connection_findings(
+    source: &Source<'_>,
+    loaded: Result<LoadedConnections, LoadError>,
+) -> ReadFile {
     let loaded = match loaded {
         Ok(loaded) => loaded,
         Err(error) => {
@@ -55,8 +59,8 @@ fn connection_findings(source: &Source<'_>, loaded: Result<Loaded, LoadError>) -
         }
     };
     let (summary, connections) = match loaded {
-        Loaded::Kubeconfig(connection) => (FileSummary::Kubeconfig, vec![*connection]),
-        Loaded::Hooks(hooks) => {
+        LoadedConnections::Kubeconfig(connection) => (FileSummary::Kubeconfig, vec![*connection]),
+        LoadedConnections::Hooks(hooks) => {
             let names = hooks.iter().map(|hook| hook.name.clone()).collect();
             let connections = hooks.into_iter().map(|hook| hook.connection).collect();
             (FileSummary::Hooks { names }, connections)

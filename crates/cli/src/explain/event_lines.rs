@@ -4,7 +4,7 @@
 //! are printed with their kind and fields.
 
 use access_reviews::TraceNode;
-use access_reviews::review::{Question, QuestionTarget};
+use access_reviews::review::{AccessQuestion, AccessTarget};
 use authz::{Event, Value};
 
 use super::event_fields::{bool_field, integer_field, list_field, text_field};
@@ -71,7 +71,7 @@ pub(super) fn describe_authorizer<'n, 't>(
 }
 
 /// The line of any other event.
-pub(super) fn describe_event(event: &Event, question: &Question<'_>) -> TreeLine {
+pub(super) fn describe_event(event: &Event, question: &AccessQuestion<'_>) -> TreeLine {
     let known = match event.kind.as_ref() {
         "binding" => Some(describe_binding_event(event)),
         "nearMiss" => describe_near_miss(event, question),
@@ -150,7 +150,7 @@ fn rule_number_prefix(event: &Event) -> String {
     }
 }
 
-fn describe_near_miss(event: &Event, question: &Question<'_>) -> Option<TreeLine> {
+fn describe_near_miss(event: &Event, question: &AccessQuestion<'_>) -> Option<TreeLine> {
     let shown = match text_field(event, "lacks")? {
         "subject" => {
             let (what, own) = ["user", "group"]
@@ -162,10 +162,10 @@ fn describe_near_miss(event: &Event, question: &Question<'_>) -> Option<TreeLine
         "namespace" => {
             let namespace = text_field(event, "namespace").unwrap_or_default();
             let asked = match &question.target {
-                QuestionTarget::Resource(resource) if !resource.namespace.is_empty() => {
+                AccessTarget::Resource(resource) if !resource.namespace.is_empty() => {
                     format!("and not in namespace \"{}\"", resource.namespace)
                 }
-                QuestionTarget::Resource(_) | QuestionTarget::Path(_) => {
+                AccessTarget::Resource(_) | AccessTarget::Path(_) => {
                     "and not at the cluster scope".to_owned()
                 }
             };

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use access_reviews::review::{Question, QuestionTarget};
+use access_reviews::review::{AccessQuestion, AccessTarget};
 use access_reviews::{TraceNode, trace_tree};
 
 use super::ExplainedDecision;
@@ -58,7 +58,7 @@ pub(super) fn write_human(
 }
 
 /// Describes the request: user, verb and target.
-fn describe_question(question: &Question<'_>) -> String {
+fn describe_question(question: &AccessQuestion<'_>) -> String {
     let user = match (question.user.name.as_str(), question.user.groups.as_slice()) {
         ("", groups) => format!("a member of {}", groups.join(", ")),
         (name, []) => name.to_owned(),
@@ -66,8 +66,8 @@ fn describe_question(question: &Question<'_>) -> String {
     };
     let verb = &question.verb;
     let resource = match &question.target {
-        QuestionTarget::Path(path) => return format!("{user} {verb} {path}"),
-        QuestionTarget::Resource(resource) => resource,
+        AccessTarget::Path(path) => return format!("{user} {verb} {path}"),
+        AccessTarget::Resource(resource) => resource,
     };
     let mut text = format!("{user} {verb} {}", resource.resource);
     if !resource.api_group.is_empty() {
@@ -93,7 +93,7 @@ const NO_OPINION_LINES_MAX: usize = 10;
 /// see the binding that decides.
 fn shown_children<'n, 't>(
     children: &[&'n TraceNode<'t>],
-    question: &Question<'_>,
+    question: &AccessQuestion<'_>,
 ) -> (Vec<&'n TraceNode<'t>>, usize) {
     let mut n_no_opinion = 0;
     let is_shown = |child: &&&TraceNode<'_>| {
@@ -109,7 +109,7 @@ fn shown_children<'n, 't>(
 struct TreeWriter<'w> {
     out: &'w mut dyn Write,
     style: TerminalStyle,
-    question: &'w Question<'w>,
+    question: &'w AccessQuestion<'w>,
     /// The authorizer whose answer is not known.
     undecided_authorizer: Option<&'w str>,
 }

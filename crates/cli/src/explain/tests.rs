@@ -122,7 +122,7 @@ fn authorizer() -> impl Strategy<Value = OfflineAuthorizer> {
         .prop_map(|members| OfflineAuthorizer::from_chain(Chain::new(members).unwrap()))
 }
 
-fn question() -> impl Strategy<Value = Question<'static>> {
+fn question() -> impl Strategy<Value = AccessQuestion<'static>> {
     let target = prop_oneof![
         4 => (one_of(RESOURCES), one_of(NAMESPACES)).prop_map(|(resource, namespace)| {
             let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
@@ -208,8 +208,8 @@ fn unknown_events_are_shown_as_they_are() {
     let chain =
         Chain::new(vec![Member::Plugin(name, Arc::new(Talkative)), Member::AlwaysAllow]).unwrap();
     let user = User { name: "ana".to_owned(), ..User::default() };
-    let target = access_reviews::review::QuestionTarget::Path("/x".into());
-    let question = Question { user, verb: "get".into(), target };
+    let target = access_reviews::review::AccessTarget::Path("/x".into());
+    let question = AccessQuestion { user, verb: "get".into(), target };
     let mut text = Vec::new();
     let authorizer = OfflineAuthorizer::from_chain(chain);
     human_output::write_human(&mut text, &explain_decision(&authorizer, &question), false).unwrap();

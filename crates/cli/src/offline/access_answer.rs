@@ -1,6 +1,6 @@
 //! The answer to an access question: its JSON form and its exit code.
 
-use access_reviews::review::Question;
+use access_reviews::review::AccessQuestion;
 use authz::Verdict;
 use authz_chain::ChainDecision;
 use serde_json::{Map, Value};
@@ -18,7 +18,7 @@ pub(crate) struct AccessAnswer<'c> {
 }
 
 impl<'c> AccessAnswer<'c> {
-    pub(crate) fn new(question: &Question<'_>, outcome: ChainDecision<'c>) -> Self {
+    pub(crate) fn new(question: &AccessQuestion<'_>, outcome: ChainDecision<'c>) -> Self {
         let failure = outcome.decision.error.as_ref();
         let evaluation_error = question.evaluation_error(failure);
         let is_undecided = is_webhook_not_called(failure);
@@ -95,7 +95,7 @@ mod tests {
 
     use authz::{Decision, EvaluationErrors};
 
-    fn question() -> Question<'static> {
+    fn question() -> AccessQuestion<'static> {
         let line = r#"{"user":"u","nonResourceAttributes":{"path":"/","verb":"get"}}"#;
         access_reviews::review::read_line("", 1, line).unwrap()
     }

@@ -83,7 +83,7 @@ fn load_configuration_file(
     };
     let options = LoadOptions { stat_file, ..LoadOptions::default() };
     let loaded = authorization_config::load(&source, &options);
-    loaded.outcome.map_err(|error| {
+    loaded.configuration.map_err(|error| {
         let mut diagnostics = error.diagnostics().to_vec();
         for diagnostic in &mut diagnostics {
             if is_missing_file(&diagnostic.fault) && diagnostic.hint.is_none() {

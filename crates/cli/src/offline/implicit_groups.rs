@@ -1,6 +1,6 @@
 //! The groups that a server adds to a user because of its name.
 
-use access_reviews::review::Question;
+use access_reviews::review::AccessQuestion;
 use authz::{Attributes, Recorder, User, Verdict};
 
 use super::flags::SubjectFlags;
@@ -32,7 +32,7 @@ pub(crate) fn user_from_flags(flags: &SubjectFlags) -> User {
 /// There is no hint if the chain calls webhooks, because it would need an additional call.
 pub(crate) fn missing_group_hint(
     authorizer: &OfflineAuthorizer,
-    question: &Question<'_>,
+    question: &AccessQuestion<'_>,
 ) -> Option<String> {
     let user = add_authenticated_group(&question.user).filter(|_| !authorizer.calls_webhooks())?;
     let attributes = Attributes { user: Some(&user), ..question.attributes() };

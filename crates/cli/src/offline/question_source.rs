@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use access_reviews::review::{self, LINE_BYTES_MAX, Question, QuestionTarget, ResourceQuestion};
+use access_reviews::review::{self, AccessQuestion, AccessTarget, LINE_BYTES_MAX, ResourceTarget};
 use document::{Diagnostic, ReadError, SourcePosition};
 
 use super::bounded_lines::{BoundedLine, BoundedLines};
@@ -21,14 +21,14 @@ const STDIN_NAME: &str = "<stdin>";
 #[derive(Debug)]
 pub(crate) enum QuestionSource<'f> {
     /// One question.
-    One(Box<Question<'static>>),
+    One(Box<AccessQuestion<'static>>),
     /// One question per line, file after file; `-` is standard input.
     Lines(&'f [PathBuf]),
 }
 
 /// Callback that answers one question and writes the answer.
 pub(crate) type AnswerQuestion<'a> =
-    &'a mut dyn FnMut(&Question<'_>, &mut dyn Write) -> io::Result<Exit>;
+    &'a mut dyn FnMut(&AccessQuestion<'_>, &mut dyn Write) -> io::Result<Exit>;
 
 impl<'f> QuestionSource<'f> {
     /// Returns the source of questions and the authorizer that answers them.
@@ -91,13 +91,13 @@ impl<'f> QuestionSource<'f> {
                 let namespace = flags.namespace.clone().unwrap_or_default();
                 question_target(resource, name, namespace)
             }
-            (None, Some(path)) => QuestionTarget::Path(path.clone().into()),
+            (None, Some(path)) => AccessTarget::Path(path.clone().into()),
             (None, None) => {
                 return Err("a question by flags needs --resource or --path".to_owned());
             }
         };
         let user = implicit_groups::user_from_flags(&flags.subject);
-        Ok(Self::One(Box::new(Question { user, verb: verb.clone().into(), target })))
+        Ok(Self::One(Box::new(AccessQuestion { user, verb: verb.clone().into(), target })))
     }
 
     /// Reports whether the source reads standard input.
@@ -142,9 +142,9 @@ fn question_target(
     text: &ResourceArgument,
     name: String,
     namespace: String,
-) -> QuestionTarget<'static> {
+) -> AccessTarget<'static> {
     let ResourceArgument { resource, api_group, subresource } = text.clone();
-    QuestionTarget::Resource(ResourceQuestion {
+    AccessTarget::Resource(ResourceTarget {
         api_group: api_group.into(),
         api_version: "*".into(),
         namespace: namespace.into(),
@@ -168,7 +168,7 @@ struct QuestionReader<'a> {
 }
 
 impl QuestionReader<'_> {
-    fn answer_question(&mut self, question: &Question<'_>) -> io::Result<()> {
+    fn answer_question(&mut self, question: &AccessQuestion<'_>) -> io::Result<()> {
         let exit = (self.answer)(question, self.out)?;
         self.worst = self.worst.max(exit);
         Ok(())

@@ -8,7 +8,7 @@ use admission::{
     WAITING_OBJECTS_PER_USER_MAX, WaitingObjectsMax,
 };
 use admission_hooks::{CALLS_IN_FLIGHT_MAX, ServiceCredentials, ServiceCredentialsTable};
-use kubeconfig::{UserAccess, Users};
+use kubeconfig::{ServiceUsers, UserCredentials};
 use server::{AdmissionOptions, GetMode, Level, Log, SyncMode, SyncOptions};
 
 use super::flag_values::{
@@ -253,7 +253,7 @@ impl AdmissionFlags {
         };
         let users = kubeconfig::load_users(path, &kubeconfig::read_file)?;
         log_kubeconfig_warnings(path, &users, log);
-        let Users { by_name, current, .. } = users;
+        let ServiceUsers { by_name, current, .. } = users;
         Ok(ServiceCredentialsTable {
             by_name: by_name.into_iter().map(|(name, own)| (name, hook_access(own))).collect(),
             current: current.map(hook_access),
@@ -276,7 +276,7 @@ impl AdmissionFlags {
     }
 }
 
-fn log_kubeconfig_warnings(path: &Path, users: &Users, log: Log) {
+fn log_kubeconfig_warnings(path: &Path, users: &ServiceUsers, log: Log) {
     for warning in &users.warnings {
         let (line, column) = (warning.position.line, warning.position.column);
         log.write(
@@ -290,7 +290,7 @@ fn log_kubeconfig_warnings(path: &Path, users: &Users, log: Log) {
     }
 }
 
-fn hook_access(UserAccess { credentials, identity }: UserAccess) -> ServiceCredentials {
+fn hook_access(UserCredentials { credentials, identity }: UserCredentials) -> ServiceCredentials {
     ServiceCredentials { credentials, client_certificate: identity }
 }
 

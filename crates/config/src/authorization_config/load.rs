@@ -65,11 +65,11 @@ pub enum ServerRole {
 
 /// The result of loading a file.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedConfiguration {
     /// The API version, if the file can be decoded and declares one.
     pub api_version: Option<&'static str>,
-    /// The configuration, or why there is none.
-    pub outcome: Result<Configuration, LoadError>,
+    /// The configuration, or the error that prevents its use.
+    pub configuration: Result<Configuration, LoadError>,
     /// Warnings, whether loading succeeds or fails.
     pub warnings: Vec<Warning>,
 }
@@ -125,7 +125,7 @@ impl std::error::Error for LoadError {}
 ///
 /// The first of the steps 1, 2, 4 and 5 that finds a fault ends loading with all faults of that
 /// step.
-pub fn load(source: &Source<'_>, options: &LoadOptions<'_>) -> Loaded {
+pub fn load(source: &Source<'_>, options: &LoadOptions<'_>) -> LoadedConfiguration {
     if source.bytes.len() > DOCUMENT_BYTES_MAX {
         return too_large(source);
     }
@@ -135,7 +135,8 @@ pub fn load(source: &Source<'_>, options: &LoadOptions<'_>) -> Loaded {
         faults.into_iter().map(|fault| fault.into_diagnostic(source.name, &lines)).collect()
     };
     let mut report = ValidationReport::default();
-    let (api_version, outcome) = match decode(source, &text, malformed, &mut report.warnings) {
+    let (api_version, configuration) = match decode(source, &text, malformed, &mut report.warnings)
+    {
         Err(undecodable) => {
             let problems = undecodable.problems.into_iter().map(SpannedFault::from).collect();
             let error = DecodeError {
@@ -146,11 +147,11 @@ pub fn load(source: &Source<'_>, options: &LoadOptions<'_>) -> Loaded {
         }
         Ok((api_version, configuration)) => {
             let converted = convert_configuration(configuration, options, &mut report);
-            let outcome = converted.map_err(|faults| match faults {
+            let configuration = converted.map_err(|faults| match faults {
                 BrokenRules::Format(faults) => LoadError::Invalid(diagnose(faults)),
                 BrokenRules::Server(faults) => LoadError::Server(diagnose(faults)),
             });
-            (api_version, outcome)
+            (api_version, configuration)
         }
     };
     let warnings = report
@@ -158,16 +159,16 @@ pub fn load(source: &Source<'_>, options: &LoadOptions<'_>) -> Loaded {
         .into_iter()
         .map(|warning| warning.into_warning(source.name, &lines))
         .collect();
-    Loaded { api_version, outcome, warnings }
+    LoadedConfiguration { api_version, configuration, warnings }
 }
 
 /// The result for a file that is larger than the limit.
-fn too_large(source: &Source<'_>) -> Loaded {
+fn too_large(source: &Source<'_>) -> LoadedConfiguration {
     let kubernetes_message = format!("file is larger than {DOCUMENT_BYTES_MAX} bytes");
     let fault = SpannedFault::from(file_problem(kubernetes_message.clone(), Span::default()));
     let diagnostics = vec![fault.into_diagnostic(source.name, &LineIndex::new(""))];
-    let outcome = Err(LoadError::Decode(DecodeError { kubernetes_message, diagnostics }));
-    Loaded { api_version: None, outcome, warnings: Vec::new() }
+    let configuration = Err(LoadError::Decode(DecodeError { kubernetes_message, diagnostics }));
+    LoadedConfiguration { api_version: None, configuration, warnings: Vec::new() }
 }
 
 /// Decodes the file to its API version, if it declares one, and its fields.

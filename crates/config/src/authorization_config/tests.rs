@@ -9,7 +9,7 @@ use std::path::Path;
 
 use document::{Source, WarningCode};
 
-use super::{FileState, LoadError, LoadOptions, Loaded, ServerRole, load};
+use super::{FileState, LoadError, LoadOptions, LoadedConfiguration, ServerRole, load};
 
 const HEADER: &str = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\n";
 
@@ -57,13 +57,13 @@ fn server() -> LoadOptions<'static> {
     LoadOptions { stat_file: &probe, ..LoadOptions::default() }
 }
 
-fn load_text(text: &str, options: &LoadOptions<'_>) -> Loaded {
+fn load_text(text: &str, options: &LoadOptions<'_>) -> LoadedConfiguration {
     load(&Source { name: "test.yaml", bytes: text.as_bytes() }, options)
 }
 
 /// The messages of every fault, or nothing if the file is accepted.
 fn faults(text: &str, options: &LoadOptions<'_>) -> Vec<String> {
-    match load_text(text, options).outcome {
+    match load_text(text, options).configuration {
         Ok(_) => Vec::new(),
         Err(error) => error.diagnostics().iter().map(|d| d.fault.to_string()).collect(),
     }
@@ -71,7 +71,7 @@ fn faults(text: &str, options: &LoadOptions<'_>) -> Vec<String> {
 
 /// The text of a decode error.
 fn decode_error(text: &str) -> String {
-    match load_text(text, &generic()).outcome {
+    match load_text(text, &generic()).configuration {
         Err(error @ LoadError::Decode(_)) => error.to_string(),
         other => panic!("expected a decode error of {text:?}, got {other:?}"),
     }

@@ -366,7 +366,7 @@ mod tests {
     fn load_text(text: &str) -> Result<Configuration, LoadError> {
         let source = Source { name: "test.yaml", bytes: text.as_bytes() };
         let options = LoadOptions { stat_file: &assume_regular_file, ..LoadOptions::default() };
-        load(&source, &options).outcome
+        load(&source, &options).configuration
     }
 
     /// Patterns of a few characters can take megabytes. Those of all webhooks count together, and

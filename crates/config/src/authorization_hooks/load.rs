@@ -16,9 +16,9 @@ use crate::file_kind::FileKind;
 
 /// The result of loading a hook file.
 #[derive(Debug)]
-pub struct Loaded {
-    /// The hooks in their order, or why there are none. INVARIANT: at least one.
-    pub outcome: Result<Vec<Hook>, LoadError>,
+pub struct LoadedHooks {
+    /// The hooks in their order, or the error that prevents their use. INVARIANT: at least one.
+    pub hooks: Result<Vec<Hook>, LoadError>,
     /// Warnings, whether loading succeeds or fails.
     pub warnings: Vec<Warning>,
 }
@@ -84,7 +84,7 @@ pub fn is_hook_configuration(source: &Source<'_>) -> bool {
 /// 3. The validation rules run and convert the hooks.
 ///
 /// The first step that finds a fault ends loading with all faults of that step.
-pub fn load(source: &Source<'_>) -> Loaded {
+pub fn load(source: &Source<'_>) -> LoadedHooks {
     if source.bytes.len() > DOCUMENT_BYTES_MAX {
         return too_large(source);
     }
@@ -94,7 +94,7 @@ pub fn load(source: &Source<'_>) -> Loaded {
         faults.into_iter().map(|fault| fault.into_diagnostic(source.name, &lines)).collect()
     };
     let mut report = ValidationReport::default();
-    let outcome = match decode(source, &text, malformed, &mut report.warnings) {
+    let hooks = match decode(source, &text, malformed, &mut report.warnings) {
         Err(DecodeFailure { kubernetes_message, problems }) => {
             let diagnostics = diagnose(problems.into_iter().map(SpannedFault::from).collect());
             Err(LoadError::Decode(DecodeError { kubernetes_message, diagnostics }))
@@ -112,7 +112,7 @@ pub fn load(source: &Source<'_>) -> Loaded {
         .into_iter()
         .map(|warning| warning.into_warning(source.name, &lines))
         .collect();
-    Loaded { outcome, warnings }
+    LoadedHooks { hooks, warnings }
 }
 
 fn decode(
@@ -135,10 +135,10 @@ fn decode(
 }
 
 /// The result for a file that is larger than the limit.
-fn too_large(source: &Source<'_>) -> Loaded {
+fn too_large(source: &Source<'_>) -> LoadedHooks {
     let kubernetes_message = format!("file is larger than {DOCUMENT_BYTES_MAX} bytes");
     let fault = SpannedFault::from(file_problem(kubernetes_message.clone(), Span::default()));
     let diagnostics = vec![fault.into_diagnostic(source.name, &LineIndex::new(""))];
-    let outcome = Err(LoadError::Decode(DecodeError { kubernetes_message, diagnostics }));
-    Loaded { outcome, warnings: Vec::new() }
+    let hooks = Err(LoadError::Decode(DecodeError { kubernetes_message, diagnostics }));
+    LoadedHooks { hooks, warnings: Vec::new() }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use document::{DOCUMENT_BYTES_MAX, Source, WarningCode};
 
-use super::{Endpoint, HOOKS_MAX, Hook, LoadError, Loaded, is_hook_configuration, load};
+use super::{Endpoint, HOOKS_MAX, Hook, LoadError, LoadedHooks, is_hook_configuration, load};
 
 const HEADER: &str = "apiVersion: kubeapiserverauthorization.config.k8s.io/v1alpha1\n\
     kind: ExternalAuthorizationHookConfiguration\n";
@@ -19,19 +19,19 @@ fn hook_file(client_config: &str) -> String {
     file(&format!("- name: guard\n  clientConfig: {client_config}\n"))
 }
 
-fn load_text(text: &str) -> Loaded {
+fn load_text(text: &str) -> LoadedHooks {
     load(&Source { name: "hooks.yaml", bytes: text.as_bytes() })
 }
 
 fn hooks(text: &str) -> Vec<Hook> {
     let loaded = load_text(text);
     assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
-    loaded.outcome.unwrap()
+    loaded.hooks.unwrap()
 }
 
 /// Asserts the position and the message of each fault, as `line:column message`.
 fn faults(text: &str, want: &[&str]) {
-    let error = load_text(text).outcome.unwrap_err();
+    let error = load_text(text).hooks.unwrap_err();
     let found: Vec<_> = error
         .diagnostics()
         .iter()
@@ -41,7 +41,7 @@ fn faults(text: &str, want: &[&str]) {
 }
 
 fn decode_error(text: &str) -> String {
-    match load_text(text).outcome {
+    match load_text(text).hooks {
         Err(error @ LoadError::Decode(_)) => error.to_string(),
         other => panic!("expected a decode error of {text:?}, got {other:?}"),
     }
@@ -80,7 +80,7 @@ fn shw_03_the_group_alone_tells_and_versions_and_kinds_are_strict() {
          \"kubeapiserverauthorization.config.k8s.io/v9\" in scheme \"external authorization hooks\""
     );
     let kind = HEADER.replace("kind: External", "kind: external");
-    let error = load_text(&kind).outcome.unwrap_err();
+    let error = load_text(&kind).hooks.unwrap_err();
     let hint = error.diagnostics()[0].hint.as_deref();
     assert_eq!(hint, Some("did you mean `ExternalAuthorizationHookConfiguration`?"));
     assert!(decode_error("kind: X\n").contains("Object 'apiVersion' is missing"));
@@ -116,7 +116,7 @@ fn shw_04_service_and_url() {
     assert_eq!(warning.code, WarningCode::IgnoredHookUrl);
     assert_eq!(warning.field, "externalAuthorizationHooks[0].clientConfig.url");
     assert_eq!((warning.position.line, warning.position.column), (5, 23));
-    assert_eq!(loaded.outcome.unwrap()[0].endpoint, service("b", "a"));
+    assert_eq!(loaded.hooks.unwrap()[0].endpoint, service("b", "a"));
 
     let neither = "externalAuthorizationHooks[0].clientConfig: Required value: webhook \
         configuration must have either service or URL";
@@ -184,7 +184,7 @@ fn shw_06_decoding_is_strict() {
              v1alpha1.ServiceReference",
         ],
     );
-    let error = load_text(&text).outcome.unwrap_err();
+    let error = load_text(&text).hooks.unwrap_err();
     let hints: Vec<_> = error.diagnostics().iter().filter_map(|d| d.hint.as_deref()).collect();
     assert_eq!(hints[0], "did you mean `serverCaFile`?");
     let json = "{\"apiVersion\":\"kubeapiserverauthorization.config.k8s.io/v1alpha1\",\
@@ -242,7 +242,7 @@ fn names_and_services_are_required_and_well_formed() {
             "6:10 externalAuthorizationHooks[2].name: Duplicate value: \"a\"",
         ],
     );
-    let error = load_text(&hook_file("{service: {name: a.b}}")).outcome.unwrap_err();
+    let error = load_text(&hook_file("{service: {name: a.b}}")).hooks.unwrap_err();
     let fields: Vec<_> = error.diagnostics().iter().map(|d| d.fault.field().to_owned()).collect();
     let at = "externalAuthorizationHooks[0].clientConfig.service";
     assert_eq!(fields, [format!("{at}.name"), format!("{at}.namespace")]);
@@ -270,6 +270,6 @@ fn there_is_at_least_one_hook_and_there_are_not_too_many() {
 fn a_file_has_a_size_limit() {
     let text = hook_file("{url: \"https://h\"}");
     let padded = |n: usize| format!("{text}#{}", "x".repeat(n - text.len() - 1));
-    assert!(load_text(&padded(DOCUMENT_BYTES_MAX)).outcome.is_ok());
+    assert!(load_text(&padded(DOCUMENT_BYTES_MAX)).hooks.is_ok());
     assert!(decode_error(&padded(DOCUMENT_BYTES_MAX + 1)).contains("larger than"));
 }

@@ -49,7 +49,7 @@ fn meaning(document: &Value) -> Result<Value, String> {
     let text = document.to_string();
     let options = LoadOptions { stat_file: &assume_regular_file, ..LoadOptions::default() };
     let loaded = load(&Source { name: "file", bytes: text.as_bytes() }, &options);
-    loaded.outcome.map(|own| configuration_to_json(&own)).map_err(|error| error.to_string())
+    loaded.configuration.map(|own| configuration_to_json(&own)).map_err(|error| error.to_string())
 }
 
 /// The pointers to all members of all objects.

@@ -2,7 +2,7 @@
 //! two formats mean the same.
 
 use config::authorization_config::{
-    LoadOptions, Loaded, ServerRole, assume_regular_file, configuration_to_json, load,
+    LoadOptions, LoadedConfiguration, ServerRole, assume_regular_file, configuration_to_json, load,
 };
 use document::{Source, SourcePosition};
 use proptest::prelude::*;
@@ -76,7 +76,7 @@ const PIECES: [&str; 40] = [
     "name: ",
 ];
 
-fn load_bytes(bytes: &[u8]) -> Loaded {
+fn load_bytes(bytes: &[u8]) -> LoadedConfiguration {
     let options = LoadOptions {
         role: ServerRole::Delegated,
         stat_file: &assume_regular_file,
@@ -86,7 +86,7 @@ fn load_bytes(bytes: &[u8]) -> Loaded {
 }
 
 /// Loads, and checks every position that is reported.
-fn check_places(bytes: &[u8]) -> Loaded {
+fn check_places(bytes: &[u8]) -> LoadedConfiguration {
     let source = Source { name: "file", bytes };
     let text = source.text();
     let is_inside = |position: &SourcePosition| {
@@ -96,7 +96,8 @@ fn check_places(bytes: &[u8]) -> Loaded {
             && text.get(position.start..position.end).is_some()
     };
     let loaded = load_bytes(bytes);
-    for diagnostic in loaded.outcome.as_ref().err().into_iter().flat_map(|e| e.diagnostics()) {
+    for diagnostic in loaded.configuration.as_ref().err().into_iter().flat_map(|e| e.diagnostics())
+    {
         assert!(is_inside(&diagnostic.position), "{diagnostic:?}");
         assert!(diagnostic.notes.iter().all(|note| is_inside(&note.position)), "{diagnostic:?}");
     }
@@ -107,7 +108,7 @@ fn check_places(bytes: &[u8]) -> Loaded {
 /// What a text means: its effective configuration, or all its faults. Their order is that of the
 /// file, which the formats do not share.
 fn meaning(text: &str) -> Result<Value, Vec<String>> {
-    match load_bytes(text.as_bytes()).outcome {
+    match load_bytes(text.as_bytes()).configuration {
         Ok(configuration) => Ok(configuration_to_json(&configuration)),
         Err(error) => {
             let mut faults: Vec<_> =
@@ -238,6 +239,6 @@ proptest! {
 #[test]
 fn the_sample_is_valid() {
     let loaded = check_places(SAMPLE.as_bytes());
-    assert!(loaded.outcome.is_ok(), "{:?}", loaded.outcome);
+    assert!(loaded.configuration.is_ok(), "{:?}", loaded.configuration);
     assert!(loaded.warnings.is_empty());
 }

@@ -54,7 +54,7 @@ fn check(vector: &Value) -> Result<(), String> {
     let ours = |error: &LoadError| -> Vec<String> {
         error.diagnostics().iter().map(|d| fixed_part(&d.fault.to_string())).collect()
     };
-    let (result, is_same) = match &loaded.outcome {
+    let (result, is_same) = match &loaded.configuration {
         Ok(configuration) => (
             "valid",
             without_empty(&configuration_to_json(configuration))
@@ -73,7 +73,10 @@ fn check(vector: &Value) -> Result<(), String> {
     if result == want["result"] && is_same {
         Ok(())
     } else {
-        Err(fail(vector, &format!("{result}: {:?}", loaded.outcome.map_err(|e| e.to_string()))))
+        Err(fail(
+            vector,
+            &format!("{result}: {:?}", loaded.configuration.map_err(|e| e.to_string())),
+        ))
     }
 }
 

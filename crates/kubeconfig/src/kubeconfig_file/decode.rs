@@ -60,13 +60,13 @@ fn decode_text(
         return Ok(Kubeconfig::empty(lines.position(Span::default())));
     }
     let root = parse_document(source, text, malformed, warnings)?.root;
-    identify(&root)?;
+    check_kind_and_version(&root)?;
     check_types(text, &root)?;
     Ok(read(&root, lines)?)
 }
 
 /// Kind and version may be absent, but they may not be others.
-fn identify(root: &Node) -> Result<(), DecodeProblem> {
+fn check_kind_and_version(root: &Node) -> Result<(), DecodeProblem> {
     let mut meta = TypeMeta::from_root(root)?;
     if meta.kind.is_empty() {
         meta.kind = KIND;

@@ -116,20 +116,29 @@ impl Kubeconfig {
 pub(super) fn read(root: &Node, lines: &LineIndex<'_>) -> Result<Kubeconfig, DecodeProblem> {
     let kubeconfig = KubeconfigReader { lines };
     let reader = ObjectReader::new(root, root.span);
-    let contexts =
-        kubeconfig.read_named_items(&reader, "contexts", "context", KubeconfigReader::context)?;
-    let clusters =
-        kubeconfig.read_named_items(&reader, "clusters", "cluster", KubeconfigReader::cluster)?;
-    let users = kubeconfig.read_named_items(&reader, "users", "user", KubeconfigReader::user)?;
-    no_duplicates(&contexts, "NamedContext", "Context")?;
-    no_duplicates(&clusters, "NamedCluster", "Cluster")?;
-    no_duplicates(&users, "NamedAuthInfo", "AuthInfo")?;
+    let contexts = kubeconfig.read_named_items(
+        &reader,
+        "contexts",
+        "context",
+        KubeconfigReader::read_context,
+    )?;
+    let clusters = kubeconfig.read_named_items(
+        &reader,
+        "clusters",
+        "cluster",
+        KubeconfigReader::read_cluster,
+    )?;
+    let users =
+        kubeconfig.read_named_items(&reader, "users", "user", KubeconfigReader::read_user)?;
+    check_no_duplicates(&contexts, "NamedContext", "Context")?;
+    check_no_duplicates(&clusters, "NamedCluster", "Cluster")?;
+    check_no_duplicates(&users, "NamedAuthInfo", "AuthInfo")?;
     Ok(Kubeconfig {
         position: lines.position(root.span),
-        current_context: kubeconfig.text(&reader, "current-context"),
-        contexts: values(contexts),
-        clusters: values(clusters),
-        users: values(users),
+        current_context: kubeconfig.read_text(&reader, "current-context"),
+        contexts: item_values(contexts),
+        clusters: item_values(clusters),
+        users: item_values(users),
     })
 }
 
@@ -141,12 +150,16 @@ struct NamedItem<T> {
     value: T,
 }
 
-fn values<T>(items: Vec<NamedItem<T>>) -> Vec<T> {
+fn item_values<T>(items: Vec<NamedItem<T>>) -> Vec<T> {
     items.into_iter().map(|item| item.value).collect()
 }
 
 /// Kubernetes' message shows the whole list, secrets included; this one does not.
-fn no_duplicates<T>(items: &[NamedItem<T>], wire: &str, name: &str) -> Result<(), DecodeProblem> {
+fn check_no_duplicates<T>(
+    items: &[NamedItem<T>],
+    wire: &str,
+    name: &str,
+) -> Result<(), DecodeProblem> {
     let mut seen = std::collections::HashSet::new();
     match items.iter().find(|item| !seen.insert(item.name.as_str())) {
         None => Ok(()),
@@ -197,38 +210,42 @@ impl KubeconfigReader<'_> {
         items.collect()
     }
 
-    fn context(
+    fn read_context(
         &self,
         name: String,
         _: String,
         reader: &ObjectReader<'_>,
     ) -> Result<Context, DecodeProblem> {
-        Ok(Context { name, cluster: self.text(reader, "cluster"), user: self.text(reader, "user") })
+        Ok(Context {
+            name,
+            cluster: self.read_text(reader, "cluster"),
+            user: self.read_text(reader, "user"),
+        })
     }
 
-    fn cluster(
+    fn read_cluster(
         &self,
         name: String,
         field: String,
         reader: &ObjectReader<'_>,
     ) -> Result<Cluster, DecodeProblem> {
         let owner = FieldOwner { type_name: "Cluster", field: &field };
-        let data = self.data(reader, "certificate-authority-data", &owner)?;
+        let data = self.read_base64(reader, "certificate-authority-data", &owner)?;
         Ok(Cluster {
             name,
             position: self.lines.position(reader.span),
-            server: self.text(reader, "server"),
-            tls_server_name: self.text(reader, "tls-server-name"),
-            insecure_skip_tls_verify: self.with_position(reader, self.flag(reader)),
-            certificate_authority: self.text(reader, "certificate-authority"),
+            server: self.read_text(reader, "server"),
+            tls_server_name: self.read_text(reader, "tls-server-name"),
+            insecure_skip_tls_verify: self.with_position(reader, self.read_flag(reader)),
+            certificate_authority: self.read_text(reader, "certificate-authority"),
             certificate_authority_data: data,
-            proxy_url: self.text(reader, "proxy-url"),
+            proxy_url: self.read_text(reader, "proxy-url"),
             disable_compression: reader.read_bool("disable-compression").unwrap_or_default(),
             field,
         })
     }
 
-    fn user(
+    fn read_user(
         &self,
         name: String,
         field: String,
@@ -239,24 +256,24 @@ impl KubeconfigReader<'_> {
             let entry = reader.entry(name).filter(|entry| entry.value.value != Value::Null);
             entry.map(|entry| self.lines.position(entry.key_span))
         };
-        let certificate = self.data(reader, "client-certificate-data", &owner)?;
-        let key = self.data(reader, "client-key-data", &owner)?;
-        let extra = self.extra(reader, &owner)?;
+        let certificate = self.read_base64(reader, "client-certificate-data", &owner)?;
+        let key = self.read_base64(reader, "client-key-data", &owner)?;
+        let extra = self.read_extra(reader, &owner)?;
         Ok(User {
             name,
             position: self.lines.position(reader.span),
-            client_certificate: self.text(reader, "client-certificate"),
+            client_certificate: self.read_text(reader, "client-certificate"),
             client_certificate_data: certificate,
-            client_key: self.text(reader, "client-key"),
+            client_key: self.read_text(reader, "client-key"),
             client_key_data: key,
-            token: self.text(reader, "token"),
-            token_file: self.text(reader, "tokenFile"),
-            act_as: self.text(reader, "as"),
-            act_as_uid: self.text(reader, "as-uid"),
+            token: self.read_text(reader, "token"),
+            token_file: self.read_text(reader, "tokenFile"),
+            act_as: self.read_text(reader, "as"),
+            act_as_uid: self.read_text(reader, "as-uid"),
             act_as_groups: self.with_position(reader, reader.read_field("as-groups", texts)),
             act_as_user_extra: extra,
-            username: self.text(reader, "username"),
-            password: self.text(reader, "password"),
+            username: self.read_text(reader, "username"),
+            password: self.read_text(reader, "password"),
             exec: present("exec"),
             auth_provider: present("auth-provider"),
             field,
@@ -272,11 +289,11 @@ impl KubeconfigReader<'_> {
         WithPosition { value: scalar.value, position }
     }
 
-    fn text(&self, reader: &ObjectReader<'_>, name: &str) -> WithPosition<String> {
+    fn read_text(&self, reader: &ObjectReader<'_>, name: &str) -> WithPosition<String> {
         self.with_position(reader, reader.read_text(name))
     }
 
-    fn flag(&self, reader: &ObjectReader<'_>) -> FieldValue<bool> {
+    fn read_flag(&self, reader: &ObjectReader<'_>) -> FieldValue<bool> {
         reader.read_field("insecure-skip-tls-verify", |value| match value {
             Value::Bool(flag) => Some(*flag),
             _ => None,
@@ -284,7 +301,7 @@ impl KubeconfigReader<'_> {
     }
 
     /// Bytes in base64, in which line breaks do not count.
-    fn data(
+    fn read_base64(
         &self,
         reader: &ObjectReader<'_>,
         name: &str,
@@ -311,7 +328,7 @@ impl KubeconfigReader<'_> {
     }
 
     /// Lists of texts by key.
-    fn extra(
+    fn read_extra(
         &self,
         reader: &ObjectReader<'_>,
         owner: &FieldOwner<'_>,

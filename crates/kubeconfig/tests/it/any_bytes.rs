@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use document::Source;
-use kubeconfig::{Loaded, parse};
+use kubeconfig::{LoadedConnections, parse};
 use proptest::prelude::*;
 
 fn check(bytes: &[u8]) {
@@ -21,8 +21,8 @@ fn check(bytes: &[u8]) {
                 assert!(text.get(found.position.start..found.position.end).is_some(), "{found:?}");
             }
         }
-        Ok(Loaded::Kubeconfig(connection)) => assert!(!connection.files.is_empty()),
-        Ok(Loaded::Hooks(hooks)) => assert!(!hooks.is_empty()),
+        Ok(LoadedConnections::Kubeconfig(connection)) => assert!(!connection.files.is_empty()),
+        Ok(LoadedConnections::Hooks(hooks)) => assert!(!hooks.is_empty()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use document::WarningCode;
 use https_client::{Destination, Proxy, Scheme, ServiceName, Trust};
-use kubeconfig::{HookConnection, Loaded};
+use kubeconfig::{HookConnection, LoadedConnections};
 
 use crate::workplace::{Workplace, config};
 
@@ -11,7 +11,7 @@ const HEADER: &str = "apiVersion: kubeapiserverauthorization.config.k8s.io/v1alp
 
 fn hooks(place: &Workplace, list: &str) -> Vec<HookConnection> {
     match place.load(&format!("{HEADER}{list}")) {
-        Ok(Loaded::Hooks(hooks)) => hooks,
+        Ok(LoadedConnections::Hooks(hooks)) => hooks,
         other => panic!("expected hooks, got {other:?}"),
     }
 }
@@ -43,7 +43,7 @@ fn shw_01_a_service_is_called_at_its_root() {
 fn shw_02_a_plain_kubeconfig_is_one() {
     let place = Workplace::new();
     let loaded = place.load(&config("server: 'https://h'", "")).unwrap();
-    assert!(matches!(loaded, Loaded::Kubeconfig(_)));
+    assert!(matches!(loaded, LoadedConnections::Kubeconfig(_)));
     assert!(loaded.into_single_connection().is_ok());
 }
 
@@ -94,7 +94,7 @@ fn shw_08_exactly_one_hook_where_one_is_meant() {
     let hook =
         |name: &str| format!("- {{name: {name}, clientConfig: {{url: 'https://{name}'}}}}\n");
     let two = format!("{HEADER}{}{}", hook("b"), hook("a"));
-    let Ok(Loaded::Hooks(found)) = place.load(&two) else { panic!("{two}") };
+    let Ok(LoadedConnections::Hooks(found)) = place.load(&two) else { panic!("{two}") };
     let names: Vec<_> = found.iter().map(|hook| hook.name.as_str()).collect();
     assert_eq!(names, ["b", "a"]);
     let error = place.load(&two).unwrap().into_single_connection().unwrap_err();

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use document::Source;
 use https_client::{Credentials, PemLocation, Secret};
-use kubeconfig::{LoadError, UserAccess, Users, load_users, parse_users, read_file};
+use kubeconfig::{LoadError, ServiceUsers, UserCredentials, load_users, parse_users, read_file};
 use proptest::prelude::*;
 
 use crate::workplace::{Workplace, base64, is_at};
 
-fn load(place: &Workplace, content: &str) -> Result<Users, LoadError> {
+fn load(place: &Workplace, content: &str) -> Result<ServiceUsers, LoadError> {
     load_users(&place.write("config", content), &read_file)
 }
 
@@ -22,8 +22,8 @@ fn refusal(place: &Workplace, content: &str) -> (String, Vec<String>) {
     (error.to_string().replace(&folder, ""), places.collect())
 }
 
-fn only(credentials: Credentials) -> UserAccess {
-    UserAccess { credentials, identity: None }
+fn only(credentials: Credentials) -> UserCredentials {
+    UserCredentials { credentials, identity: None }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use fake_http::{Authority, Issued, Leaf};
-use kubeconfig::{Connection, LoadError, Loaded, load, read_file};
+use kubeconfig::{Connection, LoadError, LoadedConnections, load, read_file};
 
 /// A folder with the authority `ca.pem`, the client `client.pem` with its `client.key`, a token and
 /// a file that is none of these.
@@ -36,14 +36,14 @@ impl Workplace {
         path
     }
 
-    pub(crate) fn load(&self, content: &str) -> Result<Loaded, LoadError> {
+    pub(crate) fn load(&self, content: &str) -> Result<LoadedConnections, LoadError> {
         load(&self.write("config", content), &read_file)
     }
 
     /// The connection of a kubeconfig.
     pub(crate) fn connection(&self, content: &str) -> Connection {
         match self.load(content) {
-            Ok(Loaded::Kubeconfig(connection)) => *connection,
+            Ok(LoadedConnections::Kubeconfig(connection)) => *connection,
             other => panic!("expected a connection, got {other:?}\n{content}"),
         }
     }

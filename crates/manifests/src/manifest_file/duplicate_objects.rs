@@ -19,18 +19,20 @@ struct ObjectOccurrence<'o> {
 /// A fault for each object that occurs a second time, in one file or in several: which of the two
 /// should count? There are at most [`ERRORS_MAX`].
 pub fn duplicate_objects(objects: &[ManifestObject]) -> Vec<Diagnostic> {
-    find(objects.iter().map(|ManifestObject { object, file, position, .. }| ObjectOccurrence {
-        kind: object.kind_name(),
-        namespace: object.namespace(),
-        name: object.name(),
-        file,
-        position: *position,
+    find_duplicates(objects.iter().map(|ManifestObject { object, file, position, .. }| {
+        ObjectOccurrence {
+            kind: object.kind_name(),
+            namespace: object.namespace(),
+            name: object.name(),
+            file,
+            position: *position,
+        }
     }))
 }
 
 /// The same for objects that the caller wanted.
 pub fn duplicate_whole_objects(objects: &[&WholeObject]) -> Vec<Diagnostic> {
-    find(objects.iter().map(|kept| ObjectOccurrence {
+    find_duplicates(objects.iter().map(|kept| ObjectOccurrence {
         kind: kept.kind_name(),
         namespace: kept.namespace(),
         name: kept.name(),
@@ -39,7 +41,7 @@ pub fn duplicate_whole_objects(objects: &[&WholeObject]) -> Vec<Diagnostic> {
     }))
 }
 
-fn find<'o>(sightings: impl Iterator<Item = ObjectOccurrence<'o>>) -> Vec<Diagnostic> {
+fn find_duplicates<'o>(sightings: impl Iterator<Item = ObjectOccurrence<'o>>) -> Vec<Diagnostic> {
     let mut first = HashMap::new();
     let mut faults = Vec::new();
     for seen in sightings.filter(|seen| !seen.name.is_empty()) {
@@ -48,14 +50,14 @@ fn find<'o>(sightings: impl Iterator<Item = ObjectOccurrence<'o>>) -> Vec<Diagno
             None => {
                 first.insert(key, seen);
             }
-            Some(first) if faults.len() < ERRORS_MAX => faults.push(fault(first, &seen)),
+            Some(first) if faults.len() < ERRORS_MAX => faults.push(duplicate_fault(first, &seen)),
             Some(_) => {}
         }
     }
     faults
 }
 
-fn fault(first: &ObjectOccurrence<'_>, second: &ObjectOccurrence<'_>) -> Diagnostic {
+fn duplicate_fault(first: &ObjectOccurrence<'_>, second: &ObjectOccurrence<'_>) -> Diagnostic {
     let metadata = FieldPath::root("metadata");
     let mut error = metadata.child("name").duplicate(second.name);
     let SourcePosition { line, column, .. } = first.position;

@@ -14,7 +14,7 @@ use document::{Node, NodePath, SpannedWarning, WarningCode};
 use super::locate::locate_field;
 use crate::rbac;
 
-pub use role_ref::lint;
+pub use role_ref::lint_role_references;
 
 /// Adds warnings for RBAC rules and subjects that match no request.
 pub(super) fn lint_object(

@@ -452,6 +452,6 @@ proptest! {
             prop_assert!(text.get(position.start..position.end).is_some());
         }
         duplicate_objects(&manifests.objects);
-        lint(&manifests.objects, true);
+        lint_role_references(&manifests.objects, true);
     }
 }

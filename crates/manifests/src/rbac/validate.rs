@@ -68,7 +68,8 @@ fn validate_rule(kind: Kind, at: &FieldPath<'_>, rule: &PolicyRule, faults: &mut
     }
     if !rule.non_resource_urls.is_empty() {
         let at = at.child("nonResourceURLs");
-        let mut invalid = |detail| faults.push(at.invalid(json(&rule.non_resource_urls), detail));
+        let mut invalid =
+            |detail| faults.push(at.invalid(texts_value(&rule.non_resource_urls), detail));
         if kind.is_namespaced() {
             invalid("namespaced rules cannot apply to non-resource URLs");
         }
@@ -88,7 +89,7 @@ fn validate_rule(kind: Kind, at: &FieldPath<'_>, rule: &PolicyRule, faults: &mut
     }
 }
 
-fn json(texts: &[String]) -> BadValue {
+fn texts_value(texts: &[String]) -> BadValue {
     BadValue::Json(serde_json::Value::from(texts).to_string())
 }
 

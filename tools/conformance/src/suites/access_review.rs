@@ -1,6 +1,8 @@
 //! `access-review`: creating a review of somebody's access.
 
-use access_reviews::{AccessReview, Kind, Request, Review, SubjectAccessReview, prepare};
+use access_reviews::{
+    AccessReview, PreparedReview, ReviewKind, ReviewRequest, SubjectAccessReview, prepare_review,
+};
 use api_object::Status;
 use authz::Attributes;
 use jiff::Timestamp;
@@ -20,18 +22,18 @@ const NOT_DECODED: &str = "cannot be handled as a ";
 pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
     let object = vector.member("object")?;
     let name = object["kind"].as_str().unwrap_or_default();
-    let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+    let kind = ReviewKind::ALL.into_iter().find(|kind| kind.name() == name);
     let kind = kind.ok_or_else(|| format!("`{name}` is no kind of review"))?;
     let requestor = user(vector.body.get("requestor").unwrap_or(&Value::Null))?;
-    let request = Request {
+    let request = ReviewRequest {
         version: VERSION,
         namespace: vector.body.get("requestNamespace").and_then(Value::as_str).unwrap_or_default(),
         user: requestor.as_ref(),
         now: Timestamp::UNIX_EPOCH,
     };
     let decision = decision(vector.member("authorizer")?)?;
-    let got = match prepare(kind, object, &request) {
-        Ok(Review::Access(review)) => {
+    let got = match prepare_review(kind, object, &request) {
+        Ok(PreparedReview::Access(review)) => {
             let asked = asked(&review);
             let answer = review.respond(&decision);
             let quick = quick_answer(kind, object, &decision);
@@ -52,8 +54,8 @@ pub(super) fn exact_length(text: &str) -> usize {
     length_through(text, &["json: "])
 }
 
-fn quick_answer(kind: Kind, object: &Value, decision: &authz::Decision) -> Option<Value> {
-    if kind != Kind::SubjectAccessReview {
+fn quick_answer(kind: ReviewKind, object: &Value, decision: &authz::Decision) -> Option<Value> {
+    if kind != ReviewKind::SubjectAccessReview {
         return None;
     }
     let body = object.to_string();

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use config::authorization_config::{self, LoadError, LoadOptions, Loaded, ServerRole};
+use config::authorization_config::{self, LoadError, LoadOptions, LoadedConfiguration, ServerRole};
 use document::{Diagnostic, Fault, Source};
 use serde_json::{Value, json};
 
@@ -47,14 +47,14 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
 
 /// Loads as a delegated server does. The main one refuses `InClusterConfig` in addition, where
 /// Kubernetes' validation lets it pass and the process fails later.
-pub(super) fn load(text: &str) -> Loaded {
+pub(super) fn load(text: &str) -> LoadedConfiguration {
     let source = Source { name: "config", bytes: text.as_bytes() };
     let options = LoadOptions { role: ServerRole::Delegated, ..LoadOptions::default() };
     authorization_config::load(&source, &options)
 }
 
-fn result(loaded: &Loaded) -> Value {
-    let error = match &loaded.outcome {
+fn result(loaded: &LoadedConfiguration) -> Value {
+    let error = match &loaded.configuration {
         Ok(configuration) => {
             return json!({
                 "result": "valid",

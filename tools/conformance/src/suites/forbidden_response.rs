@@ -1,6 +1,6 @@
 //! `forbidden-response`: what a client sees of a decision.
 
-use access_reviews::{Refusal, refusal};
+use access_reviews::{Refusal, refusal_for_decision};
 use authz::RequestInfo;
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
         RequestInfo::new(vector.text("method")?, target).map_err(|error| error.to_string())?;
     let user = user(vector.body.get("user").unwrap_or(&Value::Null))?;
     let decision = decision(vector.member("authorizer")?)?;
-    let got = match refusal(&info.attributes(user.as_ref()), target, &decision) {
+    let got = match refusal_for_decision(&info.attributes(user.as_ref()), target, &decision) {
         None => json!({ "passed": true }),
         Some(Refusal::Forbidden(status) | Refusal::Unavailable(status)) => json!({
             "passed": false, "code": status.code, "contentType": "application/json",

@@ -28,7 +28,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
         .map_err(|error| error.to_string())?;
     let attributes = info.attributes(Some(&requestor));
     let mut headers = headers(vector)?;
-    let impersonator = Impersonator::new(access_reviews::forbidden);
+    let impersonator = Impersonator::new(access_reviews::forbidden_status);
     let outcome = ready(impersonator.impersonate(&headers, &attributes, &authorizer))?;
     let mut got = match outcome {
         Ok(None) => json!({

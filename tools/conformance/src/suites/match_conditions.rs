@@ -66,7 +66,7 @@ fn compile(expressions: &[Value]) -> Result<MatchConditions, Vec<Value>> {
         }],
     });
     let unexpected = |text: String| vec![json!({ "unexpected": text })];
-    match load(&configuration.to_string()).outcome {
+    match load(&configuration.to_string()).configuration {
         Ok(configuration) => match configuration.authorizers() {
             [Authorizer::Webhook(webhook)] => Ok(webhook.settings.match_conditions.clone()),
             other => Err(unexpected(format!("{} authorizers", other.len()))),

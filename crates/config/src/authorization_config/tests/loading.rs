@@ -45,7 +45,7 @@ fn all_versions_and_both_formats_decode_alike() {
 #[test]
 fn absent_and_zero_fields_get_defaults() {
     let effective_webhook = |changes: &[(&str, &str)]| {
-        let configuration = load_text(&file(&webhook(changes)), &generic()).outcome.unwrap();
+        let configuration = load_text(&file(&webhook(changes)), &generic()).configuration.unwrap();
         configuration_to_json(&configuration)["authorizers"][0]["webhook"].clone()
     };
     let plain = effective_webhook(&[]);
@@ -219,7 +219,7 @@ authorizers:
 - {type: Node, name: node}
 - {type: RBAC, name: rbac}
 "#;
-    let configuration = load_text(sample, &super::server()).outcome.unwrap();
+    let configuration = load_text(sample, &super::server()).configuration.unwrap();
     let want = json!({
         "authorizers": [
             {

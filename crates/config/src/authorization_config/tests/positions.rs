@@ -6,7 +6,7 @@ use document::{DOCUMENT_BYTES_MAX, Diagnostic};
 use super::{HEADER, file, generic, load_text, server, webhook};
 
 fn diagnostics(text: &str) -> Vec<Diagnostic> {
-    load_text(text, &generic()).outcome.unwrap_err().diagnostics().to_vec()
+    load_text(text, &generic()).configuration.unwrap_err().diagnostics().to_vec()
 }
 
 /// Asserts the position of each fault as `line:column`.
@@ -153,7 +153,7 @@ fn warnings_have_places() {
 fn a_file_has_a_size_limit() {
     let rbac = file("- {type: RBAC, name: rbac}\n");
     let padded = |n: usize| format!("{rbac}#{}", "x".repeat(n - rbac.len() - 1));
-    assert!(load_text(&padded(DOCUMENT_BYTES_MAX), &server()).outcome.is_ok());
-    let error = load_text(&padded(DOCUMENT_BYTES_MAX + 1), &server()).outcome.unwrap_err();
+    assert!(load_text(&padded(DOCUMENT_BYTES_MAX), &server()).configuration.is_ok());
+    let error = load_text(&padded(DOCUMENT_BYTES_MAX + 1), &server()).configuration.unwrap_err();
     assert!(error.to_string().ends_with("file is larger than 1048576 bytes"), "{error}");
 }

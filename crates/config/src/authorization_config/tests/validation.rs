@@ -296,7 +296,7 @@ fn match_conditions_are_checked() {
 fn faults_are_listed_in_the_order_of_kubernetes() {
     let changes = WEBHOOK.map(|(name, _)| (name, ""));
     let text = file(&webhook(&[changes.as_slice(), &[("authorizedTTL", "-1s")]].concat()));
-    let error = load_text(&text, &generic()).outcome.unwrap_err();
+    let error = load_text(&text, &generic()).configuration.unwrap_err();
     assert_eq!(
         error.to_string(),
         "[authorizers[0].timeout: Required value, \
@@ -352,7 +352,7 @@ fn s2_a_reload_keeps_the_types_of_the_start() {
     let required = [AuthorizerType::Rbac, AuthorizerType::Abac, AuthorizerType::Node];
     let options = LoadOptions { required_types: &required, ..server() };
     let text = file("- {type: RBAC, name: x}\n");
-    let error = load_text(&text, &options).outcome.unwrap_err();
+    let error = load_text(&text, &options).configuration.unwrap_err();
     assert!(matches!(error, LoadError::Server(_)));
     assert_eq!(
         error.to_string(),
@@ -380,7 +380,7 @@ fn a_built_in_authorizer_without_a_name_gets_its_own() {
     for absent in ["", ", name: null"] {
         let text = file(&format!("- {{type: Node{absent}}}\n- {{type: RBAC, name: rbac}}\n"));
         let loaded = load_text(&text, &server());
-        let configuration = loaded.outcome.unwrap();
+        let configuration = loaded.configuration.unwrap();
         assert_eq!(configuration.authorizers()[0].name(), "node");
         assert_eq!(loaded.warnings.len(), 1);
         assert_eq!(loaded.warnings[0].code, WarningCode::MissingBuiltInName);

@@ -15,7 +15,7 @@ const HINTS_MAX: usize = 50;
 /// Kubernetes exist as well. Returns at most [`WARNINGS_MAX`] warnings.
 ///
 /// The objects must be complete: a role that could not be read is not missing.
-pub fn lint(objects: &[ManifestObject], bootstrap: bool) -> Vec<Warning> {
+pub fn lint_role_references(objects: &[ManifestObject], bootstrap: bool) -> Vec<Warning> {
     if objects.iter().all(|found| found.role_reference.is_none()) {
         return Vec::new();
     }
@@ -40,8 +40,8 @@ pub fn lint(objects: &[ManifestObject], bootstrap: bool) -> Vec<Warning> {
         else {
             continue;
         };
-        let (namespace, name) = role_of(binding);
-        if roles.has(namespace, name) {
+        let (namespace, name) = referenced_role(binding);
+        if roles.contains_role(namespace, name) {
             continue;
         }
         if warnings.len() == WARNINGS_MAX {
@@ -50,7 +50,7 @@ pub fn lint(objects: &[ManifestObject], bootstrap: bool) -> Vec<Warning> {
         let hint = match hints.get(&(namespace, name)) {
             Some(hint) => Option::clone(hint),
             None if hints.len() < HINTS_MAX => {
-                let hint = roles.hint(binding);
+                let hint = roles.suggest_role(binding);
                 hints.insert((namespace, name), hint.clone());
                 hint
             }
@@ -59,7 +59,7 @@ pub fn lint(objects: &[ManifestObject], bootstrap: bool) -> Vec<Warning> {
         warnings.push(Warning {
             code: WarningCode::MissingRole,
             field: reference.field.clone(),
-            message: message(binding),
+            message: missing_role_message(binding),
             file: found.file.to_string(),
             position: reference.position,
             hint,
@@ -68,8 +68,8 @@ pub fn lint(objects: &[ManifestObject], bootstrap: bool) -> Vec<Warning> {
     warnings
 }
 
-fn message(binding: &Binding) -> String {
-    let (namespace, name) = role_of(binding);
+fn missing_role_message(binding: &Binding) -> String {
+    let (namespace, name) = referenced_role(binding);
     let kind = &binding.role_ref.kind;
     match namespace {
         "" => format!("there is no {kind} `{name}`, so the binding grants nothing"),
@@ -80,7 +80,7 @@ fn message(binding: &Binding) -> String {
 }
 
 /// Namespace and name of the role that a binding grants.
-fn role_of(binding: &Binding) -> (&str, &str) {
+fn referenced_role(binding: &Binding) -> (&str, &str) {
     let namespace = if binding.role_ref.kind == "Role" { binding.namespace() } else { "" };
     (namespace, &binding.role_ref.name)
 }
@@ -93,18 +93,18 @@ struct KnownRoles<'r> {
 }
 
 impl KnownRoles<'_> {
-    fn has(&self, namespace: &str, name: &str) -> bool {
+    fn contains_role(&self, namespace: &str, name: &str) -> bool {
         self.namespaces.get(namespace).is_some_and(|names| names.contains(name))
     }
 
     /// Suggests the role that was probably intended.
-    fn hint(&self, binding: &Binding) -> Option<String> {
-        let (namespace, name) = role_of(binding);
+    fn suggest_role(&self, binding: &Binding) -> Option<String> {
+        let (namespace, name) = referenced_role(binding);
         let own = binding.namespace();
-        if namespace.is_empty() && !own.is_empty() && self.has(own, name) {
+        if namespace.is_empty() && !own.is_empty() && self.contains_role(own, name) {
             return Some("there is a Role of this name: write `kind: Role`".to_owned());
         }
-        if !namespace.is_empty() && self.has("", name) {
+        if !namespace.is_empty() && self.contains_role("", name) {
             return Some(
                 "there is a ClusterRole of this name: write `kind: ClusterRole`".to_owned(),
             );

@@ -170,7 +170,7 @@ fn the_default_objects_are_clean() {
     assert_eq!(cautions(&manifests.warnings), [""; 0]);
     assert_eq!(manifests.objects.len(), 142);
     assert!(duplicate_objects(&manifests.objects).is_empty());
-    assert!(lint(&manifests.objects, false).is_empty());
+    assert!(lint_role_references(&manifests.objects, false).is_empty());
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn bindings_to_missing_roles_are_warned_about() {
         let text =
             format!("{roles}{}", binding(&format!("roleRef: {{kind: {kind}, name: {name}}}\n")));
         let objects = read_text(&text).objects;
-        let warnings = lint(&objects, true);
+        let warnings = lint_role_references(&objects, true);
         let hints: Vec<_> =
             warnings.iter().map(|it| it.hint.as_deref().unwrap_or_default()).collect();
         assert_eq!(hints, Vec::from_iter(want), "{kind} {name}");
@@ -215,7 +215,11 @@ fn bindings_to_missing_roles_are_warned_about() {
         assert!(warnings.iter().all(|it| it.field == "roleRef.name" && it.position.line == 16));
     }
     let to_default = read_text(&binding("roleRef: {kind: ClusterRole, name: view}\n")).objects;
-    assert_eq!(lint(&to_default, false).len(), 1, "without the default roles it is missing");
+    assert_eq!(
+        lint_role_references(&to_default, false).len(),
+        1,
+        "without the default roles it is missing"
+    );
 }
 
 /// An oversized role is a warning only: a dump of another cluster may hold one.
