@@ -71,7 +71,7 @@ fn members(at: &str, value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Every field changes the loaded configuration; one that does not would be ignored silently.
+/// L32: every field changes the loaded configuration; one that does not would be ignored silently.
 #[test]
 fn a_field_that_is_left_out_makes_a_difference() {
     let whole = meaning(&sample());
@@ -89,7 +89,7 @@ fn a_field_that_is_left_out_makes_a_difference() {
     }
 }
 
-/// A field that the server does not know is refused by name.
+/// L32: a field that the server does not know is refused by name.
 #[test]
 fn a_field_that_is_not_known_is_refused() {
     for parent in ["", "/authorizers/0", "/authorizers/0/webhook", "/authorizers/2"] {

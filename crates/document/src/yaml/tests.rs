@@ -192,7 +192,7 @@ fn nesting_is_limited() {
     }
 }
 
-/// Aliases can not multiply the size of a document without limit.
+/// L15: aliases can not multiply the size of a document without limit.
 #[test]
 fn aliases_are_limited() {
     // Nine lists of nine: nine to the ninth values.

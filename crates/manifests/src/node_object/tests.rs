@@ -14,7 +14,7 @@ fn pod(spec: Value, status: Value) -> authz_node::Pod {
     }
 }
 
-/// A pod refers to objects in every list of containers, through `envFrom` as well as `env`.
+/// L11, L12: a pod refers to objects in every list of containers, through `envFrom` as well as `env`.
 #[test]
 fn containers_of_every_sort_refer_to_secrets_and_config_maps() {
     let container = |n: u8| {
