@@ -150,7 +150,6 @@ mod tests {
 
     #[test]
     fn a_refusal_lists_what_is_read() {
-        // H-045
         let status = body_format(Some("text/plain"), &CONFIG_MAP).unwrap_err();
         assert_eq!(status.reason, "UnsupportedMediaType");
         assert_eq!(
@@ -168,11 +167,9 @@ mod tests {
         assert_eq!(patch_type(smp, false), Ok(PatchType::StrategicMerge));
         assert_eq!(patch_type(Some("application/json-patch+json"), true), Ok(PatchType::Json));
         assert_eq!(patch_type(Some("application/merge-patch+json"), true), Ok(PatchType::Merge));
-        // H-078
         let status = patch_type(smp, true).unwrap_err();
         let list = ": application/json-patch+json, application/merge-patch+json";
         assert!(status.message.ends_with(list));
-        // H-072, H-080
         for other in [None, Some("application/json"), Some("application/apply-patch+yaml")] {
             assert_eq!(patch_type(other, false).unwrap_err().code, 415);
         }

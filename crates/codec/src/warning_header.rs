@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn texts_are_escaped_and_not_repeated() {
-        let texts = ["duplicate field \"data.a\"", "", "a\\b", "a\nb", "a\\b"]; // H-037
+        let texts = ["duplicate field \"data.a\"", "", "a\\b", "a\nb", "a\\b"];
         let want = ["299 - \"duplicate field \\\"data.a\\\"\"", "299 - \"a\\\\b\""];
         assert_eq!(warning_headers(&texts), want);
     }

@@ -98,13 +98,13 @@ mod tests {
         for (error, code, message) in [
             (PatchError::NotJson, 400, "invalid JSON patch"),
             (
-                PatchError::TooManyOperations(10_001), // H-137
+                PatchError::TooManyOperations(10_001),
                 413,
                 "Request entity too large: The allowed maximum operations in a JSON patch is \
                  10000, got 10001",
             ),
             (
-                PatchError::TestFailed(0), // H-070
+                PatchError::TestFailed(0),
                 422,
                 "the server rejected our request due to an error in our request",
             ),

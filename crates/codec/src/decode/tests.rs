@@ -29,7 +29,6 @@ fn findings(body: &str, expected: &ExpectedKind<'_>) -> Vec<String> {
 
 #[test]
 fn built_in_kinds_may_leave_out_what_they_are() {
-    // H-026
     let want = json!({"metadata": {"name": "nk"}, "apiVersion": "v1", "kind": "ConfigMap"});
     assert_eq!(decode(r#"{"metadata":{"name":"nk"}}"#, &CONFIG_MAP), Ok(want.clone()));
     let nulls = r#"{"kind":null,"apiVersion":"","metadata":{"name":"nk"}}"#;
@@ -38,7 +37,6 @@ fn built_in_kinds_may_leave_out_what_they_are() {
 
 #[test]
 fn what_is_not_json_is_unrecognized() {
-    // H-035
     for (body, end) in [
         ("{not json", "({not json)"),
         ("", "(<empty>)"),
@@ -65,18 +63,15 @@ fn what_is_not_json_is_unrecognized() {
 
 #[test]
 fn kind_and_version_must_be_those_of_the_endpoint() {
-    // H-027
     let (code, message) =
         decode(r#"{"kind":"Secret","apiVersion":"v1"}"#, &CONFIG_MAP).unwrap_err();
     assert_eq!(code, 400);
     let start = "Secret in version \"v1\" cannot be handled as a ConfigMap: ";
     assert!(message.starts_with(start), "{message}");
-    // H-106
     let body = r#"{"kind":"Widget","apiVersion":"example.com/v2"}"#;
     let want = "the API version in the data (example.com/v2) does not match the expected API \
                 version (example.com/v1)";
     assert_eq!(decode(body, &WIDGET), Err((400, want.to_owned())));
-    // H-107
     let body = r#"{"kind":"Gadget","apiVersion":"example.com/v1","metadata":{"name":"a"}}"#;
     let want =
         "Widget.example.com \"a\" is invalid: kind: Invalid value: \"Gadget\": must be Widget";
@@ -89,11 +84,9 @@ fn kind_and_version_must_be_those_of_the_endpoint() {
 
 #[test]
 fn strictness_finds_duplicates_of_every_kind_and_unknown_fields_of_known_ones() {
-    // H-036, H-037, H-038
     let body = r#"{"metadata":{"name":"a"},"data":{"a":"1","a":"2"}}"#;
     assert_eq!(findings(body, &CONFIG_MAP), ["duplicate field \"data.a\""]);
     assert_eq!(decode(body, &CONFIG_MAP).unwrap()["data"], json!({"a": "2"}));
-    // H-039
     let body = r#"{"foo":1,"rules":[{"foo":1,"foo":2}],"metadata":{"name":"a","name":"a"}}"#;
     assert_eq!(
         findings(body, &ROLE),
@@ -210,7 +203,6 @@ fn what_a_patch_made_is_held_against_its_kind() {
 
 #[test]
 fn yaml_is_read_like_json() {
-    // H-044
     let body = b"kind: ConfigMap\napiVersion: v1\nmetadata: {name: m}\ndata:\n  a: v\n  a: w\n";
     let decoded = decode_object(body, BodyFormat::Yaml, &CONFIG_MAP).unwrap();
     assert_eq!(decoded.findings, [Finding::DuplicateField("data.a".to_owned())]);
@@ -229,7 +221,6 @@ fn protobuf_is_read_for_kinds_with_a_table() {
     let pod = ExpectedKind { kind: "Pod", ..CONFIG_MAP };
     let status = decode_object(body, BodyFormat::Protobuf, &pod).unwrap_err();
     assert!(status.message.ends_with("include: application/json, application/yaml"));
-    // H-050
     let status = decode_object(b"k8s\0garbage", BodyFormat::Protobuf, &CONFIG_MAP).unwrap_err();
     let start = "the object provided is unrecognized (must be of type ConfigMap): proto: ";
     assert!(status.message.starts_with(start), "{}", status.message);
@@ -238,7 +229,6 @@ fn protobuf_is_read_for_kinds_with_a_table() {
 
 #[test]
 fn options_have_any_version() {
-    // H-049
     let body = b"k8s\0\x0a\x2f\x0a\x1crbac.authorization.k8s.io/v1\x12\x0dDeleteOptions\
                  \x12\x07\x08\x00\x12\x03\x0a\x01u";
     let mut body = body.to_vec();

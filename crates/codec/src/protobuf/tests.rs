@@ -18,7 +18,7 @@ fn read(group: &str, kind: &str, bytes: &[u8]) -> Result<Value, ProtobufError> {
 
 #[test]
 fn the_worked_example() {
-    // api-server Appendix A: a ConfigMap as kubectl sends it; H-047.
+    // A ConfigMap as kubectl sends it.
     let bytes = hex(
         "6b387300 0a0f 0a027631 1209436f6e6669674d6170 121b 0a11 0a0161 1200 1a00 2200 2a00 3200 \
          3800 4200 1206 0a016b 120176 1a00 2200",
@@ -82,7 +82,7 @@ fn zeros_are_dropped_unless_they_are_values() {
         "metadata": {"deletionGracePeriodSeconds": 0},
         "rules": [{"apiGroups": [""], "verbs": ["get"]}],
     });
-    assert_eq!(read("rbac.authorization.k8s.io", "Role", &role), Ok(want)); // H-048
+    assert_eq!(read("rbac.authorization.k8s.io", "Role", &role), Ok(want));
     let secret = field_tables::fields_of_kind("", "v1", "Secret").unwrap();
     let bytes = encode(
         "v1",
@@ -171,7 +171,6 @@ fn wrappers_are_taken_off() {
 
 #[test]
 fn what_is_not_an_object_is_refused() {
-    // H-050
     for (bytes, want) in [
         (&b""[..], ProtobufError::Magic),
         (b"{}", ProtobufError::Magic),

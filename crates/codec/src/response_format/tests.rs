@@ -28,7 +28,7 @@ fn formats() {
         "*/*",
         "application/*",
         "application/json",
-        "application/vnd.kubernetes.protobuf,application/json", // H-046
+        "application/vnd.kubernetes.protobuf,application/json",
         "application/vnd.kubernetes.protobuf, */*",
         "application/json;stream=watch",
         "application/json;odd=1",
@@ -46,7 +46,7 @@ fn formats() {
 #[test]
 fn nothing_that_can_be_served_is_406() {
     for accept in [
-        "application/xml", // H-045
+        "application/xml",
         "application/vnd.kubernetes.protobuf",
         "application/json;as=Nothing;g=meta.k8s.io;v=v1",
         "application/json;as=Table;g=meta.k8s.io;v=v7",
@@ -67,7 +67,6 @@ fn nothing_that_can_be_served_is_406() {
 fn watches_are_json() {
     assert_eq!(answer("application/json;stream=watch", Endpoint::Watch), Ok((Format::Json, None)));
     assert_eq!(answer("*/*", Endpoint::Watch), Ok((Format::Json, None)));
-    // H-133
     let message = "only the following media types are accepted: application/json;stream=watch";
     assert_eq!(answer("application/yaml", Endpoint::Watch), Err(message.to_owned()));
 }
@@ -84,7 +83,6 @@ fn transformations() {
         answer("application/yaml;as=Table;g=meta.k8s.io;v=v1beta1", Endpoint::List),
         Ok((Format::Yaml, Some(Transform::Table(V1Beta1))))
     );
-    // H-051
     let one = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
     let list = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
     assert_eq!(
@@ -107,7 +105,7 @@ fn pretty_is_for_people() {
         let asked = FormatRequest { accept, pretty: query, user_agent };
         negotiate(&asked, Endpoint::Object).unwrap().pretty
     };
-    assert!(pretty(Some("true"), "t/1", "")); // H-055
+    assert!(pretty(Some("true"), "t/1", ""));
     assert!(pretty(Some("1"), "t/1", "*/*"));
     assert!(!pretty(Some("yes"), "curl/8", ""));
     assert!(!pretty(Some("false"), "curl/8", ""));
@@ -125,11 +123,11 @@ fn discovery_is_aggregated_when_asked() {
         Ok(DiscoveryFormat::Aggregated { version, .. }) => Some(version),
         _ => None,
     };
-    assert_eq!(version(KUBECTL_DISCOVERY), Some(DiscoveryVersion::V2)); // H-004
+    assert_eq!(version(KUBECTL_DISCOVERY), Some(DiscoveryVersion::V2));
     let profile =
         "application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io;profile=nopeer";
     assert_eq!(version(profile), Some(DiscoveryVersion::V2));
-    let beta = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"; // H-006
+    let beta = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
     assert_eq!(version(beta), Some(DiscoveryVersion::V2Beta1));
     let plain = ResponseEncoding { format: Format::Json, pretty: false, transform: None };
     for accept in [

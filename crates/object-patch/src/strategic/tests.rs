@@ -56,7 +56,6 @@ fn plain_merges() {
 
 #[test]
 fn finalizers_are_a_set() {
-    // H-074
     let document = json!({"metadata": {"name": "a", "finalizers": ["x/y"]}});
     let added =
         apply("ConfigMap", document, json!({"metadata": {"finalizers": ["a.b/c"]}})).unwrap();
@@ -81,14 +80,12 @@ fn webhooks_are_merged_by_name() {
         {"name": "b", "timeoutSeconds": 1, "failurePolicy": "Fail"},
     ]});
     let kind = "ValidatingWebhookConfiguration";
-    // H-075
     let patch = json!({"webhooks": [{"name": "b", "timeoutSeconds": 5}]});
     let want = json!({"webhooks": [
         {"name": "a", "timeoutSeconds": 1, "rules": [{"verbs": ["x"]}]},
         {"name": "b", "timeoutSeconds": 5, "failurePolicy": "Fail"},
     ]});
     assert_eq!(apply(kind, document.clone(), patch), Ok(want));
-    // H-076
     let patch = json!({"webhooks": [{"name": "a", "$patch": "delete"}]});
     let want = json!({"webhooks": [{"name": "b", "timeoutSeconds": 1, "failurePolicy": "Fail"}]});
     assert_eq!(apply(kind, document.clone(), patch), Ok(want));
@@ -128,7 +125,6 @@ fn entries_of_configurations_and_their_conditions_are_merged_by_name() {
 
 #[test]
 fn rows_of_a_role_are_replaced() {
-    // H-077
     let document = json!({"rules": [{"verbs": ["get"]}, {"verbs": ["list"]}]});
     let patch = json!({"rules": [{"verbs": ["watch"], "$patch": "delete", "x": null}]});
     assert_eq!(apply("Role", document, patch), Ok(json!({"rules": [{"verbs": ["watch"]}]})));
