@@ -69,7 +69,7 @@ impl AuditAnnotations {
         webhook: &str,
         patch: &Value,
     ) {
-        let value = PatchValue {
+        let value = PatchAnnotationValue {
             configuration,
             webhook,
             patch: sorted_patch(patch),
@@ -147,7 +147,7 @@ struct MutationValue<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct PatchValue<'a> {
+struct PatchAnnotationValue<'a> {
     configuration: &'a str,
     webhook: &'a str,
     patch: Value,

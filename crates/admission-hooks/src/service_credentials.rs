@@ -26,7 +26,7 @@ pub struct ServiceCredentialsTable {
     /// The credentials of the current context, for targets that no name matches.
     pub current: Option<ServiceCredentials>,
     /// The credentials for the API server itself, unless a name matches it.
-    pub own_server: Option<ServiceCredentials>,
+    pub own_server_credentials: Option<ServiceCredentials>,
 }
 
 /// The port that names may omit.
@@ -47,7 +47,8 @@ impl ServiceCredentialsTable {
             DEFAULT_PORT => self.find_by_name(host),
             _ => None,
         });
-        let own = || if is_own_server(host, port) { self.own_server.as_ref() } else { None };
+        let own =
+            || if is_own_server(host, port) { self.own_server_credentials.as_ref() } else { None };
         let fallback = || self.by_name.get("*").or(self.current.as_ref());
         found.or_else(own).or_else(fallback).cloned().unwrap_or(ServiceCredentials::ANONYMOUS)
     }
@@ -120,7 +121,7 @@ mod tests {
         assert_eq!(table(&[]).for_host("h", 443), ServiceCredentials::ANONYMOUS);
         let mut table = table(&[]);
         table.current = Some(token("current"));
-        table.own_server = Some(token("own"));
+        table.own_server_credentials = Some(token("own"));
         assert_eq!(table.for_host("h", 443), token("current"));
         assert_eq!(table.for_host("kubernetes.default.svc", 443), token("own"));
         assert_eq!(table.for_host("kubernetes.default.svc", 444), token("current"));

@@ -27,8 +27,8 @@ pub use options::{
 pub use read_repair::{ReadRepair, read_repair};
 pub use statuses::{
     TimeoutCause, UninitializedObject, being_initialized_status, create_denied_status,
-    deleted_while_waiting_status, initialization_failure_status, initialization_timeout_status,
-    update_denied_status,
+    deleted_while_waiting_status, denied_update_status, initialization_failure_status,
+    initialization_timeout_status,
 };
 pub use timers::{ExpiredInitializer, ExpiryAction, InitializerTimers};
 pub use update_decision::{UpdateDecision, decide_update};

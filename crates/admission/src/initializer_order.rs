@@ -35,7 +35,7 @@ pub struct PendingInitializers {
 /// Makes the pending list of an object from the initializers that match it, which are in global order.
 #[must_use]
 pub fn order_pending_initializers(matched: &[&Initializer]) -> PendingInitializers {
-    let mut graph = DependencyGraph::from_matched(matched);
+    let mut graph = DependencyGraph::from_initializers(matched);
     let cycles = graph.break_cycles();
     let order = graph.topological_order();
     let mut position_of = vec![0; order.len()];
@@ -84,11 +84,11 @@ pub(crate) struct DependencyGraph {
 impl DependencyGraph {
     /// Makes the graph of all configured initializers, whatever their rules.
     pub(crate) fn new(initializers: &[Initializer]) -> Self {
-        Self::from_matched(&initializers.iter().collect::<Vec<_>>())
+        Self::from_initializers(&initializers.iter().collect::<Vec<_>>())
     }
 
     /// Names that are not among the initializers add no dependency.
-    fn from_matched(initializers: &[&Initializer]) -> Self {
+    fn from_initializers(initializers: &[&Initializer]) -> Self {
         let mut graph = Self { successors: vec![BTreeSet::new(); initializers.len()] };
         let named = initializers.iter().enumerate().map(|(idx, it)| (it.name.as_str(), idx));
         let places: HashMap<&str, usize> = named.collect();

@@ -45,9 +45,9 @@ pub use initialization::{
     Initializers, InitializersOrigin, ReadRepair, TimeoutCause, UninitializedObject,
     UpdateDecision, WAITING_OBJECTS_MAX, WAITING_OBJECTS_PER_USER_MAX, WaitingObjectsMax,
     being_initialized_status, copy_initializers, create_denied_status, decide_create,
-    decide_update, deleted_while_waiting_status, has_pending_initializers,
+    decide_update, deleted_while_waiting_status, denied_update_status, has_pending_initializers,
     initialization_failure_status, initialization_timeout_status, normalize_initializers,
-    read_repair, update_denied_status, without_initializer,
+    read_repair, without_initializer,
 };
 pub use initializer::{Initializer, InitializerOrdering};
 pub use initializer_order::{

@@ -55,7 +55,7 @@ pub(crate) enum Rules {
     EndpointSlice,
     Endpoints,
     Event,
-    /// Some members are fixed, and nothing else is known.
+    /// The listed fields are immutable; the kind has no other rules.
     Immutable(&'static [Immutable]),
     Lease,
     MutatingAdmissionPolicy,

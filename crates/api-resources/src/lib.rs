@@ -59,6 +59,6 @@ pub use kind::{
 pub use openapi::OpenApi;
 pub use published_document::Document;
 pub use registry::{Group, GroupVersionResources, Registry};
-pub use resource::{NameRule, Origin, OtherKind, Resource, Scope, Subresource};
+pub use resource::{NameRule, Origin, Resource, Scope, Subresource, SubresourceKind};
 pub use storage_key::{DEFAULT_PREFIX, definition_prefix, key, names, prefix, tenant_of_key};
 pub use verb::{Verb, Verbs};

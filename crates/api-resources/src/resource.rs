@@ -74,12 +74,12 @@ pub struct Subresource {
     /// What can be done with it.
     pub verbs: Verbs,
     /// The kind that it takes and returns, if it is not the resource's own.
-    pub kind: Option<OtherKind>,
+    pub kind: Option<SubresourceKind>,
 }
 
 /// A kind of another group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OtherKind {
+pub struct SubresourceKind {
     /// The group.
     pub group: &'static str,
     /// The version.

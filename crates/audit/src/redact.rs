@@ -45,7 +45,7 @@ impl BodySensitivity {
     }
 
     /// The sensitivity of an object by its kind, in any API group; otherwise the expected one.
-    fn of_object(self, members: &Map<String, Value>) -> Self {
+    fn sensitivity_of_object(self, members: &Map<String, Value>) -> Self {
         match members.get("kind").and_then(Value::as_str) {
             Some("Secret" | "SecretList") => Self::SecretData,
             Some("TokenReview") => Self::TokenReview,
@@ -85,7 +85,7 @@ impl BodyCopier {
         }
         match value {
             Value::Object(members) => {
-                let sensitivity = sensitivity.of_object(members);
+                let sensitivity = sensitivity.sensitivity_of_object(members);
                 let copied = members.iter().map(|(name, value)| {
                     (name.clone(), self.copy_member(name, value, sensitivity, depth + 1))
                 });

@@ -14,14 +14,14 @@ use crate::member::Member;
 #[derive(Clone)]
 pub struct AuthorizerSlot {
     /// The authorizer in this position.
-    pub authorizer: ActiveAuthorizer,
+    pub authorizer: SlotAuthorizer,
     /// Observes its decisions; `None` without metrics.
     pub observer: Option<DecisionObserver>,
 }
 
 /// The authorizer of a slot.
 #[derive(Debug, Clone)]
-pub enum ActiveAuthorizer {
+pub enum SlotAuthorizer {
     /// An authorizer that does not depend on objects.
     Fixed(Member),
     /// The Node authorizer, which decides by stored objects.
@@ -32,7 +32,7 @@ pub enum ActiveAuthorizer {
 
 impl AuthorizerSlot {
     /// A slot without an observer.
-    pub const fn without_observer(authorizer: ActiveAuthorizer) -> Self {
+    pub const fn without_observer(authorizer: SlotAuthorizer) -> Self {
         Self { authorizer, observer: None }
     }
 
@@ -43,29 +43,29 @@ impl AuthorizerSlot {
         node: &Arc<authz_node::Snapshot>,
     ) -> Member {
         match &self.authorizer {
-            ActiveAuthorizer::Fixed(member) => member.clone(),
-            ActiveAuthorizer::Node => Member::Node(Arc::clone(node)),
-            ActiveAuthorizer::Rbac => Member::Rbac(Arc::clone(rbac)),
+            SlotAuthorizer::Fixed(member) => member.clone(),
+            SlotAuthorizer::Node => Member::Node(Arc::clone(node)),
+            SlotAuthorizer::Rbac => Member::Rbac(Arc::clone(rbac)),
         }
     }
 
     /// Its type; `None` for a plugin.
     pub fn authorizer_type(&self) -> Option<AuthorizerType> {
         match &self.authorizer {
-            ActiveAuthorizer::Fixed(member) => member.authorizer_type(),
-            ActiveAuthorizer::Node => Some(AuthorizerType::Node),
-            ActiveAuthorizer::Rbac => Some(AuthorizerType::Rbac),
+            SlotAuthorizer::Fixed(member) => member.authorizer_type(),
+            SlotAuthorizer::Node => Some(AuthorizerType::Node),
+            SlotAuthorizer::Rbac => Some(AuthorizerType::Rbac),
         }
     }
 
     /// Its name in metrics and reasons.
     pub fn name(&self) -> &str {
         match &self.authorizer {
-            ActiveAuthorizer::Fixed(member) => member.name(),
-            ActiveAuthorizer::Node => {
+            SlotAuthorizer::Fixed(member) => member.name(),
+            SlotAuthorizer::Node => {
                 AuthorizerType::Node.required_authorizer_name().unwrap_or_default()
             }
-            ActiveAuthorizer::Rbac => {
+            SlotAuthorizer::Rbac => {
                 AuthorizerType::Rbac.required_authorizer_name().unwrap_or_default()
             }
         }

@@ -15,7 +15,7 @@ mod system_masters;
 mod who_can;
 
 pub use authorizer_name::{AuthorizerName, NameError};
-pub use authorizer_slot::{ActiveAuthorizer, AuthorizerSlot};
+pub use authorizer_slot::{AuthorizerSlot, SlotAuthorizer};
 pub use authorizer_type::AuthorizerType;
 pub use chain::{Chain, ChainDecision, DecisionObserver};
 pub use configuration::{Authorizer, Configuration, ConfigurationError, Webhook};

@@ -23,7 +23,7 @@ impl Snapshot {
                 }
             }
             Requirement::SameName(_) | Requirement::OwnNode => {
-                add_node(&mut subjects, resource.name);
+                add_node_user(&mut subjects, resource.name);
             }
             Requirement::Related(kind) => self.add_related_nodes(&mut subjects, kind, resource),
             Requirement::Selector(_) => add_selected_nodes(&mut subjects, resource),
@@ -44,17 +44,17 @@ impl Snapshot {
         let object = ObjectName { kind, namespace: resource.namespace, name: resource.name };
         if !resource.name.is_empty() {
             let nodes = self.graph.nodes_of_object(object).into_iter();
-            nodes.for_each(|node| add_node(subjects, node));
+            nodes.for_each(|node| add_node_user(subjects, node));
         }
     }
 }
 
 fn add_selected_nodes(subjects: &mut Subjects, resource: &Resource<'_>) {
-    selected_nodes(resource).for_each(|node| add_node(subjects, node));
+    selected_nodes(resource).for_each(|node| add_node_user(subjects, node));
 }
 
 /// Adds the user of a node. No node has an empty name.
-fn add_node(subjects: &mut Subjects, name: &str) {
+fn add_node_user(subjects: &mut Subjects, name: &str) {
     if !name.is_empty() {
         subjects.users.insert(format!("{NODE_USER_PREFIX}{name}"));
     }

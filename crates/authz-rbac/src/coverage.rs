@@ -11,14 +11,14 @@ use crate::permission_grid::{Permission, PermissionGrid};
 use crate::policy::PolicyRule;
 use crate::rules::RulePart;
 
-/// With at most this many grids, each held rule is compared with all of them.
+/// With at most this many requested_grids, each held rule is compared with all of them.
 const UNINDEXED_GRIDS_MAX: usize = 16;
 
 /// The permissions of the requested rules, and which of them held rules grant.
 #[derive(Debug)]
 pub(crate) struct Coverage<'w> {
-    grids: Vec<PermissionGrid<'w>>,
-    /// `None` if there are few grids.
+    requested_grids: Vec<PermissionGrid<'w>>,
+    /// `None` if there are few requested_grids.
     index: Option<GridIndex<'w>>,
     /// For each grid, the number of the last held rule that was compared with it.
     last_compared: Vec<u64>,
@@ -45,12 +45,13 @@ impl<'w> Coverage<'w> {
         }
         let n_entries: u64 = requested.iter().map(PolicyRule::n_entries).sum();
         let steps_left = steps_max.checked_sub(n_entries).ok_or(LimitExceeded::Steps)?;
-        let grids: Vec<PermissionGrid<'w>> =
+        let requested_grids: Vec<PermissionGrid<'w>> =
             requested.iter().flat_map(PermissionGrid::of_rule).collect();
-        let index = (grids.len() > UNINDEXED_GRIDS_MAX).then(|| GridIndex::new(&grids));
-        let last_compared = vec![0; grids.len()];
-        let n_missing = grids.iter().map(PermissionGrid::n_missing).sum();
-        Ok(Self { grids, index, last_compared, n_held: 0, n_missing, steps_left })
+        let index =
+            (requested_grids.len() > UNINDEXED_GRIDS_MAX).then(|| GridIndex::new(&requested_grids));
+        let last_compared = vec![0; requested_grids.len()];
+        let n_missing = requested_grids.iter().map(PermissionGrid::n_missing).sum();
+        Ok(Self { requested_grids, index, last_compared, n_held: 0, n_missing, steps_left })
     }
 
     /// Marks the permissions that a held rule grants.
@@ -66,7 +67,7 @@ impl<'w> Coverage<'w> {
             Some(candidates) => {
                 candidates.into_iter().flatten().try_for_each(|(_, at)| self.mark(*at, &held))
             }
-            None => (0..self.grids.len()).try_for_each(|at| self.mark(at, &held)),
+            None => (0..self.requested_grids.len()).try_for_each(|at| self.mark(at, &held)),
         };
         self.index = index;
         outcome
@@ -75,7 +76,7 @@ impl<'w> Coverage<'w> {
     fn mark(&mut self, at: usize, held: &HeldRule<'_>) -> Result<(), LimitExceeded> {
         spend(&mut self.steps_left, 1)?;
         let (Some(grid), Some(last_compared)) =
-            (self.grids.get_mut(at), self.last_compared.get_mut(at))
+            (self.requested_grids.get_mut(at), self.last_compared.get_mut(at))
         else {
             return Ok(());
         };
@@ -95,14 +96,14 @@ impl<'w> Coverage<'w> {
 
     /// Spends the steps that listing the missing permissions takes.
     pub(crate) fn spend_on_missing(&mut self) -> Result<(), LimitExceeded> {
-        let incomplete = self.grids.iter().filter(|grid| grid.n_missing() > 0);
+        let incomplete = self.requested_grids.iter().filter(|grid| grid.n_missing() > 0);
         spend(&mut self.steps_left, incomplete.map(PermissionGrid::n_combinations).sum())
     }
 
     /// The permissions that no held rule grants, in the order of the requested rules and, for each, of
     /// API groups, resources, verbs and names; then of paths and verbs.
     pub(crate) fn missing(&self) -> impl Iterator<Item = Permission<'w>> {
-        self.grids.iter().flat_map(PermissionGrid::missing)
+        self.requested_grids.iter().flat_map(PermissionGrid::missing)
     }
 }
 
@@ -147,12 +148,13 @@ struct GridIndex<'w> {
 }
 
 impl<'w> GridIndex<'w> {
-    fn new(grids: &[PermissionGrid<'w>]) -> Self {
+    fn new(requested_grids: &[PermissionGrid<'w>]) -> Self {
         let postings = |part: RulePart| -> Vec<Posting<'w>> {
             let of_grid = |(at, grid): (usize, &PermissionGrid<'w>)| {
                 grid.values(part).iter().map(move |value| (value.as_str(), at))
             };
-            let mut postings: Vec<_> = grids.iter().enumerate().flat_map(of_grid).collect();
+            let mut postings: Vec<_> =
+                requested_grids.iter().enumerate().flat_map(of_grid).collect();
             postings.sort_unstable();
             postings
         };
@@ -161,7 +163,7 @@ impl<'w> GridIndex<'w> {
         let mut subresources: Vec<_> = resources.iter().filter_map(subresource).collect();
         subresources.sort_unstable();
         Self {
-            n_grids: grids.len(),
+            n_grids: requested_grids.len(),
             verbs: postings(RulePart::Verb),
             api_groups: postings(RulePart::ApiGroup),
             resources,
@@ -170,8 +172,8 @@ impl<'w> GridIndex<'w> {
         }
     }
 
-    /// The grids that a held rule may grant a part of: those that share an element with it in the list
-    /// where they are fewest. `None` if that would be all grids.
+    /// The requested_grids that a held rule may grant a part of: those that share an element with it in the list
+    /// where they are fewest. `None` if that would be all requested_grids.
     fn candidates<'i>(&'i self, held: &HeldRule<'_>) -> Option<Vec<&'i [Posting<'w>]>> {
         let find = |postings: &'i [Posting<'w>], values: &[&str]| -> Vec<&'i [Posting<'w>]> {
             values.iter().map(|value| postings_of(postings, value)).collect()

@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 
 use crate::compiled_role::CompiledRequest;
 use crate::explain;
-use crate::index::{CLUSTER_SCOPE, HeldBinding, RoleId, ScopeId, by_role, in_scope};
+use crate::index::{CLUSTER_SCOPE, HeldBinding, RoleId, ScopeId, bindings_in_scope, by_role};
 use crate::policy::{Binding, Principal, Subject};
 use crate::snapshot::{RoleLookupError, Snapshot};
 
@@ -118,11 +118,11 @@ impl<'s> RoleChecks<'s, '_> {
     fn find_first_grant(&mut self, user: &User, namespace: Option<ScopeId>) -> Option<Grant<'s>> {
         let (mut in_cluster, mut in_namespace) = (None, None);
         self.snapshot.subjects.for_each_held(user, |principal, held| {
-            let in_cluster_scope = in_scope(held, CLUSTER_SCOPE);
-            self.find_earlier_grant(principal, in_cluster_scope, &mut in_cluster);
+            let in_cluster_scope = bindings_in_scope(held, CLUSTER_SCOPE);
+            self.replace_if_earlier_grant(principal, in_cluster_scope, &mut in_cluster);
             if let (Some(namespace), None) = (namespace, in_cluster) {
-                let in_namespace_scope = in_scope(held, namespace);
-                self.find_earlier_grant(principal, in_namespace_scope, &mut in_namespace);
+                let in_namespace_scope = bindings_in_scope(held, namespace);
+                self.replace_if_earlier_grant(principal, in_namespace_scope, &mut in_namespace);
             }
         });
         in_cluster.or(in_namespace)
@@ -130,7 +130,7 @@ impl<'s> RoleChecks<'s, '_> {
 
     /// Replaces `first_grant` if a binding of a principal in one scope grants the request and comes
     /// before it.
-    fn find_earlier_grant(
+    fn replace_if_earlier_grant(
         &mut self,
         principal: Principal<'_>,
         held: &[HeldBinding],

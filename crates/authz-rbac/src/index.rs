@@ -226,7 +226,7 @@ fn position_of(
 
 /// The bindings of one subject in a scope.
 #[inline]
-pub(crate) fn in_scope(held: &[HeldBinding], scope: ScopeId) -> &[HeldBinding] {
+pub(crate) fn bindings_in_scope(held: &[HeldBinding], scope: ScopeId) -> &[HeldBinding] {
     let start = held.partition_point(|own| own.scope < scope);
     let rest = held.get(start..).unwrap_or_default();
     let end = rest.partition_point(|own| own.scope == scope);

@@ -55,7 +55,7 @@ pub(crate) struct GrantedPart {
 }
 
 impl<'w> PermissionGrid<'w> {
-    /// The grids of a rule: none, one, or two for a rule that is about resources and paths.
+    /// The requested_grids of a rule: none, one, or two for a rule that is about resources and paths.
     pub(crate) fn of_rule(rule: &'w PolicyRule) -> impl Iterator<Item = Self> {
         let axis = |part: RulePart| Axis { part: Some(part), values: part.list_in(rule) };
         let resources =

@@ -10,7 +10,7 @@ use crate::compiled_role::CompiledRole;
 use crate::decide::Grant;
 use crate::index::{
     BindingByName, BindingId, Bindings, BoundRole, CLUSTER_SCOPE, HeldBinding, RoleEntry, RoleId,
-    RoleUse, Scope, ScopeId, SubjectIndex, UNRESOLVABLE_ROLE, in_scope,
+    RoleUse, Scope, ScopeId, SubjectIndex, UNRESOLVABLE_ROLE, bindings_in_scope,
 };
 use crate::policy::{Binding, Principal, Role};
 
@@ -266,8 +266,8 @@ impl Snapshot {
     ) -> Vec<UserBinding<'s>> {
         let mut held: Vec<HeldBinding> = Vec::new();
         self.subjects.for_each_held(user, |principal, all| {
-            let in_scope = in_scope(all, scope.id).iter();
-            held.extend(in_scope.filter(|own| self.grant_of(own, principal).is_some()));
+            let bindings_in_scope = bindings_in_scope(all, scope.id).iter();
+            held.extend(bindings_in_scope.filter(|own| self.grant_of(own, principal).is_some()));
         });
         held.sort_unstable_by_key(|held| (held.binding, held.subject_idx));
         held.dedup_by_key(|held| held.binding);

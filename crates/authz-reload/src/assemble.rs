@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use authz_chain::{ActiveAuthorizer, Authorizer, AuthorizerSlot, Configuration, Member};
+use authz_chain::{Authorizer, AuthorizerSlot, Configuration, Member, SlotAuthorizer};
 use authz_webhook::{Connection as ConnectionInfo, WebhookLimits, WebhookSettings};
 use config::authorization_config::LoadOptions;
 use document::Warning;
@@ -77,7 +77,9 @@ impl Assembler {
     pub fn start(&self, plan: &AuthorizationPlan) -> Result<Generation, StartError> {
         match plan {
             AuthorizationPlan::File(plan) => self.start_file(plan),
-            AuthorizationPlan::Modes(modes) => self.start_modes(modes).map_err(StartError::Build),
+            AuthorizationPlan::Modes(modes) => {
+                self.build_from_modes(modes).map_err(StartError::Build)
+            }
         }
     }
 
@@ -129,7 +131,7 @@ impl Assembler {
 
     /// Builds the authorizers of the flags. The webhook file is read first, because it may contain several
     /// webhooks.
-    fn start_modes(&self, modes: &AuthorizationModes) -> Result<Generation, BuildError> {
+    fn build_from_modes(&self, modes: &AuthorizationModes) -> Result<Generation, BuildError> {
         let recorder = FileRecorder::default();
         let (names, mut connections) = match self.load_flag_connections(modes, &recorder) {
             Ok(connections) => connections,
@@ -210,18 +212,18 @@ impl Assembler {
         previous: Option<&Generation>,
         find_connection: &mut FindConnection<'_>,
         parts: &mut PartialGeneration,
-    ) -> Result<ActiveAuthorizer, BuildCause> {
+    ) -> Result<SlotAuthorizer, BuildCause> {
         match authorizer {
-            Authorizer::AlwaysAllow => Ok(ActiveAuthorizer::Fixed(Member::AlwaysAllow)),
-            Authorizer::AlwaysDeny => Ok(ActiveAuthorizer::Fixed(Member::AlwaysDeny)),
-            Authorizer::Node => Ok(ActiveAuthorizer::Node),
-            Authorizer::Rbac => Ok(ActiveAuthorizer::Rbac),
+            Authorizer::AlwaysAllow => Ok(SlotAuthorizer::Fixed(Member::AlwaysAllow)),
+            Authorizer::AlwaysDeny => Ok(SlotAuthorizer::Fixed(Member::AlwaysDeny)),
+            Authorizer::Node => Ok(SlotAuthorizer::Node),
+            Authorizer::Rbac => Ok(SlotAuthorizer::Rbac),
             Authorizer::Abac => {
                 let path = origin.policy_file.as_deref();
                 let abac = abac_policies::load(&self.directory, path, previous, parts)?;
                 let member = Member::Abac(Arc::clone(&abac.policies));
                 parts.abac = Some(abac);
-                Ok(ActiveAuthorizer::Fixed(member))
+                Ok(SlotAuthorizer::Fixed(member))
             }
             Authorizer::Webhook(webhook) => {
                 let (name, settings) = (webhook.name.as_str(), &webhook.settings);
@@ -235,7 +237,7 @@ impl Assembler {
                 )?;
                 let member = Member::Webhook(Arc::clone(&hook.webhook));
                 parts.hooks.push(hook);
-                Ok(ActiveAuthorizer::Fixed(member))
+                Ok(SlotAuthorizer::Fixed(member))
             }
         }
     }

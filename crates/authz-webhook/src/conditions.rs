@@ -6,7 +6,7 @@ use authz::Recorder;
 use cel::{COST_LIMIT, EvalError, Map, Program, Value};
 
 use crate::compile_condition::{ConditionCompiler, ConditionError};
-use crate::review_spec::{ReviewSpec, Selectors};
+use crate::review_spec::{IncludedSelectors, ReviewSpec};
 use crate::settings::MatchConditions;
 use crate::trace_events::record_condition;
 
@@ -70,11 +70,11 @@ impl MatchCondition {
 
 impl MatchConditions {
     /// The selectors that a condition uses; the others are not built.
-    pub fn selectors(&self) -> Selectors {
+    pub fn selectors(&self) -> IncludedSelectors {
         let selects = |field: &str| {
             self.as_slice().iter().any(|condition| condition.program.selects_field(field))
         };
-        Selectors { field: selects("fieldSelector"), label: selects("labelSelector") }
+        IncludedSelectors { field: selects("fieldSelector"), label: selects("labelSelector") }
     }
 
     /// Evaluates the conditions in order:

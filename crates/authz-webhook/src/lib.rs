@@ -39,8 +39,8 @@ pub use observer::{
     AttemptResult, CacheEvent, FailOpenCause, MatchOutcome, NoObserver, Rejection, WebhookObserver,
 };
 pub use review_spec::{
-    Extra, NonResourceAttributes, Requirement, Requirements, ResourceAttributes, ReviewSpec,
-    SelectorAttributes, Selectors,
+    Extra, IncludedSelectors, NonResourceAttributes, Requirement, Requirements, ResourceAttributes,
+    ReviewSpec, SelectorAttributes,
 };
 pub use settings::{
     AbsolutePath, Caching, Connection, FailurePolicy, MATCH_CONDITIONS_MAX, MatchConditions,

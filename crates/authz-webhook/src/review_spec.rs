@@ -73,7 +73,7 @@ pub struct Extra<'a>(pub Option<&'a BTreeMap<String, Vec<String>>>);
 
 /// The selectors that a review contains. Only building them allocates, so they are omitted if no condition uses them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Selectors {
+pub struct IncludedSelectors {
     /// Whether the review contains the field selector.
     pub field: bool,
     /// Whether the review contains the label selector.
@@ -82,7 +82,7 @@ pub struct Selectors {
 
 impl<'a> ReviewSpec<'a> {
     /// The review of a request.
-    pub fn new(attributes: &Attributes<'a>, selectors: Selectors) -> Self {
+    pub fn new(attributes: &Attributes<'a>, selectors: IncludedSelectors) -> Self {
         let (resource, non_resource) = match &attributes.target {
             Target::Resource(target) => {
                 let field = if selectors.field { target.field_requirements() } else { &[] };

@@ -16,7 +16,7 @@ use crate::error::CallError;
 use crate::health::WebhookHealth;
 use crate::limits::WebhookLimits;
 use crate::observer::{AttemptResult, FailOpenCause, MatchOutcome, WebhookObserver};
-use crate::review_spec::{ReviewSpec, Selectors};
+use crate::review_spec::{IncludedSelectors, ReviewSpec};
 use crate::service::{AnswerSource, Service};
 use crate::settings::{FailurePolicy, WebhookSettings};
 use crate::trace_events;
@@ -29,7 +29,7 @@ use crate::transport::Transport;
 pub struct Webhook {
     name: Arc<str>,
     settings: WebhookSettings,
-    selectors: Selectors,
+    selectors: IncludedSelectors,
     service: Arc<Service>,
     observer: Arc<dyn WebhookObserver>,
 }

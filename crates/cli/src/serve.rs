@@ -24,7 +24,7 @@ use https_server::{
     ReloadingCertificate, ServerNames,
 };
 use server::{
-    AdmissionOptions, CaFiles, Level, Log, LogFormat, RequestOptions, Server, ServerOptions,
+    AdmissionOptions, ApiSettings, CaFiles, Level, Log, LogFormat, Server, ServerOptions,
 };
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -139,7 +139,7 @@ async fn start_and_serve(
     }
     let sharing = if is_etcd { StoreSharing::Shared } else { StoreSharing::Exclusive };
     let options = ServerOptions {
-        requests: RequestOptions {
+        requests: ApiSettings {
             event_ttl: args.requests.event_ttl,
             has_garbage_collector: args.requests.enable_garbage_collector,
             delete_workers: args.requests.delete_collection_workers,

@@ -33,7 +33,7 @@ pub struct AdmissionMetrics {
     initializer_waits: InitializerWaits,
     webhook_certificates: Arc<dyn https_client::CertificateObserver>,
     /// The configuration in effect; `None` before the first.
-    config_in_effect: RwLock<Option<Arc<Snapshot>>>,
+    snapshot_in_effect: RwLock<Option<Arc<Snapshot>>>,
 }
 
 impl AdmissionMetrics {
@@ -54,13 +54,13 @@ impl AdmissionMetrics {
             config_freshness: ConfigFreshness::new(registry)?,
             initializer_waits: InitializerWaits::new(registry)?,
             webhook_certificates: certificates,
-            config_in_effect: RwLock::default(),
+            snapshot_in_effect: RwLock::default(),
         }))
     }
 
     /// Sets the hooks and initializers in effect, and removes the series of all others.
     pub fn set_config_in_effect(&self, snapshot: &Arc<Snapshot>) {
-        *self.config_in_effect.write().unwrap_or_else(PoisonError::into_inner) =
+        *self.snapshot_in_effect.write().unwrap_or_else(PoisonError::into_inner) =
             Some(Arc::clone(snapshot));
         let lists = [snapshot.mutating(), snapshot.validating()].into_iter();
         let hooks: HashSet<&str> =
@@ -128,7 +128,7 @@ impl AdmissionMetrics {
     /// Returns the name if a configuration has such an initializer, else [`OTHER_NAMES`]: users can write any name
     /// into an object.
     fn configured_initializer<'n>(&self, name: &'n str) -> &'n str {
-        let snapshot = self.config_in_effect.read().unwrap_or_else(PoisonError::into_inner);
+        let snapshot = self.snapshot_in_effect.read().unwrap_or_else(PoisonError::into_inner);
         let found = snapshot.as_ref().and_then(|snapshot| snapshot.initializer(name));
         if found.is_some() { name } else { OTHER_NAMES }
     }

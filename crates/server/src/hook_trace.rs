@@ -27,7 +27,7 @@ const ANNOTATION_BYTES_MAX: usize = 64 << 10;
 
 /// How much of an event the trace contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Detail {
+enum TraceDetail {
     WithPatches,
     WithoutPatches,
 }
@@ -65,7 +65,7 @@ fn shortened_trace(notes: &[SessionReport], bytes_max: usize) -> Option<String> 
     loop {
         let events = notes.iter().flat_map(|notes| &notes.events).take(n_events);
         let mut shown: Vec<Value> =
-            events.map(|event| event_json(event, Detail::WithoutPatches)).collect();
+            events.map(|event| event_json(event, TraceDetail::WithoutPatches)).collect();
         let n_all: usize = notes.iter().map(|notes| notes.events.len()).sum();
         if n_events < n_all {
             shown.push(json!({"omitted": n_all - n_events}));
@@ -81,12 +81,12 @@ fn shortened_trace(notes: &[SessionReport], bytes_max: usize) -> Option<String> 
 /// The trace with patches, if it fits into a header.
 fn full_trace(notes: &[SessionReport]) -> Option<String> {
     let events = notes.iter().flat_map(|notes| &notes.events);
-    let events = events.map(|event| event_json(event, Detail::WithPatches));
+    let events = events.map(|event| event_json(event, TraceDetail::WithPatches));
     let text = to_ascii_json(&Value::Array(events.collect()));
     (text.len() <= HEADER_BYTES_MAX).then_some(text)
 }
 
-fn event_json(event: &HookEvent, detail: Detail) -> Value {
+fn event_json(event: &HookEvent, detail: TraceDetail) -> Value {
     let mut members = Map::new();
     let mut insert = |member: &str, value: Value| {
         members.insert(member.to_owned(), value);
@@ -116,7 +116,8 @@ fn event_json(event: &HookEvent, detail: Detail) -> Value {
             if let Some(why) = why {
                 insert("why", why.as_str().into());
             }
-            if let (CallVerdict::Patch { patch, .. }, Detail::WithPatches) = (verdict, detail) {
+            if let (CallVerdict::Patch { patch, .. }, TraceDetail::WithPatches) = (verdict, detail)
+            {
                 insert("patch", patch.clone());
             }
         }

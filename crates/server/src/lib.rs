@@ -55,5 +55,5 @@ pub use initialize::GetMode;
 pub use log::{Level, Log, LogField, LogFormat};
 pub use loopback::SERVER_USER;
 pub use serve::{AdmissionOptions, ReplaceAuthorizers, Server, ServerOptions, StartError};
-pub use server_state::RequestOptions;
+pub use server_state::ApiSettings;
 pub use service_directory::{ServiceDirectory, ServiceRouting};

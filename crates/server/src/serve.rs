@@ -37,14 +37,14 @@ use crate::loopback::loopback_user;
 use crate::loops;
 use crate::metrics::Metrics;
 use crate::request;
-use crate::server_state::{ESCALATION_CHECKS_MAX, RequestOptions, ServerState};
+use crate::server_state::{ApiSettings, ESCALATION_CHECKS_MAX, ServerState};
 use crate::service_directory::ServiceDirectory;
 use crate::snapshot_cache::SnapshotCache;
 
 /// The options of a server, apart from its store and its listener.
 pub struct ServerOptions {
     /// The options of requests.
-    pub requests: RequestOptions,
+    pub requests: ApiSettings,
     /// The prefix of its keys in the store, without a slash at the end.
     pub prefix: String,
     /// The authorizers, in order.

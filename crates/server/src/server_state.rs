@@ -28,7 +28,7 @@ pub(crate) const ESCALATION_CHECKS_MAX: usize = 4;
 
 /// The options of requests and loops.
 #[derive(Debug, Clone)]
-pub struct RequestOptions {
+pub struct ApiSettings {
     /// The time to live of Events.
     pub event_ttl: Duration,
     /// Whether the garbage collector runs.
@@ -63,7 +63,7 @@ pub(crate) struct ServerState<S> {
     pub(crate) snapshot_cache: Arc<SnapshotCache<S>>,
     /// The versions of objects that lists and watches can send as they are stored.
     pub(crate) decodable_versions: Arc<DecodableVersions>,
-    pub(crate) options: RequestOptions,
+    pub(crate) options: ApiSettings,
     pub(crate) metrics: Metrics,
     pub(crate) log: Log,
     pub(crate) rng: SystemRandom,

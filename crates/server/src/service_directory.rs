@@ -32,7 +32,7 @@ pub enum ServiceRouting {
 #[derive(Debug)]
 pub struct ServiceDirectory {
     routing: ServiceRouting,
-    tables: RwLock<ServiceTables>,
+    service_tables: RwLock<ServiceTables>,
     /// The address of this server, to which `default/kubernetes` resolves, whatever is stored.
     server_address: OnceLock<SocketAddr>,
     rng: SystemRandom,
@@ -94,7 +94,7 @@ impl ServiceDirectory {
     pub fn new(routing: ServiceRouting) -> Self {
         Self {
             routing,
-            tables: RwLock::default(),
+            service_tables: RwLock::default(),
             server_address: OnceLock::new(),
             rng: SystemRandom::new(),
         }
@@ -112,7 +112,8 @@ impl ServiceDirectory {
 
     /// Removes all services, before they are loaded again.
     pub(crate) fn clear(&self) {
-        *self.tables.write().unwrap_or_else(PoisonError::into_inner) = ServiceTables::default();
+        *self.service_tables.write().unwrap_or_else(PoisonError::into_inner) =
+            ServiceTables::default();
     }
 
     /// Stores a Service or an EndpointSlice, or removes it if there is no value. `path` is its key without
@@ -122,16 +123,17 @@ impl ServiceDirectory {
     /// The value can not be decoded; the object counts as absent.
     pub(crate) fn apply(&self, path: &str, value: Option<&[u8]>) -> Result<(), JsonError> {
         let object = value.map(|value| codec::from_stored(value).map(Value::Object)).transpose();
-        let mut tables = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        let mut service_tables =
+            self.service_tables.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(name) = path.strip_prefix(SERVICES_PATH) {
-            tables.services.remove(name);
+            service_tables.services.remove(name);
             if let Some(object) = object? {
-                tables.services.insert(name.to_owned(), Service::from_object(&object));
+                service_tables.services.insert(name.to_owned(), Service::from_object(&object));
             }
         } else if let Some(name) = path.strip_prefix(SLICES_PATH) {
-            tables.remove_slice(name);
+            service_tables.remove_slice(name);
             if let Some(object) = object? {
-                tables.add_slice(name, &object);
+                service_tables.add_slice(name, &object);
             }
         }
         Ok(())
@@ -139,15 +141,15 @@ impl ServiceDirectory {
 
     fn find_address(
         &self,
-        tables: &ServiceTables,
+        service_tables: &ServiceTables,
         service: &ServiceName,
     ) -> Result<HostPort, LookupError> {
         let ServiceName { namespace, name, port } = service;
-        let found = tables.find_service(namespace, name)?;
+        let found = service_tables.find_service(namespace, name)?;
         match self.routing {
-            ServiceRouting::ClusterIp => found.cluster_ip_address(name, *port),
+            ServiceRouting::ClusterIp => found.resolve_by_cluster_ip(name, *port),
             ServiceRouting::Endpoints => {
-                let slices = tables.slices.get(&format!("{namespace}/{name}"));
+                let slices = service_tables.slices.get(&format!("{namespace}/{name}"));
                 found.ready_endpoint(name, *port, slices, |n| self.random_below(n))
             }
         }
@@ -164,8 +166,8 @@ impl ServiceDirectory {
 
 impl Services for ServiceDirectory {
     fn tcp_ports(&self, namespace: &str, name: &str) -> Result<Vec<u16>, ResolveError> {
-        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
-        let service = tables.find_service(namespace, name)?;
+        let service_tables = self.service_tables.read().unwrap_or_else(PoisonError::into_inner);
+        let service = service_tables.find_service(namespace, name)?;
         Ok(service.ports.iter().map(|(_, number)| *number).collect())
     }
 }
@@ -178,8 +180,8 @@ impl Resolve for ServiceDirectory {
         {
             return Ok(HostPort { host: address.ip().to_string(), port: address.port() });
         }
-        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
-        Ok(self.find_address(&tables, service)?)
+        let service_tables = self.service_tables.read().unwrap_or_else(PoisonError::into_inner);
+        Ok(self.find_address(&service_tables, service)?)
     }
 }
 
@@ -234,7 +236,7 @@ impl Service {
         name.ok_or_else(|| LookupError::NoPort { service: service.to_owned(), port })
     }
 
-    fn cluster_ip_address(&self, service: &str, port: u16) -> Result<HostPort, LookupError> {
+    fn resolve_by_cluster_ip(&self, service: &str, port: u16) -> Result<HostPort, LookupError> {
         match self.service_type.as_str() {
             "ExternalName" => Ok(HostPort { host: self.external_name.clone(), port }),
             "ClusterIP" | "NodePort" | "LoadBalancer" => {

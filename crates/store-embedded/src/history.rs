@@ -60,7 +60,7 @@ pub(crate) struct HistoryEvents {
 }
 
 impl KeyChange {
-    /// The version that holds the key.
+    /// The new version, or the old version of a delete; both contain the key.
     fn version(&self) -> Option<&Arc<Version>> {
         self.new_version.as_ref().or(self.old_version.as_ref())
     }
@@ -174,7 +174,7 @@ impl History {
     }
 
     /// Calls `visit` with each change after a revision, oldest first, until it says to stop.
-    pub(crate) fn visit_after(
+    pub(crate) fn visit_changes_after(
         &self,
         after: Revision,
         visit: &mut dyn FnMut(&KeyChange) -> bool,
@@ -204,7 +204,7 @@ impl History {
         let mut found = HistoryEvents { events: Vec::new(), stopped_at: None };
         let mut n_changes = 0;
         let mut last = after;
-        self.visit_after(after, &mut |change| {
+        self.visit_changes_after(after, &mut |change| {
             // A write and its mark are two changes of one revision, which is told whole.
             let is_enough = found.events.len() >= events_max || n_changes >= changes_max;
             if is_enough && change.revision > last {

@@ -143,7 +143,7 @@ impl StoreState {
         visit: &mut dyn FnMut(&Version) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut old_versions = OldVersions::new();
-        self.history.visit_after(self.floor, &mut |change| {
+        self.history.visit_changes_after(self.floor, &mut |change| {
             record_old_version(&mut old_versions, change, |_| true);
             true
         })?;
@@ -183,7 +183,7 @@ impl StoreState {
     fn old_versions_at(&self, prefix: &Prefix, revision: Revision) -> io::Result<OldVersions> {
         let mut old_versions = OldVersions::new();
         if revision < self.revision {
-            self.history.visit_after(revision, &mut |change| {
+            self.history.visit_changes_after(revision, &mut |change| {
                 record_old_version(&mut old_versions, change, |key| prefix.covers(key));
                 true
             })?;
@@ -194,7 +194,7 @@ impl StoreState {
     /// What one key was in an older state; absent when it was not written since.
     fn old_version_at(&self, key: &str, revision: Revision) -> io::Result<Option<Option<Entry>>> {
         let mut found = None;
-        self.history.visit_after(revision, &mut |change| {
+        self.history.visit_changes_after(revision, &mut |change| {
             let written = change.new_version.as_ref().or(change.old_version.as_ref());
             if written.is_some_and(|version| version.key.as_str() == key) {
                 found = Some(change.old_version.as_ref().map(|version| version.entry()));

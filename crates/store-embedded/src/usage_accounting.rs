@@ -123,7 +123,7 @@ impl UsageAccounting {
     pub(crate) fn record_new_changes(&mut self, state: &StoreState) {
         let (mut recorded_through, after) = (self.recorded_through, self.recorded_through);
         // The newest changes are in memory, so this reads no file.
-        let visited = state.history.visit_after(after, &mut |change| {
+        let visited = state.history.visit_changes_after(after, &mut |change| {
             recorded_through = change.revision;
             self.record_change(change);
             true

@@ -115,7 +115,7 @@ pub fn create_denied_status(resource: &GroupResource, name: &str, reason: &str) 
 
 /// The response to a client without the permission to change an object with pending initializers.
 #[must_use]
-pub fn update_denied_status(resource: &GroupResource, name: &str, reason: &str) -> Status {
+pub fn denied_update_status(resource: &GroupResource, name: &str, reason: &str) -> Status {
     let why = format!("update to uninitialized resource denied: {reason}");
     Status::forbidden(resource, name, &why)
 }

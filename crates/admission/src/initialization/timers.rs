@@ -130,7 +130,7 @@ impl InitializerTimers {
     ) -> Vec<ExpiredInitializer> {
         let mut expired = Vec::new();
         for timer in self.timers.iter_mut().filter(|timer| timer.due_at <= now) {
-            let action = match timeout_verdict(&timer.name, self.origin, configured) {
+            let action = match initializer_timeout_verdict(&timer.name, self.origin, configured) {
                 TimeoutVerdict::Remove => ExpiryAction::Remove,
                 TimeoutVerdict::Fail => {
                     timer.due_at = now.saturating_add(self.step_timeout);
@@ -174,7 +174,7 @@ enum TimeoutVerdict {
 }
 
 /// Decides about an initializer that did not act in time, by its failure policy.
-fn timeout_verdict(
+fn initializer_timeout_verdict(
     name: &str,
     origin: InitializersOrigin,
     configured: Option<&Snapshot>,

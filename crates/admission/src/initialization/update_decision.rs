@@ -15,7 +15,7 @@ pub enum UpdateDecision {
     KeepStored,
     /// The object has pending initializers, and this is the new value of the field. The client needs the permission
     /// `initialize`, even if the value does not change; without it, the response is
-    /// [`update_denied_status`](crate::update_denied_status).
+    /// [`denied_update_status`](crate::denied_update_status).
     NeedsPermission(Initializers),
 }
 

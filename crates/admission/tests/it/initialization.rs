@@ -5,9 +5,9 @@ use admission::{
     Attributes, CreateDecision, InitializerOptions, Initializers, Operation, PendingInitializer,
     ReadRepair, Snapshot, TimeoutCause, UninitializedObject, UpdateDecision,
     being_initialized_status, copy_initializers, create_denied_status, decide_create,
-    decide_update, deleted_while_waiting_status, has_pending_initializers,
+    decide_update, deleted_while_waiting_status, denied_update_status, has_pending_initializers,
     initialization_failure_status, initialization_timeout_status, normalize_initializers,
-    read_repair, update_denied_status, without_initializer,
+    read_repair, without_initializer,
 };
 use api_object::{GroupResource, Status, Tree};
 use authz::User;
@@ -198,7 +198,7 @@ fn every_write_to_an_uninitialized_object_needs_permission() {
         assert_eq!(has_pending_initializers(&new), !want.is_empty());
         assert_eq!(said(&new).is_null(), want.is_empty());
     }
-    let denied = update_denied_status(&GroupResource::new("", "pods"), "x", "no rule");
+    let denied = denied_update_status(&GroupResource::new("", "pods"), "x", "no rule");
     let want = r#"pods "x" is forbidden: update to uninitialized resource denied: no rule"#;
     assert_eq!((denied.code, denied.message.as_str()), (403, want));
 }

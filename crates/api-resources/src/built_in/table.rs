@@ -8,7 +8,7 @@ use super::{
 };
 use crate::kind::{self, Rules};
 use crate::resource::Scope::{Cluster, Namespaced};
-use crate::resource::{NameRule, OtherKind, Subresource};
+use crate::resource::{NameRule, Subresource, SubresourceKind};
 use crate::schema;
 use crate::verb::{Verb, Verbs};
 
@@ -31,7 +31,7 @@ const FINALIZE: Subresource = Subresource { name: "finalize", verbs: Verbs::UPDA
 const TOKEN: Subresource = Subresource {
     name: "token",
     verbs: Verbs::CREATE,
-    kind: Some(OtherKind { group: AUTHENTICATION, version: "v1", kind: "TokenRequest" }),
+    kind: Some(SubresourceKind { group: AUTHENTICATION, version: "v1", kind: "TokenRequest" }),
 };
 
 /// The table. Groups stand in the order in which discovery shows them.

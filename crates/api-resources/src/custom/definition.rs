@@ -109,7 +109,7 @@ pub struct Condition {
     pub r#type: String,
     /// Whether it is.
     pub status: ConditionStatus,
-    /// Why, for programs.
+    /// A machine-readable reason, in CamelCase.
     pub reason: String,
     /// Why, for people.
     pub message: String,

@@ -131,7 +131,7 @@ pub(super) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors)
         errors.push(path.child("ports").required(""));
     }
     match kind {
-        "ExternalName" => validate_external_name(spec, errors),
+        "ExternalName" => validate_external_name_service(spec, errors),
         _ => validate_addresses(spec, errors),
     }
     validate_ports(items(spec, "ports"), errors);
@@ -142,7 +142,7 @@ fn is_headless(spec: &Value) -> bool {
 }
 
 /// A name elsewhere has no address here.
-fn validate_external_name(spec: &Value, errors: &mut FieldErrors) {
+fn validate_external_name_service(spec: &Value, errors: &mut FieldErrors) {
     let path = FieldPath::root("spec");
     let is_said = |key| match spec.get(key) {
         Some(Value::String(text)) => !text.is_empty(),

@@ -37,7 +37,7 @@ pub enum PolicyError {
     #[error(
         "not an audit policy: found kind `{kind}` of `{api_version}`, want `Policy` of `audit.k8s.io/v1`"
     )]
-    OtherKind {
+    SubresourceKind {
         /// The `kind` in the file.
         kind: String,
         /// The `apiVersion` in the file.
@@ -66,7 +66,7 @@ impl Policy {
             document::yaml_to_json(bytes).map_err(|error| PolicyError::Syntax(error.message))?;
         let text = |name: &str| tree.value.get(name).and_then(Value::as_str).unwrap_or_default();
         if text("kind") != KIND || text("apiVersion") != API_VERSION {
-            return Err(PolicyError::OtherKind {
+            return Err(PolicyError::SubresourceKind {
                 kind: text("kind").to_owned(),
                 api_version: text("apiVersion").to_owned(),
             });

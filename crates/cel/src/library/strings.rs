@@ -187,7 +187,7 @@ fn index_out_of_range(index: i64) -> EvalError {
 }
 
 /// The byte at which a code point begins; the end counts as one more. `None` outside the text.
-fn byte_offset(text: &str, position: i64) -> Option<usize> {
+fn code_point_offset(text: &str, position: i64) -> Option<usize> {
     let position = usize::try_from(position).ok()?;
     if text.is_ascii() {
         return (position <= text.len()).then_some(position);
@@ -208,7 +208,8 @@ fn char_at<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::String(text), Value::Int(index)] = arguments else {
         return Err(EvalError::no_such_overload());
     };
-    let start = byte_offset(text.as_str(), *index).ok_or_else(|| index_out_of_range(*index))?;
+    let start =
+        code_point_offset(text.as_str(), *index).ok_or_else(|| index_out_of_range(*index))?;
     let rest = text.as_str().get(start..).unwrap_or_default();
     let length = rest.chars().next().map_or(0, char::len_utf8);
     Ok(slice_text(text, start..start + length))
@@ -229,7 +230,7 @@ fn index_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         return Ok(Value::Int(from.min(count_code_points(text))));
     }
     // A start beyond the end finds nothing; only a negative one is an error.
-    let found = byte_offset(text, from).and_then(|start| {
+    let found = code_point_offset(text, from).and_then(|start| {
         let found = text.get(start..)?.find(sought)?;
         Some(start + found)
     });
@@ -257,7 +258,7 @@ fn last_index_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         None => text,
         Some(from) if from >= length => "",
         Some(from) => {
-            let end = byte_offset(text, from.saturating_add(count_code_points(sought)));
+            let end = code_point_offset(text, from.saturating_add(count_code_points(sought)));
             text.get(..end.unwrap_or(text.len())).unwrap_or_default()
         }
     };
@@ -274,8 +275,9 @@ fn substring<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         let message = format!("invalid substring range. start: {start}, end: {end}");
         return Err(EvalError::new(message));
     }
-    let offset =
-        |position| byte_offset(text.as_str(), position).ok_or_else(|| index_out_of_range(position));
+    let offset = |position| {
+        code_point_offset(text.as_str(), position).ok_or_else(|| index_out_of_range(position))
+    };
     let first = offset(start)?;
     let last = match end {
         Some(end) => offset(end)?,

@@ -14,7 +14,9 @@ use manifests::abac;
 use manifests::{ManifestObject, WholeObject};
 
 use super::admission_configurations::{AdmissionConfigurations, initializer_order_findings};
-use super::finding::{CheckOutcome, CheckedFile, FileSummary, Finding, ReadFile, is_missing_file};
+use super::finding::{
+    CheckOutcome, CheckedFile, ContentSummary, Finding, ReadFile, is_missing_file,
+};
 use super::input::{Input, InputContent};
 use super::webhook_connection;
 use crate::file_kinds::describe_known_kinds;
@@ -44,7 +46,7 @@ pub(super) fn check_inputs(
     check_across_files(&mut checked, &gathered, options.has_bootstrap_policy);
     if options.has_named_files {
         let is_input = |path: &PathBuf| inputs.iter().any(|input| input.is_same_file(path));
-        let named = gathered.connection_files.iter().filter(|path| !is_input(path));
+        let named = gathered.webhook_kubeconfig_files.iter().filter(|path| !is_input(path));
         checked
             .extend(named.filter_map(|path| webhook_connection::check_referenced_kubeconfig(path)));
     }
@@ -65,7 +67,7 @@ struct GatheredObjects {
     objects: Vec<ManifestObject>,
     configurations: AdmissionConfigurations,
     /// The connection files of webhooks.
-    connection_files: BTreeSet<PathBuf>,
+    webhook_kubeconfig_files: BTreeSet<PathBuf>,
 }
 
 fn check_input(
@@ -90,7 +92,7 @@ fn check_input(
                 (Some(FileKind::Kubeconfig), None) => check_kubeconfig(&source),
                 // An unknown kind is most likely an invalid AuthorizationConfiguration.
                 (Some(FileKind::AuthorizationConfiguration) | None, _) => {
-                    let named = &mut gathered.connection_files;
+                    let named = &mut gathered.webhook_kubeconfig_files;
                     check_configuration(&source, &options.configuration, named)
                 }
             };
@@ -115,11 +117,11 @@ fn check_configuration(
     let warnings = loaded.warnings.into_iter().map(Finding::from).collect();
     match loaded.configuration {
         Ok(configuration) => {
-            named.extend(connection_files(&configuration));
+            named.extend(webhook_kubeconfig_files(&configuration));
             let names = configuration.authorizers().iter().map(Authorizer::name);
             let authorizers = names.map(str::to_owned).collect();
             let api_version = loaded.api_version;
-            let summary = Some(FileSummary::Configuration { api_version, authorizers });
+            let summary = Some(ContentSummary::Configuration { api_version, authorizers });
             ReadFile { summary, warnings, ..ReadFile::default() }
         }
         Err(error) => {
@@ -131,7 +133,7 @@ fn check_configuration(
 }
 
 /// The connection files of the webhooks.
-fn connection_files(configuration: &Configuration) -> Vec<PathBuf> {
+fn webhook_kubeconfig_files(configuration: &Configuration) -> Vec<PathBuf> {
     let file = |authorizer: &Authorizer| match authorizer {
         Authorizer::Webhook(webhook) => match &webhook.settings.connection {
             Connection::KubeConfigFile(path) => Some(path.as_path().to_owned()),
@@ -190,7 +192,7 @@ fn check_abac_policies(source: &Source<'_>) -> ReadFile {
         Ok(loaded) => {
             let n_policies = loaded.snapshot.policies().len();
             ReadFile {
-                summary: Some(FileSummary::AbacPolicy { n_policies }),
+                summary: Some(ContentSummary::AbacPolicy { n_policies }),
                 warnings: loaded.warnings.into_iter().map(Finding::from).collect(),
                 n_omitted_warnings: loaded.n_warnings_dropped,
                 ..ReadFile::default()
@@ -211,7 +213,7 @@ fn check_hooks(source: &Source<'_>) -> ReadFile {
         Ok(hooks) => {
             let names = hooks.into_iter().map(|hook| hook.name).collect();
             ReadFile {
-                summary: Some(FileSummary::Hooks { names }),
+                summary: Some(ContentSummary::Hooks { names }),
                 warnings,
                 ..ReadFile::default()
             }
@@ -228,7 +230,7 @@ fn check_hooks(source: &Source<'_>) -> ReadFile {
 fn check_kubeconfig(source: &Source<'_>) -> ReadFile {
     match kubeconfig::decode(source) {
         Ok(decoded) => ReadFile {
-            summary: Some(FileSummary::Kubeconfig),
+            summary: Some(ContentSummary::Kubeconfig),
             warnings: decoded.warnings.into_iter().map(Finding::from).collect(),
             ..ReadFile::default()
         },
@@ -257,7 +259,7 @@ fn check_manifest(source: &Source<'_>, gathered: &mut GatheredObjects) -> ReadFi
     gathered.configurations.check(read.whole_objects, &mut file);
     if file.errors.is_empty() {
         let (kinds, n_other_objects) = (counts.into_iter().collect(), read.n_other_objects);
-        file.summary = Some(FileSummary::Manifest { kinds, n_other_objects });
+        file.summary = Some(ContentSummary::Manifest { kinds, n_other_objects });
     }
     file
 }

@@ -27,7 +27,7 @@ pub(super) struct ReadFile {
     /// The text that positions refer to.
     pub(super) text: String,
     /// The content of a valid file.
-    pub(super) summary: Option<FileSummary>,
+    pub(super) summary: Option<ContentSummary>,
     /// The error text of kube-apiserver for the whole file.
     pub(super) kubernetes_message: Option<String>,
     pub(super) errors: Vec<Finding>,
@@ -38,7 +38,7 @@ pub(super) struct ReadFile {
 
 /// The content of a valid file.
 #[derive(Debug)]
-pub(super) enum FileSummary {
+pub(super) enum ContentSummary {
     Configuration {
         api_version: Option<&'static str>,
         /// Names of the authorizers in order.
@@ -81,7 +81,7 @@ impl ReadFile {
     }
 }
 
-impl FileSummary {
+impl ContentSummary {
     /// The kind in JSON output: that of a configuration, or the value of `--kind`.
     pub(super) fn kind_name(&self) -> &'static str {
         match self {

@@ -7,7 +7,7 @@ use annotate_snippets::{Annotation, AnnotationKind, Level, Origin, Renderer, Sni
 use document::{Diagnostic, Note};
 
 use super::excerpt::{Excerpt, excerpt, line_ranges, printable};
-use super::finding::{CheckOutcome, CheckedFile, FileSummary, Finding, ReadFile};
+use super::finding::{CheckOutcome, CheckedFile, ContentSummary, Finding, ReadFile};
 use super::rule;
 
 /// Maximum number of shown findings per file.
@@ -174,9 +174,9 @@ fn file_verdict(file: &ReadFile) -> String {
     }
 }
 
-fn describe_summary(summary: &FileSummary) -> String {
+fn describe_summary(summary: &ContentSummary) -> String {
     match summary {
-        FileSummary::Configuration { api_version, authorizers } => {
+        ContentSummary::Configuration { api_version, authorizers } => {
             let version = api_version.map(|version| format!(" {version}")).unwrap_or_default();
             let named = authorizers.get(..NAMES_MAX).unwrap_or(authorizers);
             let rest = match authorizers.len() - named.len() {
@@ -187,7 +187,7 @@ fn describe_summary(summary: &FileSummary) -> String {
                 (summary.kind_name(), count_noun(authorizers.len(), "authorizer"));
             format!(" ({kind}{version}: {n_authorizers}: {}{rest})", named.join(", "))
         }
-        FileSummary::Manifest { kinds, n_other_objects } => {
+        ContentSummary::Manifest { kinds, n_other_objects } => {
             let mut parts: Vec<_> = kinds.iter().map(|(kind, n)| count_noun(*n, kind)).collect();
             if parts.is_empty() {
                 parts.push("no checked objects".to_owned());
@@ -197,8 +197,8 @@ fn describe_summary(summary: &FileSummary) -> String {
             }
             format!(": {}", parts.join(", "))
         }
-        FileSummary::AbacPolicy { n_policies } => format!(": {}", count_policies(*n_policies)),
-        FileSummary::Hooks { names } => {
+        ContentSummary::AbacPolicy { n_policies } => format!(": {}", count_policies(*n_policies)),
+        ContentSummary::Hooks { names } => {
             let named = names.get(..NAMES_MAX).unwrap_or(names);
             let rest = match names.len() - named.len() {
                 0 => String::new(),
@@ -207,7 +207,7 @@ fn describe_summary(summary: &FileSummary) -> String {
             let n_hooks = count_noun(names.len(), "hook");
             format!(" ({}: {n_hooks}: {}{rest})", summary.kind_name(), named.join(", "))
         }
-        FileSummary::Kubeconfig => format!(" ({})", summary.kind_name()),
+        ContentSummary::Kubeconfig => format!(" ({})", summary.kind_name()),
     }
 }
 

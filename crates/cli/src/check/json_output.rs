@@ -23,7 +23,7 @@ use std::io::{self, Write};
 use document::{Note, SourcePosition};
 use serde_json::{Map, Value, json};
 
-use super::finding::{CheckOutcome, CheckedFile, FileSummary, Finding, ReadFile};
+use super::finding::{CheckOutcome, CheckedFile, ContentSummary, Finding, ReadFile};
 use super::rule::UNREADABLE_RULE_ID;
 use crate::output::write_json;
 
@@ -69,21 +69,21 @@ fn file_json(CheckedFile { name, outcome }: &CheckedFile) -> Value {
     let mut objects = Map::new();
     let mut policies = None;
     match summary {
-        Some(FileSummary::Configuration { api_version: version, authorizers: names }) => {
+        Some(ContentSummary::Configuration { api_version: version, authorizers: names }) => {
             api_version = *version;
             authorizers = names;
         }
-        Some(FileSummary::Manifest { kinds, .. }) => {
+        Some(ContentSummary::Manifest { kinds, .. }) => {
             objects.extend(kinds.iter().map(|(kind, n)| (kind.clone(), json!(n))));
         }
-        Some(FileSummary::AbacPolicy { n_policies }) => policies = Some(n_policies),
-        Some(FileSummary::Hooks { names }) => authorizers = names,
-        Some(FileSummary::Kubeconfig) | None => {}
+        Some(ContentSummary::AbacPolicy { n_policies }) => policies = Some(n_policies),
+        Some(ContentSummary::Hooks { names }) => authorizers = names,
+        Some(ContentSummary::Kubeconfig) | None => {}
     }
     json!({
         "file": name,
         "valid": is_valid,
-        "kind": summary.map(FileSummary::kind_name),
+        "kind": summary.map(ContentSummary::kind_name),
         "apiVersion": api_version,
         "authorizers": authorizers,
         "objects": objects,

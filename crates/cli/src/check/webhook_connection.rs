@@ -7,7 +7,7 @@ use document::{Diagnostic, Fault, ReadError, Source, SourcePosition, Warning};
 use https_client::{Client, Limits, NoCertificateObserver};
 use kubeconfig::{Connection, LoadError, LoadedConnections};
 
-use super::finding::{CheckOutcome, CheckedFile, FileSummary, Finding, ReadFile};
+use super::finding::{CheckOutcome, CheckedFile, ContentSummary, Finding, ReadFile};
 
 /// The start of a file, as position of errors that concern the whole file.
 const FILE_START: SourcePosition = SourcePosition { line: 1, column: 1, start: 0, end: 0 };
@@ -59,11 +59,13 @@ fn connection_findings(
         }
     };
     let (summary, connections) = match loaded {
-        LoadedConnections::Kubeconfig(connection) => (FileSummary::Kubeconfig, vec![*connection]),
+        LoadedConnections::Kubeconfig(connection) => {
+            (ContentSummary::Kubeconfig, vec![*connection])
+        }
         LoadedConnections::Hooks(hooks) => {
             let names = hooks.iter().map(|hook| hook.name.clone()).collect();
             let connections = hooks.into_iter().map(|hook| hook.connection).collect();
-            (FileSummary::Hooks { names }, connections)
+            (ContentSummary::Hooks { names }, connections)
         }
     };
     let mut warnings: Vec<Warning> = Vec::new();

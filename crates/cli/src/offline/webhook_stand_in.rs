@@ -7,7 +7,7 @@ use authz::{
     Attributes, Authorizer, Decision, DecisionFuture, DeniedSubjects, EvaluationErrors, Event,
     Recorder, Rules, Subjects, User, Verdict,
 };
-use authz_webhook::{FailurePolicy, MatchConditions, MatchResult, ReviewSpec, Selectors};
+use authz_webhook::{FailurePolicy, IncludedSelectors, MatchConditions, MatchResult, ReviewSpec};
 
 /// The replacement of a webhook in a chain.
 ///
@@ -18,7 +18,7 @@ use authz_webhook::{FailurePolicy, MatchConditions, MatchResult, ReviewSpec, Sel
 pub(crate) struct WebhookStandIn {
     name: String,
     match_conditions: MatchConditions,
-    selectors: Selectors,
+    selectors: IncludedSelectors,
     failure_policy: FailurePolicy,
     assumed: Option<AssumedAnswer>,
 }

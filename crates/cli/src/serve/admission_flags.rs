@@ -257,7 +257,7 @@ impl AdmissionFlags {
         Ok(ServiceCredentialsTable {
             by_name: by_name.into_iter().map(|(name, own)| (name, hook_access(own))).collect(),
             current: current.map(hook_access),
-            own_server: None,
+            own_server_credentials: None,
         })
     }
 

@@ -94,7 +94,7 @@ pub fn url_unescape(text: &str, part: UrlPart) -> Result<Cow<'_, [u8]>, EscapeEr
         rest = after;
         match *byte {
             b'%' => {
-                let (escaped, after) = unescape_first(after, part)?;
+                let (escaped, after) = decode_percent_escape(after, part)?;
                 out.push(escaped);
                 rest = after;
             }
@@ -126,7 +126,7 @@ pub(super) fn original_or_default_escaping<'a>(
 }
 
 /// Decodes the escape of which `text` is what follows the percent sign, and returns the text after it.
-fn unescape_first(text: &[u8], part: UrlPart) -> Result<(u8, &[u8]), EscapeError> {
+fn decode_percent_escape(text: &[u8], part: UrlPart) -> Result<(u8, &[u8]), EscapeError> {
     let refused = || EscapeError::Escape(b"%".iter().chain(text.iter().take(2)).copied().collect());
     let &[high, low, ref rest @ ..] = text else {
         return Err(refused());

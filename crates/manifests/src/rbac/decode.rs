@@ -48,7 +48,7 @@ pub struct UnvalidatedObject {
 pub enum DecodeError {
     /// The value declares another kind, or none.
     #[error("no kind of {API_VERSION}: kind `{kind}` of `{api_version}`")]
-    OtherKind {
+    SubresourceKind {
         /// The value of `apiVersion`.
         api_version: String,
         /// The value of `kind`.
@@ -115,7 +115,7 @@ pub fn decode(value: &Value) -> Result<UnvalidatedObject, DecodeError> {
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let Some(kind) = Kind::from_name(api_version, kind) else {
         let (api_version, kind) = (api_version.to_owned(), kind.to_owned());
-        return Err(DecodeError::OtherKind { api_version, kind });
+        return Err(DecodeError::SubresourceKind { api_version, kind });
     };
     let (object, ownership) = match kind {
         Kind::ClusterRole | Kind::Role => {

@@ -42,7 +42,7 @@ pub(crate) struct WebhookCounters {
     fail_open_by_cause: [AtomicU64; FailOpenCause::ALL.len()],
     cache: CacheCounters,
     n_joined_calls: AtomicU64,
-    rejections: RejectionCounters,
+    rejections: InFlightRejectionCounters,
 }
 
 /// Counters of requests that need no call, which can be very frequent.
@@ -91,12 +91,12 @@ struct CacheCounters {
 }
 
 #[derive(Debug, Default)]
-struct RejectionCounters {
+struct InFlightRejectionCounters {
     n_too_many_in_flight: AtomicU64,
     n_too_many_of_user: AtomicU64,
 }
 
-impl RejectionCounters {
+impl InFlightRejectionCounters {
     fn by_reason(&self, reason: Rejection) -> &AtomicU64 {
         match reason {
             Rejection::TooManyInFlight => &self.n_too_many_in_flight,

@@ -61,6 +61,6 @@ fn the_tables_list_what_is_exported() {
 /// The page states how many names have series of their own.
 #[test]
 fn the_limit_is_the_documented_one() {
-    let sentence = format!("At most {} names are told apart", metrics::NAMES_MAX);
+    let sentence = format!("The server distinguishes at most {} names", metrics::NAMES_MAX);
     assert!(read("admission.md").contains(&sentence));
 }

@@ -10,7 +10,7 @@ use crate::rest::{RequestContext, RequestReport, WriteFailure};
 
 /// The state of one attempt to write an object. A retry makes a new one.
 pub(crate) struct WriteAttempt {
-    requirement: FreshnessRequirement,
+    freshness_requirement: FreshnessRequirement,
     /// `None` until [`super::establish_freshness`].
     pub(super) freshness: Option<Freshness>,
     pub(super) matches: ConfigurationMatches,
@@ -39,7 +39,7 @@ pub(crate) enum AttemptConclusion<T> {
 impl WriteAttempt {
     pub(crate) fn new(requirement: FreshnessRequirement) -> Self {
         Self {
-            requirement,
+            freshness_requirement: requirement,
             freshness: None,
             matches: ConfigurationMatches::default(),
             session: None,
@@ -50,7 +50,7 @@ impl WriteAttempt {
     }
 
     pub(crate) fn requirement(&self) -> &FreshnessRequirement {
-        &self.requirement
+        &self.freshness_requirement
     }
 
     pub(super) fn set_freshness(&mut self, freshness: Freshness, matches: ConfigurationMatches) {
@@ -105,7 +105,7 @@ impl WriteAttempt {
                 let requirement = match self.freshness.take() {
                     Some(Freshness::Confirmed(snapshot)) => FreshnessRequirement::Reuse(snapshot),
                     Some(Freshness::Assumed(_) | Freshness::Exempt) | None => {
-                        self.requirement.clone()
+                        self.freshness_requirement.clone()
                     }
                 };
                 return AttemptConclusion::Retry {
@@ -120,7 +120,7 @@ impl WriteAttempt {
             }
             Err(WriteFailure::AddressTaken) => {
                 self.report_to(report, false);
-                let requirement = self.requirement.clone();
+                let requirement = self.freshness_requirement.clone();
                 return AttemptConclusion::Retry { next: self.retry(requirement), current: None };
             }
             Err(WriteFailure::OutcomeUnknown(status)) => {

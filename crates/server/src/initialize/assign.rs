@@ -2,8 +2,8 @@
 
 use admission::{
     Attributes, CreateDecision, Initializers, InitializersOrigin, PendingInitializers,
-    UpdateDecision, copy_initializers, create_denied_status, decide_update, normalize_initializers,
-    update_denied_status,
+    UpdateDecision, copy_initializers, create_denied_status, decide_update, denied_update_status,
+    normalize_initializers,
 };
 use api_object::{GroupResource, Status, Tree};
 use authz::{Recorder, Target, Verdict};
@@ -73,7 +73,7 @@ pub(crate) async fn check_initializer_update<S: Store>(
         (UpdateDecision::KeepStored, Some(old)) => copy_initializers(tree, old),
         (UpdateDecision::KeepStored, None) => {}
         (UpdateDecision::NeedsPermission(initializers), _) => {
-            check_may_initialize(ctx, &name, update_denied_status).await?;
+            check_may_initialize(ctx, &name, denied_update_status).await?;
             initializers.write_to(tree);
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use authn::{Anonymous, ServiceAccountOptions, SigningKey, TokenFile, TokenIssuer};
-use authz_chain::{ActiveAuthorizer, AuthorizerSlot};
+use authz_chain::{AuthorizerSlot, SlotAuthorizer};
 use https_server::{
     DrainPlan, Limits, Listener, OperatorFiles, PkiFiles, PkiOptions, ReloadingCertificate,
     ServerNames,
@@ -14,7 +14,7 @@ use https_server::{
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use server::{
-    AdmissionOptions, CaFiles, Level, Log, LogFormat, RequestOptions, Server, ServerOptions,
+    AdmissionOptions, ApiSettings, CaFiles, Level, Log, LogFormat, Server, ServerOptions,
     ServiceDirectory, ServiceRouting, SyncOptions,
 };
 use store_embedded::EmbeddedStore;
@@ -168,7 +168,7 @@ pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
     let authorization_metrics =
         metrics::AuthorizationMetrics::new(&registry, "test", true).expect("metrics");
     ServerOptions {
-        requests: RequestOptions {
+        requests: ApiSettings {
             event_ttl: Duration::from_secs(3600),
             has_garbage_collector: true,
             has_graceful_pods: false,
@@ -183,7 +183,7 @@ pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
             advertised_address: address.to_string(),
         },
         prefix: "/registry".to_owned(),
-        slots: [ActiveAuthorizer::Node, ActiveAuthorizer::Rbac]
+        slots: [SlotAuthorizer::Node, SlotAuthorizer::Rbac]
             .map(AuthorizerSlot::without_observer)
             .into(),
         authorization_status: Arc::new(|| serde_json::Value::Null),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use authz_webhook::{
-    Extra, NonResourceAttributes, Requirement, Requirements, ResourceAttributes, ReviewSpec,
-    SelectorAttributes, Selectors,
+    Extra, IncludedSelectors, NonResourceAttributes, Requirement, Requirements, ResourceAttributes,
+    ReviewSpec, SelectorAttributes,
 };
 use serde_json::Value;
 
@@ -42,7 +42,7 @@ impl<'v> Review<'v> {
     }
 
     /// The view that conditions get which look at these selectors.
-    pub(super) fn view(&self, selectors: Selectors) -> ReviewSpec<'_> {
+    pub(super) fn view(&self, selectors: IncludedSelectors) -> ReviewSpec<'_> {
         let resource = self.spec.get("resourceAttributes").map(|resource| ResourceAttributes {
             namespace: text(resource, "namespace"),
             verb: text(resource, "verb"),
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const ALL: Selectors = Selectors { field: true, label: true };
+    const ALL: IncludedSelectors = IncludedSelectors { field: true, label: true };
 
     #[test]
     fn every_part_is_read() {
@@ -175,7 +175,9 @@ mod tests {
         let review = Review::read(&spec).unwrap();
         assert!(review.view(ALL).resource.unwrap().field_selector.is_some());
         assert!(review.view(ALL).resource.unwrap().label_selector.is_none());
-        assert!(review.view(Selectors::default()).resource.unwrap().field_selector.is_none());
+        assert!(
+            review.view(IncludedSelectors::default()).resource.unwrap().field_selector.is_none()
+        );
     }
 
     #[test]

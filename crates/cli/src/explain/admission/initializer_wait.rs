@@ -3,7 +3,7 @@
 use admission::{
     CreateDecision, Initializer, InitializerOptions, Initializers, InitializersOrigin, Operation,
     PendingInitializer, UpdateDecision, create_denied_status, decide_create, decide_update,
-    runnable_initializers, update_denied_status,
+    denied_update_status, runnable_initializers,
 };
 use api_object::Status;
 use authz::{Attributes, Recorder, Resource, Target, Verdict};
@@ -89,7 +89,7 @@ pub(super) fn initializer_wait<'a>(
                 cluster,
                 write,
                 own,
-                update_denied_status,
+                denied_update_status,
                 &field_errors::FieldErrors::new(),
             ),
             Err(errors) => InitializerWait::Refused(invalid(write, &errors)),

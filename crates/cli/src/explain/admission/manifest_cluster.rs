@@ -64,7 +64,7 @@ impl ManifestCluster {
             .map(|valid| Arc::new(Configuration::compile(valid.kind, &valid.tree)))
             .collect();
         let registry = build_registry(&definitions)?;
-        let namespaces = namespaces.iter().map(|object| named_namespace(object, &registry));
+        let namespaces = namespaces.iter().map(|object| to_namespace_entry(object, &registry));
         Ok(Self {
             snapshot: Snapshot::new(&configurations),
             namespaces: namespaces.collect::<Result<_, LoadFailure>>()?,
@@ -118,7 +118,7 @@ fn build_registry(definitions: &[WholeObject]) -> Result<Registry, LoadFailure> 
     }
 }
 
-fn named_namespace(
+fn to_namespace_entry(
     object: &WholeObject,
     registry: &Registry,
 ) -> Result<(String, Tree), LoadFailure> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use authz::Unavailable;
-use authz_chain::{ActiveAuthorizer, AuthorizerSlot, Member};
+use authz_chain::{AuthorizerSlot, Member, SlotAuthorizer};
 use authz_webhook::{
     Caching, Connection, FailurePolicy, MatchConditions, NoObserver, ResponseFuture, ReviewVersion,
     Timeout, Transport, TransportError, TransportErrorKind, Webhook, WebhookLimits,
@@ -162,7 +162,7 @@ async fn with_transport(broken: Broken, policy: &str) -> Answer {
         |_, _| {},
         |options| {
             options.slots =
-                members.map(ActiveAuthorizer::Fixed).map(AuthorizerSlot::without_observer).into();
+                members.map(SlotAuthorizer::Fixed).map(AuthorizerSlot::without_observer).into();
         },
     )
     .await;
