@@ -36,8 +36,8 @@ fn a_directory_that_others_can_write_is_refused() {
         if let Err(error) = opened {
             let path = directory.path().display();
             let want = format!(
-                "data directory `{path}` has mode {mode:04o}: others than its owner can exchange its \
-                 files; run `chmod go-w {path}`"
+                "data directory `{path}` has mode {mode:04o}: users other than its owner can replace \
+                 its files; run `chmod go-w {path}`"
             );
             assert_eq!(error.to_string(), want);
             assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "nothing is written");
