@@ -3,10 +3,10 @@
 
 #![no_main]
 
-use document::{SourcePosition, Source};
-use manifests::abac::{LoadError, LoadOptions, LoadedPolicies, load};
 use config::FileKind;
+use document::{Source, SourcePosition};
 use libfuzzer_sys::fuzz_target;
+use manifests::abac::{LoadError, LoadOptions, LoadedPolicies, load};
 
 fuzz_target!(|bytes: &[u8]| {
     let source = Source { name: "file", bytes };

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use authz_webhook::{Extra, MatchCondition, ResourceAttributes, ReviewSpec};
-use cel::{CHECK_COST, COST_LIMIT, KnownDecisions, Environment, EvalError, Program, Value};
+use cel::{CHECK_COST, COST_LIMIT, Environment, EvalError, KnownDecisions, Program, Value};
 use libfuzzer_sys::fuzz_target;
 
 use expressions::Choices;

@@ -29,7 +29,8 @@ fuzz_target!(|input: &str| {
     let run = |program: &'static Program| program.evaluate(&variables, COST_LIMIT).result;
     let [matches, find, find_all, find_one] = &*PROGRAMS;
     let [matches, find, all, one] = [run(matches), run(find), run(find_all), run(find_one)];
-    let is_costly = |found: &Result<Value<'_>, EvalError>| matches!(found, Err(EvalError::CostLimit));
+    let is_costly =
+        |found: &Result<Value<'_>, EvalError>| matches!(found, Err(EvalError::CostLimit));
     if [&matches, &find, &all, &one].into_iter().any(is_costly) {
         return;
     }

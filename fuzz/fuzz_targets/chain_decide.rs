@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use authz::{Attributes, Recorder, Resource, Target, Trace, User, Verdict};
-use authz_chain::{Chain, Member, ChainDecision};
+use authz_chain::{Chain, ChainDecision, Member};
 use authz_rbac::{Binding, Metadata, PolicyRule, Role, RoleRef, Snapshot, Subject};
 use libfuzzer_sys::fuzz_target;
 

@@ -3,8 +3,10 @@
 
 #![no_main]
 
-use document::{SourcePosition, Source};
-use config::authorization_config::{LoadOptions, LoadedConfiguration, ServerRole, assume_regular_file, configuration_to_json, load};
+use config::authorization_config::{
+    LoadOptions, LoadedConfiguration, ServerRole, assume_regular_file, configuration_to_json, load,
+};
+use document::{Source, SourcePosition};
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Value, json};
 
@@ -31,8 +33,11 @@ fuzz_target!(|bytes: &[u8]| {
 
 /// Loads without looking at the file system.
 fn load_bytes(bytes: &[u8]) -> LoadedConfiguration {
-    let options =
-        LoadOptions { role: ServerRole::Delegated, stat_file: &assume_regular_file, ..LoadOptions::default() };
+    let options = LoadOptions {
+        role: ServerRole::Delegated,
+        stat_file: &assume_regular_file,
+        ..LoadOptions::default()
+    };
     load(&Source { name: "file", bytes }, &options)
 }
 
@@ -42,7 +47,8 @@ fn check_places(bytes: &[u8], loaded: &LoadedConfiguration) {
         assert!(position.line >= 1 && position.column >= 1, "{position:?}");
         assert!(text.get(position.start..position.end).is_some(), "{position:?}");
     };
-    for diagnostic in loaded.configuration.as_ref().err().into_iter().flat_map(|e| e.diagnostics()) {
+    for diagnostic in loaded.configuration.as_ref().err().into_iter().flat_map(|e| e.diagnostics())
+    {
         check(&diagnostic.position);
         diagnostic.notes.iter().for_each(|note| check(&note.position));
         // Whatever is shown to people has to be made without a panic too.

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use document::{SourcePosition, Source};
 use config::authorization_hooks::{Endpoint, HOOKS_MAX, is_hook_configuration, load};
+use document::{Source, SourcePosition};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

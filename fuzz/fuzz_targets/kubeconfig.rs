@@ -5,7 +5,7 @@
 use std::io;
 use std::path::Path;
 
-use document::{SourcePosition, Source};
+use document::{Source, SourcePosition};
 use kubeconfig::{LoadedConnections, parse};
 use libfuzzer_sys::fuzz_target;
 

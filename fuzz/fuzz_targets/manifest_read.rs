@@ -3,11 +3,11 @@
 
 #![no_main]
 
-use document::{SourcePosition, Source};
-use manifests::{Manifests, Object, duplicate_objects, lint_role_references, read};
 use config::FileKind;
-use manifests::rbac;
+use document::{Source, SourcePosition};
 use libfuzzer_sys::fuzz_target;
+use manifests::rbac;
+use manifests::{Manifests, Object, duplicate_objects, lint_role_references, read};
 
 fuzz_target!(|bytes: &[u8]| {
     let source = Source { name: "file", bytes };

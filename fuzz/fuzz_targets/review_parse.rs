@@ -2,13 +2,14 @@
 
 #![no_main]
 
-use access_reviews::{ReviewKind, ReviewRequest, PreparedReview, SubjectAccessReview};
+use access_reviews::{PreparedReview, ReviewKind, ReviewRequest, SubjectAccessReview};
 use authz::Decision;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = std::str::from_utf8(bytes).map(|line| access_reviews::review::read_line("file", 1, line).is_ok());
+    let _ = std::str::from_utf8(bytes)
+        .map(|line| access_reviews::review::read_line("file", 1, line).is_ok());
     let Some(quick) = SubjectAccessReview::parse(bytes) else { return };
     let decision = Decision::allow("because");
     let mut written = Vec::new();
@@ -16,7 +17,8 @@ fuzz_target!(|bytes: &[u8]| {
     let written: Value = serde_json::from_slice(&written).expect("JSON");
 
     let body: Value = serde_json::from_slice(bytes).expect("what was read is JSON");
-    let request = ReviewRequest { version: "v1", namespace: "", user: None, now: Default::default() };
+    let request =
+        ReviewRequest { version: "v1", namespace: "", user: None, now: Default::default() };
     let review = access_reviews::prepare_review(ReviewKind::SubjectAccessReview, &body, &request);
     let Ok(PreparedReview::Access(review)) = review else { panic!("the long way refuses it") };
     assert_eq!(review.respond(&decision), written);

@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use codec::{FormatRequest, BodyFormat, Endpoint, ExpectedKind, TypeMeta};
+use codec::{BodyFormat, Endpoint, ExpectedKind, FormatRequest, TypeMeta};
 use libfuzzer_sys::fuzz_target;
 
 const KINDS: [(&str, &str, bool); 4] = [
@@ -27,7 +27,10 @@ fuzz_target!(|bytes: &[u8]| {
             let mut shown = Vec::new();
             codec::splice_resource_version(&stored, 7, TypeMeta::Keep, &mut shown).expect("stored");
             let shown: api_object::Tree = serde_json::from_slice(&shown).expect("JSON");
-            assert_eq!(api_object::string_member(api_object::metadata(&shown), "resourceVersion"), "7");
+            assert_eq!(
+                api_object::string_member(api_object::metadata(&shown), "resourceVersion"),
+                "7"
+            );
             assert_eq!(codec::to_stored(&shown), stored);
         }
     }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::hint::black_box;
 
-use document::Source;
-use config::authorization_config::{LoadOptions, ServerRole, assume_regular_file, load};
 use authz_webhook::{
     Extra, MatchCondition, MatchConditions, MatchResult, ResourceAttributes, ReviewSpec,
 };
+use config::authorization_config::{LoadOptions, ServerRole, assume_regular_file, load};
+use document::Source;
 use serde_json::Value;
 
 use crate::cases::{self, Case};
@@ -71,7 +71,11 @@ fn strings(list: &Value) -> Vec<String> {
 /// Loading, checking and compiling a configuration with 64 conditions.
 pub fn load_configuration(effort: Effort) -> Result<Measured, String> {
     let text = cases::largest_configuration();
-    let options = LoadOptions { role: ServerRole::Main, stat_file: &assume_regular_file, ..LoadOptions::default() };
+    let options = LoadOptions {
+        role: ServerRole::Main,
+        stat_file: &assume_regular_file,
+        ..LoadOptions::default()
+    };
     let source = Source { name: "bench.yaml", bytes: text.as_bytes() };
     if let Err(error) = load(&source, &options).configuration {
         return Err(format!("the configuration does not load: {error}"));
