@@ -273,8 +273,13 @@ impl Authenticator {
         now: Timestamp,
     ) -> Result<AuthenticatedUser, Unauthenticated> {
         let mut refused = Unauthenticated::default();
+        let mut is_undecodable = false;
         let bearer = match bearer_token::parse_authorization_header(request.headers) {
             AuthorizationHeader::None => None,
+            AuthorizationHeader::UndecodableToken => {
+                is_undecodable = true;
+                None
+            }
             AuthorizationHeader::Token(token) => Some(token),
             AuthorizationHeader::Warning(warning) => {
                 refused.warnings.push(warning);
@@ -298,6 +303,10 @@ impl Authenticator {
                 refused.user_or_record_errors(
                     self.authenticate_bearer_token(token, wanted, lookup, now).await,
                 )
+            }
+            (None, None) if is_undecodable => {
+                refused.errors.push(CredentialError::UnknownToken);
+                None
             }
             (found_user, _) => found_user,
         };
@@ -344,7 +353,9 @@ impl Authenticator {
                 }
                 None => self.authenticate_bearer_token(token, Some(wanted), lookup, now).await,
             },
-            AuthorizationHeader::None | AuthorizationHeader::Warning(_) => Ok(None),
+            AuthorizationHeader::None
+            | AuthorizationHeader::Warning(_)
+            | AuthorizationHeader::UndecodableToken => Ok(None),
         };
         match refused.user_or_record_errors(found_user) {
             Some(mut authenticated) => {

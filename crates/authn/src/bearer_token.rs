@@ -1,4 +1,4 @@
-//! AuthorizationHeader tokens in headers: in `Authorization`, and among the subprotocols of a WebSocket.
+//! Bearer tokens in headers: in `Authorization`, and among the subprotocols of a WebSocket.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -20,6 +20,8 @@ pub(crate) enum AuthorizationHeader<'h> {
     Warning(&'static str),
     /// There is a bearer token.
     Token(&'h str),
+    /// There is a bearer token that is not UTF-8, so no source of tokens can know it.
+    UndecodableToken,
 }
 
 /// Why a token among WebSocket subprotocols is refused.
@@ -41,10 +43,17 @@ pub enum SubprotocolError {
 
 /// Parses the first `Authorization` header.
 pub(crate) fn parse_authorization_header(headers: &HeaderMap) -> AuthorizationHeader<'_> {
-    // A value that is not text is no token that this server could know.
-    let value =
-        headers.get(AUTHORIZATION).and_then(|value| std::str::from_utf8(value.as_bytes()).ok());
-    value.map_or(AuthorizationHeader::None, parse_authorization_value)
+    let Some(value) = headers.get(AUTHORIZATION) else { return AuthorizationHeader::None };
+    match std::str::from_utf8(value.as_bytes()) {
+        Ok(value) => parse_authorization_value(value),
+        // A wrong credential must not make the request anonymous.
+        Err(_) => match parse_authorization_value(&String::from_utf8_lossy(value.as_bytes())) {
+            AuthorizationHeader::Token(_) => AuthorizationHeader::UndecodableToken,
+            AuthorizationHeader::None
+            | AuthorizationHeader::Warning(_)
+            | AuthorizationHeader::UndecodableToken => AuthorizationHeader::None,
+        },
+    }
 }
 
 /// Parses the value of an `Authorization` header; text after the token is ignored.
@@ -140,6 +149,24 @@ mod tests {
             .iter()
             .map(|(name, value)| (name.clone(), HeaderValue::from_str(value).unwrap()))
             .collect()
+    }
+
+    /// L21: a token that is not UTF-8 is a wrong credential, not an absent one.
+    #[test]
+    fn tokens_that_are_not_text_are_wrong() {
+        let parse = |value: &[u8]| {
+            let mut headers = HeaderMap::new();
+            headers.insert(AUTHORIZATION, HeaderValue::from_bytes(value).unwrap());
+            match parse_authorization_header(&headers) {
+                AuthorizationHeader::UndecodableToken => "undecodable",
+                AuthorizationHeader::None => "none",
+                AuthorizationHeader::Token(_) | AuthorizationHeader::Warning(_) => "other",
+            }
+        };
+        assert_eq!(parse(b"Bearer admin\xff"), "undecodable");
+        assert_eq!(parse(b"bearer \xff"), "undecodable");
+        assert_eq!(parse(b"Basic \xff"), "none");
+        assert_eq!(parse(b"Bearer\xff token"), "none");
     }
 
     #[test]
