@@ -59,8 +59,8 @@ impl Registry {
         registry.sorted()
     }
 
-    /// What is part of the program, and what these definitions add to it; and, by the name of the
-    /// definition, why one adds nothing although it should.
+    /// Returns the built-in resources and those that the given CustomResourceDefinitions add, and for
+    /// each definition that should add resources but cannot, its name and the reason.
     ///
     /// A definition counts as soon as its names are accepted: its resource must be there before
     /// anybody is told that it is. A built-in resource can not be replaced, nor can a version that

@@ -32,7 +32,7 @@ fn parse_version(version: &str) -> Option<(Stage, u64, u64)> {
     Some((Stage::Stable, parse_digits(rest)?, 0))
 }
 
-/// Digits only: Rust would also read a sign.
+/// Parses a number that consists of digits only. `str::parse` would also accept a leading `+`.
 fn parse_digits(text: &str) -> Option<u64> {
     let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if is_digits { text.parse().ok() } else { None }

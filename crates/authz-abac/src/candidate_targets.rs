@@ -27,7 +27,8 @@ enum PolicyTarget<'a> {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CandidateTargets {
     hash_builder: RandomState,
-    /// Bit N is set if some policy has `*` in exactly the parts that are the bits of N.
+    /// A set of wildcard combinations: bit N is set if some policy has `*` in exactly the fields of
+    /// combination N. N is a sum of `ANY_API_GROUP`, `ANY_RESOURCE` and `ANY_NAMESPACE`.
     wildcard_combinations: u8,
     /// INVARIANT: the lengths of all path prefixes, in ascending order.
     prefix_lengths: Vec<usize>,

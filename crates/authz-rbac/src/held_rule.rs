@@ -22,7 +22,7 @@ pub(crate) struct HeldRule<'o> {
 #[derive(Debug)]
 pub(crate) struct ValueSet<'o> {
     pub(crate) is_any: bool,
-    /// Sorted, each once.
+    /// The values, sorted, without duplicates.
     pub(crate) values: Vec<&'o str>,
 }
 

@@ -183,7 +183,7 @@ impl<'w> PermissionGrid<'w> {
 }
 
 impl Axis<'_> {
-    /// An empty list of names, and a missing list, count as one element.
+    /// The number of values, at least 1: an empty or missing list counts as one value.
     fn len(&self) -> usize {
         self.values.len().max(1)
     }

@@ -36,7 +36,8 @@ impl Snapshot {
         WhoCan { subjects, errors: self.missing_roles(attributes) }
     }
 
-    /// Lists the users and groups that are granted the request, in the form of all authorizers.
+    /// Lists the users and groups that are granted the request, in the type that all authorizers
+    /// return.
     pub fn allowed_subjects(&self, attributes: &Attributes<'_>) -> Subjects {
         let (mut users, mut groups) = (Vec::new(), vec![Cow::Borrowed(SUPERUSER_GROUP)]);
         for binding in self.unsorted_granting_bindings(attributes) {

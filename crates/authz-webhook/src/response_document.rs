@@ -26,7 +26,7 @@ pub(crate) enum Node {
 /// The number of levels that are kept: `details.retryAfterSeconds` is the deepest member that is needed.
 const DEPTH_MAX: usize = 3;
 
-/// The members that are needed, at any level.
+/// Names of the members that are kept, at every level; all others are dropped.
 const KEPT_NAMES: [&str; 13] = [
     "allowed",
     "apiVersion",

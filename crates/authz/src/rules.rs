@@ -35,7 +35,7 @@ pub struct ResourceRule {
     pub api_groups: Vec<String>,
     /// The resources, with `resource/subresource` for subresources.
     pub resources: Vec<String>,
-    /// The names of objects.
+    /// Names of the objects that the rule is limited to; empty for all objects.
     pub resource_names: Vec<String>,
 }
 

@@ -123,8 +123,8 @@ fn read_field(content: WireValue<'_>, field: &Field, tree: &mut Tree) -> Result<
     Ok(())
 }
 
-/// Whether a value is what encoders write for an unset field. Values that are messages in protobuf
-/// are not: there, unset is an empty message or none.
+/// Whether a value is the zero value of its scalar type, which encoders write for an unset field.
+/// Returns false for messages, lists and maps.
 fn is_zero(value: &Value, shape: Shape) -> bool {
     match shape {
         Shape::Text | Shape::Bytes => value.as_str() == Some(""),

@@ -46,7 +46,7 @@ pub enum PatchError {
     NoMergeKey {
         /// The item as JSON, shortened.
         item: String,
-        /// The key.
+        /// The merge key that the item lacks.
         key: &'static str,
     },
     /// A `$patch` that asks for something else than replacing or deleting.

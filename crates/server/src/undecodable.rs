@@ -46,8 +46,9 @@ pub(crate) fn placeholder(
     tree
 }
 
-/// The placeholder that admission sees when an object that can not be decoded is deleted. No controller can
-/// finalize such an object, so its finalizers are dropped; but a namespace is emptied before it is removed.
+/// Returns the placeholder that admission sees when an undecodable object is deleted. It has no
+/// finalizers in its metadata, because no controller could remove them. A namespace gets the
+/// `kubernetes` finalizer, so that the server empties it first.
 pub(crate) fn placeholder_for_deletion(
     resource: &Resource,
     namespace: Option<&str>,

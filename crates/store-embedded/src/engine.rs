@@ -25,7 +25,7 @@ use crate::store_state::StoreState;
 use crate::watch::EmbeddedWatch;
 use crate::writer::Writer;
 
-/// A store in a directory.
+/// A store that keeps its data in a local directory, as an append-only log.
 ///
 /// Dropping it closes it and waits for that; [`Store::close`] does so without blocking the thread.
 pub struct EmbeddedStore {

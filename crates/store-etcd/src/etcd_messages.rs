@@ -240,7 +240,7 @@ pub(crate) struct WatchCreateRequest {
     pub(crate) start_revision: i64,
     #[prost(bool, tag = "6")]
     pub(crate) prev_kv: bool,
-    /// That large answers come in parts.
+    /// Whether etcd may split a large watch response into several messages.
     #[prost(bool, tag = "8")]
     pub(crate) fragment: bool,
 }

@@ -36,7 +36,8 @@ pub enum FormatError {
         /// Its value.
         value: String,
     },
-    /// The prefix is too long for the key.
+    /// The key of the format version under this prefix is not valid, for example because it is too
+    /// long.
     #[error(transparent)]
     Key(#[from] KeyError),
     /// The key can not be read.

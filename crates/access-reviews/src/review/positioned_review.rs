@@ -148,7 +148,7 @@ impl ReviewReader<'_> {
         (form, self.read_spec(entries, form, &at.in_type("SubjectAccessReviewSpec")))
     }
 
-    /// The version, if kind and version are those of a review.
+    /// Reads the version of the review. Reports an unknown or missing kind or version.
     fn read_form(
         &mut self,
         root: &Node,

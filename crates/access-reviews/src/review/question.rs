@@ -1,4 +1,4 @@
-//! The question that a review asks.
+//! The question that a review asks: may this user perform this verb on this target?
 
 use std::borrow::Cow;
 

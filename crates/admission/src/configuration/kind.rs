@@ -31,7 +31,7 @@ impl ConfigurationKind {
         Self::ALL.into_iter().find(is_own).filter(|_| group == Self::GROUP)
     }
 
-    /// The name of the kind.
+    /// The name of the kind, such as `MutatingWebhookConfiguration`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

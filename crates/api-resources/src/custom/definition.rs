@@ -102,12 +102,12 @@ pub struct PrinterColumn {
     pub json_path: String,
 }
 
-/// One thing that is the case, or not, or unknown.
+/// A status condition of a definition, such as `Established`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// Which thing.
+    /// The type, such as `NamesAccepted`.
     pub r#type: String,
-    /// Whether it is.
+    /// Whether the condition holds.
     pub status: ConditionStatus,
     /// A machine-readable reason, in CamelCase.
     pub reason: String,

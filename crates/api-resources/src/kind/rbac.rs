@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::tree::{default, is_set, objects_mut, text};
 
-/// Names the group of roles and subjects where it is left out.
+/// Sets the default `apiGroup` of the role reference and of User and Group subjects.
 pub(super) fn prepare(tree: &mut Tree) {
     if is_set(tree, "roleRef") {
         default(object_mut(tree, "roleRef"), "apiGroup", authz_rbac::GROUP);

@@ -177,7 +177,7 @@ pub(super) fn slice_text<'a>(text: &Str<'a>, range: Range<usize>) -> Value<'a> {
 /// octet it may be made of, and it takes as much memory as several other values.
 pub(super) const SLICE_STEPS: usize = 4;
 
-/// Whether a function may build a text of this length.
+/// Returns an error if a text of this length exceeds the limit of a function's result.
 pub(super) fn check_text_length(bytes: usize) -> Result<(), EvalError> {
     if bytes > TEXT_BYTES_MAX { Err(EvalError::CostLimit) } else { Ok(()) }
 }

@@ -18,7 +18,7 @@ pub(super) struct TokenStream<'s> {
     code_point_offset: u32,
     /// The tokens read so far. After `Eof` nothing more is read.
     tokens: Vec<Token>,
-    /// Which of them is the current one.
+    /// Index of the current token in `tokens`.
     current_token: usize,
     /// Byte ranges that belong to no token and were reported.
     skipped_ranges: Vec<(usize, usize)>,

@@ -56,7 +56,7 @@ pub enum Value<'a> {
 pub struct TypeName<'a>(pub &'a str);
 
 impl<'a> Value<'a> {
-    /// Text that the value owns.
+    /// Returns a CEL string that owns its text.
     pub fn owned_string(text: impl Into<Arc<str>>) -> Self {
         Self::String(Str::Owned(text.into()))
     }

@@ -76,8 +76,8 @@ pub(super) fn excerpt(
     Some(Excerpt { text: excerpt, first_line, spans })
 }
 
-/// The second set of control characters, which the renderer lets pass, as another character of
-/// the same length.
+/// Replaces a C1 control character (U+0080 to U+009F), which the renderer does not replace, with `·`,
+/// which is also two bytes in UTF-8.
 fn replace_c1_control(c: char) -> char {
     if matches!(c, '\u{80}'..='\u{9f}') { '·' } else { c }
 }

@@ -98,7 +98,8 @@ pub(crate) fn read_manifests(
     if problems.is_empty() { Ok(objects) } else { Err(problems) }
 }
 
-/// The files of the paths, each once: a path may name a file and another its directory.
+/// Lists the manifest files of all paths, without duplicates: one path may name a file and another path
+/// its directory.
 fn list_manifest_files(paths: &[PathBuf], problems: &mut Vec<FileProblem>) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for path in paths {

@@ -1,4 +1,5 @@
-//! Configuration of admission.
+//! Protobuf fields of the kinds that configure admission: webhook configurations, policies and
+//! bindings.
 
 use super::meta::{CONDITION, LABEL_SELECTOR, OBJECT_META};
 use crate::field_shape::Shape::{Bytes, Inline, Int32, Int64, List, Object, Text};

@@ -8,7 +8,8 @@ use super::schema::{API_VERSIONS, GROUP, KIND, VERSIONS};
 /// The name of Kubernetes' registry of kinds, which its messages contain.
 const SCHEME: &str = "k8s.io/apiserver/pkg/apis/apiserver/load/load.go:32";
 
-/// Kinds of the group, in each version, that are not ours to read.
+/// Kinds of the group by version that exist in Kubernetes but are not supported here. Kubernetes has
+/// its own error message for them.
 const OTHER_KINDS: [(&str, &[&str]); 3] = [
     (
         "v1",

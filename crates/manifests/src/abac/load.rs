@@ -209,8 +209,8 @@ struct Line<'s> {
 }
 
 impl<'s> Line<'s> {
-    /// Offset of the next line. A byte that is not UTF-8 counts as the replacement character in the
-    /// decoded text.
+    /// Returns the offset of the next line in the decoded text, in which each invalid byte is replaced
+    /// by U+FFFD (3 bytes).
     fn next_start(&self) -> usize {
         if self.number == 0 {
             return 0;

@@ -31,7 +31,7 @@ struct ServicesByIp {
 pub(crate) struct RepairSummary {
     /// Deleted reservations that no service owned.
     pub(crate) n_freed: usize,
-    /// New reservations for addresses that a service had without one.
+    /// Number of reservations created for service addresses that had none.
     pub(crate) n_reserved: usize,
 }
 

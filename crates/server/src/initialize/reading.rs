@@ -1,4 +1,4 @@
-//! Reads of one object that may be uninitialized.
+//! Reads one object that may be uninitialized.
 
 use admission::{
     UninitializedObject, being_initialized_status, has_pending_initializers, read_repair,

@@ -1,4 +1,4 @@
-//! Checks and changes of the metadata of an object that a client sent.
+//! Checks and changes the metadata of an object that a client sent.
 
 use admission::normalize_initializers;
 use api_object::{Status, Tree};
@@ -25,7 +25,8 @@ pub(super) fn normalize_metadata<S>(
     })
 }
 
-/// Gives an object the authorized name, and refuses one that has another.
+/// Sets the name of an object to the authorized name (that of the URL). Refuses an object that has a
+/// different name.
 pub(super) fn set_authorized_name<S>(
     ctx: &RequestContext<'_, S>,
     tree: &mut Tree,

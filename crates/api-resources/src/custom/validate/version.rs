@@ -1,4 +1,4 @@
-//! What makes the versions of a definition sound.
+//! Validates the versions of a CustomResourceDefinition.
 
 use std::collections::BTreeSet;
 

@@ -90,7 +90,7 @@ impl TimestampCursor<'_> {
         Some(self.read_digit()? * 10 + self.read_digit()?)
     }
 
-    /// One digit or two.
+    /// Reads an hour of one or two digits.
     fn read_hour(&mut self) -> Option<i64> {
         let first = self.read_digit()?;
         Some(self.read_digit().map_or(first, |second| first * 10 + second))

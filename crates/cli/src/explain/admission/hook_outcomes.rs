@@ -55,7 +55,7 @@ pub(super) enum HookOutcome {
     Unknown(String),
 }
 
-/// When a request is refused.
+/// The step in which the server refuses a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RefusalStep {
     /// While the server selects the hooks to call.
