@@ -25,8 +25,8 @@ pub struct SubjectsReview {
 }
 
 impl SubjectsReview {
-    /// What the caller has to be allowed besides creating this review: whoever asks about a
-    /// namespace through the review of the cluster must be allowed to ask there.
+    /// The permission that the caller needs besides creating this review: a caller that asks about a
+    /// namespace through the cluster-scoped review must be allowed to create the review there.
     pub fn permission<'a>(&'a self, caller: Option<&'a User>) -> Option<Attributes<'a>> {
         let namespace = self.guarded_namespace.as_deref()?;
         let local = ReviewKind::LocalResourceAccessReview;

@@ -34,7 +34,7 @@ pub struct BuiltIn {
     is_returned_on_delete: bool,
     storage: Storage,
     pub(crate) rules: Rules,
-    /// What objects look like, where that is known.
+    /// The schema of the objects, if the program has one.
     pub(crate) schema: Option<&'static Schema>,
 }
 

@@ -1,4 +1,4 @@
-//! What a table of objects shows.
+//! The columns of Table responses.
 
 mod admission;
 mod core;
@@ -56,7 +56,7 @@ pub fn columns(resource: &Resource) -> &[Column] {
     }
 }
 
-/// What one object shows in the columns of its resource: as many values as there are columns.
+/// The cells of one object: one value for each column of its resource.
 #[must_use]
 pub fn cells(resource: &Resource, tree: &Tree, now: Timestamp) -> Vec<Value> {
     match &resource.origin {

@@ -169,7 +169,8 @@ fn parse_field_name(text: &str) -> Option<(String, &str)> {
     Some((name, ""))
 }
 
-/// What is inside a bracket that is open, and what follows it. Quotes and brackets inside count.
+/// Splits a text after an open bracket into the content up to the matching bracket and the rest. Quotes
+/// and nested brackets are respected.
 fn split_bracket(text: &str) -> Option<(&str, &str)> {
     let (mut depth, mut quote) = (0_usize, None);
     for (at, c) in text.char_indices() {

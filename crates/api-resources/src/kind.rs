@@ -147,7 +147,7 @@ pub fn set_condition_times(resource: &Resource, new: &mut Tree, old: &Tree, now:
     }
 }
 
-/// What is wrong with a new object, its metadata aside.
+/// Validates a new object, except for its metadata.
 #[must_use]
 pub fn validate_create(resource: &Resource, tree: &Tree) -> FieldErrors {
     let mut errors = FieldErrors::new();
@@ -155,7 +155,7 @@ pub fn validate_create(resource: &Resource, tree: &Tree) -> FieldErrors {
     errors
 }
 
-/// What is wrong with the next state of an object, its metadata aside.
+/// Validates an update of an object, except for its metadata.
 #[must_use]
 pub fn validate_update(
     resource: &Resource,

@@ -36,7 +36,7 @@ pub struct Group {
     pub versions: Vec<GroupVersionResources>,
 }
 
-/// What one version of a group serves.
+/// The resources of one version of an API group.
 #[derive(Debug, Clone)]
 pub struct GroupVersionResources {
     /// The version.
@@ -49,7 +49,7 @@ pub struct GroupVersionResources {
 }
 
 impl Registry {
-    /// What is part of the program.
+    /// The registry of the built-in resources only.
     #[must_use]
     pub fn built_in() -> Self {
         let mut registry = Self::of(Vec::new());
@@ -197,7 +197,7 @@ impl Registry {
 }
 
 impl Group {
-    /// What that version serves.
+    /// The resources of this group and version.
     #[must_use]
     pub fn version(&self, version: &str) -> Option<&GroupVersionResources> {
         self.versions.iter().find(|it| it.version == version)

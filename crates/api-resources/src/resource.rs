@@ -28,7 +28,7 @@ pub struct Resource {
     pub categories: Vec<String>,
     /// Whether objects live in namespaces.
     pub scope: Scope,
-    /// What can be done with its objects.
+    /// The verbs that its objects support.
     pub verbs: Verbs,
     /// The parts of its objects that have paths of their own.
     pub subresources: Vec<Subresource>,
@@ -71,7 +71,7 @@ pub enum Origin {
 pub struct Subresource {
     /// The last segment of the path.
     pub name: &'static str,
-    /// What can be done with it.
+    /// The verbs that the subresource supports.
     pub verbs: Verbs,
     /// The kind that it takes and returns, if it is not the resource's own.
     pub kind: Option<SubresourceKind>,
@@ -100,7 +100,7 @@ pub enum NameRule {
 }
 
 impl Subresource {
-    /// What is the case, as opposed to what is wanted.
+    /// The `status` subresource.
     pub const STATUS: Self = Self { name: "status", verbs: Verbs::PART, kind: None };
 }
 

@@ -50,7 +50,7 @@ pub(crate) struct Field {
     pub(crate) list: ListType,
 }
 
-/// What kind of value a field has.
+/// The type of the value of a field.
 #[derive(Debug)]
 pub(crate) enum Shape {
     Text,

@@ -3,7 +3,7 @@
 use api_object::Tree;
 use serde_json::Value;
 
-/// What has members: an object, or a value that may be one.
+/// A JSON object, or a JSON value that may be an object.
 pub(crate) trait Members {
     /// The member of that name.
     fn member(&self, key: &str) -> Option<&Value>;
@@ -46,7 +46,7 @@ pub(crate) fn texts(tree: &impl Members, key: &str) -> Vec<String> {
     items(tree, key).iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// What lies at the end of a path of members.
+/// The value at a path of member names; null if there is none.
 pub(crate) fn at<'t>(tree: &'t impl Members, path: &[&str]) -> &'t Value {
     let Some((first, rest)) = path.split_first() else { return &Value::Null };
     let Some(first) = tree.member(first) else { return &Value::Null };

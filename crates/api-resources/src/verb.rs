@@ -1,4 +1,4 @@
-//! What can be done with a resource.
+//! The verbs of a resource.
 
 /// One thing that can be done with a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -120,7 +120,7 @@ pub struct CertificateIdentity {
     client_finding: CertificateFinding<User>,
 }
 
-/// What a presented certificate proves.
+/// The identity that a presented certificate proves.
 #[derive(Debug, Clone, Default)]
 enum CertificateFinding<T> {
     /// The peer presented no certificate, or no authority is configured.

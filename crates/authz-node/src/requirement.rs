@@ -1,4 +1,4 @@
-//! What a request requires of the node that makes it.
+//! The requirement that a request puts on the node that makes it.
 //!
 //! This table is apart from the decision because two questions use it: may this node make the request,
 //! and which nodes may.
@@ -11,7 +11,7 @@ use crate::policy::FeatureGates;
 /// The namespace of the leases by which nodes show that they are alive.
 const LEASE_NAMESPACE: &str = "kube-node-lease";
 
-/// What must hold for a node to be allowed a request.
+/// A condition under which a node is allowed a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Requirement {
     /// Every node is allowed the request. Admission, which sees the object, restricts nodes to their own.

@@ -115,7 +115,7 @@ const KNOWN_VERBS: [&str; 16] = [
 /// A set of [`Shape`]s as bits.
 type Shapes = u16;
 
-/// What parts of a target are wildcards: bit 0 for the API group, bit 1 for a resource name that is
+/// The wildcard parts of a target, as bits: bit 0 for the API group, bit 1 for a resource name that is
 /// given, bits 2 and 3 for the [`ResourceShape`]; or [`PATH_SHAPE`].
 type Shape = usize;
 const N_SHAPES: usize = 13;

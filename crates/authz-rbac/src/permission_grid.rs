@@ -101,7 +101,7 @@ impl<'w> PermissionGrid<'w> {
         axis.map_or(&[], |axis| axis.values)
     }
 
-    /// What a rule grants of the grid.
+    /// The part of the grid that a held rule grants.
     pub(crate) fn part_of(&self, held: &HeldRule<'_>) -> GrantedPart {
         let mut part = GrantedPart { masks: Default::default(), is_empty: false, n_steps: 0 };
         let mut n_rows = 1;

@@ -201,7 +201,7 @@ async fn start_and_serve(
     serve_until_signal(store, &store_name, listener, options, authorizers, banner, args, out).await
 }
 
-/// What the server prints and writes when it is ready.
+/// The values that the start message and the kubeconfig need.
 struct Banner {
     address: SocketAddr,
     advertised: SocketAddr,

@@ -205,7 +205,7 @@ fn check_type_meta(
     Ok(())
 }
 
-/// What the object says it is; empty where it does not. Nulls are removed.
+/// Reads `apiVersion` and `kind` of an object; missing ones are empty. Removes nulls.
 fn read_type_meta(
     tree: &mut Tree,
     bytes: &[u8],

@@ -39,7 +39,7 @@ pub(crate) enum ProtobufError {
     Json(&'static str),
 }
 
-/// What bodies begin with.
+/// The magic number at the start of protobuf bodies.
 const MAGIC: &[u8] = b"k8s\0";
 
 /// Reads a body: the object, with `apiVersion` and `kind` if the envelope has them.

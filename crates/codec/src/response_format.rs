@@ -92,7 +92,7 @@ pub enum DiscoveryVersion {
 }
 
 impl Format {
-    /// What can be written, in the order in which a wildcard takes it.
+    /// The formats that can be written, in the order in which a wildcard selects them.
     const ALL: [Self; 2] = [Self::Json, Self::Yaml];
 
     /// The value of `Content-Type`.

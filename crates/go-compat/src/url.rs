@@ -43,7 +43,7 @@ impl Url {
         &self.scheme
     }
 
-    /// What follows a scheme without a slash, still escaped: `a@b` in `mailto:a@b`.
+    /// The part after a scheme without a slash, still escaped: `a@b` in `mailto:a@b`.
     pub fn opaque(&self) -> &str {
         &self.opaque
     }

@@ -105,7 +105,7 @@ pub enum PkiError {
     Directory {
         /// The directory.
         path: String,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// A file can not be read.
@@ -116,7 +116,7 @@ pub enum PkiError {
     Write {
         /// The file.
         path: String,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// A file exists and is not what it should be. It was left unchanged.
@@ -124,7 +124,7 @@ pub enum PkiError {
     Unusable {
         /// The file.
         path: String,
-        /// What is wrong with it.
+        /// The fault of the file.
         reason: String,
     },
     /// A file is missing and can not be derived from the existing ones.
@@ -132,7 +132,7 @@ pub enum PkiError {
     Missing {
         /// The file.
         path: String,
-        /// What it is needed for.
+        /// The purpose of the file.
         reason: &'static str,
     },
     /// A key or certificate can not be generated.

@@ -27,7 +27,7 @@ pub(crate) enum ConnectionEnd {
     TimedOut(&'static str),
 }
 
-/// What a connection waits for. The number distinguishes one wait from the next of its kind.
+/// The event that a connection waits for. The number distinguishes one wait from the next of its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WaitState {
     /// The peer must read bytes that are being sent.

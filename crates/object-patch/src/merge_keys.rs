@@ -49,7 +49,7 @@ const POD_SPEC: &[StrategyRow] = &[
     ("volumes", MergeBy("name")),
 ];
 
-/// What a pod, or a template of pods, has; the first step is that to the pod.
+/// The merge keys of a pod or a pod template. The first path element leads to the pod.
 macro_rules! pod {
     ($($prefix:literal)?) => {
         &[

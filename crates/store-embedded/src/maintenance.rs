@@ -1,5 +1,5 @@
-//! What the writer does when callers have their replies: other log files, snapshots, pages; and what it
-//! does when the disk fails.
+//! Maintenance after callers were answered (log rotation, snapshots, pages), and recovery from a failing
+//! disk.
 
 use std::io;
 use std::sync::{Arc, PoisonError};

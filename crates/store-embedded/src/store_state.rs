@@ -179,7 +179,7 @@ impl StoreState {
         VersionsAt { tree, old_versions: old_versions.iter().peekable() }
     }
 
-    /// What the keys of a prefix were in an older state.
+    /// The versions of the keys under a prefix in an older state, as far as they differ.
     fn old_versions_at(&self, prefix: &Prefix, revision: Revision) -> io::Result<OldVersions> {
         let mut old_versions = OldVersions::new();
         if revision < self.revision {
@@ -191,7 +191,7 @@ impl StoreState {
         Ok(old_versions)
     }
 
-    /// What one key was in an older state; absent when it was not written since.
+    /// The version of a key in an older state; `None` if the key was not written since.
     fn old_version_at(&self, key: &str, revision: Revision) -> io::Result<Option<Option<Entry>>> {
         let mut found = None;
         self.history.visit_changes_after(revision, &mut |change| {

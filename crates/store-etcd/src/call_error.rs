@@ -1,4 +1,4 @@
-//! What the failure of a request means.
+//! Errors of requests to etcd.
 
 use std::error::Error;
 
@@ -49,7 +49,7 @@ impl CallError {
     }
 }
 
-/// Who is to fault for a failure, which decides who is asked next.
+/// The cause of a failure, which decides whether another member is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FaultSource {
     /// Every member would say the same.
@@ -74,7 +74,7 @@ impl CallFailure {
         Self { error: Unavailable { reason }.into(), fault: FaultSource::Connection }
     }
 
-    /// What a status means. etcd tells some things only by its words, which are part of its API.
+    /// Converts a gRPC status. Some errors of etcd differ only in their message, which is part of its API.
     pub(crate) fn from_status(uri: &str, status: &Status) -> Self {
         let text = status.message();
         let by_request = |error| Self { error, fault: FaultSource::Request };

@@ -32,7 +32,7 @@ fn to_key(bytes: &Bytes) -> Option<Key> {
     Key::new(std::str::from_utf8(bytes).ok()?).ok()
 }
 
-/// What an event of etcd says.
+/// An event of etcd after conversion.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ConvertedEvent {
     Event(Event),

@@ -36,7 +36,7 @@ pub struct EtcdStore {
     tasks: Vec<AbortHandle>,
 }
 
-/// What callers, watches and tasks share.
+/// State shared by callers, watches and tasks.
 pub(crate) struct Core {
     pub(crate) client: Client,
     pub(crate) shared_watch: SharedWatch,

@@ -93,7 +93,7 @@ pub(crate) enum Operation {
     DeleteRange(DeleteRangeRequest),
 }
 
-/// What came of an operation. Only ranges have an answer that is read.
+/// The result of an operation of a transaction. Only results of ranges are read.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct ResponseOp {
     #[prost(message, optional, tag = "1")]
@@ -185,7 +185,7 @@ pub(crate) struct TxnResponse {
 }
 
 impl TxnResponse {
-    /// What the key holds instead, after a write that did not happen.
+    /// The current value of the key after a failed transaction.
     pub(crate) fn current_key_value(self) -> Option<KeyValue> {
         self.current_key_values().next()?
     }
@@ -219,7 +219,7 @@ pub(crate) struct LeaseGrantRequest {
 pub(crate) struct LeaseGrantResponse {
     #[prost(int64, tag = "2")]
     pub(crate) id: i64,
-    /// What was granted, which may be more than what was asked for.
+    /// The granted time to live, which may exceed the requested one.
     #[prost(int64, tag = "3")]
     pub(crate) ttl_seconds: i64,
 }

@@ -8,7 +8,7 @@ use store::{Change, Entry, Event, Prefix, Revision};
 const BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Most events that are kept, since each costs something even when it is small.
 const EVENTS_MAX: usize = 100_000;
-/// What an event takes besides its key and its values, about.
+/// Approximate size of an event besides its key and values.
 const EVENT_BYTES: usize = 256;
 /// A batch has about so many events, so that one call does not hold on to too much memory.
 pub(crate) const BATCH_EVENTS_MAX: usize = 256;
@@ -26,7 +26,7 @@ pub(crate) struct EventWindow {
     bytes: usize,
 }
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct WindowEvents {
     /// The events under the prefix, revisions whole.

@@ -25,7 +25,7 @@ use x509_verify::{Certificate, Roots, ServerVerifier};
 
 use crate::options::IdentityFiles;
 
-/// What etcd speaks.
+/// The ALPN protocol of etcd.
 const ALPN_HTTP2: &[u8] = b"h2";
 
 /// Why the certificates for etcd can not be used.
@@ -44,7 +44,7 @@ pub enum TlsFilesError {
     Missing {
         /// Which.
         file: PathBuf,
-        /// What was expected.
+        /// The expected content.
         what: &'static str,
     },
     /// Certificate and key can not be used together.
@@ -56,7 +56,7 @@ pub enum TlsFilesError {
 pub(crate) struct TlsFiles {
     ca_file: PathBuf,
     identity: Option<IdentityFiles>,
-    /// What the files held when they were last good.
+    /// The TLS configuration of the last valid files.
     last: Mutex<Option<Arc<ClientConfig>>>,
 }
 

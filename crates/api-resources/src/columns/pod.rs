@@ -1,6 +1,6 @@
 //! Columns of pods.
 //!
-//! What a pod is doing is not written in one place. The word for it is found so:
+//! The status column of a pod combines several fields. It is computed in these steps:
 //! 1. the reason of the pod, or its phase;
 //! 2. if an init container is not done, what that one does, behind `Init:`;
 //! 3. otherwise what a container waits for, or why it ended; the first container counts most;
@@ -45,7 +45,7 @@ pub(super) static POD: Table = Table {
     },
 };
 
-/// What the containers of a pod say together.
+/// The combined state of the containers of a pod.
 #[derive(Debug, Default)]
 struct ContainerSummary {
     status_word: String,

@@ -1,4 +1,4 @@
-//! What a CustomResourceDefinition says, read leniently.
+//! Reads a CustomResourceDefinition leniently: unknown and malformed parts count as absent.
 //!
 //! Whether a definition is sound is decided when it is written. Here, what is stored is taken as
 //! far as it makes sense, so that one odd object never keeps the others from being served.
@@ -30,18 +30,18 @@ pub struct Definition {
     pub versions: Vec<Version>,
     /// The names that no other definition of the group had before.
     pub accepted_names: Names,
-    /// What is the case, in the order of the object.
+    /// The status conditions, in the order of the object.
     pub conditions: Vec<Condition>,
     /// Whether it is to be deleted.
     pub is_deleted: bool,
 }
 
-/// What a resource and its objects are called.
+/// The names of a resource and of its kind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Names {
     /// The name in paths.
     pub plural: String,
-    /// What people may also call it.
+    /// The singular name.
     pub singular: String,
     /// Shorter names for people.
     pub short_names: Vec<String>,
@@ -64,11 +64,11 @@ pub struct Version {
     pub is_storage: bool,
     /// Whether it should still be used.
     pub deprecation: Deprecation,
-    /// What an object looks like.
+    /// The OpenAPI schema of the objects.
     pub schema: Option<Arc<Value>>,
     /// Whether the status is a subresource.
     pub has_status: bool,
-    /// What a table shows besides the name.
+    /// The additional printer columns.
     pub columns: Vec<PrinterColumn>,
     /// The paths of the fields that lists can be filtered by.
     pub selectable_fields: Vec<String>,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::definition::{Condition, ConditionStatus};
 use crate::tree::{at, text};
 
-/// What keeps a definition until no object of its resource is left.
+/// The finalizer that keeps a definition until all objects of its resource are deleted.
 pub const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// Says in the status of a definition what is the case. Reports whether that is news.

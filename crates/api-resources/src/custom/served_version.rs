@@ -20,9 +20,9 @@ pub struct ServedVersion {
     pub storage_version: String,
     /// Nothing new may be created, because the definition is being deleted.
     pub is_terminating: bool,
-    /// What is said to those who use the version, if it is deprecated.
+    /// The warning for clients that use the version, if it is deprecated.
     pub deprecation_warning: Option<String>,
-    /// What an object looks like.
+    /// The OpenAPI schema of the objects.
     pub schema: Option<Arc<Value>>,
     /// The fields that lists can be filtered by, besides name and namespace: paths that begin with
     /// a dot.

@@ -1,4 +1,4 @@
-//! What makes a definition sound.
+//! Validates CustomResourceDefinitions.
 
 mod names;
 mod version;

@@ -35,7 +35,7 @@ pub(super) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors)
     }
 }
 
-/// What once was made immutable stays as it is, and stays immutable.
+/// Reports changes of an object that was marked immutable, including the removal of that mark.
 pub(super) fn validate_unchanged(
     new: &Tree,
     old: &Tree,

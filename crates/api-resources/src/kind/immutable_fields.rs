@@ -31,7 +31,7 @@ pub(crate) const RESOURCE_SLICE: &[Immutable] =
 pub(crate) const VOLUME_ATTACHMENT: &[Immutable] =
     &[Immutable { path: &["spec"], is_shown: false }];
 
-/// What is wrong with the next state of an object, given the one before.
+/// Reports each immutable field that an update changes.
 pub(super) fn validate(members: &[Immutable], new: &Tree, old: &Tree, errors: &mut FieldErrors) {
     for Immutable { path, is_shown } in members {
         let value = at(new, path);

@@ -33,7 +33,7 @@ const SOURCES: [&str; 22] = [
     "vsphereVolume",
 ];
 
-/// What is wrong with the next state of a volume, given the one before.
+/// Reports the faults of an update of a persistent volume.
 pub(super) fn validate_update(new: &Tree, old: &Tree, errors: &mut FieldErrors) {
     let (new, old) = (normal(at(new, &["spec"])), normal(at(old, &["spec"])));
     let is_changed = |source: &&str| {

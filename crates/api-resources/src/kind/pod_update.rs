@@ -1,5 +1,5 @@
-//! What an update may change of a pod. Its spec is fixed when the pod is created, but for images and a
-//! few members that scheduling needs: a node relies on it, and what the node may read follows from it.
+//! Validates updates of pods. The spec of a pod is immutable except for images and a few fields that
+//! scheduling needs: kubelets rely on it, and the node authorizer derives permissions from it.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ const UPDATABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].imag
     `spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),\
     `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-/// What is wrong with the next state of a pod, given the one before.
+/// Reports the faults of an update of a pod.
 pub(super) fn validate(new: &Tree, old: &Tree, errors: &mut FieldErrors) {
     validate_annotations(new, old, errors);
     let (new, old) = (at(new, &["spec"]), at(old, &["spec"]));

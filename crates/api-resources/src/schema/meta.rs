@@ -1,4 +1,4 @@
-//! What all kinds share.
+//! Schemas of the parts that all kinds share, such as metadata.
 
 use super::{Field, Schema, Shape, TEXT_MAP, TEXTS};
 

@@ -1,4 +1,4 @@
-//! What all kinds share: metadata, options, selectors, conditions.
+//! Field tables that all kinds share: metadata, options, selectors, conditions.
 
 use crate::field_shape::Shape::{Bool, Int32, Int64, Json, List, Map, Object, Text, Time};
 use crate::field_shape::{Message, field};

@@ -2,7 +2,7 @@
 
 use super::ProtobufError;
 
-/// What a field holds on the wire.
+/// The encoded value of a protobuf field.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum WireValue<'b> {
     Varint(u64),

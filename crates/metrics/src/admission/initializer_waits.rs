@@ -11,7 +11,7 @@ use crate::register::{NAME_LABEL, counter_vec, histogram, retain_names};
 /// that run into their timeout, to the longest time that a request may take.
 const WAIT_BUCKETS: [f64; 11] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.5, 10.5, 20.5, 34.0];
 
-/// What the server does about an initializer that does not act in time.
+/// The reaction of the server to an initializer that does not act in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TimeoutAction {
     /// The initializer is removed from the pending list.

@@ -10,7 +10,7 @@ use super::list_order::{Identity, identities, identity, order_items, positions};
 use crate::merge_keys::Strategy;
 use crate::patch_error::PatchError;
 
-/// What the items of a list are.
+/// The type of the items of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ItemType {
     Bool,

@@ -1,4 +1,4 @@
-//! What a resource may be called.
+//! Validates the names of a CustomResourceDefinition.
 
 use field_errors::{FieldErrors, FieldPath, dns1035_label_faults};
 use serde_json::Value;

@@ -148,7 +148,7 @@ fn validate_selectable_fields(version: &Value, path: &FieldPath<'_>, errors: &mu
     }
 }
 
-/// What a schema says about the property at a path of names.
+/// Finds the schema of the property at a JSON path of names.
 fn property<'s>(schema: &'s Value, json_path: &str) -> Option<&'s Value> {
     let mut names = json_path.strip_prefix('.')?.split('.');
     names.try_fold(schema, |schema, name| schema.get("properties")?.get(name))

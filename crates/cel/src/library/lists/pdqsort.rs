@@ -20,7 +20,7 @@ pub(super) fn sorted_positions(length: usize, less: &dyn Fn(usize, usize) -> boo
     sorter.positions
 }
 
-/// What the choice of a pivot shows about the order of the part.
+/// The order of a part, as observed while choosing its pivot.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PivotHint {
     Unknown,

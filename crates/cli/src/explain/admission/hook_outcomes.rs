@@ -36,7 +36,7 @@ pub(super) struct ExplainedHook<'a> {
     pub(super) conditions: Vec<ExplainedCondition<'a>>,
 }
 
-/// What the server would do with a hook.
+/// The treatment of one hook by the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum HookOutcome {
     /// No rule matches.
