@@ -298,7 +298,7 @@ fn long_lines_are_refused() {
 }
 
 proptest! {
-    /// Whatever the quick look takes, the reader with positions takes for the same.
+    /// The fast reader and the reader with positions agree on every line that the fast one accepts.
     #[test]
     fn both_readers_agree(line in lines()) {
         if let Some(question) = read_plain_line(&line) {

@@ -257,7 +257,7 @@ impl Scene {
     }
 }
 
-/// What both phases of a session make of a request.
+/// The result of both phases of a session for one request.
 pub(crate) enum Admission {
     Allowed { object: Option<Tree>, notes: SessionReport },
     Refused { refusal: Refusal, notes: SessionReport },

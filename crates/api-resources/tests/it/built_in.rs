@@ -77,7 +77,7 @@ fn the_kinds_that_a_deletion_returns() {
     assert_eq!(plurals(|it| it.is_returned_on_delete), want);
 }
 
-/// What is created and not stored can only be created.
+/// A resource that is not stored, such as a review, supports only `create`.
 #[test]
 fn reviews_are_not_stored() {
     let registry = Registry::built_in();
@@ -126,7 +126,7 @@ fn a_namespace_is_not_deleted_with_others() {
     assert!(namespaces.subresource("token").is_none());
 }
 
-/// What is unknown is answered by whose group it is in.
+/// The answer about an unknown resource depends on its API group.
 #[test]
 fn unknown_things_are_told_apart_by_their_group() {
     let registry = crate::world::with_widgets();

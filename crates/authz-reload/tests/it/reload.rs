@@ -1,4 +1,4 @@
-//! What a check does with a changed file. Checks are made by hand here, so
+//! The effect of a check on a changed file. The tests start each check themselves, so
 //! each test knows how many there were.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What compiles, what does not, and what the author is told.
+//! Match conditions that compile, those that do not, and the errors for their author.
 
 use authz_webhook::{ConditionCompiler, ConditionError, MatchCondition};
 

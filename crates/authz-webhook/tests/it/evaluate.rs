@@ -1,4 +1,4 @@
-//! What conditions see and how their answers become one.
+//! The values that match conditions read, and the combination of their results.
 
 use std::collections::BTreeMap;
 

@@ -214,7 +214,7 @@ fn describe_condition_part(event: &Event) -> Option<TreeLine> {
     Some(TreeLine::new(LineMark::None, shown))
 }
 
-/// A match condition. What its parts are worth lies below it.
+/// Renders a match condition. The lines below it show the values of its parts.
 fn describe_condition(event: &Event) -> Option<TreeLine> {
     let expression = text_field(event, "expression")?;
     Some(match (bool_field(event, "outcome"), text_field(event, "error")) {

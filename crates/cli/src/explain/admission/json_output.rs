@@ -18,7 +18,7 @@ use super::hook_outcomes::{ExplainedHook, HookOutcome, SkipReason};
 use super::initializer_wait::{AwaitedInitializer, InitializerWait};
 use crate::exit::Exit;
 
-/// Writes an explanation as one line. What is empty or does not apply is left out.
+/// Writes an explanation as one line. It omits fields that are empty or do not apply.
 ///
 /// # Errors
 /// Fails if it can not be written.

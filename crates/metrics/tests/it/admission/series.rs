@@ -21,7 +21,7 @@ fn samples(registry: &Registry, family: &str) -> Vec<String> {
     monitoring_lint::samples(registry, family).unwrap()
 }
 
-/// What is rejected, and what is not although the call failed.
+/// The rejection metric counts refused requests, and no request that a failure policy let pass.
 #[test]
 fn calls_are_counted_by_what_came_of_them() {
     let (registry, metrics) = nothing();
