@@ -4,7 +4,6 @@ mod admission_flags;
 mod audit_setup;
 mod authentication_setup;
 mod authorizer_setup;
-mod configured_store;
 mod data_directory;
 mod flag_values;
 mod flags;
@@ -26,6 +25,7 @@ use https_server::{
 use server::{
     AdmissionOptions, ApiSettings, CaFiles, Level, Log, LogFormat, Server, ServerOptions,
 };
+use store::Store;
 use tokio::signal::unix::{SignalKind, signal};
 
 pub(crate) use flags::Args;
@@ -34,7 +34,6 @@ use crate::authorization::node_rules;
 use crate::exit::Exit;
 use admission_flags::StoreSharing;
 use authorizer_setup::AuthorizerSetup;
-use configured_store::ConfiguredStore;
 use data_directory::DataDirectory;
 use flags::{LoggingFormat, StoreKind};
 
@@ -187,15 +186,15 @@ async fn start_and_serve(
     let authorizer_names = authorizers.describe_authorizers();
     let mut banner =
         Banner { address, advertised, authorizer_names, pki, pki_options, directory, started };
-    let (store, store_name) = match is_etcd {
+    let (store, store_name): (Arc<dyn Store>, _) = match is_etcd {
         true => {
             let (store, store_name) = open_store::open_etcd(&args.store).await?;
-            (ConfiguredStore::Etcd(store), store_name)
+            (Arc::new(store), store_name)
         }
         false => {
             let directory = banner.directory.take_store()?;
             let (store, store_name) = open_store::open_embedded(&args.store, directory)?;
-            (ConfiguredStore::Embedded(store), store_name)
+            (Arc::new(store), store_name)
         }
     };
     serve_until_signal(store, &store_name, listener, options, authorizers, banner, args, out).await
@@ -213,7 +212,7 @@ struct Banner {
 }
 
 async fn serve_until_signal(
-    store: ConfiguredStore,
+    store: Arc<dyn Store>,
     store_name: &str,
     listener: Listener,
     options: ServerOptions,
@@ -225,7 +224,7 @@ async fn serve_until_signal(
     let mut interrupt = signal(SignalKind::interrupt()).context("can not handle signals")?;
     let mut terminate = signal(SignalKind::terminate()).context("can not handle signals")?;
     let log = options.log;
-    let server = Server::start(Arc::new(store), listener, options).await?;
+    let server = Server::start(store, listener, options).await?;
     authorizers.start_reloading(server.authorizer_replacer(), log);
     let kubeconfig = https_server::write_kubeconfig(&banner.pki, banner.advertised)?;
     banner.directory.keep_files();

@@ -13,15 +13,15 @@ use crate::server_state::ServerState;
 /// metrics exactly once: with the status code of the response by [`Self::finish`], or when it is dropped. In
 /// the latter case the task of the request panicked, or was cancelled because the server stopped. The outcome
 /// is unknown then, and the event has the code 500 or 504.
-pub(crate) struct AuditRecordGuard<S> {
-    server: Arc<ServerState<S>>,
+pub(crate) struct AuditRecordGuard {
+    server: Arc<ServerState>,
     record: RequestRecord,
     started: Instant,
     is_finished: bool,
 }
 
-impl<S> AuditRecordGuard<S> {
-    pub(crate) fn new(server: &Arc<ServerState<S>>, record: RequestRecord) -> Self {
+impl AuditRecordGuard {
+    pub(crate) fn new(server: &Arc<ServerState>, record: RequestRecord) -> Self {
         Self { server: Arc::clone(server), record, started: Instant::now(), is_finished: false }
     }
 
@@ -36,7 +36,7 @@ impl<S> AuditRecordGuard<S> {
     }
 }
 
-impl<S> Deref for AuditRecordGuard<S> {
+impl Deref for AuditRecordGuard {
     type Target = RequestRecord;
 
     fn deref(&self) -> &RequestRecord {
@@ -44,13 +44,13 @@ impl<S> Deref for AuditRecordGuard<S> {
     }
 }
 
-impl<S> DerefMut for AuditRecordGuard<S> {
+impl DerefMut for AuditRecordGuard {
     fn deref_mut(&mut self) -> &mut RequestRecord {
         &mut self.record
     }
 }
 
-impl<S> Drop for AuditRecordGuard<S> {
+impl Drop for AuditRecordGuard {
     fn drop(&mut self) {
         if self.is_finished {
             return;

@@ -10,7 +10,6 @@ use authz::{
     ResourceInfo, User, Verdict,
 };
 use authz_chain::{Chain, ChainDecision};
-use store::Store;
 
 use crate::cluster_snapshot::ClusterSnapshot;
 use crate::rest::RequestContext;
@@ -154,7 +153,7 @@ impl Authorizer for ChainAuthorizer {
 }
 
 /// The chain with the newest objects and with the authorizers that the request began with.
-pub(crate) fn current_chain<S: Store>(ctx: &RequestContext<'_, S>) -> Arc<Chain> {
+pub(crate) fn current_chain(ctx: &RequestContext<'_>) -> Arc<Chain> {
     ctx.server.snapshot_cache.snapshot().chain_with_authorizers_of(ctx.authorized.snapshot())
 }
 
@@ -162,8 +161,8 @@ pub(crate) fn current_chain<S: Store>(ctx: &RequestContext<'_, S>) -> Arc<Chain>
 ///
 /// # Errors
 /// 403 in the words of the chain; 429, 503 or 504 if the chain could not decide.
-pub(crate) async fn authorize_verb<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(crate) async fn authorize_verb(
+    ctx: &RequestContext<'_>,
     verb: Verb,
 ) -> Result<Authorized, Status> {
     let info = RequestInfo { verb: verb.name().into(), ..ctx.authorized.info().clone() };
@@ -178,8 +177,8 @@ pub(crate) async fn authorize_verb<S: Store>(
 ///
 /// # Errors
 /// 429, 503 or 504 if the chain could not decide.
-pub(crate) async fn authorize_target<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(crate) async fn authorize_target(
+    ctx: &RequestContext<'_>,
     verb: &str,
     target: &Resource<'_>,
 ) -> Result<Result<Authorized, Decision>, Status> {
@@ -201,8 +200,8 @@ pub(crate) async fn authorize_target<S: Store>(
     Ok(authorize_further(ctx, info).await?.map_err(|(_, decision)| decision))
 }
 
-async fn authorize_further<S: Store>(
-    ctx: &RequestContext<'_, S>,
+async fn authorize_further(
+    ctx: &RequestContext<'_>,
     info: RequestInfo,
 ) -> Result<Result<Authorized, (RequestInfo, Decision)>, Status> {
     let user = Arc::clone(ctx.authorized.user());

@@ -4,7 +4,6 @@
 use api_object::{Status, Tree};
 use authz_rbac::{Change, Extras};
 use serde_json::{Value, json};
-use store::Store;
 use tokio::task::JoinSet;
 
 use std::sync::Arc;
@@ -43,7 +42,7 @@ pub enum BootstrapError {
 const RETRY: Duration = Duration::from_secs(60);
 
 /// Retries to write the missing default objects until the store has space for all of them.
-pub(crate) async fn complete_bootstrap<S: Store>(server: Arc<ServerState<S>>) {
+pub(crate) async fn complete_bootstrap(server: Arc<ServerState>) {
     loop {
         tokio::time::sleep(RETRY).await;
         match bootstrap(&server).await {
@@ -59,9 +58,7 @@ pub(crate) async fn complete_bootstrap<S: Store>(server: Arc<ServerState<S>>) {
 ///
 /// A store without space does not keep the server from starting: a missing object grants nothing, and
 /// clients must be able to delete objects.
-pub(crate) async fn bootstrap<S: Store>(
-    server: &Arc<ServerState<S>>,
-) -> Result<bool, BootstrapError> {
+pub(crate) async fn bootstrap(server: &Arc<ServerState>) -> Result<bool, BootstrapError> {
     let mut writes: JoinSet<Result<(), BootstrapError>> = JoinSet::new();
     for name in DEFAULT_NAMESPACES {
         let server = Arc::clone(server);
@@ -108,7 +105,7 @@ pub(crate) async fn bootstrap<S: Store>(
 }
 
 /// The changes that make the stored roles and bindings contain the default policy.
-fn policy_changes<S: Store>(server: &ServerState<S>) -> Result<Vec<Change>, BootstrapError> {
+fn policy_changes(server: &ServerState) -> Result<Vec<Change>, BootstrapError> {
     let policy = manifests::rbac::bootstrap_policy().map_err(BootstrapError::Policy)?;
     let mut snapshot = server.snapshot_cache.snapshot().rbac.as_ref().clone();
     let changes = authz_rbac::bootstrap(&mut snapshot, &policy, Extras::Keep);
@@ -122,10 +119,7 @@ fn policy_changes<S: Store>(server: &ServerState<S>) -> Result<Vec<Change>, Boot
     Ok(last)
 }
 
-async fn apply_policy_change<S: Store>(
-    server: &ServerState<S>,
-    change: Change,
-) -> Result<(), BootstrapError> {
+async fn apply_policy_change(server: &ServerState, change: Change) -> Result<(), BootstrapError> {
     let (resource, namespace, name) = policy_object(&change);
     let object_ref = ObjectRef::built_in((authz_rbac::GROUP, "v1", resource), namespace, name);
     let failed = |message: String| BootstrapError::Write { name: name.to_owned(), message };
@@ -165,8 +159,8 @@ fn policy_object(change: &Change) -> (&'static str, &str, &str) {
 }
 
 /// Waits for writes, and returns whether the store had space for all of them.
-async fn wait_for_writes<S>(
-    server: &ServerState<S>,
+async fn wait_for_writes(
+    server: &ServerState,
     writes: &mut JoinSet<Result<(), BootstrapError>>,
 ) -> Result<bool, BootstrapError> {
     let mut is_complete = true;

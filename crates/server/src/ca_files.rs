@@ -46,10 +46,7 @@ struct WatchedCaFile {
 
 /// Reads both files periodically and replaces the CAs that the server trusts. If a file can not be used, the
 /// earlier CAs stay in use and the error is logged once.
-pub(crate) async fn reload_ca_files_periodically<S: Send + Sync + 'static>(
-    server: Arc<ServerState<S>>,
-    files: CaFiles,
-) {
+pub(crate) async fn reload_ca_files_periodically(server: Arc<ServerState>, files: CaFiles) {
     let watched = |kind, path: Option<PathBuf>| {
         let files = WatchedFiles::new(path.into_iter().collect());
         WatchedCaFile { kind, files, last_error: String::new(), was_read: false }
@@ -77,7 +74,7 @@ pub(crate) async fn reload_ca_files_periodically<S: Send + Sync + 'static>(
 }
 
 impl WatchedCaFile {
-    fn reload<S>(&mut self, server: &ServerState<S>) {
+    fn reload(&mut self, server: &ServerState) {
         let name = match self.kind {
             AuthorityKind::Clients => "client-ca-file",
             AuthorityKind::Proxies => "requestheader-client-ca-file",
@@ -109,7 +106,7 @@ impl WatchedCaFile {
     }
 
     /// Returns whether the file has changed.
-    fn read_if_changed<S>(&mut self, server: &ServerState<S>) -> Result<bool, ReloadError> {
+    fn read_if_changed(&mut self, server: &ServerState) -> Result<bool, ReloadError> {
         let Some(path) = self.files.paths().first() else { return Ok(false) };
         let path = path.display().to_string();
         let Some(contents) =

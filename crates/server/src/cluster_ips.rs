@@ -19,7 +19,7 @@ use std::net::Ipv4Addr;
 use api_object::{Status, Tree};
 use field_errors::{BadValue, FieldErrors, FieldPath};
 use serde_json::{Value, json};
-use store::{Expect, Key, Revision, Store, Transaction};
+use store::{Expect, Key, Revision, Transaction};
 
 use self::pending::PendingAllocation;
 use self::reservation::{IpReservation, ReservationOwner, reserved_ip};
@@ -60,7 +60,7 @@ impl ClusterIpChange {
     }
 }
 
-impl<S: Store> RequestContext<'_, S> {
+impl RequestContext<'_> {
     /// Gives a service the address that it requests, or a free one, if it needs another one than it has.
     /// The change must be written together with the service. A dry run reserves nothing: it shows an
     /// address that the service might get, and refuses an address that no service can have.

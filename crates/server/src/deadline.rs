@@ -9,8 +9,8 @@ use crate::rest::Query;
 use crate::server_state::ServerState;
 
 /// The longest duration of a request; `None` for watches. Clients may shorten it with `timeout`.
-pub(crate) fn request_duration_max<S>(
-    server: &ServerState<S>,
+pub(crate) fn request_duration_max(
+    server: &ServerState,
     info: &RequestInfo,
     query: &Query,
 ) -> Result<Option<Duration>, Status> {

@@ -5,7 +5,6 @@ use api_resources::Registry;
 use bytes::Bytes;
 use codec::{DiscoveryFormat, Endpoint, FormatRequest};
 use serde_json::json;
-use store::Store;
 
 use crate::respond::{Document, Reply};
 use crate::rest::Query;
@@ -24,14 +23,14 @@ const V2_JSON_DOCUMENT: &[u8] =
 const V2_PROTOBUF_DOCUMENT: &[u8] = b"\x0a\x032.0\x12\x10\x0a\x0aPortcullis\x12\x02v1";
 
 /// The response to a path of discovery; `None` for other paths.
-pub(crate) fn discovery_document<S: Store>(
-    server: &ServerState<S>,
+pub(crate) fn discovery_document(
+    server: &ServerState,
     registry: &Registry,
     path: &str,
     asked: &FormatRequest<'_>,
     etag: Option<&str>,
     query: &Query,
-) -> Result<Option<Reply<S>>, Status> {
+) -> Result<Option<Reply>, Status> {
     let trimmed = path.trim_end_matches('/');
     let mut segments = trimmed.strip_prefix('/').unwrap_or(trimmed).split('/');
     let parts = [segments.next(), segments.next(), segments.next(), segments.next()];
@@ -88,11 +87,11 @@ pub(crate) fn is_known_group(registry: &Registry, path: &str) -> bool {
     }
 }
 
-fn aggregated_reply<S: Store>(
+fn aggregated_reply(
     document: &api_resources::Document,
     asked: &FormatRequest<'_>,
     etag: Option<&str>,
-) -> Result<Option<Reply<S>>, Status> {
+) -> Result<Option<Reply>, Status> {
     let DiscoveryFormat::Aggregated { version, .. } = codec::negotiate_discovery(asked)? else {
         return Ok(None);
     };
@@ -112,7 +111,7 @@ fn aggregated_reply<S: Store>(
     })))
 }
 
-fn openapi_v2<S: Store>(asked: &FormatRequest<'_>) -> Result<Reply<S>, Status> {
+fn openapi_v2(asked: &FormatRequest<'_>) -> Result<Reply, Status> {
     let (bytes, content_type) = match asked.accept.starts_with(V2_ACCEPT_PREFIX) {
         true => (V2_PROTOBUF_DOCUMENT, V2_PROTOBUF_TYPE),
         false => {
@@ -130,7 +129,7 @@ fn openapi_v2<S: Store>(asked: &FormatRequest<'_>) -> Result<Reply<S>, Status> {
     }))
 }
 
-fn openapi_v3<S: Store>(registry: &Registry, path: &str, query: &Query) -> Option<Reply<S>> {
+fn openapi_v3(registry: &Registry, path: &str, query: &Query) -> Option<Reply> {
     let openapi = registry.openapi();
     let rest = path.strip_prefix("/openapi/v3")?;
     let reply = |bytes: Bytes, cache: &'static str, location: Option<String>| {
@@ -178,7 +177,7 @@ fn root_paths(registry: &Registry) -> Bytes {
     Bytes::from(json!({"paths": paths}).to_string())
 }
 
-fn version_document<S: Store>(server: &ServerState<S>) -> Bytes {
+fn version_document(server: &ServerState) -> Bytes {
     let reported = &server.options.reported_version;
     let (major, minor) = reported.split_once('.').unwrap_or((reported, "0"));
     let package_version = env!("CARGO_PKG_VERSION");

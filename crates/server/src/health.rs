@@ -4,8 +4,6 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use store::Store;
-
 use crate::rest::Query;
 use crate::server_state::ServerState;
 
@@ -75,8 +73,8 @@ impl HealthEndpoint {
 }
 
 /// The response to a path of a health endpoint; `None` for other paths.
-pub(crate) async fn health_response<S: Store>(
-    server: &ServerState<S>,
+pub(crate) async fn health_response(
+    server: &ServerState,
     path: &str,
     query: &Query,
 ) -> Option<TextResponse> {
@@ -102,10 +100,7 @@ pub(crate) async fn health_response<S: Store>(
     }
 }
 
-async fn run_checks<S: Store>(
-    server: &ServerState<S>,
-    endpoint: HealthEndpoint,
-) -> Vec<CheckResult> {
+async fn run_checks(server: &ServerState, endpoint: HealthEndpoint) -> Vec<CheckResult> {
     let is_stored = match endpoint {
         // A restart does not repair a disk that accepts no writes, so liveness requires reads only.
         HealthEndpoint::Livez => {

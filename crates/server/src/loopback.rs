@@ -11,7 +11,6 @@ use api_resources::{Resource, Verb};
 use audit::{Event, ReceivedRequest, Stage};
 use authz::{RequestInfo, User};
 use jiff::Timestamp;
-use store::Store;
 use tokio::time::Instant;
 
 use crate::authorize::{Authorized, authorize};
@@ -41,13 +40,13 @@ struct LoopbackRequest {
 
 /// The audit event of a loopback request. It is written when it is dropped, with 504 if the request was
 /// stopped before it had a response, so that a loop that is stopped leaves nothing unrecorded.
-struct LoopbackAuditEvent<'h, S> {
-    server: &'h ServerState<S>,
+struct LoopbackAuditEvent<'h> {
+    server: &'h ServerState,
     /// `None` if the audit policy omits the request.
     event: Option<Box<Event>>,
 }
 
-impl<S> Drop for LoopbackAuditEvent<'_, S> {
+impl Drop for LoopbackAuditEvent<'_> {
     fn drop(&mut self) {
         if let Some(event) = &mut self.event {
             if !event.has_response() {
@@ -59,7 +58,7 @@ impl<S> Drop for LoopbackAuditEvent<'_, S> {
     }
 }
 
-impl<S: Store> ServerState<S> {
+impl ServerState {
     /// Reads an object.
     pub(crate) async fn loopback_get(
         &self,
@@ -133,7 +132,7 @@ impl<S: Store> ServerState<S> {
         &self,
         verb: Verb,
         object: ObjectRef<'_>,
-    ) -> Result<(LoopbackRequest, LoopbackAuditEvent<'_, S>), Status> {
+    ) -> Result<(LoopbackRequest, LoopbackAuditEvent<'_>), Status> {
         let info = object.to_request(verb);
         let cluster = self.snapshot_cache.snapshot();
         let user = Arc::clone(&self.loopback_user);
@@ -174,11 +173,7 @@ impl LoopbackRequest {
         })
     }
 
-    fn context<'a, S: Store>(
-        &'a self,
-        server: &'a ServerState<S>,
-        route: &'a Route<'a>,
-    ) -> RequestContext<'a, S> {
+    fn context<'a>(&'a self, server: &'a ServerState, route: &'a Route<'a>) -> RequestContext<'a> {
         let deadline = Instant::now() + server.options.request_timeout;
         let (query, write_progress) = (&self.query, &self.write_progress);
         RequestContext {
@@ -189,7 +184,7 @@ impl LoopbackRequest {
     }
 }
 
-impl<S> LoopbackAuditEvent<'_, S> {
+impl LoopbackAuditEvent<'_> {
     /// Records the status of a step that failed, and passes the result on.
     fn record_failure<T>(&mut self, result: Result<T, Status>) -> Result<T, Status> {
         if let (Some(event), Err(status)) = (&mut self.event, &result) {

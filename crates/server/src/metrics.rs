@@ -6,7 +6,7 @@ mod unserved_series;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use ::store::{ListRequest, Prefix, Store};
+use ::store::{ListRequest, Prefix};
 use http::Response;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use https_server::{Body, RequestKind};
@@ -201,7 +201,7 @@ impl Metrics {
 }
 
 /// The response to `/metrics`.
-pub(crate) async fn metrics_response<S: Store>(server: &ServerState<S>) -> Response<Body> {
+pub(crate) async fn metrics_response(server: &ServerState) -> Response<Body> {
     let metrics = &server.metrics;
     metrics.remove_unserved_series(&server.snapshot_cache.snapshot().registry);
     count_objects(server).await;
@@ -227,7 +227,7 @@ pub(crate) async fn metrics_response<S: Store>(server: &ServerState<S>) -> Respo
 }
 
 /// Counts the objects of every resource. A resource that can not be counted now keeps its last count.
-async fn count_objects<S: Store>(server: &ServerState<S>) {
+async fn count_objects(server: &ServerState) {
     let cluster = server.snapshot_cache.snapshot();
     for resource in cluster.registry.stored() {
         let prefix = api_resources::prefix(&server.prefix, resource, None);

@@ -12,7 +12,6 @@ use authz::{Decision, RequestInfo, Unavailable, User};
 use http::request::Parts;
 use jiff::Timestamp;
 use serde_json::Value;
-use store::Store;
 
 use crate::authorize::AuthorizationRecord;
 use crate::hook_trace;
@@ -53,8 +52,8 @@ struct RouteLabels {
 
 /// The record of a stream after its response has begun. Dropping it records the end of the stream, however
 /// it ended.
-pub(crate) struct StreamRecord<S> {
-    server: Arc<ServerState<S>>,
+pub(crate) struct StreamRecord {
+    server: Arc<ServerState>,
     event: Option<Box<Event>>,
 }
 
@@ -78,9 +77,9 @@ impl RequestRecord {
     }
 
     /// Records that authentication failed.
-    pub(crate) fn record_unauthenticated<S>(
+    pub(crate) fn record_unauthenticated(
         &mut self,
-        server: &ServerState<S>,
+        server: &ServerState,
         error: &Unauthenticated,
         info: &RequestInfo,
         parts: &Parts,
@@ -102,9 +101,9 @@ impl RequestRecord {
     ///
     /// # Errors
     /// 500 if the audit event can not be written although it must be.
-    pub(crate) fn record_user<S>(
+    pub(crate) fn record_user(
         &mut self,
-        server: &ServerState<S>,
+        server: &ServerState,
         user: &Arc<User>,
         info: &RequestInfo,
         parts: &Parts,
@@ -122,9 +121,9 @@ impl RequestRecord {
         }
     }
 
-    fn write_event_start<S>(
+    fn write_event_start(
         &mut self,
-        server: &ServerState<S>,
+        server: &ServerState,
         user: Option<&User>,
         info: &RequestInfo,
         parts: &Parts,
@@ -156,11 +155,7 @@ impl RequestRecord {
     }
 
     /// Records the decision of the authorizer chain.
-    pub(crate) fn record_decision<S>(
-        &mut self,
-        server: &ServerState<S>,
-        record: &AuthorizationRecord,
-    ) {
+    pub(crate) fn record_decision(&mut self, server: &ServerState, record: &AuthorizationRecord) {
         server.authorization_metrics.record_decision(&record.decision, record.took);
         if let Some(event) = &mut self.event {
             event.annotate_decision(&record.decision);
@@ -174,7 +169,7 @@ impl RequestRecord {
     }
 
     /// Records that the chain did not decide in time.
-    pub(crate) fn record_undecided<S>(&mut self, server: &ServerState<S>, waited: Duration) {
+    pub(crate) fn record_undecided(&mut self, server: &ServerState, waited: Duration) {
         let late = Decision::unavailable(Unavailable::DeadlineExceeded);
         server.authorization_metrics.record_decision(&late, waited);
     }
@@ -238,7 +233,7 @@ impl RequestRecord {
     }
 
     /// Records the reply of the request.
-    pub(crate) fn record_reply<S: Store>(&mut self, reply: &Reply<S>) {
+    pub(crate) fn record_reply(&mut self, reply: &Reply) {
         if let Reply::Status(status) = reply {
             return self.record_error(status);
         }
@@ -275,7 +270,7 @@ impl RequestRecord {
     }
 
     /// Records that a stream begins; dropping the returned value records its end.
-    pub(crate) fn record_stream<S>(&mut self, server: &Arc<ServerState<S>>) -> StreamRecord<S> {
+    pub(crate) fn record_stream(&mut self, server: &Arc<ServerState>) -> StreamRecord {
         if let Some(event) = &mut self.event {
             event.set_response_status(200, None);
         }
@@ -284,7 +279,7 @@ impl RequestRecord {
     }
 
     /// Records that the request caused a panic.
-    pub(crate) fn record_panic<S>(&mut self, server: &ServerState<S>) {
+    pub(crate) fn record_panic(&mut self, server: &ServerState) {
         if let Some(event) = &mut self.event {
             event.set_response_status(500, None);
         }
@@ -292,12 +287,12 @@ impl RequestRecord {
         self.event = None;
     }
 
-    fn write_event<S>(&self, server: &ServerState<S>, stage: Stage) -> bool {
+    fn write_event(&self, server: &ServerState, stage: Stage) -> bool {
         self.event.as_ref().is_none_or(|event| write_audit_event(server, event, stage))
     }
 
     /// Records the end of the request: last audit event, metrics and log line.
-    pub(crate) fn finish<S>(&mut self, server: &ServerState<S>, code: u16, took: Duration) {
+    pub(crate) fn finish(&mut self, server: &ServerState, code: u16, took: Duration) {
         if let Some(event) = &mut self.event
             && !event.has_response()
         {
@@ -340,7 +335,7 @@ impl RequestRecord {
     }
 }
 
-impl<S> Drop for StreamRecord<S> {
+impl Drop for StreamRecord {
     fn drop(&mut self) {
         if let Some(event) = &self.event {
             write_audit_event(&self.server, event, Stage::ResponseComplete);
@@ -364,7 +359,7 @@ pub(crate) fn annotate_hook_reports(event: &mut Event, reports: &[SessionReport]
 }
 
 /// Writes an audit event; `false` if that failed, which is counted and logged.
-pub(crate) fn write_audit_event<S>(server: &ServerState<S>, event: &Event, stage: Stage) -> bool {
+pub(crate) fn write_audit_event(server: &ServerState, event: &Event, stage: Stage) -> bool {
     let Some(auditor) = &server.auditor else { return true };
     match auditor.record(event, stage, Timestamp::now()) {
         Ok(()) => {

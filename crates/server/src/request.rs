@@ -26,7 +26,6 @@ use http::{Request, Response};
 use https_server::{Body, Connection, InFlightPermit, Phase, RequestKind, Responder};
 use hyper::body::{Body as _, Incoming};
 use jiff::Timestamp;
-use store::Store;
 
 use self::response_slot::ResponseSlot;
 use crate::admission::ADMISSION_STATUS_PATH;
@@ -71,8 +70,8 @@ pub(crate) type UnreadBody = Option<Incoming>;
 
 /// Handles a request. It runs in a task of its own, so that a client that disconnects does not end it: the
 /// request ends by its deadline, and [`AuditRecordGuard`] records it whatever happens.
-pub(crate) async fn handle<S: Store>(
-    server: Arc<ServerState<S>>,
+pub(crate) async fn handle(
+    server: Arc<ServerState>,
     request: Request<Incoming>,
     connection: Arc<Connection<CertificateIdentity>>,
     responder: Responder,
@@ -106,8 +105,8 @@ pub(crate) async fn handle<S: Store>(
 }
 
 /// Processes a request up to its response, within its deadline.
-async fn process<S: Store>(
-    server: &Arc<ServerState<S>>,
+async fn process(
+    server: &Arc<ServerState>,
     parts: &mut Parts,
     body: &mut UnreadBody,
     connection: &Connection<CertificateIdentity>,
@@ -180,8 +179,8 @@ fn decode_target(parts: &Parts, target: &str) -> Result<RequestInfo, RequestErro
 }
 
 /// Authenticates the user, acquires an in-flight permit, and authorizes the request.
-async fn authenticate_and_authorize<S: Store>(
-    server: &Arc<ServerState<S>>,
+async fn authenticate_and_authorize(
+    server: &Arc<ServerState>,
     parts: &mut Parts,
     connection: &Connection<CertificateIdentity>,
     record: &mut RequestRecord,
@@ -260,8 +259,8 @@ async fn authenticate_and_authorize<S: Store>(
 }
 
 /// A request that was authorized.
-pub(crate) struct AuthorizedRequest<'a, S> {
-    server: &'a Arc<ServerState<S>>,
+pub(crate) struct AuthorizedRequest<'a> {
+    server: &'a Arc<ServerState>,
     parts: &'a Parts,
     authorized: &'a Authorized,
     query: &'a Query,
@@ -271,7 +270,7 @@ pub(crate) struct AuthorizedRequest<'a, S> {
     write_progress: WriteProgress,
 }
 
-impl<S: Store> AuthorizedRequest<'_, S> {
+impl AuthorizedRequest<'_> {
     /// Routes and executes the request, and builds its response. The request holds its in-flight permit until
     /// then, unless it waits for initializers.
     async fn run(
@@ -364,7 +363,7 @@ impl<S: Store> AuthorizedRequest<'_, S> {
             return Err(Status::method_not_allowed().into());
         }
         let format = self.negotiate_plain()?;
-        let reply = review::answer_access_review::<S>(self, kind, body, record, warnings).await;
+        let reply = review::answer_access_review(self, kind, body, record, warnings).await;
         let reply = reply.unwrap_or_else(Reply::Status);
         record.record_reply(&reply);
         Ok(format.response(reply, warnings))
@@ -406,12 +405,12 @@ impl<S: Store> AuthorizedRequest<'_, S> {
                 }
             };
             let json = serde_json::to_vec(&status).unwrap_or_default();
-            let reply = Reply::<S>::Json { code: 200, json };
+            let reply = Reply::Json { code: 200, json };
             return Ok(self.response_format(PLAIN_JSON).response(reply, &[]));
         }
         let (preferences, etag) = (self.preferences(), self.header(&http::header::IF_NONE_MATCH));
         let registry = &self.authorized.snapshot().registry;
-        let document = discovery::discovery_document::<S>(
+        let document = discovery::discovery_document(
             self.server,
             registry,
             path,
@@ -448,8 +447,8 @@ impl<S: Store> AuthorizedRequest<'_, S> {
 
 /// Acquires an in-flight permit; `None` if too many requests are in flight. Watches need no permit, and
 /// members of `system:masters` always get one.
-fn acquire_permit<S>(
-    server: &ServerState<S>,
+fn acquire_permit(
+    server: &ServerState,
     info: &RequestInfo,
     user: &User,
 ) -> Option<Option<InFlightPermit>> {

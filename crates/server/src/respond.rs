@@ -13,12 +13,12 @@ use http::header::{
 use http::{Response, StatusCode};
 use https_server::Body;
 use jiff::Timestamp;
-use store::{Item, Store};
+use store::Item;
 
 use crate::rest::{ListPage, WatchEvent, WatchEventObject, Watcher};
 
 /// The result of a request, before it is encoded.
-pub(crate) enum Reply<S: Store> {
+pub(crate) enum Reply {
     /// An object of a resource.
     Object { code: u16, resource: Arc<Resource>, tree: Tree },
     /// An object of no resource: a review, or a Status of success.
@@ -28,7 +28,7 @@ pub(crate) enum Reply<S: Store> {
     /// A page of a list.
     List { resource: Arc<Resource>, page: ListPage },
     /// A watch, which is a stream of events.
-    Watch { watcher: Box<Watcher<S>> },
+    Watch { watcher: Box<Watcher> },
     /// An error.
     Status(Status),
     /// A document that clients cache.
@@ -47,7 +47,7 @@ pub(crate) struct Document {
     pub(crate) is_not_modified: bool,
 }
 
-impl<S: Store> From<Status> for Reply<S> {
+impl From<Status> for Reply {
     fn from(status: Status) -> Self {
         Self::Status(status)
     }
@@ -250,11 +250,7 @@ impl ResponseFormat {
     }
 
     /// Encodes a reply as a response, with warnings.
-    pub(crate) fn response<S: Store>(
-        &self,
-        reply: Reply<S>,
-        warnings: &[String],
-    ) -> Response<Body> {
+    pub(crate) fn response(&self, reply: Reply, warnings: &[String]) -> Response<Body> {
         let mut response = match reply {
             Reply::Object { code, resource, tree } => {
                 self.bytes_response(code, self.encode_object(&resource, &tree))

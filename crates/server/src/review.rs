@@ -8,7 +8,7 @@ use http::header::CONTENT_TYPE;
 use jiff::Timestamp;
 use serde_json::Value;
 use std::sync::Arc;
-use store::{At, Key, Store};
+use store::{At, Key};
 
 use crate::admission::{
     FreshnessRequirement, WriteAttempt, WriteRequest, admit_mutating, admit_without_storing,
@@ -23,13 +23,13 @@ use crate::route::Route;
 use crate::server_state::ServerState;
 
 /// Answers an access review.
-pub(crate) async fn answer_access_review<S: Store>(
-    request: &AuthorizedRequest<'_, S>,
+pub(crate) async fn answer_access_review(
+    request: &AuthorizedRequest<'_>,
     kind: access_reviews::ReviewKind,
     body: &mut UnreadBody,
     record: &mut RequestRecord,
     warnings: &mut Vec<String>,
-) -> Result<Reply<S>, Status> {
+) -> Result<Reply, Status> {
     let authorized = request.authorized();
     let Some(info) = authorized.target() else { return Err(Status::unknown_resource()) };
     let expected = ExpectedKind {
@@ -84,13 +84,13 @@ pub(crate) async fn answer_access_review<S: Store>(
 }
 
 /// Answers a TokenReview.
-pub(crate) async fn review_token<S: Store>(
-    server: &ServerState<S>,
+pub(crate) async fn review_token(
+    server: &ServerState,
     route: &Route<'_>,
-    request: &AuthorizedRequest<'_, S>,
+    request: &AuthorizedRequest<'_>,
     body: &mut UnreadBody,
     record: &mut RequestRecord,
-) -> Result<Reply<S>, Status> {
+) -> Result<Reply, Status> {
     let resource = &route.resource;
     if resource.kind != "TokenReview" {
         return Err(Status::method_not_allowed());
@@ -103,13 +103,13 @@ pub(crate) async fn review_token<S: Store>(
 }
 
 /// Issues a token for a service account.
-pub(crate) async fn issue_token<S: Store>(
-    ctx: &RequestContext<'_, S>,
-    request: &AuthorizedRequest<'_, S>,
+pub(crate) async fn issue_token(
+    ctx: &RequestContext<'_>,
+    request: &AuthorizedRequest<'_>,
     body: &mut UnreadBody,
     record: &mut RequestRecord,
     report: &mut RequestReport,
-) -> Result<Reply<S>, Status> {
+) -> Result<Reply, Status> {
     let tree = decode_review(request, "authentication.k8s.io", "v1", "TokenRequest", body).await?;
     record.record_request_object(&tree);
     let options = request.query().write_options("CreateOptions")?;
@@ -121,8 +121,8 @@ pub(crate) async fn issue_token<S: Store>(
     Ok(Reply::Tree { code: 201, tree: issued? })
 }
 
-async fn admit_and_issue<S: Store>(
-    ctx: &RequestContext<'_, S>,
+async fn admit_and_issue(
+    ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     write: &WriteRequest,
     tree: Tree,
@@ -142,8 +142,8 @@ async fn admit_and_issue<S: Store>(
     Ok(request.issue(settings, &server.token_issuer, server).await?.object)
 }
 
-async fn decode_review<S: Store>(
-    request: &AuthorizedRequest<'_, S>,
+async fn decode_review(
+    request: &AuthorizedRequest<'_>,
     group: &str,
     version: &str,
     kind: &str,
@@ -157,7 +157,7 @@ async fn decode_review<S: Store>(
 }
 
 /// Finds the objects that tokens refer to.
-impl<S: Store> authn::ObjectLookup for ServerState<S> {
+impl authn::ObjectLookup for ServerState {
     async fn find(
         &self,
         kind: ReferencedKind,

@@ -130,8 +130,8 @@ pub type ReplaceAuthorizers = Arc<
 >;
 
 /// A running server.
-pub struct Server<S> {
-    state: Arc<ServerState<S>>,
+pub struct Server {
+    state: Arc<ServerState>,
     address: SocketAddr,
     /// The task that serves connections.
     connections: JoinSet<()>,
@@ -158,13 +158,13 @@ pub enum StartError {
     Metrics(#[from] prometheus::Error),
 }
 
-impl<S: Store> Server<S> {
+impl Server {
     /// Reads the store, writes the default objects, and begins to serve.
     ///
     /// # Errors
     /// An option is invalid, or the store can not be read or written.
     pub async fn start(
-        store: Arc<S>,
+        store: Arc<dyn Store>,
         listener: Listener,
         options: ServerOptions,
     ) -> Result<Self, StartError> {

@@ -9,6 +9,7 @@ use authn::{Authenticator, Impersonator, TokenIssuer};
 use authz::User;
 use concurrency_limit::ConcurrencyLimit;
 use ring::rand::{SecureRandom, SystemRandom};
+use store::Store;
 
 use https_server::{InFlight, Shutdown};
 
@@ -56,11 +57,11 @@ pub struct ApiSettings {
 }
 
 /// The state that all requests and loops share.
-pub(crate) struct ServerState<S> {
-    pub(crate) store: Arc<S>,
+pub(crate) struct ServerState {
+    pub(crate) store: Arc<dyn Store>,
     /// The prefix of the keys in the store, without a slash at the end.
     pub(crate) prefix: String,
-    pub(crate) snapshot_cache: Arc<SnapshotCache<S>>,
+    pub(crate) snapshot_cache: Arc<SnapshotCache>,
     /// The versions of objects that lists and watches can send as they are stored.
     pub(crate) decodable_versions: Arc<DecodableVersions>,
     pub(crate) options: ApiSettings,
@@ -110,7 +111,7 @@ pub(crate) struct ServerState<S> {
     pub(crate) pending_ip_allocations: PendingAllocations,
 }
 
-impl<S> ServerState<S> {
+impl ServerState {
     /// Random bytes. If the system returns none, the bytes are zero and the error is logged: generated names
     /// and ids then collide, and writes fail.
     pub(crate) fn random<const N: usize>(&self) -> [u8; N] {

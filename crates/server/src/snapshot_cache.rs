@@ -13,7 +13,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use authz_chain::{AuthorizerSlot, ConfigurationError};
 use authz_rbac::Role;
-use store::{At, Change, Item, ListRequest, Prefix, ReadError, Revision, Store, Watch, WatchError};
+use store::{At, Change, Item, ListRequest, Prefix, ReadError, Revision, Store, WatchError};
 use tokio::sync::{mpsc, watch};
 
 use crate::admission::config_revision_key;
@@ -31,8 +31,8 @@ const RETRY: Duration = Duration::from_millis(500);
 const STALE_ROLES_QUEUE_MAX: usize = 64;
 
 /// The newest snapshot, and the means to wait for a newer one.
-pub(crate) struct SnapshotCache<S> {
-    store: Arc<S>,
+pub(crate) struct SnapshotCache {
+    store: Arc<dyn Store>,
     /// Without a slash at the end.
     prefix: String,
     newest: ArcSwap<ClusterSnapshot>,
@@ -48,13 +48,13 @@ pub(crate) struct SnapshotCache<S> {
     log: Log,
 }
 
-impl<S: Store> SnapshotCache<S> {
+impl SnapshotCache {
     /// Reads all tracked objects once. Stale aggregated roles are sent to the receiver from then on.
     ///
     /// # Errors
     /// The store can not be read.
     pub(crate) async fn start(
-        store: Arc<S>,
+        store: Arc<dyn Store>,
         prefix: &str,
         empty: ClusterSnapshot,
         service_directory: Arc<ServiceDirectory>,

@@ -7,7 +7,6 @@ use std::time::Duration;
 use http::Response;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use https_server::Body;
-use store::Store;
 use tokio::time::Instant;
 
 use crate::record::RequestRecord;
@@ -26,7 +25,7 @@ const STALLED_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// When a watch ends: after the time that the client sets, or after a random time between the minimum and
 /// twice the minimum, so that clients that connected together do not reconnect together.
-pub(crate) fn end_time<S>(server: &ServerState<S>, timeout_seconds: u64) -> Instant {
+pub(crate) fn end_time(server: &ServerState, timeout_seconds: u64) -> Instant {
     let least = server.options.watch_duration_min;
     let length = match timeout_seconds {
         0 => {
@@ -40,9 +39,9 @@ pub(crate) fn end_time<S>(server: &ServerState<S>, timeout_seconds: u64) -> Inst
 }
 
 /// The response to a watch, whose body a task sends.
-pub(crate) fn respond<S: Store>(
-    server: &Arc<ServerState<S>>,
-    mut watcher: Watcher<S>,
+pub(crate) fn respond(
+    server: &Arc<ServerState>,
+    mut watcher: Watcher,
     format: ResponseFormat,
     record: &mut RequestRecord,
 ) -> Response<Body> {

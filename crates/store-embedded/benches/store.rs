@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use store::{At, Expect, Key, ListRequest, Prefix, Put, Revision, Store, Watch};
+use store::{At, Expect, Key, ListRequest, Prefix, Put, Revision, Store};
 use store_embedded::{EmbeddedStore, Options, SyncMode};
 use tempfile::TempDir;
 

@@ -8,8 +8,8 @@ use std::thread::JoinHandle;
 
 use arc_swap::ArcSwap;
 use store::{
-    At, Got, Key, ListRequest, Page, Prefix, ReadError, Revision, Store, StoreStatus, Transaction,
-    Unavailable, VALUE_BYTES_MAX, WatchError, WatchNotifier, WriteError,
+    At, Got, Key, ListRequest, Page, Prefix, ReadError, Revision, Store, StoreFuture, StoreStatus,
+    Transaction, Unavailable, VALUE_BYTES_MAX, Watch, WatchError, WatchNotifier, WriteError,
 };
 use tokio::sync::{Semaphore, oneshot};
 
@@ -139,92 +139,121 @@ impl Drop for EmbeddedStore {
 }
 
 impl Store for EmbeddedStore {
-    type Watch = EmbeddedWatch;
+    fn get<'a>(&'a self, key: &'a Key, at: At) -> StoreFuture<'a, Result<Got, ReadError>> {
+        Box::pin(async move {
+            if at == At::Newest {
+                if self.core.is_closed() {
+                    return Err(closed().into());
+                }
+                // The common case takes no reference count.
+                return self.core.state.load().get(key, at);
+            }
+            let key = key.clone();
+            self.read(at, move |state| state.get(&key, at)).await
+        })
+    }
 
-    async fn get(&self, key: &Key, at: At) -> Result<Got, ReadError> {
-        if at == At::Newest {
+    fn list<'a>(
+        &'a self,
+        prefix: &'a Prefix,
+        request: ListRequest,
+    ) -> StoreFuture<'a, Result<Page, ReadError>> {
+        Box::pin(async move {
+            let prefix = prefix.clone();
+            self.read(request.at, move |state| state.list(&prefix, &request)).await
+        })
+    }
+
+    fn write(&self, transaction: Transaction) -> StoreFuture<'_, Result<Revision, WriteError>> {
+        Box::pin(async move {
+            let bytes = transaction.value_bytes_max();
+            if bytes > VALUE_BYTES_MAX {
+                return Err(WriteError::ValueTooLarge { bytes });
+            }
+            let ttl = transaction.content().and_then(|content| content.ttl);
+            let expires_at_ms = ttl.map(|ttl| {
+                let ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+                self.clock.now_ms().saturating_add(ttl_ms).max(1)
+            });
+            let n_permits = 1 + transaction.bytes() / BYTES_PER_PERMIT;
+            let n_permits = u32::try_from(n_permits).unwrap_or(u32::MAX);
+            let permits = self
+                .write_permits
+                .clone()
+                .acquire_many_owned(n_permits)
+                .await
+                .map_err(|_| closed())?;
+            let (reply, answer) = oneshot::channel();
+            let write = WriteCommand { transaction, expires_at_ms };
+            self.core.queue.push(Command::Write { write, reply, _write_permits: permits });
+            answer.await.unwrap_or_else(|_| Err(closed().into()))
+        })
+    }
+
+    fn watch(
+        &self,
+        prefix: Prefix,
+        after: Revision,
+    ) -> StoreFuture<'_, Result<Box<dyn Watch>, WatchError>> {
+        Box::pin(async move {
+            let watch = EmbeddedWatch::start(self.core.clone(), prefix, after)?;
+            Ok(Box::new(watch) as Box<dyn Watch>)
+        })
+    }
+
+    fn current_rev(&self) -> StoreFuture<'_, Result<Revision, ReadError>> {
+        Box::pin(async move { Ok(self.core.open_state()?.revision) })
+    }
+
+    fn wait_for(&self, revision: Revision) -> StoreFuture<'_, Result<Revision, ReadError>> {
+        Box::pin(async move {
+            // Every key is under `/`.
+            let mut revision_changed =
+                self.core.watch_notifier.subscribe("/").ok_or_else(closed)?;
+            loop {
+                let current = self.core.open_state()?.revision;
+                if current >= revision {
+                    return Ok(current);
+                }
+                revision_changed.changed().await.map_err(|_| closed())?;
+            }
+        })
+    }
+
+    fn compact(&self, revision: Revision) -> StoreFuture<'_, Result<Revision, ReadError>> {
+        Box::pin(async move {
+            let (reply, answer) = oneshot::channel();
+            self.core.queue.push(Command::Compact { revision, reply });
+            answer.await.unwrap_or_else(|_| Err(closed().into()))
+        })
+    }
+
+    fn compact_floor(&self) -> StoreFuture<'_, Result<Revision, ReadError>> {
+        Box::pin(async move { Ok(self.core.open_state()?.floor) })
+    }
+
+    fn health(&self) -> StoreFuture<'_, Result<(), Unavailable>> {
+        Box::pin(async move {
             if self.core.is_closed() {
-                return Err(closed().into());
+                return Err(closed());
             }
-            // The common case takes no reference count.
-            return self.core.state.load().get(key, at);
-        }
-        let key = key.clone();
-        self.read(at, move |state| state.get(&key, at)).await
-    }
-
-    async fn list(&self, prefix: &Prefix, request: ListRequest) -> Result<Page, ReadError> {
-        let prefix = prefix.clone();
-        self.read(request.at, move |state| state.list(&prefix, &request)).await
-    }
-
-    async fn write(&self, transaction: Transaction) -> Result<Revision, WriteError> {
-        let bytes = transaction.value_bytes_max();
-        if bytes > VALUE_BYTES_MAX {
-            return Err(WriteError::ValueTooLarge { bytes });
-        }
-        let ttl = transaction.content().and_then(|content| content.ttl);
-        let expires_at_ms = ttl.map(|ttl| {
-            let ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
-            self.clock.now_ms().saturating_add(ttl_ms).max(1)
-        });
-        let n_permits = 1 + transaction.bytes() / BYTES_PER_PERMIT;
-        let n_permits = u32::try_from(n_permits).unwrap_or(u32::MAX);
-        let permits =
-            self.write_permits.clone().acquire_many_owned(n_permits).await.map_err(|_| closed())?;
-        let (reply, answer) = oneshot::channel();
-        let write = WriteCommand { transaction, expires_at_ms };
-        self.core.queue.push(Command::Write { write, reply, _write_permits: permits });
-        answer.await.unwrap_or_else(|_| Err(closed().into()))
-    }
-
-    async fn watch(&self, prefix: Prefix, after: Revision) -> Result<EmbeddedWatch, WatchError> {
-        EmbeddedWatch::start(self.core.clone(), prefix, after)
-    }
-
-    async fn current_rev(&self) -> Result<Revision, ReadError> {
-        Ok(self.core.open_state()?.revision)
-    }
-
-    async fn wait_for(&self, revision: Revision) -> Result<Revision, ReadError> {
-        // Every key is under `/`.
-        let mut revision_changed = self.core.watch_notifier.subscribe("/").ok_or_else(closed)?;
-        loop {
-            let current = self.core.open_state()?.revision;
-            if current >= revision {
-                return Ok(current);
-            }
-            revision_changed.changed().await.map_err(|_| closed())?;
-        }
-    }
-
-    async fn compact(&self, revision: Revision) -> Result<Revision, ReadError> {
-        let (reply, answer) = oneshot::channel();
-        self.core.queue.push(Command::Compact { revision, reply });
-        answer.await.unwrap_or_else(|_| Err(closed().into()))
-    }
-
-    async fn compact_floor(&self) -> Result<Revision, ReadError> {
-        Ok(self.core.open_state()?.floor)
-    }
-
-    async fn health(&self) -> Result<(), Unavailable> {
-        if self.core.is_closed() {
-            return Err(closed());
-        }
-        let write_failure = self.core.write_failure.lock().unwrap_or_else(PoisonError::into_inner);
-        write_failure.clone().map_or(Ok(()), Err)
+            let write_failure =
+                self.core.write_failure.lock().unwrap_or_else(PoisonError::into_inner);
+            write_failure.clone().map_or(Ok(()), Err)
+        })
     }
 
     fn status(&self) -> StoreStatus {
         StoreStatus::clone(&self.core.status.load())
     }
 
-    async fn close(&self) {
-        let (reply, done) = oneshot::channel();
-        self.core.queue.push(Command::Close { reply });
-        // No answer means that it was closed before.
-        done.await.ok();
+    fn close(&self) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            let (reply, done) = oneshot::channel();
+            self.core.queue.push(Command::Close { reply });
+            // No answer means that it was closed before.
+            done.await.ok();
+        })
     }
 }
 

@@ -41,4 +41,3 @@ pub use engine::EmbeddedStore;
 pub use error::OpenError;
 pub use options::{Clock, Limits, Options, REVISION_GAP, SyncMode, SyncModeError};
 pub use tenant::TenantOf;
-pub use watch::EmbeddedWatch;

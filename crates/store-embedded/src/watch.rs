@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use store::{Batch, Prefix, Revision, Watch, WatchError, WatchSlot};
+use store::{Batch, Prefix, Revision, StoreFuture, Watch, WatchError, WatchSlot};
 use tokio::sync::watch;
 
 use crate::engine::{SharedState, closed, run_blocking};
@@ -17,7 +17,7 @@ const SEARCH_CHANGES_MAX: usize = 8 * 1024;
 
 /// A running watch of the embedded store. It holds no events: a slow reader costs nothing until
 /// compaction overtakes it.
-pub struct EmbeddedWatch {
+pub(crate) struct EmbeddedWatch {
     core: Arc<SharedState>,
     prefix: Prefix,
     /// Everything up to this revision was delivered or is not under the prefix.
@@ -76,31 +76,33 @@ impl EmbeddedWatch {
 }
 
 impl Watch for EmbeddedWatch {
-    async fn next(&mut self) -> Result<Batch, WatchError> {
-        loop {
-            if !self.is_behind {
-                self.revision_changed.changed().await.map_err(|_| closed())?;
-                self.is_behind = true;
+    fn next(&mut self) -> StoreFuture<'_, Result<Batch, WatchError>> {
+        Box::pin(async move {
+            loop {
+                if !self.is_behind {
+                    self.revision_changed.changed().await.map_err(|_| closed())?;
+                    self.is_behind = true;
+                }
+                if self.core.is_closed() {
+                    return Err(closed().into());
+                }
+                // Reset the channel before reading the state, so that no write is missed.
+                self.revision_changed.mark_unchanged();
+                let state = self.core.state.load_full();
+                self.check(&state)?;
+                if state.revision <= self.after {
+                    self.is_behind = false;
+                    continue;
+                }
+                let found = self.search(&state).await?;
+                self.is_behind = found.stopped_at.is_some();
+                self.after = found.stopped_at.unwrap_or(state.revision);
+                if found.events.is_empty() && self.is_behind {
+                    tokio::task::yield_now().await;
+                    continue;
+                }
+                return Ok(Batch { events: found.events, through: self.after });
             }
-            if self.core.is_closed() {
-                return Err(closed().into());
-            }
-            // Reset the channel before reading the state, so that no write is missed.
-            self.revision_changed.mark_unchanged();
-            let state = self.core.state.load_full();
-            self.check(&state)?;
-            if state.revision <= self.after {
-                self.is_behind = false;
-                continue;
-            }
-            let found = self.search(&state).await?;
-            self.is_behind = found.stopped_at.is_some();
-            self.after = found.stopped_at.unwrap_or(state.revision);
-            if found.events.is_empty() && self.is_behind {
-                tokio::task::yield_now().await;
-                continue;
-            }
-            return Ok(Batch { events: found.events, through: self.after });
-        }
+        })
     }
 }

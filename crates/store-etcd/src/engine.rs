@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use store::{
-    At, Got, Key, ListRequest, Page, Prefix, ReadError, Revision, Store, Transaction, Unavailable,
-    WatchError, WriteError,
+    At, Got, Key, ListRequest, Page, Prefix, ReadError, Revision, Store, StoreFuture, Transaction,
+    Unavailable, Watch, WatchError, WriteError,
 };
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
@@ -103,57 +103,70 @@ impl Drop for EtcdStore {
 }
 
 impl Store for EtcdStore {
-    type Watch = EtcdWatch;
-
-    async fn get(&self, key: &Key, at: At) -> Result<Got, ReadError> {
-        read::get(&self.core.client, key, at).await
+    fn get<'a>(&'a self, key: &'a Key, at: At) -> StoreFuture<'a, Result<Got, ReadError>> {
+        Box::pin(read::get(&self.core.client, key, at))
     }
 
-    async fn list(&self, prefix: &Prefix, request: ListRequest) -> Result<Page, ReadError> {
-        read::list(&self.core.client, prefix, request).await
+    fn list<'a>(
+        &'a self,
+        prefix: &'a Prefix,
+        request: ListRequest,
+    ) -> StoreFuture<'a, Result<Page, ReadError>> {
+        Box::pin(read::list(&self.core.client, prefix, request))
     }
 
-    async fn write(&self, transaction: Transaction) -> Result<Revision, WriteError> {
-        write::write(&self.core.client, &self.leases, transaction).await
+    fn write(&self, transaction: Transaction) -> StoreFuture<'_, Result<Revision, WriteError>> {
+        Box::pin(write::write(&self.core.client, &self.leases, transaction))
     }
 
-    async fn watch(&self, prefix: Prefix, after: Revision) -> Result<EtcdWatch, WatchError> {
-        EtcdWatch::start(self.core.clone(), prefix, after)
+    fn watch(
+        &self,
+        prefix: Prefix,
+        after: Revision,
+    ) -> StoreFuture<'_, Result<Box<dyn Watch>, WatchError>> {
+        Box::pin(async move {
+            let watch = EtcdWatch::start(self.core.clone(), prefix, after)?;
+            Ok(Box::new(watch) as Box<dyn Watch>)
+        })
     }
 
-    async fn current_rev(&self) -> Result<Revision, ReadError> {
-        read::current_revision(&self.core.client).await
+    fn current_rev(&self) -> StoreFuture<'_, Result<Revision, ReadError>> {
+        Box::pin(read::current_revision(&self.core.client))
     }
 
-    async fn wait_for(&self, revision: Revision) -> Result<Revision, ReadError> {
-        // Every key is under `/`.
-        let mut revision_changed =
-            self.core.shared_watch.notifier.subscribe("/").ok_or_else(closed)?;
-        loop {
-            let current = self.current_rev().await?;
-            if current >= revision {
-                return Ok(current);
+    fn wait_for(&self, revision: Revision) -> StoreFuture<'_, Result<Revision, ReadError>> {
+        Box::pin(async move {
+            // Every key is under `/`.
+            let mut revision_changed =
+                self.core.shared_watch.notifier.subscribe("/").ok_or_else(closed)?;
+            loop {
+                let current = self.current_rev().await?;
+                if current >= revision {
+                    return Ok(current);
+                }
+                while self.core.shared_watch.through().is_none_or(|through| through < revision) {
+                    revision_changed.changed().await.map_err(|_| closed())?;
+                }
             }
-            while self.core.shared_watch.through().is_none_or(|through| through < revision) {
-                revision_changed.changed().await.map_err(|_| closed())?;
-            }
-        }
+        })
     }
 
-    async fn compact(&self, revision: Revision) -> Result<Revision, ReadError> {
-        compactor::compact(&self.core.client, &self.core.shared_watch, revision).await
+    fn compact(&self, revision: Revision) -> StoreFuture<'_, Result<Revision, ReadError>> {
+        Box::pin(compactor::compact(&self.core.client, &self.core.shared_watch, revision))
     }
 
-    async fn compact_floor(&self) -> Result<Revision, ReadError> {
-        event_stream::compaction_floor(&self.core.client).await
+    fn compact_floor(&self) -> StoreFuture<'_, Result<Revision, ReadError>> {
+        Box::pin(event_stream::compaction_floor(&self.core.client))
     }
 
-    async fn health(&self) -> Result<(), Unavailable> {
-        read::health(&self.core.client, &self.prefix, HEALTH_TIMEOUT).await
+    fn health(&self) -> StoreFuture<'_, Result<(), Unavailable>> {
+        Box::pin(read::health(&self.core.client, &self.prefix, HEALTH_TIMEOUT))
     }
 
-    async fn close(&self) {
-        self.stop();
-        self.core.client.wait_for_requests().await;
+    fn close(&self) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            self.stop();
+            self.core.client.wait_for_requests().await;
+        })
     }
 }

@@ -30,4 +30,3 @@ pub use format::FormatError;
 pub use options::{IdentityFiles, OpenError, Options};
 pub use read::PrefixInUse;
 pub use tls::TlsFilesError;
-pub use watch::EtcdWatch;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{Batch, Event, Prefix, Revision, Watch, WatchError, WatchSlot};
+use store::{Batch, Event, Prefix, Revision, StoreFuture, Watch, WatchError, WatchSlot};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// A running watch. It has no connection of its own: it reads the newest events from the shared window, and
 /// reads from etcd only while it is further behind.
-pub struct EtcdWatch {
+pub(crate) struct EtcdWatch {
     core: Arc<Core>,
     prefix: Prefix,
     /// Everything up to this revision was delivered, is in `pending`, or is not under the prefix.
@@ -138,12 +138,14 @@ impl EtcdWatch {
 }
 
 impl Watch for EtcdWatch {
-    async fn next(&mut self) -> Result<Batch, WatchError> {
-        if let Some(end) = &self.end {
-            return Err(end.clone());
-        }
-        let result = self.search().await;
-        self.end = result.as_ref().err().cloned();
-        result
+    fn next(&mut self) -> StoreFuture<'_, Result<Batch, WatchError>> {
+        Box::pin(async move {
+            if let Some(end) = &self.end {
+                return Err(end.clone());
+            }
+            let result = self.search().await;
+            self.end = result.as_ref().err().cloned();
+            result
+        })
     }
 }

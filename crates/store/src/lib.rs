@@ -26,7 +26,7 @@ pub use event::{Batch, Change, Event};
 pub use key::{KEY_BYTES_MAX, Key, KeyError, Prefix};
 pub use revision::Revision;
 pub use status::{Alarm, StoreStatus, Usage};
-pub use store::{PROGRESS_SECONDS_MAX, Store, Watch};
+pub use store::{PROGRESS_SECONDS_MAX, Store, StoreFuture, Watch};
 pub use transaction::{AdditionalWrite, Condition, Content, Transaction};
 pub use watch_notifier::{WATCHES_MAX, WatchNotifier, WatchSlot};
 pub use write::{Delete, Expect, Put, SharedRevision};

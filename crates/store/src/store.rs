@@ -1,6 +1,8 @@
 //! The operations of a store and their guarantees.
 
+use std::fmt;
 use std::future::Future;
+use std::pin::Pin;
 
 use crate::{
     At, Batch, Delete, Got, Key, ListRequest, Page, Prefix, Put, ReadError, Revision, StoreStatus,
@@ -10,6 +12,9 @@ use crate::{
 /// Maximum time in seconds until a watch without events reports progress. The API sends bookmarks once a
 /// minute, so they carry a fresh revision.
 pub const PROGRESS_SECONDS_MAX: u64 = 10;
+
+/// The future of an operation. It is boxed, so that one compiled server works with every engine.
+pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A store of versioned values.
 ///
@@ -22,34 +27,28 @@ pub const PROGRESS_SECONDS_MAX: u64 = 10;
 /// A write changes one object. A [`Transaction`] adds conditions on other keys, and writes of keys that
 /// hold no object, such as a [`SharedRevision`](crate::SharedRevision) or a reservation.
 pub trait Store: Send + Sync + 'static {
-    /// A running watch of this engine.
-    type Watch: Watch;
-
     /// Reads one key.
-    fn get(&self, key: &Key, at: At) -> impl Future<Output = Result<Got, ReadError>> + Send;
+    fn get<'a>(&'a self, key: &'a Key, at: At) -> StoreFuture<'a, Result<Got, ReadError>>;
 
     /// Reads the keys under a prefix.
-    fn list(
-        &self,
-        prefix: &Prefix,
+    fn list<'a>(
+        &'a self,
+        prefix: &'a Prefix,
         request: ListRequest,
-    ) -> impl Future<Output = Result<Page, ReadError>> + Send;
+    ) -> StoreFuture<'a, Result<Page, ReadError>>;
 
     /// Applies the whole transaction in one revision and returns that revision, or applies nothing.
     ///
     /// A transaction that deletes its key with [`Expect::Absent`](crate::Expect::Absent) never succeeds.
-    fn write(
-        &self,
-        transaction: Transaction,
-    ) -> impl Future<Output = Result<Revision, WriteError>> + Send;
+    fn write(&self, transaction: Transaction) -> StoreFuture<'_, Result<Revision, WriteError>>;
 
     /// Writes a version and returns its revision.
-    fn put(&self, put: Put) -> impl Future<Output = Result<Revision, WriteError>> + Send {
+    fn put(&self, put: Put) -> StoreFuture<'_, Result<Revision, WriteError>> {
         self.write(put.into())
     }
 
     /// Deletes a key and returns the revision of the deletion.
-    fn delete(&self, delete: Delete) -> impl Future<Output = Result<Revision, WriteError>> + Send {
+    fn delete(&self, delete: Delete) -> StoreFuture<'_, Result<Revision, WriteError>> {
         self.write(delete.into())
     }
 
@@ -61,32 +60,26 @@ pub trait Store: Send + Sync + 'static {
         &self,
         prefix: Prefix,
         after: Revision,
-    ) -> impl Future<Output = Result<Self::Watch, WatchError>> + Send;
+    ) -> StoreFuture<'_, Result<Box<dyn Watch>, WatchError>>;
 
     /// The newest revision, linearizable like [`At::Newest`].
-    fn current_rev(&self) -> impl Future<Output = Result<Revision, ReadError>> + Send;
+    fn current_rev(&self) -> StoreFuture<'_, Result<Revision, ReadError>>;
 
     /// Waits until the store has reached a revision and returns the newest one. The caller limits the wait
     /// by dropping the future.
-    fn wait_for(
-        &self,
-        revision: Revision,
-    ) -> impl Future<Output = Result<Revision, ReadError>> + Send;
+    fn wait_for(&self, revision: Revision) -> StoreFuture<'_, Result<Revision, ReadError>>;
 
     /// Drops the states before a revision and returns the compaction floor, which never decreases. The
     /// newest version of every key stays. A revision in the future is an error.
     ///
     /// An engine also compacts by itself. Watches that are further behind end with an error.
-    fn compact(
-        &self,
-        revision: Revision,
-    ) -> impl Future<Output = Result<Revision, ReadError>> + Send;
+    fn compact(&self, revision: Revision) -> StoreFuture<'_, Result<Revision, ReadError>>;
 
     /// The oldest state that can be read.
-    fn compact_floor(&self) -> impl Future<Output = Result<Revision, ReadError>> + Send;
+    fn compact_floor(&self) -> StoreFuture<'_, Result<Revision, ReadError>>;
 
     /// Checks that the store can read and write.
-    fn health(&self) -> impl Future<Output = Result<(), Unavailable>> + Send;
+    fn health(&self) -> StoreFuture<'_, Result<(), Unavailable>>;
 
     /// Usage, alarms and failed maintenance. Does not block.
     fn status(&self) -> StoreStatus {
@@ -95,15 +88,15 @@ pub trait Store: Send + Sync + 'static {
 
     /// Finishes running writes, makes them durable and releases files and connections. Later operations and
     /// running watches get [`Unavailable`]. Closing twice is harmless.
-    fn close(&self) -> impl Future<Output = ()> + Send;
+    fn close(&self) -> StoreFuture<'_, ()>;
 }
 
 /// A running watch. Dropping it ends it.
-pub trait Watch: Send + 'static {
+pub trait Watch: fmt::Debug + Send + 'static {
     /// Waits for the next events, or for progress within [`PROGRESS_SECONDS_MAX`] seconds.
     ///
     /// Events arrive in the order of their revisions, each exactly once. Events of one revision are in one
     /// batch, the main write before the additional writes. Dropping the future loses nothing: the next call
     /// returns the events. After an error every further call returns an error.
-    fn next(&mut self) -> impl Future<Output = Result<Batch, WatchError>> + Send;
+    fn next(&mut self) -> StoreFuture<'_, Result<Batch, WatchError>>;
 }

@@ -72,13 +72,13 @@ pub async fn compacting_ends_watches_behind_the_floor(harness: &impl Harness) {
     let floor = store.current_rev().await.unwrap();
     store.compact(floor).await.unwrap();
     let error = match store.watch(things(), start).await {
-        Ok(mut watch) => next(&mut watch).await.map(|_| ()).unwrap_err(),
+        Ok(mut watch) => next(&mut *watch).await.map(|_| ()).unwrap_err(),
         Err(error) => error,
     };
     assert_eq!(error, WatchError::Compacted { after: start, floor });
     let two_below = Revision::new(floor.number() - 2);
     let error = match store.watch(things(), two_below).await {
-        Ok(mut watch) => next(&mut watch).await.map(|_| ()).unwrap_err(),
+        Ok(mut watch) => next(&mut *watch).await.map(|_| ()).unwrap_err(),
         Err(error) => error,
     };
     assert_eq!(error, WatchError::Compacted { after: two_below, floor });

@@ -46,7 +46,7 @@ pub async fn concurrent_writes_are_linearizable(harness: &impl Harness) {
     check(start, &history(&*store, start).await, &done);
 }
 
-async fn write<S: Store>(store: Arc<S>, clock: Arc<AtomicU64>, writer: u64) -> Vec<Done> {
+async fn write(store: Arc<dyn Store>, clock: Arc<AtomicU64>, writer: u64) -> Vec<Done> {
     let stamp = || clock.fetch_add(1, Ordering::SeqCst);
     let mut done = Vec::new();
     for round in 0..N_ROUNDS {

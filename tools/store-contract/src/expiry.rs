@@ -26,7 +26,7 @@ pub async fn a_key_expires_with_an_event(harness: &impl Harness) {
     harness.pass(&store, Duration::from_secs(2) + LATE).await;
     assert_eq!(text(&store, "short").await, None);
     assert_eq!(text(&store, "kept").await.as_deref(), Some("1"));
-    let told = events(&mut watch, kept, kept.next()).await;
+    let told = events(&mut *watch, kept, kept.next()).await;
     assert_eq!(told.len(), 1);
     assert_eq!((&told[0].key, told[0].revision), (&key("short"), kept.next()));
     let Change::Delete { prev } = &told[0].change else { panic!("{told:?}") };

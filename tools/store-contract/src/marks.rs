@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use store::{
-    At, Change, Delete, Entry, Expect, Key, Prefix, Put, Revision, SharedRevision, Store, Watch,
+    At, Change, Delete, Entry, Expect, Key, Prefix, Put, Revision, SharedRevision, Store,
     WriteError,
 };
 
@@ -33,7 +33,7 @@ fn moved_mark(current: Option<Entry>) -> WriteError {
     WriteError::ConditionFailed { key: mark_key(), current }
 }
 
-async fn marked<S: Store>(store: &S, at: At) -> Option<Entry> {
+async fn marked(store: &dyn Store, at: At) -> Option<Entry> {
     store.get(&mark_key(), at).await.unwrap().entry
 }
 
@@ -174,7 +174,7 @@ pub async fn a_mark_is_told_with_its_write(harness: &impl Harness) {
     let mut watch = store.watch(all.clone(), start).await.unwrap();
     let made = store.put(put("a", "1", Expect::Absent, mark(None))).await.unwrap();
     // It tells as soon as there is something, so the first batch is this write.
-    let batch = next(&mut watch).await.unwrap();
+    let batch = next(&mut *watch).await.unwrap();
     let first = Entry { value: value(""), mod_rev: made, create_rev: made };
     let told: Vec<_> = batch.events.iter().map(|event| (&event.key, event.revision)).collect();
     assert_eq!(told, [(&key("a"), made), (&mark_key(), made)]);
@@ -182,7 +182,7 @@ pub async fn a_mark_is_told_with_its_write(harness: &impl Harness) {
 
     let gone = store.delete(delete("a", made, mark(None))).await.unwrap();
     let second = Entry { mod_rev: gone, ..first.clone() };
-    let told = events(&mut watch, made, gone).await;
+    let told = events(&mut *watch, made, gone).await;
     assert_eq!(told.len(), 2, "{told:?}");
     assert_eq!((&told[0].key, told[0].revision), (&key("a"), gone));
     assert!(matches!(told[0].change, Change::Delete { .. }), "{told:?}");
@@ -191,7 +191,7 @@ pub async fn a_mark_is_told_with_its_write(harness: &impl Harness) {
 
     for (prefix, want) in [(things(), key("a")), (marks, mark_key())] {
         let mut watch = store.watch(prefix, start).await.unwrap();
-        let told = events(&mut watch, start, gone).await;
+        let told = events(&mut *watch, start, gone).await;
         let told: Vec<_> = told.into_iter().map(|event| (event.key, event.revision)).collect();
         assert_eq!(told, [(want.clone(), made), (want, gone)]);
     }
@@ -243,7 +243,7 @@ pub async fn many_marks_are_told_in_whole_revisions(harness: &impl Harness) {
         let after = Revision::new(start.number() - back);
         let all = Prefix::new("/registry/").unwrap();
         let mut watch = store.watch(all, after).await.unwrap();
-        let told = events(&mut watch, after, end).await;
+        let told = events(&mut *watch, after, end).await;
         let n_marks = told.iter().filter(|event| event.key == mark_key()).count() as u64;
         assert_eq!((told.len() as u64, n_marks), (2 * N_WRITES + back, N_WRITES));
         for pair in told[back as usize..].chunks(2) {
@@ -285,7 +285,7 @@ pub async fn writes_on_an_expected_mark_are_serial(harness: &impl Harness) {
 }
 
 /// Writes a key with the number of keys that there are, and returns how often somebody was faster.
-async fn number_next<S: Store>(store: &S, name: &str) -> usize {
+async fn number_next(store: &dyn Store, name: &str) -> usize {
     for n_moved in 0.. {
         let expect = marked(store, At::Newest).await.map(|entry| Expect::At(entry.mod_rev));
         let n_keys = list_all(store, At::Newest).await.items.len().to_string();

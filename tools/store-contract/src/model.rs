@@ -306,7 +306,7 @@ async fn follow<H: Harness>(harness: &H, steps: &[Step]) {
     store.close().await;
 }
 
-async fn compare<S: Store>(store: &S, model: &mut Model, idx: usize, step: &Step) {
+async fn compare(store: &dyn Store, model: &mut Model, idx: usize, step: &Step) {
     match *step {
         Step::Put { n, belief, marking, ref beside } => {
             let (key, text) = (name(n), idx.to_string());

@@ -27,8 +27,8 @@ pub(crate) fn value(text: &str) -> Bytes {
     Bytes::copy_from_slice(text.as_bytes())
 }
 
-pub(crate) async fn put<S: Store>(
-    store: &S,
+pub(crate) async fn put(
+    store: &dyn Store,
     name: &str,
     text: &str,
     expect: Expect,
@@ -38,38 +38,38 @@ pub(crate) async fn put<S: Store>(
         .await
 }
 
-pub(crate) async fn create<S: Store>(store: &S, name: &str, text: &str) -> Revision {
+pub(crate) async fn create(store: &dyn Store, name: &str, text: &str) -> Revision {
     put(store, name, text, Expect::Absent).await.unwrap()
 }
 
-pub(crate) async fn update<S: Store>(store: &S, name: &str, text: &str, at: Revision) -> Revision {
+pub(crate) async fn update(store: &dyn Store, name: &str, text: &str, at: Revision) -> Revision {
     put(store, name, text, Expect::At(at)).await.unwrap()
 }
 
-pub(crate) async fn delete<S: Store>(store: &S, name: &str, at: Revision) -> Revision {
+pub(crate) async fn delete(store: &dyn Store, name: &str, at: Revision) -> Revision {
     try_delete(store, name, Expect::At(at)).await.unwrap()
 }
 
-pub(crate) async fn try_delete<S: Store>(
-    store: &S,
+pub(crate) async fn try_delete(
+    store: &dyn Store,
     name: &str,
     expect: Expect,
 ) -> Result<Revision, WriteError> {
     store.delete(Delete { key: key(name), expect, shared_revision: None }).await
 }
 
-pub(crate) async fn get<S: Store>(store: &S, name: &str, at: At) -> Result<Got, ReadError> {
+pub(crate) async fn get(store: &dyn Store, name: &str, at: At) -> Result<Got, ReadError> {
     store.get(&key(name), at).await
 }
 
 /// The text that a key holds now.
-pub(crate) async fn text<S: Store>(store: &S, name: &str) -> Option<String> {
+pub(crate) async fn text(store: &dyn Store, name: &str) -> Option<String> {
     let got = get(store, name, At::Newest).await.unwrap();
     got.entry.map(|entry| String::from_utf8(entry.value.to_vec()).unwrap())
 }
 
-pub(crate) async fn list<S: Store>(
-    store: &S,
+pub(crate) async fn list(
+    store: &dyn Store,
     from: Bound<Key>,
     limit: Option<usize>,
     at: At,
@@ -78,7 +78,7 @@ pub(crate) async fn list<S: Store>(
     store.list(&things(), ListRequest { from, limit, at }).await
 }
 
-pub(crate) async fn list_all<S: Store>(store: &S, at: At) -> Page {
+pub(crate) async fn list_all(store: &dyn Store, at: At) -> Page {
     list(store, Bound::Unbounded, None, at).await.unwrap()
 }
 
@@ -97,12 +97,12 @@ pub(crate) fn want(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 /// The next batch, or a panic when none comes.
-pub(crate) async fn next(watch: &mut impl Watch) -> Result<Batch, WatchError> {
+pub(crate) async fn next(watch: &mut dyn Watch) -> Result<Batch, WatchError> {
     tokio::time::timeout(HANGS, watch.next()).await.expect("the watch hangs")
 }
 
 /// All events of a watch up to a revision, checked for their order.
-pub(crate) async fn events(watch: &mut impl Watch, after: Revision, up_to: Revision) -> Vec<Event> {
+pub(crate) async fn events(watch: &mut dyn Watch, after: Revision, up_to: Revision) -> Vec<Event> {
     let mut told = Vec::new();
     let mut through = after;
     while through < up_to {
@@ -122,8 +122,8 @@ pub(crate) async fn events(watch: &mut impl Watch, after: Revision, up_to: Revis
 }
 
 /// All events after a revision, by a watch of their own.
-pub(crate) async fn history<S: Store>(store: &S, after: Revision) -> Vec<Event> {
+pub(crate) async fn history(store: &dyn Store, after: Revision) -> Vec<Event> {
     let current = store.current_rev().await.unwrap();
     let mut watch = store.watch(things(), after).await.unwrap();
-    events(&mut watch, after, current).await
+    events(&mut *watch, after, current).await
 }

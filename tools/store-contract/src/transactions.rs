@@ -23,7 +23,7 @@ fn removal(name: &str, at: Revision) -> Transaction {
     Delete { key: key(name), expect: Expect::At(at), shared_revision: None }.into()
 }
 
-async fn reserved<S: Store>(store: &S, name: &str, at: At) -> Option<Entry> {
+async fn reserved(store: &dyn Store, name: &str, at: At) -> Option<Entry> {
     store.get(&reservation(name), at).await.unwrap().entry
 }
 
@@ -52,7 +52,7 @@ pub async fn a_transaction_is_one_revision_told_in_order(harness: &impl Harness)
     let (y_next, z) = (entry("Y", updated, made), entry("z", updated, updated));
     let all = Prefix::new("/registry/reservations/").unwrap();
     let mut watch = store.watch(all, start).await.unwrap();
-    let told = events(&mut watch, start, gone).await;
+    let told = events(&mut *watch, start, gone).await;
     let told: Vec<(Key, Revision, Change)> =
         told.into_iter().map(|event| (event.key, event.revision, event.change)).collect();
     let want = [
@@ -67,7 +67,7 @@ pub async fn a_transaction_is_one_revision_told_in_order(harness: &impl Harness)
     let want = want.map(|(name, revision, change)| (reservation(name), revision, change));
     assert_eq!(told, want);
     let mut watch = store.watch(Prefix::new("/registry/").unwrap(), start).await.unwrap();
-    let told = events(&mut watch, start, gone).await;
+    let told = events(&mut *watch, start, gone).await;
     let keys: Vec<&Key> = told.iter().map(|event| &event.key).collect();
     let of = |name: &str| reservation(name);
     let (a, x_key, y_key, z_key) = (key("a"), of("x"), of("y"), of("z"));

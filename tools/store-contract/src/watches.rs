@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use store::{Change, Entry, Event, PROGRESS_SECONDS_MAX, Prefix, Revision, Store, Watch};
+use store::{Change, Entry, Event, PROGRESS_SECONDS_MAX, Prefix, Revision, Store};
 
 use crate::Harness;
 use crate::shorthand::{create, delete, events, history, key, next, text, things, update, value};
@@ -56,7 +56,7 @@ pub async fn watches_tell_their_prefix_only(harness: &impl Harness) {
     let prefix = Prefix::new("/registry/things/team-a/").unwrap();
     let mut watch = store.watch(prefix, start).await.unwrap();
     harness.pass(&store, Duration::from_secs(PROGRESS_SECONDS_MAX)).await;
-    let told = events(&mut watch, start, end).await;
+    let told = events(&mut *watch, start, end).await;
     let keys: Vec<&str> = told.iter().map(|event| event.key.as_str()).collect();
     assert_eq!(keys, ["/registry/things/team-a/x", "/registry/things/team-a/y"]);
 }
@@ -69,7 +69,7 @@ pub async fn watches_wake_for_new_writes(harness: &impl Harness) {
     for _ in 0..3 {
         let mut watch = store.watch(things(), start).await.unwrap();
         watches.push(tokio::spawn(async move {
-            events(&mut watch, start, Revision::new(start.number() + 2)).await
+            events(&mut *watch, start, Revision::new(start.number() + 2)).await
         }));
     }
     tokio::task::yield_now().await;
@@ -91,7 +91,7 @@ pub async fn watches_of_the_future_wait(harness: &impl Harness) {
         create(&store, name, "1").await;
     }
     let end = Revision::new(start.number() + 4);
-    let told = events(&mut watch, after, end).await;
+    let told = events(&mut *watch, after, end).await;
     let keys: Vec<&str> = told.iter().map(|event| event.key.as_str()).collect();
     assert_eq!(keys, ["/registry/things/c", "/registry/things/d"]);
 }
@@ -106,7 +106,7 @@ pub async fn an_idle_watch_tells_progress(harness: &impl Harness) {
     harness.pass(&store, Duration::from_secs(PROGRESS_SECONDS_MAX)).await;
     let mut through = start;
     while through < end {
-        let batch = next(&mut watch).await.unwrap();
+        let batch = next(&mut *watch).await.unwrap();
         assert_eq!(batch.events, []);
         assert!(batch.through > through, "a batch without news");
         through = batch.through;
@@ -132,7 +132,7 @@ pub async fn a_dropped_wait_loses_nothing(harness: &impl Harness) {
     let end = store.current_rev().await.unwrap();
     let after = told.last().map_or(start, |event: &Event| event.revision);
     if after < end {
-        told.extend(events(&mut watch, after, end).await);
+        told.extend(events(&mut *watch, after, end).await);
     }
     assert_eq!(told, history(&store, start).await);
     assert_eq!(text(&store, "19").await.as_deref(), Some("19"));

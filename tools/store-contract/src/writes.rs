@@ -131,7 +131,7 @@ pub async fn closing_ends_everything(harness: &impl Harness) {
     let read = get(&store, "a", At::Newest).await;
     assert!(matches!(read, Err(ReadError::Unavailable(_))), "{read:?}");
     for _ in 0..2 {
-        let told = next(&mut watch).await;
+        let told = next(&mut *watch).await;
         assert!(matches!(told, Err(WatchError::Unavailable(_))), "{told:?}");
     }
 }

@@ -8,7 +8,7 @@ use admission::InitializersOrigin;
 use api_object::{Status, Tree};
 use api_resources::Resource;
 use jiff::Timestamp;
-use store::{SharedRevision, Store};
+use store::SharedRevision;
 
 use super::config_revision::{ConfigRevisionCondition, ConfigRevisionError};
 use super::freshness::{Freshness, is_configuration};
@@ -46,8 +46,8 @@ pub(crate) enum Termination {
 ///
 /// # Errors
 /// The refusal of a hook, or 403 if the definition of a custom resource ends.
-pub(crate) async fn admit_object<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(crate) async fn admit_object(
+    ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     write: &WriteRequest,
     checked: CheckedObject,
@@ -66,8 +66,8 @@ pub(crate) async fn admit_object<S: Store>(
 ///
 /// # Errors
 /// The refusal of a hook.
-pub(crate) async fn admit_deletion<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(crate) async fn admit_deletion(
+    ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     write: &WriteRequest,
     tree: Tree,
@@ -85,8 +85,8 @@ pub(crate) async fn admit_deletion<S: Store>(
 ///
 /// # Errors
 /// The refusal of a hook.
-pub(crate) async fn admit_without_storing<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(crate) async fn admit_without_storing(
+    ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     write: &WriteRequest,
     tree: &Tree,

@@ -3,7 +3,7 @@
 use admission::{InitializersOrigin, Operation};
 use admission_hooks::HookSession;
 use api_object::Status;
-use store::{Entry, Store};
+use store::Entry;
 
 use super::freshness::{ConfigurationMatches, Freshness, FreshnessRequirement, confirm_for};
 use crate::rest::{RequestContext, RequestReport, WriteFailure};
@@ -92,9 +92,9 @@ impl WriteAttempt {
     /// 5. Otherwise the attempt wrote nothing and only assumed its configuration. Confirm it now. The
     ///    result counts if the config revision is the assumed one; otherwise retry with the confirmed
     ///    configuration.
-    pub(crate) async fn conclude<S: Store, T>(
+    pub(crate) async fn conclude<T>(
         mut self,
-        ctx: &RequestContext<'_, S>,
+        ctx: &RequestContext<'_>,
         operation: Operation,
         result: Result<T, WriteFailure>,
         report: &mut RequestReport,

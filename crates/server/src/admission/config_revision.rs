@@ -4,7 +4,7 @@
 //! that the key is unchanged.
 
 use api_object::Status;
-use store::{At, Expect, Key, KeyError, ReadError, Revision, SharedRevision, Store};
+use store::{At, Expect, Key, KeyError, ReadError, Revision, SharedRevision};
 
 use crate::server_state::ServerState;
 
@@ -58,7 +58,7 @@ impl ConfigRevisionCondition {
     }
 }
 
-impl<S: Store> ServerState<S> {
+impl ServerState {
     /// Reads the newest config revision: a linearizable read.
     pub(crate) async fn read_config_revision(&self) -> Result<Revision, ConfigRevisionError> {
         let key = config_revision_key(&self.prefix)?;

@@ -3,7 +3,7 @@
 
 use admission::ConfigurationKind;
 use api_object::{Status, Tree};
-use store::{At, Expect, ListRequest, Store};
+use store::{At, Expect, ListRequest};
 
 use super::config_revision::{ConfigRevisionError, config_revision_key};
 use crate::rest::RequestContext;
@@ -19,8 +19,8 @@ use crate::rest::RequestContext;
 ///
 /// # Errors
 /// 422 if initializers wait for each other; the error of a read of the store.
-pub(super) async fn check_configuration<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(super) async fn check_configuration(
+    ctx: &RequestContext<'_>,
     new: &Tree,
     old: Option<&Tree>,
     warnings: &mut Vec<String>,
@@ -49,8 +49,8 @@ pub(super) async fn check_configuration<S: Store>(
 
 /// Reads all stored objects of the resource, and before them the config revision. Objects that can not be
 /// decoded are left out, as they are when writes are admitted.
-async fn read_stored_configurations<S: Store>(
-    ctx: &RequestContext<'_, S>,
+async fn read_stored_configurations(
+    ctx: &RequestContext<'_>,
 ) -> Result<(Expect, Vec<Tree>), Status> {
     let key = config_revision_key(&ctx.server.prefix).map_err(ConfigRevisionError::from)?;
     let got = ctx.timed("get", ctx.server.store.get(&key, At::Newest)).await;

@@ -9,7 +9,6 @@ use authz_rbac::{
 };
 use field_errors::{FieldErrors, FieldPath};
 use manifests::rbac::Object;
-use store::Store;
 
 use crate::authorize::authorize_target;
 use crate::rest::RequestContext;
@@ -25,8 +24,8 @@ pub(super) struct GrantsChecked(());
 ///    that creates names none, so a rule with `resourceNames` does not count for it.
 /// 3. A user who is allowed `bind` on the role of a binding may bind it.
 /// 4. All others must hold what they grant. A check that takes long runs on a blocking thread.
-pub(super) async fn check_grants<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(super) async fn check_grants(
+    ctx: &RequestContext<'_>,
     new: &Tree,
     old: Option<&Tree>,
 ) -> Result<GrantsChecked, Status> {
@@ -74,7 +73,7 @@ pub(super) async fn check_grants<S: Store>(
     Ok(GrantsChecked(()))
 }
 
-fn decode_rbac<S>(ctx: &RequestContext<'_, S>, tree: &Tree) -> Result<Object, Status> {
+fn decode_rbac(ctx: &RequestContext<'_>, tree: &Tree) -> Result<Object, Status> {
     let value = serde_json::Value::Object(tree.clone());
     let manifest =
         manifests::rbac::decode(&value).map_err(|e| Status::bad_request(e.to_string()))?;
@@ -83,7 +82,7 @@ fn decode_rbac<S>(ctx: &RequestContext<'_, S>, tree: &Tree) -> Result<Object, St
     })
 }
 
-fn refusal_status<S>(ctx: &RequestContext<'_, S>, name: &str, refusal: Refusal) -> Status {
+fn refusal_status(ctx: &RequestContext<'_>, name: &str, refusal: Refusal) -> Status {
     match refusal {
         Refusal::RoleNotFound { resource, name } => {
             Status::not_found(&GroupResource::new(authz_rbac::GROUP, resource), &name)

@@ -12,7 +12,7 @@ use admission::{
 use admission_hooks::Phase;
 use api_object::{Status, Tree};
 use api_resources::{Resource, equivalents};
-use store::{Expect, Revision, Store};
+use store::{Expect, Revision};
 use tokio::time::Instant;
 
 use super::barrier::{SyncMode, SyncOptions};
@@ -98,8 +98,8 @@ impl ConfigurationMatches {
     /// The result holds for the whole attempt. Rules match on the operation, the resource, the subresource
     /// and the scope, which no mutating hook can change; hooks can neither change the initializers of the
     /// client, which are decided about before hooks run.
-    fn find<S: Store>(
-        ctx: &RequestContext<'_, S>,
+    fn find(
+        ctx: &RequestContext<'_>,
         write: &WriteRequest,
         tree: &Tree,
         snapshot: &AdmissionSnapshot,
@@ -151,8 +151,8 @@ impl ConfigurationMatches {
 ///
 /// # Errors
 /// 500 or 504 if the configuration can not be confirmed.
-pub(crate) async fn establish_freshness<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(crate) async fn establish_freshness(
+    ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     write: &WriteRequest,
     tree: &Tree,
@@ -203,8 +203,8 @@ fn is_same_configuration(one: &AdmissionSnapshot, other: &AdmissionSnapshot) -> 
 }
 
 /// Confirms the configuration for a request, or returns its refusal.
-pub(super) async fn confirm_for<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(super) async fn confirm_for(
+    ctx: &RequestContext<'_>,
     operation: Operation,
 ) -> Result<AdmissionSnapshot, Status> {
     ctx.server.confirm_current(ctx.deadline).await.map_err(|not_fresh| {
@@ -221,8 +221,8 @@ pub(super) async fn confirm_for<S: Store>(
 ///
 /// # Errors
 /// 500 or 504 if the configuration can not be confirmed.
-pub(crate) async fn confirm_configuration<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(crate) async fn confirm_configuration(
+    ctx: &RequestContext<'_>,
     operation: Operation,
 ) -> Result<Option<Revision>, Status> {
     if is_exempt(ctx) {
@@ -231,7 +231,7 @@ pub(crate) async fn confirm_configuration<S: Store>(
     Ok(Some(confirm_for(ctx, operation).await?.revision))
 }
 
-fn is_exempt<S>(ctx: &RequestContext<'_, S>) -> bool {
+fn is_exempt(ctx: &RequestContext<'_>) -> bool {
     ctx.is_exempt_from_hooks || is_configuration(ctx.resource)
 }
 
@@ -245,7 +245,7 @@ pub(crate) fn is_configuration(resource: &Resource) -> bool {
     })
 }
 
-impl<S: Store> ServerState<S> {
+impl ServerState {
     /// Returns a configuration that contains everything that was acknowledged before this call.
     ///
     /// # Errors

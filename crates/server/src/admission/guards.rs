@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use api_object::{Status, Tree};
 use authz::Resource as Target;
-use store::{Expect, Store};
+use store::Expect;
 
 use super::configuration_checks::check_configuration;
 use super::escalation::{GrantsChecked, check_grants};
@@ -41,9 +41,9 @@ impl CheckedObject {
     ///
     /// # Errors
     /// 422 if the service can not have the IP that it asks for, 500 if none is free.
-    pub(crate) async fn assign_cluster_ip<S: Store>(
+    pub(crate) async fn assign_cluster_ip(
         &mut self,
-        ctx: &RequestContext<'_, S>,
+        ctx: &RequestContext<'_>,
         old: Option<&Tree>,
         is_dry_run: bool,
     ) -> Result<ClusterIpChange, Status> {
@@ -63,8 +63,8 @@ impl CheckedObject {
 ///
 /// # Errors
 /// 403 or 422 if a check fails; 429, 500, 503 or 504 if the server failed to check.
-pub(crate) async fn check_object<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(crate) async fn check_object(
+    ctx: &RequestContext<'_>,
     tree: Tree,
     old: Option<&Tree>,
     warnings: &mut Vec<String>,
@@ -78,8 +78,8 @@ pub(crate) async fn check_object<S: Store>(
 }
 
 /// Refuses an object that asks for something that the server does not enforce, or returns a warning.
-fn check_enforced<S: Store>(
-    ctx: &RequestContext<'_, S>,
+fn check_enforced(
+    ctx: &RequestContext<'_>,
     new: &Tree,
     old: Option<&Tree>,
 ) -> Result<Option<String>, Status> {
@@ -97,8 +97,8 @@ fn check_enforced<S: Store>(
     Ok(Some(unenforced.warning))
 }
 
-async fn check_certificate_request<S: Store>(
-    ctx: &RequestContext<'_, S>,
+async fn check_certificate_request(
+    ctx: &RequestContext<'_>,
     new: &Tree,
     old: Option<&Tree>,
 ) -> Result<(), Status> {

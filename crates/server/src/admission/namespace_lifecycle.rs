@@ -3,7 +3,6 @@
 use admission::Operation;
 use api_object::{Cause, GroupResource, Status, Tree};
 use api_resources::{Origin, Resource};
-use store::Store;
 
 use crate::cluster_snapshot::{Namespace, NamespacePhase};
 use crate::rest::RequestContext;
@@ -13,10 +12,7 @@ const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-public", "kube-system"]
 
 /// Checks that the definition of a custom resource does not end. It reads the newest snapshot, because the
 /// definition may have begun to end since the request was routed.
-pub(super) fn check_definition<S: Store>(
-    ctx: &RequestContext<'_, S>,
-    name: &str,
-) -> Result<(), Status> {
+pub(super) fn check_definition(ctx: &RequestContext<'_>, name: &str) -> Result<(), Status> {
     let Resource { group, version, plural, origin: Origin::Custom(routed), .. } = ctx.resource
     else {
         return Ok(());
@@ -36,7 +32,7 @@ pub(super) fn check_definition<S: Store>(
 }
 
 /// The response to a create whose definition ends or is gone.
-pub(crate) fn definition_terminating<S>(ctx: &RequestContext<'_, S>, name: &str) -> Status {
+pub(crate) fn definition_terminating(ctx: &RequestContext<'_>, name: &str) -> Status {
     let why = "create not allowed while custom resource definition is terminating";
     Status::forbidden(&ctx.resource.group_resource(), name, why)
 }
@@ -46,8 +42,8 @@ pub(crate) fn definition_terminating<S>(ctx: &RequestContext<'_, S>, name: &str)
 ///
 /// # Errors
 /// 403, 404 or 409, see [`check_namespace_is_usable`].
-pub(super) async fn check_namespace<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(super) async fn check_namespace(
+    ctx: &RequestContext<'_>,
     namespace_uid: &mut Option<String>,
     operation: Operation,
     tree: &Tree,
@@ -77,8 +73,8 @@ pub(super) async fn check_namespace<S: Store>(
 ///
 /// # Errors
 /// 404 if it does not exist, 403 if it ends, 409 if it is another one than when the request began.
-pub(crate) fn check_namespace_is_usable<S>(
-    ctx: &RequestContext<'_, S>,
+pub(crate) fn check_namespace_is_usable(
+    ctx: &RequestContext<'_>,
     namespace_uid: Option<&str>,
     current: Option<&Namespace>,
     name: &str,
@@ -118,8 +114,8 @@ pub(crate) fn check_namespace_is_usable<S>(
 
 /// Finds a namespace. The snapshot may be behind another server, so a namespace that is missing or
 /// uninitialized in it is looked up again after the snapshot has caught up with the store.
-pub(super) async fn find_namespace<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(super) async fn find_namespace(
+    ctx: &RequestContext<'_>,
     name: &str,
 ) -> Result<Option<Namespace>, Status> {
     let snapshot_cache = &ctx.server.snapshot_cache;

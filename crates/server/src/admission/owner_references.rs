@@ -11,7 +11,6 @@ use api_object::{GroupVersion, Status, Tree};
 use authz::{Decision, Resource as Target};
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::Value;
-use store::Store;
 
 use crate::authorize::authorize_target;
 use crate::rest::RequestContext;
@@ -29,8 +28,8 @@ const NEWLY_BLOCKED_MAX: usize = 64;
 ///
 /// # Errors
 /// 403 without a permission, 422 for too many owners; 429, 503 or 504 if the server failed to check.
-pub(super) async fn check_owner_references<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(super) async fn check_owner_references(
+    ctx: &RequestContext<'_>,
     new: &Tree,
     old: Option<&Tree>,
 ) -> Result<(), Status> {
@@ -70,8 +69,8 @@ pub(super) async fn check_owner_references<S: Store>(
 
 /// Checks that the user may keep an owner from being deleted. A kind may be served as several
 /// resources; the permission is needed for all of them.
-async fn check_may_block<S: Store>(
-    ctx: &RequestContext<'_, S>,
+async fn check_may_block(
+    ctx: &RequestContext<'_>,
     name: &str,
     owner: &OwnerKey<'_>,
 ) -> Result<(), Status> {
@@ -113,12 +112,12 @@ async fn check_may_block<S: Store>(
 }
 
 /// The namespace as authorizers see it: that of a Namespace is its own name.
-fn authorized_namespace<'a, S>(ctx: &RequestContext<'a, S>) -> &'a str {
+fn authorized_namespace<'a>(ctx: &RequestContext<'a>) -> &'a str {
     ctx.authorized.target().map_or("", |target| &target.namespace)
 }
 
-fn owners_forbidden<S>(
-    ctx: &RequestContext<'_, S>,
+fn owners_forbidden(
+    ctx: &RequestContext<'_>,
     name: &str,
     why: &str,
     decision: &Decision,

@@ -8,7 +8,6 @@ use admission_hooks::{HookRequest, HookSession, ObjectKinds, Phase};
 use api_object::{Status, Tree};
 use api_resources::equivalents;
 use metrics::AdmissionMetrics;
-use store::Store;
 
 use super::WriteAttempt;
 use super::WriteRequest;
@@ -30,8 +29,8 @@ use crate::rest::{RequestContext, VersionedObject};
 ///
 /// # Errors
 /// The refusal of a built-in check or of a hook.
-pub(crate) async fn admit_mutating<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(crate) async fn admit_mutating(
+    ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     write: &WriteRequest,
     tree: Tree,
@@ -44,8 +43,8 @@ pub(crate) async fn admit_mutating<S: Store>(
     result
 }
 
-async fn run_mutating<S: Store>(
-    ctx: &RequestContext<'_, S>,
+async fn run_mutating(
+    ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     write: &WriteRequest,
     mut tree: Tree,
@@ -70,8 +69,8 @@ async fn run_mutating<S: Store>(
     Ok(tree)
 }
 
-async fn call_mutating_hooks<S: Store>(
-    ctx: &RequestContext<'_, S>,
+async fn call_mutating_hooks(
+    ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     write: &WriteRequest,
     mut tree: Tree,
@@ -107,8 +106,8 @@ async fn call_mutating_hooks<S: Store>(
 }
 
 /// Calls the mutating hooks, and again if one changed an object that others had reviewed.
-async fn run_rounds<S: Store>(
-    ctx: &RequestContext<'_, S>,
+async fn run_rounds(
+    ctx: &RequestContext<'_>,
     namespace_uid: &mut Option<String>,
     request: &HookRequest<'_>,
     session: &mut HookSession,
@@ -128,8 +127,8 @@ async fn run_rounds<S: Store>(
 }
 
 /// Runs the validating phase. The tree of a deletion is the stored object.
-pub(super) async fn run_validating<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(super) async fn run_validating(
+    ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     write: &WriteRequest,
     tree: &Tree,
@@ -149,8 +148,8 @@ pub(super) async fn run_validating<S: Store>(
     result
 }
 
-async fn call_validating_hooks<S: Store>(
-    ctx: &RequestContext<'_, S>,
+async fn call_validating_hooks(
+    ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     write: &WriteRequest,
     tree: &Tree,
@@ -180,7 +179,7 @@ async fn call_validating_hooks<S: Store>(
     Ok(result?)
 }
 
-fn new_session<S>(ctx: &RequestContext<'_, S>) -> HookSession {
+fn new_session(ctx: &RequestContext<'_>) -> HookSession {
     HookSession::new(ctx.deadline).with_call_time_max(ctx.server.call_time_max)
 }
 
@@ -190,8 +189,8 @@ fn with_resource_version(tree: &Tree, write: &WriteRequest) -> Tree {
 }
 
 /// The values that a [`HookRequest`] borrows.
-struct HookInputs<'q, S> {
-    ctx: &'q RequestContext<'q, S>,
+struct HookInputs<'q> {
+    ctx: &'q RequestContext<'q>,
     write: &'q WriteRequest,
     snapshot: &'q AdmissionSnapshot,
     matched_hooks: &'q MatchedHooks,
@@ -204,9 +203,9 @@ struct HookInputs<'q, S> {
     namespace: Option<Namespace>,
 }
 
-impl<'q, S: Store> HookInputs<'q, S> {
+impl<'q> HookInputs<'q> {
     fn new(
-        ctx: &'q RequestContext<'q, S>,
+        ctx: &'q RequestContext<'q>,
         write: &'q WriteRequest,
         snapshot: &'q AdmissionSnapshot,
         matched_hooks: &'q MatchedHooks,

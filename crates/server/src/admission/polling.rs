@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use store::{At, KeyError, ListRequest, Prefix, ReadError, Revision, Store};
+use store::{At, KeyError, ListRequest, Prefix, ReadError, Revision};
 use tokio::time::Instant;
 
 use super::barrier::SyncMode;
@@ -56,7 +56,7 @@ impl PolledConfiguration {
     }
 }
 
-impl<S: Store> ServerState<S> {
+impl ServerState {
     /// Keeps the local configuration confirmed until the task is dropped: by the barrier, or by polls.
     pub(crate) async fn keep_configuration_fresh(self: Arc<Self>) {
         match self.barrier.options.mode {

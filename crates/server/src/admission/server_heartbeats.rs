@@ -11,9 +11,7 @@ use api_object::Status;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use store::{
-    Expect, Key, KeyError, ListRequest, Prefix, Put, ReadError, Revision, Store, WriteError,
-};
+use store::{Expect, Key, KeyError, ListRequest, Prefix, Put, ReadError, Revision, WriteError};
 use tokio::time::Instant;
 
 use super::barrier::SyncMode;
@@ -72,7 +70,7 @@ enum HeartbeatError {
     Read(#[from] ReadError),
 }
 
-impl<S: Store> ServerState<S> {
+impl ServerState {
     /// The revision of the configuration that this server admits writes by.
     pub(crate) fn observed_revision(&self) -> Revision {
         match self.barrier.options.mode {

@@ -120,9 +120,9 @@ impl WriteRequest {
     }
 
     /// The admission attributes of the write, without the objects.
-    pub(crate) fn attributes<'a, S>(
+    pub(crate) fn attributes<'a>(
         &'a self,
-        ctx: &RequestContext<'a, S>,
+        ctx: &RequestContext<'a>,
         name: &'a str,
         equivalents: &'a [EquivalentResource<'a>],
     ) -> Attributes<'a> {

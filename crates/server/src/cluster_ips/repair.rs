@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-use store::{At, Delete, Expect, Item, ListRequest, Prefix, Put, ReadError, Store, WriteError};
+use store::{At, Delete, Expect, Item, ListRequest, Prefix, Put, ReadError, WriteError};
 
 use super::reservation::{ReservationOwner, reserved_ip, reserving_service};
 use super::stored_cluster_ip;
@@ -35,7 +35,7 @@ pub(crate) struct RepairSummary {
     pub(crate) n_reserved: usize,
 }
 
-impl<S: Store> ServerState<S> {
+impl ServerState {
     /// Makes the reservations match the services, and logs services that share an address.
     ///
     /// 1. Read services and reservations at one revision of the store.

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use api_object::{Status, Tree};
 use bytes::Bytes;
 use serde_json::{Value, json};
-use store::{At, Entry, Expect, Item, Key, ListRequest, Prefix, ReadError, Revision, Store};
+use store::{At, Entry, Expect, Item, Key, ListRequest, Prefix, ReadError, Revision};
 
 use super::stored_cluster_ip;
 use crate::rest::RequestContext;
@@ -75,7 +75,7 @@ pub(super) fn reserved_ip(reservation: &Item) -> Option<Ipv4Addr> {
     reservation.key.rsplit('/').next()?.parse().ok()
 }
 
-impl<S: Store> ServerState<S> {
+impl ServerState {
     pub(super) fn reservation_key(&self, ip: Ipv4Addr) -> Option<Key> {
         Key::new(&format!("{}/{RESERVATIONS_PATH}/{ip}", self.prefix)).ok()
     }
@@ -107,7 +107,7 @@ impl<S: Store> ServerState<S> {
     }
 }
 
-impl<S: Store> RequestContext<'_, S> {
+impl RequestContext<'_> {
     pub(super) async fn find_owned_reservation(
         &self,
         stored: &Tree,

@@ -7,7 +7,6 @@ use admission::{
 };
 use api_object::{GroupResource, Status, Tree};
 use authz::{Recorder, Target, Verdict};
-use store::Store;
 
 use crate::admission::WriteRequest;
 use crate::authorize::current_chain;
@@ -17,8 +16,8 @@ use crate::rest::RequestContext;
 ///
 /// # Errors
 /// 403 if the client supplied initializers and may not `initialize` the object.
-pub(crate) async fn assign_initializers<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(crate) async fn assign_initializers(
+    ctx: &RequestContext<'_>,
     decision: CreateDecision,
     tree: &mut Tree,
 ) -> Result<InitializersOrigin, Status> {
@@ -44,7 +43,7 @@ pub(crate) async fn assign_initializers<S: Store>(
 }
 
 /// The initializers that the configuration assigns to a new object.
-fn from_configuration<S>(ctx: &RequestContext<'_, S>, list: PendingInitializers) -> Initializers {
+fn from_configuration(ctx: &RequestContext<'_>, list: PendingInitializers) -> Initializers {
     for cycle in &list.cycles {
         let names = cycle.join(", ");
         ctx.server.log.error("initializers wait for each other", &[("names", &names)]);
@@ -56,8 +55,8 @@ fn from_configuration<S>(ctx: &RequestContext<'_, S>, list: PendingInitializers)
 ///
 /// # Errors
 /// 403 if the client changes them and may not `initialize` the object, 422 if no client may change them so.
-pub(crate) async fn check_initializer_update<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(crate) async fn check_initializer_update(
+    ctx: &RequestContext<'_>,
     write: &WriteRequest,
     tree: &mut Tree,
     old: Option<&Tree>,
@@ -85,8 +84,8 @@ pub(crate) async fn check_initializer_update<S: Store>(
 ///
 /// # Errors
 /// 500 if they can not be decoded.
-pub(crate) fn conform_initializers<S>(
-    ctx: &RequestContext<'_, S>,
+pub(crate) fn conform_initializers(
+    ctx: &RequestContext<'_>,
     write: &WriteRequest,
     tree: &mut Tree,
     old: Option<&Tree>,
@@ -103,8 +102,8 @@ pub(crate) fn conform_initializers<S>(
 }
 
 /// Checks that the user may `initialize` an object, in addition to the verb of the request.
-async fn check_may_initialize<S: Store>(
-    ctx: &RequestContext<'_, S>,
+async fn check_may_initialize(
+    ctx: &RequestContext<'_>,
     name: &str,
     denied: fn(&GroupResource, &str, &str) -> Status,
 ) -> Result<(), Status> {

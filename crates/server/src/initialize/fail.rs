@@ -5,7 +5,7 @@ use std::sync::Arc;
 use admission::Initializers;
 use api_object::Tree;
 use authz::RequestInfo;
-use store::{At, Key, Revision, Store, WriteError};
+use store::{At, Key, Revision, WriteError};
 use tokio::sync::oneshot;
 
 use super::tracker::TrackerJob;
@@ -44,11 +44,7 @@ impl FailedObject {
 
 /// Deletes a stored object that an initializer failed, whatever finalizers it has. The deletion goes on if
 /// the client does not wait for it.
-pub(crate) async fn delete_failed<S: Store>(
-    ctx: &RequestContext<'_, S>,
-    key: &Key,
-    stored: &VersionedObject,
-) {
+pub(crate) async fn delete_failed(ctx: &RequestContext<'_>, key: &Key, stored: &VersionedObject) {
     let (deleted, is_deleted) = oneshot::channel();
     let (key, tree) = (key.clone(), stored.tree.clone());
     let revision = stored.revision.unwrap_or(Revision::ZERO);
@@ -63,7 +59,7 @@ pub(crate) fn has_failed(tree: &Tree) -> bool {
     Initializers::from_object(tree).result.is_some()
 }
 
-pub(super) async fn delete_until_gone<S: Store>(server: Arc<ServerState<S>>, failed: FailedObject) {
+pub(super) async fn delete_until_gone(server: Arc<ServerState>, failed: FailedObject) {
     let FailedObject { key, mut tree, mut revision, audit_request, deleted } = failed;
     let uid = api_object::uid(&tree).to_owned();
     for _ in 0..TRIES_MAX {

@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use api_object::Tree;
-use store::{Delete, Entry, Expect, Key, Put, ReadError, Revision, Store, WriteError};
+use store::{Delete, Entry, Expect, Key, Put, ReadError, Revision, WriteError};
 
 use crate::cluster_ips::ClusterIpChange;
 use crate::server_state::ServerState;
 
-impl<S: Store> ServerState<S> {
+impl ServerState {
     /// Replaces a stored object by its next state.
     pub(super) async fn write_waiting_object(
         &self,

@@ -4,7 +4,7 @@ use admission::{
     UninitializedObject, being_initialized_status, has_pending_initializers, read_repair,
 };
 use api_object::{Status, Tree};
-use store::{Entry, Store, WriteError};
+use store::{Entry, WriteError};
 
 use crate::admission::NotFresh;
 use crate::cluster_snapshot::is_tracked;
@@ -33,15 +33,15 @@ pub(crate) enum ReadResult {
 /// 1. Read the stored object.
 /// 2. If an initializer should have acted long ago, repair the object by one step.
 /// 3. Return the object, or a Status if it is uninitialized and the client did not ask for that.
-pub(crate) async fn read<S: Store>(ctx: &RequestContext<'_, S>) -> Result<ReadResult, Status> {
+pub(crate) async fn read(ctx: &RequestContext<'_>) -> Result<ReadResult, Status> {
     let includes_uninitialized = ctx.query.includes_uninitialized()?;
     let entry = get_entry(ctx).await?;
     let entry = repair_if_due(ctx, entry).await?;
     read_result(ctx, &entry, includes_uninitialized)
 }
 
-fn read_result<S: Store>(
-    ctx: &RequestContext<'_, S>,
+fn read_result(
+    ctx: &RequestContext<'_>,
     entry: &Entry,
     includes_uninitialized: bool,
 ) -> Result<ReadResult, Status> {
@@ -66,10 +66,7 @@ fn read_result<S: Store>(
 
 /// Repairs an object if an initializer should have acted long ago, and returns what is stored then. The
 /// read succeeds even if the repair fails.
-async fn repair_if_due<S: Store>(
-    ctx: &RequestContext<'_, S>,
-    entry: Entry,
-) -> Result<Entry, Status> {
+async fn repair_if_due(ctx: &RequestContext<'_>, entry: Entry) -> Result<Entry, Status> {
     if !super::is_hidden(&entry.value) {
         return Ok(entry);
     }

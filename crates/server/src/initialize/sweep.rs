@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api_resources::Verb;
-use store::{At, Delete, Expect, Key, ListRequest, Prefix, ReadError, Store, WriteError};
+use store::{At, Delete, Expect, Key, ListRequest, Prefix, ReadError, WriteError};
 
 use super::fail::FailedObject;
 use super::tracker::TrackerJob;
@@ -38,7 +38,7 @@ enum SweepError {
 }
 
 /// Sweeps until the task is dropped.
-pub(crate) async fn sweep_waiting<S: Store>(server: Arc<ServerState<S>>) {
+pub(crate) async fn sweep_waiting(server: Arc<ServerState>) {
     while let Err(error) = adopt_objects_without_record(&server).await {
         server.log.warn("objects that wait for initializers can not be read", &[("why", &error)]);
         tokio::time::sleep(RETRY_DELAY).await;
@@ -58,7 +58,7 @@ pub(crate) async fn sweep_waiting<S: Store>(server: Arc<ServerState<S>>) {
 }
 
 /// Counts the waiting objects without a record, which an older version of the server stored.
-async fn adopt_objects_without_record<S: Store>(server: &ServerState<S>) -> Result<(), ReadError> {
+async fn adopt_objects_without_record(server: &ServerState) -> Result<(), ReadError> {
     let paths = Arc::clone(&server.snapshot_cache.snapshot().paths_with_uninitialized);
     for path in paths.iter() {
         let Ok(prefix) = Prefix::new(&format!("{}/{path}/", server.prefix)) else { continue };
@@ -79,7 +79,7 @@ async fn adopt_objects_without_record<S: Store>(server: &ServerState<S>) -> Resu
     Ok(())
 }
 
-async fn check_records<S: Store>(server: &ServerState<S>, with_objects: bool, grace: Duration) {
+async fn check_records(server: &ServerState, with_objects: bool, grace: Duration) {
     for record in server.snapshot_cache.waiting().records_to_check(with_objects) {
         let outcome = match record.state {
             WaitingState::NotCounted => delete_record(server, &record).await,
@@ -95,8 +95,8 @@ async fn check_records<S: Store>(server: &ServerState<S>, with_objects: bool, gr
     }
 }
 
-async fn check_object_of<S: Store>(
-    server: &ServerState<S>,
+async fn check_object_of(
+    server: &ServerState,
     record: &RecordToCheck,
     grace: Duration,
 ) -> Result<(), SweepError> {
@@ -124,20 +124,14 @@ async fn check_object_of<S: Store>(
 
 /// Stops counting an object that does not exist, after the grace period: a write with an unknown outcome may
 /// still happen.
-fn stop_counting_missing<S: Store>(
-    server: &ServerState<S>,
-    record: &RecordToCheck,
-) -> Result<(), SweepError> {
+fn stop_counting_missing(server: &ServerState, record: &RecordToCheck) -> Result<(), SweepError> {
     if record.age >= OWNER_GRACE_PERIOD {
         server.snapshot_cache.waiting().stop_counting(&record.uid);
     }
     Ok(())
 }
 
-async fn delete_record<S: Store>(
-    server: &ServerState<S>,
-    record: &RecordToCheck,
-) -> Result<(), SweepError> {
+async fn delete_record(server: &ServerState, record: &RecordToCheck) -> Result<(), SweepError> {
     let waiting = server.snapshot_cache.waiting();
     if let Some(key) = waiting.record_key(&record.uid) {
         delete_newest(server, &key).await?;
@@ -146,7 +140,7 @@ async fn delete_record<S: Store>(
     Ok(())
 }
 
-async fn delete_newest<S: Store>(server: &ServerState<S>, key: &Key) -> Result<(), SweepError> {
+async fn delete_newest(server: &ServerState, key: &Key) -> Result<(), SweepError> {
     let got = server.store.get(key, At::Newest).await?;
     let Some(entry) = got.entry else { return Ok(()) };
     let delete =

@@ -13,7 +13,7 @@ use admission::{
 use api_object::Tree;
 use authz::RequestInfo;
 use metrics::TimeoutAction;
-use store::{At, Change, Entry, Event, Key, Revision, Store, Transaction, WriteError};
+use store::{At, Change, Entry, Event, Key, Revision, Transaction, WriteError};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -96,10 +96,7 @@ impl InitializationTracker {
 }
 
 /// Runs jobs until it is dropped, which ends them all.
-pub(crate) async fn run_tracker<S: Store>(
-    server: Arc<ServerState<S>>,
-    mut jobs: mpsc::Receiver<TrackerJob>,
-) {
+pub(crate) async fn run_tracker(server: Arc<ServerState>, mut jobs: mpsc::Receiver<TrackerJob>) {
     let mut tasks = JoinSet::new();
     loop {
         tokio::select! {
@@ -116,7 +113,7 @@ pub(crate) async fn run_tracker<S: Store>(
 }
 
 /// Stores an object and tracks it.
-async fn store_and_track_object<S: Store>(server: Arc<ServerState<S>>, pending: PendingObject) {
+async fn store_and_track_object(server: Arc<ServerState>, pending: PendingObject) {
     let PendingObject { transaction, tree, origin, audit_request, written, progress, slot } =
         pending;
     let key = transaction.key().clone();
@@ -154,8 +151,8 @@ async fn store_and_track_object<S: Store>(server: Arc<ServerState<S>>, pending: 
 }
 
 /// An object that a task tracks.
-struct TrackedObject<S: Store> {
-    server: Arc<ServerState<S>>,
+struct TrackedObject {
+    server: Arc<ServerState>,
     watcher: ObjectWatcher,
     key: Key,
     ttl: Option<Duration>,
@@ -172,7 +169,7 @@ struct TrackedObject<S: Store> {
 /// Whether the task goes on.
 type Flow = ControlFlow<()>;
 
-impl<S: Store> TrackedObject<S> {
+impl TrackedObject {
     async fn run(&mut self) {
         let mut flow = match self.entry.mod_rev {
             Revision::ZERO => self.reread().await,

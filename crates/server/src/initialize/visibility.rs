@@ -6,7 +6,7 @@ use api_object::Status;
 use api_resources::Resource;
 use bytes::Bytes;
 use memchr::memmem::Finder;
-use store::{At, Key, Revision, Store};
+use store::{At, Key, Revision};
 
 use crate::cluster_snapshot::ClusterSnapshot;
 use crate::rest::{Filter, Query, RequestContext};
@@ -59,7 +59,7 @@ impl Query {
 }
 
 /// The filter of a list or a watch, which hides uninitialized objects unless the client asks for them.
-pub(crate) fn visibility_filter<S>(ctx: &RequestContext<'_, S>) -> Result<Filter, Status> {
+pub(crate) fn visibility_filter(ctx: &RequestContext<'_>) -> Result<Filter, Status> {
     let filter = Filter::parse(ctx.resource, ctx.query, ctx.name)?;
     let includes = ctx.query.includes_uninitialized()?;
     Ok(match includes || !ctx.server.initialization.is_enabled {
@@ -69,16 +69,13 @@ pub(crate) fn visibility_filter<S>(ctx: &RequestContext<'_, S>) -> Result<Filter
 }
 
 /// Whether the snapshot proves that the resource had no hidden objects at a revision.
-pub(crate) fn has_no_hidden_objects<S: Store>(ctx: &RequestContext<'_, S>, at: Revision) -> bool {
+pub(crate) fn has_no_hidden_objects(ctx: &RequestContext<'_>, at: Revision) -> bool {
     let cluster = ctx.server.snapshot_cache.snapshot();
     cluster.revision >= at && !has_uninitialized(&cluster, ctx.resource)
 }
 
 /// Whether the resource had no hidden objects at a revision. It asks the store if the snapshot is behind.
-pub(crate) async fn has_surely_no_hidden_objects<S: Store>(
-    ctx: &RequestContext<'_, S>,
-    at: Revision,
-) -> bool {
+pub(crate) async fn has_surely_no_hidden_objects(ctx: &RequestContext<'_>, at: Revision) -> bool {
     if ctx.server.snapshot_cache.snapshot().revision >= at {
         return has_no_hidden_objects(ctx, at);
     }
@@ -87,7 +84,7 @@ pub(crate) async fn has_surely_no_hidden_objects<S: Store>(
     got.is_ok_and(|got| got.entry.is_none())
 }
 
-impl<S> ServerState<S> {
+impl ServerState {
     /// The key that marks a resource which has uninitialized objects.
     pub(crate) fn uninitialized_key(&self, resource: &Resource) -> Option<Key> {
         let path = resource.storage_path.as_ref()?;

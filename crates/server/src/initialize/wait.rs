@@ -9,7 +9,7 @@ use admission::{
 };
 use api_object::{Status, Tree};
 use api_resources::Verb;
-use store::{Entry, Expect, Key, Put, Revision, SharedRevision, Store, Transaction, WriteError};
+use store::{Entry, Expect, Key, Put, Revision, SharedRevision, Transaction, WriteError};
 use tokio::sync::{oneshot, watch};
 
 use super::tracker::{InitializationOutcome, InitializationProgress, PendingObject, TrackerJob};
@@ -38,8 +38,8 @@ pub(crate) struct InitializationWait {
 ///
 /// INVARIANT: the configuration of such a write is confirmed. A write with initializers matches the
 /// configuration, or was exempt, and only a write without matches is assumed.
-pub(crate) async fn store_uninitialized<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(crate) async fn store_uninitialized(
+    ctx: &RequestContext<'_>,
     key: Key,
     admitted: Admitted,
     addresses: &ClusterIpChange,
@@ -80,8 +80,8 @@ pub(crate) async fn store_uninitialized<S: Store>(
 }
 
 /// Hands a new object over to the task that stores and tracks it, and waits until it is stored.
-async fn store_and_track<S: Store>(
-    ctx: &RequestContext<'_, S>,
+async fn store_and_track(
+    ctx: &RequestContext<'_>,
     transaction: Transaction,
     admitted: &Admitted,
     slot: &Arc<WaitingSlot>,
@@ -114,7 +114,7 @@ async fn store_and_track<S: Store>(
 }
 
 /// The key that marks the resource as one with uninitialized objects, unless it exists. It is never deleted.
-fn uninitialized_mark<S: Store>(ctx: &RequestContext<'_, S>) -> Option<SharedRevision> {
+fn uninitialized_mark(ctx: &RequestContext<'_>) -> Option<SharedRevision> {
     if has_uninitialized(&ctx.server.snapshot_cache.snapshot(), ctx.resource) {
         return None;
     }
@@ -125,8 +125,8 @@ fn uninitialized_mark<S: Store>(ctx: &RequestContext<'_, S>) -> Option<SharedRev
 ///
 /// # Errors
 /// The failure or deletion of the object, or 504 if neither is known in time.
-pub(crate) async fn wait_for_initializers<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(crate) async fn wait_for_initializers(
+    ctx: &RequestContext<'_>,
     written: WriteResult,
 ) -> Result<WriteResult, Status> {
     let WriteResult { shown: created, code, wait: Some(mut wait) } = written else {
@@ -167,8 +167,8 @@ pub(crate) async fn wait_for_initializers<S: Store>(
 }
 
 /// The response if the outcome is not known in time, with the newest known state of the object.
-fn undecided_status<S: Store>(
-    ctx: &RequestContext<'_, S>,
+fn undecided_status(
+    ctx: &RequestContext<'_>,
     wait: &InitializationWait,
     created: VersionedObject,
     cause: TimeoutCause,
@@ -180,8 +180,8 @@ fn undecided_status<S: Store>(
     timeout_status(ctx, &tree, revision, cause)
 }
 
-fn timeout_status<S>(
-    ctx: &RequestContext<'_, S>,
+fn timeout_status(
+    ctx: &RequestContext<'_>,
     tree: &Tree,
     revision: Revision,
     cause: TimeoutCause,

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use api_object::Status;
 use authz_rbac::Role;
-use store::Store;
 use tokio::sync::mpsc;
 
 use crate::object_ref::ObjectRef;
@@ -21,8 +20,8 @@ enum StoreRulesError {
 
 /// Writes roles until the sender is dropped. Several servers may write the same rules: the first one wins,
 /// and the others find nothing to do.
-pub(crate) async fn store_aggregated_roles<S: Store>(
-    server: Arc<ServerState<S>>,
+pub(crate) async fn store_aggregated_roles(
+    server: Arc<ServerState>,
     mut stale_roles: mpsc::Receiver<Vec<Arc<Role>>>,
 ) {
     while let Some(roles) = stale_roles.recv().await {
@@ -39,7 +38,7 @@ pub(crate) async fn store_aggregated_roles<S: Store>(
 }
 
 /// Replaces the stored rules by those of the snapshot.
-async fn store_rules<S: Store>(server: &ServerState<S>, name: &str) -> Result<(), StoreRulesError> {
+async fn store_rules(server: &ServerState, name: &str) -> Result<(), StoreRulesError> {
     let role_ref = ObjectRef::built_in((authz_rbac::GROUP, "v1", "clusterroles"), "", name);
     let mut tree = match server.loopback_get(role_ref).await {
         Ok(current) => current.into_tree(),

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::Store;
-
 use crate::log::LogField;
 use crate::server_state::ServerState;
 
@@ -12,7 +10,7 @@ const REPAIR_INTERVAL: Duration = Duration::from_secs(180);
 
 /// Repairs reservations for as long as the server runs. The first repair is part of the start of the
 /// server, so this loop begins with a pause.
-pub(crate) async fn repair_cluster_ips_periodically<S: Store>(server: Arc<ServerState<S>>) {
+pub(crate) async fn repair_cluster_ips_periodically(server: Arc<ServerState>) {
     loop {
         tokio::time::sleep(REPAIR_INTERVAL).await;
         repair_cluster_ips_and_log(&server).await;
@@ -20,7 +18,7 @@ pub(crate) async fn repair_cluster_ips_periodically<S: Store>(server: Arc<Server
 }
 
 /// Repairs reservations once and logs the result.
-pub(crate) async fn repair_cluster_ips_and_log<S: Store>(server: &ServerState<S>) {
+pub(crate) async fn repair_cluster_ips_and_log(server: &ServerState) {
     match server.repair_cluster_ips().await {
         Ok(summary) if summary.n_freed + summary.n_reserved > 0 => {
             let fields: [LogField<'_>; 2] =

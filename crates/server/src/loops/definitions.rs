@@ -9,7 +9,7 @@ use std::time::Duration;
 use api_object::{DeleteOptions, Propagation, Status, Tree};
 use api_resources::{CLEANUP_FINALIZER, Definition};
 use jiff::Timestamp;
-use store::{ListRequest, Store};
+use store::ListRequest;
 
 use super::deletion_tasks::{DeletionTasks, is_stored_as_terminating, retry_until_deleted};
 use crate::log::LogField;
@@ -22,7 +22,7 @@ const RETRY: Duration = Duration::from_millis(200);
 const DEFINITIONS: (&str, &str, &str) = ("apiextensions.k8s.io", "v1", "customresourcedefinitions");
 
 /// Reconciles all definitions whenever one of them changes.
-pub(crate) async fn reconcile_definitions<S: Store>(server: Arc<ServerState<S>>) {
+pub(crate) async fn reconcile_definitions(server: Arc<ServerState>) {
     let mut tasks = DeletionTasks::default();
     let mut seen_revision = 0;
     loop {
@@ -64,7 +64,7 @@ pub(crate) async fn reconcile_definitions<S: Store>(server: Arc<ServerState<S>>)
 
 /// Updates the conditions `NamesAccepted` and `Established` of a definition. Returns whether the definition
 /// is terminating by now.
-async fn update_conditions<S: Store>(server: &ServerState<S>, name: &str) -> Result<bool, Status> {
+async fn update_conditions(server: &ServerState, name: &str) -> Result<bool, Status> {
     let definition_ref = ObjectRef::built_in(DEFINITIONS, "", name);
     let mut tree = server.loopback_get(definition_ref).await?.into_tree();
     if api_object::is_terminating(&tree) {
@@ -91,17 +91,14 @@ async fn update_conditions<S: Store>(server: &ServerState<S>, name: &str) -> Res
     Ok(false)
 }
 
-async fn delete_until_gone<S: Store>(server: Arc<ServerState<S>>, name: String) {
+async fn delete_until_gone(server: Arc<ServerState>, name: String) {
     let attempt = || try_to_delete(&server, &name);
     retry_until_deleted(server.log, "a definition can not be emptied", &name, attempt).await;
 }
 
 /// Deletes the objects of a terminating definition, and then the definition. Returns how many objects are
 /// left; `None` if the definition is not terminating.
-async fn try_to_delete<S: Store>(
-    server: &ServerState<S>,
-    name: &str,
-) -> Result<Option<usize>, Status> {
+async fn try_to_delete(server: &ServerState, name: &str) -> Result<Option<usize>, Status> {
     let definition_ref = ObjectRef::built_in(DEFINITIONS, "", name);
     let mut tree = server.loopback_get(definition_ref).await?.into_tree();
     if !api_object::is_terminating(&tree) {
@@ -132,7 +129,7 @@ async fn try_to_delete<S: Store>(
 ///
 /// # Errors
 /// The first refusal, after all objects were tried.
-async fn delete_objects<S: Store>(server: &ServerState<S>, tree: &Tree) -> Result<usize, Status> {
+async fn delete_objects(server: &ServerState, tree: &Tree) -> Result<usize, Status> {
     let Some(definition) = Definition::read(tree) else { return Ok(0) };
     let Some(prefix) = unserved_objects::objects_prefix(server, &definition) else { return Ok(0) };
     let cluster = server.snapshot_cache.snapshot();

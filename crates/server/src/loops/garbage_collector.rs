@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api_object::Status;
-use store::{KeyError, ListRequest, Prefix, ReadError, Revision, Store, Watch, WatchError};
+use store::{KeyError, ListRequest, Prefix, ReadError, Revision, WatchError};
 use tokio::task::{Id, JoinSet};
 
 use self::owner_graph::{SharedOwnerGraph, WorkItem};
@@ -56,9 +56,9 @@ impl Workers {
     }
 
     /// Starts as many work items as there is room for and leaves the others in the queue.
-    fn start_queued<S: Store>(
+    fn start_queued(
         &mut self,
-        server: &Arc<ServerState<S>>,
+        server: &Arc<ServerState>,
         graph: &SharedOwnerGraph,
         queue: &mut HashSet<WorkItem>,
     ) {
@@ -75,7 +75,7 @@ impl Workers {
     }
 
     /// Waits until an item was processed, and returns it if that failed.
-    async fn next_failed<S>(&mut self, server: &ServerState<S>) -> Option<WorkItem> {
+    async fn next_failed(&mut self, server: &ServerState) -> Option<WorkItem> {
         let (id, why) = match self.tasks.join_next_with_id().await? {
             Ok((id, Ok(()))) => (id, None),
             Ok((id, Err(status))) => (id, Some(status.message)),
@@ -89,7 +89,7 @@ impl Workers {
 }
 
 /// Watches the store and processes work items until the task is dropped.
-pub(crate) async fn collect_garbage<S: Store>(server: Arc<ServerState<S>>) {
+pub(crate) async fn collect_garbage(server: Arc<ServerState>) {
     loop {
         if let Err(error) = watch_and_collect(&server).await {
             let message = "the garbage collector can not watch the store";
@@ -99,7 +99,7 @@ pub(crate) async fn collect_garbage<S: Store>(server: Arc<ServerState<S>>) {
     }
 }
 
-async fn watch_and_collect<S: Store>(server: &Arc<ServerState<S>>) -> Result<(), WatchStoreError> {
+async fn watch_and_collect(server: &Arc<ServerState>) -> Result<(), WatchStoreError> {
     let prefix = Prefix::new(&format!("{}/", server.prefix))?;
     let graph = SharedOwnerGraph::default();
     let mut queue: HashSet<WorkItem> = HashSet::new();
@@ -128,8 +128,8 @@ async fn watch_and_collect<S: Store>(server: &Arc<ServerState<S>>) -> Result<(),
 }
 
 /// Fills the graph from one list of the store, and returns the revision of that list.
-async fn load_graph<S: Store>(
-    server: &ServerState<S>,
+async fn load_graph(
+    server: &ServerState,
     graph: &SharedOwnerGraph,
     prefix: &Prefix,
     queue: &mut HashSet<WorkItem>,

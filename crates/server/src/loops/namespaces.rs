@@ -5,7 +5,7 @@ use std::sync::Arc;
 use api_object::{DeleteOptions, Propagation, Status};
 use api_resources::Resource;
 use serde_json::Value;
-use store::{ListRequest, Prefix, Store};
+use store::{ListRequest, Prefix};
 
 use super::deletion_tasks::{DeletionTasks, is_stored_as_terminating, retry_until_deleted};
 use crate::cluster_snapshot::NamespacePhase;
@@ -13,7 +13,7 @@ use crate::object_ref::ObjectRef;
 use crate::server_state::ServerState;
 
 /// Starts a task for each terminating namespace, whenever the snapshot changes.
-pub(crate) async fn delete_terminating_namespaces<S: Store>(server: Arc<ServerState<S>>) {
+pub(crate) async fn delete_terminating_namespaces(server: Arc<ServerState>) {
     let mut tasks = DeletionTasks::default();
     let mut seen_revision = 0;
     loop {
@@ -32,17 +32,14 @@ pub(crate) async fn delete_terminating_namespaces<S: Store>(server: Arc<ServerSt
     }
 }
 
-async fn delete_until_gone<S: Store>(server: Arc<ServerState<S>>, name: String) {
+async fn delete_until_gone(server: Arc<ServerState>, name: String) {
     let attempt = || try_to_delete(&server, &name);
     retry_until_deleted(server.log, "a namespace can not be emptied", &name, attempt).await;
 }
 
 /// Deletes the contents of a terminating namespace, and then the namespace. Returns how many objects are
 /// left; `None` if the namespace is not terminating.
-async fn try_to_delete<S: Store>(
-    server: &ServerState<S>,
-    name: &str,
-) -> Result<Option<usize>, Status> {
+async fn try_to_delete(server: &ServerState, name: &str) -> Result<Option<usize>, Status> {
     let namespace_ref = ObjectRef::built_in(("", "v1", "namespaces"), "", name);
     let mut tree = server.loopback_get(namespace_ref).await?.into_tree();
     if !api_object::is_terminating(&tree) {
@@ -74,7 +71,7 @@ async fn try_to_delete<S: Store>(
 ///
 /// # Errors
 /// The first refusal, after all objects were tried.
-async fn delete_contents<S: Store>(server: &ServerState<S>, name: &str) -> Result<usize, Status> {
+async fn delete_contents(server: &ServerState, name: &str) -> Result<usize, Status> {
     // The registry must include resources that another server has defined in the meantime.
     let current = server.store.current_rev().await;
     let current = current.map_err(|error| Status::internal(&error.to_string()))?;
@@ -90,8 +87,8 @@ async fn delete_contents<S: Store>(server: &ServerState<S>, name: &str) -> Resul
 }
 
 /// Deletes the objects of one resource in a namespace and returns how many there were.
-async fn delete_all_of_resource<S: Store>(
-    server: &ServerState<S>,
+async fn delete_all_of_resource(
+    server: &ServerState,
     resource: &Resource,
     namespace: &str,
     first_refusal: &mut Option<Status>,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{Alarm, Store, StoreStatus};
+use store::{Alarm, StoreStatus};
 
 use crate::log::LogField;
 use crate::server_state::ServerState;
@@ -13,7 +13,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Logs once when an alarm is raised or cleared, when the store becomes degraded or recovers, and, for a
 /// store with its own files, when it can no longer be written or can be written again. A second failing
 /// duty of a degraded store is not logged while the first one lasts. Runs until the task is dropped.
-pub(crate) async fn log_store_alarms<S: Store>(server: Arc<ServerState<S>>) {
+pub(crate) async fn log_store_alarms(server: Arc<ServerState>) {
     let mut before = StoreStatus::default();
     let mut is_writable = true;
     let mut ticks = tokio::time::interval(POLL_INTERVAL);

@@ -6,7 +6,6 @@ use bytes::Bytes;
 use codec::{Endpoint, ExpectedKind, FormatRequest};
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use https_server::CollectError;
-use store::Store;
 
 use super::{AuthorizedRequest, BODY_BYTES_MAX, UnreadBody};
 use crate::record::RequestRecord;
@@ -15,7 +14,7 @@ use crate::respond::{IncludeObject, ResponseFormat};
 use crate::rest::{FieldValidation, RequestReport, WriteOptions};
 use crate::route::Route;
 
-impl<S: Store> AuthorizedRequest<'_, S> {
+impl AuthorizedRequest<'_> {
     /// The format that the client asks for.
     pub(super) fn preferences(&self) -> FormatRequest<'_> {
         client_preferences(self.parts, self.query.get("pretty"))

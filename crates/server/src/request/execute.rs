@@ -6,7 +6,6 @@ use api_object::Status;
 use api_resources::Verb;
 use http::header::CONTENT_TYPE;
 use https_server::InFlightPermit;
-use store::Store;
 
 use super::{AuthorizedRequest, UnreadBody};
 use crate::admission::{is_configuration, parse_ack_timeout};
@@ -22,17 +21,17 @@ use crate::route::Route;
 use crate::undecodable;
 use crate::watch_body;
 
-impl<S: Store> AuthorizedRequest<'_, S> {
+impl AuthorizedRequest<'_> {
     /// Executes the verb. The writer of an admission configuration can wait until all servers observe it.
     pub(super) async fn execute(
         &self,
-        ctx: &RequestContext<'_, S>,
+        ctx: &RequestContext<'_>,
         route: &Route<'_>,
         body: &mut UnreadBody,
         record: &mut RequestRecord,
         report: &mut RequestReport,
         permit: &mut Option<InFlightPermit>,
-    ) -> Result<Reply<S>, Status> {
+    ) -> Result<Reply, Status> {
         let can_wait = route.verb.is_write() && is_configuration(&route.resource);
         let ack_timeout = if can_wait { parse_ack_timeout(self.query)? } else { None };
         let reply = self.execute_verb(ctx, route, body, record, report, permit).await?;
@@ -46,13 +45,13 @@ impl<S: Store> AuthorizedRequest<'_, S> {
 
     async fn execute_verb(
         &self,
-        ctx: &RequestContext<'_, S>,
+        ctx: &RequestContext<'_>,
         route: &Route<'_>,
         body: &mut UnreadBody,
         record: &mut RequestRecord,
         report: &mut RequestReport,
         permit: &mut Option<InFlightPermit>,
-    ) -> Result<Reply<S>, Status> {
+    ) -> Result<Reply, Status> {
         let resource = &route.resource;
         let object = |code: u16, shown: VersionedObject| Reply::Object {
             code,
@@ -138,8 +137,8 @@ impl<S: Store> AuthorizedRequest<'_, S> {
 
 /// Waits for the initializers of a written object. The request releases its in-flight permit before, so that
 /// it does not block the initializers.
-async fn await_initialized<S: Store>(
-    ctx: &RequestContext<'_, S>,
+async fn await_initialized(
+    ctx: &RequestContext<'_>,
     written: WriteResult,
     permit: &mut Option<InFlightPermit>,
 ) -> Result<WriteResult, Status> {

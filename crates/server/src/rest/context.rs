@@ -5,7 +5,7 @@ use std::time::Instant;
 use api_object::{GroupKind, Status, Tree};
 use api_resources::Resource;
 use jiff::Timestamp;
-use store::{Entry, Key, Prefix, ReadError, Revision, Store};
+use store::{Entry, Key, Prefix, ReadError, Revision};
 
 use crate::authorize::Authorized;
 use crate::rest::Query;
@@ -15,8 +15,9 @@ use crate::undecodable;
 use crate::write_progress::WriteProgress;
 
 /// Everything that a verb knows about its request. No step of the request changes it.
-pub(crate) struct RequestContext<'a, S> {
-    pub(crate) server: &'a ServerState<S>,
+#[derive(Clone, Copy)]
+pub(crate) struct RequestContext<'a> {
+    pub(crate) server: &'a ServerState,
     /// The user, the verb and the target that were authorized, and the snapshot they were authorized by.
     pub(crate) authorized: &'a Authorized,
     pub(crate) resource: &'a Resource,
@@ -39,14 +40,6 @@ pub(crate) struct RequestContext<'a, S> {
     pub(crate) is_collection_member: bool,
 }
 
-impl<S> Clone for RequestContext<'_, S> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<S> Copy for RequestContext<'_, S> {}
-
 /// An object and the revision that clients see as its resourceVersion.
 #[derive(Debug, Clone)]
 pub(crate) struct VersionedObject {
@@ -66,10 +59,10 @@ impl VersionedObject {
     }
 }
 
-impl<'a, S> RequestContext<'a, S> {
+impl<'a> RequestContext<'a> {
     /// The context of a routed request.
     pub(crate) fn new(
-        server: &'a ServerState<S>,
+        server: &'a ServerState,
         route: &'a Route<'a>,
         query: &'a Query,
         now: Timestamp,
@@ -94,7 +87,7 @@ impl<'a, S> RequestContext<'a, S> {
 
     /// The same request under another authorization for the same resource, such as the create that an
     /// update turned into.
-    pub(crate) fn with_authorization<'b>(&self, authorized: &'b Authorized) -> RequestContext<'b, S>
+    pub(crate) fn with_authorization<'b>(&self, authorized: &'b Authorized) -> RequestContext<'b>
     where
         'a: 'b,
     {
@@ -127,7 +120,7 @@ impl<'a, S> RequestContext<'a, S> {
     }
 }
 
-impl<S: Store> RequestContext<'_, S> {
+impl RequestContext<'_> {
     /// The key of an object of the resource in the namespace of the request.
     pub(crate) fn key(&self, name: &str) -> Result<Key, Status> {
         let text = api_resources::key(&self.server.prefix, self.resource, self.namespace, name);

@@ -2,7 +2,7 @@
 
 use admission::{Initializers, Operation, has_pending_initializers};
 use api_object::{Status, Tree};
-use store::{Expect, Store};
+use store::Expect;
 
 use crate::admission::{
     AttemptConclusion, CheckedObject, FreshnessRequirement, WriteAttempt, WriteRequest,
@@ -35,8 +35,8 @@ pub(crate) struct WriteResult {
 /// 2. Repeat the attempt if it does not count, see [`WriteAttempt::conclude`].
 /// 3. Return the object. If it has initializers, the caller waits for them, unless the client asked for
 ///    uninitialized objects.
-pub(crate) async fn create<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(crate) async fn create(
+    ctx: &RequestContext<'_>,
     tree: Tree,
     options: WriteOptions,
     report: &mut RequestReport,
@@ -46,8 +46,8 @@ pub(crate) async fn create<S: Store>(
 }
 
 /// Creates an object, beginning with this attempt.
-pub(super) async fn create_from<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(super) async fn create_from(
+    ctx: &RequestContext<'_>,
     tree: Tree,
     options: WriteOptions,
     mut attempt: WriteAttempt,
@@ -76,8 +76,8 @@ type Created = (VersionedObject, Option<InitializationWait>);
 /// 2. Establish which configuration admits the write.
 /// 3. Run the mutating phase, and check again what hooks may have changed.
 /// 4. Generate a name if the object has none, and store the object under it.
-async fn attempt_create<S: Store>(
-    ctx: &RequestContext<'_, S>,
+async fn attempt_create(
+    ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     mut tree: Tree,
     options: WriteOptions,
@@ -119,8 +119,8 @@ async fn attempt_create<S: Store>(
 /// 2. Run the built-in checks.
 /// 3. Assign a cluster IP to a service. If another service takes the IP first, assign the next one.
 /// 4. Run the validating phase, which sees the object as it is stored, and store the object.
-async fn create_named<S: Store>(
-    ctx: &RequestContext<'_, S>,
+async fn create_named(
+    ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     write: &WriteRequest,
     mut tree: Tree,
@@ -152,8 +152,8 @@ async fn create_named<S: Store>(
     }
 }
 
-async fn store_new<S: Store>(
-    ctx: &RequestContext<'_, S>,
+async fn store_new(
+    ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     write: &WriteRequest,
     checked: CheckedObject,
@@ -188,11 +188,7 @@ async fn store_new<S: Store>(
     })
 }
 
-fn already_exists<S: Store>(
-    ctx: &RequestContext<'_, S>,
-    name: &str,
-    current: Option<&store::Entry>,
-) -> Status {
+fn already_exists(ctx: &RequestContext<'_>, name: &str, current: Option<&store::Entry>) -> Status {
     let mut status = Status::already_exists(&ctx.resource.group_resource(), name);
     let is_terminating = current
         .and_then(|entry| ctx.parse(entry).ok())
@@ -203,7 +199,7 @@ fn already_exists<S: Store>(
     status
 }
 
-fn names_exhausted<S>(ctx: &RequestContext<'_, S>, name: &str) -> Status {
+fn names_exhausted(ctx: &RequestContext<'_>, name: &str) -> Status {
     let mut status = Status::already_exists(&ctx.resource.group_resource(), name);
     status.message.push_str(", the server was not able to generate a unique name for the object");
     if let Some(details) = &mut status.details {

@@ -7,7 +7,7 @@
 
 use api_object::{Status, Tree};
 use api_resources::Origin;
-use store::{At, Entry, Expect, Key, Revision, Store, Transaction, WriteError};
+use store::{At, Entry, Expect, Key, Revision, Transaction, WriteError};
 
 use crate::admission::{Admitted, check_namespace_is_usable, definition_terminating};
 use crate::cluster_snapshot::{Namespace, NamespacePhase};
@@ -35,8 +35,8 @@ impl CreatePreconditions {
     ///
     /// # Errors
     /// One of them ends or is gone.
-    pub(crate) async fn check<S: Store>(
-        ctx: &RequestContext<'_, S>,
+    pub(crate) async fn check(
+        ctx: &RequestContext<'_>,
         admitted: &Admitted,
     ) -> Result<Self, Status> {
         let cluster = ctx.server.snapshot_cache.snapshot();
@@ -85,9 +85,9 @@ impl CreatePreconditions {
     ///
     /// # Errors
     /// The parent ends or is gone, or the deadline of the request has passed.
-    pub(crate) fn check_again<S: Store>(
+    pub(crate) fn check_again(
         &mut self,
-        ctx: &RequestContext<'_, S>,
+        ctx: &RequestContext<'_>,
         written: Result<Revision, WriteError>,
         admitted: &Admitted,
     ) -> Result<Option<Result<Revision, WriteError>>, Status> {
@@ -103,8 +103,8 @@ impl CreatePreconditions {
     }
 }
 
-async fn check_parent<S: Store>(
-    ctx: &RequestContext<'_, S>,
+async fn check_parent(
+    ctx: &RequestContext<'_>,
     kind: ParentKind,
     key: Key,
     known_revision: Option<Revision>,
@@ -122,8 +122,8 @@ async fn check_parent<S: Store>(
 }
 
 /// Checks the newest version of a parent and returns its revision.
-fn check_newest<S: Store>(
-    ctx: &RequestContext<'_, S>,
+fn check_newest(
+    ctx: &RequestContext<'_>,
     kind: ParentKind,
     current: Option<&Entry>,
     admitted: &Admitted,
@@ -156,8 +156,8 @@ fn check_newest<S: Store>(
     Ok(current.map_or(Revision::ZERO, |entry| entry.mod_rev))
 }
 
-fn parent_key<S>(
-    ctx: &RequestContext<'_, S>,
+fn parent_key(
+    ctx: &RequestContext<'_>,
     group: &str,
     plural: &str,
     name: &str,

@@ -5,7 +5,7 @@ use api_object::{DeleteOptions, Status, Tree};
 use api_resources::Resource;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
-use store::{At, Entry, Expect, Store};
+use store::{At, Entry, Expect};
 
 use crate::admission::{
     AdmittedDeletion, AttemptConclusion, FreshnessRequirement, Termination, WriteAttempt,
@@ -30,8 +30,8 @@ pub(crate) enum DeleteResult {
 /// 1. Read the object, unless a failed transaction returned it.
 /// 2. Attempt to admit the deletion and to remove or mark the object.
 /// 3. Repeat the attempt if it does not count, see [`WriteAttempt::conclude`].
-pub(crate) async fn delete<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(crate) async fn delete(
+    ctx: &RequestContext<'_>,
     options: &DeleteOptions,
     report: &mut RequestReport,
 ) -> Result<DeleteResult, Status> {
@@ -62,8 +62,8 @@ pub(crate) async fn delete<S: Store>(
 /// 3. Establish which configuration admits the deletion, and run both phases.
 /// 4. Mark a running pod for deletion after its grace period.
 /// 5. Otherwise remove the object, or mark it for deletion if finalizers hold it back.
-async fn attempt_delete<S: Store>(
-    ctx: &RequestContext<'_, S>,
+async fn attempt_delete(
+    ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     options: &DeleteOptions,
     entry: &Entry,
@@ -132,8 +132,8 @@ async fn attempt_delete<S: Store>(
 }
 
 /// The grace period of a pod that runs on a node; `None` if the object is removed at once.
-fn grace_period_seconds<S>(
-    ctx: &RequestContext<'_, S>,
+fn grace_period_seconds(
+    ctx: &RequestContext<'_>,
     options: &DeleteOptions,
     old: &Tree,
 ) -> Option<i64> {
@@ -149,8 +149,8 @@ fn grace_period_seconds<S>(
 }
 
 /// Marks a pod for deletion after a grace period. It stays until a delete without grace period.
-async fn delete_gracefully<S: Store>(
-    ctx: &RequestContext<'_, S>,
+async fn delete_gracefully(
+    ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     options: &DeleteOptions,
     admitted: AdmittedDeletion,

@@ -5,7 +5,7 @@ use std::task::Poll;
 
 use admission::Operation;
 use api_object::{DeleteOptions, Status};
-use store::{Item, Store};
+use store::Item;
 
 use crate::admission::confirm_configuration;
 use crate::rest::{Filter, ListPage, RequestContext, RequestReport, delete, list};
@@ -17,8 +17,8 @@ use crate::write_progress::WriteProgress;
 /// 2. List the objects.
 /// 3. Delete them, some at a time. Each deletion is admitted by the configuration of its own moment,
 ///    because a collection may take long.
-pub(crate) async fn delete_collection<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(crate) async fn delete_collection(
+    ctx: &RequestContext<'_>,
     filter: &Filter,
     options: &DeleteOptions,
     report: &mut RequestReport,
@@ -46,8 +46,8 @@ pub(crate) async fn delete_collection<S: Store>(
     Ok(page)
 }
 
-async fn delete_item<S: Store>(
-    ctx: &RequestContext<'_, S>,
+async fn delete_item(
+    ctx: &RequestContext<'_>,
     item: &Item,
     options: &DeleteOptions,
 ) -> (Result<(), Status>, RequestReport) {

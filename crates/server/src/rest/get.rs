@@ -1,7 +1,7 @@
 //! `get`.
 
 use api_object::Status;
-use store::{At, Entry, ReadError, Revision, Store};
+use store::{At, Entry, ReadError, Revision};
 
 use crate::rest::query::parse_resource_version;
 use crate::rest::{RequestContext, VersionedObject};
@@ -10,13 +10,13 @@ use crate::rest::{RequestContext, VersionedObject};
 const FUTURE_WAIT: std::time::Duration = std::time::Duration::from_secs(3);
 
 /// Reads the authorized object.
-pub(crate) async fn get<S: Store>(ctx: &RequestContext<'_, S>) -> Result<VersionedObject, Status> {
+pub(crate) async fn get(ctx: &RequestContext<'_>) -> Result<VersionedObject, Status> {
     let entry = get_entry(ctx).await?;
     Ok(VersionedObject { tree: ctx.parse_authorized(&entry)?, revision: Some(entry.mod_rev) })
 }
 
 /// Reads the authorized object in its stored form.
-pub(crate) async fn get_entry<S: Store>(ctx: &RequestContext<'_, S>) -> Result<Entry, Status> {
+pub(crate) async fn get_entry(ctx: &RequestContext<'_>) -> Result<Entry, Status> {
     if ctx.query.flag("export") {
         return Err(Status::bad_request(
             "the export parameter, deprecated since v1.14, is no longer supported",
@@ -36,8 +36,8 @@ pub(crate) async fn get_entry<S: Store>(ctx: &RequestContext<'_, S>) -> Result<E
 ///
 /// # Errors
 /// 504 if the store does not have it by then.
-pub(super) async fn wait_for_revision<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(super) async fn wait_for_revision(
+    ctx: &RequestContext<'_>,
     number: u64,
     verb: &str,
 ) -> Result<At, Status> {

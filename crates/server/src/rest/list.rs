@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::ops::Bound;
 
 use api_object::{ContinueToken, Status};
-use store::{At, Item, Key, ListRequest, Prefix, ReadError, Revision, Store};
+use store::{At, Item, Key, ListRequest, Prefix, ReadError, Revision};
 
 use crate::decodable_versions::ListedEntry;
 use crate::initialize::{has_no_hidden_objects, has_surely_no_hidden_objects, is_hidden};
@@ -37,10 +37,7 @@ const CONTINUE_TOO_OLD: &str = "The provided continue parameter is too old to di
     time the first chunk was returned and now may show up in the list.";
 
 /// Reads a page of the objects that match the filter.
-pub(crate) async fn list<S: Store>(
-    ctx: &RequestContext<'_, S>,
-    filter: &Filter,
-) -> Result<ListPage, Status> {
+pub(crate) async fn list(ctx: &RequestContext<'_>, filter: &Filter) -> Result<ListPage, Status> {
     let options = ctx.query.list_options()?;
     let prefix = ctx.key_prefix()?;
     let (at, from) = match options.continue_token.as_str() {
@@ -55,10 +52,7 @@ pub(crate) async fn list<S: Store>(
     }
 }
 
-async fn requested_revision<S: Store>(
-    ctx: &RequestContext<'_, S>,
-    state: RequestedState,
-) -> Result<At, Status> {
+async fn requested_revision(ctx: &RequestContext<'_>, state: RequestedState) -> Result<At, Status> {
     match state {
         RequestedState::Newest => Ok(At::Newest),
         RequestedState::Any => Ok(At::NotOlderThan(Revision::ZERO)),
@@ -71,8 +65,8 @@ async fn requested_revision<S: Store>(
 }
 
 /// Reads objects from the store until a page is full or no object is left.
-async fn read_page<S: Store>(
-    ctx: &RequestContext<'_, S>,
+async fn read_page(
+    ctx: &RequestContext<'_>,
     prefix: &Prefix,
     filter: &Filter,
     limit: usize,
@@ -130,8 +124,8 @@ async fn read_page<S: Store>(
     }
 }
 
-fn matches_filter<S: Store>(
-    ctx: &RequestContext<'_, S>,
+fn matches_filter(
+    ctx: &RequestContext<'_>,
     filter: &Filter,
     key: &Key,
     listed: &ListedEntry,

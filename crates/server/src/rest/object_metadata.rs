@@ -12,10 +12,7 @@ use crate::rest::RequestContext;
 ///
 /// # Errors
 /// 400 if a member has a wrong type.
-pub(super) fn normalize_metadata<S>(
-    ctx: &RequestContext<'_, S>,
-    tree: &mut Tree,
-) -> Result<(), Status> {
+pub(super) fn normalize_metadata(ctx: &RequestContext<'_>, tree: &mut Tree) -> Result<(), Status> {
     let shaped = api_object::normalize_metadata(tree).and_then(|()| normalize_initializers(tree));
     shaped.map_err(|error| {
         let (kind, version) = (&ctx.resource.kind, &ctx.resource.version);
@@ -27,10 +24,7 @@ pub(super) fn normalize_metadata<S>(
 
 /// Sets the name of an object to the authorized name (that of the URL). Refuses an object that has a
 /// different name.
-pub(super) fn set_authorized_name<S>(
-    ctx: &RequestContext<'_, S>,
-    tree: &mut Tree,
-) -> Result<(), Status> {
+pub(super) fn set_authorized_name(ctx: &RequestContext<'_>, tree: &mut Tree) -> Result<(), Status> {
     let (metadata, name) = (api_object::metadata_mut(tree), ctx.name);
     match api_object::string_member(metadata, "name") {
         "" => {
@@ -53,7 +47,7 @@ pub(super) fn dedup_owner_references(tree: &mut Tree, warnings: &mut Vec<String>
 }
 
 /// The errors in the metadata of an object, by the name rule of its resource.
-pub(super) fn validate_metadata<S>(ctx: &RequestContext<'_, S>, tree: &Tree) -> FieldErrors {
+pub(super) fn validate_metadata(ctx: &RequestContext<'_>, tree: &Tree) -> FieldErrors {
     let rule = ctx.resource.name_rule;
     let name_faults = |name: &str, is_prefix: bool| match is_prefix {
         true => rule.prefix_faults(name),

@@ -20,8 +20,8 @@ pub(crate) struct PatchRequest {
 ///
 /// # Errors
 /// 400 or 422 if the patch can not be decoded or applied, or its result is no object of the kind.
-pub(super) fn apply_patch<S>(
-    ctx: &RequestContext<'_, S>,
+pub(super) fn apply_patch(
+    ctx: &RequestContext<'_>,
     patch: &PatchRequest,
     old: &Tree,
     revision: Revision,

@@ -1,7 +1,7 @@
 //! Stores and removes admitted objects.
 
 use api_object::{Status, Tree};
-use store::{Delete, Entry, Expect, Key, Put, Revision, Store, VALUE_BYTES_MAX, WriteError};
+use store::{Delete, Entry, Expect, Key, Put, Revision, VALUE_BYTES_MAX, WriteError};
 
 use crate::admission::{Admitted, WriteAttempt};
 use crate::cluster_ips::{ClusterIpChange, is_reservation_key};
@@ -34,8 +34,8 @@ impl From<Status> for WriteFailure {
 /// The transaction requires that the stored object is as expected, that the config revision key is
 /// unchanged if the configuration was assumed, and for a new object that its namespace and its definition
 /// are those that were checked. It takes and frees cluster IPs in the same revision.
-pub(crate) async fn persist<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(crate) async fn persist(
+    ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     key: Key,
     admitted: Admitted,
@@ -75,8 +75,8 @@ pub(crate) async fn persist<S: Store>(
 /// Removes an object whose removal was admitted, and waits until decisions see that. The cluster IP of the
 /// stored object is freed in the same revision. `stored` is the stored object if the admitted one is its
 /// next state.
-pub(crate) async fn remove<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(crate) async fn remove(
+    ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     key: &Key,
     admitted: Admitted,
@@ -105,8 +105,8 @@ pub(crate) async fn remove<S: Store>(
 }
 
 /// Waits until decisions see a write, or returns why it failed.
-pub(crate) async fn await_visible<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(crate) async fn await_visible(
+    ctx: &RequestContext<'_>,
     written: Result<Revision, WriteError>,
     operation: &str,
     is_tracked: bool,

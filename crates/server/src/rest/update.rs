@@ -5,7 +5,7 @@ use admission::{Initializers, Operation, has_pending_initializers};
 use api_object::{Status, Tree};
 use api_resources::Verb;
 use field_errors::{FieldErrors, FieldPath};
-use store::{At, Entry, Expect, Revision, Store};
+use store::{At, Entry, Expect, Revision};
 
 use crate::admission::{
     AttemptConclusion, CheckedObject, FreshnessRequirement, WriteAttempt, WriteRequest,
@@ -32,8 +32,8 @@ enum ObjectChange<'c> {
 
 /// Replaces the authorized object, or the part of it that the subresource names. It creates the object if
 /// the resource allows that.
-pub(crate) async fn update<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(crate) async fn update(
+    ctx: &RequestContext<'_>,
     tree: &Tree,
     options: WriteOptions,
     report: &mut RequestReport,
@@ -42,8 +42,8 @@ pub(crate) async fn update<S: Store>(
 }
 
 /// Patches the authorized object, or the part of it that the subresource names.
-pub(crate) async fn patch<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(crate) async fn patch(
+    ctx: &RequestContext<'_>,
     patch: &PatchRequest,
     options: WriteOptions,
     report: &mut RequestReport,
@@ -57,8 +57,8 @@ pub(crate) async fn patch<S: Store>(
 /// 2. If it does not exist, create it where the resource allows that.
 /// 3. Attempt to admit and store the next state.
 /// 4. Repeat the attempt if it does not count, see [`WriteAttempt::conclude`].
-async fn change_object<S: Store>(
-    ctx: &RequestContext<'_, S>,
+async fn change_object(
+    ctx: &RequestContext<'_>,
     change: ObjectChange<'_>,
     options: WriteOptions,
     report: &mut RequestReport,
@@ -86,8 +86,8 @@ async fn change_object<S: Store>(
 }
 
 /// Creates the object that an update names, if the resource allows that and the user may `create` it.
-async fn create_on_update<S: Store>(
-    ctx: &RequestContext<'_, S>,
+async fn create_on_update(
+    ctx: &RequestContext<'_>,
     change: ObjectChange<'_>,
     options: WriteOptions,
     attempt: WriteAttempt,
@@ -114,8 +114,8 @@ async fn create_on_update<S: Store>(
 /// 5. Assign a cluster IP to a service that needs one. If another service takes the IP first, assign the
 ///    next one.
 /// 6. Run the validating phase, which sees the object as it is stored, and store the object.
-async fn attempt_update<S: Store>(
-    ctx: &RequestContext<'_, S>,
+async fn attempt_update(
+    ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     change: ObjectChange<'_>,
     options: WriteOptions,
@@ -171,8 +171,8 @@ async fn attempt_update<S: Store>(
     }
 }
 
-async fn store_changed<S: Store>(
-    ctx: &RequestContext<'_, S>,
+async fn store_changed(
+    ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     write: &WriteRequest,
     checked: CheckedObject,
@@ -206,7 +206,7 @@ async fn store_changed<S: Store>(
 
 /// The errors in the next state of an object, except in its metadata. Initializers may change fields that
 /// are immutable later, because no client relies on an uninitialized object.
-fn content_errors<S>(ctx: &RequestContext<'_, S>, new: &Tree, old: &Tree) -> FieldErrors {
+fn content_errors(ctx: &RequestContext<'_>, new: &Tree, old: &Tree) -> FieldErrors {
     let mut errors = match ctx.subresource.is_none() && has_pending_initializers(old) {
         true => api_resources::validate_create(ctx.resource, new),
         false => api_resources::validate_update(ctx.resource, new, old, ctx.subresource),
@@ -217,11 +217,7 @@ fn content_errors<S>(ctx: &RequestContext<'_, S>, new: &Tree, old: &Tree) -> Fie
     errors
 }
 
-fn check_uid_precondition<S>(
-    ctx: &RequestContext<'_, S>,
-    new: &Tree,
-    old: &Tree,
-) -> Result<(), Status> {
+fn check_uid_precondition(ctx: &RequestContext<'_>, new: &Tree, old: &Tree) -> Result<(), Status> {
     let (own, stored) = (api_object::uid(new), api_object::uid(old));
     if own.is_empty() || own == stored {
         return Ok(());
@@ -232,8 +228,8 @@ fn check_uid_precondition<S>(
 }
 
 /// Removes the resourceVersion from an object, and checks that it is that of the stored object.
-fn take_resource_version<S>(
-    ctx: &RequestContext<'_, S>,
+fn take_resource_version(
+    ctx: &RequestContext<'_>,
     new: &mut Tree,
     revision: Revision,
     is_patch: bool,
@@ -259,6 +255,6 @@ fn take_resource_version<S>(
 }
 
 /// Whether an object is marked for deletion and nothing holds it back any more.
-fn is_deletion_complete<S>(ctx: &RequestContext<'_, S>, tree: &Tree) -> bool {
+fn is_deletion_complete(ctx: &RequestContext<'_>, tree: &Tree) -> bool {
     api_object::is_ready_for_removal(tree) && !api_resources::blocks_removal(ctx.resource, tree)
 }

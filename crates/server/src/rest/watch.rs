@@ -47,9 +47,9 @@ pub(crate) enum WatchEventObject {
 pub(crate) struct WatchEnded;
 
 /// A watch that has begun, and its unsent events.
-pub(crate) struct Watcher<S: Store> {
-    store: Arc<S>,
-    source: Option<S::Watch>,
+pub(crate) struct Watcher {
+    store: Arc<dyn Store>,
+    source: Option<Box<dyn Watch>>,
     prefix: Prefix,
     decodable_versions: Arc<DecodableVersions>,
     pub(crate) resource: Arc<Resource>,
@@ -68,13 +68,13 @@ pub(crate) struct Watcher<S: Store> {
 }
 
 /// Begins a watch, with the current objects if the client asks for them.
-pub(crate) async fn watch<S: Store>(
-    ctx: &RequestContext<'_, S>,
+pub(crate) async fn watch(
+    ctx: &RequestContext<'_>,
     resource: Arc<Resource>,
     filter: Filter,
     options: WatchOptions,
     ends_at: Instant,
-) -> Result<Watcher<S>, Status> {
+) -> Result<Watcher, Status> {
     let permit = acquire_watch_permit(ctx)?;
     let mut watcher = Watcher {
         store: Arc::clone(&ctx.server.store),
@@ -117,7 +117,7 @@ pub(crate) async fn watch<S: Store>(
 
 /// Acquires one of the permits for watches, of which each user has a share; members of `system:masters`
 /// need none.
-fn acquire_watch_permit<S>(ctx: &RequestContext<'_, S>) -> Result<Option<Permit>, Status> {
+fn acquire_watch_permit(ctx: &RequestContext<'_>) -> Result<Option<Permit>, Status> {
     let user = ctx.authorized.user();
     if user.is_in_group("system:masters") {
         return Ok(None);
@@ -138,9 +138,9 @@ fn acquire_watch_permit<S>(ctx: &RequestContext<'_, S>) -> Result<Option<Permit>
 }
 
 /// Adds events for all objects that exist now, and the bookmark after them.
-async fn add_current_objects<S: Store>(
-    ctx: &RequestContext<'_, S>,
-    watcher: &mut Watcher<S>,
+async fn add_current_objects(
+    ctx: &RequestContext<'_>,
+    watcher: &mut Watcher,
 ) -> Result<(), Status> {
     let request = ListRequest { at: At::Newest, ..ListRequest::default() };
     let page = ctx.server.store.list(&watcher.prefix, request).await;
@@ -163,7 +163,7 @@ async fn add_current_objects<S: Store>(
     Ok(())
 }
 
-impl<S: Store> Watcher<S> {
+impl Watcher {
     /// Waits for the next event.
     pub(crate) async fn next(&mut self) -> Result<WatchEvent, WatchEnded> {
         loop {

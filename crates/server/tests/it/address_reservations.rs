@@ -30,7 +30,7 @@ fn address(service: &Value) -> String {
 }
 
 /// The objects under a path in a state, by the rest of their keys.
-async fn stored<S: Store>(store: &S, path: &str, at: At) -> BTreeMap<String, Value> {
+async fn stored(store: &dyn Store, path: &str, at: At) -> BTreeMap<String, Value> {
     let prefix = Prefix::new(&format!("/registry/{path}/")).unwrap();
     let request = ListRequest { at, ..ListRequest::default() };
     let items = store.list(&prefix, request).await.unwrap().items;
@@ -40,8 +40,8 @@ async fn stored<S: Store>(store: &S, path: &str, at: At) -> BTreeMap<String, Val
 }
 
 /// Which service has which address, and for which service each address is reserved.
-async fn both<S: Store>(
-    store: &S,
+async fn both(
+    store: &dyn Store,
     at: Revision,
 ) -> (BTreeMap<String, String>, BTreeMap<String, String>) {
     let at = At::Exactly(at);
@@ -55,7 +55,7 @@ async fn both<S: Store>(
 }
 
 /// Checks every state after one.
-async fn assert_fit<S: Store>(store: &S, after: Revision) {
+async fn assert_fit(store: &dyn Store, after: Revision) {
     let newest = store.current_rev().await.unwrap();
     let mut states = 0;
     for number in after.number() + 1..=newest.number() {
@@ -66,7 +66,7 @@ async fn assert_fit<S: Store>(store: &S, after: Revision) {
     assert!(states > 0, "nothing was written");
 }
 
-async fn wait_until_quiet<S: Store>(store: &S) {
+async fn wait_until_quiet(store: &dyn Store) {
     let patience = Instant::now() + PATIENCE;
     let mut seen = store.current_rev().await.unwrap();
     loop {

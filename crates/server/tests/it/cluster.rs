@@ -30,7 +30,7 @@ pub(crate) type Change = fn(&mut ServerOptions, &Path);
 
 /// A running server on the embedded store, with an administrator and somebody without roles.
 pub(crate) struct Cluster {
-    server: Option<Server<EmbeddedStore>>,
+    server: Option<Server>,
     pub(crate) store: Arc<EmbeddedStore>,
     change: Change,
     pub(crate) pki: PkiFiles,
@@ -78,7 +78,7 @@ impl Cluster {
         change(&mut options, folder.path());
         once(&mut options);
         let store = Arc::new(store.expect("a store"));
-        let server = Server::start(Arc::clone(&store), listener, options).await;
+        let server = Server::start(store.clone(), listener, options).await;
         let server = Some(server.expect("a server"));
         let ca = read(&pki.serving_ca);
         Self { server, store, change, pki, address, ca, folder }

@@ -29,7 +29,7 @@ const STATUS: &str = "/portcullis/admission/status";
 
 /// A server, and the lines that it reaches the members by.
 pub(crate) struct Station {
-    server: Option<Server<EtcdStore>>,
+    server: Option<Server>,
     lines: Vec<Line>,
     address: SocketAddr,
     ca: String,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use store::{At, ReadError, Revision, Store, Watch, WatchError};
+use store::{At, ReadError, Revision, Store, WatchError};
 use store_embedded::{EmbeddedStore, Limits, Options};
 use tempfile::TempDir;
 

@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use store::{
-    Expect, Prefix, Put, Revision, Store, VALUE_BYTES_MAX, WATCHES_MAX, Watch, WatchError,
-};
+use store::{Expect, Prefix, Put, Revision, Store, VALUE_BYTES_MAX, WATCHES_MAX, WatchError};
 use store_embedded::{EmbeddedStore, Options, SyncMode};
 use tempfile::TempDir;
 

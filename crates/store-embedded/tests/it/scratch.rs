@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use store::{
-    At, Delete, Expect, Key, ListRequest, Prefix, Put, Revision, SharedRevision, Store,
-    Transaction, Watch,
+    At, Delete, Expect, Key, ListRequest, Prefix, Put, Revision, SharedRevision, Store, Transaction,
 };
 use store_embedded::{Clock, EmbeddedStore, Limits, Options};
 

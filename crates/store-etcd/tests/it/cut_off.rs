@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use etcd_testing::{Line, Member, State, leader};
 use store::{At, Expect, ReadError, Revision, Store, Watch};
-use store_etcd::{EtcdStore, EtcdWatch, Options};
+use store_etcd::{EtcdStore, Options};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::member::{open, open_with, options};
@@ -32,7 +32,7 @@ async fn read(store: &EtcdStore, name: &str) -> Result<Option<Revision>, ReadErr
 }
 
 /// Waits until the watch has told an event of this revision.
-async fn hear(watch: &mut EtcdWatch, revision: Revision) {
+async fn hear(watch: &mut dyn Watch, revision: Revision) {
     let told = async {
         while watch.next().await.unwrap().events.iter().all(|event| event.revision < revision) {}
     };
@@ -74,9 +74,9 @@ async fn cut_and_mend(state: State, cut_for: Duration, is_read_meanwhile: bool) 
     assert!(waited.is_err(), "the watch waits for the line: {waited:?}");
 
     lines[0].set(State::Open);
-    tokio::join!(insist(&store, "a", written), hear(&mut watch, written));
+    tokio::join!(insist(&store, "a", written), hear(&mut *watch, written));
     let last = store.put(put("a", "3", Expect::At(written))).await.unwrap();
-    hear(&mut watch, last).await;
+    hear(&mut *watch, last).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -114,7 +114,7 @@ async fn one_of_three_lines_is_silent() {
         for _ in 0..6 {
             assert_eq!(read(&store, "a").await, Ok(Some(last)));
         }
-        hear(&mut watch, last).await;
+        hear(&mut *watch, last).await;
         line.set(State::Open);
     }
 }
@@ -137,7 +137,7 @@ async fn a_lost_majority_is_noticed_in_time() {
     let _ = leader(&members);
     insist(&store, "a", last).await;
     let written = store.put(put("a", "2", Expect::At(last))).await.unwrap();
-    hear(&mut watch, written).await;
+    hear(&mut *watch, written).await;
     // The last one stops in good order, and the other two are a majority as well.
     members[lost[1]].restart();
     members[lost[1]].wait_until_healthy();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use etcd_testing::Member;
-use store::{Change, Expect, Put, Store, Watch};
+use store::{Change, Expect, Put, Store};
 
 use crate::member::open;
 use crate::shorthand::{put, text, things};

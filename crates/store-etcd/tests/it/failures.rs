@@ -57,7 +57,7 @@ async fn servers_see_each_other() {
     let start = one.current_rev().await.unwrap();
     let mut watch = two.watch(things(), start).await.unwrap();
     let made = create(&one, "a", "1").await;
-    let told = crate::shorthand::events(&mut watch, start, made).await;
+    let told = crate::shorthand::events(&mut *watch, start, made).await;
     assert_eq!(told.iter().map(|event| event.revision).collect::<Vec<_>>(), [made]);
     let second = two.put(put("a", "2", Expect::At(made))).await.unwrap();
     let stale = one.put(put("a", "3", Expect::At(made))).await;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use etcd_testing::{Member, leader};
-use store::{At, Expect, ListRequest, Revision, Store, Watch, WatchError};
+use store::{At, Expect, ListRequest, Revision, Store, WatchError};
 use store_etcd::{EtcdStore, Options};
 
 use crate::member::{open, open_with, options};
@@ -80,7 +80,7 @@ async fn writes_resume_and_none_is_lost_when_the_leader_is_killed() {
         assert_eq!(stored.get(key(name).as_str()), Some(revision), "{name}");
     }
     // The watch went through the change of leaders: every key once, at its revision.
-    let told = events(&mut watch, start, page.revision).await;
+    let told = events(&mut *watch, start, page.revision).await;
     let told: Vec<(&str, Revision)> =
         told.iter().map(|event| (event.key.as_str(), event.revision)).collect();
     let mut stored: Vec<(&str, Revision)> = stored.into_iter().collect();
@@ -108,7 +108,7 @@ async fn a_member_that_was_cut_off_is_never_stale() {
         let got = store.get(&key("a"), At::Newest).await.unwrap();
         assert_eq!(got.entry.unwrap().mod_rev, revision);
         // In one of the rounds it is the member from which the store hears of events.
-        let told = events(&mut watch, Revision::new(revision.number() - 1), revision).await;
+        let told = events(&mut *watch, Revision::new(revision.number() - 1), revision).await;
         assert_eq!(told.last().map(|event| event.revision), Some(revision));
         // The read is on its way when the member wakes up, still in its old world.
         let asked = key("a");
@@ -163,7 +163,7 @@ async fn a_watch_that_compaction_overtakes_leaves_nothing_out() {
     }
     let mut watch = store.watch(things(), end).await.unwrap();
     let last = create(&others, "b", "1").await;
-    let told = events(&mut watch, end, last).await;
+    let told = events(&mut *watch, end, last).await;
     assert_eq!(told.iter().map(|event| event.revision).collect::<Vec<_>>(), [last]);
 }
 

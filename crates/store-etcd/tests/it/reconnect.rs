@@ -35,7 +35,7 @@ async fn a_watch_outlives_the_member() {
         // The first rounds are told while the member is killed again.
         if round > 0 {
             let current = store.current_rev().await.unwrap();
-            told.extend(events(&mut watch, through, current).await);
+            told.extend(events(&mut *watch, through, current).await);
             through = current;
         }
     }
@@ -66,7 +66,7 @@ async fn watches_from_long_ago_read_from_the_cluster() {
     for n in 0..40 {
         let after = Revision::new(start.number() + 30 * n);
         let mut watch = later.watch(things(), after).await.unwrap();
-        watches.spawn(async move { (after, events(&mut watch, after, end).await.len() as u64) });
+        watches.spawn(async move { (after, events(&mut *watch, after, end).await.len() as u64) });
     }
     for (after, n_told) in watches.join_all().await {
         assert_eq!(n_told, end.number() - after.number(), "after {after}");

@@ -32,7 +32,7 @@ pub(crate) async fn text(store: &EtcdStore, name: &str) -> Option<String> {
 }
 
 /// All events of a watch up to a revision, whose order is checked.
-pub(crate) async fn events(watch: &mut impl Watch, after: Revision, up_to: Revision) -> Vec<Event> {
+pub(crate) async fn events(watch: &mut dyn Watch, after: Revision, up_to: Revision) -> Vec<Event> {
     let mut told: Vec<Event> = Vec::new();
     let mut through = after;
     while through < up_to {

@@ -7,7 +7,7 @@ use std::ops::Bound;
 use api_object::{GroupResource, Status, Tree};
 use api_resources::{Definition, Verb};
 use jiff::Timestamp;
-use store::{At, Delete, Expect, Item, Key, ListRequest, Prefix, Put, Store, WriteError};
+use store::{At, Delete, Expect, Item, Key, ListRequest, Prefix, Put, WriteError};
 
 use super::DEFINITIONS;
 use crate::log::LogField;
@@ -20,10 +20,7 @@ const REASON_ANNOTATION: &str = "leftover.apiextensions.portcullis.io/reason";
 const PAGE_ITEMS_MAX: Option<NonZeroUsize> = NonZeroUsize::new(500);
 
 /// The prefix of the keys of a definition's objects.
-pub(super) fn objects_prefix<S: Store>(
-    server: &ServerState<S>,
-    definition: &Definition,
-) -> Option<Prefix> {
+pub(super) fn objects_prefix(server: &ServerState, definition: &Definition) -> Option<Prefix> {
     let text = api_resources::definition_prefix(&server.prefix, definition)?;
     Prefix::new(&text).ok()
 }
@@ -33,8 +30,8 @@ pub(super) fn objects_prefix<S: Store>(
 ///
 /// An object belongs to an earlier definition exactly if it was created at an earlier revision than this
 /// definition. The status of the definition is not considered, since clients can write it.
-pub(super) async fn delete_of_earlier_definitions<S: Store>(
-    server: &ServerState<S>,
+pub(super) async fn delete_of_earlier_definitions(
+    server: &ServerState,
     definition: &Definition,
 ) -> Result<(), Status> {
     let Some(prefix) = objects_prefix(server, definition) else { return Ok(()) };
@@ -66,8 +63,8 @@ pub(super) async fn delete_of_earlier_definitions<S: Store>(
 
 /// Deletes an unserved object. An object with finalizers is only marked as terminating; its finalizers can
 /// be removed when the definition serves a version again.
-pub(super) async fn delete_or_mark<S: Store>(
-    server: &ServerState<S>,
+pub(super) async fn delete_or_mark(
+    server: &ServerState,
     definition: &Definition,
     item: &Item,
 ) -> Result<(), Status> {
@@ -97,8 +94,8 @@ pub(super) async fn delete_or_mark<S: Store>(
 
 /// Deletes an object from the store and records the reason in the audit log. No hook is called, because the
 /// API has no such object.
-async fn delete_and_audit<S: Store>(
-    server: &ServerState<S>,
+async fn delete_and_audit(
+    server: &ServerState,
     definition: &Definition,
     item: &Item,
     why: &str,
@@ -132,7 +129,7 @@ fn read_status(error: &store::ReadError) -> Status {
     Status::internal(&error.to_string())
 }
 
-fn definition_key<S: Store>(server: &ServerState<S>, name: &str) -> Option<Key> {
+fn definition_key(server: &ServerState, name: &str) -> Option<Key> {
     let (group, version, plural) = DEFINITIONS;
     let cluster = server.snapshot_cache.snapshot();
     let definitions = cluster.registry.resource(group, version, plural)?;

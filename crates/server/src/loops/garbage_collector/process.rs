@@ -8,15 +8,15 @@ use api_object::{
 };
 use api_resources::Resource;
 use serde_json::Value;
-use store::{Key, Store};
+use store::Key;
 
 use super::owner_graph::{SharedOwnerGraph, WorkItem};
 use crate::object_ref::ObjectRef;
 use crate::server_state::ServerState;
 use crate::undecodable::is_undecodable_status;
 
-pub(super) async fn process<S: Store>(
-    server: &ServerState<S>,
+pub(super) async fn process(
+    server: &ServerState,
     graph: &SharedOwnerGraph,
     item: &WorkItem,
 ) -> Result<(), Status> {
@@ -28,10 +28,7 @@ pub(super) async fn process<S: Store>(
 }
 
 /// Deletes an object whose owners are all gone, or removes the references to those that are gone.
-async fn check_owners<S: Store>(
-    server: &ServerState<S>,
-    mut object: LiveObject,
-) -> Result<(), Status> {
+async fn check_owners(server: &ServerState, mut object: LiveObject) -> Result<(), Status> {
     let namespace = api_object::namespace(&object.tree);
     let mut remaining = Vec::new();
     let mut n_gone = 0;
@@ -57,8 +54,8 @@ async fn check_owners<S: Store>(
 /// 2. With the finalizer `foregroundDeletion`, delete each dependent that has no other owner, and remove
 ///    the owner from those that have one. Stop if a dependent that blocks the deletion still exists.
 /// 3. Remove the finalizer.
-async fn release_owner<S: Store>(
-    server: &ServerState<S>,
+async fn release_owner(
+    server: &ServerState,
     graph: &SharedOwnerGraph,
     mut owner: LiveObject,
 ) -> Result<(), Status> {
@@ -120,8 +117,8 @@ enum OwnerState {
 
 /// Looks for an owner under the key that the reference implies. An owner of a resource that the registry
 /// does not know counts as present, because the resource may be served again later.
-async fn owner_state<S: Store>(
-    server: &ServerState<S>,
+async fn owner_state(
+    server: &ServerState,
     reference: &Value,
     namespace: &str,
 ) -> Result<OwnerState, Status> {
@@ -171,12 +168,12 @@ impl LiveObject {
         api_object::metadata_mut(&mut self.tree).insert(member.to_owned(), value);
     }
 
-    async fn update<S: Store>(&self, server: &ServerState<S>) -> Result<(), Status> {
+    async fn update(&self, server: &ServerState) -> Result<(), Status> {
         let tree = self.tree.clone();
         ignore_concurrent_change(server.loopback_update(self.object_ref(), tree).await)
     }
 
-    async fn delete<S: Store>(&self, server: &ServerState<S>) -> Result<(), Status> {
+    async fn delete(&self, server: &ServerState) -> Result<(), Status> {
         let options = DeleteOptions {
             propagation: Some(Propagation::Background),
             uid: Some(api_object::uid(&self.tree).to_owned()),
@@ -201,11 +198,7 @@ impl LiveObject {
     }
 
     /// Whether another owner, which is not being deleted, owns this object.
-    async fn has_other_owner<S: Store>(
-        &self,
-        server: &ServerState<S>,
-        owner: &Self,
-    ) -> Result<bool, Status> {
+    async fn has_other_owner(&self, server: &ServerState, owner: &Self) -> Result<bool, Status> {
         let namespace = api_object::namespace(&self.tree);
         for other in owner_references(&self.tree) {
             let is_other = other["uid"] != api_object::uid(&owner.tree);
@@ -219,11 +212,7 @@ impl LiveObject {
     }
 
     /// Removes the reference to an owner from this object, if it has one.
-    async fn remove_owner<S: Store>(
-        mut self,
-        server: &ServerState<S>,
-        owner: &Self,
-    ) -> Result<(), Status> {
+    async fn remove_owner(mut self, server: &ServerState, owner: &Self) -> Result<(), Status> {
         if self.reference_to(owner).is_none() {
             return Ok(());
         }
@@ -235,10 +224,7 @@ impl LiveObject {
 }
 
 /// Reads the object under a key through the API, as a client would.
-async fn read_object<S: Store>(
-    server: &ServerState<S>,
-    key: &Key,
-) -> Result<Option<LiveObject>, Status> {
+async fn read_object(server: &ServerState, key: &Key) -> Result<Option<LiveObject>, Status> {
     let cluster = server.snapshot_cache.snapshot();
     let found = cluster.registry.resources().find_map(|resource| {
         let (namespace, name) = api_resources::names(&server.prefix, resource, key)?;
