@@ -37,7 +37,7 @@ fn cases(file: &str) -> Vec<(String, String)> {
 
 #[test]
 fn trees_are_those_of_cel_go() {
-    let cases = cases(include_str!("../testdata/trees.txt"));
+    let cases = cases(include_str!("testdata/trees.txt"));
     assert!(cases.len() > 150, "the file is not read to its end");
     for (source, want) in cases {
         assert_eq!(answer(&source), Ok(want), "{source}");
@@ -46,7 +46,7 @@ fn trees_are_those_of_cel_go() {
 
 #[test]
 fn errors_are_those_of_cel_go() {
-    let cases = cases(include_str!("../testdata/errors.txt"));
+    let cases = cases(include_str!("testdata/errors.txt"));
     assert!(cases.len() > 200, "the file is not read to its end");
     for (source, want) in cases {
         assert_eq!(answer(&source), Err(want), "{source}");
