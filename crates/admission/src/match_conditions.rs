@@ -7,8 +7,8 @@ mod explain;
 mod request_variable;
 
 use cel::{
-    Authorizer, CHECK_COST, COST_LIMIT, CompileBudget, Environment, EvalError, Map, Program, Type,
-    Value,
+    AUTHORIZER_CHECK_COST, Authorizer, COST_LIMIT, CompileBudget, Environment, EvalError, Map,
+    Program, Type, Value,
 };
 
 pub use self::authorizer_questions::{AuthorizerDecisions, AuthorizerQuestion};
@@ -29,7 +29,7 @@ const TOTAL_COST_LIMIT: u64 = 2_500_000;
 
 /// The most authorizer checks that one evaluation of the conditions of a hook can afford. It bounds the questions to the
 /// authorizer.
-pub const AUTHORIZER_CHECKS_MAX: u64 = TOTAL_COST_LIMIT / CHECK_COST;
+pub const AUTHORIZER_CHECKS_MAX: u64 = TOTAL_COST_LIMIT / AUTHORIZER_CHECK_COST;
 
 /// The total length of compiler messages for one configuration that are reported in full. The compiler repeats the source
 /// line for each of up to a hundred issues, so messages can be a hundred times as long as the object.
@@ -121,7 +121,7 @@ impl<'a> ConditionInput<'a> {
             Some(AuthorizerDecisions(known)) => {
                 let authorizer = Authorizer::new(known.clone());
                 let target = self.request.resource_target();
-                (authorizer.clone().value(), authorizer.resource_check(target))
+                (authorizer.clone().value(), authorizer.resource_check_value(target))
             }
         };
         [

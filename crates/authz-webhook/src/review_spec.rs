@@ -199,7 +199,7 @@ impl RecordSource for ReviewSpec<'_> {
             1 => self.non_resource.as_ref().map(record),
             3 => Some(Value::List(List::Strings(self.groups))),
             4 => Some(Value::Map(Map::Source(&self.extra))),
-            _ => self.text_field(index).map(Value::string),
+            _ => self.string_field(index).map(Value::string),
         }
     }
 
@@ -214,7 +214,7 @@ impl RecordSource for ReviewSpec<'_> {
     }
 
     #[inline]
-    fn text_field(&self, index: usize) -> Option<&str> {
+    fn string_field(&self, index: usize) -> Option<&str> {
         match index {
             2 => Some(self.user),
             5 => Some(self.uid),
@@ -257,7 +257,7 @@ impl RecordSource for ResourceAttributes<'_> {
         match index {
             7 => self.field_selector.as_ref().map(record),
             8 => self.label_selector.as_ref().map(record),
-            _ => self.text_field(index).map(Value::string),
+            _ => self.string_field(index).map(Value::string),
         }
     }
 
@@ -271,7 +271,7 @@ impl RecordSource for ResourceAttributes<'_> {
     }
 
     #[inline]
-    fn text_field(&self, index: usize) -> Option<&str> {
+    fn string_field(&self, index: usize) -> Option<&str> {
         Some(match index {
             0 => self.namespace,
             1 => self.verb,
@@ -321,11 +321,11 @@ impl RecordSource for NonResourceAttributes<'_> {
 
     #[inline]
     fn field(&self, index: usize) -> Option<Value<'_>> {
-        self.text_field(index).map(Value::string)
+        self.string_field(index).map(Value::string)
     }
 
     #[inline]
-    fn text_field(&self, index: usize) -> Option<&str> {
+    fn string_field(&self, index: usize) -> Option<&str> {
         match index {
             0 => Some(self.path),
             1 => Some(self.verb),
@@ -439,7 +439,7 @@ mod tests {
                 assert_eq!(record.has_field(index), field.is_some(), "{name}");
                 match field {
                     Some(Value::String(text)) => {
-                        assert_eq!(record.text_field(index), Some(text.as_str()), "{name}");
+                        assert_eq!(record.string_field(index), Some(text.as_str()), "{name}");
                     }
                     Some(Value::List(List::Strings(texts))) => {
                         assert_eq!(record.string_list_field(index), Some(texts), "{name}");
@@ -448,7 +448,7 @@ mod tests {
                         assert!(record.record_field(index).is_some(), "{name}");
                     }
                     _ => {
-                        assert_eq!(record.text_field(index), None, "{name}");
+                        assert_eq!(record.string_field(index), None, "{name}");
                         assert_eq!(record.string_list_field(index), None, "{name}");
                         assert!(record.record_field(index).is_none(), "{name}");
                     }

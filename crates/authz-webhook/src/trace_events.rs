@@ -1,7 +1,7 @@
 //! The trace events of a webhook: conditions with the values of their parts, cache hits and calls.
 
 use authz::{Event, Recorder};
-use cel::{COST_LIMIT, ExplainedPart, Map, PartResult, Value};
+use cel::{COST_LIMIT, ExplainedSubexpression, Map, SubexpressionResult, Value};
 
 use crate::call::CallResult;
 use crate::compile_condition::ENVIRONMENT;
@@ -34,23 +34,23 @@ pub(crate) fn record_condition(
         return; // Conditions have been compiled before.
     };
     // The first part is the condition itself.
-    record_parts(explanation.parts.get(1..).unwrap_or_default(), &mut below);
-    if explanation.n_omitted_parts > 0 {
-        below.note(|| Event::new("value").with("leftOut", explanation.n_omitted_parts));
+    record_parts(explanation.subexpressions.get(1..).unwrap_or_default(), &mut below);
+    if explanation.n_omitted_subexpressions > 0 {
+        below.note(|| Event::new("value").with("leftOut", explanation.n_omitted_subexpressions));
     }
 }
 
 /// Records parts, each with its inner parts below it.
-fn record_parts(mut parts: &[ExplainedPart], recorder: &mut Recorder<'_>) {
+fn record_parts(mut parts: &[ExplainedSubexpression], recorder: &mut Recorder<'_>) {
     while let Some((part, rest)) = parts.split_first() {
         let n_inside = rest.iter().take_while(|inner| inner.depth > part.depth).count();
         let (inside, after) = rest.split_at(n_inside);
         let mut below = recorder.enter(|| {
             let event = Event::new("value").with("text", part.text.as_str());
             match &part.result {
-                PartResult::Value(value) => event.with("value", value.as_str()),
-                PartResult::Error(error) => event.with("error", error.as_str()),
-                PartResult::Skipped => event.with("skipped", true),
+                SubexpressionResult::Value(value) => event.with("value", value.as_str()),
+                SubexpressionResult::Error(error) => event.with("error", error.as_str()),
+                SubexpressionResult::Skipped => event.with("skipped", true),
             }
         });
         record_parts(inside, &mut below);

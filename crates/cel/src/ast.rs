@@ -77,7 +77,7 @@ pub(crate) enum ExprKind {
     List {
         elements: Vec<NodeId>,
         /// Indices of the elements written `?x`.
-        optional: Vec<usize>,
+        optional_indices: Vec<usize>,
     },
     Map {
         entries: Vec<MapEntry>,
@@ -129,7 +129,7 @@ pub(crate) struct MapEntry {
     pub(crate) key: NodeId,
     pub(crate) value: NodeId,
     /// Whether the source says `?key: value`.
-    pub(crate) optional: bool,
+    pub(crate) is_optional: bool,
     /// The source offset of the `:`.
     pub(crate) offset: u32,
 }
@@ -140,7 +140,7 @@ pub(crate) struct StructField {
     pub(crate) name: Arc<str>,
     pub(crate) value: NodeId,
     /// Whether the source says `?field: value`.
-    pub(crate) optional: bool,
+    pub(crate) is_optional: bool,
     /// The source offset of the `:`.
     pub(crate) offset: u32,
 }

@@ -17,7 +17,7 @@ pub struct AuthorizerCheck {
     /// The verb of the request attributes.
     pub verb: Arc<str>,
     /// The resource or the path.
-    pub target: CheckTarget,
+    pub target: AuthorizerCheckTarget,
 }
 
 /// A service account whose names have been validated.
@@ -31,7 +31,7 @@ pub struct ServiceAccount {
 
 /// The target of a check. Neither a path nor a resource name is blank.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum CheckTarget {
+pub enum AuthorizerCheckTarget {
     /// A path that is not a resource, from `authorizer.path()`.
     Path(Arc<str>),
     /// A resource, from `authorizer.group().resource()`.
@@ -59,7 +59,7 @@ pub struct ResourceTarget {
 
 impl ResourceTarget {
     /// The number of bytes of all texts.
-    pub(crate) fn text_len(&self) -> usize {
+    pub(crate) fn approx_text_len(&self) -> usize {
         let Self { group, resource, subresource, namespace, name, field_selector, label_selector } =
             self;
         let parts = [group, resource, subresource, namespace, name, field_selector, label_selector];
@@ -81,23 +81,23 @@ pub struct AuthorizerDecision {
 /// The decisions that are already known, by check. Cloning is cheap, and an empty value does not allocate.
 #[derive(Debug, Clone, Default)]
 pub struct KnownDecisions {
-    decisions: Option<Arc<HashMap<AuthorizerCheck, AuthorizerDecision>>>,
+    by_check: Option<Arc<HashMap<AuthorizerCheck, AuthorizerDecision>>>,
 }
 
 impl KnownDecisions {
     /// The decision for a check, if it is known.
-    pub fn get(&self, question: &AuthorizerCheck) -> Option<&AuthorizerDecision> {
-        self.decisions.as_ref()?.get(question)
+    pub fn get(&self, check: &AuthorizerCheck) -> Option<&AuthorizerDecision> {
+        self.by_check.as_ref()?.get(check)
     }
 
     /// Adds a decision. Earlier clones are not affected.
-    pub fn insert(&mut self, question: AuthorizerCheck, decision: AuthorizerDecision) {
-        Arc::make_mut(self.decisions.get_or_insert_default()).insert(question, decision);
+    pub fn insert(&mut self, check: AuthorizerCheck, decision: AuthorizerDecision) {
+        Arc::make_mut(self.by_check.get_or_insert_default()).insert(check, decision);
     }
 
     /// The number of known decisions.
     pub fn len(&self) -> usize {
-        self.decisions.as_ref().map_or(0, |known| known.len())
+        self.by_check.as_ref().map_or(0, |known| known.len())
     }
 
     /// Whether no decision is known.
@@ -114,7 +114,7 @@ mod tests {
         AuthorizerCheck {
             service_account: None,
             verb: verb.into(),
-            target: CheckTarget::Path("/x".into()),
+            target: AuthorizerCheckTarget::Path("/x".into()),
         }
     }
 
@@ -141,7 +141,7 @@ mod tests {
     fn everything_that_was_asked_tells_questions_apart() {
         let mut decisions = KnownDecisions::default();
         let resource = |name: &str, label_selector: &str| {
-            CheckTarget::Resource(Box::new(ResourceTarget {
+            AuthorizerCheckTarget::Resource(Box::new(ResourceTarget {
                 name: name.into(),
                 label_selector: label_selector.into(),
                 ..ResourceTarget::default()
@@ -154,7 +154,7 @@ mod tests {
             AuthorizerCheck { service_account: Some(account), ..plain.clone() },
             AuthorizerCheck { verb: "list".into(), ..plain.clone() },
             AuthorizerCheck { target: resource("", "n"), ..plain.clone() },
-            AuthorizerCheck { target: CheckTarget::Path("n".into()), ..plain.clone() },
+            AuthorizerCheck { target: AuthorizerCheckTarget::Path("n".into()), ..plain.clone() },
         ] {
             assert_eq!(decisions.get(&other), None, "{other:?}");
         }

@@ -70,14 +70,14 @@ pub(crate) type CheckIssues = Vec<(u32, String)>;
 pub(crate) fn check(
     ast: Ast,
     env: &Environment,
-    budget: &mut CompileBudget,
+    compile_budget: &mut CompileBudget,
 ) -> Result<CheckedAst, CheckIssues> {
     let mut checker = TypeChecker {
         env,
         ast: &ast,
         node_types: vec![None; ast.nodes.len()],
         node_references: vec![None; ast.nodes.len()],
-        substitution: Substitution::new(&mut budget.step_budget),
+        substitution: Substitution::new(&mut compile_budget.step_budget),
         local_variables: Vec::new(),
         issues: Vec::new(),
     };
@@ -93,13 +93,13 @@ pub(crate) fn check(
         return Err(complaints);
     }
     let types = substitution.resolve_all_types(&types);
-    if let Some(message) = substitution.exhaustion_message() {
+    if let Some(message) = substitution.budget_exhausted_message() {
         return Err(vec![(0, message)]);
     }
     let has_unsound_types = substitution.has_unsound_types();
     let checked =
         CheckedAst { ast, node_types: types, node_references: references, has_unsound_types };
-    let complaints = literal_checks::validate_literals(&checked, budget);
+    let complaints = literal_checks::validate_literals(&checked, compile_budget);
     if complaints.is_empty() { Ok(checked) } else { Err(complaints) }
 }
 
@@ -126,7 +126,9 @@ impl TypeChecker<'_> {
             ExprKind::Call { target, function, args } => {
                 self.check_call(id, *target, function, args)
             }
-            ExprKind::List { elements, optional } => self.check_list(id, elements, optional),
+            ExprKind::List { elements, optional_indices } => {
+                self.check_list(id, elements, optional_indices)
+            }
             ExprKind::Map { entries } => self.check_map(id, entries),
             ExprKind::Struct { name, fields } => self.check_message(id, name, fields),
             ExprKind::Comprehension(comprehension) => self.check_comprehension(id, comprehension),
@@ -256,14 +258,14 @@ impl TypeChecker<'_> {
         if is_optional || optional { Type::optional(result) } else { result }
     }
 
-    fn check_list(&mut self, id: NodeId, elements: &[NodeId], optional: &[usize]) {
+    fn check_list(&mut self, id: NodeId, elements: &[NodeId], optional_indices: &[usize]) {
         let mut joined: Option<Type> = None;
         for (index, &element) in elements.iter().enumerate() {
             self.check_node(element);
-            let ty = self.element_type(element, optional.contains(&index));
+            let ty = self.element_type(element, optional_indices.contains(&index));
             joined = Some(self.join_element_types(joined, ty));
         }
-        let element = joined.unwrap_or_else(|| self.substitution.fresh_variable());
+        let element = joined.unwrap_or_else(|| self.substitution.fresh_type_variable());
         self.set_type(id, Type::list(element));
     }
 
@@ -275,12 +277,14 @@ impl TypeChecker<'_> {
             let (keys, values) = joined.map_or((None, None), |(k, v)| (Some(k), Some(v)));
             let keys = self.join_element_types(keys, key);
             self.check_node(entry.value);
-            let value = self.element_type(entry.value, entry.optional);
+            let value = self.element_type(entry.value, entry.is_optional);
             joined = Some((keys, self.join_element_types(values, value)));
         }
         let (key, value) = match joined {
             Some(types) => types,
-            None => (self.substitution.fresh_variable(), self.substitution.fresh_variable()),
+            None => {
+                (self.substitution.fresh_type_variable(), self.substitution.fresh_type_variable())
+            }
         };
         self.set_type(id, Type::map(key, value));
     }
@@ -337,7 +341,7 @@ impl TypeChecker<'_> {
                 self.issues.push((field.offset, format!("undefined field '{}'", field.name)));
                 Type::Error
             });
-            let value = self.element_type(field.value, field.optional);
+            let value = self.element_type(field.value, field.is_optional);
             if !self.substitution.try_assign(&expected, &value) {
                 let message = format!(
                     "expected type of field '{}' is '{expected}' but provided type is '{value}'",

@@ -37,7 +37,7 @@ impl CompileBudget {
     }
 
     /// Charges the steps for one more AST node.
-    pub(crate) fn spend_on_node(&mut self) -> Result<(), BudgetExhausted> {
+    pub(crate) fn spend_for_ast_node(&mut self) -> Result<(), BudgetExhausted> {
         self.step_budget.spend_steps(STEPS_PER_NODE).map_err(|_| BudgetExhausted)
     }
 }

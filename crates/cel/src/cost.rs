@@ -4,11 +4,11 @@ use crate::function::CostFormula;
 use crate::value::Value;
 
 /// The cost of creating a list.
-pub(crate) const LIST: u64 = 10;
+pub(crate) const LIST_CREATION: u64 = 10;
 /// The cost of creating a map.
-pub(crate) const MAP: u64 = 30;
+pub(crate) const MAP_CREATION: u64 = 30;
 /// The cost of creating a message.
-pub(crate) const MESSAGE: u64 = 40;
+pub(crate) const MESSAGE_CREATION: u64 = 40;
 
 /// The cost of each code point when a text is traversed.
 const PER_CODE_POINT: f64 = 0.1;
@@ -74,7 +74,7 @@ fn round_up_to_u64(number: f64) -> u64 {
     whole + u64::from((whole as f64) < number)
 }
 
-fn double_traversal_cost(code_points: u64) -> u64 {
+fn two_traversals_cost(code_points: u64) -> u64 {
     round_up_to_u64(code_points as f64 * 2.0 * PER_CODE_POINT)
 }
 
@@ -143,9 +143,9 @@ impl CostFormula {
         match self {
             Self::Unit => 1,
             Self::Scan(n) => traversal_cost(arg(*n)),
-            Self::ScanTwice(n) => double_traversal_cost(arg(*n)),
-            Self::ScanResultTwice => double_traversal_cost(argument_size(result)),
-            Self::NewList => argument_size(result).saturating_add(1 + LIST),
+            Self::ScanTwice(n) => two_traversals_cost(arg(*n)),
+            Self::ScanResultTwice => two_traversals_cost(argument_size(result)),
+            Self::NewList => argument_size(result).saturating_add(1 + LIST_CREATION),
             Self::ScanShorter => traversal_cost(arg(0).min(arg(1))),
             Self::ScanBoth => traversal_cost(arg(0).saturating_add(arg(1))),
             Self::ScanProduct => traversal_cost(arg(0)).saturating_mul(traversal_cost(arg(1))),

@@ -10,7 +10,7 @@ mod comprehension;
 use crate::cost;
 use crate::function::{EvalError, EvalResult, StepBudget};
 use crate::ir::{CompiledExpr, ConstantSet, MapEntryExpr, MessageExpr};
-use crate::value::{Equality, List, Map, OwnedMap, RecordSource, Str, Value};
+use crate::value::{EqualityResult, List, Map, OwnedMap, RecordSource, Str, Value};
 
 /// The state of one evaluation.
 pub(crate) struct Evaluator<'s, 'a> {
@@ -53,8 +53,8 @@ impl<'s, 'a> Evaluator<'s, 'a> {
     }
 
     /// The cost charged so far plus the steps spent, both in units of cost.
-    pub(crate) fn cost_and_steps(&self) -> u64 {
-        self.cost.saturating_add(self.step_budget.spent_as_cost())
+    pub(crate) fn total_cost(&self) -> u64 {
+        self.cost.saturating_add(self.step_budget.steps_spent_as_cost())
     }
 
     /// The value of a local variable.
@@ -92,11 +92,13 @@ impl<'s, 'a> Evaluator<'s, 'a> {
             CompiledExpr::Call(call) => self.evaluate_call(call).and_then(check_value_depth),
             CompiledExpr::Regex(call) => self.evaluate_regex(call),
             CompiledExpr::OptionalOr { sides, unwrap } => self.evaluate_optional_or(sides, *unwrap),
-            CompiledExpr::List { elements, optional } => {
-                self.build_list(elements, optional).and_then(check_value_depth)
+            CompiledExpr::List { elements, is_optional } => {
+                self.evaluate_list_literal(elements, is_optional).and_then(check_value_depth)
             }
-            CompiledExpr::Map(entries) => self.build_map(entries).and_then(check_value_depth),
-            CompiledExpr::Message(message) => self.build_message(message),
+            CompiledExpr::Map(entries) => {
+                self.evaluate_map_literal(entries).and_then(check_value_depth)
+            }
+            CompiledExpr::Message(message) => self.evaluate_message_literal(message),
             CompiledExpr::Fold(fold) => self.evaluate_fold(fold),
             CompiledExpr::Append { slot, element, list_cost } => {
                 self.append_to_accumulator(*slot, element, *list_cost).and_then(check_value_depth)
@@ -104,7 +106,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
             CompiledExpr::Insert { slot, args } => {
                 self.insert_into_accumulator(*slot, args).and_then(check_value_depth)
             }
-            CompiledExpr::Quick(_)
+            CompiledExpr::FastPath(_)
             | CompiledExpr::Has(_)
             | CompiledExpr::And(_)
             | CompiledExpr::Or(_)
@@ -118,10 +120,10 @@ impl<'s, 'a> Evaluator<'s, 'a> {
     /// Evaluates an expression that must yield a bool.
     pub(crate) fn evaluate_bool(&mut self, expr: &'a CompiledExpr) -> Result<bool, EvalError> {
         match expr {
-            CompiledExpr::Quick(quick) => {
-                match quick.try_evaluate(variable_records(self.variables), self.slots) {
+            CompiledExpr::FastPath(fast_path) => {
+                match fast_path.try_evaluate(record_variable_lookup(self.variables), self.slots) {
                     Some((outcome, cost)) => self.charge_cost(cost).map(|()| outcome),
-                    None => self.evaluate_bool(&quick.general_form),
+                    None => self.evaluate_bool(&fast_path.general_expr),
                 }
             }
             CompiledExpr::Has(attr) => self.evaluate_has(attr),
@@ -185,12 +187,12 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         let right = self.evaluate_argument(right)?;
         self.charge_cost(cost::equality_cost(left.as_ref().ok(), right.as_ref().ok(), negated))?;
         // The cost covers the outermost list only, and a value can share its parts many times over.
-        match self.step_budget.metered_compare(&left?, &right?)? {
-            Equality::Yes => Ok(!negated),
-            Equality::No => Ok(negated),
+        match self.step_budget.compare_metered(&left?, &right?)? {
+            EqualityResult::Equal => Ok(!negated),
+            EqualityResult::Unequal => Ok(negated),
             // Values of the Kubernetes libraries can not be compared with other types.
-            Equality::Refused if negated => Ok(true),
-            Equality::Refused => Err(EvalError::no_such_overload()),
+            EqualityResult::Incomparable if negated => Ok(true),
+            EqualityResult::Incomparable => Err(EvalError::no_such_overload()),
         }
     }
 
@@ -217,14 +219,18 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         }
     }
 
-    fn build_list(&mut self, elements: &'a [CompiledExpr], optional: &[bool]) -> EvalResult<'a> {
+    fn evaluate_list_literal(
+        &mut self,
+        elements: &'a [CompiledExpr],
+        is_optional: &[bool],
+    ) -> EvalResult<'a> {
         let mut values = Vec::with_capacity(elements.len());
         for (index, element) in elements.iter().enumerate() {
             let value = match self.evaluate_argument(element)? {
                 Ok(value) => value,
-                Err(error) => return self.charge_failed_literal(cost::LIST, error),
+                Err(error) => return self.charge_failed_literal(cost::LIST_CREATION, error),
             };
-            if !optional.get(index).copied().unwrap_or(false) {
+            if !is_optional.get(index).copied().unwrap_or(false) {
                 values.push(value);
                 continue;
             }
@@ -235,27 +241,27 @@ impl<'s, 'a> Evaluator<'s, 'a> {
                     let error = EvalError::new(format!(
                         "cannot initialize optional list element from non-optional value {other}"
                     ));
-                    return self.charge_failed_literal(cost::LIST, error);
+                    return self.charge_failed_literal(cost::LIST_CREATION, error);
                 }
             }
         }
-        self.charge_cost(cost::LIST)?;
+        self.charge_cost(cost::LIST_CREATION)?;
         Ok(Value::list(values))
     }
 
-    fn build_map(&mut self, entries: &'a [MapEntryExpr]) -> EvalResult<'a> {
+    fn evaluate_map_literal(&mut self, entries: &'a [MapEntryExpr]) -> EvalResult<'a> {
         let mut map = OwnedMap::new();
         for entry in entries {
             let key = match self.evaluate_argument(&entry.key)? {
                 Ok(key) => key,
-                Err(error) => return self.charge_failed_literal(cost::MAP, error),
+                Err(error) => return self.charge_failed_literal(cost::MAP_CREATION, error),
             };
             self.step_budget.spend_for_value(&key)?;
             let value = match self.evaluate_argument(&entry.value)? {
                 Ok(value) => value,
-                Err(error) => return self.charge_failed_literal(cost::MAP, error),
+                Err(error) => return self.charge_failed_literal(cost::MAP_CREATION, error),
             };
-            match (value, entry.optional) {
+            match (value, entry.is_optional) {
                 (value, false) => map.set(key, value),
                 (Value::Optional(None), true) => map.remove(&key),
                 (Value::Optional(Some(inner)), true) => map.set(key, (*inner).clone()),
@@ -263,20 +269,20 @@ impl<'s, 'a> Evaluator<'s, 'a> {
                     let error = EvalError::new(format!(
                         "cannot initialize optional entry '{key}' from non-optional value {other}"
                     ));
-                    return self.charge_failed_literal(cost::MAP, error);
+                    return self.charge_failed_literal(cost::MAP_CREATION, error);
                 }
             }
         }
-        self.charge_cost(cost::MAP)?;
-        Ok(Value::Map(Map::owned(map)))
+        self.charge_cost(cost::MAP_CREATION)?;
+        Ok(Value::Map(Map::from_owned(map)))
     }
 
-    fn build_message(&mut self, message: &'a MessageExpr) -> EvalResult<'a> {
+    fn evaluate_message_literal(&mut self, message: &'a MessageExpr) -> EvalResult<'a> {
         let mut fields: Vec<(&str, Value<'a>)> = Vec::with_capacity(message.fields.len());
         for (name, expr, optional) in &message.fields {
             let value = match self.evaluate_argument(expr)? {
                 Ok(value) => value,
-                Err(error) => return self.charge_failed_literal(cost::MESSAGE, error),
+                Err(error) => return self.charge_failed_literal(cost::MESSAGE_CREATION, error),
             };
             match (value, optional) {
                 (value, false) => fields.push((name, value)),
@@ -286,11 +292,11 @@ impl<'s, 'a> Evaluator<'s, 'a> {
                     let error = EvalError::new(format!(
                         "cannot initialize optional entry '{name}' from non-optional value {other}"
                     ));
-                    return self.charge_failed_literal(cost::MESSAGE, error);
+                    return self.charge_failed_literal(cost::MESSAGE_CREATION, error);
                 }
             }
         }
-        self.charge_cost(cost::MESSAGE)?;
+        self.charge_cost(cost::MESSAGE_CREATION)?;
         match message.message {
             Some(kind) => kind.build_value(&fields),
             None => Err(EvalError::new(format!("unknown type '{}'", message.name))),
@@ -318,7 +324,7 @@ fn check_value_depth(value: Value<'_>) -> EvalResult<'_> {
 }
 
 /// Looks up the records among the variables by index.
-fn variable_records<'a>(
+fn record_variable_lookup<'a>(
     variables: &'a [Value<'a>],
 ) -> impl Fn(usize) -> Option<&'a dyn RecordSource> {
     |index| match variables.get(index) {

@@ -20,7 +20,7 @@ use subexpressions::Subexpressions;
 use value_excerpt::{abbreviate_text, abbreviate_value};
 
 /// The most subexpressions that one explanation shows.
-pub const PARTS_MAX: usize = 200;
+pub const SUBEXPRESSIONS_MAX: usize = 200;
 
 /// The most bytes of the source text or of the value of a part that are shown.
 pub const SHOWN_BYTES_MAX: usize = 256;
@@ -33,25 +33,25 @@ const EVALUATIONS_MAX: u64 = 4;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     /// The whole expression, then its parts in the order of the source, each before its own parts.
-    pub parts: Vec<ExplainedPart>,
+    pub subexpressions: Vec<ExplainedSubexpression>,
     /// How many parts are missing because there were too many or because they cost too much.
-    pub n_omitted_parts: usize,
+    pub n_omitted_subexpressions: usize,
 }
 
 /// A subexpression and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExplainedPart {
+pub struct ExplainedSubexpression {
     /// The number of parts that enclose this one.
     pub depth: usize,
     /// The source text, cut at [`SHOWN_BYTES_MAX`].
     pub text: String,
     /// The result of its evaluation.
-    pub result: PartResult,
+    pub result: SubexpressionResult,
 }
 
 /// The result of evaluating a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PartResult {
+pub enum SubexpressionResult {
     /// A value, written as in an expression, cut at [`SHOWN_BYTES_MAX`].
     Value(String),
     /// An error, cut at [`SHOWN_BYTES_MAX`].
@@ -69,24 +69,24 @@ impl Environment {
         variables: &[Value<'_>],
         cost_limit: u64,
     ) -> Result<Explanation, CompileError> {
-        let mut budget = CompileBudget::default();
-        let ast = parse(source, &mut budget).map_err(CompileError::Issues)?;
-        let checked = check(ast, self, &mut budget)
+        let mut compile_budget = CompileBudget::default();
+        let ast = parse(source, &mut compile_budget).map_err(CompileError::Issues)?;
+        let checked = check(ast, self, &mut compile_budget)
             .map_err(|found| CompileError::Issues(Issues::new(source, found)))?;
         let root = checked.ast.root;
-        let program = compile_subexpression(&checked, root, self, &mut budget)
+        let program = compile_subexpression(&checked, root, self, &mut compile_budget)
             .map_err(CompileError::Program)?;
         let mut walk = ExplanationBuilder {
             environment: self,
             source,
-            checked: &checked,
+            checked_ast: &checked,
             variables,
             cost_limit,
             cost_left: cost_limit.saturating_mul(EVALUATIONS_MAX),
-            budget,
-            explanation: Explanation { parts: Vec::new(), n_omitted_parts: 0 },
+            compile_budget,
+            explanation: Explanation { subexpressions: Vec::new(), n_omitted_subexpressions: 0 },
         };
-        walk.evaluate_part(root, 0, source.trim(), &program);
+        walk.evaluate_and_explain(root, 0, source.trim(), &program);
         Ok(walk.explanation)
     }
 }
@@ -116,79 +116,79 @@ impl ShortCircuitValue {
 struct ExplanationBuilder<'w> {
     environment: &'w Environment,
     source: &'w str,
-    checked: &'w CheckedAst,
+    checked_ast: &'w CheckedAst,
     variables: &'w [Value<'w>],
     cost_limit: u64,
     cost_left: u64,
-    budget: CompileBudget,
+    compile_budget: CompileBudget,
     explanation: Explanation,
 }
 
 impl<'w> ExplanationBuilder<'w> {
     /// Adds a part that has a source span, and its own parts.
-    fn explain_part(&mut self, id: NodeId, depth: usize) -> ShortCircuitValue {
+    fn explain_subexpression(&mut self, id: NodeId, depth: usize) -> ShortCircuitValue {
         // A constant is not shown, but it can short-circuit like any other operand.
-        if let Some(verdict) = subexpressions::literal_value(self.checked, id) {
-            return verdict;
+        if let Some(value) = subexpressions::literal_short_circuit_value(self.checked_ast, id) {
+            return value;
         }
         let text = self.source_text(id);
-        match self.compile_part(id) {
+        match self.compile_within_limits(id) {
             Ok(program) => match program.constant_value() {
                 Some(value) => ShortCircuitValue::from_result(&Ok(value)),
-                None => self.evaluate_part(id, depth, text, &program),
+                None => self.evaluate_and_explain(id, depth, text, &program),
             },
             Err(_) => {
-                self.explanation.n_omitted_parts += 1;
+                self.explanation.n_omitted_subexpressions += 1;
                 ShortCircuitValue::Other
             }
         }
     }
 
     /// Compiles a part, unless the explanation has reached a limit.
-    fn compile_part(&mut self, id: NodeId) -> Result<Program, ProgramError> {
-        if self.cost_left == 0 || self.explanation.parts.len() >= PARTS_MAX {
+    fn compile_within_limits(&mut self, id: NodeId) -> Result<Program, ProgramError> {
+        if self.cost_left == 0 || self.explanation.subexpressions.len() >= SUBEXPRESSIONS_MAX {
             return Err(BudgetExhausted.to_string().into());
         }
-        compile_subexpression(self.checked, id, self.environment, &mut self.budget)
+        compile_subexpression(self.checked_ast, id, self.environment, &mut self.compile_budget)
     }
 
-    fn evaluate_part(
+    fn evaluate_and_explain(
         &mut self,
         id: NodeId,
         depth: usize,
         text: &str,
         program: &Program,
     ) -> ShortCircuitValue {
-        let (result, effort) = program.evaluate_with_effort(self.variables, self.cost_limit);
+        let (result, effort) = program.evaluate_with_total_cost(self.variables, self.cost_limit);
         self.cost_left = self.cost_left.saturating_sub(effort);
-        let verdict = ShortCircuitValue::from_result(&result);
-        let outcome = match &result {
-            Ok(value) => PartResult::Value(abbreviate_value(value)),
-            Err(failure) => PartResult::Error(abbreviate_text(&failure.to_string())),
+        let value = ShortCircuitValue::from_result(&result);
+        let shown_result = match &result {
+            Ok(value) => SubexpressionResult::Value(abbreviate_value(value)),
+            Err(failure) => SubexpressionResult::Error(abbreviate_text(&failure.to_string())),
         };
-        self.push(depth, text, outcome);
+        self.push(depth, text, shown_result);
         self.explain_subexpressions(id, depth + 1);
-        verdict
+        value
     }
 
     fn explain_subexpressions(&mut self, id: NodeId, depth: usize) {
-        match subexpressions::find_subexpressions(self.checked, id) {
+        match subexpressions::find_subexpressions(self.checked_ast, id) {
             Subexpressions::All(parts) => {
                 for part in parts {
-                    self.explain_part(part, depth);
+                    self.explain_subexpression(part, depth);
                 }
             }
-            Subexpressions::Until { verdict, operands } => {
-                self.explain_logical_operands(&operands, verdict, depth)
+            Subexpressions::Until { stopping_value, operands } => {
+                self.explain_logical_operands(&operands, stopping_value, depth)
             }
             Subexpressions::Conditional { condition, then, otherwise } => {
-                let verdict = self.explain_part(condition, depth);
-                self.explain_part_if(verdict == ShortCircuitValue::True, then, depth);
-                self.explain_part_if(verdict == ShortCircuitValue::False, otherwise, depth);
+                let value = self.explain_subexpression(condition, depth);
+                self.explain_or_skip(value == ShortCircuitValue::True, then, depth);
+                self.explain_or_skip(value == ShortCircuitValue::False, otherwise, depth);
             }
             Subexpressions::OrElse { optional, otherwise } => {
-                let verdict = self.explain_part(optional, depth);
-                self.explain_part_if(verdict == ShortCircuitValue::Absent, otherwise, depth);
+                let value = self.explain_subexpression(optional, depth);
+                self.explain_or_skip(value == ShortCircuitValue::Absent, otherwise, depth);
             }
         }
     }
@@ -197,67 +197,68 @@ impl<'w> ExplanationBuilder<'w> {
     fn explain_logical_operands(
         &mut self,
         operands: &[NodeId],
-        decides: ShortCircuitValue,
+        stopping_value: ShortCircuitValue,
         depth: usize,
     ) {
         let mut is_open = true;
         for &operand in operands {
-            is_open &= self.explain_part_if(is_open, operand, depth) != decides;
+            is_open &= self.explain_or_skip(is_open, operand, depth) != stopping_value;
         }
     }
 
     /// Explains a part, or marks it as skipped if the condition is false.
-    fn explain_part_if(&mut self, condition: bool, id: NodeId, depth: usize) -> ShortCircuitValue {
+    fn explain_or_skip(&mut self, condition: bool, id: NodeId, depth: usize) -> ShortCircuitValue {
         if condition {
-            return self.explain_part(id, depth);
+            return self.explain_subexpression(id, depth);
         }
-        if subexpressions::literal_value(self.checked, id).is_none() {
+        if subexpressions::literal_short_circuit_value(self.checked_ast, id).is_none() {
             let text = self.source_text(id);
-            self.push(depth, text, PartResult::Skipped);
+            self.push(depth, text, SubexpressionResult::Skipped);
         }
         ShortCircuitValue::Other
     }
 
-    fn push(&mut self, depth: usize, text: &str, result: PartResult) {
-        if self.explanation.parts.len() < PARTS_MAX {
-            self.explanation.parts.push(ExplainedPart {
+    fn push(&mut self, depth: usize, text: &str, result: SubexpressionResult) {
+        if self.explanation.subexpressions.len() < SUBEXPRESSIONS_MAX {
+            self.explanation.subexpressions.push(ExplainedSubexpression {
                 depth,
                 text: abbreviate_text(text),
                 result,
             });
         } else {
-            self.explanation.n_omitted_parts += 1;
+            self.explanation.n_omitted_subexpressions += 1;
         }
     }
 
     /// The source text of a node.
     fn source_text(&self, id: NodeId) -> &'w str {
-        let span = self.checked.ast.span(id).unwrap_or_default();
+        let span = self.checked_ast.ast.span(id).unwrap_or_default();
         self.source.get(span.start as usize..span.end as usize).unwrap_or_default()
     }
 }
 
 /// Compiles a subexpression separately. The budget is charged as if it had been parsed.
 fn compile_subexpression(
-    checked: &CheckedAst,
+    checked_ast: &CheckedAst,
     id: NodeId,
     environment: &Environment,
-    budget: &mut CompileBudget,
+    compile_budget: &mut CompileBudget,
 ) -> Result<Program, ProgramError> {
-    charge_nodes_of_tree(checked, id, budget).map_err(|exhausted| exhausted.to_string())?;
-    Program::compile_node(checked, id, environment, budget)
+    charge_nodes_of_tree(checked_ast, id, compile_budget)
+        .map_err(|exhausted| exhausted.to_string())?;
+    Program::compile_node(checked_ast, id, environment, compile_budget)
 }
 
 fn charge_nodes_of_tree(
-    checked: &CheckedAst,
+    checked_ast: &CheckedAst,
     id: NodeId,
-    budget: &mut CompileBudget,
+    compile_budget: &mut CompileBudget,
 ) -> Result<(), BudgetExhausted> {
-    budget.spend_on_node()?;
+    compile_budget.spend_for_ast_node()?;
     let mut outcome = Ok(());
-    checked.ast.kind(id).for_each_child(|child| {
+    checked_ast.ast.kind(id).for_each_child(|child| {
         if outcome.is_ok() {
-            outcome = charge_nodes_of_tree(checked, child, budget);
+            outcome = charge_nodes_of_tree(checked_ast, child, compile_budget);
         }
     });
     outcome

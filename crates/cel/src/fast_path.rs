@@ -16,7 +16,7 @@ use crate::value::{RecordSource, Str, Value};
 #[derive(Debug)]
 pub(crate) struct FastPath {
     test: StringTest,
-    pub(crate) general_form: CompiledExpr,
+    pub(crate) general_expr: CompiledExpr,
 }
 
 #[derive(Debug, Clone)]
@@ -24,11 +24,11 @@ enum StringTest {
     /// The presence test `has(path)`.
     Has(RecordPath),
     /// `left == right`, `left.startsWith(right)` and the other comparisons.
-    Compare { comparison: StringComparison, left: TextOperand, right: TextOperand },
+    Compare { comparison: StringComparison, left: StringOperand, right: StringOperand },
     /// The test `item in list`.
-    In { item: TextOperand, list: RecordPath },
+    In { item: StringOperand, list: RecordPath },
     /// The test `item in [constants]`.
-    Member { item: TextOperand, set: ConstantSet },
+    Member { item: StringOperand, set: ConstantSet },
     /// The negation `!test` of a test.
     Not(Box<StringTest>),
     /// The conjunction `a && b` of any number of tests.
@@ -50,7 +50,7 @@ enum StringComparison {
 
 /// An operand of a string test.
 #[derive(Debug, Clone)]
-enum TextOperand {
+enum StringOperand {
     Const {
         text: Box<str>,
         /// The cost of traversing it once.
@@ -69,10 +69,10 @@ struct RecordPath {
 }
 
 /// Adds a fast path to an expression that allows one.
-pub(crate) fn with_fast_path(general_form: CompiledExpr) -> CompiledExpr {
-    match build_test(&general_form) {
-        Some(test) => CompiledExpr::Quick(Box::new(FastPath { test, general_form })),
-        None => general_form,
+pub(crate) fn with_fast_path(general_expr: CompiledExpr) -> CompiledExpr {
+    match string_test_from_expr(&general_expr) {
+        Some(test) => CompiledExpr::FastPath(Box::new(FastPath { test, general_expr })),
+        None => general_expr,
     }
 }
 
@@ -80,48 +80,52 @@ pub(crate) fn with_fast_path(general_form: CompiledExpr) -> CompiledExpr {
 /// so without a limit the memory would grow quadratically.
 const SINGLE_TESTS_MAX: usize = 16;
 
-fn build_test(expr: &CompiledExpr) -> Option<StringTest> {
+fn string_test_from_expr(expr: &CompiledExpr) -> Option<StringTest> {
     let test = match expr {
         CompiledExpr::Has(attr) => RecordPath::from_expr(attr).map(StringTest::Has),
         CompiledExpr::Equal { sides, negated } => {
             let comparison =
                 if *negated { StringComparison::NotEquals } else { StringComparison::Equals };
-            build_comparison_test(comparison, &sides[0], &sides[1])
+            string_test_from_comparison(comparison, &sides[0], &sides[1])
         }
         CompiledExpr::Member { item, set } => {
-            Some(StringTest::Member { item: TextOperand::from_expr(item)?, set: set.clone() })
+            Some(StringTest::Member { item: StringOperand::from_expr(item)?, set: set.clone() })
         }
-        CompiledExpr::Call(call) => build_call_test(call),
-        CompiledExpr::Quantifier(quantifier) => build_quantifier_test(quantifier),
-        CompiledExpr::Not(operand) => Some(StringTest::Not(Box::new(build_operand_test(operand)?))),
-        CompiledExpr::And(terms) => {
-            Some(StringTest::All(terms.iter().map(build_operand_test).collect::<Option<_>>()?))
+        CompiledExpr::Call(call) => string_test_from_call(call),
+        CompiledExpr::Quantifier(quantifier) => string_test_from_quantifier(quantifier),
+        CompiledExpr::Not(operand) => {
+            Some(StringTest::Not(Box::new(string_test_from_operand(operand)?)))
         }
-        CompiledExpr::Or(terms) => {
-            Some(StringTest::Any(terms.iter().map(build_operand_test).collect::<Option<_>>()?))
-        }
+        CompiledExpr::And(terms) => Some(StringTest::All(
+            terms.iter().map(string_test_from_operand).collect::<Option<_>>()?,
+        )),
+        CompiledExpr::Or(terms) => Some(StringTest::Any(
+            terms.iter().map(string_test_from_operand).collect::<Option<_>>()?,
+        )),
         _ => None,
     }?;
-    (test.count_single_tests() <= SINGLE_TESTS_MAX).then_some(test)
+    (test.count_leaf_tests() <= SINGLE_TESTS_MAX).then_some(test)
 }
 
 /// The test of an operand that has one.
-fn build_operand_test(operand: &CompiledExpr) -> Option<StringTest> {
+fn string_test_from_operand(operand: &CompiledExpr) -> Option<StringTest> {
     match operand {
-        CompiledExpr::Quick(quick) if !quick.test.contains_loop() => Some(quick.test.clone()),
+        CompiledExpr::FastPath(fast_path) if !fast_path.test.contains_loop() => {
+            Some(fast_path.test.clone())
+        }
         _ => None,
     }
 }
 
-fn build_call_test(call: &CallExpr) -> Option<StringTest> {
+fn string_test_from_call(call: &CallExpr) -> Option<StringTest> {
     let [left, right] = &*call.args else { return None };
     match call.name {
-        "startsWith" => build_comparison_test(StringComparison::StartsWith, left, right),
-        "endsWith" => build_comparison_test(StringComparison::EndsWith, left, right),
-        "contains" => build_comparison_test(StringComparison::Contains, left, right),
+        "startsWith" => string_test_from_comparison(StringComparison::StartsWith, left, right),
+        "endsWith" => string_test_from_comparison(StringComparison::EndsWith, left, right),
+        "contains" => string_test_from_comparison(StringComparison::Contains, left, right),
         "@in" => match right {
             CompiledExpr::Attr(attr) => Some(StringTest::In {
-                item: TextOperand::from_expr(left)?,
+                item: StringOperand::from_expr(left)?,
                 list: RecordPath::from_expr(attr)?,
             }),
             _ => None,
@@ -130,27 +134,29 @@ fn build_call_test(call: &CallExpr) -> Option<StringTest> {
     }
 }
 
-fn build_quantifier_test(quantifier: &QuantifierExpr) -> Option<StringTest> {
-    let (CompiledExpr::Attr(range), None) = (&quantifier.range, quantifier.second_slot) else {
+fn string_test_from_quantifier(quantifier: &QuantifierExpr) -> Option<StringTest> {
+    let (CompiledExpr::Attr(range), None) =
+        (&quantifier.iter_range, quantifier.second_variable_slot)
+    else {
         return None;
     };
     Some(StringTest::Loop {
         list: RecordPath::from_expr(range)?,
-        slot: quantifier.slot,
-        test: Box::new(build_operand_test(&quantifier.predicate)?),
+        slot: quantifier.first_variable_slot,
+        test: Box::new(string_test_from_operand(&quantifier.predicate)?),
         stopping_value: quantifier.stopping_value,
     })
 }
 
-fn build_comparison_test(
+fn string_test_from_comparison(
     comparison: StringComparison,
     left: &CompiledExpr,
     right: &CompiledExpr,
 ) -> Option<StringTest> {
     Some(StringTest::Compare {
         comparison,
-        left: TextOperand::from_expr(left)?,
-        right: TextOperand::from_expr(right)?,
+        left: StringOperand::from_expr(left)?,
+        right: StringOperand::from_expr(right)?,
     })
 }
 
@@ -170,7 +176,7 @@ impl FastPath {
         match &self.test {
             StringTest::Loop { list, slot, test, stopping_value: stops_at } => {
                 let texts = list.find_record(&variables)?.string_list_field(list.last_field)?;
-                let mut cost = 1 + list.n_steps();
+                let mut cost = 1 + list.n_fields();
                 let condition = if *stops_at { 3 } else { 2 };
                 let mut stopped = false;
                 for text in texts {
@@ -193,10 +199,10 @@ impl FastPath {
 }
 
 impl StringTest {
-    fn count_single_tests(&self) -> usize {
+    fn count_leaf_tests(&self) -> usize {
         match self {
-            Self::Not(test) | Self::Loop { test, .. } => test.count_single_tests(),
-            Self::All(tests) | Self::Any(tests) => tests.iter().map(Self::count_single_tests).sum(),
+            Self::Not(test) | Self::Loop { test, .. } => test.count_leaf_tests(),
+            Self::All(tests) | Self::Any(tests) => tests.iter().map(Self::count_leaf_tests).sum(),
             Self::Has(_) | Self::Compare { .. } | Self::In { .. } | Self::Member { .. } => 1,
         }
     }
@@ -219,7 +225,7 @@ impl StringTest {
     ) -> Option<(bool, u64)> {
         match self {
             Self::Has(path) => {
-                Some((path.find_record(variables)?.has_field(path.last_field), path.n_steps()))
+                Some((path.find_record(variables)?.has_field(path.last_field), path.n_fields()))
             }
             Self::Compare { comparison, left, right } => {
                 let a = left.get(variables, local)?;
@@ -234,31 +240,31 @@ impl StringTest {
                         cost::text_traversal_cost(a).saturating_mul(right.traversal_cost(b)),
                     ),
                 };
-                Some((outcome, cost + left.read_cost() + right.read_cost()))
+                Some((outcome, cost + left.operand_cost() + right.operand_cost()))
             }
             Self::In { item, list } => {
                 let text = item.get(variables, local)?;
                 let texts = list.find_record(variables)?.string_list_field(list.last_field)?;
                 let found = texts.iter().any(|candidate| candidate == text);
-                Some((found, texts.len() as u64 + item.read_cost() + 1 + list.n_steps()))
+                Some((found, texts.len() as u64 + item.operand_cost() + 1 + list.n_fields()))
             }
             Self::Member { item, set } => {
                 let text = item.get(variables, local)?;
-                Some((set.contains_str(text), item.read_cost()))
+                Some((set.contains_str(text), item.operand_cost()))
             }
             Self::Not(test) => {
                 let (outcome, cost) = test.try_evaluate(variables, local)?;
                 Some((!outcome, cost + 1))
             }
-            Self::All(tests) => evaluate_until_decided(tests, false, variables, local),
-            Self::Any(tests) => evaluate_until_decided(tests, true, variables, local),
+            Self::All(tests) => evaluate_short_circuit(tests, false, variables, local),
+            Self::Any(tests) => evaluate_short_circuit(tests, true, variables, local),
             Self::Loop { .. } => None,
         }
     }
 }
 
 /// Asks each test until one has the outcome that decides.
-fn evaluate_until_decided<'a>(
+fn evaluate_short_circuit<'a>(
     tests: &'a [StringTest],
     decides: bool,
     variables: &impl Fn(usize) -> Option<&'a dyn RecordSource>,
@@ -275,7 +281,7 @@ fn evaluate_until_decided<'a>(
     Some((!decides, total))
 }
 
-impl TextOperand {
+impl StringOperand {
     fn from_expr(expr: &CompiledExpr) -> Option<Self> {
         match expr {
             CompiledExpr::Const(Value::String(text)) => {
@@ -298,7 +304,7 @@ impl TextOperand {
     ) -> Option<&'a str> {
         match self {
             Self::Const { text, .. } => Some(text),
-            Self::Field(path) => path.find_record(variables)?.text_field(path.last_field),
+            Self::Field(path) => path.find_record(variables)?.string_field(path.last_field),
             Self::Slot(slot) => local(*slot),
         }
     }
@@ -313,10 +319,10 @@ impl TextOperand {
     }
 
     #[inline]
-    fn read_cost(&self) -> u64 {
+    fn operand_cost(&self) -> u64 {
         match self {
             Self::Const { .. } => 0,
-            Self::Field(path) => 1 + path.n_steps(),
+            Self::Field(path) => 1 + path.n_fields(),
             Self::Slot(_) => 1,
         }
     }
@@ -328,7 +334,7 @@ impl RecordPath {
         let mut fields = Vec::with_capacity(attr.qualifiers.len());
         for qualifier in &attr.qualifiers {
             match &qualifier.key {
-                QualifierKey::Field { index, .. } if !qualifier.optional => fields.push(*index),
+                QualifierKey::Field { index, .. } if !qualifier.is_optional => fields.push(*index),
                 _ => return None,
             }
         }
@@ -350,7 +356,7 @@ impl RecordPath {
     }
 
     #[inline]
-    fn n_steps(&self) -> u64 {
+    fn n_fields(&self) -> u64 {
         self.record_fields.len() as u64 + 1
     }
 }

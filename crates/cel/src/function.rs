@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::authorizer_check::AuthorizerCheck;
 use crate::program::COST_LIMIT;
 use crate::static_type::Type;
-use crate::value::{Equality, List, Value};
+use crate::value::{EqualityResult, List, Value};
 
 /// The result of a function call or of an expression.
 pub(crate) type EvalResult<'a> = Result<Value<'a>, EvalError>;
@@ -73,7 +73,7 @@ pub(crate) type MeteredFunctionImpl = for<'a> fn(&[Value<'a>], &mut StepBudget) 
 /// The most steps of one evaluation. Kubernetes' cost does not bound all work: it concatenates lists
 /// of any length for one unit. One step copies or compares one value, or reads [`TEXT_PER_STEP`]
 /// bytes of text, and takes well below a microsecond. Typical expressions need some hundred steps.
-const WORK_MAX: u64 = 4_000_000;
+const STEPS_MAX: u64 = 4_000_000;
 
 /// The bytes of text that are charged as one step.
 const TEXT_PER_STEP: usize = 32;
@@ -87,7 +87,7 @@ pub(crate) struct StepBudget {
 
 impl Default for StepBudget {
     fn default() -> Self {
-        Self::new(WORK_MAX)
+        Self::new(STEPS_MAX)
     }
 }
 
@@ -98,8 +98,8 @@ impl StepBudget {
     }
 
     /// The steps spent so far, scaled so that all of them equal the cost limit.
-    pub(crate) fn spent_as_cost(&self) -> u64 {
-        WORK_MAX.saturating_sub(self.steps_left) / (WORK_MAX / COST_LIMIT)
+    pub(crate) fn steps_spent_as_cost(&self) -> u64 {
+        STEPS_MAX.saturating_sub(self.steps_left) / (STEPS_MAX / COST_LIMIT)
     }
 
     /// Spends steps: all of them, or none if too few are left.
@@ -123,38 +123,38 @@ impl StepBudget {
         match value {
             Value::String(text) => self.spend_for_text(text.as_str().len()),
             Value::Bytes(bytes) => self.spend_for_text(bytes.as_slice().len()),
-            Value::Opaque(opaque) => self.spend_for_text(opaque.text_len()),
+            Value::Opaque(opaque) => self.spend_for_text(opaque.approx_text_len()),
             _ => Ok(()),
         }
     }
 
     /// Whether two values are equal; spends a step for each of their parts. Values that can not be
     /// compared are unequal.
-    pub(crate) fn metered_equal<'a>(
+    pub(crate) fn equals_metered<'a>(
         &mut self,
         a: &Value<'a>,
         b: &Value<'a>,
     ) -> Result<bool, EvalError> {
-        self.metered_compare(a, b).map(|equality| equality == Equality::Yes)
+        self.compare_metered(a, b).map(|equality| equality == EqualityResult::Equal)
     }
 
     /// Compares two values; spends a step for each of their parts.
-    pub(crate) fn metered_compare<'a>(
+    pub(crate) fn compare_metered<'a>(
         &mut self,
         a: &Value<'a>,
         b: &Value<'a>,
-    ) -> Result<Equality, EvalError> {
+    ) -> Result<EqualityResult, EvalError> {
         a.equals_within_steps(b, &mut self.steps_left).ok_or(EvalError::CostLimit)
     }
 
     /// The index of the first element that equals a value.
-    pub(crate) fn metered_position<'a>(
+    pub(crate) fn find_index_metered<'a>(
         &mut self,
         list: &List<'a>,
         sought: &Value<'a>,
     ) -> Result<Option<usize>, EvalError> {
         for (index, item) in list.iter().enumerate() {
-            if self.metered_equal(sought, &item)? {
+            if self.equals_metered(sought, &item)? {
                 return Ok(Some(index));
             }
         }
@@ -223,7 +223,7 @@ pub(crate) enum CostFormula {
 
 impl FunctionRegistry {
     /// Appends overloads to a function, which is created if it does not exist.
-    pub(crate) fn add(&mut self, name: &'static str, overloads: Vec<Overload>) {
+    pub(crate) fn add_overloads(&mut self, name: &'static str, overloads: Vec<Overload>) {
         self.functions_by_name
             .entry(name)
             .or_insert_with(|| Function { name, overloads: Vec::new() })
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn work_ends_at_its_limit() {
-        let all = usize::try_from(WORK_MAX).unwrap();
+        let all = usize::try_from(STEPS_MAX).unwrap();
         assert_eq!(StepBudget::default().spend_steps(all), Ok(()));
         let mut step_budget = StepBudget::default();
         assert_eq!(step_budget.spend_steps(all + 1), Err(EvalError::CostLimit));
@@ -329,8 +329,8 @@ mod tests {
     fn comparing_takes_a_step_for_each_part() {
         let list = Value::list(vec![Value::Int(1), Value::Int(2)]);
         let mut step_budget = StepBudget { steps_left: 3 };
-        assert_eq!(step_budget.metered_equal(&list, &list), Ok(true));
+        assert_eq!(step_budget.equals_metered(&list, &list), Ok(true));
         assert_eq!(step_budget.steps_left, 0);
-        assert_eq!(step_budget.metered_equal(&list, &list), Err(EvalError::CostLimit));
+        assert_eq!(step_budget.equals_metered(&list, &list), Err(EvalError::CostLimit));
     }
 }

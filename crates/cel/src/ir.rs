@@ -34,7 +34,7 @@ pub(crate) enum CompiledExpr {
         set: ConstantSet,
     },
     /// A bool test with a fast path for borrowed strings.
-    Quick(Box<FastPath>),
+    FastPath(Box<FastPath>),
     Call(Box<CallExpr>),
     /// `text.matches('constant')`, `find` and `findAll` with a constant pattern.
     Regex(Box<RegexCall>),
@@ -46,7 +46,7 @@ pub(crate) enum CompiledExpr {
     List {
         elements: Box<[CompiledExpr]>,
         /// Parallel to the elements; empty when none is optional.
-        optional: Box<[bool]>,
+        is_optional: Box<[bool]>,
     },
     Map(Box<[MapEntryExpr]>),
     Message(Box<MessageExpr>),
@@ -98,7 +98,7 @@ pub(crate) struct ConditionalExpr {
 pub(crate) struct Qualifier {
     pub(crate) key: QualifierKey,
     /// Written `.?f` or `[?k]`.
-    pub(crate) optional: bool,
+    pub(crate) is_optional: bool,
 }
 
 /// The field, key or index that a qualifier selects.
@@ -168,7 +168,7 @@ pub(crate) enum RegexFunction {
 pub(crate) struct MapEntryExpr {
     pub(crate) key: CompiledExpr,
     pub(crate) value: CompiledExpr,
-    pub(crate) optional: bool,
+    pub(crate) is_optional: bool,
 }
 
 /// A literal of a message type.
@@ -183,12 +183,12 @@ pub(crate) struct MessageExpr {
 /// A comprehension that no specialized node covers.
 #[derive(Debug)]
 pub(crate) struct FoldExpr {
-    pub(crate) range: CompiledExpr,
+    pub(crate) iter_range: CompiledExpr,
     pub(crate) accumulator_init: CompiledExpr,
     pub(crate) accumulator_slot: usize,
-    pub(crate) first_slot: usize,
-    pub(crate) second_slot: Option<usize>,
-    pub(crate) condition: CompiledExpr,
+    pub(crate) first_variable_slot: usize,
+    pub(crate) second_variable_slot: Option<usize>,
+    pub(crate) loop_condition: CompiledExpr,
     pub(crate) loop_step: CompiledExpr,
     pub(crate) result: CompiledExpr,
 }
@@ -196,9 +196,9 @@ pub(crate) struct FoldExpr {
 /// `range.exists(x, predicate)` or `range.all(x, predicate)`.
 #[derive(Debug)]
 pub(crate) struct QuantifierExpr {
-    pub(crate) range: CompiledExpr,
-    pub(crate) slot: usize,
-    pub(crate) second_slot: Option<usize>,
+    pub(crate) iter_range: CompiledExpr,
+    pub(crate) first_variable_slot: usize,
+    pub(crate) second_variable_slot: Option<usize>,
     pub(crate) predicate: CompiledExpr,
     /// `true` for `exists`, which stops at the first true; `false` for `all`.
     pub(crate) stopping_value: bool,

@@ -84,7 +84,7 @@ impl fmt::Display for Issues {
             if n > 0 {
                 f.write_str("\n")?;
             }
-            self.fmt_issue(issue, f)?;
+            self.format_issue(issue, f)?;
         }
         if self.n_omitted_issues > 0 {
             write!(f, "\n{} more errors were truncated", self.n_omitted_issues)?;
@@ -94,7 +94,7 @@ impl fmt::Display for Issues {
 }
 
 impl Issues {
-    fn fmt_issue(&self, issue: &Issue, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn format_issue(&self, issue: &Issue, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Issue { line, column, message } = issue;
         let Some(line) = *line else {
             return write!(f, "ERROR: <input>:-1:0: {message}");

@@ -38,15 +38,17 @@ mod function;
 mod library;
 
 pub use authorizer_check::{
-    AuthorizerCheck, AuthorizerDecision, CheckTarget, KnownDecisions, ResourceTarget,
+    AuthorizerCheck, AuthorizerCheckTarget, AuthorizerDecision, KnownDecisions, ResourceTarget,
     ServiceAccount,
 };
 pub use compile_budget::CompileBudget;
 pub use environment::Environment;
-pub use explain::{ExplainedPart, Explanation, PARTS_MAX, PartResult, SHOWN_BYTES_MAX};
+pub use explain::{
+    ExplainedSubexpression, Explanation, SHOWN_BYTES_MAX, SUBEXPRESSIONS_MAX, SubexpressionResult,
+};
 pub use function::EvalError;
 pub use issues::{Issue, Issues};
-pub use library::CHECK_COST;
+pub use library::AUTHORIZER_CHECK_COST;
 pub use program::{COST_LIMIT, CheckedExpression, CompileError, Evaluation, Program, ProgramError};
 pub use static_type::{ObjectType, Type};
 pub use value::{

@@ -22,7 +22,7 @@ mod strings;
 pub(crate) mod time;
 mod url;
 
-pub use authorizer::CHECK_COST;
+pub use authorizer::AUTHORIZER_CHECK_COST;
 pub(crate) use conversions::format_double;
 pub(crate) use go_print::print_as_go;
 

@@ -51,11 +51,11 @@ const RECOVERIES_MAX: usize = 30;
 const RECOVERY_TOKENS_MAX: usize = 256;
 
 /// Parses an expression. The macros are all those that Kubernetes enables.
-pub(crate) fn parse(source: &str, budget: &mut CompileBudget) -> Result<Ast, Issues> {
+pub(crate) fn parse(source: &str, compile_budget: &mut CompileBudget) -> Result<Ast, Issues> {
     let n_code_points = source.chars().count();
     if n_code_points > SOURCE_CODE_POINTS_MAX {
         let mut issues = parse_issues::ParseIssues::default();
-        issues.report_limit(format!(
+        issues.report_limit_exceeded(format!(
             "expression code point size exceeds limit: size: {n_code_points}, \
              limit {SOURCE_CODE_POINTS_MAX}"
         ));
@@ -64,7 +64,7 @@ pub(crate) fn parse(source: &str, budget: &mut CompileBudget) -> Result<Ast, Iss
     }
     let (parsed, mut issues) = grammar::parse_syntax(source);
     let ast = parsed.and_then(|(tree, root)| {
-        ast_builder::build_ast(source, &tree, root, &mut issues, budget).ok()
+        ast_builder::build_ast(source, &tree, root, &mut issues, compile_budget).ok()
     });
     match ast {
         Some(ast) if issues.is_empty() => Ok(ast),

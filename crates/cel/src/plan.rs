@@ -29,34 +29,35 @@ const FEW_STRINGS_MAX: usize = 8;
 /// A compiled expression and the number of local variables it needs.
 pub(crate) struct Plan {
     pub(crate) expr: CompiledExpr,
-    pub(crate) n_slots: usize,
+    pub(crate) n_local_slots: usize,
 }
 
 /// Compiles the subtree of a node that refers to no variable of an enclosing macro. The error is the
 /// message about a constant that can not be folded.
 pub(crate) fn plan_expression(
-    checked: &CheckedAst,
+    checked_ast: &CheckedAst,
     id: NodeId,
     env: &Environment,
-    budget: &mut CompileBudget,
+    compile_budget: &mut CompileBudget,
 ) -> Result<Plan, ProgramError> {
-    let mut planner = Planner { checked, env, local_slots: Vec::new(), n_slots: 0, budget };
+    let mut planner =
+        Planner { checked_ast, env, local_slots: Vec::new(), n_local_slots: 0, compile_budget };
     let expr = planner.plan_node(id)?;
-    Ok(Plan { expr, n_slots: planner.n_slots })
+    Ok(Plan { expr, n_local_slots: planner.n_local_slots })
 }
 
 struct Planner<'c> {
-    checked: &'c CheckedAst,
+    checked_ast: &'c CheckedAst,
     env: &'c Environment,
     /// Local variables in scope and their slots, innermost last.
     local_slots: Vec<(Arc<str>, usize)>,
-    n_slots: usize,
-    budget: &'c mut CompileBudget,
+    n_local_slots: usize,
+    compile_budget: &'c mut CompileBudget,
 }
 
 impl<'c> Planner<'c> {
     fn ast(&self) -> &'c Ast {
-        &self.checked.ast
+        &self.checked_ast.ast
     }
 
     fn plan_node(&mut self, id: NodeId) -> Result<CompiledExpr, ProgramError> {
@@ -64,7 +65,7 @@ impl<'c> Planner<'c> {
             ExprKind::Literal(literal) => Ok(CompiledExpr::Const(literal_value(literal))),
             ExprKind::Ident(_) => self.plan_reference(id),
             ExprKind::Select { operand, field, test_only } => {
-                if self.checked.reference_of_node(id).is_some() {
+                if self.checked_ast.reference_of_node(id).is_some() {
                     return self.plan_reference(id);
                 }
                 self.plan_select(*operand, field, *test_only)
@@ -72,7 +73,9 @@ impl<'c> Planner<'c> {
             ExprKind::Call { target, function, args } => {
                 self.plan_call(id, *target, function, args)
             }
-            ExprKind::List { elements, optional } => self.plan_list(elements, optional),
+            ExprKind::List { elements, optional_indices } => {
+                self.plan_list(elements, optional_indices)
+            }
             ExprKind::Map { entries } => self.plan_map(entries),
             ExprKind::Struct { name, fields } => self.plan_message(name, fields),
             ExprKind::Comprehension(comprehension) => self.plan_comprehension(comprehension),
@@ -82,11 +85,11 @@ impl<'c> Planner<'c> {
     fn plan_reference(&self, id: NodeId) -> Result<CompiledExpr, ProgramError> {
         // A variable whose type is `type` is treated as a type name.
         if let (Some(ResolvedReference::Local(name)), Type::Type(_)) =
-            (self.checked.reference_of_node(id), self.checked.type_of_node(id))
+            (self.checked_ast.reference_of_node(id), self.checked_ast.type_of_node(id))
         {
             return Err(format!("reference to undefined type: {name}").into());
         }
-        let root = match self.checked.reference_of_node(id) {
+        let root = match self.checked_ast.reference_of_node(id) {
             Some(ResolvedReference::Variable(index)) => AttributeRoot::Variable(*index),
             Some(ResolvedReference::Local(name)) => {
                 let slot = self.local_slots.iter().rev().find(|(local, _)| local == name);
@@ -115,13 +118,13 @@ impl<'c> Planner<'c> {
     ) -> Result<CompiledExpr, ProgramError> {
         let base = self.plan_node(operand)?;
         let key = self.field_qualifier_key(operand, field);
-        let attr = with_qualifier(base, Qualifier { key, optional: false });
+        let attr = with_qualifier(base, Qualifier { key, is_optional: false });
         Ok(if test { with_fast_path(CompiledExpr::Has(attr)) } else { CompiledExpr::Attr(attr) })
     }
 
     /// A field by index if the record type is known, otherwise by name.
     fn field_qualifier_key(&self, operand: NodeId, field: &Arc<str>) -> QualifierKey {
-        let ty = match self.checked.type_of_node(operand) {
+        let ty = match self.checked_ast.type_of_node(operand) {
             Type::Optional(inner) => inner,
             other => other,
         };
@@ -144,7 +147,7 @@ impl<'c> Planner<'c> {
             return self.plan_optional_select(args);
         }
         let Some(ResolvedReference::Function { name, overloads, namespaced }) =
-            self.checked.reference_of_node(id)
+            self.checked_ast.reference_of_node(id)
         else {
             return Err(format!("no such overload: {function}").into());
         };
@@ -193,7 +196,7 @@ impl<'c> Planner<'c> {
             );
             match self.plan_node(arg)? {
                 CompiledExpr::And(inner) | CompiledExpr::Or(inner) if nested => terms.extend(inner),
-                CompiledExpr::Quick(quick) if nested => match quick.general_form {
+                CompiledExpr::FastPath(fast_path) if nested => match fast_path.general_expr {
                     CompiledExpr::And(inner) | CompiledExpr::Or(inner) => terms.extend(inner),
                     other => terms.push(other),
                 },
@@ -224,7 +227,7 @@ impl<'c> Planner<'c> {
     fn plan_index(
         &mut self,
         args: &[NodeId],
-        optional: bool,
+        is_optional: bool,
     ) -> Result<CompiledExpr, ProgramError> {
         let [operand, index] = args else { return Err("no such overload: _[_]".into()) };
         let base = self.plan_node(*operand)?;
@@ -239,7 +242,7 @@ impl<'c> Planner<'c> {
             }
             other => QualifierKey::Computed(Arc::new(into_attribute(other))),
         };
-        Ok(CompiledExpr::Attr(with_qualifier(base, Qualifier { key, optional })))
+        Ok(CompiledExpr::Attr(with_qualifier(base, Qualifier { key, is_optional })))
     }
 
     fn plan_optional_select(&mut self, args: &[NodeId]) -> Result<CompiledExpr, ProgramError> {
@@ -249,7 +252,7 @@ impl<'c> Planner<'c> {
         };
         let base = self.plan_node(*operand)?;
         let key = self.field_qualifier_key(*operand, name);
-        Ok(CompiledExpr::Attr(with_qualifier(base, Qualifier { key, optional: true })))
+        Ok(CompiledExpr::Attr(with_qualifier(base, Qualifier { key, is_optional: true })))
     }
 
     fn plan_function_call(
@@ -293,9 +296,9 @@ impl<'c> Planner<'c> {
             "@in" if resolved => Ok(specialize_membership(args)),
             "_+_" => Ok(self.specialize_append(args)),
             "cel.@mapInsert" => Ok(self.specialize_map_insert(args)),
-            "matches" => specialize_regex(RegexFunction::Matches, args, self.budget),
-            "find" => specialize_regex(RegexFunction::Find, args, self.budget),
-            "findAll" => specialize_regex(RegexFunction::FindAll, args, self.budget),
+            "matches" => specialize_regex(RegexFunction::Matches, args, self.compile_budget),
+            "find" => specialize_regex(RegexFunction::Find, args, self.compile_budget),
+            "findAll" => specialize_regex(RegexFunction::FindAll, args, self.compile_budget),
             _ => Ok(Err(args)),
         }
     }
@@ -309,9 +312,9 @@ impl<'c> Planner<'c> {
         if let [only] = overloads
             && let Some(overload) = function.overloads.get(*only)
         {
-            let guarded = self.checked.has_unsound_types
+            let guarded = self.checked_ast.has_unsound_types
                 || ids.iter().zip(&overload.params).any(|(&id, param)| {
-                    !type_guarantees_match(self.checked.type_of_node(id), param)
+                    !type_guarantees_match(self.checked_ast.type_of_node(id), param)
                 });
             return OverloadDispatch::One { target: to_resolved_overload(overload), guarded };
         }
@@ -322,18 +325,22 @@ impl<'c> Planner<'c> {
     fn plan_list(
         &mut self,
         elements: &[NodeId],
-        optional: &[usize],
+        optional_indices: &[usize],
     ) -> Result<CompiledExpr, ProgramError> {
         let elements =
             elements.iter().map(|&e| self.plan_node(e)).collect::<Result<Vec<_>, _>>()?;
-        if optional.is_empty() {
-            if let Some(constants) = constant_elements(&elements) {
+        if optional_indices.is_empty() {
+            if let Some(constants) = fold_constant_elements(&elements) {
                 return Ok(CompiledExpr::Const(Value::list(constants)));
             }
-            return Ok(CompiledExpr::List { elements: elements.into(), optional: Box::default() });
+            return Ok(CompiledExpr::List {
+                elements: elements.into(),
+                is_optional: Box::default(),
+            });
         }
-        let optional = (0..elements.len()).map(|index| optional.contains(&index)).collect();
-        Ok(CompiledExpr::List { elements: elements.into(), optional })
+        let is_optional =
+            (0..elements.len()).map(|index| optional_indices.contains(&index)).collect();
+        Ok(CompiledExpr::List { elements: elements.into(), is_optional })
     }
 
     fn plan_map(&mut self, entries: &[MapEntry]) -> Result<CompiledExpr, ProgramError> {
@@ -342,10 +349,10 @@ impl<'c> Planner<'c> {
             planned.push(MapEntryExpr {
                 key: self.plan_node(entry.key)?,
                 value: self.plan_node(entry.value)?,
-                optional: entry.optional,
+                is_optional: entry.is_optional,
             });
         }
-        Ok(match constant_map(&planned) {
+        Ok(match fold_constant_map(&planned) {
             Some(map) => CompiledExpr::Const(map),
             None => CompiledExpr::Map(planned.into()),
         })
@@ -359,7 +366,7 @@ impl<'c> Planner<'c> {
         let full: Arc<str> = name.strip_prefix('.').unwrap_or(name).into();
         let fields = fields
             .iter()
-            .map(|f| Ok((Arc::clone(&f.name), self.plan_node(f.value)?, f.optional)))
+            .map(|f| Ok((Arc::clone(&f.name), self.plan_node(f.value)?, f.is_optional)))
             .collect::<Result<_, ProgramError>>()?;
         let message = WellKnownMessage::find_by_name(&full);
         Ok(CompiledExpr::Message(Box::new(MessageExpr { message, name: full, fields })))
@@ -402,7 +409,7 @@ fn into_attribute(expr: CompiledExpr) -> Attribute {
     }
 }
 
-fn constant_elements(elements: &[CompiledExpr]) -> Option<Vec<Value<'static>>> {
+fn fold_constant_elements(elements: &[CompiledExpr]) -> Option<Vec<Value<'static>>> {
     elements
         .iter()
         .map(|element| match element {
@@ -413,17 +420,17 @@ fn constant_elements(elements: &[CompiledExpr]) -> Option<Vec<Value<'static>>> {
 }
 
 /// The value of a map literal made of constants only.
-fn constant_map(entries: &[MapEntryExpr]) -> Option<Value<'static>> {
+fn fold_constant_map(entries: &[MapEntryExpr]) -> Option<Value<'static>> {
     let mut map = OwnedMap::new();
     for entry in entries {
         match (&entry.key, &entry.value) {
-            (CompiledExpr::Const(key), CompiledExpr::Const(value)) if !entry.optional => {
+            (CompiledExpr::Const(key), CompiledExpr::Const(value)) if !entry.is_optional => {
                 map.set(key.clone(), value.clone());
             }
             _ => return None,
         }
     }
-    Some(Value::Map(Map::owned(map)))
+    Some(Value::Map(Map::from_owned(map)))
 }
 
 fn fold_constant_call(call: &CallExpr) -> Result<Value<'static>, ProgramError> {
@@ -470,13 +477,13 @@ fn specialize_membership(args: Vec<CompiledExpr>) -> Result<CompiledExpr, Vec<Co
 fn specialize_regex(
     kind: RegexFunction,
     args: Vec<CompiledExpr>,
-    budget: &mut CompileBudget,
+    compile_budget: &mut CompileBudget,
 ) -> Result<Result<CompiledExpr, Vec<CompiledExpr>>, ProgramError> {
     let pattern: Arc<str> = match args.get(1) {
         Some(CompiledExpr::Const(Value::String(text))) => text.as_str().into(),
         _ => return Ok(Err(args)),
     };
-    let compiled = budget.compile_pattern(&pattern).map_err(|error| error.to_string())?;
+    let compiled = compile_budget.compile_pattern(&pattern).map_err(|error| error.to_string())?;
     let mut args = args.into_iter();
     let (Some(text), limit) = (args.next(), args.nth(1)) else { return Ok(Err(Vec::new())) };
     let call = RegexCall {

@@ -27,7 +27,7 @@ const INLINE_SLOTS: usize = 4;
 #[derive(Debug)]
 pub struct Program {
     compiled_expr: CompiledExpr,
-    n_slots: usize,
+    n_local_slots: usize,
     output_type: Type,
     selected_fields: BTreeSet<Arc<str>>,
     used_variables: BTreeSet<usize>,
@@ -91,22 +91,22 @@ pub struct Evaluation<'a> {
 #[derive(Debug)]
 pub struct CheckedExpression<'e> {
     environment: &'e Environment,
-    checked: CheckedAst,
-    budget: CompileBudgetRef<'e>,
+    checked_ast: CheckedAst,
+    compile_budget: OwnedOrSharedBudget<'e>,
 }
 
 /// The compile budget of one expression: its own, or one that it shares.
 #[derive(Debug)]
-enum CompileBudgetRef<'e> {
+enum OwnedOrSharedBudget<'e> {
     Own(CompileBudget),
     Shared(&'e mut CompileBudget),
 }
 
-impl CompileBudgetRef<'_> {
+impl OwnedOrSharedBudget<'_> {
     fn get(&mut self) -> &mut CompileBudget {
         match self {
-            Self::Own(budget) => budget,
-            Self::Shared(budget) => budget,
+            Self::Own(compile_budget) => compile_budget,
+            Self::Shared(compile_budget) => compile_budget,
         }
     }
 }
@@ -114,47 +114,56 @@ impl CompileBudgetRef<'_> {
 impl CheckedExpression<'_> {
     /// The type of the whole expression.
     pub fn output_type(&self) -> &Type {
-        self.checked.type_of_node(self.checked.ast.root)
+        self.checked_ast.type_of_node(self.checked_ast.ast.root)
     }
 
     #[cfg(test)]
     pub(crate) fn checked_ast(&self) -> &CheckedAst {
-        &self.checked
+        &self.checked_ast
     }
 
     /// Compiles the program; fails if folding a constant fails.
     pub fn into_program(mut self) -> Result<Program, ProgramError> {
-        let root = self.checked.ast.root;
-        let program =
-            Program::compile_node(&self.checked, root, self.environment, self.budget.get())?;
-        let selected_fields = collect_selected_fields(&self.checked.ast);
-        Ok(Program { selected_fields, used_variables: collect_variables(&self.checked), ..program })
+        let root = self.checked_ast.ast.root;
+        let program = Program::compile_node(
+            &self.checked_ast,
+            root,
+            self.environment,
+            self.compile_budget.get(),
+        )?;
+        let selected_fields = collect_selected_fields(&self.checked_ast.ast);
+        Ok(Program {
+            selected_fields,
+            used_variables: collect_used_variables(&self.checked_ast),
+            ..program
+        })
     }
 }
 
 impl Environment {
     /// Parses and type-checks a single expression.
     pub fn check(&self, source: &str) -> Result<CheckedExpression<'_>, Issues> {
-        self.check_with_budget(source, CompileBudgetRef::Own(CompileBudget::default()))
+        self.check_source(source, OwnedOrSharedBudget::Own(CompileBudget::default()))
     }
 
     /// Parses and type-checks one of several expressions that share a compile budget.
     pub fn check_within_budget<'e>(
         &'e self,
         source: &str,
-        budget: &'e mut CompileBudget,
+        compile_budget: &'e mut CompileBudget,
     ) -> Result<CheckedExpression<'e>, Issues> {
-        self.check_with_budget(source, CompileBudgetRef::Shared(budget))
+        self.check_source(source, OwnedOrSharedBudget::Shared(compile_budget))
     }
 
-    fn check_with_budget<'e>(
+    fn check_source<'e>(
         &'e self,
         source: &str,
-        mut budget: CompileBudgetRef<'e>,
+        mut compile_budget: OwnedOrSharedBudget<'e>,
     ) -> Result<CheckedExpression<'e>, Issues> {
-        let ast = parse(source, budget.get())?;
-        let checked = check(ast, self, budget.get()).map_err(|found| Issues::new(source, found))?;
-        Ok(CheckedExpression { environment: self, checked, budget })
+        let ast = parse(source, compile_budget.get())?;
+        let checked =
+            check(ast, self, compile_budget.get()).map_err(|found| Issues::new(source, found))?;
+        Ok(CheckedExpression { environment: self, checked_ast: checked, compile_budget })
     }
 
     /// Parses, checks and compiles an expression.
@@ -172,12 +181,19 @@ impl Program {
         checked: &CheckedAst,
         id: NodeId,
         environment: &Environment,
-        budget: &mut CompileBudget,
+        compile_budget: &mut CompileBudget,
     ) -> Result<Self, ProgramError> {
-        let Plan { expr, n_slots } = plan_expression(checked, id, environment, budget)?;
+        let Plan { expr, n_local_slots } =
+            plan_expression(checked, id, environment, compile_budget)?;
         let output_type = checked.type_of_node(id).clone();
         let (selected_fields, used_variables) = (BTreeSet::new(), BTreeSet::new());
-        Ok(Self { compiled_expr: expr, n_slots, output_type, selected_fields, used_variables })
+        Ok(Self {
+            compiled_expr: expr,
+            n_local_slots,
+            output_type,
+            selected_fields,
+            used_variables,
+        })
     }
 
     /// The value, if the program is a constant.
@@ -189,15 +205,15 @@ impl Program {
     }
 
     /// Evaluates, and returns the spent cost and steps in units of cost.
-    pub(crate) fn evaluate_with_effort<'a>(
+    pub(crate) fn evaluate_with_total_cost<'a>(
         &'a self,
         variables: &'a [Value<'a>],
         cost_limit: u64,
     ) -> (EvalResult<'a>, u64) {
-        self.with_slots(|n_slots: &mut [LocalSlot<'a>]| {
-            let mut evaluator = Evaluator::new(variables, n_slots, cost_limit);
+        self.with_local_slots(|n_local_slots: &mut [LocalSlot<'a>]| {
+            let mut evaluator = Evaluator::new(variables, n_local_slots, cost_limit);
             let result = evaluator.evaluate(&self.compiled_expr);
-            (result, evaluator.cost_and_steps())
+            (result, evaluator.total_cost())
         })
     }
 
@@ -219,12 +235,12 @@ impl Program {
 
     /// Evaluates with the values of the environment's variables, in its order, up to a cost limit.
     pub fn evaluate<'a>(&'a self, variables: &'a [Value<'a>], cost_limit: u64) -> Evaluation<'a> {
-        let evaluate = |n_slots: &mut [LocalSlot<'a>]| {
-            let mut evaluator = Evaluator::new(variables, n_slots, cost_limit);
+        let evaluate = |n_local_slots: &mut [LocalSlot<'a>]| {
+            let mut evaluator = Evaluator::new(variables, n_local_slots, cost_limit);
             let result = evaluator.evaluate(&self.compiled_expr);
             Evaluation { result, cost: evaluator.cost() }
         };
-        self.with_slots(evaluate)
+        self.with_local_slots(evaluate)
     }
 
     /// Evaluates an expression that must yield a bool; returns it with the cost.
@@ -234,13 +250,13 @@ impl Program {
         variables: &'a [Value<'a>],
         cost_limit: u64,
     ) -> (Result<bool, EvalError>, u64) {
-        let evaluate = |n_slots: &mut [LocalSlot<'a>]| {
-            let mut evaluator = Evaluator::new(variables, n_slots, cost_limit);
+        let evaluate = |n_local_slots: &mut [LocalSlot<'a>]| {
+            let mut evaluator = Evaluator::new(variables, n_local_slots, cost_limit);
             let result = evaluator.evaluate_bool(&self.compiled_expr);
             (result, evaluator.cost())
         };
         // Most conditions have no loops.
-        if self.n_slots == 0 { evaluate(&mut []) } else { self.with_slots(evaluate) }
+        if self.n_local_slots == 0 { evaluate(&mut []) } else { self.with_local_slots(evaluate) }
     }
 
     /// Evaluates a bool expression through its fast path, which needs only records and builds no
@@ -252,22 +268,22 @@ impl Program {
         variables: &[&'a dyn RecordSource],
         cost_limit: u64,
     ) -> Option<(bool, u64)> {
-        let CompiledExpr::Quick(quick) = &self.compiled_expr else { return None };
-        let answer = quick.try_evaluate(|index| variables.get(index).copied(), &[])?;
+        let CompiledExpr::FastPath(fast_path) = &self.compiled_expr else { return None };
+        let answer = fast_path.try_evaluate(|index| variables.get(index).copied(), &[])?;
         (answer.1 <= cost_limit).then_some(answer)
     }
 
     /// Runs with slots for the local variables, on the stack if they are few.
-    fn with_slots<'a, T>(&self, run: impl FnOnce(&mut [LocalSlot<'a>]) -> T) -> T {
-        if self.n_slots <= INLINE_SLOTS {
+    fn with_local_slots<'a, T>(&self, run: impl FnOnce(&mut [LocalSlot<'a>]) -> T) -> T {
+        if self.n_local_slots <= INLINE_SLOTS {
             run(&mut [const { LocalSlot::EMPTY }; INLINE_SLOTS])
         } else {
-            run(&mut vec![LocalSlot::EMPTY; self.n_slots])
+            run(&mut vec![LocalSlot::EMPTY; self.n_local_slots])
         }
     }
 }
 
-fn collect_variables(checked: &CheckedAst) -> BTreeSet<usize> {
+fn collect_used_variables(checked: &CheckedAst) -> BTreeSet<usize> {
     let references = checked.references();
     let variables = references.filter_map(|reference| match reference {
         ResolvedReference::Variable(index) => Some(*index),

@@ -10,7 +10,7 @@ mod timestamp;
 
 use std::sync::Arc;
 
-pub(crate) use comparison::Equality;
+pub(crate) use comparison::EqualityResult;
 pub use list::{List, ListSource, OwnedList};
 pub use map::{Map, MapSource, OwnedMap, RecordSource};
 pub use opaque::{AuthorizationValue, Authorizer, Cidr, NamedFormat, Opaque, Quantity, Semver};

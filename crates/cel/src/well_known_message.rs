@@ -122,19 +122,19 @@ impl WellKnownMessage {
             },
             Self::Duration => {
                 let (seconds, nanos) =
-                    (int_or_zero(get("seconds"))?, nanos_field("Duration", get("nanos"))?);
+                    (int_or_zero(get("seconds"))?, read_nanos_field("Duration", get("nanos"))?);
                 let total = seconds.saturating_mul(1_000_000_000);
                 Ok(Value::Duration(total.saturating_add(i64::from(nanos))))
             }
             Self::Timestamp => {
                 let (seconds, nanos) =
-                    (int_or_zero(get("seconds"))?, nanos_field("Timestamp", get("nanos"))?);
-                Timestamp::from_unix_parts(seconds, nanos)
+                    (int_or_zero(get("seconds"))?, read_nanos_field("Timestamp", get("nanos"))?);
+                Timestamp::from_unix_seconds_and_nanos(seconds, nanos)
                     .map(Value::Timestamp)
                     .ok_or_else(|| EvalError::new("timestamp overflow"))
             }
             Self::Struct => {
-                Ok(get("fields").unwrap_or_else(|| Value::Map(Map::owned(OwnedMap::new()))))
+                Ok(get("fields").unwrap_or_else(|| Value::Map(Map::from_owned(OwnedMap::new()))))
             }
             Self::ListValue => Ok(get("values").unwrap_or_else(|| Value::list(Vec::new()))),
             Self::Value => match fields.last() {
@@ -154,7 +154,7 @@ fn int_or_zero(value: Option<Value<'_>>) -> Result<i64, EvalError> {
 }
 
 /// The field `nanos` has 32 bits.
-fn nanos_field(message: &str, value: Option<Value<'_>>) -> Result<i32, EvalError> {
+fn read_nanos_field(message: &str, value: Option<Value<'_>>) -> Result<i32, EvalError> {
     i32::try_from(int_or_zero(value)?).map_err(|_| {
         EvalError::new(format!(
             "field type conversion error for google.protobuf.{message}.nanos value type: integer \

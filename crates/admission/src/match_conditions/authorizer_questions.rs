@@ -4,7 +4,7 @@ use authz::{
     Attributes, Decision, FieldRequirement, LabelRequirement, Resource, Selector, Target, User,
     Verdict, parse_field_selector, parse_label_selector,
 };
-use cel::CheckTarget;
+use cel::AuthorizerCheckTarget;
 
 /// A question that the authorizer must answer before a condition can be evaluated further.
 #[derive(Debug, Clone)]
@@ -20,8 +20,10 @@ impl AuthorizerQuestion {
     pub(super) fn new(cel_question: cel::AuthorizerCheck) -> Self {
         let service_account = cel_question.service_account.as_ref().map(service_account_user);
         let (fields, labels) = match &cel_question.target {
-            CheckTarget::Path(_) => ("", ""),
-            CheckTarget::Resource(target) => (&*target.field_selector, &*target.label_selector),
+            AuthorizerCheckTarget::Path(_) => ("", ""),
+            AuthorizerCheckTarget::Resource(target) => {
+                (&*target.field_selector, &*target.label_selector)
+            }
         };
         let field_selector = Selector::from_parsed(parse_field_selector(fields));
         let label_selector = Selector::from_parsed(parse_label_selector(labels));
@@ -32,8 +34,8 @@ impl AuthorizerQuestion {
     #[must_use]
     pub fn attributes<'a>(&'a self, requester: Option<&'a User>) -> Attributes<'a> {
         let target = match &self.cel_question.target {
-            CheckTarget::Path(path) => Target::Path(path),
-            CheckTarget::Resource(target) => Target::Resource(Resource {
+            AuthorizerCheckTarget::Path(path) => Target::Path(path),
+            AuthorizerCheckTarget::Resource(target) => Target::Resource(Resource {
                 path: "",
                 api_group: &target.group,
                 api_version: "*",
@@ -99,14 +101,14 @@ mod tests {
 
     use super::*;
 
-    fn question(target: CheckTarget) -> cel::AuthorizerCheck {
+    fn question(target: AuthorizerCheckTarget) -> cel::AuthorizerCheck {
         cel::AuthorizerCheck { service_account: None, verb: "list".into(), target }
     }
 
     fn resource(change: fn(&mut ResourceTarget)) -> cel::AuthorizerCheck {
         let mut target = ResourceTarget { resource: "pods".into(), ..ResourceTarget::default() };
         change(&mut target);
-        question(CheckTarget::Resource(Box::new(target)))
+        question(AuthorizerCheckTarget::Resource(Box::new(target)))
     }
 
     #[test]
@@ -130,7 +132,8 @@ mod tests {
 
     #[test]
     fn a_path_is_not_a_resource() {
-        let question = AuthorizerQuestion::new(question(CheckTarget::Path(Arc::from("healthz"))));
+        let question =
+            AuthorizerQuestion::new(question(AuthorizerCheckTarget::Path(Arc::from("healthz"))));
         let attributes = question.attributes(None);
         assert!(attributes.resource().is_none());
         assert_eq!(attributes.path(), "healthz");

@@ -45,7 +45,7 @@ impl MatchConditions {
 #[cfg(test)]
 mod tests {
     use authz::Decision;
-    use cel::PartResult;
+    use cel::SubexpressionResult;
 
     use super::*;
     use crate::attributes::{Attributes, GroupVersionKind, GroupVersionResource, Operation};
@@ -85,17 +85,17 @@ mod tests {
         let explained = conditions.explain(&input, Some(&decisions));
         let [named, broken, asks] = explained.as_slice() else { panic!("{explained:?}") };
         assert_eq!((named.name, broken.name, asks.name), ("named", "broken", "asks"));
-        let parts = &named.explanation.as_ref().unwrap().parts;
+        let parts = &named.explanation.as_ref().unwrap().subexpressions;
         let told = |text: &str| {
             let part = parts.iter().find(|part| part.text == text);
             part.map(|part| part.result.clone())
         };
-        let value = |text: &str| Some(PartResult::Value(text.to_owned()));
-        assert_eq!(parts[0].result, PartResult::Value("false".to_owned()));
+        let value = |text: &str| Some(SubexpressionResult::Value(text.to_owned()));
+        assert_eq!(parts[0].result, SubexpressionResult::Value("false".to_owned()));
         assert_eq!(told("request.name == 'web'"), value("true"));
         assert_eq!(told("request.namespace"), value("\"prod\""));
         assert!(matches!(broken.explanation, Err(ConditionError::Invalid(_))));
-        let asked = &asks.explanation.as_ref().unwrap().parts;
-        assert_eq!(asked[0].result, PartResult::Value("true".to_owned()));
+        let asked = &asks.explanation.as_ref().unwrap().subexpressions;
+        assert_eq!(asked[0].result, SubexpressionResult::Value("true".to_owned()));
     }
 }

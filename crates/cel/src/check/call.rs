@@ -26,19 +26,19 @@ impl TypeChecker<'_> {
         let Some(target) = target else {
             let name = function.strip_prefix('.').unwrap_or(function);
             return match env.functions().get(name) {
-                Some(found) => self.resolve_call(id, found, None, args, false),
+                Some(found) => self.resolve_overloads(id, found, None, args, false),
                 None => self.report_undeclared(id, function),
             };
         };
         if let Some((_, prefix)) = self.qualified_name(target) {
             let name = format!("{prefix}.{function}");
             if let Some(found) = env.functions().get(name.strip_prefix('.').unwrap_or(&name)) {
-                return self.resolve_call(id, found, None, args, true);
+                return self.resolve_overloads(id, found, None, args, true);
             }
         }
         self.check_node(target);
         match env.functions().get(function) {
-            Some(found) => self.resolve_call(id, found, Some(target), args, false),
+            Some(found) => self.resolve_overloads(id, found, Some(target), args, false),
             None => self.report_undeclared(id, function),
         }
     }
@@ -65,7 +65,7 @@ impl TypeChecker<'_> {
         self.set_type(id, ty);
     }
 
-    fn resolve_call(
+    fn resolve_overloads(
         &mut self,
         id: NodeId,
         function: &Function,
@@ -162,7 +162,7 @@ impl OverloadInstance {
                 if let Some((_, var)) = self.params.iter().find(|(param, _)| param == name) {
                     return var.clone();
                 }
-                let var = substitution.fresh_variable();
+                let var = substitution.fresh_type_variable();
                 self.params.push((name, var.clone()));
                 var
             }

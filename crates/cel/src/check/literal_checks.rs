@@ -12,17 +12,24 @@ use crate::value::Timestamp;
 /// The function whose argument may be a list of mixed types.
 const MIXED_LISTS_ALLOWED_IN: &str = "format";
 
-pub(super) fn validate_literals(checked: &CheckedAst, budget: &mut CompileBudget) -> CheckIssues {
-    let mut validator =
-        LiteralValidator { checked, issues: Vec::new(), budget, has_reported_exhaustion: false };
+pub(super) fn validate_literals(
+    checked: &CheckedAst,
+    compile_budget: &mut CompileBudget,
+) -> CheckIssues {
+    let mut validator = LiteralValidator {
+        checked_ast: checked,
+        issues: Vec::new(),
+        compile_budget,
+        has_reported_exhaustion: false,
+    };
     validator.validate_node(checked.ast.root, false);
     validator.issues
 }
 
 struct LiteralValidator<'c> {
-    checked: &'c CheckedAst,
+    checked_ast: &'c CheckedAst,
     issues: CheckIssues,
-    budget: &'c mut CompileBudget,
+    compile_budget: &'c mut CompileBudget,
     /// Whether an exhausted pattern budget was reported. It is reported once, since it concerns the
     /// whole group of expressions.
     has_reported_exhaustion: bool,
@@ -30,12 +37,12 @@ struct LiteralValidator<'c> {
 
 impl LiteralValidator<'_> {
     fn report_issue(&mut self, id: NodeId, message: String) {
-        self.issues.push((self.checked.ast.offset(id), message));
+        self.issues.push((self.checked_ast.ast.offset(id), message));
     }
 
     /// Walks the tree; `mixed` says whether lists of mixed types are allowed here.
     fn validate_node(&mut self, id: NodeId, mixed: bool) {
-        let checked = self.checked;
+        let checked = self.checked_ast;
         match checked.ast.kind(id) {
             ExprKind::Literal(_) | ExprKind::Ident(_) => {}
             ExprKind::Select { operand, .. } => self.validate_node(*operand, mixed),
@@ -46,9 +53,9 @@ impl LiteralValidator<'_> {
                     self.validate_node(child, mixed);
                 }
             }
-            ExprKind::List { elements, optional } => {
+            ExprKind::List { elements, optional_indices } => {
                 if !mixed {
-                    self.validate_list(elements, optional);
+                    self.validate_list(elements, optional_indices);
                 }
                 for &element in elements {
                     self.validate_node(element, mixed);
@@ -93,13 +100,15 @@ impl LiteralValidator<'_> {
         if function == MIXED_LISTS_ALLOWED_IN {
             return self.validate_format_call(id, target, first, args.len());
         }
-        let ExprKind::Literal(literal) = self.checked.ast.kind(first) else { return };
+        let ExprKind::Literal(literal) = self.checked_ast.ast.kind(first) else { return };
         let valid = match (function, literal) {
             ("duration", Literal::String(text)) => time::parse_duration(text).is_ok(),
             ("timestamp", Literal::String(text)) => time::parse_timestamp(text).is_ok(),
-            ("timestamp", Literal::Int(seconds)) => Timestamp::from_unix(*seconds).is_some(),
+            ("timestamp", Literal::Int(seconds)) => {
+                Timestamp::from_unix_seconds(*seconds).is_some()
+            }
             ("duration" | "timestamp", Literal::Null) => false,
-            ("matches", Literal::String(text)) => match self.budget.compile_pattern(text) {
+            ("matches", Literal::String(text)) => match self.compile_budget.compile_pattern(text) {
                 Ok(_) => true,
                 Err(PatternError::Invalid(_)) => false,
                 Err(error @ PatternError::Exhausted) => {
@@ -124,13 +133,13 @@ impl LiteralValidator<'_> {
         list: NodeId,
         n_args: usize,
     ) {
-        let checked = self.checked;
+        let checked = self.checked_ast;
         let (Some(target), 1) = (target, n_args) else { return };
         let ExprKind::Literal(Literal::String(format)) = checked.ast.kind(target) else { return };
         let ExprKind::List { elements, .. } = checked.ast.kind(list) else { return };
-        let look = string_format::ListInspector {
-            type_of: &|node| checked.type_of_node(node),
-            parts_of: &|node| match checked.ast.kind(node) {
+        let look = string_format::LiteralInspector {
+            type_of_node: &|node| checked.type_of_node(node),
+            nested_nodes: &|node| match checked.ast.kind(node) {
                 ExprKind::List { elements, .. } => elements.clone(),
                 ExprKind::Map { entries } => {
                     entries.iter().flat_map(|entry| [entry.key, entry.value]).collect()
@@ -138,15 +147,15 @@ impl LiteralValidator<'_> {
                 _ => Vec::new(),
             },
         };
-        if let Some(fault) = string_format::validate(format, elements, look) {
-            self.report_issue(fault.blamed_node.unwrap_or(id), fault.message);
+        if let Some(fault) = string_format::validate_format_literal(format, elements, look) {
+            self.report_issue(fault.faulty_node.unwrap_or(id), fault.message);
         }
     }
 
-    fn validate_list(&mut self, elements: &[NodeId], optional: &[usize]) {
+    fn validate_list(&mut self, elements: &[NodeId], optional_indices: &[usize]) {
         let mut first: Option<Type> = None;
         for (index, &element) in elements.iter().enumerate() {
-            let ty = self.element_type(element, optional.contains(&index));
+            let ty = self.element_type(element, optional_indices.contains(&index));
             match &first {
                 None => first = Some(ty),
                 Some(expected) if *expected == ty => {}
@@ -161,8 +170,8 @@ impl LiteralValidator<'_> {
     fn validate_map(&mut self, entries: &[MapEntry]) {
         let mut first: Option<(Type, Type)> = None;
         for entry in entries {
-            let key = self.checked.type_of_node(entry.key).clone();
-            let value = self.element_type(entry.value, entry.optional);
+            let key = self.checked_ast.type_of_node(entry.key).clone();
+            let value = self.element_type(entry.value, entry.is_optional);
             let Some((keys, values)) = &first else {
                 first = Some((key, value));
                 continue;
@@ -181,7 +190,7 @@ impl LiteralValidator<'_> {
     }
 
     fn element_type(&self, element: NodeId, optional: bool) -> Type {
-        match (self.checked.type_of_node(element), optional) {
+        match (self.checked_ast.type_of_node(element), optional) {
             (Type::Optional(inner), true) => (**inner).clone(),
             (ty, _) => ty.clone(),
         }

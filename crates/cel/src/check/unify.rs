@@ -41,7 +41,7 @@ impl<'w> Substitution<'w> {
     }
 
     /// The message for an exhausted step budget. All other findings are void in that case.
-    pub(super) fn exhaustion_message(&mut self) -> Option<String> {
+    pub(super) fn budget_exhausted_message(&mut self) -> Option<String> {
         if !self.is_exhausted {
             None
         } else if self.step_budget.spend_steps(1).is_err() {
@@ -64,14 +64,14 @@ impl<'w> Substitution<'w> {
     }
 
     /// Spends a step; returns false if none is left.
-    fn spend_step(&mut self) -> bool {
+    fn try_spend_step(&mut self) -> bool {
         self.is_exhausted |= self.step_budget.spend_steps(1).is_err()
             || self.shared_step_budget.spend_steps(1).is_err();
         !self.is_exhausted
     }
 
     /// A new unbound type variable.
-    pub(super) fn fresh_variable(&mut self) -> Type {
+    pub(super) fn fresh_type_variable(&mut self) -> Type {
         self.bindings.push(None);
         Type::Var(self.bindings.len() as u32 - 1)
     }
@@ -101,7 +101,7 @@ impl<'w> Substitution<'w> {
     /// Replaces the type variables of all node types. The types share most of their parts, so
     /// replaced parts are cached.
     pub(super) fn resolve_all_types(&mut self, types: &[Option<Type>]) -> Vec<Type> {
-        let mut known = SubstitutedParts::new();
+        let mut known = SubstitutionCache::new();
         let resolved = types.iter().map(|ty| match ty {
             Some(ty) => self.substitute(ty, true, Some(&mut known)).unwrap_or_else(|| ty.clone()),
             None => Type::Error,
@@ -114,9 +114,9 @@ impl<'w> Substitution<'w> {
         &mut self,
         ty: &Type,
         to_dyn: bool,
-        mut known: Option<&mut SubstitutedParts>,
+        mut known: Option<&mut SubstitutionCache>,
     ) -> Option<Type> {
-        if !self.spend_step() {
+        if !self.try_spend_step() {
             return Some(Type::Error);
         }
         let mut inner = |part: &Arc<Type>| self.substitute_part(part, to_dyn, known.as_deref_mut());
@@ -143,7 +143,7 @@ impl<'w> Substitution<'w> {
         &mut self,
         part: &Arc<Type>,
         to_dyn: bool,
-        mut known: Option<&mut SubstitutedParts>,
+        mut known: Option<&mut SubstitutionCache>,
     ) -> Option<Arc<Type>> {
         if let Some(found) = known.as_deref().and_then(|known| known.get(&Arc::as_ptr(part))) {
             return found.clone();
@@ -159,24 +159,24 @@ impl<'w> Substitution<'w> {
         self.bindings.get(var as usize)?.as_ref()
     }
 
-    fn bind_variable(&mut self, var: u32, ty: Type) {
+    fn bind_type_variable(&mut self, var: u32, ty: Type) {
         let slot = &mut self.bindings[var as usize];
         self.undo_log.push((var, slot.replace(ty)));
     }
 
     fn unify(&mut self, a: &Type, b: &Type) -> bool {
-        if !self.spend_step() {
+        if !self.try_spend_step() {
             return true;
         }
         if let Type::Var(var) = b {
             match self.unify_variable(a, *var) {
-                VariableFit::Yes => return true,
-                VariableFit::BoundToOther => return false,
-                VariableFit::Circular => {}
+                VariableUnification::Unified => return true,
+                VariableUnification::BoundToOther => return false,
+                VariableUnification::Circular => {}
             }
         }
         if let Type::Var(var) = a {
-            return matches!(self.unify_variable(b, *var), VariableFit::Yes);
+            return matches!(self.unify_variable(b, *var), VariableUnification::Unified);
         }
         match (a, b) {
             (Type::Dyn | Type::Error, _) | (_, Type::Dyn | Type::Error) => true,
@@ -193,33 +193,33 @@ impl<'w> Substitution<'w> {
     }
 
     /// Unifies a variable with a type: binds a free variable, widens a bound one.
-    fn unify_variable(&mut self, ty: &Type, var: u32) -> VariableFit {
+    fn unify_variable(&mut self, ty: &Type, var: u32) -> VariableUnification {
         if *ty == Type::Var(var) {
-            return VariableFit::Yes;
+            return VariableUnification::Unified;
         }
         if let Some(bound) = self.binding(var).cloned() {
             if *ty == bound {
-                return VariableFit::Yes;
+                return VariableUnification::Unified;
             }
             if self.unify(ty, &bound) {
                 let general = more_general_type(ty, &bound).clone();
                 if self.passes_occurs_check(var, &general) {
-                    self.bind_variable(var, general);
+                    self.bind_type_variable(var, general);
                 }
-                return VariableFit::Yes;
+                return VariableUnification::Unified;
             }
-            return VariableFit::BoundToOther;
+            return VariableUnification::BoundToOther;
         }
         if self.passes_occurs_check(var, ty) {
-            self.bind_variable(var, ty.clone());
-            return VariableFit::Yes;
+            self.bind_type_variable(var, ty.clone());
+            return VariableUnification::Unified;
         }
-        VariableFit::Circular
+        VariableUnification::Circular
     }
 
     /// The occurs check: a variable is never bound to a type that contains it.
     fn passes_occurs_check(&mut self, var: u32, ty: &Type) -> bool {
-        if !self.spend_step() {
+        if !self.try_spend_step() {
             return true;
         }
         match ty {
@@ -241,7 +241,7 @@ impl<'w> Substitution<'w> {
 
 /// Replaced parts of types by the address of the original. The types outlive this map, so an
 /// address identifies one part.
-type SubstitutedParts = HashMap<*const Type, Option<Arc<Type>>>;
+type SubstitutionCache = HashMap<*const Type, Option<Arc<Type>>>;
 
 /// Whether a variable occurs in a type.
 fn has_type_variable(ty: &Type) -> bool {
@@ -255,8 +255,8 @@ fn has_type_variable(ty: &Type) -> bool {
     }
 }
 
-enum VariableFit {
-    Yes,
+enum VariableUnification {
+    Unified,
     BoundToOther,
     Circular,
 }

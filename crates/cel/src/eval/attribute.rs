@@ -31,7 +31,7 @@ impl<'a> Evaluator<'_, 'a> {
                 self.resolve_attribute(&conditional.otherwise)
             };
         }
-        let root = self.resolve_root(attr)?;
+        let root = self.resolve_attribute_root(attr)?;
         if attr.qualifiers.is_empty() {
             Ok(root)
         } else {
@@ -40,7 +40,7 @@ impl<'a> Evaluator<'_, 'a> {
     }
 
     #[inline]
-    fn resolve_root(&mut self, attr: &'a Attribute) -> EvalResult<'a> {
+    fn resolve_attribute_root(&mut self, attr: &'a Attribute) -> EvalResult<'a> {
         match &attr.root {
             AttributeRoot::Variable(index) => match self.variables.get(*index) {
                 Some(value) => Ok(value.clone()),
@@ -81,21 +81,21 @@ impl<'a> Evaluator<'_, 'a> {
             other => (other, false),
         };
         for step in path {
-            optional |= step.optional;
+            optional |= step.is_optional;
             let found = self.apply_qualifier(&value, &step.key)?;
             if optional {
                 match found? {
-                    KeyLookup::Value(next) => {
+                    KeyLookupResult::Value(next) => {
                         self.charge_cost(1)?;
                         value = next;
                     }
-                    KeyLookup::Nothing(_) => return Ok(None),
+                    KeyLookupResult::Nothing(_) => return Ok(None),
                 }
             } else {
                 self.charge_cost(1)?;
                 value = match found? {
-                    KeyLookup::Value(next) => next,
-                    KeyLookup::Nothing(computed) => {
+                    KeyLookupResult::Value(next) => next,
+                    KeyLookupResult::Nothing(computed) => {
                         return Err(missing_key_error(&value, &step.key, computed));
                     }
                 };
@@ -123,7 +123,7 @@ impl<'a> Evaluator<'_, 'a> {
             };
         }
         let Some((last, before)) = attr.qualifiers.split_last() else { return Ok(true) };
-        let root = self.resolve_root(attr)?;
+        let root = self.resolve_attribute_root(attr)?;
         match self.apply_qualifiers(root, before)? {
             None => Ok(false),
             Some((value, true)) => {
@@ -148,7 +148,7 @@ impl<'a> Evaluator<'_, 'a> {
         &mut self,
         value: &Value<'a>,
         key: &'a QualifierKey,
-    ) -> Result<Result<KeyLookup<'a>, EvalError>, EvalError> {
+    ) -> Result<Result<KeyLookupResult<'a>, EvalError>, EvalError> {
         match self.look_up_key(value, key) {
             Err(end) if end.ends_evaluation() => Err(end),
             found => Ok(found),
@@ -161,7 +161,7 @@ impl<'a> Evaluator<'_, 'a> {
         &mut self,
         value: &Value<'a>,
         key: &'a QualifierKey,
-    ) -> Result<KeyLookup<'a>, EvalError> {
+    ) -> Result<KeyLookupResult<'a>, EvalError> {
         let found = match (key, value) {
             (QualifierKey::Field { index, .. }, Value::Map(Map::Record(record))) => {
                 record.field(*index)
@@ -181,23 +181,23 @@ impl<'a> Evaluator<'_, 'a> {
                 }
                 self.step_budget.spend_for_value(&key)?;
                 return Ok(match look_up_in_container(value, &key)? {
-                    Some(value) => KeyLookup::Value(value),
-                    None => KeyLookup::Nothing(Some(key)),
+                    Some(value) => KeyLookupResult::Value(value),
+                    None => KeyLookupResult::Nothing(Some(key)),
                 });
             }
         };
-        Ok(found.map_or(KeyLookup::Nothing(None), KeyLookup::Value))
+        Ok(found.map_or(KeyLookupResult::Nothing(None), KeyLookupResult::Value))
     }
 }
 
 /// The result of looking up a qualifier key.
-enum KeyLookup<'a> {
+enum KeyLookupResult<'a> {
     Value(Value<'a>),
     /// No value; with the key if it was computed, for the error message.
     Nothing(Option<Value<'a>>),
 }
 
-impl KeyLookup<'_> {
+impl KeyLookupResult<'_> {
     fn is_found(&self) -> bool {
         matches!(self, Self::Value(_))
     }

@@ -43,7 +43,7 @@ impl<'a> LoopRange<'a> {
 
     /// The one loop variable at a position: the element or the key.
     #[inline]
-    fn single_variable_at(&self, position: usize) -> Value<'a> {
+    fn loop_variable_at(&self, position: usize) -> Value<'a> {
         match self {
             Self::List(list) => list.get(position).unwrap_or(Value::Null),
             Self::Map(entries) => entries[position].0.clone(),
@@ -52,7 +52,7 @@ impl<'a> LoopRange<'a> {
     }
 
     /// The two loop variables at a position: index and element, or key and value.
-    fn variable_pair_at(&self, position: usize) -> (Value<'a>, Value<'a>) {
+    fn loop_variable_pair_at(&self, position: usize) -> (Value<'a>, Value<'a>) {
         match self {
             Self::List(list) => {
                 (Value::Int(position as i64), list.get(position).unwrap_or(Value::Null))
@@ -70,26 +70,33 @@ impl<'a> Evaluator<'_, 'a> {
         &mut self,
         range: &LoopRange<'a>,
         at: usize,
-        first_slot: usize,
-        second_slot: Option<usize>,
+        first_variable_slot: usize,
+        second_variable_slot: Option<usize>,
     ) {
-        match second_slot {
-            None => self.slots[first_slot] = LocalSlot::Known(Ok(range.single_variable_at(at))),
+        match second_variable_slot {
+            None => {
+                self.slots[first_variable_slot] = LocalSlot::Known(Ok(range.loop_variable_at(at)))
+            }
             Some(second) => {
-                let (one, two) = range.variable_pair_at(at);
-                self.slots[first_slot] = LocalSlot::Known(Ok(one));
+                let (one, two) = range.loop_variable_pair_at(at);
+                self.slots[first_variable_slot] = LocalSlot::Known(Ok(one));
                 self.slots[second] = LocalSlot::Known(Ok(two));
             }
         }
     }
 
     pub(super) fn evaluate_fold(&mut self, fold: &'a FoldExpr) -> EvalResult<'a> {
-        let range = self.evaluate(&fold.range)?;
-        let range = LoopRange::new(range, fold.second_slot.is_some())?;
+        let range = self.evaluate(&fold.iter_range)?;
+        let range = LoopRange::new(range, fold.second_variable_slot.is_some())?;
         self.slots[fold.accumulator_slot] = LocalSlot::Pending(&fold.accumulator_init);
         for position in 0..range.len() {
-            self.bind_loop_variables(&range, position, fold.first_slot, fold.second_slot);
-            if let Ok(Value::Bool(false)) = self.evaluate_argument(&fold.condition)? {
+            self.bind_loop_variables(
+                &range,
+                position,
+                fold.first_variable_slot,
+                fold.second_variable_slot,
+            );
+            if let Ok(Value::Bool(false)) = self.evaluate_argument(&fold.loop_condition)? {
                 break;
             }
             let next = self.evaluate_argument(&fold.loop_step)?;
@@ -106,11 +113,16 @@ impl<'a> Evaluator<'_, 'a> {
     ) -> Result<bool, EvalError> {
         let stops_at = quantifier.stopping_value;
         let condition_cost = if stops_at { 3 } else { 2 };
-        let range = self.evaluate(&quantifier.range)?;
-        let range = LoopRange::new(range, quantifier.second_slot.is_some())?;
+        let range = self.evaluate(&quantifier.iter_range)?;
+        let range = LoopRange::new(range, quantifier.second_variable_slot.is_some())?;
         let mut outcome = Ok(!stops_at);
         for position in 0..range.len() {
-            self.bind_loop_variables(&range, position, quantifier.slot, quantifier.second_slot);
+            self.bind_loop_variables(
+                &range,
+                position,
+                quantifier.first_variable_slot,
+                quantifier.second_variable_slot,
+            );
             self.charge_cost(condition_cost)?;
             if outcome == Ok(stops_at) {
                 break;

@@ -10,7 +10,7 @@ pub(super) enum Subexpressions {
     /// All of them are evaluated.
     All(Vec<NodeId>),
     /// `&&` and `||`: operands after the first one with this value are not evaluated.
-    Until { verdict: ShortCircuitValue, operands: Vec<NodeId> },
+    Until { stopping_value: ShortCircuitValue, operands: Vec<NodeId> },
     /// `condition ? then : otherwise`
     Conditional { condition: NodeId, then: NodeId, otherwise: NodeId },
     /// The calls `optional.or(otherwise)` and `optional.orValue(otherwise)`.
@@ -20,17 +20,17 @@ pub(super) enum Subexpressions {
 /// Finds the subexpressions of a node.
 pub(super) fn find_subexpressions(checked: &CheckedAst, id: NodeId) -> Subexpressions {
     let mut parts = Vec::new();
-    collect_parts(checked, id, &mut parts);
+    collect_subexpressions(checked, id, &mut parts);
     let ExprKind::Call { target, function, args } = checked.ast.kind(id) else {
         return Subexpressions::All(parts);
     };
     let in_source = |id: &NodeId| checked.ast.span(*id).is_some();
     match (&**function, target, &args[..]) {
         ("_&&_", None, _) => {
-            Subexpressions::Until { verdict: ShortCircuitValue::False, operands: parts }
+            Subexpressions::Until { stopping_value: ShortCircuitValue::False, operands: parts }
         }
         ("_||_", None, _) => {
-            Subexpressions::Until { verdict: ShortCircuitValue::True, operands: parts }
+            Subexpressions::Until { stopping_value: ShortCircuitValue::True, operands: parts }
         }
         // Some macros become conditionals that the source does not have.
         ("_?_:_", None, [condition, then, otherwise]) if args.iter().all(in_source) => {
@@ -50,7 +50,10 @@ pub(super) fn find_subexpressions(checked: &CheckedAst, id: NodeId) -> Subexpres
 }
 
 /// The value of a literal node; `None` for all other nodes.
-pub(super) fn literal_value(checked: &CheckedAst, id: NodeId) -> Option<ShortCircuitValue> {
+pub(super) fn literal_short_circuit_value(
+    checked: &CheckedAst,
+    id: NodeId,
+) -> Option<ShortCircuitValue> {
     match checked.ast.kind(id) {
         ExprKind::Literal(Literal::Bool(true)) => Some(ShortCircuitValue::True),
         ExprKind::Literal(Literal::Bool(false)) => Some(ShortCircuitValue::False),
@@ -60,44 +63,45 @@ pub(super) fn literal_value(checked: &CheckedAst, id: NodeId) -> Option<ShortCir
 }
 
 /// Adds the node if it has a source span, otherwise its parts.
-fn add_source_node(checked: &CheckedAst, id: NodeId, parts: &mut Vec<NodeId>) {
+fn push_source_nodes(checked: &CheckedAst, id: NodeId, parts: &mut Vec<NodeId>) {
     match checked.ast.span(id) {
         Some(_) => parts.push(id),
-        None => collect_parts(checked, id, parts),
+        None => collect_subexpressions(checked, id, parts),
     }
 }
 
-fn collect_parts(checked: &CheckedAst, id: NodeId, parts: &mut Vec<NodeId>) {
+fn collect_subexpressions(checked: &CheckedAst, id: NodeId, parts: &mut Vec<NodeId>) {
     match checked.ast.kind(id) {
         // The qualified name of a function parses as a selection.
         ExprKind::Call { target: Some(_), args, .. } if is_namespaced_call(checked, id) => {
-            args.iter().for_each(|&arg| add_source_node(checked, arg, parts));
+            args.iter().for_each(|&arg| push_source_nodes(checked, arg, parts));
         }
         // The loop body of a macro has no single value.
         ExprKind::Comprehension(fold) => {
-            add_source_node(checked, fold.iter_range, parts);
-            add_source_node(checked, fold.accu_init, parts);
+            push_source_nodes(checked, fold.iter_range, parts);
+            push_source_nodes(checked, fold.accu_init, parts);
         }
         _ => match split_path_step(checked, id) {
             Some(PathStep { operand: from, index }) => {
-                collect_path_parts(checked, from, parts);
+                collect_path_operands(checked, from, parts);
                 if let Some(index) = index {
-                    add_source_node(checked, index, parts);
+                    push_source_nodes(checked, index, parts);
                 }
             }
-            None => {
-                checked.ast.kind(id).for_each_child(|child| add_source_node(checked, child, parts))
-            }
+            None => checked
+                .ast
+                .kind(id)
+                .for_each_child(|child| push_source_nodes(checked, child, parts)),
         },
     }
 }
 
 /// Adds the operands of a path, but not its prefixes: `a.b` explains nothing about `a.b.c`.
-fn collect_path_parts(checked: &CheckedAst, id: NodeId, parts: &mut Vec<NodeId>) {
+fn collect_path_operands(checked: &CheckedAst, id: NodeId, parts: &mut Vec<NodeId>) {
     match (checked.ast.kind(id), split_path_step(checked, id)) {
         (ExprKind::Ident(_), _) => {}
-        (_, Some(_)) => collect_parts(checked, id, parts),
-        (_, None) => add_source_node(checked, id, parts),
+        (_, Some(_)) => collect_subexpressions(checked, id, parts),
+        (_, None) => push_source_nodes(checked, id, parts),
     }
 }
 

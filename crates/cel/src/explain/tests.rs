@@ -17,7 +17,7 @@ fn explain_with_limit(source: &str, cost_limit: u64) -> Explanation {
     let groups = ["dev", "ops"].map(Value::string).to_vec();
     let mut extra = OwnedMap::new();
     extra.insert(Value::string("scope"), Value::list(vec![Value::string("read")]));
-    let extra = Value::Map(Map::owned(extra));
+    let extra = Value::Map(Map::from_owned(extra));
     let variables = [Value::string("ana"), Value::list(groups), extra, Value::Int(2)];
     environment().explain(source, &variables, cost_limit).unwrap()
 }
@@ -25,16 +25,16 @@ fn explain_with_limit(source: &str, cost_limit: u64) -> Explanation {
 /// The parts as lines: the text, and after `=` the value, `!` the error, or `-` that it was skipped.
 fn lines(source: &str) -> Vec<String> {
     let explanation = explain_with_limit(source, COST_LIMIT);
-    assert_eq!(explanation.n_omitted_parts, 0, "{source}");
-    let line = |part: &ExplainedPart| {
+    assert_eq!(explanation.n_omitted_subexpressions, 0, "{source}");
+    let line = |part: &ExplainedSubexpression| {
         let outcome = match &part.result {
-            PartResult::Value(value) => format!("= {value}"),
-            PartResult::Error(error) => format!("! {error}"),
-            PartResult::Skipped => "-".to_owned(),
+            SubexpressionResult::Value(value) => format!("= {value}"),
+            SubexpressionResult::Error(error) => format!("! {error}"),
+            SubexpressionResult::Skipped => "-".to_owned(),
         };
         format!("{}{} {outcome}", "  ".repeat(part.depth), part.text)
     };
-    explanation.parts.iter().map(line).collect()
+    explanation.subexpressions.iter().map(line).collect()
 }
 
 #[track_caller]
@@ -187,12 +187,15 @@ fn macros_are_shown_with_their_range_and_result() {
 #[test]
 fn there_is_a_limit_to_parts_and_to_their_texts() {
     let chain = |n: usize| vec!["n == 2"; n].join(" && ");
-    let within = explain_with_limit(&chain(PARTS_MAX / 2 - 1), COST_LIMIT);
-    assert_eq!((within.parts.len(), within.n_omitted_parts), (PARTS_MAX - 1, 0));
-    let beyond = explain_with_limit(&chain(PARTS_MAX), COST_LIMIT);
-    assert_eq!(beyond.parts.len(), PARTS_MAX);
-    assert!(beyond.n_omitted_parts > PARTS_MAX / 2);
-    for part in &beyond.parts {
+    let within = explain_with_limit(&chain(SUBEXPRESSIONS_MAX / 2 - 1), COST_LIMIT);
+    assert_eq!(
+        (within.subexpressions.len(), within.n_omitted_subexpressions),
+        (SUBEXPRESSIONS_MAX - 1, 0)
+    );
+    let beyond = explain_with_limit(&chain(SUBEXPRESSIONS_MAX), COST_LIMIT);
+    assert_eq!(beyond.subexpressions.len(), SUBEXPRESSIONS_MAX);
+    assert!(beyond.n_omitted_subexpressions > SUBEXPRESSIONS_MAX / 2);
+    for part in &beyond.subexpressions {
         assert!(part.text.len() <= SHOWN_BYTES_MAX + 3, "{}", part.text);
     }
 }
@@ -202,13 +205,13 @@ fn all_parts_together_have_a_limit_too() {
     let slow = "lists.range(1000).all(x, x < n + 5000)";
     let source = vec![slow; 20].join(" && ");
     let explanation = explain_with_limit(&source, COST_LIMIT);
-    assert!(explanation.n_omitted_parts == 0, "{}", explanation.n_omitted_parts);
+    assert!(explanation.n_omitted_subexpressions == 0, "{}", explanation.n_omitted_subexpressions);
     // Each part has the whole limit, and few of them may use it up.
     let explanation = explain_with_limit(&source, 20_000);
     assert_eq!(
-        explanation.parts[0].result,
-        PartResult::Error("operation cancelled: actual cost limit exceeded".to_owned())
+        explanation.subexpressions[0].result,
+        SubexpressionResult::Error("operation cancelled: actual cost limit exceeded".to_owned())
     );
-    assert_eq!(explanation.parts[1].result, PartResult::Value("true".to_owned()));
-    assert!(explanation.n_omitted_parts > 10, "{}", explanation.n_omitted_parts);
+    assert_eq!(explanation.subexpressions[1].result, SubexpressionResult::Value("true".to_owned()));
+    assert!(explanation.n_omitted_subexpressions > 10, "{}", explanation.n_omitted_subexpressions);
 }

@@ -116,7 +116,7 @@ mod tests {
             (Value::Duration(90_000_000_000), r#"duration("1m30s")"#),
             (Value::list(vec![Value::Int(1), Value::none()]), "[1, optional.none()]"),
             (Value::some(Value::Bool(true)), "optional.of(true)"),
-            (Value::Map(Map::owned(map)), r#"{"a": 1u}"#),
+            (Value::Map(Map::from_owned(map)), r#"{"a": 1u}"#),
             (
                 Value::Timestamp("2020-01-01T00:00:00Z".parse().unwrap()),
                 r#"timestamp("2020-01-01T00:00:00Z")"#,

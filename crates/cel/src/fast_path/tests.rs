@@ -104,15 +104,17 @@ fn quick_and_general_agree() {
     for source in QUICK {
         let checked = environment.check(source).map_err(|issues| issues.to_string()).unwrap();
         let plan = plan_of(checked.checked_ast(), &environment);
-        let CompiledExpr::Quick(quick) = &plan.expr else { panic!("{source} has no quick form") };
+        let CompiledExpr::FastPath(fast_path) = &plan.expr else {
+            panic!("{source} has no quick form")
+        };
         for x in &things {
             for y in &things {
                 let variables = [Value::Map(Map::Record(x)), Value::Map(Map::Record(y))];
-                let mut slots = vec![LocalSlot::EMPTY; plan.n_slots];
+                let mut slots = vec![LocalSlot::EMPTY; plan.n_local_slots];
                 let mut evaluator = Evaluator::new(&variables, &mut slots, COST_LIMIT);
-                let general = evaluator.evaluate_bool(&quick.general_form);
+                let general = evaluator.evaluate_bool(&fast_path.general_expr);
                 let cost = evaluator.cost();
-                match quick.try_evaluate(|n| [x as &dyn RecordSource, y].get(n).copied(), &[]) {
+                match fast_path.try_evaluate(|n| [x as &dyn RecordSource, y].get(n).copied(), &[]) {
                     Some(answer) => {
                         assert_eq!(
                             (Ok(answer.0), answer.1),
@@ -150,6 +152,6 @@ fn other_shapes_have_no_quick_form() {
     ] {
         let checked = environment.check(source).map_err(|issues| issues.to_string()).unwrap();
         let plan = plan_of(checked.checked_ast(), &environment);
-        assert!(!matches!(plan.expr, CompiledExpr::Quick(_)), "{source}");
+        assert!(!matches!(plan.expr, CompiledExpr::FastPath(_)), "{source}");
     }
 }

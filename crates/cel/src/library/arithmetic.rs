@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::operators::operand_error;
+use super::operators::unsupported_operand_error;
 use crate::function::{EvalError, EvalResult, StepBudget};
 use crate::value::{Bytes, List, OwnedList, Str, Value};
 
@@ -40,7 +40,7 @@ pub(super) fn add<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         | [Value::Duration(nanos), Value::Timestamp(time)] => {
             time.checked_add(*nanos).map(Value::Timestamp)
         }
-        _ => Err(operand_error("_+_", arguments, |first| {
+        _ => Err(unsupported_operand_error("_+_", arguments, |first| {
             matches!(
                 first,
                 Value::Int(_)
@@ -65,7 +65,7 @@ pub(super) fn subtract<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
             time.checked_add(back).map(Value::Timestamp)
         }
         [Value::Timestamp(a), Value::Timestamp(b)] => duration_or_overflow(a.nanos_since(b)),
-        _ => Err(operand_error("_-_", arguments, is_number)),
+        _ => Err(unsupported_operand_error("_-_", arguments, is_number)),
     }
 }
 
@@ -75,7 +75,7 @@ pub(super) fn multiply<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         [Value::Int(a), Value::Int(b)] => int_or_overflow(a.checked_mul(*b)),
         [Value::Uint(a), Value::Uint(b)] => uint_or_overflow(a.checked_mul(*b)),
         [Value::Double(a), Value::Double(b)] => Ok(Value::Double(a * b)),
-        _ => Err(operand_error("_*_", arguments, is_number)),
+        _ => Err(unsupported_operand_error("_*_", arguments, is_number)),
     }
 }
 
@@ -88,7 +88,7 @@ pub(super) fn divide<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         [Value::Int(a), Value::Int(b)] => int_or_overflow(a.checked_div(*b)),
         [Value::Uint(a), Value::Uint(b)] => uint_or_overflow(a.checked_div(*b)),
         [Value::Double(a), Value::Double(b)] => Ok(Value::Double(a / b)),
-        _ => Err(operand_error("_/_", arguments, is_number)),
+        _ => Err(unsupported_operand_error("_/_", arguments, is_number)),
     }
 }
 
@@ -100,7 +100,7 @@ pub(super) fn modulo<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         }
         [Value::Int(a), Value::Int(b)] => int_or_overflow(a.checked_rem(*b)),
         [Value::Uint(a), Value::Uint(b)] => uint_or_overflow(a.checked_rem(*b)),
-        _ => Err(operand_error("_%_", arguments, |first| {
+        _ => Err(unsupported_operand_error("_%_", arguments, |first| {
             matches!(first, Value::Int(_) | Value::Uint(_))
         })),
     }
@@ -112,7 +112,9 @@ pub(super) fn negate<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         [Value::Int(a)] => int_or_overflow(a.checked_neg()),
         [Value::Double(a)] => Ok(Value::Double(-a)),
         [Value::Duration(a)] => duration_or_overflow(a.checked_neg()),
-        _ => Err(operand_error("-_", arguments, |first| matches!(first, Value::Bool(_)))),
+        _ => {
+            Err(unsupported_operand_error("-_", arguments, |first| matches!(first, Value::Bool(_))))
+        }
     }
 }
 
@@ -123,7 +125,7 @@ pub(super) fn compare_operands(
 ) -> Result<Ordering, EvalError> {
     match arguments {
         [left, right] if left.has_ordering() => left.compare(right),
-        [_, _] => Err(operand_error(function, arguments, |first| first.has_ordering())),
+        [_, _] => Err(unsupported_operand_error(function, arguments, |first| first.has_ordering())),
         _ => Err(EvalError::no_such_overload()),
     }
 }

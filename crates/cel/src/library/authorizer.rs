@@ -9,7 +9,7 @@ use std::sync::Arc;
 use field_errors::{dns1123_label_faults, dns1123_subdomain_faults};
 
 use crate::authorizer_check::{
-    AuthorizerCheck, AuthorizerDecision, CheckTarget, ResourceTarget, ServiceAccount,
+    AuthorizerCheck, AuthorizerCheckTarget, AuthorizerDecision, ResourceTarget, ServiceAccount,
 };
 use crate::cost;
 use crate::function::{
@@ -25,41 +25,41 @@ const RESOURCE: Type = Type::Opaque(AuthorizationValue::RESOURCE_CHECK);
 const DECISION: Type = Type::Opaque(AuthorizationValue::DECISION);
 
 /// The cost of a check. Two of them fit into the cost limit of an expression.
-pub const CHECK_COST: u64 = 350_000;
+pub const AUTHORIZER_CHECK_COST: u64 = 350_000;
 
 /// Declares the checks and the selectors of resource checks.
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let mut member = |name, id, params, result, implementation: FunctionImpl, cost| {
         let overload = Overload::new_member(id, params, result, implementation);
-        functions.add(name, vec![overload.with_cost(cost)]);
+        functions.add_overloads(name, vec![overload.with_cost(cost)]);
     };
     let on = |receiver| vec![receiver, Type::String];
     let unit = CostFormula::Unit;
-    member("path", "authorizer_path", on(AUTHORIZER), PATH, path, unit);
-    member("group", "authorizer_group", on(AUTHORIZER), GROUP, group, unit);
-    member("resource", "groupcheck_resource", on(GROUP), RESOURCE, resource, unit);
+    member("path", "authorizer_path", on(AUTHORIZER), PATH, authorizer_path, unit);
+    member("group", "authorizer_group", on(AUTHORIZER), GROUP, authorizer_group, unit);
+    member("resource", "groupcheck_resource", on(GROUP), RESOURCE, group_check_resource, unit);
     let account = vec![AUTHORIZER, Type::String, Type::String];
     let id = "authorizer_serviceaccount";
-    member("serviceAccount", id, account, AUTHORIZER, service_account, unit);
+    member("serviceAccount", id, account, AUTHORIZER, authorizer_service_account, unit);
 
     let narrow: [(_, _, FunctionImpl); 3] = [
         ("subresource", "resourcecheck_subresource", |args| {
-            with_check_field(args, |it| &mut it.subresource)
+            with_resource_attribute(args, |it| &mut it.subresource)
         }),
         ("namespace", "resourcecheck_namespace", |args| {
-            with_check_field(args, |it| &mut it.namespace)
+            with_resource_attribute(args, |it| &mut it.namespace)
         }),
-        ("name", "resourcecheck_name", |args| with_check_field(args, |it| &mut it.name)),
+        ("name", "resourcecheck_name", |args| with_resource_attribute(args, |it| &mut it.name)),
     ];
     for (name, id, implementation) in narrow {
         member(name, id, on(RESOURCE), RESOURCE, implementation, unit);
     }
     let select: [(_, _, FunctionImpl); 2] = [
         ("fieldSelector", "authorizer_fieldselector", |args| {
-            with_check_field(args, |it| &mut it.field_selector)
+            with_resource_attribute(args, |it| &mut it.field_selector)
         }),
         ("labelSelector", "authorizer_labelselector", |args| {
-            with_check_field(args, |it| &mut it.label_selector)
+            with_resource_attribute(args, |it| &mut it.label_selector)
         }),
     ];
     for (name, id, implementation) in select {
@@ -67,29 +67,36 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
         member(name, id, on(RESOURCE), RESOURCE, implementation, cost);
     }
     for (id, receiver) in [("pathcheck_check", PATH), ("resourcecheck_check", RESOURCE)] {
-        member("check", id, on(receiver), DECISION, check, CostFormula::Custom(|_| CHECK_COST));
+        member(
+            "check",
+            id,
+            on(receiver),
+            DECISION,
+            look_up_decision,
+            CostFormula::Custom(|_| AUTHORIZER_CHECK_COST),
+        );
     }
     let decision = || vec![DECISION];
-    member("errored", "decision_errored", decision(), Type::Bool, errored, unit);
-    member("error", "decision_error", decision(), Type::String, error, unit);
-    member("allowed", "decision_allowed", decision(), Type::Bool, allowed, unit);
-    member("reason", "decision_reason", decision(), Type::String, reason, unit);
+    member("errored", "decision_errored", decision(), Type::Bool, decision_errored, unit);
+    member("error", "decision_error", decision(), Type::String, decision_error, unit);
+    member("allowed", "decision_allowed", decision(), Type::Bool, decision_allowed, unit);
+    member("reason", "decision_reason", decision(), Type::String, decision_reason, unit);
 }
 
-fn path<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    let (authorizer, path) = authorizer_and_text(arguments)?;
+fn authorizer_path<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    let (authorizer, path) = authorizer_and_string_arguments(arguments)?;
     if path.as_str().trim().is_empty() {
         return Err(EvalError::new("path must not be empty"));
     }
     Ok(AuthorizationValue::Path(authorizer.clone(), to_arc_str(path)).into())
 }
 
-fn group<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    let (authorizer, group) = authorizer_and_text(arguments)?;
+fn authorizer_group<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    let (authorizer, group) = authorizer_and_string_arguments(arguments)?;
     Ok(AuthorizationValue::Group(authorizer.clone(), to_arc_str(group)).into())
 }
 
-fn resource<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn group_check_resource<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [receiver, Value::String(resource)] = arguments else {
         return Err(EvalError::no_such_overload());
     };
@@ -102,11 +109,11 @@ fn resource<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let group = Arc::clone(group);
     let target =
         ResourceTarget { group, resource: to_arc_str(resource), ..ResourceTarget::default() };
-    Ok(authorizer.clone().resource_check(target))
+    Ok(authorizer.clone().resource_check_value(target))
 }
 
 /// `authorizer.serviceAccount(namespace, name)`. The name is validated before the namespace.
-fn service_account<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn authorizer_service_account<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [receiver, Value::String(namespace), Value::String(name)] = arguments else {
         return Err(EvalError::no_such_overload());
     };
@@ -120,12 +127,12 @@ fn service_account<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         return Err(EvalError::new("Invalid service account namespace"));
     }
     let account = ServiceAccount { namespace: to_arc_str(namespace), name: to_arc_str(name) };
-    let decisions = authorizer.decisions.clone();
-    Ok(Authorizer { decisions, service_account: Some(account) }.value())
+    let known_decisions = authorizer.known_decisions.clone();
+    Ok(Authorizer { known_decisions, service_account: Some(account) }.value())
 }
 
 /// The same check with one attribute set.
-fn with_check_field<'a>(
+fn with_resource_attribute<'a>(
     arguments: &[Value<'a>],
     part: fn(&mut ResourceTarget) -> &mut Arc<str>,
 ) -> EvalResult<'a> {
@@ -141,16 +148,16 @@ fn with_check_field<'a>(
 }
 
 /// Looks up the decision. If it is not known, the evaluation ends with `NeedsDecision`.
-fn check<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn look_up_decision<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [receiver, Value::String(verb)] = arguments else {
         return Err(EvalError::no_such_overload());
     };
     let (authorizer, target) = match as_authorization(receiver) {
         Some(AuthorizationValue::Path(authorizer, path)) => {
-            (authorizer, CheckTarget::Path(Arc::clone(path)))
+            (authorizer, AuthorizerCheckTarget::Path(Arc::clone(path)))
         }
         Some(AuthorizationValue::Resource(authorizer, target)) => {
-            (authorizer, CheckTarget::Resource(target.clone()))
+            (authorizer, AuthorizerCheckTarget::Resource(target.clone()))
         }
         _ => return Err(EvalError::no_such_overload()),
     };
@@ -159,40 +166,40 @@ fn check<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         verb: to_arc_str(verb),
         target,
     };
-    match authorizer.decisions.get(&question) {
+    match authorizer.known_decisions.get(&question) {
         Some(decision) => Ok(AuthorizationValue::Decision(decision.clone()).into()),
         None => Err(EvalError::NeedsDecision(Box::new(question))),
     }
 }
 
-fn errored<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    as_decision(arguments).map(|decision| Value::Bool(decision.error.is_some()))
+fn decision_errored<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    decision_argument(arguments).map(|decision| Value::Bool(decision.error.is_some()))
 }
 
-fn error<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    let decision = as_decision(arguments)?;
+fn decision_error<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    let decision = decision_argument(arguments)?;
     Ok(Value::owned_string(decision.error.clone().unwrap_or_default()))
 }
 
-fn allowed<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    as_decision(arguments).map(|decision| Value::Bool(decision.is_allowed))
+fn decision_allowed<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    decision_argument(arguments).map(|decision| Value::Bool(decision.is_allowed))
 }
 
-fn reason<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    as_decision(arguments).map(|decision| Value::owned_string(Arc::clone(&decision.reason)))
+fn decision_reason<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    decision_argument(arguments).map(|decision| Value::owned_string(Arc::clone(&decision.reason)))
 }
 
 fn as_authorization<'v>(value: &'v Value<'_>) -> Option<&'v AuthorizationValue> {
     match value {
         Value::Opaque(opaque) => match &**opaque {
-            Opaque::Authorization(as_authorization) => Some(as_authorization),
+            Opaque::Authorization(authorization) => Some(authorization),
             _ => None,
         },
         _ => None,
     }
 }
 
-fn authorizer_and_text<'v, 'a>(
+fn authorizer_and_string_arguments<'v, 'a>(
     arguments: &'v [Value<'a>],
 ) -> Result<(&'v Authorizer, &'v Str<'a>), EvalError> {
     match arguments {
@@ -204,7 +211,7 @@ fn authorizer_and_text<'v, 'a>(
     }
 }
 
-fn as_decision<'v>(arguments: &'v [Value<'_>]) -> Result<&'v AuthorizerDecision, EvalError> {
+fn decision_argument<'v>(arguments: &'v [Value<'_>]) -> Result<&'v AuthorizerDecision, EvalError> {
     match arguments {
         [receiver] => match as_authorization(receiver) {
             Some(AuthorizationValue::Decision(decision)) => Ok(decision),
@@ -224,7 +231,9 @@ fn to_arc_str(text: &Str<'_>) -> Arc<str> {
 /// Reading the selector, a list, and for each two code points a requirement: a record and a list.
 fn cost_of_selector(arguments: &[Value<'_>]) -> u64 {
     let size = cost::argument_size(arguments.get(1));
-    cost::LIST + cost::traversal_cost(size) + size.div_ceil(2) * (cost::LIST + cost::MESSAGE)
+    cost::LIST_CREATION
+        + cost::traversal_cost(size)
+        + size.div_ceil(2) * (cost::LIST_CREATION + cost::MESSAGE_CREATION)
 }
 
 #[cfg(test)]

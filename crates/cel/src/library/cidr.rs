@@ -11,37 +11,37 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let cidr = || Type::Opaque(Opaque::CIDR);
     let ip = || Type::Opaque(Opaque::IP);
     let text = || vec![Type::String];
-    let read = Overload::new_global("string_to_cidr", text(), cidr(), cidr_from_text);
-    functions.add("cidr", vec![read.with_cost(CostFormula::Scan(0))]);
+    let read = Overload::new_global("string_to_cidr", text(), cidr(), string_to_cidr);
+    functions.add_overloads("cidr", vec![read.with_cost(CostFormula::Scan(0))]);
     let test = Overload::new_global("is_cidr", text(), Type::Bool, is_cidr);
-    functions.add("isCIDR", vec![test.with_cost(CostFormula::Scan(0))]);
-    let write = Overload::new_global("cidr_to_string", vec![cidr()], Type::String, cidr_to_text);
-    functions.add("string", vec![write]);
+    functions.add_overloads("isCIDR", vec![test.with_cost(CostFormula::Scan(0))]);
+    let write = Overload::new_global("cidr_to_string", vec![cidr()], Type::String, cidr_to_string);
+    functions.add_overloads("string", vec![write]);
     let mut part = |name, id, result, implementation| {
         let overload = Overload::new_member(id, vec![cidr()], result, implementation);
-        functions.add(name, vec![overload]);
+        functions.add_overloads(name, vec![overload]);
     };
-    part("ip", "cidr_ip", ip(), address);
-    part("prefixLength", "cidr_prefix_length", Type::Int, prefix_length);
-    part("masked", "cidr_masked", cidr(), masked);
+    part("ip", "cidr_ip", ip(), cidr_ip);
+    part("prefixLength", "cidr_prefix_length", Type::Int, cidr_prefix_length);
+    part("masked", "cidr_masked", cidr(), cidr_masked);
     let contains = |id, other, implementation| {
         Overload::new_member(id, vec![cidr(), other], Type::Bool, implementation)
     };
-    functions.add(
+    functions.add_overloads(
         "containsIP",
         vec![
-            contains("cidr_contains_ip_string", Type::String, contains_ip)
+            contains("cidr_contains_ip_string", Type::String, cidr_contains_ip)
                 .with_cost(CostFormula::Custom(cost_of_containing_ip_text)),
-            contains("cidr_contains_ip_ip", ip(), contains_ip)
+            contains("cidr_contains_ip_ip", ip(), cidr_contains_ip)
                 .with_cost(CostFormula::Custom(cost_of_containing_ip)),
         ],
     );
-    functions.add(
+    functions.add_overloads(
         "containsCIDR",
         vec![
-            contains("cidr_contains_cidr_string", Type::String, contains_cidr)
+            contains("cidr_contains_cidr_string", Type::String, cidr_contains_cidr)
                 .with_cost(CostFormula::Custom(cost_of_containing_cidr_text)),
-            contains("cidr_contains_cidr", cidr(), contains_cidr)
+            contains("cidr_contains_cidr", cidr(), cidr_contains_cidr)
                 .with_cost(CostFormula::Custom(cost_of_containing_cidr)),
         ],
     );
@@ -55,7 +55,7 @@ fn parse_cidr(text: &str) -> Result<Cidr, EvalError> {
     })
 }
 
-fn cidr_from_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn string_to_cidr<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::String(text)] => Ok(Value::opaque(Opaque::Cidr(parse_cidr(text.as_str())?))),
         _ => Err(EvalError::no_such_overload()),
@@ -69,23 +69,23 @@ fn is_cidr<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-fn cidr_to_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn cidr_to_string<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(Value::owned_string(receiver_cidr(arguments)?.to_string()))
 }
 
-fn address<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn cidr_ip<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(Value::opaque(Opaque::Ip(receiver_cidr(arguments)?.address())))
 }
 
-fn prefix_length<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn cidr_prefix_length<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(Value::Int(receiver_cidr(arguments)?.prefix_bits().into()))
 }
 
-fn masked<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn cidr_masked<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(Value::opaque(Opaque::Cidr(receiver_cidr(arguments)?.masked())))
 }
 
-fn contains_ip<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn cidr_contains_ip<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let network = receiver_cidr(arguments)?;
     let contains = match arguments.get(1) {
         // Unlike `containsCIDR`, Kubernetes does not tell why the text is not an address.
@@ -102,7 +102,7 @@ fn contains_ip<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(Value::Bool(contains))
 }
 
-fn contains_cidr<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn cidr_contains_cidr<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let network = receiver_cidr(arguments)?;
     let contains = match arguments.get(1) {
         Some(Value::String(text)) => network.contains_cidr(&parse_cidr(text.as_str())?),

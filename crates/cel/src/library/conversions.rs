@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub(crate) use format_double::format_double;
 pub(super) use parse_number::{NumberError, double_to_int, parse_int};
 
-use super::time::{duration_seconds, parse_duration, parse_timestamp};
+use super::time::{nanos_to_seconds, parse_duration, parse_timestamp};
 use crate::function::{
     CostFormula, EvalError, EvalResult, FunctionImpl, FunctionRegistry, Overload,
 };
@@ -23,7 +23,10 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let mut add = |name, result: Type, convert: FunctionImpl, from: Vec<(_, Type)>| {
         let overload =
             |(id, source)| Overload::new_global(id, vec![source], result.clone(), convert);
-        functions.add(name, from.into_iter().map(overload).map(with_conversion_cost).collect());
+        functions.add_overloads(
+            name,
+            from.into_iter().map(overload).map(with_conversion_cost).collect(),
+        );
     };
     add(
         "bool",
@@ -178,10 +181,10 @@ fn to_string<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         [value @ Value::String(_)] => return Ok(value.clone()),
         [Value::Bool(true)] => return Ok(Value::string("true")),
         [Value::Bool(false)] => return Ok(Value::string("false")),
-        [Value::Bytes(bytes)] => return bytes_to_text(bytes),
+        [Value::Bytes(bytes)] => return bytes_to_string(bytes),
         [Value::Double(number)] => format_double(*number),
         [Value::Duration(nanos)] => {
-            format_double::format_double_without_exponent(duration_seconds(*nanos)) + "s"
+            format_double::format_double_without_exponent(nanos_to_seconds(*nanos)) + "s"
         }
         [Value::Int(number)] => number.to_string(),
         [Value::Timestamp(time)] => time.to_string(),
@@ -194,7 +197,7 @@ fn to_string<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 fn to_timestamp<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [value @ Value::Timestamp(_)] => Ok(value.clone()),
-        [Value::Int(seconds)] => Timestamp::from_unix(*seconds)
+        [Value::Int(seconds)] => Timestamp::from_unix_seconds(*seconds)
             .map(Value::Timestamp)
             .ok_or_else(|| EvalError::new("timestamp overflow")),
         [Value::String(text)] => parse_timestamp(text.as_str()).map(Value::Timestamp),
@@ -217,7 +220,7 @@ fn to_uint<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-fn bytes_to_text<'a>(bytes: &Bytes<'a>) -> EvalResult<'a> {
+fn bytes_to_string<'a>(bytes: &Bytes<'a>) -> EvalResult<'a> {
     let invalid = |_| EvalError::new("invalid UTF-8 in bytes, cannot convert to string");
     match bytes {
         Bytes::Borrowed(bytes) => std::str::from_utf8(bytes).map(Value::string).map_err(invalid),

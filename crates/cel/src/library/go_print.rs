@@ -10,14 +10,14 @@ const PRINTED_BYTES_MAX: usize = 10_000;
 /// The text of a value, cut off at [`PRINTED_BYTES_MAX`].
 pub(crate) fn print_as_go(value: &Value<'_>) -> String {
     let mut text = String::new();
-    append_printed(value, &mut text);
+    append_as_go(value, &mut text);
     if text.len() > PRINTED_BYTES_MAX {
         text.truncate(text.floor_char_boundary(PRINTED_BYTES_MAX));
     }
     text
 }
 
-fn append_printed(value: &Value<'_>, text: &mut String) {
+fn append_as_go(value: &Value<'_>, text: &mut String) {
     if text.len() > PRINTED_BYTES_MAX {
         return;
     }
@@ -32,15 +32,15 @@ fn append_printed(value: &Value<'_>, text: &mut String) {
         }
         Value::List(list) => {
             text.push('[');
-            append_separated(text, ", ", list.iter(), |text, item| append_printed(&item, text));
+            append_separated(text, ", ", list.iter(), |text, item| append_as_go(&item, text));
             text.push(']');
         }
         Value::Map(map) => {
             text.push('{');
             append_separated(text, ", ", map.iter(), |text, (key, value)| {
-                append_printed(&key, text);
+                append_as_go(&key, text);
                 text.push_str(": ");
-                append_printed(&value, text);
+                append_as_go(&value, text);
             });
             text.push('}');
         }
@@ -53,10 +53,10 @@ fn append_printed(value: &Value<'_>, text: &mut String) {
         Value::Optional(None) => text.push_str("optional.none()"),
         Value::Optional(Some(inner)) => {
             text.push_str("optional(");
-            append_printed(inner, text);
+            append_as_go(inner, text);
             text.push(')');
         }
-        Value::Opaque(opaque) => append_printed_opaque(opaque, text),
+        Value::Opaque(opaque) => append_opaque_as_go(opaque, text),
         Value::Bool(b) => text.push_str(if *b { "true" } else { "false" }),
         Value::Int(i) => text.push_str(&i.to_string()),
         Value::Uint(u) => text.push_str(&u.to_string()),
@@ -67,7 +67,7 @@ fn append_printed(value: &Value<'_>, text: &mut String) {
     }
 }
 
-fn append_printed_opaque(opaque: &Opaque, text: &mut String) {
+fn append_opaque_as_go(opaque: &Opaque, text: &mut String) {
     match opaque {
         Opaque::Ip(ip) => text.push_str(&ip.to_string()),
         Opaque::Cidr(cidr) => text.push_str(&cidr.to_string()),
@@ -114,7 +114,7 @@ mod tests {
             (Value::Type(TypeName("list")), "list(dyn)"),
             (Value::list(vec![Value::Int(1), Value::none()]), "[1, optional.none()]"),
             (Value::some(Value::Bool(true)), "optional(true)"),
-            (Value::Map(Map::owned(map)), "{a: 1e+08}"),
+            (Value::Map(Map::from_owned(map)), "{a: 1e+08}"),
             (
                 Value::Timestamp("2020-01-01T00:00:00Z".parse().unwrap()),
                 "2020-01-01 00:00:00 +0000 UTC",

@@ -14,26 +14,26 @@ use crate::value::{Opaque, Value};
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let ip = || Type::Opaque(Opaque::IP);
     let text = || vec![Type::String];
-    let read = Overload::new_global("string_to_ip", text(), ip(), ip_from_text);
-    functions.add("ip", vec![read.with_cost(CostFormula::Scan(0))]);
+    let read = Overload::new_global("string_to_ip", text(), ip(), string_to_ip);
+    functions.add_overloads("ip", vec![read.with_cost(CostFormula::Scan(0))]);
     let test = Overload::new_global("is_ip", text(), Type::Bool, is_ip);
-    functions.add("isIP", vec![test.with_cost(CostFormula::Scan(0))]);
-    let compare = Overload::new_global("ip_is_canonical", text(), Type::Bool, is_canonical);
-    functions.add("ip.isCanonical", vec![compare.with_cost(CostFormula::ScanTwice(0))]);
-    let write = Overload::new_global("ip_to_string", vec![ip()], Type::String, ip_to_text);
-    functions.add("string", vec![write]);
-    let family = Overload::new_member("ip_family", vec![ip()], Type::Int, family);
-    functions.add("family", vec![family]);
+    functions.add_overloads("isIP", vec![test.with_cost(CostFormula::Scan(0))]);
+    let compare = Overload::new_global("ip_is_canonical", text(), Type::Bool, ip_is_canonical);
+    functions.add_overloads("ip.isCanonical", vec![compare.with_cost(CostFormula::ScanTwice(0))]);
+    let write = Overload::new_global("ip_to_string", vec![ip()], Type::String, ip_to_string);
+    functions.add_overloads("string", vec![write]);
+    let family = Overload::new_member("ip_family", vec![ip()], Type::Int, ip_family);
+    functions.add_overloads("family", vec![family]);
     let predicates: [(_, _, FunctionImpl); 5] = [
-        ("isUnspecified", "ip_is_unspecified", is_unspecified),
-        ("isLoopback", "ip_is_loopback", is_loopback),
-        ("isLinkLocalMulticast", "ip_is_link_local_multicast", is_link_local_multicast),
-        ("isLinkLocalUnicast", "ip_is_link_local_unicast", is_link_local_unicast),
-        ("isGlobalUnicast", "ip_is_global_unicast", is_global_unicast),
+        ("isUnspecified", "ip_is_unspecified", ip_is_unspecified),
+        ("isLoopback", "ip_is_loopback", ip_is_loopback),
+        ("isLinkLocalMulticast", "ip_is_link_local_multicast", ip_is_link_local_multicast),
+        ("isLinkLocalUnicast", "ip_is_link_local_unicast", ip_is_link_local_unicast),
+        ("isGlobalUnicast", "ip_is_global_unicast", ip_is_global_unicast),
     ];
     for (name, id, implementation) in predicates {
         let overload = Overload::new_member(id, vec![ip()], Type::Bool, implementation);
-        functions.add(name, vec![overload]);
+        functions.add_overloads(name, vec![overload]);
     }
 }
 
@@ -58,20 +58,20 @@ pub(super) fn parse_ip(text: &str) -> Result<IpAddr, EvalError> {
     }
 }
 
-fn ip_from_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    with_text_argument(arguments, |text| Ok(Value::opaque(Opaque::Ip(parse_ip(text)?))))
+fn string_to_ip<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    apply_to_string_argument(arguments, |text| Ok(Value::opaque(Opaque::Ip(parse_ip(text)?))))
 }
 
 fn is_ip<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    with_text_argument(arguments, |text| Ok(Value::Bool(parse_ip(text).is_ok())))
+    apply_to_string_argument(arguments, |text| Ok(Value::Bool(parse_ip(text).is_ok())))
 }
 
 /// Whether the text is the one that the address would be written as.
-fn is_canonical<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    with_text_argument(arguments, |text| Ok(Value::Bool(parse_ip(text)?.to_string() == text)))
+fn ip_is_canonical<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    apply_to_string_argument(arguments, |text| Ok(Value::Bool(parse_ip(text)?.to_string() == text)))
 }
 
-fn with_text_argument<'a>(
+fn apply_to_string_argument<'a>(
     arguments: &[Value<'a>],
     answer: fn(&str) -> EvalResult<'a>,
 ) -> EvalResult<'a> {
@@ -81,39 +81,39 @@ fn with_text_argument<'a>(
     }
 }
 
-fn ip_to_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(Value::owned_string(as_ip(arguments)?.to_string()))
+fn ip_to_string<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(Value::owned_string(ip_argument(arguments)?.to_string()))
 }
 
-fn family<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    match as_ip(arguments)? {
+fn ip_family<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    match ip_argument(arguments)? {
         IpAddr::V4(_) => Ok(Value::Int(4)),
         IpAddr::V6(_) => Ok(Value::Int(6)),
     }
 }
 
-fn is_unspecified<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(Value::Bool(as_ip(arguments)?.is_unspecified()))
+fn ip_is_unspecified<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(Value::Bool(ip_argument(arguments)?.is_unspecified()))
 }
 
-fn is_loopback<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(Value::Bool(as_ip(arguments)?.is_loopback()))
+fn ip_is_loopback<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(Value::Bool(ip_argument(arguments)?.is_loopback()))
 }
 
-fn is_link_local_multicast<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(Value::Bool(match as_ip(arguments)? {
+fn ip_is_link_local_multicast<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(Value::Bool(match ip_argument(arguments)? {
         IpAddr::V4(v4) => v4.octets().starts_with(&[224, 0, 0]),
         IpAddr::V6(v6) => v6.segments()[0] & 0xff0f == 0xff02,
     }))
 }
 
-fn is_link_local_unicast<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(Value::Bool(is_link_local(as_ip(arguments)?)))
+fn ip_is_link_local_unicast<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(Value::Bool(is_link_local(ip_argument(arguments)?)))
 }
 
 /// Go's notion, which has private addresses count as global.
-fn is_global_unicast<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    let ip = as_ip(arguments)?;
+fn ip_is_global_unicast<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    let ip = ip_argument(arguments)?;
     let is_broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());
     Ok(Value::Bool(
         !is_broadcast
@@ -131,7 +131,7 @@ fn is_link_local(ip: IpAddr) -> bool {
     }
 }
 
-fn as_ip(arguments: &[Value<'_>]) -> Result<IpAddr, EvalError> {
+fn ip_argument(arguments: &[Value<'_>]) -> Result<IpAddr, EvalError> {
     if let [Value::Opaque(value)] = arguments
         && let Opaque::Ip(ip) = **value
     {

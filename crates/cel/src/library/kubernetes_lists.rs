@@ -10,115 +10,129 @@ use crate::static_type::Type;
 use crate::value::{List, Value};
 
 /// The types that have an order, and the names of their overloads.
-const COMPARABLE: [ComparableOverloads; 8] = [
-    ComparableOverloads {
+const COMPARABLE: [ComparableOverloadIds; 8] = [
+    ComparableOverloadIds {
         ty: Type::Int,
-        is_sorted: "list_int_is_sorted_bool",
-        max: "list_int_max_int",
-        min: "list_int_min_int",
+        is_sorted_id: "list_int_is_sorted_bool",
+        max_id: "list_int_max_int",
+        min_id: "list_int_min_int",
     },
-    ComparableOverloads {
+    ComparableOverloadIds {
         ty: Type::Uint,
-        is_sorted: "list_uint_is_sorted_bool",
-        max: "list_uint_max_uint",
-        min: "list_uint_min_uint",
+        is_sorted_id: "list_uint_is_sorted_bool",
+        max_id: "list_uint_max_uint",
+        min_id: "list_uint_min_uint",
     },
-    ComparableOverloads {
+    ComparableOverloadIds {
         ty: Type::Double,
-        is_sorted: "list_double_is_sorted_bool",
-        max: "list_double_max_double",
-        min: "list_double_min_double",
+        is_sorted_id: "list_double_is_sorted_bool",
+        max_id: "list_double_max_double",
+        min_id: "list_double_min_double",
     },
-    ComparableOverloads {
+    ComparableOverloadIds {
         ty: Type::Bool,
-        is_sorted: "list_bool_is_sorted_bool",
-        max: "list_bool_max_bool",
-        min: "list_bool_min_bool",
+        is_sorted_id: "list_bool_is_sorted_bool",
+        max_id: "list_bool_max_bool",
+        min_id: "list_bool_min_bool",
     },
-    ComparableOverloads {
+    ComparableOverloadIds {
         ty: Type::Duration,
-        is_sorted: "list_duration_is_sorted_bool",
-        max: "list_duration_max_duration",
-        min: "list_duration_min_duration",
+        is_sorted_id: "list_duration_is_sorted_bool",
+        max_id: "list_duration_max_duration",
+        min_id: "list_duration_min_duration",
     },
-    ComparableOverloads {
+    ComparableOverloadIds {
         ty: Type::Timestamp,
-        is_sorted: "list_timestamp_is_sorted_bool",
-        max: "list_timestamp_max_timestamp",
-        min: "list_timestamp_min_timestamp",
+        is_sorted_id: "list_timestamp_is_sorted_bool",
+        max_id: "list_timestamp_max_timestamp",
+        min_id: "list_timestamp_min_timestamp",
     },
-    ComparableOverloads {
+    ComparableOverloadIds {
         ty: Type::String,
-        is_sorted: "list_string_is_sorted_bool",
-        max: "list_string_max_string",
-        min: "list_string_min_string",
+        is_sorted_id: "list_string_is_sorted_bool",
+        max_id: "list_string_max_string",
+        min_id: "list_string_min_string",
     },
-    ComparableOverloads {
+    ComparableOverloadIds {
         ty: Type::Bytes,
-        is_sorted: "list_bytes_is_sorted_bool",
-        max: "list_bytes_max_bytes",
-        min: "list_bytes_min_bytes",
+        is_sorted_id: "list_bytes_is_sorted_bool",
+        max_id: "list_bytes_max_bytes",
+        min_id: "list_bytes_min_bytes",
     },
 ];
 
-struct ComparableOverloads {
+struct ComparableOverloadIds {
     ty: Type,
-    is_sorted: &'static str,
-    max: &'static str,
-    min: &'static str,
+    is_sorted_id: &'static str,
+    max_id: &'static str,
+    min_id: &'static str,
 }
 
 /// The types that can be added up. Each overload has its own zero, which is the sum of nothing.
 const SUMMABLE: [(Type, &str, FunctionImpl); 4] = [
-    (Type::Int, "list_int_sum_int", |list| sum(list, Value::Int(0))),
-    (Type::Uint, "list_uint_sum_uint", |list| sum(list, Value::Uint(0))),
-    (Type::Double, "list_double_sum_double", |list| sum(list, Value::Double(0.0))),
-    (Type::Duration, "list_duration_sum_duration", |list| sum(list, Value::Duration(0))),
+    (Type::Int, "list_int_sum_int", |list| list_sum(list, Value::Int(0))),
+    (Type::Uint, "list_uint_sum_uint", |list| list_sum(list, Value::Uint(0))),
+    (Type::Double, "list_double_sum_double", |list| list_sum(list, Value::Double(0.0))),
+    (Type::Duration, "list_duration_sum_duration", |list| list_sum(list, Value::Duration(0))),
 ];
 
 /// Declares Kubernetes' list functions, version 0.
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let walk = |overload: Overload| overload.with_cost(CostFormula::Traverse);
-    let each = |overload: fn(ComparableOverloads) -> Overload| {
+    let each = |overload: fn(ComparableOverloadIds) -> Overload| {
         COMPARABLE.into_iter().map(overload).map(walk).collect()
     };
-    functions.add(
+    functions.add_overloads(
         "isSorted",
         each(|of| {
-            Overload::new_member(of.is_sorted, vec![Type::list(of.ty)], Type::Bool, is_sorted)
+            Overload::new_member(
+                of.is_sorted_id,
+                vec![Type::list(of.ty)],
+                Type::Bool,
+                list_is_sorted,
+            )
         }),
     );
-    functions.add(
+    functions.add_overloads(
         "max",
-        each(|of| Overload::new_member(of.max, vec![Type::list(of.ty.clone())], of.ty, max)),
+        each(|of| {
+            Overload::new_member(of.max_id, vec![Type::list(of.ty.clone())], of.ty, list_max)
+        }),
     );
-    functions.add(
+    functions.add_overloads(
         "min",
-        each(|of| Overload::new_member(of.min, vec![Type::list(of.ty.clone())], of.ty, min)),
+        each(|of| {
+            Overload::new_member(of.min_id, vec![Type::list(of.ty.clone())], of.ty, list_min)
+        }),
     );
     let sums = SUMMABLE.into_iter().map(|(ty, id, implementation)| {
         walk(Overload::new_member(id, vec![Type::list(ty.clone())], ty, implementation))
     });
-    functions.add("sum", sums.collect());
+    functions.add_overloads("sum", sums.collect());
     let a = || Type::param("A");
     let list_and_item = || vec![Type::list(a()), a()];
-    functions.add(
+    functions.add_overloads(
         "indexOf",
         vec![
-            walk(Overload::new_member("list_a_index_of_int", list_and_item(), Type::Int, index_of))
-                .with_metered_implementation(index_of_metered),
+            walk(Overload::new_member(
+                "list_a_index_of_int",
+                list_and_item(),
+                Type::Int,
+                list_index_of,
+            ))
+            .with_metered_implementation(list_index_of_metered),
         ],
     );
-    functions.add(
+    functions.add_overloads(
         "lastIndexOf",
         vec![
             walk(Overload::new_member(
                 "list_a_last_index_of_int",
                 list_and_item(),
                 Type::Int,
-                last_index_of,
+                list_last_index_of,
             ))
-            .with_metered_implementation(last_index_of_metered),
+            .with_metered_implementation(list_last_index_of_metered),
         ],
     );
 }
@@ -126,18 +140,18 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
 /// Declares what version 1 has in addition.
 pub(crate) fn declare_includes(functions: &mut FunctionRegistry) {
     let params = vec![Type::Dyn, Type::Dyn];
-    functions.add(
+    functions.add_overloads(
         "includes",
         vec![
-            Overload::new_member("list_includes_dyn_dyn", params, Type::Bool, includes)
+            Overload::new_member("list_includes_dyn_dyn", params, Type::Bool, list_includes)
                 .with_cost(CostFormula::Traverse)
-                .with_metered_implementation(includes_metered),
+                .with_metered_implementation(list_includes_metered),
         ],
     );
 }
 
 /// Elements that can not be compared with each other, as NaN, count as sorted.
-fn is_sorted<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn list_is_sorted<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::List(list)] = arguments else { return Err(EvalError::no_such_overload()) };
     let mut previous: Option<Value<'a>> = None;
     for item in list.iter() {
@@ -152,11 +166,11 @@ fn is_sorted<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(Value::Bool(true))
 }
 
-fn max<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn list_max<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     find_extreme(arguments, "max", Ordering::Less)
 }
 
-fn min<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn list_min<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     find_extreme(arguments, "min", Ordering::Greater)
 }
 
@@ -181,32 +195,35 @@ fn check_comparable(value: &Value<'_>) -> Result<(), EvalError> {
     if value.has_ordering() { Ok(()) } else { Err(EvalError::no_such_overload()) }
 }
 
-fn sum<'a>(arguments: &[Value<'a>], zero: Value<'a>) -> EvalResult<'a> {
+fn list_sum<'a>(arguments: &[Value<'a>], zero: Value<'a>) -> EvalResult<'a> {
     let [Value::List(list)] = arguments else { return Err(EvalError::no_such_overload()) };
     list.iter().try_fold(zero, |sum, item| arithmetic::add(&[sum, item]))
 }
 
-fn index_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    index_of_metered(arguments, &mut StepBudget::default())
+fn list_index_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    list_index_of_metered(arguments, &mut StepBudget::default())
 }
 
-fn last_index_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    last_index_of_metered(arguments, &mut StepBudget::default())
+fn list_last_index_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    list_last_index_of_metered(arguments, &mut StepBudget::default())
 }
 
-fn index_of_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
+fn list_index_of_metered<'a>(
+    arguments: &[Value<'a>],
+    step_budget: &mut StepBudget,
+) -> EvalResult<'a> {
     let [Value::List(list), sought] = arguments else { return Err(EvalError::no_such_overload()) };
     find_first_index(list, sought, step_budget).map(index_or_minus_one)
 }
 
-fn last_index_of_metered<'a>(
+fn list_last_index_of_metered<'a>(
     arguments: &[Value<'a>],
     step_budget: &mut StepBudget,
 ) -> EvalResult<'a> {
     let [Value::List(list), sought] = arguments else { return Err(EvalError::no_such_overload()) };
     for index in (0..list.len()).rev() {
         let Some(item) = list.get(index) else { continue };
-        if step_budget.metered_equal(&item, sought)? {
+        if step_budget.equals_metered(&item, sought)? {
             return Ok(index_or_minus_one(Some(index)));
         }
     }
@@ -220,7 +237,7 @@ fn find_first_index<'a>(
     step_budget: &mut StepBudget,
 ) -> Result<Option<usize>, EvalError> {
     for (index, item) in list.iter().enumerate() {
-        if step_budget.metered_equal(&item, sought)? {
+        if step_budget.equals_metered(&item, sought)? {
             return Ok(Some(index));
         }
     }
@@ -231,15 +248,18 @@ fn index_or_minus_one<'a>(found: Option<usize>) -> Value<'a> {
     Value::Int(found.and_then(|index| i64::try_from(index).ok()).unwrap_or(-1))
 }
 
-fn includes<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    includes_metered(arguments, &mut StepBudget::default())
+fn list_includes<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    list_includes_metered(arguments, &mut StepBudget::default())
 }
 
 /// Whether a list has the element; a value that is no list includes what it equals.
-fn includes_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
+fn list_includes_metered<'a>(
+    arguments: &[Value<'a>],
+    step_budget: &mut StepBudget,
+) -> EvalResult<'a> {
     let includes = match arguments {
         [Value::List(list), sought] => find_first_index(list, sought, step_budget)?.is_some(),
-        [value, sought] => step_budget.metered_equal(value, sought)?,
+        [value, sought] => step_budget.equals_metered(value, sought)?,
         _ => return Err(EvalError::no_such_overload()),
     };
     Ok(Value::Bool(includes))

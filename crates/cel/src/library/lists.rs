@@ -5,7 +5,7 @@ mod pdqsort;
 use std::cmp::Ordering;
 
 use super::go_print::print_as_go;
-use super::operators::operand_error;
+use super::operators::unsupported_operand_error;
 use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Overload, StepBudget};
 use crate::static_type::Type;
 use crate::value::{List, TypeName, Value};
@@ -19,7 +19,7 @@ const RANGE_MAX: i64 = 1_000_000;
 const FLAT_MAX: usize = 1_000_000;
 
 /// The cost of a call that creates a list: 1 for the call and 10 for the list.
-const CALL_AND_LIST: u64 = 11;
+const CALL_AND_LIST_COST: u64 = 11;
 
 /// The types that have an order, and the names of their overloads of `sort` and of the function
 /// behind `sortBy`.
@@ -46,60 +46,60 @@ const COMPARABLE: [(Type, &str, &str); 8] = [
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let list = || Type::list(Type::param("T"));
     let int = || Type::Int;
-    functions.add(
+    functions.add_overloads(
         "slice",
         vec![
-            Overload::new_member("list_slice", vec![list(), int(), int()], list(), slice_text)
+            Overload::new_member("list_slice", vec![list(), int(), int()], list(), list_slice)
                 .with_cost(CostFormula::NewList),
         ],
     );
     let any = || Type::list(Type::Dyn);
-    functions.add(
+    functions.add_overloads(
         "flatten",
         vec![
-            Overload::new_member("list_flatten", vec![Type::list(list())], list(), flatten)
+            Overload::new_member("list_flatten", vec![Type::list(list())], list(), list_flatten)
                 .with_cost(CostFormula::Custom(cost_of_flatten))
-                .with_metered_implementation(flatten_metered),
-            Overload::new_member("list_flatten_int", vec![any(), int()], any(), flatten)
+                .with_metered_implementation(list_flatten_metered),
+            Overload::new_member("list_flatten_int", vec![any(), int()], any(), list_flatten)
                 .with_cost(CostFormula::Custom(cost_of_flatten))
-                .with_metered_implementation(flatten_metered),
+                .with_metered_implementation(list_flatten_metered),
         ],
     );
     let sorts = COMPARABLE.into_iter().map(|(ty, id, _)| {
-        Overload::new_member(id, vec![Type::list(ty.clone())], Type::list(ty), sort)
-            .with_cost(CostFormula::Custom(cost_of_self_comparison))
+        Overload::new_member(id, vec![Type::list(ty.clone())], Type::list(ty), list_sort)
+            .with_cost(CostFormula::Custom(cost_of_comparing_elements))
     });
-    functions.add("sort", sorts.collect());
+    functions.add_overloads("sort", sorts.collect());
     let sorts_by_keys = COMPARABLE.into_iter().map(|(ty, _, id)| {
-        Overload::new_member(id, vec![list(), Type::list(ty)], list(), sort_by_keys)
-            .with_cost(CostFormula::Custom(cost_of_key_comparison))
+        Overload::new_member(id, vec![list(), Type::list(ty)], list(), list_sort_by_keys)
+            .with_cost(CostFormula::Custom(cost_of_comparing_keys))
     });
-    functions.add("@sortByAssociatedKeys", sorts_by_keys.collect());
-    functions.add(
+    functions.add_overloads("@sortByAssociatedKeys", sorts_by_keys.collect());
+    functions.add_overloads(
         "lists.range",
         vec![
-            Overload::new_global("lists_range", vec![int()], Type::list(int()), range)
+            Overload::new_global("lists_range", vec![int()], Type::list(int()), lists_range)
                 .with_cost(CostFormula::NewList),
         ],
     );
-    functions.add(
+    functions.add_overloads(
         "reverse",
         vec![
-            Overload::new_member("list_reverse", vec![list()], list(), reverse)
+            Overload::new_member("list_reverse", vec![list()], list(), list_reverse)
                 .with_cost(CostFormula::NewList),
         ],
     );
-    functions.add(
+    functions.add_overloads(
         "distinct",
         vec![
-            Overload::new_member("list_distinct", vec![list()], list(), distinct)
-                .with_cost(CostFormula::Custom(cost_of_self_comparison))
-                .with_metered_implementation(distinct_metered),
+            Overload::new_member("list_distinct", vec![list()], list(), list_distinct)
+                .with_cost(CostFormula::Custom(cost_of_comparing_elements))
+                .with_metered_implementation(list_distinct_metered),
         ],
     );
 }
 
-fn slice_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn list_slice<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::List(list), Value::Int(start), Value::Int(end)] = arguments else {
         return Err(EvalError::no_such_overload());
     };
@@ -122,12 +122,12 @@ fn slice_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(Value::List(part))
 }
 
-fn reverse<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn list_reverse<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::List(list)] = arguments else { return Err(EvalError::no_such_overload()) };
     Ok(Value::list((0..list.len()).rev().filter_map(|index| list.get(index)).collect()))
 }
 
-fn range<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn lists_range<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::Int(size)] = arguments else { return Err(EvalError::no_such_overload()) };
     if *size < 0 {
         let message = format!("lists.range: size must be non-negative, got {size}");
@@ -140,13 +140,16 @@ fn range<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(Value::list((0..*size).map(Value::Int).collect()))
 }
 
-fn flatten<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    flatten_metered(arguments, &mut StepBudget::default())
+fn list_flatten<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    list_flatten_metered(arguments, &mut StepBudget::default())
 }
 
 /// Replaces lists in the list by their elements, down to a depth of 1 or as many as are asked for.
 /// The run-time types are not matched before the call, so the texts of mismatches are its own.
-fn flatten_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
+fn list_flatten_metered<'a>(
+    arguments: &[Value<'a>],
+    step_budget: &mut StepBudget,
+) -> EvalResult<'a> {
     let name = |value: &Value<'_>| print_as_go(&Value::Type(TypeName(value.type_name())));
     let (list, depth) = match arguments {
         [Value::List(list)] => (list, 1),
@@ -187,16 +190,19 @@ fn flatten_into<'a>(
     Ok(())
 }
 
-fn distinct<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    distinct_metered(arguments, &mut StepBudget::default())
+fn list_distinct<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    list_distinct_metered(arguments, &mut StepBudget::default())
 }
 
-fn distinct_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
+fn list_distinct_metered<'a>(
+    arguments: &[Value<'a>],
+    step_budget: &mut StepBudget,
+) -> EvalResult<'a> {
     let [Value::List(list)] = arguments else { return Err(EvalError::no_such_overload()) };
     let mut seen: Vec<Value<'a>> = Vec::new();
     'items: for item in list.iter() {
         for other in &seen {
-            if step_budget.metered_equal(&item, other)? {
+            if step_budget.equals_metered(&item, other)? {
                 continue 'items;
             }
         }
@@ -205,24 +211,24 @@ fn distinct_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -
     Ok(Value::list(seen))
 }
 
-fn sort<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn list_sort<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
-        [Value::List(list)] => sort_list_by_keys(list, list),
-        _ => Err(operand_error("sort", arguments, |_| false)),
+        [Value::List(list)] => sort_values_by_keys(list, list),
+        _ => Err(unsupported_operand_error("sort", arguments, |_| false)),
     }
 }
 
 /// The function behind `list.sortBy(element, key)`: the keys come as a second list.
-fn sort_by_keys<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn list_sort_by_keys<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
-        [Value::List(list), Value::List(keys)] => sort_list_by_keys(list, keys),
-        _ => Err(operand_error("@sortByAssociatedKeys", arguments, |_| false)),
+        [Value::List(list), Value::List(keys)] => sort_values_by_keys(list, keys),
+        _ => Err(unsupported_operand_error("@sortByAssociatedKeys", arguments, |_| false)),
     }
 }
 
 /// Sorts a list by the keys of its elements. Equal keys end up in the order that Go's sort, which is
 /// not stable, leaves them in.
-fn sort_list_by_keys<'a>(list: &List<'a>, keys: &List<'a>) -> EvalResult<'a> {
+fn sort_values_by_keys<'a>(list: &List<'a>, keys: &List<'a>) -> EvalResult<'a> {
     if list.len() != keys.len() {
         return Err(EvalError::new(format!(
             "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, \
@@ -249,7 +255,7 @@ fn sort_list_by_keys<'a>(list: &List<'a>, keys: &List<'a>) -> EvalResult<'a> {
 }
 
 /// 1 for what has no size, failures included.
-fn argument_size(value: Option<&Value<'_>>) -> u64 {
+fn size_or_one(value: Option<&Value<'_>>) -> u64 {
     value.and_then(Value::size).unwrap_or(1)
 }
 
@@ -259,20 +265,20 @@ fn cost_of_flatten<'a>(arguments: &[Value<'a>]) -> u64 {
         Some(Value::Int(depth)) if *depth >= 0 => *depth as f64,
         _ => 1.0,
     };
-    let elements = argument_size(arguments.first()) as f64;
-    ((elements * depth) as u64).saturating_add(CALL_AND_LIST)
+    let elements = size_or_one(arguments.first()) as f64;
+    ((elements * depth) as u64).saturating_add(CALL_AND_LIST_COST)
 }
 
-fn cost_of_self_comparison<'a>(arguments: &[Value<'a>]) -> u64 {
-    cost_of_comparison(arguments.first())
+fn cost_of_comparing_elements<'a>(arguments: &[Value<'a>]) -> u64 {
+    cost_of_comparing_all_pairs(arguments.first())
 }
 
-fn cost_of_key_comparison<'a>(arguments: &[Value<'a>]) -> u64 {
-    cost_of_comparison(arguments.get(1))
+fn cost_of_comparing_keys<'a>(arguments: &[Value<'a>]) -> u64 {
+    cost_of_comparing_all_pairs(arguments.get(1))
 }
 
 /// Each element with each, twice; text and octets cost a tenth more.
-fn cost_of_comparison(list: Option<&Value<'_>>) -> u64 {
+fn cost_of_comparing_all_pairs(list: Option<&Value<'_>>) -> u64 {
     let first = match list {
         Some(Value::List(list)) => list.get(0),
         _ => None,
@@ -280,11 +286,11 @@ fn cost_of_comparison(list: Option<&Value<'_>>) -> u64 {
     let factor = match first {
         Some(Value::String(_) | Value::Bytes(_)) => 2.0 + 0.1,
         Some(_) => 2.0,
-        None => return CALL_AND_LIST,
+        None => return CALL_AND_LIST_COST,
     };
-    let elements = argument_size(list);
+    let elements = size_or_one(list);
     let pairs = elements.saturating_mul(elements) as f64;
-    ((pairs * factor) as u64).saturating_add(CALL_AND_LIST)
+    ((pairs * factor) as u64).saturating_add(CALL_AND_LIST_COST)
 }
 
 #[cfg(test)]

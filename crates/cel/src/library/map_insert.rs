@@ -12,7 +12,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let key = || Type::param("K");
     let value = || Type::param("V");
     let map = || Type::map(key(), value());
-    functions.add(
+    functions.add_overloads(
         "cel.@mapInsert",
         vec![
             Overload::new_global(
@@ -31,14 +31,14 @@ fn map_insert<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         [Value::Map(map), key, value] => {
             let mut map = copy_map(map);
             insert_new_key(&mut map, key.clone(), value.clone())?;
-            Ok(Value::Map(Map::owned(map)))
+            Ok(Value::Map(Map::from_owned(map)))
         }
         [Value::Map(map), Value::Map(entries)] => {
             let mut map = copy_map(map);
             for (key, value) in entries.iter() {
                 insert_new_key(&mut map, key, value)?;
             }
-            Ok(Value::Map(Map::owned(map)))
+            Ok(Value::Map(Map::from_owned(map)))
         }
         _ => Err(EvalError::no_such_overload()),
     }
@@ -80,7 +80,7 @@ mod tests {
         for (key, value) in entries {
             assert!(map.insert(Value::Int(*key), Value::Int(*value)));
         }
-        Value::Map(Map::owned(map))
+        Value::Map(Map::from_owned(map))
     }
 
     #[test]

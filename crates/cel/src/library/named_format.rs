@@ -44,19 +44,27 @@ const FORMATS: [(&str, NamedFormat, FunctionImpl); 13] = [
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let format = || Type::Opaque(Opaque::FORMAT);
     for (name, _, implementation) in FORMATS {
-        functions.add(name, vec![Overload::new_global(name, vec![], format(), implementation)]);
+        functions.add_overloads(
+            name,
+            vec![Overload::new_global(name, vec![], format(), implementation)],
+        );
     }
     let found = Type::optional(format());
-    functions.add(
+    functions.add_overloads(
         "format.named",
         vec![Overload::new_global("format-named", vec![Type::String], found, find_named_format)],
     );
     let faults = Type::optional(Type::list(Type::String));
-    functions.add(
+    functions.add_overloads(
         "validate",
         vec![
-            Overload::new_member("format-validate", vec![format(), Type::String], faults, validate)
-                .with_cost(CostFormula::Custom(cost_of_validate)),
+            Overload::new_member(
+                "format-validate",
+                vec![format(), Type::String],
+                faults,
+                validate_named_format,
+            )
+            .with_cost(CostFormula::Custom(cost_of_validate)),
         ],
     );
 }
@@ -79,11 +87,11 @@ fn find_named_format<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 }
 
 /// The faults of a text, or `optional.none()` if it has none.
-fn validate<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn validate_named_format<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [format, Value::String(text)] = arguments else {
         return Err(EvalError::no_such_overload());
     };
-    let faults = format_faults(
+    let faults = find_format_faults(
         as_named_format(format).ok_or_else(EvalError::no_such_overload)?,
         text.as_str(),
     );
@@ -103,7 +111,7 @@ fn as_named_format(value: &Value<'_>) -> Option<NamedFormat> {
     }
 }
 
-fn format_faults(format: NamedFormat, text: &str) -> Vec<String> {
+fn find_format_faults(format: NamedFormat, text: &str) -> Vec<String> {
     let check = |is_valid: bool, fault: &str| {
         if is_valid { Vec::new() } else { vec![fault.to_owned()] }
     };
@@ -113,11 +121,11 @@ fn format_faults(format: NamedFormat, text: &str) -> Vec<String> {
         Date => check(date_syntax::is_date(text), "invalid date"),
         Datetime => check(date_syntax::is_datetime(text), "invalid datetime"),
         Dns1035Label => dns1035_label_faults(text),
-        Dns1035LabelPrefix => dns1035_label_faults(&as_prefix(text)),
+        Dns1035LabelPrefix => dns1035_label_faults(&mask_trailing_dash(text)),
         Dns1123Label => dns1123_label_faults(text),
-        Dns1123LabelPrefix => dns1123_label_faults(&as_prefix(text)),
+        Dns1123LabelPrefix => dns1123_label_faults(&mask_trailing_dash(text)),
         Dns1123Subdomain => dns1123_subdomain_faults(text),
-        Dns1123SubdomainPrefix => dns1123_subdomain_faults(&as_prefix(text)),
+        Dns1123SubdomainPrefix => dns1123_subdomain_faults(&mask_trailing_dash(text)),
         LabelValue => label_value_faults(text),
         QualifiedName => label_key_faults(text),
         Uri => match Url::parse_request_uri(text) {
@@ -130,7 +138,7 @@ fn format_faults(format: NamedFormat, text: &str) -> Vec<String> {
 
 /// The name that Kubernetes checks in place of a prefix: the dash at the end and the byte before it
 /// are replaced by a letter.
-fn as_prefix(name: &str) -> Cow<'_, str> {
+fn mask_trailing_dash(name: &str) -> Cow<'_, str> {
     let Some(head) = name.strip_suffix('-').filter(|head| !head.is_empty()) else {
         return Cow::Borrowed(name);
     };
@@ -190,7 +198,7 @@ mod tests {
 
     fn faults(name: &str, text: &str) -> Vec<String> {
         let (_, format, _) = FORMATS.iter().find(|(function, ..)| *function == name).unwrap();
-        format_faults(*format, text)
+        find_format_faults(*format, text)
     }
 
     #[test]
@@ -207,7 +215,7 @@ mod tests {
             ("\u{e9}-", "?a"),
             ("a\u{65e5}-", "a??a"),
         ] {
-            assert_eq!(as_prefix(name), want, "{name}");
+            assert_eq!(mask_trailing_dash(name), want, "{name}");
         }
     }
 
@@ -290,7 +298,7 @@ mod tests {
             (Uuid, "x", Some("does not match the UUID format"), 18),
         ] {
             let arguments = [Value::opaque(Opaque::Format(format)), Value::string(text)];
-            let got = validate(&arguments).unwrap();
+            let got = validate_named_format(&arguments).unwrap();
             let want = want.map_or(Value::none(), |fault| {
                 Value::some(Value::list(vec![Value::string(fault)]))
             });
@@ -302,7 +310,7 @@ mod tests {
     #[test]
     fn every_format_refuses_something() {
         for (name, format, _) in FORMATS {
-            assert_ne!(format_faults(format, "~"), Vec::<String>::new(), "{name}");
+            assert_ne!(find_format_faults(format, "~"), Vec::<String>::new(), "{name}");
         }
     }
 }

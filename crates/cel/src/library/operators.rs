@@ -26,7 +26,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
 /// The type of the first operand decides about the text, as in cel-go: if it implements the operation,
 /// or is one of the types that dispatch every call themselves (text and times), the error is about the
 /// other operand; otherwise it names the function.
-pub(super) fn operand_error(
+pub(super) fn unsupported_operand_error(
     function: &str,
     arguments: &[Value<'_>],
     takes_part: fn(&Value<'_>) -> bool,
@@ -42,14 +42,23 @@ pub(super) fn operand_error(
 
 fn declare_logical_operators(functions: &mut FunctionRegistry) {
     let a = || Type::param("A");
-    functions.add(
+    functions.add_overloads(
         "_?_:_",
         vec![Overload::new_global("conditional", vec![Bool, a(), a()], a(), conditional)],
     );
-    functions.add("_&&_", vec![Overload::new_global("logical_and", vec![Bool, Bool], Bool, and)]);
-    functions.add("_||_", vec![Overload::new_global("logical_or", vec![Bool, Bool], Bool, or)]);
-    functions.add("!_", vec![Overload::new_global("logical_not", vec![Bool], Bool, not)]);
-    functions.add(
+    functions.add_overloads(
+        "_&&_",
+        vec![Overload::new_global("logical_and", vec![Bool, Bool], Bool, logical_and)],
+    );
+    functions.add_overloads(
+        "_||_",
+        vec![Overload::new_global("logical_or", vec![Bool, Bool], Bool, logical_or)],
+    );
+    functions.add_overloads(
+        "!_",
+        vec![Overload::new_global("logical_not", vec![Bool], Bool, logical_not)],
+    );
+    functions.add_overloads(
         "@not_strictly_false",
         vec![Overload::new_global("not_strictly_false", vec![Bool], Bool, not_strictly_false)],
     );
@@ -57,14 +66,14 @@ fn declare_logical_operators(functions: &mut FunctionRegistry) {
 
 fn declare_equality_operators(functions: &mut FunctionRegistry) {
     let pair = || vec![Type::param("A"), Type::param("A")];
-    functions.add(
+    functions.add_overloads(
         "_==_",
         vec![
             Overload::new_global("equals", pair(), Bool, equals)
                 .with_cost(CostFormula::Custom(cost_of_equals)),
         ],
     );
-    functions.add(
+    functions.add_overloads(
         "_!=_",
         vec![
             // Unlike `==`, this has no exception for values of the Kubernetes libraries.
@@ -83,7 +92,7 @@ fn declare_arithmetic_operators(functions: &mut FunctionRegistry) {
         binary(id, left, right, result, arithmetic::add)
             .with_metered_implementation(arithmetic::add_metered)
     };
-    functions.add(
+    functions.add_overloads(
         "_+_",
         vec![
             add("add_bytes", Bytes, Bytes, Bytes).with_cost(CostFormula::ScanBoth),
@@ -99,7 +108,7 @@ fn declare_arithmetic_operators(functions: &mut FunctionRegistry) {
     );
     let divide =
         |id, number: Type| binary(id, number.clone(), number.clone(), number, arithmetic::divide);
-    functions.add(
+    functions.add_overloads(
         "_/_",
         vec![
             divide("divide_double", Double),
@@ -109,10 +118,11 @@ fn declare_arithmetic_operators(functions: &mut FunctionRegistry) {
     );
     let modulo =
         |id, number: Type| binary(id, number.clone(), number.clone(), number, arithmetic::modulo);
-    functions.add("_%_", vec![modulo("modulo_int64", Int), modulo("modulo_uint64", Uint)]);
+    functions
+        .add_overloads("_%_", vec![modulo("modulo_int64", Int), modulo("modulo_uint64", Uint)]);
     let multiply =
         |id, number: Type| binary(id, number.clone(), number.clone(), number, arithmetic::multiply);
-    functions.add(
+    functions.add_overloads(
         "_*_",
         vec![
             multiply("multiply_double", Double),
@@ -120,7 +130,7 @@ fn declare_arithmetic_operators(functions: &mut FunctionRegistry) {
             multiply("multiply_uint64", Uint),
         ],
     );
-    functions.add(
+    functions.add_overloads(
         "-_",
         vec![
             Overload::new_global("negate_double", vec![Double], Double, arithmetic::negate),
@@ -128,7 +138,7 @@ fn declare_arithmetic_operators(functions: &mut FunctionRegistry) {
         ],
     );
     let subtract = |id, left, right, result| binary(id, left, right, result, arithmetic::subtract);
-    functions.add(
+    functions.add_overloads(
         "_-_",
         vec![
             subtract("subtract_double", Double, Double, Double),
@@ -165,7 +175,7 @@ fn declare_ordering_operators(functions: &mut FunctionRegistry) {
         let overload = |(id, (left, right, cost))| {
             Overload::new_global(id, vec![left, right], Bool, implementation).with_cost(cost)
         };
-        functions.add(name, ids.into_iter().zip(ORDERED).map(overload).collect());
+        functions.add_overloads(name, ids.into_iter().zip(ORDERED).map(overload).collect());
     };
     add(
         "_<_",
@@ -252,7 +262,7 @@ fn declare_ordering_operators(functions: &mut FunctionRegistry) {
 fn declare_collection_operators(functions: &mut FunctionRegistry) {
     let a = || Type::param("A");
     let b = || Type::param("B");
-    functions.add(
+    functions.add_overloads(
         "_[_]",
         vec![
             Overload::new_global(
@@ -269,7 +279,7 @@ fn declare_collection_operators(functions: &mut FunctionRegistry) {
             ),
         ],
     );
-    functions.add(
+    functions.add_overloads(
         "@in",
         vec![
             Overload::new_global(
@@ -299,7 +309,7 @@ fn conditional<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-fn and<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn logical_and<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Bool(false), _] | [_, Value::Bool(false)] => Ok(Value::Bool(false)),
         [Value::Bool(true), Value::Bool(true)] => Ok(Value::Bool(true)),
@@ -307,7 +317,7 @@ fn and<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-fn or<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn logical_or<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Bool(true), _] | [_, Value::Bool(true)] => Ok(Value::Bool(true)),
         [Value::Bool(false), Value::Bool(false)] => Ok(Value::Bool(false)),
@@ -315,7 +325,7 @@ fn or<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-fn not<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn logical_not<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Bool(value)] => Ok(Value::Bool(!value)),
         _ => Err(EvalError::no_such_overload()),
@@ -342,23 +352,19 @@ fn not_equals<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 }
 
 fn less<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    arithmetic::compare_operands("_<_", arguments)
-        .map(|compare_operands| Value::Bool(compare_operands.is_lt()))
+    arithmetic::compare_operands("_<_", arguments).map(|order| Value::Bool(order.is_lt()))
 }
 
 fn less_equals<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    arithmetic::compare_operands("_<=_", arguments)
-        .map(|compare_operands| Value::Bool(compare_operands.is_le()))
+    arithmetic::compare_operands("_<=_", arguments).map(|order| Value::Bool(order.is_le()))
 }
 
 fn greater<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    arithmetic::compare_operands("_>_", arguments)
-        .map(|compare_operands| Value::Bool(compare_operands.is_gt()))
+    arithmetic::compare_operands("_>_", arguments).map(|order| Value::Bool(order.is_gt()))
 }
 
 fn greater_equals<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    arithmetic::compare_operands("_>=_", arguments)
-        .map(|compare_operands| Value::Bool(compare_operands.is_ge()))
+    arithmetic::compare_operands("_>=_", arguments).map(|order| Value::Bool(order.is_ge()))
 }
 
 fn cost_of_equals<'a>(arguments: &[Value<'a>]) -> u64 {

@@ -12,11 +12,11 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let value = || Type::param("V");
     let optional = || Type::optional(value());
     let list = || Type::list(value());
-    functions.add(
+    functions.add_overloads(
         "optional.of",
         vec![Overload::new_global("optional_of", vec![value()], optional(), optional_of)],
     );
-    functions.add(
+    functions.add_overloads(
         "optional.ofNonZeroValue",
         vec![Overload::new_global(
             "optional_ofNonZeroValue",
@@ -25,19 +25,24 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
             optional_of_non_zero_value,
         )],
     );
-    functions.add(
+    functions.add_overloads(
         "optional.none",
         vec![Overload::new_global("optional_none", Vec::new(), optional(), optional_none)],
     );
-    functions.add(
+    functions.add_overloads(
         "value",
         vec![Overload::new_member("optional_value", vec![optional()], value(), optional_value)],
     );
-    functions.add(
+    functions.add_overloads(
         "hasValue",
-        vec![Overload::new_member("optional_hasValue", vec![optional()], Type::Bool, has_value)],
+        vec![Overload::new_member(
+            "optional_hasValue",
+            vec![optional()],
+            Type::Bool,
+            optional_has_value,
+        )],
     );
-    functions.add(
+    functions.add_overloads(
         "or",
         vec![Overload::new_member(
             "optional_or_optional",
@@ -46,7 +51,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
             optional_or,
         )],
     );
-    functions.add(
+    functions.add_overloads(
         "orValue",
         vec![Overload::new_member(
             "optional_orValue_value",
@@ -56,20 +61,20 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
         )],
     );
     declare_optional_access(functions);
-    functions.add(
+    functions.add_overloads(
         "last",
         vec![Overload::new_member("list_last", vec![list()], optional(), last_element)],
     );
-    functions.add(
+    functions.add_overloads(
         "first",
         vec![Overload::new_member("list_first", vec![list()], optional(), first_element)],
     );
     let optionals = || Type::list(optional());
-    functions.add(
+    functions.add_overloads(
         "optional.unwrap",
         vec![Overload::new_global("optional_unwrap", vec![optionals()], list(), unwrap_optionals)],
     );
-    functions.add(
+    functions.add_overloads(
         "unwrapOpt",
         vec![Overload::new_member(
             "optional_unwrapOpt",
@@ -85,7 +90,7 @@ fn declare_optional_access(functions: &mut FunctionRegistry) {
     let optional = || Type::optional(Type::param("V"));
     let list = || Type::list(Type::param("V"));
     let map = || Type::map(key(), Type::param("V"));
-    functions.add(
+    functions.add_overloads(
         "_?._",
         vec![Overload::new_global(
             "select_optional_field",
@@ -94,7 +99,7 @@ fn declare_optional_access(functions: &mut FunctionRegistry) {
             optional_access,
         )],
     );
-    functions.add(
+    functions.add_overloads(
         "_[?_]",
         vec![
             Overload::new_global(
@@ -123,7 +128,7 @@ fn declare_optional_access(functions: &mut FunctionRegistry) {
             ),
         ],
     );
-    functions.add(
+    functions.add_overloads(
         "_[_]",
         vec![
             Overload::new_global(
@@ -193,7 +198,7 @@ fn optional_value<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-fn has_value<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn optional_has_value<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Optional(value)] => Ok(Value::Bool(value.is_some())),
         _ => Err(EvalError::no_such_overload()),

@@ -10,38 +10,44 @@ use crate::value::{Opaque, Quantity, Value};
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let quantity = || Type::Opaque(Opaque::QUANTITY);
     let text = || vec![Type::String];
-    let read = Overload::new_global("string_to_quantity", text(), quantity(), quantity_from_text);
-    functions.add("quantity", vec![read.with_cost(CostFormula::Scan(0))]);
+    let read = Overload::new_global("string_to_quantity", text(), quantity(), string_to_quantity);
+    functions.add_overloads("quantity", vec![read.with_cost(CostFormula::Scan(0))]);
     let test = Overload::new_global("is_quantity_string", text(), Type::Bool, is_quantity);
-    functions.add("isQuantity", vec![test.with_cost(CostFormula::Scan(0))]);
+    functions.add_overloads("isQuantity", vec![test.with_cost(CostFormula::Scan(0))]);
     // Not a member, unlike everything else that takes a quantity.
-    let sign = Overload::new_global("quantity_sign", vec![quantity()], Type::Int, sign);
-    functions.add("sign", vec![sign]);
+    let sign = Overload::new_global("quantity_sign", vec![quantity()], Type::Int, quantity_sign);
+    functions.add_overloads("sign", vec![sign]);
     let one: [(_, _, _, FunctionImpl); 3] = [
-        ("asApproximateFloat", "quantity_get_float", Type::Double, as_approximate_float),
-        ("asInteger", "quantity_get_int", Type::Int, as_integer),
-        ("isInteger", "quantity_is_integer", Type::Bool, is_integer),
+        ("asApproximateFloat", "quantity_get_float", Type::Double, quantity_as_approximate_float),
+        ("asInteger", "quantity_get_int", Type::Int, quantity_as_integer),
+        ("isInteger", "quantity_is_integer", Type::Bool, quantity_is_integer),
     ];
     for (name, id, result, implementation) in one {
         let overload = Overload::new_member(id, vec![quantity()], result, implementation);
-        functions.add(name, vec![overload]);
+        functions.add_overloads(name, vec![overload]);
     }
     let two: [(_, _, _, _, FunctionImpl); 7] = [
-        ("isGreaterThan", "quantity_is_greater_than", quantity(), Type::Bool, is_greater_than),
-        ("isLessThan", "quantity_is_less_than", quantity(), Type::Bool, is_less_than),
-        ("compareTo", "quantity_compare_to", quantity(), Type::Int, compare_to),
-        ("add", "quantity_add", quantity(), quantity(), add),
-        ("add", "quantity_add_int", Type::Int, quantity(), add),
-        ("sub", "quantity_sub", quantity(), quantity(), subtract),
-        ("sub", "quantity_sub_int", Type::Int, quantity(), subtract),
+        (
+            "isGreaterThan",
+            "quantity_is_greater_than",
+            quantity(),
+            Type::Bool,
+            quantity_is_greater_than,
+        ),
+        ("isLessThan", "quantity_is_less_than", quantity(), Type::Bool, quantity_is_less_than),
+        ("compareTo", "quantity_compare_to", quantity(), Type::Int, quantity_compare_to),
+        ("add", "quantity_add", quantity(), quantity(), quantity_add),
+        ("add", "quantity_add_int", Type::Int, quantity(), quantity_add),
+        ("sub", "quantity_sub", quantity(), quantity(), quantity_subtract),
+        ("sub", "quantity_sub_int", Type::Int, quantity(), quantity_subtract),
     ];
     for (name, id, other, result, implementation) in two {
         let overload = Overload::new_member(id, vec![quantity(), other], result, implementation);
-        functions.add(name, vec![overload]);
+        functions.add_overloads(name, vec![overload]);
     }
 }
 
-fn quantity_from_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn string_to_quantity<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::String(text)] => to_quantity_value(Quantity::parse(text.as_str())),
         _ => Err(EvalError::no_such_overload()),
@@ -55,52 +61,52 @@ fn is_quantity<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-fn sign<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    with_quantity(arguments, |quantity| Ok(Value::Int(quantity.signum())))
+fn quantity_sign<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    apply_to_quantity(arguments, |quantity| Ok(Value::Int(quantity.signum())))
 }
 
-fn as_approximate_float<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    with_quantity(arguments, |quantity| Ok(Value::Double(quantity.to_approximate_float())))
+fn quantity_as_approximate_float<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    apply_to_quantity(arguments, |quantity| Ok(Value::Double(quantity.to_approximate_float())))
 }
 
-fn as_integer<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    with_quantity(arguments, |quantity| match quantity.as_int() {
+fn quantity_as_integer<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    apply_to_quantity(arguments, |quantity| match quantity.as_int() {
         Some(value) => Ok(Value::Int(value)),
         None => Err(EvalError::new("cannot convert value to integer")),
     })
 }
 
-fn is_integer<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    with_quantity(arguments, |quantity| Ok(Value::Bool(quantity.as_int().is_some())))
+fn quantity_is_integer<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    apply_to_quantity(arguments, |quantity| Ok(Value::Bool(quantity.as_int().is_some())))
 }
 
-fn is_greater_than<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    with_two_quantities(arguments, |a, b| Ok(Value::Bool(a.compare(b).is_gt())))
+fn quantity_is_greater_than<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    apply_to_two_quantities(arguments, |a, b| Ok(Value::Bool(a.compare(b).is_gt())))
 }
 
-fn is_less_than<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    with_two_quantities(arguments, |a, b| Ok(Value::Bool(a.compare(b).is_lt())))
+fn quantity_is_less_than<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    apply_to_two_quantities(arguments, |a, b| Ok(Value::Bool(a.compare(b).is_lt())))
 }
 
-fn compare_to<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    with_two_quantities(arguments, |a, b| Ok(Value::Int(a.compare(b) as i64)))
+fn quantity_compare_to<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    apply_to_two_quantities(arguments, |a, b| Ok(Value::Int(a.compare(b) as i64)))
 }
 
-fn add<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn quantity_add<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [quantity, Value::Int(other)] => {
             to_quantity_value(as_quantity(quantity)?.add(&Quantity::from_int(*other)))
         }
-        _ => with_two_quantities(arguments, |a, b| to_quantity_value(a.add(b))),
+        _ => apply_to_two_quantities(arguments, |a, b| to_quantity_value(a.add(b))),
     }
 }
 
-fn subtract<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn quantity_subtract<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [quantity, Value::Int(other)] => {
             to_quantity_value(as_quantity(quantity)?.sub(&Quantity::from_int(*other)))
         }
-        _ => with_two_quantities(arguments, |a, b| to_quantity_value(a.sub(b))),
+        _ => apply_to_two_quantities(arguments, |a, b| to_quantity_value(a.sub(b))),
     }
 }
 
@@ -111,7 +117,7 @@ fn to_quantity_value<'a>(result: Result<Quantity, &'static str>) -> EvalResult<'
     }
 }
 
-fn with_quantity<'a>(
+fn apply_to_quantity<'a>(
     arguments: &[Value<'a>],
     answer: fn(&Quantity) -> EvalResult<'a>,
 ) -> EvalResult<'a> {
@@ -121,7 +127,7 @@ fn with_quantity<'a>(
     }
 }
 
-fn with_two_quantities<'a>(
+fn apply_to_two_quantities<'a>(
     arguments: &[Value<'a>],
     answer: fn(&Quantity, &Quantity) -> EvalResult<'a>,
 ) -> EvalResult<'a> {
@@ -146,7 +152,7 @@ mod tests {
     use crate::library::operators::tests::{assert_outcome, implementation};
 
     fn quantity(text: &'static str) -> Value<'static> {
-        quantity_from_text(&[Value::string(text)]).unwrap()
+        string_to_quantity(&[Value::string(text)]).unwrap()
     }
 
     #[test]

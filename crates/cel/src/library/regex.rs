@@ -4,18 +4,18 @@
 //! checked and rewritten by [`translate`] and executed by `regex-automata`, in time linear in the text.
 
 mod character_class;
-mod escape;
 mod pattern;
 mod pattern_cache;
+mod regex_escape;
 mod regex_piece;
-mod repetition;
-mod translate;
+mod regex_repetition;
+mod regex_translator;
 mod unicode_class;
 
 pub(crate) use pattern::Pattern;
 pub(crate) use pattern_cache::{PatternCache, PatternError};
 
-use super::operators::operand_error;
+use super::operators::unsupported_operand_error;
 use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Overload, StepBudget};
 use crate::static_type::Type;
 use crate::value::{Str, Value};
@@ -25,7 +25,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let text = || vec![Type::String, Type::String];
     let texts = || Type::list(Type::String);
     let regex = |overload: Overload| overload.with_cost(CostFormula::Regex);
-    functions.add(
+    functions.add_overloads(
         "matches",
         vec![
             regex(Overload::new_global("matches", text(), Type::Bool, matches))
@@ -34,7 +34,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
                 .with_metered_implementation(matches_metered),
         ],
     );
-    functions.add(
+    functions.add_overloads(
         "find",
         vec![
             regex(Overload::new_member("string_find_string", text(), Type::String, find))
@@ -42,7 +42,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
         ],
     );
     let limited = vec![Type::String, Type::String, Type::Int];
-    functions.add(
+    functions.add_overloads(
         "findAll",
         vec![
             regex(Overload::new_member("string_find_all_string", text(), texts(), find_all))
@@ -71,7 +71,9 @@ fn matches_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) ->
             let pattern = Pattern::compile(pattern.as_str(), step_budget)?;
             Ok(Value::Bool(pattern.map_err(EvalError::new)?.is_match(text.as_str())))
         }
-        _ => Err(operand_error("matches", arguments, |first| matches!(first, Value::String(_)))),
+        _ => Err(unsupported_operand_error("matches", arguments, |first| {
+            matches!(first, Value::String(_))
+        })),
     }
 }
 

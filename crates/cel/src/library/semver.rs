@@ -10,33 +10,34 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let text = || vec![Type::String];
     let text_and_bool = || vec![Type::String, Type::Bool];
     let read = |id, params| {
-        Overload::new_global(id, params, semver(), semver_from_text).with_cost(CostFormula::Scan(0))
+        Overload::new_global(id, params, semver(), string_to_semver).with_cost(CostFormula::Scan(0))
     };
-    functions.add(
+    functions.add_overloads(
         "semver",
         vec![read("string_to_semver", text()), read("string_bool_to_semver", text_and_bool())],
     );
     let test = |id, params| {
         Overload::new_global(id, params, Type::Bool, is_semver).with_cost(CostFormula::Scan(0))
     };
-    functions.add(
+    functions.add_overloads(
         "isSemver",
         vec![test("is_semver_string", text()), test("is_semver_string_bool", text_and_bool())],
     );
     let mut member = |name, id, params, result, implementation| {
-        functions.add(name, vec![Overload::new_member(id, params, result, implementation)]);
+        functions
+            .add_overloads(name, vec![Overload::new_member(id, params, result, implementation)]);
     };
     let two = || vec![semver(), semver()];
-    member("isGreaterThan", "semver_is_greater_than", two(), Type::Bool, is_greater_than);
-    member("isLessThan", "semver_is_less_than", two(), Type::Bool, is_less_than);
-    member("compareTo", "semver_compare_to", two(), Type::Int, compare_to);
+    member("isGreaterThan", "semver_is_greater_than", two(), Type::Bool, semver_is_greater_than);
+    member("isLessThan", "semver_is_less_than", two(), Type::Bool, semver_is_less_than);
+    member("compareTo", "semver_compare_to", two(), Type::Int, semver_compare_to);
     let one = || vec![semver()];
-    member("major", "semver_major", one(), Type::Int, major);
-    member("minor", "semver_minor", one(), Type::Int, minor);
-    member("patch", "semver_patch", one(), Type::Int, patch);
+    member("major", "semver_major", one(), Type::Int, semver_major);
+    member("minor", "semver_minor", one(), Type::Int, semver_minor);
+    member("patch", "semver_patch", one(), Type::Int, semver_patch);
 }
 
-fn parse_semver(arguments: &[Value<'_>]) -> Result<Result<Semver, String>, EvalError> {
+fn parse_semver_arguments(arguments: &[Value<'_>]) -> Result<Result<Semver, String>, EvalError> {
     match arguments {
         [Value::String(text)] | [Value::String(text), Value::Bool(false)] => {
             Ok(Semver::parse(text.as_str()))
@@ -46,39 +47,39 @@ fn parse_semver(arguments: &[Value<'_>]) -> Result<Result<Semver, String>, EvalE
     }
 }
 
-fn semver_from_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    match parse_semver(arguments)? {
+fn string_to_semver<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    match parse_semver_arguments(arguments)? {
         Ok(version) => Ok(Value::opaque(Opaque::Semver(version))),
         Err(message) => Err(EvalError::new(message)),
     }
 }
 
 fn is_semver<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(Value::Bool(parse_semver(arguments)?.is_ok()))
+    Ok(Value::Bool(parse_semver_arguments(arguments)?.is_ok()))
 }
 
-fn major<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn semver_major<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     semver_number(arguments, Semver::major)
 }
 
-fn minor<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn semver_minor<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     semver_number(arguments, Semver::minor)
 }
 
-fn patch<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn semver_patch<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     semver_number(arguments, Semver::patch)
 }
 
-fn is_greater_than<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    with_two_versions(arguments, |a, b| Value::Bool(a > b))
+fn semver_is_greater_than<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    apply_to_two_versions(arguments, |a, b| Value::Bool(a > b))
 }
 
-fn is_less_than<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    with_two_versions(arguments, |a, b| Value::Bool(a < b))
+fn semver_is_less_than<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    apply_to_two_versions(arguments, |a, b| Value::Bool(a < b))
 }
 
-fn compare_to<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    with_two_versions(arguments, |a, b| Value::Int(a.cmp(b) as i64))
+fn semver_compare_to<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    apply_to_two_versions(arguments, |a, b| Value::Int(a.cmp(b) as i64))
 }
 
 /// One of the three numbers. Those past the range of `int` wrap around, as in Kubernetes.
@@ -89,7 +90,7 @@ fn semver_number<'a>(arguments: &[Value<'a>], number: fn(&Semver) -> u64) -> Eva
     }
 }
 
-fn with_two_versions<'a>(
+fn apply_to_two_versions<'a>(
     arguments: &[Value<'a>],
     answer: fn(&Semver, &Semver) -> Value<'a>,
 ) -> EvalResult<'a> {
@@ -114,7 +115,7 @@ mod tests {
     use crate::library::operators::tests::{assert_outcome, implementation};
 
     fn semver(text: &'static str) -> Value<'static> {
-        semver_from_text(&[Value::string(text)]).unwrap()
+        string_to_semver(&[Value::string(text)]).unwrap()
     }
 
     #[test]

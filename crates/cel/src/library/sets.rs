@@ -7,59 +7,68 @@ use crate::value::{List, Value};
 /// Declares `sets.contains`, `sets.equivalent` and `sets.intersects`.
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let lists = || vec![Type::list(Type::param("T")), Type::list(Type::param("T"))];
-    functions.add(
+    functions.add_overloads(
         "sets.contains",
         vec![
-            Overload::new_global("list_sets_contains_list", lists(), Type::Bool, contains)
-                .with_cost(CostFormula::Custom(cost_of_one_comparison))
-                .with_metered_implementation(contains_metered),
+            Overload::new_global("list_sets_contains_list", lists(), Type::Bool, sets_contains)
+                .with_cost(CostFormula::Custom(cost_of_pairwise_comparison))
+                .with_metered_implementation(sets_contains_metered),
         ],
     );
-    functions.add(
+    functions.add_overloads(
         "sets.equivalent",
         vec![
-            Overload::new_global("list_sets_equivalent_list", lists(), Type::Bool, equivalent)
-                .with_cost(CostFormula::Custom(cost_of_two_comparisons))
-                .with_metered_implementation(equivalent_metered),
+            Overload::new_global("list_sets_equivalent_list", lists(), Type::Bool, sets_equivalent)
+                .with_cost(CostFormula::Custom(cost_of_two_pairwise_comparisons))
+                .with_metered_implementation(sets_equivalent_metered),
         ],
     );
-    functions.add(
+    functions.add_overloads(
         "sets.intersects",
         vec![
-            Overload::new_global("list_sets_intersects_list", lists(), Type::Bool, intersects)
-                .with_cost(CostFormula::Custom(cost_of_one_comparison))
-                .with_metered_implementation(intersects_metered),
+            Overload::new_global("list_sets_intersects_list", lists(), Type::Bool, sets_intersects)
+                .with_cost(CostFormula::Custom(cost_of_pairwise_comparison))
+                .with_metered_implementation(sets_intersects_metered),
         ],
     );
 }
 
-fn contains<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    contains_metered(arguments, &mut StepBudget::default())
+fn sets_contains<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    sets_contains_metered(arguments, &mut StepBudget::default())
 }
 
-fn equivalent<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    equivalent_metered(arguments, &mut StepBudget::default())
+fn sets_equivalent<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    sets_equivalent_metered(arguments, &mut StepBudget::default())
 }
 
-fn intersects<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    intersects_metered(arguments, &mut StepBudget::default())
+fn sets_intersects<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    sets_intersects_metered(arguments, &mut StepBudget::default())
 }
 
 /// Whether all of the second list is in the first one.
-fn contains_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
+fn sets_contains_metered<'a>(
+    arguments: &[Value<'a>],
+    step_budget: &mut StepBudget,
+) -> EvalResult<'a> {
     let (whole, part) = two_list_arguments(arguments)?;
     contains_all(whole, part, step_budget).map(Value::Bool)
 }
 
-fn equivalent_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
+fn sets_equivalent_metered<'a>(
+    arguments: &[Value<'a>],
+    step_budget: &mut StepBudget,
+) -> EvalResult<'a> {
     let (a, b) = two_list_arguments(arguments)?;
     Ok(Value::Bool(contains_all(a, b, step_budget)? && contains_all(b, a, step_budget)?))
 }
 
-fn intersects_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
+fn sets_intersects_metered<'a>(
+    arguments: &[Value<'a>],
+    step_budget: &mut StepBudget,
+) -> EvalResult<'a> {
     let (a, b) = two_list_arguments(arguments)?;
     for item in a.iter() {
-        if step_budget.metered_position(b, &item)?.is_some() {
+        if step_budget.find_index_metered(b, &item)?.is_some() {
             return Ok(Value::Bool(true));
         }
     }
@@ -81,23 +90,23 @@ fn contains_all<'a>(
     step_budget: &mut StepBudget,
 ) -> Result<bool, EvalError> {
     for item in part.iter() {
-        if step_budget.metered_position(whole, &item)?.is_none() {
+        if step_budget.find_index_metered(whole, &item)?.is_none() {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-fn cost_of_one_comparison<'a>(arguments: &[Value<'a>]) -> u64 {
-    count_pairs(arguments).saturating_add(1)
+fn cost_of_pairwise_comparison<'a>(arguments: &[Value<'a>]) -> u64 {
+    count_element_pairs(arguments).saturating_add(1)
 }
 
-fn cost_of_two_comparisons<'a>(arguments: &[Value<'a>]) -> u64 {
-    count_pairs(arguments).saturating_mul(2).saturating_add(1)
+fn cost_of_two_pairwise_comparisons<'a>(arguments: &[Value<'a>]) -> u64 {
+    count_element_pairs(arguments).saturating_mul(2).saturating_add(1)
 }
 
 /// Each element with each; what is no list counts as one.
-fn count_pairs(arguments: &[Value<'_>]) -> u64 {
+fn count_element_pairs(arguments: &[Value<'_>]) -> u64 {
     arguments.iter().map(|argument| argument.size().unwrap_or(1)).fold(1, u64::saturating_mul)
 }
 
@@ -140,8 +149,8 @@ mod tests {
     #[test]
     fn costs_the_product_of_the_sizes() {
         let arguments = [list(&[1, 2]), list(&[1, 2, 3])];
-        assert_eq!(cost_of_one_comparison(&arguments), 7);
-        assert_eq!(cost_of_two_comparisons(&arguments), 13);
-        assert_eq!(cost_of_one_comparison(&[list(&[]), list(&[1])]), 1);
+        assert_eq!(cost_of_pairwise_comparison(&arguments), 7);
+        assert_eq!(cost_of_two_pairwise_comparisons(&arguments), 13);
+        assert_eq!(cost_of_pairwise_comparison(&[list(&[]), list(&[1])]), 1);
     }
 }

@@ -1,7 +1,7 @@
 //! The standard functions of text and collections: `size`, `contains`, `startsWith`, `endsWith`,
 //! membership, indexing, and the two functions about types, `type` and `dyn`.
 
-use super::operators::operand_error;
+use super::operators::unsupported_operand_error;
 use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Overload, StepBudget};
 use crate::static_type::Type;
 use crate::value::{List, TypeName, Value};
@@ -11,21 +11,21 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     declare_size_overloads(functions);
     declare_type_functions(functions);
     let text = || vec![Type::String, Type::String];
-    functions.add(
+    functions.add_overloads(
         "contains",
         vec![
             Overload::new_member("contains_string", text(), Type::Bool, contains)
                 .with_cost(CostFormula::ScanProduct),
         ],
     );
-    functions.add(
+    functions.add_overloads(
         "endsWith",
         vec![
             Overload::new_member("ends_with_string", text(), Type::Bool, ends_with)
                 .with_cost(CostFormula::Scan(1)),
         ],
     );
-    functions.add(
+    functions.add_overloads(
         "startsWith",
         vec![
             Overload::new_member("starts_with_string", text(), Type::Bool, starts_with)
@@ -37,7 +37,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
 fn declare_size_overloads(functions: &mut FunctionRegistry) {
     let list = || vec![Type::list(Type::param("A"))];
     let map = || vec![Type::map(Type::param("A"), Type::param("B"))];
-    functions.add(
+    functions.add_overloads(
         "size",
         vec![
             Overload::new_global("size_bytes", vec![Type::Bytes], Type::Int, size),
@@ -54,11 +54,12 @@ fn declare_size_overloads(functions: &mut FunctionRegistry) {
 
 fn declare_type_functions(functions: &mut FunctionRegistry) {
     let a = || Type::param("A");
-    functions.add(
+    functions.add_overloads(
         "type",
         vec![Overload::new_global("type", vec![a()], Type::Type(Some(a().into())), type_of)],
     );
-    functions.add("dyn", vec![Overload::new_global("to_dyn", vec![a()], Type::Dyn, dyn_identity)]);
+    functions
+        .add_overloads("dyn", vec![Overload::new_global("to_dyn", vec![a()], Type::Dyn, to_dyn)]);
 }
 
 /// The number of code points, octets, elements or entries.
@@ -73,7 +74,7 @@ fn size<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     };
     match size.and_then(|size| i64::try_from(size).ok()) {
         Some(size) => Ok(Value::Int(size)),
-        None => Err(operand_error("size", arguments, |_| false)),
+        None => Err(unsupported_operand_error("size", arguments, |_| false)),
     }
 }
 
@@ -113,7 +114,7 @@ pub(super) fn is_in_metered<'a>(
             Ok(Value::Bool(items.iter().any(|item| item == text.as_str())))
         }
         [element, Value::List(list)] => {
-            Ok(Value::Bool(step_budget.metered_position(list, element)?.is_some()))
+            Ok(Value::Bool(step_budget.find_index_metered(list, element)?.is_some()))
         }
         [key, Value::Map(map)] => Ok(Value::Bool(map.get(key).is_some())),
         _ => Err(EvalError::no_such_overload()),
@@ -158,7 +159,7 @@ fn type_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-fn dyn_identity<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn to_dyn<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [value] => Ok(value.clone()),
         _ => Err(EvalError::no_such_overload()),

@@ -11,12 +11,12 @@ mod number_format;
 use self::format_clause::{FormatClause, FormatPart, FormatScanner};
 use super::format_double;
 use super::strings::check_text_length;
-use super::time::duration_seconds;
+use super::time::nanos_to_seconds;
 use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Overload, StepBudget};
 use crate::static_type::Type;
 use crate::value::{List, Map, Value};
 
-pub(crate) use self::literal_validation::{ListInspector, validate};
+pub(crate) use self::literal_validation::{LiteralInspector, validate_format_literal};
 
 /// The error for bytes that are not UTF-8.
 const NOT_TEXT: &str = "could not convert argument \
@@ -27,26 +27,29 @@ const STEPS_PER_DOUBLE: usize = 100;
 
 /// Declares the function `format` of strings.
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
-    functions.add(
+    functions.add_overloads(
         "format",
         vec![
             Overload::new_member(
                 "string_format",
                 vec![Type::String, Type::list(Type::Dyn)],
                 Type::String,
-                format,
+                string_format,
             )
             .with_cost(CostFormula::Scan(0))
-            .with_metered_implementation(format_metered),
+            .with_metered_implementation(string_format_metered),
         ],
     );
 }
 
-fn format<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    format_metered(arguments, &mut StepBudget::default())
+fn string_format<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    string_format_metered(arguments, &mut StepBudget::default())
 }
 
-fn format_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
+fn string_format_metered<'a>(
+    arguments: &[Value<'a>],
+    step_budget: &mut StepBudget,
+) -> EvalResult<'a> {
     let [Value::String(format), Value::List(values)] = arguments else {
         return Err(EvalError::no_such_overload());
     };
@@ -65,7 +68,7 @@ fn format_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> 
                     step_budget.spend_steps(STEPS_PER_DOUBLE)?;
                 }
                 let written =
-                    format_value(clause, &value).map_err(|error| error.into_eval_error())?;
+                    format_with_clause(clause, &value).map_err(|error| error.into_eval_error())?;
                 text.push_str(&written);
                 index += 1;
             }
@@ -97,7 +100,7 @@ impl FormatError {
 }
 
 /// Writes one value as a clause asks.
-fn format_value(clause: FormatClause, value: &Value<'_>) -> Result<String, FormatError> {
+fn format_with_clause(clause: FormatClause, value: &Value<'_>) -> Result<String, FormatError> {
     let refused = || FormatError::Value(clause.type_error_message(value.type_name()));
     Ok(match (clause, value) {
         (FormatClause::Text, value) => format_as_text(value)?,
@@ -179,7 +182,7 @@ fn format_scalar(value: &Value<'_>) -> Result<String, FormatError> {
         Value::Int(number) => number.to_string(),
         Value::Uint(number) => number.to_string(),
         Value::String(text) => text.as_str().to_owned(),
-        Value::Duration(nanos) => number_format::format_written_out(duration_seconds(*nanos)) + "s",
+        Value::Duration(nanos) => number_format::format_written_out(nanos_to_seconds(*nanos)) + "s",
         Value::Timestamp(time) => time.to_string(),
         Value::Bytes(bytes) => std::str::from_utf8(bytes.as_slice())
             .map_err(|_| FormatError::Value(NOT_TEXT.to_owned()))?

@@ -21,15 +21,15 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     declare_substring_functions(functions);
     declare_case_functions(functions);
     string_format::declare(functions);
-    functions.add(
+    functions.add_overloads(
         "strings.quote",
         vec![
-            Overload::new_global("strings_quote", vec![Type::String], Type::String, quote)
+            Overload::new_global("strings_quote", vec![Type::String], Type::String, strings_quote)
                 .with_cost(CostFormula::Scan(0)),
         ],
     );
     let texts = || Type::list(Type::String);
-    functions.add(
+    functions.add_overloads(
         "join",
         vec![
             Overload::new_member("list_join", vec![texts()], Type::String, join)
@@ -48,34 +48,44 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
 fn declare_index_functions(functions: &mut FunctionRegistry) {
     let sought = || vec![Type::String, Type::String];
     let sought_from = || vec![Type::String, Type::String, Type::Int];
-    functions.add(
+    functions.add_overloads(
         "charAt",
         vec![Overload::new_member(
             "string_char_at_int",
             vec![Type::String, Type::Int],
             Type::String,
-            char_at,
+            string_char_at,
         )],
     );
-    functions.add(
+    functions.add_overloads(
         "indexOf",
         vec![
-            Overload::new_member("string_index_of_string", sought(), Type::Int, index_of)
+            Overload::new_member("string_index_of_string", sought(), Type::Int, string_index_of)
                 .with_cost(CostFormula::Traverse),
-            Overload::new_member("string_index_of_string_int", sought_from(), Type::Int, index_of)
-                .with_cost(CostFormula::Traverse),
+            Overload::new_member(
+                "string_index_of_string_int",
+                sought_from(),
+                Type::Int,
+                string_index_of,
+            )
+            .with_cost(CostFormula::Traverse),
         ],
     );
-    functions.add(
+    functions.add_overloads(
         "lastIndexOf",
         vec![
-            Overload::new_member("string_last_index_of_string", sought(), Type::Int, last_index_of)
-                .with_cost(CostFormula::Traverse),
+            Overload::new_member(
+                "string_last_index_of_string",
+                sought(),
+                Type::Int,
+                string_last_index_of,
+            )
+            .with_cost(CostFormula::Traverse),
             Overload::new_member(
                 "string_last_index_of_string_int",
                 sought_from(),
                 Type::Int,
-                last_index_of,
+                string_last_index_of,
             )
             .with_cost(CostFormula::Traverse),
         ],
@@ -85,7 +95,7 @@ fn declare_index_functions(functions: &mut FunctionRegistry) {
 fn declare_substring_functions(functions: &mut FunctionRegistry) {
     use Type::{Int, String};
     let texts = || Type::list(String);
-    functions.add(
+    functions.add_overloads(
         "replace",
         vec![
             Overload::new_member(
@@ -104,7 +114,7 @@ fn declare_substring_functions(functions: &mut FunctionRegistry) {
             .with_cost(CostFormula::ScanTwice(0)),
         ],
     );
-    functions.add(
+    functions.add_overloads(
         "split",
         vec![
             Overload::new_member("string_split_string", vec![String, String], texts(), split)
@@ -120,7 +130,7 @@ fn declare_substring_functions(functions: &mut FunctionRegistry) {
             .with_metered_implementation(split_metered),
         ],
     );
-    functions.add(
+    functions.add_overloads(
         "substring",
         vec![
             Overload::new_member("string_substring_int", vec![String, Int], String, substring)
@@ -134,7 +144,7 @@ fn declare_substring_functions(functions: &mut FunctionRegistry) {
             .with_cost(CostFormula::Scan(0)),
         ],
     );
-    functions.add(
+    functions.add_overloads(
         "trim",
         vec![
             Overload::new_member("string_trim", vec![String], String, trim)
@@ -145,14 +155,14 @@ fn declare_substring_functions(functions: &mut FunctionRegistry) {
 
 fn declare_case_functions(functions: &mut FunctionRegistry) {
     let text = || vec![Type::String];
-    functions.add(
+    functions.add_overloads(
         "lowerAscii",
         vec![
             Overload::new_member("string_lower_ascii", text(), Type::String, lower_ascii)
                 .with_cost(CostFormula::Scan(0)),
         ],
     );
-    functions.add(
+    functions.add_overloads(
         "upperAscii",
         vec![
             Overload::new_member("string_upper_ascii", text(), Type::String, upper_ascii)
@@ -182,12 +192,12 @@ pub(super) fn check_text_length(bytes: usize) -> Result<(), EvalError> {
     if bytes > TEXT_BYTES_MAX { Err(EvalError::CostLimit) } else { Ok(()) }
 }
 
-fn index_out_of_range(index: i64) -> EvalError {
+fn index_out_of_range_error(index: i64) -> EvalError {
     EvalError::new(format!("index out of range: {index}"))
 }
 
 /// The byte at which a code point begins; the end counts as one more. `None` outside the text.
-fn code_point_offset(text: &str, position: i64) -> Option<usize> {
+fn byte_offset_of_code_point(text: &str, position: i64) -> Option<usize> {
     let position = usize::try_from(position).ok()?;
     if text.is_ascii() {
         return (position <= text.len()).then_some(position);
@@ -196,7 +206,7 @@ fn code_point_offset(text: &str, position: i64) -> Option<usize> {
 }
 
 /// The number of code points before a byte.
-fn code_points_before(text: &str, byte: usize) -> i64 {
+fn count_code_points_before(text: &str, byte: usize) -> i64 {
     text.get(..byte).map_or(0, count_code_points)
 }
 
@@ -204,18 +214,18 @@ fn count_code_points(text: &str) -> i64 {
     i64::try_from(text.chars().count()).unwrap_or(i64::MAX)
 }
 
-fn char_at<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn string_char_at<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::String(text), Value::Int(index)] = arguments else {
         return Err(EvalError::no_such_overload());
     };
-    let start =
-        code_point_offset(text.as_str(), *index).ok_or_else(|| index_out_of_range(*index))?;
+    let start = byte_offset_of_code_point(text.as_str(), *index)
+        .ok_or_else(|| index_out_of_range_error(*index))?;
     let rest = text.as_str().get(start..).unwrap_or_default();
     let length = rest.chars().next().map_or(0, char::len_utf8);
     Ok(slice_text(text, start..start + length))
 }
 
-fn index_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn string_index_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let (text, sought, from) = match arguments {
         [Value::String(text), Value::String(sought)] => (text.as_str(), sought.as_str(), 0),
         [Value::String(text), Value::String(sought), Value::Int(from)] => {
@@ -224,22 +234,22 @@ fn index_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         _ => return Err(EvalError::no_such_overload()),
     };
     if from < 0 {
-        return Err(index_out_of_range(from));
+        return Err(index_out_of_range_error(from));
     }
     if sought.is_empty() {
         return Ok(Value::Int(from.min(count_code_points(text))));
     }
     // A start beyond the end finds nothing; only a negative one is an error.
-    let found = code_point_offset(text, from).and_then(|start| {
+    let found = byte_offset_of_code_point(text, from).and_then(|start| {
         let found = text.get(start..)?.find(sought)?;
         Some(start + found)
     });
-    Ok(Value::Int(found.map_or(-1, |byte| code_points_before(text, byte))))
+    Ok(Value::Int(found.map_or(-1, |byte| count_code_points_before(text, byte))))
 }
 
 /// The start is the last position at which a match may begin. One at or beyond the end finds
 /// nothing, although matches before it would qualify: so it is in cel-go.
-fn last_index_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn string_last_index_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let (text, sought, from) = match arguments {
         [Value::String(text), Value::String(sought)] => (text.as_str(), sought.as_str(), None),
         [Value::String(text), Value::String(sought), Value::Int(from)] => {
@@ -248,7 +258,7 @@ fn last_index_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         _ => return Err(EvalError::no_such_overload()),
     };
     if let Some(from) = from.filter(|from| *from < 0) {
-        return Err(index_out_of_range(from));
+        return Err(index_out_of_range_error(from));
     }
     let length = count_code_points(text);
     if sought.is_empty() {
@@ -258,11 +268,12 @@ fn last_index_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         None => text,
         Some(from) if from >= length => "",
         Some(from) => {
-            let end = code_point_offset(text, from.saturating_add(count_code_points(sought)));
+            let end =
+                byte_offset_of_code_point(text, from.saturating_add(count_code_points(sought)));
             text.get(..end.unwrap_or(text.len())).unwrap_or_default()
         }
     };
-    Ok(Value::Int(searched.rfind(sought).map_or(-1, |byte| code_points_before(text, byte))))
+    Ok(Value::Int(searched.rfind(sought).map_or(-1, |byte| count_code_points_before(text, byte))))
 }
 
 fn substring<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
@@ -276,7 +287,8 @@ fn substring<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         return Err(EvalError::new(message));
     }
     let offset = |position| {
-        code_point_offset(text.as_str(), position).ok_or_else(|| index_out_of_range(position))
+        byte_offset_of_code_point(text.as_str(), position)
+            .ok_or_else(|| index_out_of_range_error(position))
     };
     let first = offset(start)?;
     let last = match end {
@@ -393,7 +405,7 @@ fn join_list<'a>(list: &List<'a>, separator: &str) -> EvalResult<'a> {
 }
 
 /// Puts a text into double quotes so that it reads as a literal of the language.
-fn quote<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn strings_quote<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::String(text)] = arguments else { return Err(EvalError::no_such_overload()) };
     let mut quoted = String::with_capacity(text.as_str().len() + 2);
     quoted.push('"');

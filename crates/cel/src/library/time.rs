@@ -19,7 +19,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
             Overload::new_member(in_zone, zoned, Type::Int, get),
         ];
         overloads.extend(duration);
-        functions.add(name, overloads);
+        functions.add_overloads(name, overloads);
     };
     let of_duration = |id, get: FunctionImpl| {
         vec![Overload::new_member(id, vec![Type::Duration], Type::Int, get)]
@@ -28,73 +28,77 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
         "getFullYear",
         "timestamp_to_year",
         "timestamp_to_year_with_tz",
-        |arguments| wall_time_part(arguments, |wall| wall.year),
+        |arguments| get_wall_time_part(arguments, |wall| wall.year),
         vec![],
     );
     add(
         "getMonth",
         "timestamp_to_month",
         "timestamp_to_month_with_tz",
-        |arguments| wall_time_part(arguments, |wall| wall.month - 1),
+        |arguments| get_wall_time_part(arguments, |wall| wall.month - 1),
         vec![],
     );
     add(
         "getDayOfYear",
         "timestamp_to_day_of_year",
         "timestamp_to_day_of_year_with_tz",
-        |arguments| wall_time_part(arguments, |wall| wall.day_of_year),
+        |arguments| get_wall_time_part(arguments, |wall| wall.day_of_year),
         vec![],
     );
     add(
         "getDayOfMonth",
         "timestamp_to_day_of_month",
         "timestamp_to_day_of_month_with_tz",
-        |arguments| wall_time_part(arguments, |wall| wall.day - 1),
+        |arguments| get_wall_time_part(arguments, |wall| wall.day - 1),
         vec![],
     );
     add(
         "getDate",
         "timestamp_to_day_of_month_1_based",
         "timestamp_to_day_of_month_1_based_with_tz",
-        |arguments| wall_time_part(arguments, |wall| wall.day),
+        |arguments| get_wall_time_part(arguments, |wall| wall.day),
         vec![],
     );
     add(
         "getDayOfWeek",
         "timestamp_to_day_of_week",
         "timestamp_to_day_of_week_with_tz",
-        |arguments| wall_time_part(arguments, |wall| wall.day_of_week),
+        |arguments| get_wall_time_part(arguments, |wall| wall.day_of_week),
         vec![],
     );
     add(
         "getHours",
         "timestamp_to_hours",
         "timestamp_to_hours_with_tz",
-        |arguments| wall_time_part(arguments, |wall| wall.hour),
-        of_duration("duration_to_hours", |arguments| duration_part(arguments, whole_hours)),
+        |arguments| get_wall_time_part(arguments, |wall| wall.hour),
+        of_duration("duration_to_hours", |arguments| get_duration_part(arguments, to_whole_hours)),
     );
     add(
         "getMinutes",
         "timestamp_to_minutes",
         "timestamp_to_minutes_with_tz",
-        |arguments| wall_time_part(arguments, |wall| wall.minute),
-        of_duration("duration_to_minutes", |arguments| duration_part(arguments, whole_minutes)),
+        |arguments| get_wall_time_part(arguments, |wall| wall.minute),
+        of_duration("duration_to_minutes", |arguments| {
+            get_duration_part(arguments, to_whole_minutes)
+        }),
     );
     add(
         "getSeconds",
         "timestamp_to_seconds",
         // The one id without `with`.
         "timestamp_to_seconds_tz",
-        |arguments| wall_time_part(arguments, |wall| wall.second),
-        of_duration("duration_to_seconds", |arguments| duration_part(arguments, whole_seconds)),
+        |arguments| get_wall_time_part(arguments, |wall| wall.second),
+        of_duration("duration_to_seconds", |arguments| {
+            get_duration_part(arguments, to_whole_seconds)
+        }),
     );
     add(
         "getMilliseconds",
         "timestamp_to_milliseconds",
         "timestamp_to_milliseconds_with_tz",
-        milliseconds_of_timestamp,
+        get_timestamp_milliseconds,
         of_duration("duration_to_milliseconds", |arguments| {
-            duration_part(arguments, |nanos| nanos / 1_000_000)
+            get_duration_part(arguments, |nanos| nanos / 1_000_000)
         }),
     );
 }
@@ -113,27 +117,27 @@ pub(crate) fn parse_duration(text: &str) -> Result<i64, EvalError> {
 }
 
 /// A duration in seconds. Long ones lose precision, and rounding may reach the next second.
-pub(super) fn duration_seconds(nanos: i64) -> f64 {
-    nanos_in_unit(nanos, 1_000_000_000)
+pub(super) fn nanos_to_seconds(nanos: i64) -> f64 {
+    nanos_to_unit(nanos, 1_000_000_000)
 }
 
-fn nanos_in_unit(nanos: i64, unit: i64) -> f64 {
+fn nanos_to_unit(nanos: i64, unit: i64) -> f64 {
     (nanos / unit) as f64 + (nanos % unit) as f64 / unit as f64
 }
 
-fn whole_hours(nanos: i64) -> i64 {
-    nanos_in_unit(nanos, 3_600_000_000_000) as i64
+fn to_whole_hours(nanos: i64) -> i64 {
+    nanos_to_unit(nanos, 3_600_000_000_000) as i64
 }
 
-fn whole_minutes(nanos: i64) -> i64 {
-    nanos_in_unit(nanos, 60_000_000_000) as i64
+fn to_whole_minutes(nanos: i64) -> i64 {
+    nanos_to_unit(nanos, 60_000_000_000) as i64
 }
 
-fn whole_seconds(nanos: i64) -> i64 {
-    duration_seconds(nanos) as i64
+fn to_whole_seconds(nanos: i64) -> i64 {
+    nanos_to_seconds(nanos) as i64
 }
 
-fn duration_part<'a>(arguments: &[Value<'a>], part: fn(i64) -> i64) -> EvalResult<'a> {
+fn get_duration_part<'a>(arguments: &[Value<'a>], part: fn(i64) -> i64) -> EvalResult<'a> {
     match arguments {
         [Value::Duration(nanos)] => Ok(Value::Int(part(*nanos))),
         _ => Err(EvalError::no_such_overload()),
@@ -141,22 +145,22 @@ fn duration_part<'a>(arguments: &[Value<'a>], part: fn(i64) -> i64) -> EvalResul
 }
 
 /// A part of a timestamp in UTC, or at the place that the second argument names.
-fn wall_time_part<'a>(arguments: &[Value<'a>], part: fn(WallTime) -> i64) -> EvalResult<'a> {
-    let (time, offset) = time_and_offset(arguments)?;
-    Ok(Value::Int(part(time.wall_time(offset))))
+fn get_wall_time_part<'a>(arguments: &[Value<'a>], part: fn(WallTime) -> i64) -> EvalResult<'a> {
+    let (time, offset) = timestamp_and_offset_arguments(arguments)?;
+    Ok(Value::Int(part(time.wall_time_at_offset(offset))))
 }
 
 /// The milliseconds within the second are the same everywhere, but the place must exist.
-fn milliseconds_of_timestamp<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    let (time, _) = time_and_offset(arguments)?;
+fn get_timestamp_milliseconds<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    let (time, _) = timestamp_and_offset_arguments(arguments)?;
     Ok(Value::Int(i64::from(time.nanos() / 1_000_000)))
 }
 
-fn time_and_offset(arguments: &[Value<'_>]) -> Result<(Timestamp, i64), EvalError> {
+fn timestamp_and_offset_arguments(arguments: &[Value<'_>]) -> Result<(Timestamp, i64), EvalError> {
     match arguments {
         [Value::Timestamp(time)] => Ok((*time, 0)),
         [Value::Timestamp(time), Value::String(zone)] => {
-            Ok((*time, utc_offset_at(time, zone.as_str())?))
+            Ok((*time, find_utc_offset(time, zone.as_str())?))
         }
         _ => Err(EvalError::no_such_overload()),
     }
@@ -164,21 +168,21 @@ fn time_and_offset(arguments: &[Value<'_>]) -> Result<(Timestamp, i64), EvalErro
 
 /// The seconds east of UTC at a moment in a time zone: its IANA name, or hours and minutes with a
 /// colon between them.
-fn utc_offset_at(time: &Timestamp, zone: &str) -> Result<i64, EvalError> {
+fn find_utc_offset(time: &Timestamp, zone: &str) -> Result<i64, EvalError> {
     match zone.split_once(':') {
-        Some((whole_hours, whole_minutes)) => fixed_offset(whole_hours, whole_minutes),
-        None => time_zone_offset(time, zone),
+        Some((hours, minutes)) => parse_fixed_offset(hours, minutes),
+        None => find_time_zone_offset(time, zone),
     }
 }
 
 /// Neither part has limits, and overflow wraps around, as in cel-go.
-fn fixed_offset(hours: &str, minutes: &str) -> Result<i64, EvalError> {
+fn parse_fixed_offset(hours: &str, minutes: &str) -> Result<i64, EvalError> {
     const NANOS_PER_MINUTE: i64 = 60_000_000_000;
     let west = hours.starts_with('-');
     let hours = parse_offset_part(hours)?.wrapping_mul(60);
     let minutes = parse_offset_part(minutes)?;
     let offset = if west { hours.wrapping_sub(minutes) } else { hours.wrapping_add(minutes) };
-    Ok(whole_seconds(offset.wrapping_mul(NANOS_PER_MINUTE)))
+    Ok(to_whole_seconds(offset.wrapping_mul(NANOS_PER_MINUTE)))
 }
 
 fn parse_offset_part(text: &str) -> Result<i64, EvalError> {
@@ -194,7 +198,7 @@ fn parse_offset_part(text: &str) -> Result<i64, EvalError> {
 /// The zones of the world, in the edition that the program was built with.
 static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
-fn time_zone_offset(time: &Timestamp, zone: &str) -> Result<i64, EvalError> {
+fn find_time_zone_offset(time: &Timestamp, zone: &str) -> Result<i64, EvalError> {
     // An answer must not depend on where the server stands: its own zone counts as UTC, which it
     // is where Kubernetes runs in a container.
     if matches!(zone, "" | "UTC" | "Local") {

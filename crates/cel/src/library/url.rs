@@ -12,24 +12,24 @@ use crate::value::{Map, Opaque, OwnedMap, Value};
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let url = || Type::Opaque(Opaque::URL);
     let text = || vec![Type::String];
-    let read = Overload::new_global("string_to_url", text(), url(), url_from_text);
-    functions.add("url", vec![read.with_cost(CostFormula::Scan(0))]);
+    let read = Overload::new_global("string_to_url", text(), url(), string_to_url);
+    functions.add_overloads("url", vec![read.with_cost(CostFormula::Scan(0))]);
     let test = Overload::new_global("is_url_string", text(), Type::Bool, is_url);
-    functions.add("isURL", vec![test]);
+    functions.add_overloads("isURL", vec![test]);
     let mut part = |name, id, result, implementation| {
         let overload = Overload::new_member(id, vec![url()], result, implementation);
-        functions.add(name, vec![overload]);
+        functions.add_overloads(name, vec![overload]);
     };
-    part("getScheme", "url_get_scheme", Type::String, scheme);
-    part("getHost", "url_get_host", Type::String, host);
-    part("getHostname", "url_get_hostname", Type::String, hostname);
-    part("getPort", "url_get_port", Type::String, port);
-    part("getEscapedPath", "url_get_escaped_path", Type::String, path);
+    part("getScheme", "url_get_scheme", Type::String, url_scheme);
+    part("getHost", "url_get_host", Type::String, url_host);
+    part("getHostname", "url_get_hostname", Type::String, url_hostname);
+    part("getPort", "url_get_port", Type::String, url_port);
+    part("getEscapedPath", "url_get_escaped_path", Type::String, url_escaped_path);
     let values_by_key = Type::map(Type::String, Type::list(Type::String));
-    part("getQuery", "url_get_query", values_by_key, query);
+    part("getQuery", "url_get_query", values_by_key, url_query);
 }
 
-fn url_from_text<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn string_to_url<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::String(text)] = arguments else {
         return Err(EvalError::no_such_overload());
     };
@@ -51,31 +51,31 @@ fn is_url<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-fn scheme<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(Value::owned_string(as_url(arguments)?.scheme()))
+fn url_scheme<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(Value::owned_string(url_argument(arguments)?.scheme()))
 }
 
-fn host<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(bytes_to_text(as_url(arguments)?.host()))
+fn url_host<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(decode_utf8_lossy(url_argument(arguments)?.host()))
 }
 
-fn hostname<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(bytes_to_text(as_url(arguments)?.hostname()))
+fn url_hostname<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(decode_utf8_lossy(url_argument(arguments)?.hostname()))
 }
 
-fn port<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(Value::owned_string(as_url(arguments)?.port()))
+fn url_port<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(Value::owned_string(url_argument(arguments)?.port()))
 }
 
-fn path<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    Ok(Value::owned_string(as_url(arguments)?.escaped_path()))
+fn url_escaped_path<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+    Ok(Value::owned_string(url_argument(arguments)?.escaped_path()))
 }
 
 /// All values of each key, in the order of the URL.
-fn query<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
+fn url_query<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let mut entries: Vec<(Value<'a>, Vec<Value<'a>>)> = Vec::new();
     let mut position_by_key = HashMap::new();
-    for (key, value) in as_url(arguments)?.query() {
+    for (key, value) in url_argument(arguments)?.query() {
         let position = *position_by_key.entry(key.clone()).or_insert_with(|| {
             entries.push((Value::owned_string(key), Vec::new()));
             entries.len() - 1
@@ -88,10 +88,10 @@ fn query<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     for (key, values) in entries {
         map.insert(key, Value::list(values));
     }
-    Ok(Value::Map(Map::owned(map)))
+    Ok(Value::Map(Map::from_owned(map)))
 }
 
-fn as_url<'v>(arguments: &'v [Value<'_>]) -> Result<&'v Url, EvalError> {
+fn url_argument<'v>(arguments: &'v [Value<'_>]) -> Result<&'v Url, EvalError> {
     if let [Value::Opaque(value)] = arguments
         && let Opaque::Url(url) = &**value
     {
@@ -102,7 +102,7 @@ fn as_url<'v>(arguments: &'v [Value<'_>]) -> Result<&'v Url, EvalError> {
 
 /// Bytes as text. What an escape put there and is not UTF-8 becomes U+FFFD, byte by byte, so that
 /// the text has the size that it has in Go.
-fn bytes_to_text<'a>(bytes: &[u8]) -> Value<'a> {
+fn decode_utf8_lossy<'a>(bytes: &[u8]) -> Value<'a> {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());

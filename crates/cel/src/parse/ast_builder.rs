@@ -12,7 +12,7 @@ use crate::issues::IssueLocation;
 use super::node_arena::{self, NodeArena};
 use super::parse_issues::{ParseAborted, ParseIssues};
 use super::syntax_tree::{
-    FieldName, MessageField, SyntaxElement, SyntaxEntry, SyntaxId, SyntaxNode, SyntaxTree,
+    ElementSyntax, FieldName, KeyValueSyntax, MessageFieldKey, SyntaxId, SyntaxNode, SyntaxTree,
 };
 use super::token::{Token, TokenKind};
 use super::{DEPTH_MAX, RECURSION_MAX, literal, macros};
@@ -23,11 +23,11 @@ pub(super) fn build_ast(
     syntax_tree: &SyntaxTree,
     root: SyntaxId,
     issues: &mut ParseIssues,
-    budget: &mut CompileBudget,
+    compile_budget: &mut CompileBudget,
 ) -> Result<Ast, ParseAborted> {
-    let nodes = NodeArena::new(budget);
+    let nodes = NodeArena::new(compile_budget);
     let mut builder =
-        AstBuilder { source, syntax_tree, issues, nodes, depth: 0, recursion_depth: 0 };
+        AstBuilder { source, syntax_tree, issues, nodes, ast_depth: 0, recursion_depth: 0 };
     let root = builder.build_node(root)?;
     Ok(builder.nodes.into_ast(root))
 }
@@ -62,16 +62,16 @@ pub(super) struct AstBuilder<'s> {
     issues: &'s mut ParseIssues,
     nodes: NodeArena<'s>,
     /// The depth of the node that is being built.
-    depth: u32,
+    ast_depth: u32,
     /// The depth that counts against cel-go's limit.
     recursion_depth: u32,
 }
 
 impl<'s> AstBuilder<'s> {
     fn build_node(&mut self, id: SyntaxId) -> Result<NodeId, ParseAborted> {
-        self.depth += 1;
-        if self.depth > DEPTH_MAX {
-            return Err(self.issues.report_limit(node_arena::depth_exceeded_message()));
+        self.ast_depth += 1;
+        if self.ast_depth > DEPTH_MAX {
+            return Err(self.issues.report_limit_exceeded(node_arena::depth_exceeded_message()));
         }
         let syntax = self.syntax_tree;
         let node = match syntax.node(id) {
@@ -102,9 +102,9 @@ impl<'s> AstBuilder<'s> {
                 let operand = self.build_node(*operand)?;
                 self.push_call(*first, function, vec![operand])
             }
-            SyntaxNode::Select { operand, dot, optional, field } => {
+            SyntaxNode::Select { operand, dot, is_optional, field } => {
                 self.build_nested_node(|builder| {
-                    builder.build_select(*operand, *dot, *optional, *field)
+                    builder.build_select(*operand, *dot, *is_optional, *field)
                 })
             }
             SyntaxNode::MemberCall { operand, name, open, arguments } => {
@@ -119,10 +119,10 @@ impl<'s> AstBuilder<'s> {
                     )
                 })
             }
-            SyntaxNode::Index { operand, open, optional, index } => {
+            SyntaxNode::Index { operand, open, is_optional, index } => {
                 self.build_nested_node(|builder| {
                     let args = builder.build_nodes(&[*operand, *index])?;
-                    builder.push_call(*open, if *optional { "_[?_]" } else { "_[_]" }, args)
+                    builder.push_call(*open, if *is_optional { "_[?_]" } else { "_[_]" }, args)
                 })
             }
             SyntaxNode::Ident { leading_dot, name } => self.build_ident(*leading_dot, *name),
@@ -136,7 +136,7 @@ impl<'s> AstBuilder<'s> {
             }
             SyntaxNode::Literal { sign, token } => self.build_literal(*sign, *token),
         }?;
-        self.depth -= 1;
+        self.ast_depth -= 1;
         self.nodes.set_span(node, syntax.span(id));
         Ok(node)
     }
@@ -152,7 +152,9 @@ impl<'s> AstBuilder<'s> {
     ) -> Result<NodeId, ParseAborted> {
         self.recursion_depth += 1;
         if self.recursion_depth > RECURSION_MAX {
-            return Err(self.issues.report_limit("max recursion depth exceeded".to_owned()));
+            return Err(self
+                .issues
+                .report_limit_exceeded("max recursion depth exceeded".to_owned()));
         }
         let node = visit(self)?;
         self.recursion_depth -= 1;
@@ -185,15 +187,15 @@ impl<'s> AstBuilder<'s> {
         &mut self,
         operand: SyntaxId,
         dot: u32,
-        optional: bool,
+        is_optional: bool,
         field: FieldName,
     ) -> Result<NodeId, ParseAborted> {
         let operand = self.build_node(operand)?;
-        let name = self.field_name(field).unwrap_or_else(|message| {
-            self.issues.report_misuse(IssueLocation::Offset(field.offset), message);
+        let name = self.read_field_name(field).unwrap_or_else(|message| {
+            self.issues.report_semantic_error(IssueLocation::Offset(field.offset), message);
             Arc::default()
         });
-        if optional {
+        if is_optional {
             let name = self.push(field.offset, ExprKind::Literal(Literal::String(name)))?;
             self.push_call(dot, "_?._", vec![operand, name])
         } else {
@@ -201,7 +203,7 @@ impl<'s> AstBuilder<'s> {
         }
     }
 
-    fn field_name(&self, field: FieldName) -> Result<Arc<str>, String> {
+    fn read_field_name(&self, field: FieldName) -> Result<Arc<str>, String> {
         let Some(token) = field.name else {
             return Err("unsupported ident kind".to_owned());
         };
@@ -217,7 +219,7 @@ impl<'s> AstBuilder<'s> {
         leading_dot: Option<u32>,
         name: Token,
     ) -> Result<NodeId, ParseAborted> {
-        match self.check_not_reserved(leading_dot, name) {
+        match self.read_unreserved_name(leading_dot, name) {
             Some(ident) => self.push(name.offset, ExprKind::Ident(Arc::from(ident))),
             None => {
                 self.push_placeholder_at(IssueLocation::Offset(leading_dot.unwrap_or(name.offset)))
@@ -232,7 +234,7 @@ impl<'s> AstBuilder<'s> {
         open: u32,
         arguments: &[SyntaxId],
     ) -> Result<NodeId, ParseAborted> {
-        match self.check_not_reserved(leading_dot, name) {
+        match self.read_unreserved_name(leading_dot, name) {
             Some(function) => {
                 let args = self.build_nodes(arguments)?;
                 self.build_call_or_macro(open, None, &function, args)
@@ -244,7 +246,7 @@ impl<'s> AstBuilder<'s> {
     }
 
     /// A name with its leading dot, unless it is a reserved word, which is reported.
-    fn check_not_reserved(
+    fn read_unreserved_name(
         &mut self,
         leading_dot: Option<u32>,
         name: Token,
@@ -252,7 +254,7 @@ impl<'s> AstBuilder<'s> {
         let text = name.source_text(self.source);
         if RESERVED.contains(&text) {
             let place = IssueLocation::Offset(leading_dot.unwrap_or(name.offset));
-            self.issues.report_misuse(place, format!("reserved identifier: {text}"));
+            self.issues.report_semantic_error(place, format!("reserved identifier: {text}"));
             return None;
         }
         match leading_dot {
@@ -274,8 +276,8 @@ impl<'s> AstBuilder<'s> {
                 self.push(open, ExprKind::Call { target, function: Arc::from(function), args })
             }
             macros::MacroExpansion::Misused { node, message } => {
-                let place = self.location_of(node);
-                self.issues.report_misuse(place, message);
+                let place = self.issue_location_of(node);
+                self.issues.report_semantic_error(place, message);
                 self.push_placeholder_at(place)
             }
         }
@@ -284,26 +286,27 @@ impl<'s> AstBuilder<'s> {
     fn build_list_literal(
         &mut self,
         open: u32,
-        elements: &[SyntaxElement],
+        elements: &[ElementSyntax],
     ) -> Result<NodeId, ParseAborted> {
-        let optional = elements.iter().enumerate().filter(|(_, element)| element.optional);
-        let optional = optional.map(|(index, _)| index).collect();
+        let optional_indices =
+            elements.iter().enumerate().filter(|(_, element)| element.is_optional);
+        let optional_indices = optional_indices.map(|(index, _)| index).collect();
         let elements: Result<_, _> =
             elements.iter().map(|element| self.build_node(element.value)).collect();
-        self.push(open, ExprKind::List { elements: elements?, optional })
+        self.push(open, ExprKind::List { elements: elements?, optional_indices })
     }
 
     fn build_map_literal(
         &mut self,
         open: u32,
-        entries: &[SyntaxEntry<SyntaxElement>],
+        entries: &[KeyValueSyntax<ElementSyntax>],
     ) -> Result<NodeId, ParseAborted> {
         let mut built = Vec::with_capacity(entries.len());
-        for SyntaxEntry { key, colon_offset: colon, value } in entries {
-            let optional = key.optional;
+        for KeyValueSyntax { key, colon_offset: colon, value } in entries {
+            let is_optional = key.is_optional;
             let key = self.build_node(key.value)?;
             let value = self.build_node(*value)?;
-            built.push(MapEntry { key, value, optional, offset: *colon });
+            built.push(MapEntry { key, value, is_optional, offset: *colon });
         }
         self.push(open, ExprKind::Map { entries: built })
     }
@@ -313,7 +316,7 @@ impl<'s> AstBuilder<'s> {
         leading_dot: bool,
         names: &[Token],
         open: u32,
-        fields: &[SyntaxEntry<MessageField>],
+        fields: &[KeyValueSyntax<MessageFieldKey>],
     ) -> Result<NodeId, ParseAborted> {
         let mut name = String::new();
         for (n, part) in names.iter().enumerate() {
@@ -323,16 +326,19 @@ impl<'s> AstBuilder<'s> {
             name.push_str(part.source_text(self.source));
         }
         let mut built = Vec::with_capacity(fields.len());
-        for SyntaxEntry { key, colon_offset: colon, value } in fields {
-            let missing = FieldName { offset: key.fields_start, name: None };
-            match self.field_name(key.name.unwrap_or(missing)) {
+        for KeyValueSyntax { key, colon_offset: colon, value } in fields {
+            let missing = FieldName { offset: key.first_field_offset, name: None };
+            match self.read_field_name(key.name.unwrap_or(missing)) {
                 Ok(name) => {
                     let value = self.build_node(*value)?;
-                    let optional = key.optional;
-                    built.push(StructField { name, value, optional, offset: *colon });
+                    let is_optional = key.is_optional;
+                    built.push(StructField { name, value, is_optional, offset: *colon });
                 }
                 Err(message) => {
-                    self.issues.report_misuse(IssueLocation::Offset(key.fields_start), message);
+                    self.issues.report_semantic_error(
+                        IssueLocation::Offset(key.first_field_offset),
+                        message,
+                    );
                 }
             }
         }
@@ -344,7 +350,8 @@ impl<'s> AstBuilder<'s> {
         match literal::parse_literal(token.kind, sign.is_some(), token.source_text(self.source)) {
             Ok(value) => self.push(offset, ExprKind::Literal(value)),
             Err(message) => {
-                self.issues.report_misuse(IssueLocation::Offset(offset), message.to_owned());
+                self.issues
+                    .report_semantic_error(IssueLocation::Offset(offset), message.to_owned());
                 self.push_placeholder_at(IssueLocation::Offset(offset))
             }
         }
@@ -363,7 +370,7 @@ impl<'s> AstBuilder<'s> {
         self.push(offset, ExprKind::Literal(Literal::Null))
     }
 
-    fn location_of(&self, node: NodeId) -> IssueLocation {
+    fn issue_location_of(&self, node: NodeId) -> IssueLocation {
         match self.find_node(node) {
             Some(AstNode { offset: NO_OFFSET, .. }) | None => IssueLocation::Nothing,
             Some(AstNode { offset, .. }) => IssueLocation::Offset(*offset),
@@ -386,6 +393,6 @@ impl<'s> AstBuilder<'s> {
     /// Adds a node whose children are there already.
     pub(super) fn push(&mut self, offset: u32, kind: ExprKind) -> Result<NodeId, ParseAborted> {
         let pushed = self.nodes.push(AstNode { kind, offset, span: None });
-        pushed.map_err(|message| self.issues.report_limit(message))
+        pushed.map_err(|message| self.issues.report_limit_exceeded(message))
     }
 }

@@ -16,7 +16,7 @@ use super::{RECOVERIES_MAX, RECOVERY_TOKENS_MAX};
 /// If recovery ends up at the same point and the same token again, a token is dropped so that it
 /// can not go on forever.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum GrammarSite {
+pub(super) enum GrammarPosition {
     End,
     ConditionalColon,
     UnaryStart,
@@ -54,12 +54,12 @@ pub(super) enum ParseFault {
     Abort(ParseAborted),
     /// The current token is none of those that fit.
     Mismatch {
-        site: GrammarSite,
+        position: GrammarPosition,
         expected: TokenSet,
     },
     /// No alternative begins with the tokens from `first` to `last`.
     NoViableAlternative {
-        site: GrammarSite,
+        position: GrammarPosition,
         first: Token,
         last: Token,
     },
@@ -72,7 +72,7 @@ impl From<ParseAborted> for ParseFault {
 }
 
 /// The tokens, and what it takes to get over errors in them.
-pub(super) struct ParserInput<'s> {
+pub(super) struct RecoveringTokenStream<'s> {
     source: &'s str,
     tokens: TokenStream<'s>,
     pub(super) issues: ParseIssues,
@@ -81,13 +81,13 @@ pub(super) struct ParserInput<'s> {
     /// An error was reported and no token matched since: be silent.
     is_recovering: bool,
     /// The index of the token and the sites of the errors since a token matched.
-    last_error_sites: Option<(usize, u64)>,
+    error_positions: Option<(usize, u64)>,
     n_recoveries: usize,
     /// The byte after the last token that was taken.
     last_token_end: u32,
 }
 
-impl<'s> ParserInput<'s> {
+impl<'s> RecoveringTokenStream<'s> {
     pub(super) fn new(source: &'s str) -> Self {
         Self {
             source,
@@ -95,14 +95,14 @@ impl<'s> ParserInput<'s> {
             issues: ParseIssues::default(),
             follow_sets: Vec::new(),
             is_recovering: false,
-            last_error_sites: None,
+            error_positions: None,
             n_recoveries: 0,
             last_token_end: 0,
         }
     }
 
-    pub(super) fn enter_rule(&mut self, follow_sets: TokenSet) {
-        self.follow_sets.push(follow_sets);
+    pub(super) fn enter_rule(&mut self, follow_set: TokenSet) {
+        self.follow_sets.push(follow_set);
     }
 
     pub(super) fn leave_rule(&mut self) {
@@ -147,7 +147,7 @@ impl<'s> ParserInput<'s> {
     /// the right one stands before it: `then` is what may come after the right one.
     pub(super) fn expect_token(
         &mut self,
-        site: GrammarSite,
+        position: GrammarPosition,
         kind: TokenKind,
         then: TokenSet,
     ) -> Result<Token, ParseFault> {
@@ -157,7 +157,7 @@ impl<'s> ParserInput<'s> {
         }
         let expected = TokenSet::from_kinds(&[kind]);
         self.count_recovery()?;
-        if self.drop_token(expected)? {
+        if self.try_drop_token(expected)? {
             return Ok(self.take_token()?);
         }
         if self.expected_tokens_in_context(then).contains(token.kind) {
@@ -167,23 +167,23 @@ impl<'s> ParserInput<'s> {
             }
             return Ok(token);
         }
-        Err(ParseFault::Mismatch { site, expected })
+        Err(ParseFault::Mismatch { position, expected })
     }
 
     /// Before a choice: the current token has to be one of `expected`, or is dropped if the next
     /// one is.
     pub(super) fn sync_to_expected(
         &mut self,
-        site: GrammarSite,
+        position: GrammarPosition,
         expected: TokenSet,
     ) -> Result<(), ParseFault> {
         if self.is_recovering
             || expected.contains(self.current_kind()?)
-            || self.drop_token(expected)?
+            || self.try_drop_token(expected)?
         {
             return Ok(());
         }
-        Err(ParseFault::Mismatch { site, expected })
+        Err(ParseFault::Mismatch { position, expected })
     }
 
     /// After a turn of a loop: skips to a token that begins another turn or can follow the loop.
@@ -193,7 +193,7 @@ impl<'s> ParserInput<'s> {
         }
         self.report_unwanted_token(expected)?;
         let wanted = expected.union(self.recovery_set());
-        while !self.is_skip_target(wanted)? {
+        while !self.is_at_recovery_token(wanted)? {
             self.tokens.advance();
         }
         Ok(())
@@ -204,58 +204,58 @@ impl<'s> ParserInput<'s> {
         &mut self,
         outcome: Result<(), ParseFault>,
     ) -> Result<(), ParseAborted> {
-        let site = match outcome {
+        let position = match outcome {
             Ok(()) => return Ok(()),
             Err(ParseFault::Abort(abort)) => return Err(abort),
-            Err(ParseFault::Mismatch { site, expected }) => {
+            Err(ParseFault::Mismatch { position, expected }) => {
                 if !self.is_recovering {
                     let token = self.current_token()?;
                     let found = self.quote_token(token);
                     let message = format!("mismatched input {found} expecting {expected}");
                     self.begin_recovery(token, &message)?;
                 }
-                site
+                position
             }
-            Err(ParseFault::NoViableAlternative { site, first, last }) => {
+            Err(ParseFault::NoViableAlternative { position, first, last }) => {
                 if !self.is_recovering {
                     let message = self.no_viable_alternative_message(first, last);
                     self.begin_recovery(last, &message)?;
                 }
-                site
+                position
             }
         };
-        self.recover_at_site(site)
+        self.recover_from_error(position)
     }
 
-    fn recover_at_site(&mut self, site: GrammarSite) -> Result<(), ParseAborted> {
+    fn recover_from_error(&mut self, position: GrammarPosition) -> Result<(), ParseAborted> {
         self.count_recovery()?;
         let mut n_skipped = 0;
-        let bit = 1 << site as u64;
-        let sites = match self.last_error_sites {
-            Some((index, sites)) => {
-                if index == self.tokens.index() && sites & bit != 0 {
+        let bit = 1 << position as u64;
+        let positions = match self.error_positions {
+            Some((index, positions)) => {
+                if index == self.tokens.index() && positions & bit != 0 {
                     self.skip_token(&mut n_skipped)?;
                 }
-                sites | bit
+                positions | bit
             }
             None => bit,
         };
-        self.last_error_sites = Some((self.tokens.index(), sites));
+        self.error_positions = Some((self.tokens.index(), positions));
         let wanted = self.recovery_set();
-        while !self.is_skip_target(wanted)? {
+        while !self.is_at_recovery_token(wanted)? {
             self.skip_token(&mut n_skipped)?;
         }
         Ok(())
     }
 
-    fn is_skip_target(&mut self, wanted: TokenSet) -> Result<bool, ParseAborted> {
+    fn is_at_recovery_token(&mut self, wanted: TokenSet) -> Result<bool, ParseAborted> {
         let kind = self.current_kind()?;
         Ok(kind == TokenKind::Eof || wanted.contains(kind))
     }
 
     fn skip_token(&mut self, n_skipped: &mut usize) -> Result<(), ParseAborted> {
         if *n_skipped == RECOVERY_TOKENS_MAX {
-            return Err(self.issues.report_limit(format!(
+            return Err(self.issues.report_limit_exceeded(format!(
                 "error recovery token lookahead limit exceeded: {RECOVERY_TOKENS_MAX}"
             )));
         }
@@ -276,7 +276,7 @@ impl<'s> ParserInput<'s> {
     }
 
     /// Drops the current token if the next one is expected, and tells whether it did.
-    fn drop_token(&mut self, expected: TokenSet) -> Result<bool, ParseAborted> {
+    fn try_drop_token(&mut self, expected: TokenSet) -> Result<bool, ParseAborted> {
         if !expected.contains(self.peek(1)?.kind) {
             return Ok(false);
         }
@@ -302,7 +302,7 @@ impl<'s> ParserInput<'s> {
 
     fn end_recovery(&mut self) {
         self.is_recovering = false;
-        self.last_error_sites = None;
+        self.error_positions = None;
     }
 
     /// The expected tokens in context: `next`, and if the current rule may end, its follow sets.
@@ -325,23 +325,23 @@ impl<'s> ParserInput<'s> {
     fn no_viable_alternative_message(&self, first: Token, last: Token) -> String {
         let text = match first.kind {
             TokenKind::Eof => "<EOF>".to_owned(),
-            _ => self.tokens.text_between(first, last),
+            _ => self.tokens.source_text_between(first, last),
         };
         // cel-go rewrites this one to what older versions of it said.
         if let Some(word @ ("true" | "false" | "null")) = text.get(1..) {
             return format!("mismatched input '{word}' expecting IDENTIFIER");
         }
-        format!("no viable alternative at input {}", quote_text(&text))
+        format!("no viable alternative at input {}", quote_for_message(&text))
     }
 
     fn quote_token(&self, token: Token) -> String {
         match token.kind {
-            TokenKind::Eof => quote_text("<EOF>"),
-            _ => quote_text(token.source_text(self.source)),
+            TokenKind::Eof => quote_for_message("<EOF>"),
+            _ => quote_for_message(token.source_text(self.source)),
         }
     }
 }
 
-fn quote_text(text: &str) -> String {
+fn quote_for_message(text: &str) -> String {
     format!("'{}'", text.replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r"))
 }

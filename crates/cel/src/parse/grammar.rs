@@ -9,7 +9,7 @@
 //! look for other errors in it.
 
 use super::RECURSION_MAX;
-use super::error_recovery::{GrammarSite, ParseFault, ParserInput};
+use super::error_recovery::{GrammarPosition, ParseFault, RecoveringTokenStream};
 use super::parse_issues::{ParseAborted, ParseIssues};
 use super::syntax_tree::{SyntaxId, SyntaxNode, SyntaxTree};
 use super::token::{Token, TokenKind as T, TokenSet};
@@ -25,17 +25,18 @@ use token_sets::{AFTER_CONDITION, COLON, EXPRESSION};
 
 /// Parses a whole text. Without a tree, the text was given up.
 pub(super) fn parse_syntax(source: &str) -> (Option<(SyntaxTree, SyntaxId)>, ParseIssues) {
-    let input = ParserInput::new(source);
-    let mut parser = Parser { input, syntax_tree: SyntaxTree::new(), depth: RuleDepths::default() };
+    let input = RecoveringTokenStream::new(source);
+    let mut parser =
+        Parser { input, syntax_tree: SyntaxTree::new(), rule_depths: RuleDepths::default() };
     let root = parser.parse_start();
     let Parser { input, syntax_tree: tree, .. } = parser;
     (root.ok().map(|root| (tree, root)), input.issues)
 }
 
 struct Parser<'s> {
-    input: ParserInput<'s>,
+    input: RecoveringTokenStream<'s>,
     syntax_tree: SyntaxTree,
-    depth: RuleDepths,
+    rule_depths: RuleDepths,
 }
 
 /// The nesting depth of grammar rules. The limit applies to each rule separately; the rules not
@@ -51,23 +52,23 @@ impl Parser<'_> {
     /// Parses the rule `expr EOF`.
     fn parse_start(&mut self) -> Result<SyntaxId, ParseAborted> {
         let root = self.parse_expression(TokenSet::from_kinds(&[T::Eof]))?;
-        let end = self.input.expect_token(GrammarSite::End, T::Eof, TokenSet::EMPTY);
+        let end = self.input.expect_token(GrammarPosition::End, T::Eof, TokenSet::EMPTY);
         self.input.finish_rule(end.map(|_| ()))?;
         Ok(root)
     }
 
     /// `conditionalOr ('?' conditionalOr ':' expr)?`.
-    fn parse_expression(&mut self, follow_sets: TokenSet) -> Result<SyntaxId, ParseAborted> {
+    fn parse_expression(&mut self, follow_set: TokenSet) -> Result<SyntaxId, ParseAborted> {
         let start = self.input.current_token()?.start;
-        self.depth.expression_depth += 1;
+        self.rule_depths.expression_depth += 1;
         self.check_rule_depth()?;
-        self.input.enter_rule(follow_sets);
+        self.input.enter_rule(follow_set);
         let mut result = self.parse_binary_operators(AFTER_CONDITION)?;
         if let Some(question) = self.input.take_token_if(T::Question)? {
             result = self.parse_conditional(start, question, result)?;
         }
         self.input.leave_rule();
-        self.depth.expression_depth -= 1;
+        self.rule_depths.expression_depth -= 1;
         Ok(result)
     }
 
@@ -79,7 +80,8 @@ impl Parser<'_> {
     ) -> Result<SyntaxId, ParseAborted> {
         let then = self.parse_binary_operators(COLON)?;
         let mut otherwise = SyntaxId::MISSING;
-        let colon = self.input.expect_token(GrammarSite::ConditionalColon, T::Colon, EXPRESSION);
+        let colon =
+            self.input.expect_token(GrammarPosition::ConditionalColon, T::Colon, EXPRESSION);
         if colon.is_ok() {
             otherwise = self.parse_expression(TokenSet::RULE_END)?;
         }
@@ -98,15 +100,15 @@ impl Parser<'_> {
             expression_depth: expression,
             relation_depth: relation,
             arithmetic_depth: arithmetic,
-        } = self.depth;
+        } = self.rule_depths;
         if expression.max(relation).max(arithmetic) > RECURSION_MAX {
             let message = format!("expression recursion limit exceeded: {RECURSION_MAX}");
-            return Err(self.input.issues.report_limit(message));
+            return Err(self.input.issues.report_limit_exceeded(message));
         }
         Ok(())
     }
 }
 
-fn no_viable_alternative_fault(site: GrammarSite, first: Token, last: Token) -> ParseFault {
-    ParseFault::NoViableAlternative { site, first, last }
+fn no_viable_alternative_fault(position: GrammarPosition, first: Token, last: Token) -> ParseFault {
+    ParseFault::NoViableAlternative { position, first, last }
 }

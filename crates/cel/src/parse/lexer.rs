@@ -19,7 +19,7 @@ pub(super) struct TokenStream<'s> {
     /// The tokens read so far. After `Eof` nothing more is read.
     tokens: Vec<Token>,
     /// Index of the current token in `tokens`.
-    current_token: usize,
+    current_index: usize,
     /// Byte ranges that belong to no token and were reported.
     skipped_ranges: Vec<(usize, usize)>,
 }
@@ -40,7 +40,7 @@ impl<'s> TokenStream<'s> {
             byte_position: 0,
             code_point_offset: 0,
             tokens: Vec::new(),
-            current_token: 0,
+            current_index: 0,
             skipped_ranges: Vec::new(),
         }
     }
@@ -51,7 +51,7 @@ impl<'s> TokenStream<'s> {
         ahead: usize,
         issues: &mut ParseIssues,
     ) -> Result<Token, ParseAborted> {
-        let wanted = self.current_token + ahead;
+        let wanted = self.current_index + ahead;
         loop {
             if let Some(token) = self.tokens.get(wanted) {
                 return Ok(*token);
@@ -68,18 +68,18 @@ impl<'s> TokenStream<'s> {
 
     /// Makes the next token the current one. The last one is never left.
     pub(super) fn advance(&mut self) {
-        if self.tokens.get(self.current_token).is_some_and(|token| token.kind != TokenKind::Eof) {
-            self.current_token += 1;
+        if self.tokens.get(self.current_index).is_some_and(|token| token.kind != TokenKind::Eof) {
+            self.current_index += 1;
         }
     }
 
     /// The index of the current token.
     pub(super) fn index(&self) -> usize {
-        self.current_token
+        self.current_index
     }
 
     /// The text from one token to another, both included, without what was skipped.
-    pub(super) fn text_between(&self, first: Token, last: Token) -> String {
+    pub(super) fn source_text_between(&self, first: Token, last: Token) -> String {
         let mut text = String::new();
         let (first, to) = (first.start as usize, last.end as usize);
         let mut from = first;
@@ -136,7 +136,7 @@ fn byte_at(source: &str, at: usize) -> Option<u8> {
 }
 
 /// The first place from `at` on whose byte is not of a class.
-fn skip_while(source: &str, at: usize, class: fn(u8) -> bool) -> usize {
+fn skip_bytes_while(source: &str, at: usize, class: fn(u8) -> bool) -> usize {
     let rest = source.as_bytes().get(at..).unwrap_or_default();
     at + rest.iter().position(|byte| !class(*byte)).unwrap_or(rest.len())
 }
@@ -156,9 +156,9 @@ fn scan_lexeme(source: &str, start: usize) -> Lexeme {
     match (first, second) {
         (b' ' | b'\t' | b'\r' | b'\n' | b'\x0c', _) => {
             let is_space = |byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b'\x0c');
-            Lexeme::Hidden(skip_while(source, start, is_space))
+            Lexeme::Hidden(skip_bytes_while(source, start, is_space))
         }
-        (b'/', Some(b'/')) => Lexeme::Hidden(skip_while(source, start, |byte| byte != b'\n')),
+        (b'/', Some(b'/')) => Lexeme::Hidden(skip_bytes_while(source, start, |byte| byte != b'\n')),
         (b'=', Some(b'=')) => token(T::Equals, 2),
         (b'!', Some(b'=')) => token(T::NotEquals, 2),
         (b'<', Some(b'=')) => token(T::LessEquals, 2),
@@ -175,7 +175,7 @@ fn scan_lexeme(source: &str, start: usize) -> Lexeme {
         (b'(', _) => token(T::LeftParen, 1),
         (b')', _) => token(T::RightParen, 1),
         (b'.', Some(b'0'..=b'9')) => {
-            let end = skip_while(source, start + 1, |byte| byte.is_ascii_digit());
+            let end = skip_bytes_while(source, start + 1, |byte| byte.is_ascii_digit());
             Lexeme::Token(T::Float, find_exponent_end(source, end).unwrap_or(end))
         }
         (b'.', _) => token(T::Dot, 1),
@@ -198,7 +198,7 @@ fn scan_lexeme(source: &str, start: usize) -> Lexeme {
 
 /// An identifier, a keyword, or a string with a prefix.
 fn scan_word(source: &str, start: usize) -> Lexeme {
-    let end = skip_while(source, start, is_word_byte);
+    let end = skip_bytes_while(source, start, is_word_byte);
     let word = source.get(start..end).unwrap_or_default();
     if matches!(byte_at(source, end), Some(b'"' | b'\'')) {
         let (kind, raw) = match word {
@@ -231,14 +231,14 @@ fn scan_number(source: &str, start: usize) -> Lexeme {
     };
     if source.get(start..).is_some_and(|rest| rest.starts_with("0x")) {
         let digits = start + 2;
-        let end = skip_while(source, digits, |byte| byte.is_ascii_hexdigit());
+        let end = skip_bytes_while(source, digits, |byte| byte.is_ascii_hexdigit());
         if end > digits {
             return with_suffix(end);
         }
     }
-    let whole_end = skip_while(source, start, |byte| byte.is_ascii_digit());
+    let whole_end = skip_bytes_while(source, start, |byte| byte.is_ascii_digit());
     if byte_at(source, whole_end) == Some(b'.') {
-        let end = skip_while(source, whole_end + 1, |byte| byte.is_ascii_digit());
+        let end = skip_bytes_while(source, whole_end + 1, |byte| byte.is_ascii_digit());
         if end > whole_end + 1 {
             return Lexeme::Token(TokenKind::Float, find_exponent_end(source, end).unwrap_or(end));
         }
@@ -256,13 +256,13 @@ fn find_exponent_end(source: &str, start: usize) -> Option<usize> {
     }
     let signed = matches!(byte_at(source, start + 1), Some(b'+' | b'-'));
     let digits = start + 1 + usize::from(signed);
-    let end = skip_while(source, digits, |byte| byte.is_ascii_digit());
+    let end = skip_bytes_while(source, digits, |byte| byte.is_ascii_digit());
     (end > digits).then_some(end)
 }
 
 fn scan_escaped_identifier(source: &str, start: usize) -> Lexeme {
     let is_inside = |byte| is_word_byte(byte) || matches!(byte, b'.' | b'-' | b'/' | b' ');
-    let end = skip_while(source, start + 1, is_inside);
+    let end = skip_bytes_while(source, start + 1, is_inside);
     if end > start + 1 && byte_at(source, end) == Some(b'`') {
         Lexeme::Token(TokenKind::EscapedIdentifier, end + 1)
     } else {

@@ -27,18 +27,18 @@ pub(super) fn parse_literal(
 }
 
 fn parse_int_literal(negative: bool, text: &str) -> Option<Literal> {
-    let (digits, radix) = digits_and_radix(text);
+    let (digits, radix) = split_radix_prefix(text);
     let magnitude = i128::from_str_radix(digits, radix).ok()?;
     let value = if negative { -magnitude } else { magnitude };
     i64::try_from(value).ok().map(Literal::Int)
 }
 
 fn parse_uint_literal(text: &str) -> Option<Literal> {
-    let (digits, radix) = digits_and_radix(text.trim_end_matches(['u', 'U']));
+    let (digits, radix) = split_radix_prefix(text.trim_end_matches(['u', 'U']));
     u64::from_str_radix(digits, radix).ok().map(Literal::Uint)
 }
 
-fn digits_and_radix(text: &str) -> (&str, u32) {
+fn split_radix_prefix(text: &str) -> (&str, u32) {
     match text.strip_prefix("0x") {
         Some(digits) => (digits, 16),
         None => (text, 10),
@@ -137,8 +137,8 @@ fn next_literal_char(rest: &mut std::str::Chars<'_>) -> Result<Option<LiteralCha
         'v' => LiteralChar::Char('\x0b'),
         'x' | 'X' => LiteralChar::Byte(read_digits(rest, 2, 16, 0) as u8),
         '0'..='3' => LiteralChar::Byte(read_digits(rest, 2, 8, c.to_digit(8).unwrap_or(0)) as u8),
-        'u' => to_literal_char(read_digits(rest, 4, 16, 0))?,
-        'U' => to_literal_char(read_digits(rest, 8, 16, 0))?,
+        'u' => literal_char_from_code_point(read_digits(rest, 4, 16, 0))?,
+        'U' => literal_char_from_code_point(read_digits(rest, 8, 16, 0))?,
         other => LiteralChar::Char(other),
     };
     Ok(Some(piece))
@@ -149,6 +149,6 @@ fn read_digits(rest: &mut std::str::Chars<'_>, n_digits: usize, radix: u32, firs
     digits.fold(first, |value, digit| value.wrapping_mul(radix) + digit)
 }
 
-fn to_literal_char(value: u32) -> Result<LiteralChar, &'static str> {
+fn literal_char_from_code_point(value: u32) -> Result<LiteralChar, &'static str> {
     char::from_u32(value).map(LiteralChar::Char).ok_or("invalid unicode code point")
 }

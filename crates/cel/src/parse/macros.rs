@@ -40,19 +40,19 @@ impl From<ParseAborted> for ExpansionError {
     }
 }
 
-fn misuse_error(node: NodeId, message: &str) -> ExpansionError {
+fn macro_misuse_error(node: NodeId, message: &str) -> ExpansionError {
     ExpansionError::Misuse { node, message: message.to_owned() }
 }
 
 /// Expands a call if it is one of a macro. `open` is the offset of its opening parenthesis.
 pub(super) fn expand_macro(
     builder: &mut AstBuilder<'_>,
-    open_offset: u32,
+    open_paren_offset: u32,
     target: Option<NodeId>,
     function: &str,
     args: &[NodeId],
 ) -> Result<MacroExpansion, ParseAborted> {
-    let mut at = MacroExpander { builder, open_offset };
+    let mut at = MacroExpander { builder, open_paren_offset };
     let expanded = match (target, function, args) {
         (None, "has", &[argument]) => at.expand_has(argument),
         (Some(range), "all" | "exists" | "exists_one", &[variable, test]) => {
@@ -94,7 +94,7 @@ pub(super) fn expand_macro(
 /// Adds the nodes of one expansion.
 struct MacroExpander<'a, 'b> {
     builder: &'a mut AstBuilder<'b>,
-    open_offset: u32,
+    open_paren_offset: u32,
 }
 
 impl MacroExpander<'_, '_> {
@@ -105,7 +105,7 @@ impl MacroExpander<'_, '_> {
                 let (operand, field) = (*operand, Arc::clone(field));
                 Ok(self.push(ExprKind::Select { operand, field, test_only: true })?)
             }
-            _ => Err(misuse_error(argument, "invalid argument to has() macro")),
+            _ => Err(macro_misuse_error(argument, "invalid argument to has() macro")),
         }
     }
 
@@ -122,7 +122,7 @@ impl MacroExpander<'_, '_> {
     }
 
     fn push(&mut self, kind: ExprKind) -> Result<NodeId, ParseAborted> {
-        self.builder.push(self.open_offset, kind)
+        self.builder.push(self.open_paren_offset, kind)
     }
 
     fn push_literal(&mut self, literal: Literal) -> Result<NodeId, ParseAborted> {
@@ -134,7 +134,7 @@ impl MacroExpander<'_, '_> {
     }
 
     fn push_list(&mut self, elements: Vec<NodeId>) -> Result<NodeId, ParseAborted> {
-        self.push(ExprKind::List { elements, optional: Vec::new() })
+        self.push(ExprKind::List { elements, optional_indices: Vec::new() })
     }
 
     fn push_global_call(
@@ -142,7 +142,7 @@ impl MacroExpander<'_, '_> {
         function: &str,
         args: Vec<NodeId>,
     ) -> Result<NodeId, ParseAborted> {
-        self.builder.push_call(self.open_offset, function, args)
+        self.builder.push_call(self.open_paren_offset, function, args)
     }
 
     fn push_member_call(

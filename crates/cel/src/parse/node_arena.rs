@@ -10,15 +10,15 @@ use super::{DEPTH_MAX, NODES_MAX};
 /// INVARIANT: children come before their parents.
 #[derive(Debug)]
 pub(super) struct NodeArena<'b> {
-    budget: &'b mut CompileBudget,
+    compile_budget: &'b mut CompileBudget,
     nodes: Vec<AstNode>,
     /// For each node, how many nodes are on the longest way down from it, itself included.
     node_heights: Vec<u32>,
 }
 
 impl<'b> NodeArena<'b> {
-    pub(super) fn new(budget: &'b mut CompileBudget) -> Self {
-        Self { budget, nodes: Vec::new(), node_heights: Vec::new() }
+    pub(super) fn new(compile_budget: &'b mut CompileBudget) -> Self {
+        Self { compile_budget, nodes: Vec::new(), node_heights: Vec::new() }
     }
 
     /// Adds a node whose children are there already, or says which limit it passes.
@@ -26,7 +26,7 @@ impl<'b> NodeArena<'b> {
         if self.nodes.len() >= NODES_MAX {
             return Err(format!("expression node limit exceeded: {NODES_MAX}"));
         }
-        self.budget.spend_on_node().map_err(|exhausted| exhausted.to_string())?;
+        self.compile_budget.spend_for_ast_node().map_err(|exhausted| exhausted.to_string())?;
         let mut height = 1;
         node.kind.for_each_child(|child| {
             let below = self.node_heights.get(child.index()).copied().unwrap_or(0);

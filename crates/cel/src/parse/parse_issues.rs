@@ -34,12 +34,12 @@ impl ParseIssues {
     }
 
     /// Something that the grammar allows and the language does not.
-    pub(super) fn report_misuse(&mut self, place: IssueLocation, message: String) {
+    pub(super) fn report_semantic_error(&mut self, place: IssueLocation, message: String) {
         self.issues.push((place, message));
     }
 
     /// A limit of the whole text is passed.
-    pub(super) fn report_limit(&mut self, message: String) -> ParseAborted {
+    pub(super) fn report_limit_exceeded(&mut self, message: String) -> ParseAborted {
         self.issues.push((IssueLocation::Whole, message));
         ParseAborted
     }

@@ -59,25 +59,25 @@ pub(super) enum SyntaxNode {
     /// A run of the same prefix operator, from the offset of the first one on.
     Prefix { function: &'static str, n_operators: usize, first: u32, operand: SyntaxId },
     /// A selection `operand.name` or `operand.?name`.
-    Select { operand: SyntaxId, dot: u32, optional: bool, field: FieldName },
+    Select { operand: SyntaxId, dot: u32, is_optional: bool, field: FieldName },
     /// A call with a receiver: `operand.name(arguments)`.
     MemberCall { operand: SyntaxId, name: Token, open: u32, arguments: Vec<SyntaxId> },
     /// An index expression `operand[index]` or `operand[?index]`.
-    Index { operand: SyntaxId, open: u32, optional: bool, index: SyntaxId },
+    Index { operand: SyntaxId, open: u32, is_optional: bool, index: SyntaxId },
     /// An identifier `name` or `.name`.
     Ident { leading_dot: Option<u32>, name: Token },
     /// A call without a receiver: `name(arguments)` or `.name(arguments)`.
     Call { leading_dot: Option<u32>, name: Token, open: u32, arguments: Vec<SyntaxId> },
     /// A list literal `[elements]`.
-    List { open: u32, elements: Vec<SyntaxElement> },
+    List { open: u32, elements: Vec<ElementSyntax> },
     /// A map literal `{entries}`.
-    Map { open: u32, entries: Vec<SyntaxEntry<SyntaxElement>> },
+    Map { open: u32, entries: Vec<KeyValueSyntax<ElementSyntax>> },
     /// `a.b.c{fields}`, perhaps with a leading dot.
     Message {
         leading_dot: bool,
         names: Vec<Token>,
         open: u32,
-        fields: Vec<SyntaxEntry<MessageField>>,
+        fields: Vec<KeyValueSyntax<MessageFieldKey>>,
     },
     /// A literal. Numbers may have a sign.
     Literal { sign: Option<Token>, token: Token },
@@ -85,14 +85,14 @@ pub(super) enum SyntaxNode {
 
 /// A list element or a map key, perhaps marked with `?`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct SyntaxElement {
-    pub(super) optional: bool,
+pub(super) struct ElementSyntax {
+    pub(super) is_optional: bool,
     pub(super) value: SyntaxId,
 }
 
 /// A key and a value with a colon in between.
 #[derive(Debug)]
-pub(super) struct SyntaxEntry<K> {
+pub(super) struct KeyValueSyntax<K> {
     pub(super) key: K,
     pub(super) colon_offset: u32,
     pub(super) value: SyntaxId,
@@ -100,12 +100,12 @@ pub(super) struct SyntaxEntry<K> {
 
 /// The key in a message literal, perhaps marked with `?`.
 #[derive(Debug)]
-pub(super) struct MessageField {
-    pub(super) optional: bool,
+pub(super) struct MessageFieldKey {
+    pub(super) is_optional: bool,
     /// None if there is not even the place for a name.
     pub(super) name: Option<FieldName>,
     /// The source offset of the first field.
-    pub(super) fields_start: u32,
+    pub(super) first_field_offset: u32,
 }
 
 /// The name of a field, as an identifier or between backticks.

@@ -18,61 +18,51 @@ impl Planner<'_> {
         let init = self.plan_node(fold.accu_init)?;
         let range = self.plan_node(fold.iter_range)?;
         let depth = self.local_slots.len();
-        let accumulator = self.push_local_slot(&fold.accu_var);
-        let first = self.push_local_slot(&fold.iter_var);
-        let second = fold.iter_var2.as_ref().map(|name| self.push_local_slot(name));
+        let accumulator = self.allocate_local_slot(&fold.accu_var);
+        let first = self.allocate_local_slot(&fold.iter_var);
+        let second = fold.iter_var2.as_ref().map(|name| self.allocate_local_slot(name));
         let condition = self.plan_node(fold.loop_condition)?;
         let step = self.plan_node(fold.loop_step)?;
         self.local_slots.truncate(depth + 1);
         let result = self.plan_node(fold.result)?;
         self.local_slots.truncate(depth);
 
-        let fold = match self.quantifier_stop_value(fold) {
-            Some(stops_at) => match take_second_term(step, accumulator) {
+        let loop_step = match self.quantifier_stopping_value(fold) {
+            None => step,
+            Some(stopping_value) => match split_off_predicate(step, accumulator) {
                 Ok(predicate) => {
-                    return Ok(with_fast_path(CompiledExpr::Quantifier(Box::new(
-                        QuantifierExpr {
-                            range,
-                            slot: first,
-                            second_slot: second,
-                            predicate,
-                            stopping_value: stops_at,
-                        },
-                    ))));
+                    let quantifier = QuantifierExpr {
+                        iter_range: range,
+                        first_variable_slot: first,
+                        second_variable_slot: second,
+                        predicate,
+                        stopping_value,
+                    };
+                    return Ok(with_fast_path(CompiledExpr::Quantifier(Box::new(quantifier))));
                 }
-                Err(step) => FoldExpr {
-                    range,
-                    accumulator_init: init,
-                    accumulator_slot: accumulator,
-                    first_slot: first,
-                    second_slot: second,
-                    condition,
-                    loop_step: step,
-                    result,
-                },
-            },
-            None => FoldExpr {
-                range,
-                accumulator_init: init,
-                accumulator_slot: accumulator,
-                first_slot: first,
-                second_slot: second,
-                condition,
-                loop_step: step,
-                result,
+                Err(step) => step,
             },
         };
-        Ok(CompiledExpr::Fold(Box::new(fold)))
+        Ok(CompiledExpr::Fold(Box::new(FoldExpr {
+            iter_range: range,
+            accumulator_init: init,
+            accumulator_slot: accumulator,
+            first_variable_slot: first,
+            second_variable_slot: second,
+            loop_condition: condition,
+            loop_step,
+            result,
+        })))
     }
 
     /// Whether the fold is what `exists` (true) or `all` (false) expand to.
-    fn quantifier_stop_value(&self, fold: &Comprehension) -> Option<bool> {
+    fn quantifier_stopping_value(&self, fold: &Comprehension) -> Option<bool> {
         let ExprKind::Literal(Literal::Bool(init)) = self.ast().kind(fold.accu_init) else {
             return None;
         };
         let stops_at = !init;
-        let not_false = self.single_argument(fold.loop_condition, "@not_strictly_false")?;
-        let tested = if stops_at { self.single_argument(not_false, "!_")? } else { not_false };
+        let not_false = self.find_single_argument(fold.loop_condition, "@not_strictly_false")?;
+        let tested = if stops_at { self.find_single_argument(not_false, "!_")? } else { not_false };
         let is_accumulator = |id: NodeId| matches!(self.ast().kind(id), ExprKind::Ident(name) if *name == fold.accu_var);
         let operator = if stops_at { "_||_" } else { "_&&_" };
         let ExprKind::Call { target: None, function, args } = self.ast().kind(fold.loop_step)
@@ -87,7 +77,7 @@ impl Planner<'_> {
         shape.then_some(stops_at)
     }
 
-    fn single_argument(&self, id: NodeId, name: &str) -> Option<NodeId> {
+    fn find_single_argument(&self, id: NodeId, name: &str) -> Option<NodeId> {
         match self.ast().kind(id) {
             ExprKind::Call { target: None, function, args } if **function == *name => {
                 match &args[..] {
@@ -99,9 +89,9 @@ impl Planner<'_> {
         }
     }
 
-    fn push_local_slot(&mut self, name: &Arc<str>) -> usize {
-        let slot = self.n_slots;
-        self.n_slots += 1;
+    fn allocate_local_slot(&mut self, name: &Arc<str>) -> usize {
+        let slot = self.n_local_slots;
+        self.n_local_slots += 1;
         self.local_slots.push((Arc::clone(name), slot));
         slot
     }
@@ -111,18 +101,18 @@ impl Planner<'_> {
         &mut self,
         args: Vec<CompiledExpr>,
     ) -> Result<CompiledExpr, Vec<CompiledExpr>> {
-        let Some(slot) = args.first().and_then(|arg| self.accumulator_slot(arg)) else {
+        let Some(slot) = args.first().and_then(|arg| self.find_accumulator_slot(arg)) else {
             return Err(args);
         };
         let mut args = args.into_iter();
         match (args.next(), args.next()) {
-            (Some(_), Some(CompiledExpr::List { elements, optional }))
-                if elements.len() == 1 && optional.is_empty() =>
+            (Some(_), Some(CompiledExpr::List { elements, is_optional }))
+                if elements.len() == 1 && is_optional.is_empty() =>
             {
                 match elements.into_iter().next() {
                     Some(element) => {
                         let element = Box::new(element);
-                        Ok(CompiledExpr::Append { slot, element, list_cost: cost::LIST })
+                        Ok(CompiledExpr::Append { slot, element, list_cost: cost::LIST_CREATION })
                     }
                     None => Err(Vec::new()),
                 }
@@ -146,14 +136,14 @@ impl Planner<'_> {
         &mut self,
         args: Vec<CompiledExpr>,
     ) -> Result<CompiledExpr, Vec<CompiledExpr>> {
-        let Some(slot) = args.first().and_then(|arg| self.accumulator_slot(arg)) else {
+        let Some(slot) = args.first().and_then(|arg| self.find_accumulator_slot(arg)) else {
             return Err(args);
         };
         Ok(CompiledExpr::Insert { slot, args: args.into_iter().skip(1).collect() })
     }
 
     /// The slot of a plain reference to a hidden accumulator, which no source text can name.
-    fn accumulator_slot(&self, expr: &CompiledExpr) -> Option<usize> {
+    fn find_accumulator_slot(&self, expr: &CompiledExpr) -> Option<usize> {
         let CompiledExpr::Attr(Attribute { root: AttributeRoot::Slot(slot), qualifiers }) = expr
         else {
             return None;
@@ -165,7 +155,7 @@ impl Planner<'_> {
 
 /// The second operand of `accumulator || predicate`. Operands that were flattened into the same
 /// operator are combined again.
-fn take_second_term(
+fn split_off_predicate(
     loop_step: CompiledExpr,
     accumulator_slot: usize,
 ) -> Result<CompiledExpr, CompiledExpr> {

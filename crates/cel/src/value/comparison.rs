@@ -11,17 +11,17 @@ const EQUALITY_STEPS_MAX: u64 = 1_000_000;
 
 /// Whether two values are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Equality {
-    Yes,
-    No,
+pub(crate) enum EqualityResult {
+    Equal,
+    Unequal,
     /// The value on the left refuses to be compared with the other one: `==` is an error. Inside of
     /// lists and maps this counts as equal, as it does in Kubernetes; everywhere else it does not.
-    Refused,
+    Incomparable,
 }
 
-impl From<bool> for Equality {
+impl From<bool> for EqualityResult {
     fn from(equal: bool) -> Self {
-        if equal { Self::Yes } else { Self::No }
+        if equal { Self::Equal } else { Self::Unequal }
     }
 }
 
@@ -30,7 +30,8 @@ impl<'a> Value<'a> {
     /// types are unequal to each other, and NaN is unequal to itself. Values that refuse to be
     /// compared count as unequal, and so do those that would take more than a million steps.
     pub fn equals(&self, other: &Value<'a>) -> bool {
-        self.equals_within_steps(other, &mut EQUALITY_STEPS_MAX.clone()) == Some(Equality::Yes)
+        self.equals_within_steps(other, &mut EQUALITY_STEPS_MAX.clone())
+            == Some(EqualityResult::Equal)
     }
 
     /// Compares with a step for each part; `None` when the steps run out.
@@ -38,7 +39,7 @@ impl<'a> Value<'a> {
         &self,
         other: &Value<'a>,
         steps: &mut u64,
-    ) -> Option<Equality> {
+    ) -> Option<EqualityResult> {
         *steps = steps.checked_sub(1)?;
         let equal = match (self, other) {
             (Self::String(a), Self::String(b)) => a.as_str() == b.as_str(),
@@ -56,10 +57,12 @@ impl<'a> Value<'a> {
                 (None, Some(_)) | (Some(_), None) => false,
             },
             (Self::Opaque(a), Self::Opaque(b)) => {
-                return Some(a.equals(b).map_or(Equality::Refused, Equality::from));
+                return Some(
+                    a.equals(b).map_or(EqualityResult::Incomparable, EqualityResult::from),
+                );
             }
             (Self::Opaque(_), Self::Null) => false,
-            (Self::Opaque(_), _) => return Some(Equality::Refused),
+            (Self::Opaque(_), _) => return Some(EqualityResult::Incomparable),
             (Self::Double(a), Self::Double(b)) => a == b,
             _ => match (self.as_number(), other.as_number()) {
                 (Some(a), Some(b)) => a.compare_numbers(b) == Some(Ordering::Equal),
@@ -98,9 +101,9 @@ impl<'a> Value<'a> {
             (Self::Duration(a), Self::Duration(b)) => Ok(a.cmp(b)),
             (Self::Timestamp(a), Self::Timestamp(b)) => Ok(a.cmp(b)),
             _ => match (self.as_number(), other.as_number()) {
-                (Some(a), Some(b)) => a.compare_numbers(b).ok_or_else(unordered_error),
+                (Some(a), Some(b)) => a.compare_numbers(b).ok_or_else(nan_ordering_error),
                 // A NaN on the left is an error whatever the other value is.
-                (Some(Number::Double(a)), None) if a.is_nan() => Err(unordered_error()),
+                (Some(Number::Double(a)), None) if a.is_nan() => Err(nan_ordering_error()),
                 _ => Err(EvalError::new("no such overload")),
             },
         }
@@ -116,7 +119,7 @@ impl<'a> Value<'a> {
     }
 }
 
-fn unordered_error() -> EvalError {
+fn nan_ordering_error() -> EvalError {
     EvalError::new("NaN values cannot be ordered")
 }
 
@@ -172,7 +175,7 @@ fn lists_equal<'a>(a: &List<'a>, b: &List<'a>, steps: &mut u64) -> Option<bool> 
         return Some(false);
     }
     for (x, y) in a.iter().zip(b.iter()) {
-        if x.equals_within_steps(&y, steps)? == Equality::No {
+        if x.equals_within_steps(&y, steps)? == EqualityResult::Unequal {
             return Some(false);
         }
     }
@@ -185,7 +188,8 @@ fn maps_equal<'a>(a: &Map<'a>, b: &Map<'a>, steps: &mut u64) -> Option<bool> {
     }
     for (key, value) in a.iter() {
         match b.get(&key) {
-            Some(other) if value.equals_within_steps(&other, steps)? != Equality::No => {}
+            Some(other) if value.equals_within_steps(&other, steps)? != EqualityResult::Unequal => {
+            }
             _ => return Some(false),
         }
     }

@@ -26,7 +26,7 @@ pub trait RecordSource: fmt::Debug + Sync {
 
     /// The field as text, if that is what it is.
     #[inline]
-    fn text_field(&self, index: usize) -> Option<&str> {
+    fn string_field(&self, index: usize) -> Option<&str> {
         match self.field(index) {
             Some(Value::String(Str::Borrowed(text))) => Some(text),
             _ => None,
@@ -78,7 +78,7 @@ pub enum Map<'a> {
 }
 
 /// Maps up to this size are searched for string keys, larger ones are hashed.
-const SEARCHED_MAX: usize = 16;
+const LINEAR_SEARCH_MAX: usize = 16;
 
 /// A map that keeps the order in which its entries were made.
 #[derive(Debug, Clone, Default)]
@@ -101,24 +101,24 @@ enum MapKey<'a> {
     Double(u64),
     Duration(i64),
     Timestamp(i64, u32),
-    String(KeyText<'a>),
+    String(StringKey<'a>),
     Type(TypeName<'a>),
     Ip(IpAddr),
     Cidr(Cidr),
 }
 
 #[derive(Debug, Clone)]
-struct KeyText<'a>(Str<'a>);
+struct StringKey<'a>(Str<'a>);
 
-impl PartialEq for KeyText<'_> {
+impl PartialEq for StringKey<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.0.as_str() == other.0.as_str()
     }
 }
 
-impl Eq for KeyText<'_> {}
+impl Eq for StringKey<'_> {}
 
-impl Hash for KeyText<'_> {
+impl Hash for StringKey<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.as_str().hash(state);
     }
@@ -132,7 +132,7 @@ impl<'a> MapKey<'a> {
             Value::Int(i) => Some(Self::Int(*i)),
             Value::Uint(u) => Some(i64::try_from(*u).map_or(Self::Uint(*u), Self::Int)),
             Value::Double(d) => Self::from_double(*d),
-            Value::String(text) => Some(Self::String(KeyText(text.clone()))),
+            Value::String(text) => Some(Self::String(StringKey(text.clone()))),
             Value::Null => Some(Self::Null),
             Value::Duration(nanos) => Some(Self::Duration(*nanos)),
             Value::Timestamp(time) => Some(Self::Timestamp(time.unix_seconds(), time.nanos())),
@@ -237,11 +237,11 @@ impl<'a> OwnedMap<'a> {
         // The index wants a key of its own lifetime; maps of expressions are small.
         let is_key =
             |candidate: &Value<'a>| matches!(candidate, Value::String(s) if s.as_str() == key);
-        if self.entries.len() <= SEARCHED_MAX {
+        if self.entries.len() <= LINEAR_SEARCH_MAX {
             let (_, value) = self.entries.iter().find(|(k, _)| is_key(k))?;
             return Some(value.clone());
         }
-        let position = *self.index.get(&MapKey::String(KeyText(Str::Owned(key.into()))))?;
+        let position = *self.index.get(&MapKey::String(StringKey(Str::Owned(key.into()))))?;
         self.entries.get(position).map(|(_, value)| value.clone())
     }
 
@@ -253,7 +253,7 @@ impl<'a> OwnedMap<'a> {
 
 impl<'a> Map<'a> {
     /// A map that owns its entries.
-    pub fn owned(map: OwnedMap<'a>) -> Self {
+    pub fn from_owned(map: OwnedMap<'a>) -> Self {
         Self::Owned(Arc::new(map))
     }
 

@@ -1,6 +1,6 @@
 //! Values of the Kubernetes libraries: they have functions, but neither fields nor parameters.
 
-mod authorization;
+mod authorization_value;
 mod cidr;
 mod decimal;
 mod named_format;
@@ -11,7 +11,7 @@ use std::net::IpAddr;
 
 use go_compat::Url;
 
-pub use authorization::{AuthorizationValue, Authorizer};
+pub use authorization_value::{AuthorizationValue, Authorizer};
 pub use cidr::Cidr;
 pub use named_format::NamedFormat;
 pub use quantity::Quantity;
@@ -79,10 +79,10 @@ impl Opaque {
     }
 
     /// About how many octets of text the value was made from, where that has no other bound.
-    pub(crate) fn text_len(&self) -> usize {
+    pub(crate) fn approx_text_len(&self) -> usize {
         match self {
-            Self::Authorization(authorization) => authorization.text_len(),
-            Self::Semver(version) => version.text_len(),
+            Self::Authorization(authorization) => authorization.approx_text_len(),
+            Self::Semver(version) => version.approx_text_len(),
             Self::Url(url) => url.path().len() + url.raw_query().len(),
             Self::Cidr(_) | Self::Format(_) | Self::Ip(_) | Self::Quantity(_) => 0,
         }

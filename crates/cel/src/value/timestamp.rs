@@ -18,10 +18,10 @@ pub use rfc3339::TimestampError;
 #[derive(Debug, Clone, Copy)]
 pub struct Timestamp {
     /// The whole seconds since 1970-01-01T00:00:00Z.
-    seconds: i64,
+    unix_seconds: i64,
     nanos: u32,
     /// Seconds east of UTC.
-    offset: i32,
+    utc_offset_seconds: i32,
 }
 
 /// A point in time as a calendar and a clock on the wall show it.
@@ -52,26 +52,26 @@ impl Timestamp {
     const SECONDS_MAX: i64 = 253_402_300_799;
 
     /// The moment that many seconds after the start of 1970 in UTC, if it is in range.
-    pub fn from_unix(seconds: i64) -> Option<Self> {
-        Self { seconds, nanos: 0, offset: 0 }.check_timestamp_range()
+    pub fn from_unix_seconds(seconds: i64) -> Option<Self> {
+        Self { unix_seconds: seconds, nanos: 0, utc_offset_seconds: 0 }.check_range()
     }
 
     /// The moment that many seconds and nanoseconds after the start of 1970 in UTC, in range or
     /// not; `None` when the seconds can not be counted.
-    pub fn from_unix_parts(seconds: i64, nanos: i32) -> Option<Self> {
+    pub fn from_unix_seconds_and_nanos(seconds: i64, nanos: i32) -> Option<Self> {
         let nanos = i64::from(nanos);
         let seconds = seconds.checked_add(nanos.div_euclid(NANOS_PER_SECOND))?;
         let nanos = u32::try_from(nanos.rem_euclid(NANOS_PER_SECOND)).ok()?;
-        Some(Self { seconds, nanos, offset: 0 })
+        Some(Self { unix_seconds: seconds, nanos, utc_offset_seconds: 0 })
     }
 
-    fn check_timestamp_range(self) -> Option<Self> {
-        (Self::SECONDS_MIN..=Self::SECONDS_MAX).contains(&self.seconds).then_some(self)
+    fn check_range(self) -> Option<Self> {
+        (Self::SECONDS_MIN..=Self::SECONDS_MAX).contains(&self.unix_seconds).then_some(self)
     }
 
     /// Whole seconds since the start of 1970, rounded towards the past.
     pub fn unix_seconds(&self) -> i64 {
-        self.seconds
+        self.unix_seconds
     }
 
     /// Nanoseconds within the second.
@@ -81,20 +81,21 @@ impl Timestamp {
 
     /// The same moment, to be written in UTC.
     #[must_use]
-    pub fn in_utc(self) -> Self {
-        Self { offset: 0, ..self }
+    pub fn to_utc(self) -> Self {
+        Self { utc_offset_seconds: 0, ..self }
     }
 
     /// The moment that many nanoseconds later, or earlier if negative.
     pub(crate) fn checked_add(self, nanos: i64) -> Result<Self, EvalError> {
         let nanos = i128::from(self.nanos) + i128::from(nanos);
-        let seconds = i128::from(self.seconds) + nanos.div_euclid(NANOS_PER_SECOND.into());
+        let seconds = i128::from(self.unix_seconds) + nanos.div_euclid(NANOS_PER_SECOND.into());
         let nanos = nanos.rem_euclid(NANOS_PER_SECOND.into());
         let (Ok(seconds), Ok(nanos)) = (i64::try_from(seconds), u32::try_from(nanos)) else {
             return Err(EvalError::new("integer overflow"));
         };
-        let sum = Self { seconds, nanos, offset: self.offset };
-        sum.check_timestamp_range().ok_or_else(|| EvalError::new("timestamp overflow"))
+        let sum =
+            Self { unix_seconds: seconds, nanos, utc_offset_seconds: self.utc_offset_seconds };
+        sum.check_range().ok_or_else(|| EvalError::new("timestamp overflow"))
     }
 
     /// The nanoseconds from `earlier` to this moment, if they can be counted.
@@ -102,15 +103,15 @@ impl Timestamp {
     /// As in cel-go the whole seconds must be countable by themselves, so a span within a second
     /// of the limit may fail though its sum would fit.
     pub(crate) fn nanos_since(&self, earlier: &Self) -> Option<i64> {
-        self.seconds
-            .checked_sub(earlier.seconds)?
+        self.unix_seconds
+            .checked_sub(earlier.unix_seconds)?
             .checked_mul(NANOS_PER_SECOND)?
             .checked_add(i64::from(self.nanos) - i64::from(earlier.nanos))
     }
 
     /// Calendar and clock at a place that is `offset` seconds east of UTC.
-    pub(crate) fn wall_time(&self, offset: i64) -> WallTime {
-        WallTime::from_wall_seconds(self.seconds.saturating_add(offset))
+    pub(crate) fn wall_time_at_offset(&self, offset: i64) -> WallTime {
+        WallTime::from_wall_seconds(self.unix_seconds.saturating_add(offset))
     }
 }
 
@@ -131,13 +132,13 @@ impl PartialOrd for Timestamp {
 
 impl Ord for Timestamp {
     fn cmp(&self, other: &Self) -> Ordering {
-        (self.seconds, self.nanos).cmp(&(other.seconds, other.nanos))
+        (self.unix_seconds, self.nanos).cmp(&(other.unix_seconds, other.nanos))
     }
 }
 
 impl Hash for Timestamp {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.seconds, self.nanos).hash(state);
+        (self.unix_seconds, self.nanos).hash(state);
     }
 }
 
@@ -170,7 +171,7 @@ impl WallTime {
             year,
             month,
             day: day_from_march - (153 * month_from_march + 2) / 5 + 1,
-            day_of_year: days - days_from_1970(year, 1, 1),
+            day_of_year: days - days_since_epoch(year, 1, 1),
             // 1970 began on a Thursday.
             day_of_week: (days + 4).rem_euclid(7),
             hour: within_day / 3_600,
@@ -181,7 +182,7 @@ impl WallTime {
 }
 
 /// Days from 1970-01-01 to a date of the calendar.
-fn days_from_1970(year: i64, month: i64, day: i64) -> i64 {
+fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
     let (year, month_from_march) =
         if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let cycle = year.div_euclid(400);

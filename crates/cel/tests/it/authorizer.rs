@@ -4,8 +4,8 @@
 //! those of Kubernetes; only what an expression would ask beyond its cost limit is not asked here.
 
 use cel::{
-    AuthorizationValue, Authorizer, AuthorizerCheck, AuthorizerDecision, COST_LIMIT, CheckTarget,
-    Environment, EvalError, KnownDecisions, Map, ObjectType, OwnedMap, ResourceTarget,
+    AuthorizationValue, Authorizer, AuthorizerCheck, AuthorizerCheckTarget, AuthorizerDecision,
+    COST_LIMIT, Environment, EvalError, KnownDecisions, Map, ObjectType, OwnedMap, ResourceTarget,
     ServiceAccount, Type, Value,
 };
 use serde_json::{Value as Json, json};
@@ -39,7 +39,7 @@ fn value(json: &Json) -> Value<'static> {
             for (key, member) in members {
                 map.set(Value::owned_string(key.as_str()), value(member));
             }
-            Value::Map(Map::owned(map))
+            Value::Map(Map::from_owned(map))
         }
         _ => Value::Null,
     }
@@ -64,7 +64,7 @@ fn variables(decisions: &KnownDecisions) -> [Value<'static>; 6] {
         ..ResourceTarget::default()
     };
     let authorizer = Authorizer::new(decisions.clone());
-    let check = authorizer.clone().resource_check(target);
+    let check = authorizer.clone().resource_check_value(target);
     [value(&object), Value::Null, Value::Null, value(&request), authorizer.value(), check]
 }
 
@@ -88,8 +88,8 @@ fn shown(question: &AuthorizerCheck) -> Json {
         format!("system:serviceaccount:{namespace}:{name}")
     });
     let members = match &question.target {
-        CheckTarget::Path(path) => vec![("path", &**path)],
-        CheckTarget::Resource(target) => vec![
+        AuthorizerCheckTarget::Path(path) => vec![("path", &**path)],
+        AuthorizerCheckTarget::Resource(target) => vec![
             ("group", &*target.group),
             ("resource", &*target.resource),
             ("subresource", &*target.subresource),

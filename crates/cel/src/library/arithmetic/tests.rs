@@ -124,8 +124,9 @@ fn times_and_durations_stay_in_range() {
 
 #[test]
 fn a_moment_far_outside_of_the_calendar_is_no_panic() {
-    let far =
-        |seconds| Value::Timestamp(crate::value::Timestamp::from_unix_parts(seconds, 0).unwrap());
+    let far = |seconds| {
+        Value::Timestamp(crate::value::Timestamp::from_unix_seconds_and_nanos(seconds, 0).unwrap())
+    };
     check(vec![
         ("_+_", vec![far(i64::MAX), Value::Duration(1_000_000_000)], Err("integer overflow")),
         ("_-_", vec![far(i64::MAX), Value::Duration(1_000_000_000)], Err("timestamp overflow")),
@@ -135,7 +136,7 @@ fn a_moment_far_outside_of_the_calendar_is_no_panic() {
 
 #[test]
 fn the_left_operand_words_the_refusal() {
-    let map = || Value::Map(crate::value::Map::owned(crate::value::OwnedMap::new()));
+    let map = || Value::Map(crate::value::Map::from_owned(crate::value::OwnedMap::new()));
     check(vec![
         ("_+_", vec![Value::Int(1), Value::string("a")], Err("no such overload")),
         ("_+_", vec![Value::Int(1), Value::Uint(1)], Err("no such overload")),

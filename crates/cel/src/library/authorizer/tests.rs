@@ -100,7 +100,7 @@ fn names_of_service_accounts_are_looked_at_before_their_namespaces() {
 fn a_check_wants_what_has_not_been_answered() {
     let functions = functions();
     let ask = |decisions: &KnownDecisions| {
-        let check = Authorizer::new(decisions.clone()).resource_check(ResourceTarget {
+        let check = Authorizer::new(decisions.clone()).resource_check_value(ResourceTarget {
             resource: "pods".into(),
             ..ResourceTarget::default()
         });
@@ -113,7 +113,7 @@ fn a_check_wants_what_has_not_been_answered() {
     };
     let target =
         ResourceTarget { resource: "pods".into(), name: "web".into(), ..ResourceTarget::default() };
-    let target = CheckTarget::Resource(Box::new(target));
+    let target = AuthorizerCheckTarget::Resource(Box::new(target));
     assert_eq!(*question, AuthorizerCheck { service_account: None, verb: "get".into(), target });
 
     let error = Some("down".into());

@@ -45,7 +45,7 @@ struct ShortestDecimal {
 
 impl ShortestDecimal {
     fn from_double(number: f64) -> Self {
-        let (mut digits, exponent) = split_significand(&format!("{:e}", number.abs()));
+        let (mut digits, exponent) = split_scientific(&format!("{:e}", number.abs()));
         // The standard library rounds a tie between two such decimals up, and Go to the even one.
         if let Some(last) = digits.pop() {
             let even = char::from_u32(u32::from(last) & !1).unwrap_or(last);
@@ -92,7 +92,7 @@ impl ShortestDecimal {
 }
 
 /// The digits and the exponent of a text such as `1.25e-7`.
-fn split_significand(scientific: &str) -> (String, i32) {
+fn split_scientific(scientific: &str) -> (String, i32) {
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
     (mantissa.replace('.', ""), exponent.parse().unwrap_or(0))
 }
@@ -104,7 +104,7 @@ fn is_rounding_tie(number: f64, digits: &str, even: char) -> bool {
     const DIGITS_MAX: usize = 800;
     let expected = format!("{digits}{even}5");
     let agrees = |precision: usize| {
-        let (exact, _) = split_significand(&format!("{:.precision$e}", number.abs()));
+        let (exact, _) = split_scientific(&format!("{:.precision$e}", number.abs()));
         exact.strip_prefix(&expected).is_some_and(|rest| rest.bytes().all(|digit| digit == b'0'))
     };
     // The first look settles nearly all numbers for little work.

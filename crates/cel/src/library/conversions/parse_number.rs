@@ -64,19 +64,19 @@ pub(super) fn parse_double(text: &str) -> Option<f64> {
         } else if text.eq_ignore_ascii_case("nan") {
             f64::NAN
         } else {
-            parse_finite(unsigned)?
+            parse_finite_double(unsigned)?
         };
     Some(if negative { -magnitude } else { magnitude })
 }
 
 /// The parts of a number without a sign.
-struct FloatLiteral<'t> {
+struct FloatParts<'t> {
     whole_digits: &'t str,
     fraction_digits: &'t str,
     exponent: Option<&'t str>,
 }
 
-fn parse_finite(text: &str) -> Option<f64> {
+fn parse_finite_double(text: &str) -> Option<f64> {
     let hexadecimal = text.len() > 2 && (text.starts_with("0x") || text.starts_with("0X"));
     if text.contains('_') && !underscores_separate_digits(text, hexadecimal) {
         return None;
@@ -84,20 +84,20 @@ fn parse_finite(text: &str) -> Option<f64> {
     let plain = text.replace('_', "");
     if hexadecimal {
         let literal =
-            split_float_literal(&plain[2..], ['p', 'P'], |digit| digit.is_ascii_hexdigit())?;
-        hex_float_value(&literal)
+            split_float_parts(&plain[2..], ['p', 'P'], |digit| digit.is_ascii_hexdigit())?;
+        parse_hex_float(&literal)
     } else {
-        split_float_literal(&plain, ['e', 'E'], |digit| digit.is_ascii_digit())?;
+        split_float_parts(&plain, ['e', 'E'], |digit| digit.is_ascii_digit())?;
         plain.parse().ok().filter(|number: &f64| number.is_finite())
     }
 }
 
 /// Splits a number into its parts, each of which is checked to be well-formed.
-fn split_float_literal(
+fn split_float_parts(
     text: &str,
     marks: [char; 2],
     is_digit: fn(&u8) -> bool,
-) -> Option<FloatLiteral<'_>> {
+) -> Option<FloatParts<'_>> {
     let (mantissa, exponent) = match text.split_once(marks) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent)),
         None => (text, None),
@@ -109,7 +109,7 @@ fn split_float_literal(
         let digits = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
         !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
     });
-    (has_digits && all_digits && exponent_is_sound).then_some(FloatLiteral {
+    (has_digits && all_digits && exponent_is_sound).then_some(FloatParts {
         whole_digits: whole,
         fraction_digits: fraction,
         exponent,
@@ -132,7 +132,7 @@ fn underscores_separate_digits(text: &str, hexadecimal: bool) -> bool {
 }
 
 /// The nearest double, or the even one of two that are equally near.
-fn hex_float_value(literal: &FloatLiteral<'_>) -> Option<f64> {
+fn parse_hex_float(literal: &FloatParts<'_>) -> Option<f64> {
     // An exponent beyond this bound overflows or vanishes, however long the digits are: text is
     // not long enough to make up for it.
     const EXPONENT_BOUND: i64 = 1 << 48;

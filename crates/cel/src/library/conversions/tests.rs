@@ -203,7 +203,7 @@ fn lent_text_stays_lent() {
 
 #[test]
 fn times_are_read_from_text_and_numbers() {
-    let time = |seconds| Ok(Value::Timestamp(Timestamp::from_unix(seconds).unwrap()));
+    let time = |seconds| Ok(Value::Timestamp(Timestamp::from_unix_seconds(seconds).unwrap()));
     check(
         "timestamp",
         vec![

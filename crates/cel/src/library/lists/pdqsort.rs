@@ -13,10 +13,13 @@ const DESCENDING_SWAPS: usize = 12;
 const MENDED_MAX: usize = 5;
 
 /// The positions `0..length` in ascending order of what `less` compares.
-pub(super) fn sorted_positions(length: usize, less: &dyn Fn(usize, usize) -> bool) -> Vec<usize> {
-    let mut sorter = PdqSorter { positions: (0..length).collect(), less };
+pub(super) fn sorted_positions(
+    length: usize,
+    is_less: &dyn Fn(usize, usize) -> bool,
+) -> Vec<usize> {
+    let mut sorter = PdqSorter { positions: (0..length).collect(), is_less };
     let bad_choices = usize::BITS - length.leading_zeros();
-    sorter.sort(0, length, bad_choices);
+    sorter.sort_range(0, length, bad_choices);
     sorter.positions
 }
 
@@ -31,12 +34,12 @@ enum PivotHint {
 /// INVARIANT: all methods are called with positions inside `order`.
 struct PdqSorter<'l> {
     positions: Vec<usize>,
-    less: &'l dyn Fn(usize, usize) -> bool,
+    is_less: &'l dyn Fn(usize, usize) -> bool,
 }
 
 impl PdqSorter<'_> {
-    fn less(&self, a: usize, b: usize) -> bool {
-        (self.less)(self.positions[a], self.positions[b])
+    fn is_less_at(&self, a: usize, b: usize) -> bool {
+        (self.is_less)(self.positions[a], self.positions[b])
     }
 
     fn swap(&mut self, a: usize, b: usize) {
@@ -44,7 +47,7 @@ impl PdqSorter<'_> {
     }
 
     /// Sorts the part from `start` to before `end`. After too many bad pivots, heap sort takes over.
-    fn sort(&mut self, mut start: usize, mut end: usize, mut bad_choices: u32) {
+    fn sort_range(&mut self, mut start: usize, mut end: usize, mut bad_choices: u32) {
         let mut was_balanced = true;
         let mut was_partitioned = true;
         loop {
@@ -73,7 +76,7 @@ impl PdqSorter<'_> {
                 return;
             }
             // Nothing here is less than what is left of it: set aside what equals the pivot.
-            if start > 0 && !self.less(start - 1, pivot) {
+            if start > 0 && !self.is_less_at(start - 1, pivot) {
                 start = self.partition_equal(start, end, pivot);
                 continue;
             }
@@ -82,10 +85,10 @@ impl PdqSorter<'_> {
             let (left, right) = (middle - start, end - middle);
             was_balanced = left.min(right) >= length / 8;
             if left < right {
-                self.sort(start, middle, bad_choices);
+                self.sort_range(start, middle, bad_choices);
                 start = middle + 1;
             } else {
-                self.sort(middle + 1, end, bad_choices);
+                self.sort_range(middle + 1, end, bad_choices);
                 end = middle;
             }
         }
@@ -94,7 +97,7 @@ impl PdqSorter<'_> {
     fn insertion_sort(&mut self, start: usize, end: usize) {
         for i in start + 1..end {
             let mut j = i;
-            while j > start && self.less(j, j - 1) {
+            while j > start && self.is_less_at(j, j - 1) {
                 self.swap(j, j - 1);
                 j -= 1;
             }
@@ -118,10 +121,10 @@ impl PdqSorter<'_> {
             if child >= length {
                 return;
             }
-            if child + 1 < length && self.less(start + child, start + child + 1) {
+            if child + 1 < length && self.is_less_at(start + child, start + child + 1) {
                 child += 1;
             }
-            if !self.less(start + root, start + child) {
+            if !self.is_less_at(start + root, start + child) {
                 return;
             }
             self.swap(start + root, start + child);
@@ -136,10 +139,10 @@ impl PdqSorter<'_> {
         let (mut i, mut j) = (start + 1, end - 1);
         let mut already_partitioned = true;
         loop {
-            while i <= j && self.less(i, start) {
+            while i <= j && self.is_less_at(i, start) {
                 i += 1;
             }
-            while i <= j && !self.less(j, start) {
+            while i <= j && !self.is_less_at(j, start) {
                 j -= 1;
             }
             if i > j {
@@ -159,10 +162,10 @@ impl PdqSorter<'_> {
         self.swap(start, pivot);
         let (mut i, mut j) = (start + 1, end - 1);
         loop {
-            while i <= j && !self.less(start, i) {
+            while i <= j && !self.is_less_at(start, i) {
                 i += 1;
             }
-            while i <= j && self.less(start, j) {
+            while i <= j && self.is_less_at(start, j) {
                 j -= 1;
             }
             if i > j {
@@ -178,7 +181,7 @@ impl PdqSorter<'_> {
     fn repair_nearly_sorted(&mut self, start: usize, end: usize) -> bool {
         let mut i = start + 1;
         for _ in 0..MENDED_MAX {
-            while i < end && !self.less(i, i - 1) {
+            while i < end && !self.is_less_at(i, i - 1) {
                 i += 1;
             }
             if i == end {
@@ -190,14 +193,14 @@ impl PdqSorter<'_> {
             self.swap(i, i - 1);
             if i - start >= 2 {
                 let mut j = i - 1;
-                while j >= 1 && self.less(j, j - 1) {
+                while j >= 1 && self.is_less_at(j, j - 1) {
                     self.swap(j, j - 1);
                     j -= 1;
                 }
             }
             if end - i >= 2 {
                 let mut j = i + 1;
-                while j < end && self.less(j, j - 1) {
+                while j < end && self.is_less_at(j, j - 1) {
                     self.swap(j, j - 1);
                     j += 1;
                 }
@@ -247,7 +250,7 @@ impl PdqSorter<'_> {
 
     fn median_of_three(&self, [mut a, mut b, mut c]: [usize; 3], swaps: &mut usize) -> usize {
         let mut put_in_order = |a: &mut usize, b: &mut usize| {
-            if self.less(*b, *a) {
+            if self.is_less_at(*b, *a) {
                 *swaps += 1;
                 std::mem::swap(a, b);
             }

@@ -72,10 +72,10 @@ fn flattening_shared_lists_has_a_limit() {
     for _ in 0..6 {
         level = list(vec![level.clone(), level]);
     }
-    let flatten = implementation("flatten", "");
-    assert!(flatten(&[level.clone(), int(6)]).is_ok());
+    let list_flatten = implementation("flatten", "");
+    assert!(list_flatten(&[level.clone(), int(6)]).is_ok());
     let twice = list(vec![level, int(1)]);
-    assert_eq!(flatten(&[twice, int(7)]).unwrap_err(), EvalError::CostLimit);
+    assert_eq!(list_flatten(&[twice, int(7)]).unwrap_err(), EvalError::CostLimit);
 }
 
 #[test]
@@ -163,8 +163,8 @@ fn cost_grows_with_the_result_or_with_the_pairs() {
     assert_eq!(cost_of_flatten(&[ints(&[1, 2]), int(5)]), 21);
     assert_eq!(cost_of_flatten(&[ints(&[1, 2]), int(0)]), 11);
     assert_eq!(cost_of_flatten(&[ints(&[1, 2]), int(-1)]), 13);
-    assert_eq!(cost_of_self_comparison(&[ints(&[1, 2, 3])]), 29);
-    assert_eq!(cost_of_self_comparison(std::slice::from_ref(&texts)), 29);
-    assert_eq!(cost_of_self_comparison(&[ints(&[])]), 11);
-    assert_eq!(cost_of_key_comparison(&[ints(&[]), texts]), 29);
+    assert_eq!(cost_of_comparing_elements(&[ints(&[1, 2, 3])]), 29);
+    assert_eq!(cost_of_comparing_elements(std::slice::from_ref(&texts)), 29);
+    assert_eq!(cost_of_comparing_elements(&[ints(&[])]), 11);
+    assert_eq!(cost_of_comparing_keys(&[ints(&[]), texts]), 29);
 }

@@ -26,7 +26,7 @@ fn zero_values_make_no_optional() {
         Value::string(""),
         Value::Bytes(Bytes::Borrowed(b"")),
         Value::list(Vec::new()),
-        Value::Map(Map::owned(OwnedMap::new())),
+        Value::Map(Map::from_owned(OwnedMap::new())),
         Value::Duration(0),
         Value::Timestamp("0001-01-01T00:00:00Z".parse().unwrap()),
     ];
@@ -96,7 +96,7 @@ fn access_finds_something_or_nothing() {
     let map = || {
         let mut map = OwnedMap::new();
         assert!(map.insert(Value::string("a"), Value::Int(1)));
-        Value::Map(Map::owned(map))
+        Value::Map(Map::from_owned(map))
     };
     check(vec![
         ("_[?_]", vec![list(), Value::Int(0)], Ok(some(1))),

@@ -1,27 +1,28 @@
 //! Character classes of Go's regular expressions, rewritten as classes of the `regex` crate.
 
-use super::escape::{read_escape, text_between};
-use super::translate::{NOTHING, RegexSyntaxError};
+use super::regex_escape::{read_escape, text_before_suffix};
+use super::regex_translator::{NOTHING, RegexSyntaxError};
 use super::unicode_class;
 
 /// A class in the notation of the `regex` crate.
 #[derive(Debug, Default)]
 pub(super) struct CharacterClass {
     pub(super) text: String,
-    pub(super) class_weight: ClassWeight,
+    pub(super) parse_steps: ClassParseSteps,
 }
 
 /// The steps for parsing a character class beside those for its length; see
 /// [`StepBudget`](crate::function::StepBudget).
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct ClassWeight {
+pub(super) struct ClassParseSteps {
     pub(super) case_sensitive_steps: usize,
     /// When upper and lower case are the same, each character of the class is looked up.
     pub(super) case_folded_steps: usize,
 }
 
 /// A class by name has up to some hundred ranges.
-const NAMED: ClassWeight = ClassWeight { case_sensitive_steps: 400, case_folded_steps: 5_000 };
+const NAMED: ClassParseSteps =
+    ClassParseSteps { case_sensitive_steps: 400, case_folded_steps: 5_000 };
 
 /// The characters whose case folding is looked up in one step.
 const FOLDED_PER_STEP: usize = 8;
@@ -30,14 +31,12 @@ impl CharacterClass {
     /// Adds items with their weight.
     fn push(&mut self, items: &CharacterClass) {
         self.text.push_str(&items.text);
-        self.class_weight.case_sensitive_steps = self
-            .class_weight
+        self.parse_steps.case_sensitive_steps = self
+            .parse_steps
             .case_sensitive_steps
-            .saturating_add(items.class_weight.case_sensitive_steps);
-        self.class_weight.case_folded_steps = self
-            .class_weight
-            .case_folded_steps
-            .saturating_add(items.class_weight.case_folded_steps);
+            .saturating_add(items.parse_steps.case_sensitive_steps);
+        self.parse_steps.case_folded_steps =
+            self.parse_steps.case_folded_steps.saturating_add(items.parse_steps.case_folded_steps);
     }
 }
 
@@ -123,11 +122,11 @@ fn read_unicode_class<'p>(
     name: &'p str,
     negated: bool,
 ) -> Result<(CharacterClass, &'p str), RegexSyntaxError> {
-    let operand_error = |left: &str| {
-        RegexSyntaxError::new("invalid character class range", text_between(rest, left))
+    let unsupported_operand_error = |left: &str| {
+        RegexSyntaxError::new("invalid character class range", text_before_suffix(rest, left))
     };
     let (name, left) = match name.strip_prefix('{') {
-        Some(braced) => braced.split_once('}').ok_or_else(|| operand_error(""))?,
+        Some(braced) => braced.split_once('}').ok_or_else(|| unsupported_operand_error(""))?,
         None => {
             let end = name.chars().next().map_or(0, char::len_utf8);
             name.split_at_checked(end).unwrap_or((name, ""))
@@ -137,8 +136,9 @@ fn read_unicode_class<'p>(
         Some(name) => (name, !negated),
         None => (name, negated),
     };
-    let items = unicode_class::find_class_items(name).ok_or_else(|| operand_error(left))?;
-    Ok((CharacterClass { text: class_item(&items, negated), class_weight: NAMED }, left))
+    let items =
+        unicode_class::find_unicode_class(name).ok_or_else(|| unsupported_operand_error(left))?;
+    Ok((CharacterClass { text: bracket_if_negated(&items, negated), parse_steps: NAMED }, left))
 }
 
 /// Reads a class by name, such as `[:alpha:]` or `[:^alpha:]`.
@@ -153,9 +153,10 @@ fn read_posix_class(rest: &str) -> Result<Option<(CharacterClass, &str)>, RegexS
     };
     match POSIX.iter().find(|(known, _)| *known == bare) {
         Some((_, items)) => Ok(Some((ascii_class(items, negated), left))),
-        None => {
-            Err(RegexSyntaxError::new("invalid character class range", text_between(rest, left)))
-        }
+        None => Err(RegexSyntaxError::new(
+            "invalid character class range",
+            text_before_suffix(rest, left),
+        )),
     }
 }
 
@@ -175,7 +176,7 @@ fn read_class_range<'p>(
         (high, left) = read_class_character(after, class)?;
     }
     if high < low {
-        let range = text_between(rest, left);
+        let range = text_before_suffix(rest, left);
         return Err(RegexSyntaxError::new("invalid character class range", range));
     }
     // Surrogates are no characters: they match nothing.
@@ -184,9 +185,9 @@ fn read_class_range<'p>(
             let text = format!(r"\x{{{low:X}}}-\x{{{high:X}}}");
             items.push(&CharacterClass {
                 text,
-                class_weight: ClassWeight {
+                parse_steps: ClassParseSteps {
                     case_sensitive_steps: 0,
-                    case_folded_steps: range_lookup_steps(low, high),
+                    case_folded_steps: case_folding_steps(low, high),
                 },
             });
         }
@@ -208,20 +209,20 @@ fn read_class_character<'p>(
 
 /// A class of ASCII, or the complement of one.
 fn ascii_class(items: &str, negated: bool) -> CharacterClass {
-    let folded = if negated { range_lookup_steps(0, u32::from(char::MAX)) } else { 0 };
+    let folded = if negated { case_folding_steps(0, u32::from(char::MAX)) } else { 0 };
     CharacterClass {
-        text: class_item(items, negated),
-        class_weight: ClassWeight { case_sensitive_steps: 0, case_folded_steps: folded },
+        text: bracket_if_negated(items, negated),
+        parse_steps: ClassParseSteps { case_sensitive_steps: 0, case_folded_steps: folded },
     }
 }
 
 /// The steps for looking up the case folding of all characters of a range.
-fn range_lookup_steps(low: u32, high: u32) -> usize {
+fn case_folding_steps(low: u32, high: u32) -> usize {
     usize::try_from(high.saturating_sub(low)).unwrap_or(usize::MAX) / FOLDED_PER_STEP
 }
 
 /// Items for use between brackets, or the complement of them.
-fn class_item(items: &str, negated: bool) -> String {
+fn bracket_if_negated(items: &str, negated: bool) -> String {
     if negated { bracket_items(items, true) } else { items.to_owned() }
 }
 

@@ -6,7 +6,7 @@ use regex_automata::meta;
 use regex_automata::util::syntax as engine_syntax;
 
 use super::super::strings::{SLICE_STEPS, slice_text};
-use super::translate::{self, RegexSyntaxError};
+use super::regex_translator::{self, RegexSyntaxError};
 use crate::function::{EvalError, EvalResult, StepBudget};
 use crate::value::{Str, Value};
 
@@ -15,15 +15,31 @@ use crate::value::{Str, Value};
 /// pattern that is made at run time is compiled for each call and costs by its length alone, so
 /// this also bounds the time of a call. Go allows more for expressions that repeat large Unicode
 /// classes, such as `\pL{500}`; all others reach its own limits first.
-const SIZES: [PatternSize; 4] = [
-    PatternSize { program_bytes_max: 8 << 10, compile_steps: 1_000, cache_bytes_max: 64 << 10 },
-    PatternSize { program_bytes_max: 64 << 10, compile_steps: 5_000, cache_bytes_max: 256 << 10 },
-    PatternSize { program_bytes_max: 1 << 20, compile_steps: 80_000, cache_bytes_max: 1 << 20 },
-    PatternSize { program_bytes_max: 10 << 20, compile_steps: 800_000, cache_bytes_max: 2 << 20 },
+const SIZE_CLASSES: [PatternSizeClass; 4] = [
+    PatternSizeClass {
+        program_bytes_max: 8 << 10,
+        compile_steps: 1_000,
+        cache_bytes_max: 64 << 10,
+    },
+    PatternSizeClass {
+        program_bytes_max: 64 << 10,
+        compile_steps: 5_000,
+        cache_bytes_max: 256 << 10,
+    },
+    PatternSizeClass {
+        program_bytes_max: 1 << 20,
+        compile_steps: 80_000,
+        cache_bytes_max: 1 << 20,
+    },
+    PatternSizeClass {
+        program_bytes_max: 10 << 20,
+        compile_steps: 800_000,
+        cache_bytes_max: 2 << 20,
+    },
 ];
 
 /// One size of compiled expressions.
-struct PatternSize {
+struct PatternSizeClass {
     /// The most memory of the program for one search direction.
     program_bytes_max: usize,
     /// The steps that are charged for compiling a pattern of this size.
@@ -58,18 +74,18 @@ impl Pattern {
         source: &str,
         step_budget: &mut StepBudget,
     ) -> Result<Result<Self, String>, EvalError> {
-        Self::compile_within(source, step_budget, usize::MAX)
+        Self::compile_within_memory(source, step_budget, usize::MAX)
     }
 
     /// As [`compile`](Self::compile), but gives up when it is clear that the pattern will take more
     /// memory than there is.
-    pub(super) fn compile_within(
+    pub(super) fn compile_within_memory(
         source: &str,
         step_budget: &mut StepBudget,
         bytes_left: usize,
     ) -> Result<Result<Self, String>, EvalError> {
         step_budget.spend_steps(source.len().saturating_mul(STEPS_PER_OCTET))?;
-        let translated = match translate::translate(source) {
+        let translated = match regex_translator::translate_regex(source) {
             Ok(translated) => translated,
             Err(error) => return Ok(Err(error.to_string())),
         };
@@ -79,11 +95,11 @@ impl Pattern {
             return Ok(Err(RegexSyntaxError::expression_too_large(source).to_string()));
         }
         step_budget.spend_steps(reading)?;
-        let config = engine_syntax::Config::new().nest_limit(translate::NESTING_MAX);
+        let config = engine_syntax::Config::new().nest_limit(regex_translator::NESTING_MAX);
         let Ok(tree) = engine_syntax::parse_with(&translated.text, &config) else {
             return Ok(Err(RegexSyntaxError::expression_too_deep(source).to_string()));
         };
-        for size in SIZES {
+        for size in SIZE_CLASSES {
             step_budget.spend_steps(size.compile_steps)?;
             let config = meta::Config::new()
                 .nfa_size_limit(Some(size.program_bytes_max))

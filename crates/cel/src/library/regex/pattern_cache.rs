@@ -49,8 +49,9 @@ impl PatternCache {
         if let Some(outcome) = self.compiled_patterns.get(source) {
             return outcome.clone().map_err(PatternError::Invalid);
         }
-        let outcome = Pattern::compile_within(source, &mut self.step_budget, self.bytes_left)
-            .map_err(|_| PatternError::Exhausted)?;
+        let outcome =
+            Pattern::compile_within_memory(source, &mut self.step_budget, self.bytes_left)
+                .map_err(|_| PatternError::Exhausted)?;
         if let Ok(pattern) = &outcome {
             let left = self.bytes_left.checked_sub(pattern.memory_bytes());
             self.bytes_left = left.ok_or(PatternError::Exhausted)?;

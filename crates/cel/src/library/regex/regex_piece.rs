@@ -4,9 +4,9 @@
 #[derive(Debug)]
 pub(super) struct RegexPiece {
     pub(super) text: String,
-    pub(super) kind: PieceKind,
+    pub(super) kind: RegexPieceKind,
     /// The height of its tree, as Go counts it.
-    pub(super) height: usize,
+    pub(super) tree_height: usize,
     /// The product of nested counted repetitions.
     pub(super) n_copies: u64,
     /// The number of instructions that Go would compile it to.
@@ -15,7 +15,7 @@ pub(super) struct RegexPiece {
 
 /// The outermost operator of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PieceKind {
+pub(super) enum RegexPieceKind {
     Atom,
     Repetition,
     Empty,
@@ -25,17 +25,17 @@ pub(super) enum PieceKind {
 
 impl RegexPiece {
     pub(super) fn new_atom(text: impl Into<String>) -> Self {
-        Self { text: text.into(), kind: PieceKind::Atom, height: 1, n_copies: 1, size: 1 }
+        Self { text: text.into(), kind: RegexPieceKind::Atom, tree_height: 1, n_copies: 1, size: 1 }
     }
 
     /// The text as something that an operator can follow.
     pub(super) fn into_grouped_text(self) -> String {
         match self.kind {
-            PieceKind::Atom => self.text,
-            PieceKind::Repetition
-            | PieceKind::Empty
-            | PieceKind::Concatenation
-            | PieceKind::Alternation => {
+            RegexPieceKind::Atom => self.text,
+            RegexPieceKind::Repetition
+            | RegexPieceKind::Empty
+            | RegexPieceKind::Concatenation
+            | RegexPieceKind::Alternation => {
                 format!("(?:{})", self.text)
             }
         }
@@ -44,7 +44,7 @@ impl RegexPiece {
     /// Joins pieces. Pieces of the same kind are spliced in, as Go does, and add no height.
     pub(super) fn join_pieces(
         mut pieces: Vec<RegexPiece>,
-        kind: PieceKind,
+        kind: RegexPieceKind,
         separator: &str,
     ) -> Self {
         if pieces.len() == 1
@@ -52,21 +52,22 @@ impl RegexPiece {
         {
             return only;
         }
-        let mut joined = Self { text: String::new(), kind, height: 1, n_copies: 1, size: 0 };
+        let mut joined = Self { text: String::new(), kind, tree_height: 1, n_copies: 1, size: 0 };
         if pieces.is_empty() {
-            joined.kind = PieceKind::Empty;
+            joined.kind = RegexPieceKind::Empty;
             joined.size = 1;
         }
         for (index, piece) in pieces.into_iter().enumerate() {
-            let height = piece.height + usize::from(piece.kind != kind);
-            joined.height = joined.height.max(height);
+            let height = piece.tree_height + usize::from(piece.kind != kind);
+            joined.tree_height = joined.tree_height.max(height);
             joined.n_copies = joined.n_copies.max(piece.n_copies);
             joined.size = joined.size.saturating_add(piece.size);
             if index > 0 {
                 joined.text.push_str(separator);
-                joined.size = joined.size.saturating_add(u64::from(kind == PieceKind::Alternation));
+                joined.size =
+                    joined.size.saturating_add(u64::from(kind == RegexPieceKind::Alternation));
             }
-            if kind == PieceKind::Concatenation && piece.kind == PieceKind::Alternation {
+            if kind == RegexPieceKind::Concatenation && piece.kind == RegexPieceKind::Alternation {
                 joined.text.push_str(&piece.into_grouped_text());
             } else {
                 joined.text.push_str(&piece.text);

@@ -114,21 +114,21 @@ fn refuses_what_go_refuses_in_its_words() {
 #[test]
 fn expressions_have_a_height_and_a_size() {
     let nested = |levels: usize| "(".repeat(levels) + "a" + &")".repeat(levels);
-    assert!(compile_alone(&nested(translate::HEIGHT_MAX - 1)).is_ok());
-    let expression_too_deep = nested(translate::HEIGHT_MAX);
+    assert!(compile_alone(&nested(regex_translator::HEIGHT_MAX - 1)).is_ok());
+    let expression_too_deep = nested(regex_translator::HEIGHT_MAX);
     assert_eq!(
         compile_alone(&expression_too_deep).map(|_| ()),
         Err(format!("error parsing regexp: expression nests too deeply: `{expression_too_deep}`"))
     );
     // The height is bounded so that compiling fits into any stack; alternation, concatenation, a
     // group and a repetition make four levels here.
-    let levels = (translate::HEIGHT_MAX - 1) / 4;
+    let levels = (regex_translator::HEIGHT_MAX - 1) / 4;
     let deep = "(a|b".repeat(levels) + &"c)*".repeat(levels);
     assert!(compile_alone(&deep).unwrap().is_match("abc"));
     // Groups that do not capture are no level of their own, but can not be open without end.
     let grouped = |groups: usize| "(?:".repeat(groups) + "a" + &")".repeat(groups);
-    assert!(compile_alone(&grouped(translate::OPEN_GROUPS_MAX)).is_ok());
-    assert!(compile_alone(&grouped(translate::OPEN_GROUPS_MAX + 1)).is_err());
+    assert!(compile_alone(&grouped(regex_translator::OPEN_GROUPS_MAX)).is_ok());
+    assert!(compile_alone(&grouped(regex_translator::OPEN_GROUPS_MAX + 1)).is_err());
 
     assert!(compile_alone(r".{1000}.{1000}").is_ok());
     for expression_too_large in [r"\pL{1000}", "((ab){1000}c{1000}){1000}"] {

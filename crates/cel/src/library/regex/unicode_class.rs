@@ -103,14 +103,14 @@ const SCRIPTS: &[&str] = &[
 ];
 
 /// The class of a name, as items between brackets; `None` for a name that Go does not know.
-pub(super) fn find_class_items(name: &str) -> Option<String> {
+pub(super) fn find_unicode_class(name: &str) -> Option<String> {
     let name = canonical_class_name(name);
     match name.as_str() {
         "Any" => return Some(r"\x{0}-\x{10FFFF}".to_owned()),
         "Ascii" => return Some(r"\x00-\x7F".to_owned()),
         "Assigned" => return Some(r"\P{gc=Cn}".to_owned()),
         // No text holds a surrogate.
-        "Cs" | "Surrogate" => return Some(super::translate::NOTHING.to_owned()),
+        "Cs" | "Surrogate" => return Some(super::regex_translator::NOTHING.to_owned()),
         _ => {}
     }
     if let Some((_, category)) = CATEGORIES.iter().find(|(known, _)| *known == name) {

@@ -18,7 +18,7 @@ fn map(entries: Vec<(Value<'static>, Value<'static>)>) -> Value<'static> {
     for (key, value) in entries {
         assert!(map.insert(key, value));
     }
-    Value::Map(Map::owned(map))
+    Value::Map(Map::from_owned(map))
 }
 
 #[test]

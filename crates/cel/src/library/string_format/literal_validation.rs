@@ -8,28 +8,28 @@ use crate::static_type::Type;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FormatFault<N> {
     /// The element of the list to blame, or a part of it; the call itself if there is none.
-    pub(crate) blamed_node: Option<N>,
+    pub(crate) faulty_node: Option<N>,
     /// The message of the issue.
     pub(crate) message: String,
 }
 
 /// Access to the types and parts of the list elements.
 #[derive(Clone, Copy)]
-pub(crate) struct ListInspector<'t, N> {
+pub(crate) struct LiteralInspector<'t, N> {
     /// The type of an expression.
-    pub(crate) type_of: &'t dyn Fn(N) -> &'t Type,
+    pub(crate) type_of_node: &'t dyn Fn(N) -> &'t Type,
     /// The elements of a list literal, the keys and values of a map literal; nothing else has parts.
-    pub(crate) parts_of: &'t dyn Fn(N) -> Vec<N>,
+    pub(crate) nested_nodes: &'t dyn Fn(N) -> Vec<N>,
 }
 
 /// Checks a literal format against the elements of a list literal. There is one fault at most,
 /// since the rest of a format can not be understood after a fault.
-pub(crate) fn validate<N: Copy>(
+pub(crate) fn validate_format_literal<N: Copy>(
     format: &str,
     list: &[N],
-    look: ListInspector<'_, N>,
+    look: LiteralInspector<'_, N>,
 ) -> Option<FormatFault<N>> {
-    let call = |message: String| Some(FormatFault { blamed_node: None, message });
+    let call = |message: String| Some(FormatFault { faulty_node: None, message });
     let mut scanner = FormatScanner::new(format);
     let mut used = 0;
     while let Some(part) = scanner.next_part() {
@@ -47,9 +47,9 @@ pub(crate) fn validate<N: Copy>(
         if let Some(culprit) =
             element.and_then(|element| find_mismatched_part(clause, *element, look))
         {
-            let refusal = clause.type_error_message(&bare_type_name((look.type_of)(culprit)));
+            let refusal = clause.type_error_message(&bare_type_name((look.type_of_node)(culprit)));
             let message = format!("error during formatting: {refusal}");
-            return Some(FormatFault { blamed_node: Some(culprit), message });
+            return Some(FormatFault { faulty_node: Some(culprit), message });
         }
         used += 1;
     }
@@ -66,27 +66,27 @@ pub(crate) fn validate<N: Copy>(
 fn find_mismatched_part<N: Copy>(
     clause: FormatClause,
     node: N,
-    look: ListInspector<'_, N>,
+    look: LiteralInspector<'_, N>,
 ) -> Option<N> {
-    if !clause_accepts_type(clause, (look.type_of)(node)) {
+    if !clause_accepts_type(clause, (look.type_of_node)(node)) {
         return Some(node);
     }
     if clause != FormatClause::Text {
         return None;
     }
-    (look.parts_of)(node).into_iter().find_map(|part| find_mismatched_part(clause, part, look))
+    (look.nested_nodes)(node).into_iter().find_map(|part| find_mismatched_part(clause, part, look))
 }
 
 /// Whether values of a type may go with a clause. Of text, some go with floating point clauses.
-fn clause_accepts_type(clause: FormatClause, type_of: &Type) -> bool {
-    if let Type::Wrapper(inner) = type_of {
+fn clause_accepts_type(clause: FormatClause, ty: &Type) -> bool {
+    if let Type::Wrapper(inner) = ty {
         return clause_accepts_type(clause, inner);
     }
     use Type::{Bool, Bytes, Double, Duration, Dyn, Int, List, Map, Null, String, Timestamp, Uint};
     match clause {
-        _ if *type_of == Dyn => true,
+        _ if *ty == Dyn => true,
         FormatClause::Text => matches!(
-            type_of,
+            ty,
             Bool | Bytes
                 | Double
                 | Duration
@@ -99,18 +99,18 @@ fn clause_accepts_type(clause: FormatClause, type_of: &Type) -> bool {
                 | Type::Type(_)
                 | Uint
         ),
-        FormatClause::Decimal | FormatClause::Octal => matches!(type_of, Int | Uint),
-        FormatClause::Fixed(_) | FormatClause::Scientific(_) => matches!(type_of, Double | String),
-        FormatClause::Binary => matches!(type_of, Int | Uint | Bool),
+        FormatClause::Decimal | FormatClause::Octal => matches!(ty, Int | Uint),
+        FormatClause::Fixed(_) | FormatClause::Scientific(_) => matches!(ty, Double | String),
+        FormatClause::Binary => matches!(ty, Int | Uint | Bool),
         FormatClause::Hex | FormatClause::UpperHex => {
-            matches!(type_of, Int | Uint | String | Bytes)
+            matches!(ty, Int | Uint | String | Bytes)
         }
     }
 }
 
 /// The name of a type without its parameters.
-fn bare_type_name(type_of: &Type) -> String {
-    match type_of {
+fn bare_type_name(ty: &Type) -> String {
+    match ty {
         Type::List(_) => "list".to_owned(),
         Type::Map(..) => "map".to_owned(),
         Type::Optional(_) => "optional_type".to_owned(),

@@ -67,11 +67,11 @@ fn format_raised_exponent(number: f64) -> String {
         None => ("", exponent),
     };
     let sign = if number < 0.0 { "-" } else { "" };
-    let exponent: String = format!("{exponent:0>2}").chars().map(superscript).collect();
+    let exponent: String = format!("{exponent:0>2}").chars().map(to_superscript).collect();
     format!("{sign}{mantissa}×10{minus}{exponent}")
 }
 
-fn superscript(digit: char) -> char {
+fn to_superscript(digit: char) -> char {
     match digit {
         '0' => '⁰',
         '1' => '¹',

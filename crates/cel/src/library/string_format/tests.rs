@@ -4,7 +4,7 @@ use crate::library::strings::TEXT_BYTES_MAX;
 use crate::value::{Bytes, OwnedMap, TypeName};
 
 fn run(text: &'static str, values: Vec<Value<'static>>) -> Result<String, String> {
-    match format(&[Value::string(text), Value::list(values)]) {
+    match string_format(&[Value::string(text), Value::list(values)]) {
         Ok(Value::String(text)) => Ok(text.as_str().to_owned()),
         Ok(other) => panic!("{other:?}"),
         Err(failure) => Err(failure.to_string()),
@@ -17,7 +17,7 @@ fn check(text: &'static str, value: Value<'static>, expected: &str) {
 }
 
 #[track_caller]
-fn operand_error(text: &'static str, values: Vec<Value<'static>>, expected: &str) {
+fn unsupported_operand_error(text: &'static str, values: Vec<Value<'static>>, expected: &str) {
     assert_eq!(run(text, values), Err(expected.to_owned()), "{text}");
 }
 
@@ -124,7 +124,7 @@ fn lists_and_maps_are_written_as_literals() {
         Value::Null,
         Value::Duration(1_000_000_000),
         Value::Timestamp("2020-01-01T00:00:00Z".parse().unwrap()),
-        Value::Map(Map::owned(map)),
+        Value::Map(Map::from_owned(map)),
     ]);
     let expected = "[\"a\\\"b\\n\", 25000000000.000000, \"NaN\", null, duration(\"1s\"), \
                     timestamp(\"2020-01-01T00:00:00Z\"), \
@@ -138,18 +138,18 @@ fn values_that_do_not_fit_are_refused() {
     let one = |value| vec![value];
     let e = "error during formatting: ";
     let only_integers = "decimal clause can only be used on integers, was given double";
-    operand_error("%d", one(double(1.0)), &format!("{e}{only_integers}"));
+    unsupported_operand_error("%d", one(double(1.0)), &format!("{e}{only_integers}"));
     let only_doubles = "fixed-point clause can only be used on doubles, was given string";
-    operand_error("%f", one(Value::string("1.0")), &format!("{e}{only_doubles}"));
+    unsupported_operand_error("%f", one(Value::string("1.0")), &format!("{e}{only_doubles}"));
     let only_printable = "string clause can only be used on strings, bools, bytes, ints, doubles, \
                           maps, lists, types, durations, and timestamps, was given optional_type";
-    operand_error("%s", one(optional()), &format!("{e}{only_printable}"));
+    unsupported_operand_error("%s", one(optional()), &format!("{e}{only_printable}"));
     let inner = "no formatting function for optional_type";
-    operand_error("%s", one(Value::list(vec![optional()])), &format!("{e}{inner}"));
+    unsupported_operand_error("%s", one(Value::list(vec![optional()])), &format!("{e}{inner}"));
     let bytes = Value::Bytes(Bytes::Borrowed(b"\xff"));
     let not_text = "could not convert argument \
                     \"invalid UTF-8 in bytes, cannot convert to string\" to string";
-    operand_error("%s", one(bytes), &format!("{e}{not_text}"));
+    unsupported_operand_error("%s", one(bytes), &format!("{e}{not_text}"));
 }
 
 #[test]
@@ -157,16 +157,20 @@ fn broken_formats_are_refused() {
     let one = || vec![Value::Int(1)];
     let c = "could not parse formatting clause: ";
     let p = "error while parsing precision: ";
-    operand_error("%s %s", one(), "index 1 out of range");
-    operand_error("%", vec![], "index 0 out of range");
-    operand_error("%", one(), "unexpected end of string");
-    operand_error("%q", one(), &format!("{c}unrecognized formatting clause \"q\""));
-    operand_error("%é", one(), &format!("{c}unrecognized formatting clause \"Ã\""));
-    operand_error("%.3", one(), &format!("{c}{p}could not find end of precision specifier"));
+    unsupported_operand_error("%s %s", one(), "index 1 out of range");
+    unsupported_operand_error("%", vec![], "index 0 out of range");
+    unsupported_operand_error("%", one(), "unexpected end of string");
+    unsupported_operand_error("%q", one(), &format!("{c}unrecognized formatting clause \"q\""));
+    unsupported_operand_error("%é", one(), &format!("{c}unrecognized formatting clause \"Ã\""));
+    unsupported_operand_error(
+        "%.3",
+        one(),
+        &format!("{c}{p}could not find end of precision specifier"),
+    );
     let atoi = "error while converting precision to integer: strconv.Atoi: parsing";
-    operand_error("%.s", one(), &format!("{c}{p}{atoi} \"\": invalid syntax"));
+    unsupported_operand_error("%.s", one(), &format!("{c}{p}{atoi} \"\": invalid syntax"));
     let huge = "9223372036854775808";
-    operand_error(
+    unsupported_operand_error(
         "%.9223372036854775808f",
         one(),
         &format!("{c}{p}{atoi} \"{huge}\": value out of range"),
@@ -180,12 +184,12 @@ fn the_result_has_a_limit() {
     for _ in 0..40 {
         level = Value::list(vec![level.clone(), level]);
     }
-    let outcome = format(&[Value::string("%s"), Value::list(vec![level])]);
+    let outcome = string_format(&[Value::string("%s"), Value::list(vec![level])]);
     assert_eq!(outcome.unwrap_err(), EvalError::CostLimit);
     let long = Value::owned_string("x".repeat(TEXT_BYTES_MAX));
-    let fits = format(&[Value::string("%s"), Value::list(vec![long.clone()])]);
+    let fits = string_format(&[Value::string("%s"), Value::list(vec![long.clone()])]);
     assert!(fits.is_ok());
-    let outcome = format(&[Value::string("%s!"), Value::list(vec![long])]);
+    let outcome = string_format(&[Value::string("%s!"), Value::list(vec![long])]);
     assert_eq!(outcome.unwrap_err(), EvalError::CostLimit);
 }
 
@@ -251,13 +255,13 @@ fn literal_calls_are_checked_before_they_run() {
     ];
     for (format, types, expected) in cases {
         let expected = expected
-            .map(|(at, message)| FormatFault { blamed_node: at, message: message.to_owned() });
+            .map(|(at, message)| FormatFault { faulty_node: at, message: message.to_owned() });
         let list: Vec<usize> = (0..types.len()).collect();
         assert_eq!(
-            validate(
+            validate_format_literal(
                 format,
                 &list,
-                ListInspector { type_of: &|n| types[n], parts_of: &|_| Vec::new() }
+                LiteralInspector { type_of_node: &|n| types[n], nested_nodes: &|_| Vec::new() }
             ),
             expected,
             "{format}"
@@ -269,8 +273,14 @@ fn literal_calls_are_checked_before_they_run() {
 fn parts_of_literals_are_blamed_by_text_clauses_only() {
     let types = [Type::list(Type::Dyn), Type::Int, Type::optional(Type::Int)];
     let parts = |n| if n == 0 { vec![1, 2] } else { Vec::new() };
-    let look = ListInspector { type_of: &|n: usize| &types[n], parts_of: &parts };
-    assert_eq!(validate("%s", &[0], look).map(|fault| fault.blamed_node), Some(Some(2)));
-    assert_eq!(validate("%d", &[0], look).map(|fault| fault.blamed_node), Some(Some(0)));
-    assert_eq!(validate("%s", &[1], look), None);
+    let look = LiteralInspector { type_of_node: &|n: usize| &types[n], nested_nodes: &parts };
+    assert_eq!(
+        validate_format_literal("%s", &[0], look).map(|fault| fault.faulty_node),
+        Some(Some(2))
+    );
+    assert_eq!(
+        validate_format_literal("%d", &[0], look).map(|fault| fault.faulty_node),
+        Some(Some(0))
+    );
+    assert_eq!(validate_format_literal("%s", &[1], look), None);
 }

@@ -2,7 +2,7 @@
 
 use super::token_sets::{AFTER_OPERAND, EXPRESSION, PRIMARY};
 use super::{Parser, no_viable_alternative_fault};
-use crate::parse::error_recovery::{GrammarSite, ParseFault};
+use crate::parse::error_recovery::{GrammarPosition, ParseFault};
 use crate::parse::parse_issues::ParseAborted;
 use crate::parse::syntax_tree::{SyntaxId, SyntaxNode};
 use crate::parse::token::{Token, TokenKind as T, TokenSet};
@@ -15,18 +15,18 @@ impl Parser<'_> {
     /// operator waits.
     pub(super) fn parse_binary_operators(
         &mut self,
-        follow_sets: TokenSet,
+        follow_set: TokenSet,
     ) -> Result<SyntaxId, ParseAborted> {
-        self.input.enter_rule(follow_sets);
+        self.input.enter_rule(follow_set);
         self.input.enter_rule(AFTER_OPERAND);
         let mut factor: Option<PendingOperator> = None;
         let mut term: Option<PendingOperator> = None;
-        let mut relation_depth: Option<PendingOperator> = None;
+        let mut relation: Option<PendingOperator> = None;
         let mut and = LogicalRun::new("_&&_");
         let mut or = LogicalRun::new("_||_");
         let result = loop {
             let start = self.input.current_token()?.start;
-            let n_relations = 1 + u32::from(relation_depth.is_some());
+            let n_relations = 1 + u32::from(relation.is_some());
             let n_arithmetics = 1 + u32::from(term.is_some()) + u32::from(factor.is_some());
             let operand = self.parse_operand(n_relations, n_arithmetics)?;
 
@@ -34,17 +34,17 @@ impl Parser<'_> {
             let operand =
                 self.combine_operands(factor.take(), ParsedOperand { start, node: operand });
             if let Some(function) = factor_operator_function(next.kind) {
-                factor = Some(self.make_pending_operator(function, operand)?);
+                factor = Some(self.take_operator(function, operand)?);
                 continue;
             }
             let operand = self.combine_operands(term.take(), operand);
             if let Some(function) = term_operator_function(next.kind) {
-                term = Some(self.make_pending_operator(function, operand)?);
+                term = Some(self.take_operator(function, operand)?);
                 continue;
             }
-            let operand = self.combine_operands(relation_depth.take(), operand);
+            let operand = self.combine_operands(relation.take(), operand);
             if let Some(function) = relation_operator_function(next.kind) {
-                relation_depth = Some(self.make_pending_operator(function, operand)?);
+                relation = Some(self.take_operator(function, operand)?);
                 continue;
             }
             if next.kind == T::LogicalAnd {
@@ -70,22 +70,22 @@ impl Parser<'_> {
         n_arithmetics: u32,
     ) -> Result<SyntaxId, ParseAborted> {
         self.input.current_token()?;
-        self.depth.relation_depth += n_relations;
-        self.depth.arithmetic_depth += n_arithmetics;
+        self.rule_depths.relation_depth += n_relations;
+        self.rule_depths.arithmetic_depth += n_arithmetics;
         self.check_rule_depth()?;
         let operand = self.parse_unary()?;
-        self.depth.relation_depth -= n_relations;
-        self.depth.arithmetic_depth -= n_arithmetics;
+        self.rule_depths.relation_depth -= n_relations;
+        self.rule_depths.arithmetic_depth -= n_arithmetics;
         Ok(operand)
     }
 
-    fn make_pending_operator(
+    fn take_operator(
         &mut self,
         function: &'static str,
         left_operand: ParsedOperand,
     ) -> Result<PendingOperator, ParseAborted> {
-        let operator = self.input.take_token()?.offset;
-        Ok(PendingOperator { function, operator, left_operand })
+        let operator_offset = self.input.take_token()?.offset;
+        Ok(PendingOperator { function, operator_offset, left_operand })
     }
 
     fn combine_operands(
@@ -95,7 +95,7 @@ impl Parser<'_> {
     ) -> ParsedOperand {
         let Some(PendingOperator {
             function,
-            operator,
+            operator_offset: operator,
             left_operand: ParsedOperand { start, node: left },
         }) = waiting
         else {
@@ -107,14 +107,14 @@ impl Parser<'_> {
     }
 
     /// Makes a node of a chain and its last operand, and begins another chain.
-    fn finish_logical_run(&mut self, chain: &mut LogicalRun, last: ParsedOperand) -> ParsedOperand {
-        let Some(start) = chain.start.take() else {
+    fn finish_logical_run(&mut self, run: &mut LogicalRun, last: ParsedOperand) -> ParsedOperand {
+        let Some(start) = run.start.take() else {
             return last;
         };
-        chain.operands.push(last.node);
-        let operands = std::mem::take(&mut chain.operands);
-        let operators = std::mem::take(&mut chain.operators);
-        let function = chain.function;
+        run.operands.push(last.node);
+        let operands = std::mem::take(&mut run.operands);
+        let operators = std::mem::take(&mut run.operator_offsets);
+        let function = run.function;
         let node = self.push(start, SyntaxNode::Logical { function, operands, operators });
         ParsedOperand { start, node }
     }
@@ -132,7 +132,7 @@ impl Parser<'_> {
         &mut self,
         result: &mut Option<SyntaxId>,
     ) -> Result<(), ParseFault> {
-        self.input.sync_to_expected(GrammarSite::UnaryStart, EXPRESSION)?;
+        self.input.sync_to_expected(GrammarPosition::UnaryStart, EXPRESSION)?;
         let first = self.input.current_token()?;
         let mut last = first;
         if first.kind == T::Minus {
@@ -144,10 +144,10 @@ impl Parser<'_> {
             (T::Minus, T::Int | T::Float) => *result = Some(self.parse_member()?),
             (T::Minus, kind) if PRIMARY.contains(kind) => return self.parse_negation(result),
             (T::Minus, _) => {
-                return Err(no_viable_alternative_fault(GrammarSite::UnaryStart, first, last));
+                return Err(no_viable_alternative_fault(GrammarPosition::UnaryStart, first, last));
             }
             (kind, _) if PRIMARY.contains(kind) => *result = Some(self.parse_member()?),
-            _ => return Err(no_viable_alternative_fault(GrammarSite::UnaryStart, first, last)),
+            _ => return Err(no_viable_alternative_fault(GrammarPosition::UnaryStart, first, last)),
         }
         Ok(())
     }
@@ -188,7 +188,7 @@ impl Parser<'_> {
                 let second = self.input.peek(1)?;
                 if !PRIMARY.contains(second.kind) {
                     return Err(no_viable_alternative_fault(
-                        GrammarSite::NegationLoop,
+                        GrammarPosition::NegationLoop,
                         first,
                         second,
                     ));
@@ -196,7 +196,11 @@ impl Parser<'_> {
             } else if PRIMARY.contains(first.kind) {
                 return Ok(());
             } else {
-                return Err(no_viable_alternative_fault(GrammarSite::NegationLoop, first, first));
+                return Err(no_viable_alternative_fault(
+                    GrammarPosition::NegationLoop,
+                    first,
+                    first,
+                ));
             }
         }
     }
@@ -212,7 +216,7 @@ struct ParsedOperand {
 /// An operator that waits for its right operand.
 struct PendingOperator {
     function: &'static str,
-    operator: u32,
+    operator_offset: u32,
     left_operand: ParsedOperand,
 }
 
@@ -222,18 +226,18 @@ struct LogicalRun {
     /// The start of the first operand; `None` if there is no operand yet.
     start: Option<u32>,
     operands: Vec<SyntaxId>,
-    operators: Vec<u32>,
+    operator_offsets: Vec<u32>,
 }
 
 impl LogicalRun {
     fn new(function: &'static str) -> Self {
-        Self { function, start: None, operands: Vec::new(), operators: Vec::new() }
+        Self { function, start: None, operands: Vec::new(), operator_offsets: Vec::new() }
     }
 
     fn push(&mut self, operand: ParsedOperand, operator: u32) {
         self.start.get_or_insert(operand.start);
         self.operands.push(operand.node);
-        self.operators.push(operator);
+        self.operator_offsets.push(operator);
     }
 }
 

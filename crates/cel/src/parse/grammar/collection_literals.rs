@@ -4,9 +4,11 @@ use super::Parser;
 use super::token_sets::{
     AFTER_ITEM, BRACE_END, COLON, EXPRESSION, LIST_END, OPTIONAL_EXPRESSION, OPTIONAL_FIELD,
 };
-use crate::parse::error_recovery::{GrammarSite, ParseFault};
+use crate::parse::error_recovery::{GrammarPosition, ParseFault};
 use crate::parse::parse_issues::ParseAborted;
-use crate::parse::syntax_tree::{MessageField, SyntaxElement, SyntaxEntry, SyntaxId, SyntaxNode};
+use crate::parse::syntax_tree::{
+    ElementSyntax, KeyValueSyntax, MessageFieldKey, SyntaxId, SyntaxNode,
+};
 use crate::parse::token::{TokenKind as T, TokenSet};
 
 impl Parser<'_> {
@@ -18,9 +20,9 @@ impl Parser<'_> {
         outcome
     }
 
-    fn parse_list_elements(&mut self, elements: &mut Vec<SyntaxElement>) -> Result<(), ParseFault> {
+    fn parse_list_elements(&mut self, elements: &mut Vec<ElementSyntax>) -> Result<(), ParseFault> {
         self.input
-            .sync_to_expected(GrammarSite::ListElements, OPTIONAL_EXPRESSION.union(LIST_END))?;
+            .sync_to_expected(GrammarPosition::ListElements, OPTIONAL_EXPRESSION.union(LIST_END))?;
         if OPTIONAL_EXPRESSION.contains(self.input.current_kind()?) {
             self.input.enter_rule(LIST_END);
             elements.push(self.parse_optional_expression(AFTER_ITEM)?);
@@ -29,7 +31,11 @@ impl Parser<'_> {
             }
             self.input.leave_rule();
         }
-        self.parse_closing_token(GrammarSite::ListComma, GrammarSite::ListClose, T::RightBracket)
+        self.parse_closing_token(
+            GrammarPosition::ListComma,
+            GrammarPosition::ListClose,
+            T::RightBracket,
+        )
     }
 
     pub(super) fn parse_map(&mut self, result: &mut SyntaxId) -> Result<(), ParseFault> {
@@ -42,33 +48,37 @@ impl Parser<'_> {
 
     fn parse_map_body(
         &mut self,
-        entries: &mut Vec<SyntaxEntry<SyntaxElement>>,
+        entries: &mut Vec<KeyValueSyntax<ElementSyntax>>,
     ) -> Result<(), ParseFault> {
         self.input
-            .sync_to_expected(GrammarSite::MapEntries, OPTIONAL_EXPRESSION.union(BRACE_END))?;
+            .sync_to_expected(GrammarPosition::MapEntries, OPTIONAL_EXPRESSION.union(BRACE_END))?;
         if OPTIONAL_EXPRESSION.contains(self.input.current_kind()?) {
             self.input.enter_rule(BRACE_END);
             let outcome = self.parse_map_entries(entries);
             self.input.finish_rule(outcome)?;
             self.input.leave_rule();
         }
-        self.parse_closing_token(GrammarSite::MapComma, GrammarSite::MapClose, T::RightBrace)
+        self.parse_closing_token(
+            GrammarPosition::MapComma,
+            GrammarPosition::MapClose,
+            T::RightBrace,
+        )
     }
 
     fn parse_map_entries(
         &mut self,
-        entries: &mut Vec<SyntaxEntry<SyntaxElement>>,
+        entries: &mut Vec<KeyValueSyntax<ElementSyntax>>,
     ) -> Result<(), ParseFault> {
-        let mut site = GrammarSite::FirstEntryColon;
+        let mut position = GrammarPosition::FirstEntryColon;
         loop {
             let key = self.parse_optional_expression(COLON)?;
-            let colon = self.input.expect_token(site, T::Colon, EXPRESSION)?.offset;
+            let colon = self.input.expect_token(position, T::Colon, EXPRESSION)?.offset;
             let value = self.parse_expression(AFTER_ITEM)?;
-            entries.push(SyntaxEntry { key, colon_offset: colon, value });
+            entries.push(KeyValueSyntax { key, colon_offset: colon, value });
             if !self.take_separating_comma(OPTIONAL_EXPRESSION)? {
                 return Ok(());
             }
-            site = GrammarSite::EntryColon;
+            position = GrammarPosition::EntryColon;
         }
     }
 
@@ -88,9 +98,10 @@ impl Parser<'_> {
 
     fn parse_message_body(
         &mut self,
-        fields: &mut Vec<SyntaxEntry<MessageField>>,
+        fields: &mut Vec<KeyValueSyntax<MessageFieldKey>>,
     ) -> Result<(), ParseFault> {
-        self.input.sync_to_expected(GrammarSite::MessageFields, OPTIONAL_FIELD.union(BRACE_END))?;
+        self.input
+            .sync_to_expected(GrammarPosition::MessageFields, OPTIONAL_FIELD.union(BRACE_END))?;
         if OPTIONAL_FIELD.contains(self.input.current_kind()?) {
             self.input.enter_rule(BRACE_END);
             let outcome = self.parse_message_fields(fields);
@@ -98,37 +109,40 @@ impl Parser<'_> {
             self.input.leave_rule();
         }
         self.parse_closing_token(
-            GrammarSite::MessageComma,
-            GrammarSite::MessageClose,
+            GrammarPosition::MessageComma,
+            GrammarPosition::MessageClose,
             T::RightBrace,
         )
     }
 
     fn parse_message_fields(
         &mut self,
-        fields: &mut Vec<SyntaxEntry<MessageField>>,
+        fields: &mut Vec<KeyValueSyntax<MessageFieldKey>>,
     ) -> Result<(), ParseFault> {
-        let fields_start = self.input.current_token()?.offset;
-        let mut site = GrammarSite::FirstFieldColon;
+        let first_field_offset = self.input.current_token()?.offset;
+        let mut position = GrammarPosition::FirstFieldColon;
         loop {
-            let key = self.parse_message_field(fields_start)?;
-            let colon = self.input.expect_token(site, T::Colon, EXPRESSION)?.offset;
+            let key = self.parse_message_field(first_field_offset)?;
+            let colon = self.input.expect_token(position, T::Colon, EXPRESSION)?.offset;
             let value = self.parse_expression(AFTER_ITEM)?;
-            fields.push(SyntaxEntry { key, colon_offset: colon, value });
+            fields.push(KeyValueSyntax { key, colon_offset: colon, value });
             if !self.take_separating_comma(OPTIONAL_FIELD)? {
                 return Ok(());
             }
-            site = GrammarSite::FieldColon;
+            position = GrammarPosition::FieldColon;
         }
     }
 
     /// Parses the rule `'?'? escapeIdent`.
-    fn parse_message_field(&mut self, fields_start: u32) -> Result<MessageField, ParseAborted> {
+    fn parse_message_field(
+        &mut self,
+        first_field_offset: u32,
+    ) -> Result<MessageFieldKey, ParseAborted> {
         self.input.enter_rule(COLON);
-        let mut field = MessageField { optional: false, name: None, fields_start };
-        let outcome = self.input.sync_to_expected(GrammarSite::OptionalField, OPTIONAL_FIELD);
+        let mut field = MessageFieldKey { is_optional: false, name: None, first_field_offset };
+        let outcome = self.input.sync_to_expected(GrammarPosition::OptionalField, OPTIONAL_FIELD);
         if outcome.is_ok() {
-            field.optional = self.input.take_token_if(T::Question)?.is_some();
+            field.is_optional = self.input.take_token_if(T::Question)?.is_some();
             field.name = Some(self.parse_field_name(TokenSet::RULE_END)?);
         }
         self.input.finish_rule(outcome)?;
@@ -139,14 +153,14 @@ impl Parser<'_> {
     /// Parses the rule `'?'? expr`.
     fn parse_optional_expression(
         &mut self,
-        follow_sets: TokenSet,
-    ) -> Result<SyntaxElement, ParseAborted> {
-        self.input.enter_rule(follow_sets);
-        let mut element = SyntaxElement { optional: false, value: SyntaxId::MISSING };
+        follow_set: TokenSet,
+    ) -> Result<ElementSyntax, ParseAborted> {
+        self.input.enter_rule(follow_set);
+        let mut element = ElementSyntax { is_optional: false, value: SyntaxId::MISSING };
         let outcome =
-            self.input.sync_to_expected(GrammarSite::OptionalExpression, OPTIONAL_EXPRESSION);
+            self.input.sync_to_expected(GrammarPosition::OptionalExpression, OPTIONAL_EXPRESSION);
         if outcome.is_ok() {
-            element.optional = self.input.take_token_if(T::Question)?.is_some();
+            element.is_optional = self.input.take_token_if(T::Question)?.is_some();
             element.value = self.parse_expression(TokenSet::RULE_END)?;
         }
         self.input.finish_rule(outcome)?;
@@ -167,8 +181,8 @@ impl Parser<'_> {
     /// `','?` and the closing bracket or brace.
     fn parse_closing_token(
         &mut self,
-        comma: GrammarSite,
-        close: GrammarSite,
+        comma: GrammarPosition,
+        close: GrammarPosition,
         kind: T,
     ) -> Result<(), ParseFault> {
         self.input.sync_to_expected(comma, TokenSet::from_kinds(&[T::Comma, kind]))?;

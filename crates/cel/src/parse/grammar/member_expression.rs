@@ -2,9 +2,9 @@
 
 use super::token_sets::{AFTER_ITEM, AFTER_PRIMARY, EXPRESSION, FIELD_NAME, OPTIONAL_EXPRESSION};
 use super::{Parser, no_viable_alternative_fault};
-use crate::parse::error_recovery::{GrammarSite, ParseFault};
+use crate::parse::error_recovery::{GrammarPosition, ParseFault};
 use crate::parse::parse_issues::ParseAborted;
-use crate::parse::syntax_tree::{FieldName, SyntaxElement, SyntaxId, SyntaxNode};
+use crate::parse::syntax_tree::{ElementSyntax, FieldName, SyntaxId, SyntaxNode};
 use crate::parse::token::{TokenKind as T, TokenSet};
 
 impl Parser<'_> {
@@ -36,16 +36,16 @@ impl Parser<'_> {
             T::Identifier | T::EscapedIdentifier | T::Question => {
                 Ok(self.parse_select(start, result)?)
             }
-            _ => Err(no_viable_alternative_fault(GrammarSite::MemberSuffix, dot, after)),
+            _ => Err(no_viable_alternative_fault(GrammarPosition::MemberSuffix, dot, after)),
         }
     }
 
     fn parse_select(&mut self, start: u32, result: &mut SyntaxId) -> Result<(), ParseAborted> {
         let operand = *result;
         let dot = self.input.take_token()?.offset;
-        let optional = self.input.take_token_if(T::Question)?.is_some();
+        let is_optional = self.input.take_token_if(T::Question)?.is_some();
         let field = self.parse_field_name(AFTER_PRIMARY)?;
-        *result = self.push(start, SyntaxNode::Select { operand, dot, optional, field });
+        *result = self.push(start, SyntaxNode::Select { operand, dot, is_optional, field });
         Ok(())
     }
 
@@ -56,9 +56,9 @@ impl Parser<'_> {
         let open = self.input.take_token()?.offset;
         let mut arguments = Vec::new();
         let outcome =
-            self.parse_arguments(GrammarSite::MemberArguments, &mut arguments).and_then(|()| {
+            self.parse_arguments(GrammarPosition::MemberArguments, &mut arguments).and_then(|()| {
                 self.input.expect_token(
-                    GrammarSite::MemberArgumentsClose,
+                    GrammarPosition::MemberArgumentsClose,
                     T::RightParen,
                     AFTER_PRIMARY,
                 )
@@ -70,29 +70,29 @@ impl Parser<'_> {
     fn parse_index(&mut self, start: u32, result: &mut SyntaxId) -> Result<(), ParseFault> {
         let operand = *result;
         let open = self.input.take_token()?.offset;
-        let mut element = SyntaxElement { optional: false, value: SyntaxId::MISSING };
+        let mut element = ElementSyntax { is_optional: false, value: SyntaxId::MISSING };
         let outcome = self.parse_index_expression(&mut element);
-        let SyntaxElement { optional, value: index } = element;
-        *result = self.push(start, SyntaxNode::Index { operand, open, optional, index });
+        let ElementSyntax { is_optional, value: index } = element;
+        *result = self.push(start, SyntaxNode::Index { operand, open, is_optional, index });
         outcome
     }
 
-    fn parse_index_expression(&mut self, element: &mut SyntaxElement) -> Result<(), ParseFault> {
-        self.input.sync_to_expected(GrammarSite::Index, OPTIONAL_EXPRESSION)?;
-        element.optional = self.input.take_token_if(T::Question)?.is_some();
+    fn parse_index_expression(&mut self, element: &mut ElementSyntax) -> Result<(), ParseFault> {
+        self.input.sync_to_expected(GrammarPosition::Index, OPTIONAL_EXPRESSION)?;
+        element.is_optional = self.input.take_token_if(T::Question)?.is_some();
         element.value = self.parse_expression(TokenSet::from_kinds(&[T::RightBracket]))?;
-        self.input.expect_token(GrammarSite::IndexClose, T::RightBracket, AFTER_PRIMARY)?;
+        self.input.expect_token(GrammarPosition::IndexClose, T::RightBracket, AFTER_PRIMARY)?;
         Ok(())
     }
 
     /// `expr (',' expr)*`, or nothing.
     pub(super) fn parse_arguments(
         &mut self,
-        site: GrammarSite,
+        position: GrammarPosition,
         arguments: &mut Vec<SyntaxId>,
     ) -> Result<(), ParseFault> {
         let close = TokenSet::from_kinds(&[T::RightParen]);
-        self.input.sync_to_expected(site, EXPRESSION.union(close))?;
+        self.input.sync_to_expected(position, EXPRESSION.union(close))?;
         if !EXPRESSION.contains(self.input.current_kind()?) {
             return Ok(());
         }
@@ -108,17 +108,18 @@ impl Parser<'_> {
     /// Parses the rule `IDENTIFIER | ESC_IDENTIFIER`.
     pub(super) fn parse_field_name(
         &mut self,
-        follow_sets: TokenSet,
+        follow_set: TokenSet,
     ) -> Result<FieldName, ParseAborted> {
-        self.input.enter_rule(follow_sets);
+        self.input.enter_rule(follow_set);
         let mut field = FieldName { offset: self.input.current_token()?.offset, name: None };
-        let mut outcome = self.input.sync_to_expected(GrammarSite::FieldName, FIELD_NAME);
+        let mut outcome = self.input.sync_to_expected(GrammarPosition::FieldName, FIELD_NAME);
         if outcome.is_ok() {
             let token = self.input.current_token()?;
             if FIELD_NAME.contains(token.kind) {
                 field.name = Some(self.input.take_token()?);
             } else {
-                outcome = Err(no_viable_alternative_fault(GrammarSite::FieldName, token, token));
+                outcome =
+                    Err(no_viable_alternative_fault(GrammarPosition::FieldName, token, token));
             }
         }
         self.input.finish_rule(outcome)?;

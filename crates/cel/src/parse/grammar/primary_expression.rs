@@ -2,7 +2,7 @@
 
 use super::token_sets::{AFTER_PRIMARY, PRIMARY};
 use super::{Parser, no_viable_alternative_fault};
-use crate::parse::error_recovery::{GrammarSite, ParseFault};
+use crate::parse::error_recovery::{GrammarPosition, ParseFault};
 use crate::parse::parse_issues::ParseAborted;
 use crate::parse::syntax_tree::{SyntaxId, SyntaxNode};
 use crate::parse::token::{Token, TokenKind as T, TokenSet};
@@ -19,31 +19,31 @@ impl Parser<'_> {
     }
 
     fn parse_primary_alternatives(&mut self, result: &mut SyntaxId) -> Result<(), ParseFault> {
-        self.input.sync_to_expected(GrammarSite::Primary, PRIMARY)?;
+        self.input.sync_to_expected(GrammarPosition::Primary, PRIMARY)?;
         let first = self.input.current_token()?;
         match first.kind {
             T::LeftParen => self.parse_parenthesized(result),
             T::LeftBracket => self.parse_list(result),
             T::LeftBrace => self.parse_map(result),
-            T::Identifier | T::Dot => match self.predict_name(first)? {
-                NamePrediction::Ident => Ok(self.parse_ident(result)?),
-                NamePrediction::Call => self.parse_global_call(result),
-                NamePrediction::Message => self.parse_message(result),
+            T::Identifier | T::Dot => match self.predict_named_construct(first)? {
+                NamedConstruct::Ident => Ok(self.parse_ident(result)?),
+                NamedConstruct::Call => self.parse_global_call(result),
+                NamedConstruct::Message => self.parse_message(result),
             },
             kind if PRIMARY.contains(kind) => Ok(self.parse_literal_token(result)?),
-            _ => Err(no_viable_alternative_fault(GrammarSite::Primary, first, first)),
+            _ => Err(no_viable_alternative_fault(GrammarPosition::Primary, first, first)),
         }
     }
 
     /// Looks past a name to what it is the name of.
-    fn predict_name(&mut self, first: Token) -> Result<NamePrediction, ParseFault> {
+    fn predict_named_construct(&mut self, first: Token) -> Result<NamedConstruct, ParseFault> {
         let mut ahead = usize::from(first.kind == T::Dot);
         let name = self.input.peek(ahead)?;
         if name.kind != T::Identifier {
-            return Err(no_viable_alternative_fault(GrammarSite::Primary, first, name));
+            return Err(no_viable_alternative_fault(GrammarPosition::Primary, first, name));
         }
         if self.input.peek(ahead + 1)?.kind == T::LeftParen {
-            return Ok(NamePrediction::Call);
+            return Ok(NamedConstruct::Call);
         }
         while self.input.peek(ahead + 1)?.kind == T::Dot
             && self.input.peek(ahead + 2)?.kind == T::Identifier
@@ -51,8 +51,8 @@ impl Parser<'_> {
             ahead += 2;
         }
         match self.input.peek(ahead + 1)?.kind {
-            T::LeftBrace => Ok(NamePrediction::Message),
-            _ => Ok(NamePrediction::Ident),
+            T::LeftBrace => Ok(NamedConstruct::Message),
+            _ => Ok(NamedConstruct::Ident),
         }
     }
 
@@ -71,9 +71,9 @@ impl Parser<'_> {
         let open = self.input.take_token()?.offset;
         let mut arguments = Vec::new();
         let outcome =
-            self.parse_arguments(GrammarSite::CallArguments, &mut arguments).and_then(|()| {
+            self.parse_arguments(GrammarPosition::CallArguments, &mut arguments).and_then(|()| {
                 self.input.expect_token(
-                    GrammarSite::CallArgumentsClose,
+                    GrammarPosition::CallArgumentsClose,
                     T::RightParen,
                     TokenSet::RULE_END,
                 )
@@ -85,7 +85,7 @@ impl Parser<'_> {
     fn parse_parenthesized(&mut self, result: &mut SyntaxId) -> Result<(), ParseFault> {
         self.input.take_token()?;
         *result = self.parse_expression(TokenSet::from_kinds(&[T::RightParen]))?;
-        self.input.expect_token(GrammarSite::NestedClose, T::RightParen, TokenSet::RULE_END)?;
+        self.input.expect_token(GrammarPosition::NestedClose, T::RightParen, TokenSet::RULE_END)?;
         Ok(())
     }
 
@@ -95,7 +95,7 @@ impl Parser<'_> {
         if first.kind == T::Minus {
             let second = self.input.peek(1)?;
             if !matches!(second.kind, T::Int | T::Float) {
-                let fault = no_viable_alternative_fault(GrammarSite::Literal, first, second);
+                let fault = no_viable_alternative_fault(GrammarPosition::Literal, first, second);
                 return self.input.finish_rule(Err(fault));
             }
             sign = Some(self.input.take_token()?);
@@ -107,7 +107,7 @@ impl Parser<'_> {
 }
 
 /// The construct that begins with a name, as the lookahead predicts it.
-enum NamePrediction {
+enum NamedConstruct {
     Ident,
     Call,
     Message,

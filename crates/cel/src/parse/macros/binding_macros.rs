@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::ast::{Comprehension, ExprKind, Literal, NodeId};
 
-use super::{ExpansionError, MacroExpander, misuse_error};
+use super::{ExpansionError, MacroExpander, macro_misuse_error};
 use crate::parse::parse_issues::ParseAborted;
 
 /// The name of the list while it is sorted.
@@ -18,9 +18,9 @@ impl MacroExpander<'_, '_> {
         first_variable: NodeId,
         value: NodeId,
     ) -> Result<NodeId, ExpansionError> {
-        let bound = self.bind_optional_value(target, first_variable, value, "optMap")?;
+        let bound = self.push_optional_value_binding(target, first_variable, value, "optMap")?;
         let present = self.push_global_call("optional.of", vec![bound])?;
-        Ok(self.branch_if_present(target, present)?)
+        Ok(self.push_has_value_conditional(target, present)?)
     }
 
     /// `target.optFlatMap(x, value)`: the value, itself an optional, if the target has one.
@@ -30,11 +30,12 @@ impl MacroExpander<'_, '_> {
         first_variable: NodeId,
         value: NodeId,
     ) -> Result<NodeId, ExpansionError> {
-        let present = self.bind_optional_value(target, first_variable, value, "optFlatMap")?;
-        Ok(self.branch_if_present(target, present)?)
+        let present =
+            self.push_optional_value_binding(target, first_variable, value, "optFlatMap")?;
+        Ok(self.push_has_value_conditional(target, present)?)
     }
 
-    fn bind_optional_value(
+    fn push_optional_value_binding(
         &mut self,
         target: NodeId,
         first_variable: NodeId,
@@ -43,15 +44,15 @@ impl MacroExpander<'_, '_> {
     ) -> Result<NodeId, ExpansionError> {
         let Some(name) = self.ident_name(first_variable) else {
             let message = format!("{function}() variable name must be a simple identifier");
-            return Err(misuse_error(first_variable, &message));
+            return Err(macro_misuse_error(first_variable, &message));
         };
         let copy = self.copy_tree(target)?;
         let value = self.push_member_call(copy, "value", Vec::new())?;
-        Ok(self.bind_variable(name, value, body)?)
+        Ok(self.push_variable_binding(name, value, body)?)
     }
 
     /// `target.hasValue() ? present : optional.none()`.
-    fn branch_if_present(
+    fn push_has_value_conditional(
         &mut self,
         target: NodeId,
         present: NodeId,
@@ -77,7 +78,7 @@ impl MacroExpander<'_, '_> {
                 | ExprKind::Call { .. },
             ) => {}
             _ => {
-                return Err(misuse_error(
+                return Err(macro_misuse_error(
                     target,
                     "sortBy can only be applied to a list, identifier, comprehension, call or \
                      select expression",
@@ -88,12 +89,12 @@ impl MacroExpander<'_, '_> {
         let keys = self.expand_map(range, first_variable, None, key)?;
         let list = self.push_ident(SORT_BY_INPUT)?;
         let sorted = self.push_member_call(list, "@sortByAssociatedKeys", vec![keys])?;
-        Ok(self.bind_variable(Arc::from(SORT_BY_INPUT), target, sorted)?)
+        Ok(self.push_variable_binding(Arc::from(SORT_BY_INPUT), target, sorted)?)
     }
 
     /// A variable that has a value in `body` and is not visible elsewhere: the accumulator of a
     /// fold over nothing.
-    fn bind_variable(
+    fn push_variable_binding(
         &mut self,
         name: Arc<str>,
         value: NodeId,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::ast::{Comprehension, ExprKind, Literal, NodeId};
 
-use super::{ExpansionError, MacroExpander, misuse_error};
+use super::{ExpansionError, MacroExpander, macro_misuse_error};
 use crate::parse::parse_issues::ParseAborted;
 
 /// The variable in which a fold collects its result. No source text can name it.
@@ -45,11 +45,11 @@ impl MacroExpander<'_, '_> {
         test: NodeId,
     ) -> Result<NodeId, ParseAborted> {
         let init = self.push_literal(Literal::Bool(true))?;
-        let so_far = self.accumulator_ident()?;
+        let so_far = self.push_accumulator_ident()?;
         let condition = self.push_global_call("@not_strictly_false", vec![so_far])?;
-        let so_far = self.accumulator_ident()?;
+        let so_far = self.push_accumulator_ident()?;
         let step = self.push_global_call("_&&_", vec![so_far, test])?;
-        let result = self.accumulator_ident()?;
+        let result = self.push_accumulator_ident()?;
         self.push_comprehension(range, init, condition, step, result)
     }
 
@@ -59,12 +59,12 @@ impl MacroExpander<'_, '_> {
         test: NodeId,
     ) -> Result<NodeId, ParseAborted> {
         let init = self.push_literal(Literal::Bool(false))?;
-        let so_far = self.accumulator_ident()?;
+        let so_far = self.push_accumulator_ident()?;
         let not_yet = self.push_global_call("!_", vec![so_far])?;
         let condition = self.push_global_call("@not_strictly_false", vec![not_yet])?;
-        let so_far = self.accumulator_ident()?;
+        let so_far = self.push_accumulator_ident()?;
         let step = self.push_global_call("_||_", vec![so_far, test])?;
-        let result = self.accumulator_ident()?;
+        let result = self.push_accumulator_ident()?;
         self.push_comprehension(range, init, condition, step, result)
     }
 
@@ -75,10 +75,10 @@ impl MacroExpander<'_, '_> {
     ) -> Result<NodeId, ParseAborted> {
         let init = self.push_literal(Literal::Int(0))?;
         let condition = self.push_literal(Literal::Bool(true))?;
-        let (so_far, one) = (self.accumulator_ident()?, self.push_literal(Literal::Int(1))?);
+        let (so_far, one) = (self.push_accumulator_ident()?, self.push_literal(Literal::Int(1))?);
         let more = self.push_global_call("_+_", vec![so_far, one])?;
-        let step = self.accumulate_if(Some(test), more)?;
-        let (count, one) = (self.accumulator_ident()?, self.push_literal(Literal::Int(1))?);
+        let step = self.push_conditional_step(Some(test), more)?;
+        let (count, one) = (self.push_accumulator_ident()?, self.push_literal(Literal::Int(1))?);
         let result = self.push_global_call("_==_", vec![count, one])?;
         self.push_comprehension(range, init, condition, step, result)
     }
@@ -93,7 +93,7 @@ impl MacroExpander<'_, '_> {
     ) -> Result<NodeId, ExpansionError> {
         let range =
             self.parse_loop_variables(range, &[first_variable], "argument is not an identifier")?;
-        Ok(self.collect_into_list(range, filter, transform)?)
+        Ok(self.expand_to_list(range, filter, transform)?)
     }
 
     /// Expands the macro `range.filter(x, test)`.
@@ -119,9 +119,9 @@ impl MacroExpander<'_, '_> {
         let range =
             self.parse_loop_variables(range, variables, "argument must be a simple name")?;
         if function == "transformList" {
-            return Ok(self.collect_into_list(range, filter, transform)?);
+            return Ok(self.expand_to_list(range, filter, transform)?);
         }
-        let mut args = vec![self.accumulator_ident()?];
+        let mut args = vec![self.push_accumulator_ident()?];
         if function == "transformMap" {
             args.push(self.push_ident(&range.first_variable)?);
         }
@@ -132,13 +132,13 @@ impl MacroExpander<'_, '_> {
     }
 
     /// A list of transformed elements.
-    fn collect_into_list(
+    fn expand_to_list(
         &mut self,
         range: ComprehensionRange,
         filter: Option<NodeId>,
         transform: NodeId,
     ) -> Result<NodeId, ParseAborted> {
-        let so_far = self.accumulator_ident()?;
+        let so_far = self.push_accumulator_ident()?;
         let element = self.push_list(vec![transform])?;
         let more = self.push_global_call("_+_", vec![so_far, element])?;
         let init = self.push_list(Vec::new())?;
@@ -154,13 +154,13 @@ impl MacroExpander<'_, '_> {
         more: NodeId,
     ) -> Result<NodeId, ParseAborted> {
         let condition = self.push_literal(Literal::Bool(true))?;
-        let step = self.accumulate_if(filter, more)?;
-        let result = self.accumulator_ident()?;
+        let step = self.push_conditional_step(filter, more)?;
+        let result = self.push_accumulator_ident()?;
         self.push_comprehension(range, init, condition, step, result)
     }
 
     /// `filter ? more : accumulator`.
-    fn accumulate_if(
+    fn push_conditional_step(
         &mut self,
         filter: Option<NodeId>,
         more: NodeId,
@@ -168,11 +168,11 @@ impl MacroExpander<'_, '_> {
         let Some(filter) = filter else {
             return Ok(more);
         };
-        let unchanged = self.accumulator_ident()?;
+        let unchanged = self.push_accumulator_ident()?;
         self.push_global_call("_?_:_", vec![filter, more, unchanged])
     }
 
-    fn accumulator_ident(&mut self) -> Result<NodeId, ParseAborted> {
+    fn push_accumulator_ident(&mut self) -> Result<NodeId, ParseAborted> {
         self.push_ident(ACCUMULATOR)
     }
 
@@ -206,17 +206,19 @@ impl MacroExpander<'_, '_> {
     ) -> Result<ComprehensionRange, ExpansionError> {
         let mut names: Vec<Arc<str>> = Vec::with_capacity(variables.len());
         for &variable in variables {
-            names
-                .push(self.ident_name(variable).ok_or_else(|| misuse_error(variable, not_a_name))?);
+            names.push(
+                self.ident_name(variable)
+                    .ok_or_else(|| macro_misuse_error(variable, not_a_name))?,
+            );
         }
         if let ([first, second], [_, node]) = (names.as_slice(), variables)
             && first == second
         {
-            return Err(misuse_error(*node, &format!("duplicate variable name: {first}")));
+            return Err(macro_misuse_error(*node, &format!("duplicate variable name: {first}")));
         }
         for (name, &node) in names.iter().zip(variables) {
             if matches!(&**name, ACCUMULATOR | ACCUMULATOR_BEFORE) {
-                return Err(misuse_error(
+                return Err(macro_misuse_error(
                     node,
                     "iteration variable overwrites accumulator variable",
                 ));

@@ -29,14 +29,14 @@ impl MacroExpander<'_, '_> {
             // Entries do not keep their place.
             ExprKind::Map { entries } => {
                 for entry in entries {
-                    entry.offset = self.open_offset;
+                    entry.offset = self.open_paren_offset;
                     self.replace_with_copy(&mut entry.key)?;
                     self.replace_with_copy(&mut entry.value)?;
                 }
             }
             ExprKind::Struct { fields, .. } => {
                 for field in fields {
-                    field.offset = self.open_offset;
+                    field.offset = self.open_paren_offset;
                     self.replace_with_copy(&mut field.value)?;
                 }
             }

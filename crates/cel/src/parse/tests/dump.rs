@@ -30,10 +30,10 @@ fn dump_node(ast: &Ast, id: NodeId, out: &mut String) {
             write!(out, " {function}").unwrap();
             dump_all(ast, args, out);
         }
-        ExprKind::List { elements, optional } => {
+        ExprKind::List { elements, optional_indices } => {
             out.push_str("(list");
             for (n, element) in elements.iter().enumerate() {
-                out.push_str(if optional.contains(&n) { " ?" } else { " " });
+                out.push_str(if optional_indices.contains(&n) { " ?" } else { " " });
                 dump_node(ast, *element, out);
             }
             out.push(')');
@@ -41,7 +41,7 @@ fn dump_node(ast: &Ast, id: NodeId, out: &mut String) {
         ExprKind::Map { entries } => {
             out.push_str("(map");
             for entry in entries {
-                let mark = if entry.optional { "?" } else { "" };
+                let mark = if entry.is_optional { "?" } else { "" };
                 write!(out, " ({mark}entry@{}", entry.offset).unwrap();
                 dump_all(ast, &[entry.key, entry.value], out);
             }
@@ -50,7 +50,7 @@ fn dump_node(ast: &Ast, id: NodeId, out: &mut String) {
         ExprKind::Struct { name, fields } => {
             write!(out, "(struct {name}").unwrap();
             for field in fields {
-                let mark = if field.optional { "?" } else { "" };
+                let mark = if field.is_optional { "?" } else { "" };
                 write!(out, " ({mark}field@{} {}", field.offset, field.name).unwrap();
                 dump_all(ast, &[field.value], out);
             }

@@ -51,7 +51,7 @@ impl Decimal {
     }
 
     /// The number times 2^`power`. The power is at most 60, so no product overflows.
-    pub(super) fn shift_left(mut self, power: u32) -> Self {
+    pub(super) fn multiply_by_power_of_two(mut self, power: u32) -> Self {
         let mut carry = 0;
         for digit in self.digits.iter_mut().rev() {
             let product = (u128::from(*digit) << power) + carry;
@@ -87,25 +87,25 @@ impl Decimal {
     }
 
     /// The sum, or `None` if it has more than [`SUM_DIGITS_MAX`] digits.
-    pub(super) fn plus(&self, other: &Self) -> Option<Self> {
+    pub(super) fn checked_add(&self, other: &Self) -> Option<Self> {
         let places = self.decimal_places.max(other.decimal_places);
         if self.is_zero() || other.is_zero() {
             let sum = if self.is_zero() { other } else { self };
             return Some(Self { decimal_places: places, ..sum.clone() });
         }
         let low = self.exponent.min(other.exponent);
-        let high = self.magnitude().max(other.magnitude());
+        let high = self.order_of_magnitude().max(other.order_of_magnitude());
         if high - low > SUM_DIGITS_MAX {
             return None;
         }
         let (large, small) =
-            if self.cmp_absolute(other).is_lt() { (other, self) } else { (self, other) };
+            if self.compare_absolute(other).is_lt() { (other, self) } else { (self, other) };
         let is_sum = large.is_negative == small.is_negative;
         let mut digits = Vec::new();
         let mut carry = 0;
         for power in low..=high {
-            let addend = small.digit(power);
-            let digit = large.digit(power) + carry + if is_sum { addend } else { -addend };
+            let addend = small.digit_at(power);
+            let digit = large.digit_at(power) + carry + if is_sum { addend } else { -addend };
             digits.push(digit.rem_euclid(10) as u8);
             carry = digit.div_euclid(10);
         }
@@ -118,7 +118,7 @@ impl Decimal {
     /// The order of two numbers, however far apart they are.
     pub(super) fn cmp(&self, other: &Self) -> Ordering {
         self.signum().cmp(&other.signum()).then_with(|| {
-            let absolute = self.cmp_absolute(other);
+            let absolute = self.compare_absolute(other);
             if self.is_negative { absolute.reverse() } else { absolute }
         })
     }
@@ -141,19 +141,21 @@ impl Decimal {
     }
 
     /// The power of ten that the number stays below.
-    fn magnitude(&self) -> i64 {
+    fn order_of_magnitude(&self) -> i64 {
         self.exponent + self.digits.len() as i64
     }
 
     /// The digit at a power of ten.
-    fn digit(&self, power: i64) -> i8 {
-        let from_first = usize::try_from(self.magnitude() - 1 - power).ok();
+    fn digit_at(&self, power: i64) -> i8 {
+        let from_first = usize::try_from(self.order_of_magnitude() - 1 - power).ok();
         from_first.and_then(|idx| self.digits.get(idx)).map_or(0, |digit| *digit as i8)
     }
 
     /// The order of two numbers of the same sign, that sign left out.
-    fn cmp_absolute(&self, other: &Self) -> Ordering {
-        self.magnitude().cmp(&other.magnitude()).then_with(|| self.digits.cmp(&other.digits))
+    fn compare_absolute(&self, other: &Self) -> Ordering {
+        self.order_of_magnitude()
+            .cmp(&other.order_of_magnitude())
+            .then_with(|| self.digits.cmp(&other.digits))
     }
 
     /// Restores the invariant after the digits were set.
@@ -211,13 +213,13 @@ mod tests {
         fn agrees_with_integers((a, x) in numbers(), (b, y) in numbers(), power in 0_u32..=30) {
             prop_assert_eq!(in_millionths(&a), x);
             prop_assert_eq!(a.cmp(&b), x.cmp(&y));
-            let sum = a.plus(&b).unwrap();
+            let sum = a.checked_add(&b).unwrap();
             check_invariant(&sum);
             prop_assert_eq!(in_millionths(&sum), x + y);
-            let difference = a.plus(&b.clone().negate()).unwrap();
+            let difference = a.checked_add(&b.clone().negate()).unwrap();
             check_invariant(&difference);
             prop_assert_eq!(in_millionths(&difference), x - y);
-            let shifted = a.clone().shift_left(power);
+            let shifted = a.clone().multiply_by_power_of_two(power);
             check_invariant(&shifted);
             prop_assert_eq!(in_millionths(&shifted), x << power);
             let rounded = a.round_up_to_places(2);
@@ -241,15 +243,15 @@ mod tests {
         let one = Decimal::from_int(1, 0);
         assert!(huge.cmp(&one).is_gt());
         assert!(huge.clone().negate().cmp(&one).is_lt());
-        assert!(huge.plus(&one).is_none());
+        assert!(huge.checked_add(&one).is_none());
     }
 
     #[test]
     fn a_sum_has_as_many_digits_as_allowed_and_no_more() {
         let one = Decimal::from_int(1, 0);
         let scale_max = i32::try_from(SUM_DIGITS_MAX).unwrap() - 1;
-        let sum = Decimal::from_int(1, scale_max).plus(&one).unwrap();
+        let sum = Decimal::from_int(1, scale_max).checked_add(&one).unwrap();
         assert_eq!(sum.digits.len() as i64, SUM_DIGITS_MAX);
-        assert!(Decimal::from_int(1, scale_max + 1).plus(&one).is_none());
+        assert!(Decimal::from_int(1, scale_max + 1).checked_add(&one).is_none());
     }
 }

@@ -88,7 +88,7 @@ impl Quantity {
     /// The sum has more than 1000 digits.
     pub fn add(&self, other: &Self) -> Result<Self, &'static str> {
         let short = self.amount.as_int_and_scale().zip(other.amount.as_int_and_scale());
-        match short.and_then(|(a, b)| sum_of_ints(a, b)) {
+        match short.and_then(|(a, b)| add_scaled_ints(a, b)) {
             Some(amount) => Ok(Self { amount, is_arithmetic_result: true }),
             None => self.add_decimal(&other.amount.to_decimal()),
         }
@@ -101,14 +101,16 @@ impl Quantity {
     pub fn sub(&self, other: &Self) -> Result<Self, &'static str> {
         let short = self.amount.as_int_and_scale().zip(other.amount.as_int_and_scale());
         // As in Kubernetes, the smallest of all integers is its own negation here.
-        match short.and_then(|(a, (value, scale))| sum_of_ints(a, (value.wrapping_neg(), scale))) {
+        match short
+            .and_then(|(a, (value, scale))| add_scaled_ints(a, (value.wrapping_neg(), scale)))
+        {
             Some(amount) => Ok(Self { amount, is_arithmetic_result: true }),
             None => self.add_decimal(&other.amount.to_decimal().negate()),
         }
     }
 
     fn add_decimal(&self, other: &Decimal) -> Result<Self, &'static str> {
-        let sum = self.amount.to_decimal().plus(other).ok_or(SUM_TOO_LONG)?;
+        let sum = self.amount.to_decimal().checked_add(other).ok_or(SUM_TOO_LONG)?;
         Ok(Self { amount: QuantityAmount::Decimal(sum), is_arithmetic_result: true })
     }
 
@@ -154,7 +156,7 @@ impl QuantityAmount {
 }
 
 /// The sum at the smaller of the two scales, if it fits.
-fn sum_of_ints((a, m): (i64, i32), (b, n): (i64, i32)) -> Option<QuantityAmount> {
+fn add_scaled_ints((a, m): (i64, i32), (b, n): (i64, i32)) -> Option<QuantityAmount> {
     if b == 0 {
         return Some(QuantityAmount::Int { value: a, scale: m });
     }
@@ -214,7 +216,7 @@ impl<'t> QuantityParts<'t> {
     }
 
     /// The digits of the whole part, of which there is at least one, and of the fraction.
-    fn digit_count(&self) -> usize {
+    fn count_digits(&self) -> usize {
         self.whole_digits.len().max(1) + self.fraction_digits.len()
     }
 }
@@ -263,7 +265,7 @@ impl QuantitySuffix {
 
 /// The amount in its short form, for texts that Kubernetes gives it to.
 fn parse_int_amount(parts: &QuantityParts<'_>, suffix: QuantitySuffix) -> Option<QuantityAmount> {
-    let n_digits = parts.digit_count();
+    let n_digits = parts.count_digits();
     let (factor, scale) = match suffix {
         QuantitySuffix::PowerOfTen(exponent) if n_digits <= INT_DIGITS_MAX => {
             (1, exponent.checked_sub(parts.fraction_digits.len() as i32)?)
@@ -301,7 +303,7 @@ fn parse_decimal_amount(
             Decimal::new(false, digits, places - i64::from(exponent)).round_up_to_places(places_max)
         }
         QuantitySuffix::PowerOfTwo(power) => {
-            let number = Decimal::new(false, digits, places).shift_left(power);
+            let number = Decimal::new(false, digits, places).multiply_by_power_of_two(power);
             let number = number.round_up_to_places(places_max);
             let largest = Decimal::from_int(i64::MAX, 0);
             if number.cmp(&largest).is_gt() { largest } else { number }

@@ -42,7 +42,9 @@ impl Semver {
             minor: parse_version_number("minor", "Minor", minor)?,
             patch: parse_version_number("patch", "Patch", patch)?,
             pre_release: match pre_release {
-                Some(text) => text.split('.').map(parse_identifier).collect::<Result<_, _>>()?,
+                Some(text) => {
+                    text.split('.').map(parse_pre_release_identifier).collect::<Result<_, _>>()?
+                }
                 None => Vec::new(),
             },
         };
@@ -51,7 +53,7 @@ impl Semver {
     }
 
     /// About how many octets of text the version was made from.
-    pub(crate) fn text_len(&self) -> usize {
+    pub(crate) fn approx_text_len(&self) -> usize {
         // Comparing an identifier is as much work as comparing some octets.
         const OCTETS_PER_IDENTIFIER: usize = 16;
         self.pre_release.len() * OCTETS_PER_IDENTIFIER
@@ -123,17 +125,17 @@ fn parse_version_number(name: &str, capital: &str, text: &str) -> Result<u64, St
     if has_leading_zeros(text) {
         return Err(format!("{capital} number must not contain leading zeroes {}", quote(text)));
     }
-    parse_number(text)
+    parse_semver_number(text)
 }
 
-fn parse_identifier(text: &str) -> Result<PreReleaseIdentifier, String> {
+fn parse_pre_release_identifier(text: &str) -> Result<PreReleaseIdentifier, String> {
     if text.is_empty() {
         Err("Prerelease is empty".to_owned())
     } else if is_numeric(text) && has_leading_zeros(text) {
         let text = quote(text);
         Err(format!("Numeric PreRelease version must not contain leading zeroes {text}"))
     } else if is_numeric(text) {
-        parse_number(text).map(PreReleaseIdentifier::Number)
+        parse_semver_number(text).map(PreReleaseIdentifier::Number)
     } else if is_alphanumeric(text) {
         Ok(PreReleaseIdentifier::Text(text.into()))
     } else {
@@ -152,7 +154,7 @@ fn check_build_metadata(text: &str) -> Result<(), String> {
 }
 
 /// Reads a text that is numeric or empty.
-fn parse_number(text: &str) -> Result<u64, String> {
+fn parse_semver_number(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| {
         let fault = if text.is_empty() { "invalid syntax" } else { "value out of range" };
         format!("strconv.ParseUint: parsing {}: {fault}", quote(text))

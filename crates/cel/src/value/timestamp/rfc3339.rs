@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{SECONDS_PER_DAY, Timestamp, WallTime, days_from_1970};
+use super::{SECONDS_PER_DAY, Timestamp, WallTime, days_since_epoch};
 
 /// Why a text is not a timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,9 @@ impl FromStr for Timestamp {
     fn from_str(text: &str) -> Result<Self, TimestampError> {
         let mut rest = TimestampCursor(text.as_bytes());
         let (seconds, nanos, offset) = rest.read_timestamp().ok_or(TimestampError::Malformed)?;
-        Self { seconds, nanos, offset }.check_timestamp_range().ok_or(TimestampError::OutOfRange)
+        Self { unix_seconds: seconds, nanos, utc_offset_seconds: offset }
+            .check_range()
+            .ok_or(TimestampError::OutOfRange)
     }
 }
 
@@ -47,23 +49,23 @@ impl TimestampCursor<'_> {
     /// The whole text: seconds since 1970, nanoseconds, and the offset in seconds.
     fn read_timestamp(&mut self) -> Option<(i64, u32, i32)> {
         let year = self.read_two_digits()? * 100 + self.read_two_digits()?;
-        self.read_byte(b'-')?;
+        self.expect_byte(b'-')?;
         let month = self.read_two_digits().filter(|month| (1..=12).contains(month))?;
-        self.read_byte(b'-')?;
+        self.expect_byte(b'-')?;
         let day =
             self.read_two_digits().filter(|day| (1..=days_in_month(month, year)).contains(day))?;
-        self.read_byte(b'T')?;
+        self.expect_byte(b'T')?;
         let hour = self.read_hour().filter(|hour| *hour < 24)?;
-        self.read_byte(b':')?;
+        self.expect_byte(b':')?;
         let minute = self.read_two_digits().filter(|minute| *minute < 60)?;
-        self.read_byte(b':')?;
+        self.expect_byte(b':')?;
         let second = self.read_two_digits().filter(|second| *second < 60)?;
         let nanos = self.read_fraction();
         let offset = self.read_offset()?;
         if !self.0.is_empty() {
             return None;
         }
-        let seconds = days_from_1970(year, month, day) * SECONDS_PER_DAY
+        let seconds = days_since_epoch(year, month, day) * SECONDS_PER_DAY
             + hour * 3_600
             + minute * 60
             + second
@@ -71,7 +73,7 @@ impl TimestampCursor<'_> {
         Some((seconds, nanos, offset))
     }
 
-    fn read_byte(&mut self, expected: u8) -> Option<()> {
+    fn expect_byte(&mut self, expected: u8) -> Option<()> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;
         (*first == expected).then_some(())
@@ -124,7 +126,7 @@ impl TimestampCursor<'_> {
         };
         // Some people do write offsets of 24 hours or 60 minutes.
         let hours = self.read_two_digits().filter(|hours| *hours <= 24)?;
-        self.read_byte(b':')?;
+        self.expect_byte(b':')?;
         let minutes = self.read_two_digits().filter(|minutes| *minutes <= 60)?;
         i32::try_from(sign * (hours * 60 + minutes) * 60).ok()
     }
@@ -144,7 +146,7 @@ fn days_in_month(month: i64, year: i64) -> i64 {
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let WallTime { year, month, day, hour, minute, second, .. } =
-            self.wall_time(i64::from(self.offset));
+            self.wall_time_at_offset(i64::from(self.utc_offset_seconds));
         if year < 0 {
             f.write_str("-")?;
         }
@@ -154,11 +156,11 @@ impl fmt::Display for Timestamp {
             let digits = format!("{:09}", self.nanos);
             write!(f, ".{}", digits.trim_end_matches('0'))?;
         }
-        if self.offset == 0 {
+        if self.utc_offset_seconds == 0 {
             return f.write_str("Z");
         }
-        let sign = if self.offset < 0 { '-' } else { '+' };
-        let minutes = self.offset.unsigned_abs() / 60;
+        let sign = if self.utc_offset_seconds < 0 { '-' } else { '+' };
+        let minutes = self.utc_offset_seconds.unsigned_abs() / 60;
         write!(f, "{sign}{:02}:{:02}", minutes / 60, minutes % 60)
     }
 }

@@ -1,8 +1,8 @@
 //! Expressions that ask the authorizer: it does not matter when an answer becomes known.
 
 use cel::{
-    AuthorizerCheck, CHECK_COST, COST_LIMIT, CheckTarget, EvalError, Evaluation, KnownDecisions,
-    Program, ResourceTarget, ServiceAccount,
+    AUTHORIZER_CHECK_COST, AuthorizerCheck, AuthorizerCheckTarget, COST_LIMIT, EvalError,
+    Evaluation, KnownDecisions, Program, ResourceTarget, ServiceAccount,
 };
 use proptest::prelude::*;
 
@@ -12,10 +12,10 @@ use super::{Answer, ENVIRONMENT, answer, answer_within};
 
 /// Everything that random expressions ask.
 fn questions() -> [AuthorizerCheck; 4] {
-    let path = || CheckTarget::Path("/a".into());
+    let path = || AuthorizerCheckTarget::Path("/a".into());
     let pods = |name: &str| {
         let (resource, name) = ("pods".into(), name.into());
-        CheckTarget::Resource(Box::new(ResourceTarget {
+        AuthorizerCheckTarget::Resource(Box::new(ResourceTarget {
             resource,
             name,
             ..ResourceTarget::default()
@@ -73,7 +73,7 @@ proptest! {
         if let Ok(program) = ENVIRONMENT.compile(&source) {
             let n_answers = answers_agree(&program, known, cost_limit)?;
             prop_assert!(n_answers == 0 || program.reads_variable(1) || program.reads_variable(2), "{}", source);
-            prop_assert!(n_answers as u64 * CHECK_COST <= cost_limit, "{}", source);
+            prop_assert!(n_answers as u64 * AUTHORIZER_CHECK_COST <= cost_limit, "{}", source);
         }
     }
 

@@ -95,7 +95,7 @@ fn explained_as_deep_as_allowed() {
                 &request.variables(&KnownDecisions::default()),
                 COST_LIMIT,
             );
-            let n_parts = explanation.map_or(0, |explanation| explanation.parts.len());
+            let n_parts = explanation.map_or(0, |explanation| explanation.subexpressions.len());
             assert!(n_parts > 0, "{}{}", nest.open, nest.close);
         }
     });

@@ -1,6 +1,6 @@
 //! An explanation says what the evaluation said, of the whole and of each part.
 
-use cel::{COST_LIMIT, Explanation, KnownDecisions, PartResult, SHOWN_BYTES_MAX};
+use cel::{COST_LIMIT, Explanation, KnownDecisions, SHOWN_BYTES_MAX, SubexpressionResult};
 use proptest::prelude::*;
 
 use super::expressions::Choices;
@@ -14,16 +14,20 @@ fn explain(source: &str) -> Option<Explanation> {
 
 /// Whether the outcome of a part is that of an evaluation. Long texts are cut, and values are
 /// written in two ways, so only the beginnings of errors and the values of bools are compared.
-fn is_of(result: &PartResult, answer: &Answer) -> bool {
+fn is_of(result: &SubexpressionResult, answer: &Answer) -> bool {
     match (result, answer) {
-        (PartResult::Value(value), Answer::Value(full)) => match full.strip_prefix("bool: ") {
-            Some(bool) => value == bool,
-            None => true,
-        },
-        (PartResult::Error(error), Answer::Error(full)) => {
+        (SubexpressionResult::Value(value), Answer::Value(full)) => {
+            match full.strip_prefix("bool: ") {
+                Some(bool) => value == bool,
+                None => true,
+            }
+        }
+        (SubexpressionResult::Error(error), Answer::Error(full)) => {
             full.starts_with(error.strip_suffix("...").unwrap_or(error))
         }
-        (PartResult::Error(error), Answer::CostLimit) => error.contains("cost limit exceeded"),
+        (SubexpressionResult::Error(error), Answer::CostLimit) => {
+            error.contains("cost limit exceeded")
+        }
         _ => false,
     }
 }
@@ -40,11 +44,11 @@ proptest! {
             prop_assert!(matches!(whole, Answer::Refused(_)), "{source}");
             return Ok(());
         };
-        prop_assert!(is_of(&explanation.parts[0].result, &whole), "{source}: {explanation:?}");
-        prop_assert_eq!(explanation.parts[0].depth, 0);
-        for part in &explanation.parts[1..] {
+        prop_assert!(is_of(&explanation.subexpressions[0].result, &whole), "{source}: {explanation:?}");
+        prop_assert_eq!(explanation.subexpressions[0].depth, 0);
+        for part in &explanation.subexpressions[1..] {
             prop_assert!(part.depth > 0);
-            if part.result == PartResult::Skipped || part.text.len() > SHOWN_BYTES_MAX {
+            if part.result == SubexpressionResult::Skipped || part.text.len() > SHOWN_BYTES_MAX {
                 continue;
             }
             // A part stands in the source and means the same by itself, if it is allowed there.
@@ -66,17 +70,17 @@ proptest! {
         let source = format!("({a}) {operator} ({b})");
         let Some(explanation) = explain(&source) else { return Ok(()) };
         let outcome = |n: usize| {
-            let part = explanation.parts.iter().filter(|part| part.depth == 1).nth(n);
+            let part = explanation.subexpressions.iter().filter(|part| part.depth == 1).nth(n);
             part.map(|part| part.result.clone())
         };
         // A constant is not shown, and a chain in parentheses is part of the chain around it.
         let (Some(left), Some(right), None) = (outcome(0), outcome(1), outcome(2)) else {
             return Ok(());
         };
-        let decides = PartResult::Value((operator == "||").to_string());
-        let is_error = |result: &PartResult| matches!(result, PartResult::Error(_));
+        let decides = SubexpressionResult::Value((operator == "||").to_string());
+        let is_error = |result: &SubexpressionResult| matches!(result, SubexpressionResult::Error(_));
         let expected = match (&left, &right) {
-            (left, PartResult::Skipped) => {
+            (left, SubexpressionResult::Skipped) => {
                 prop_assert_eq!(left, &decides, "{}", source);
                 left.clone()
             }
@@ -84,6 +88,6 @@ proptest! {
             (left, _) if is_error(left) => left.clone(),
             (_, right) => right.clone(),
         };
-        prop_assert_eq!(&explanation.parts[0].result, &expected, "{}: {:?}", source, explanation);
+        prop_assert_eq!(&explanation.subexpressions[0].result, &expected, "{}: {:?}", source, explanation);
     }
 }

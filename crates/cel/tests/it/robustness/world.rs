@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use cel::{
-    AuthorizationValue, Authorizer, AuthorizerCheck, AuthorizerDecision, CHECK_COST, Environment,
-    EvalError, KnownDecisions, List, Map, MapSource, ObjectType, Program, RecordSource,
-    ResourceTarget, Type, Value,
+    AUTHORIZER_CHECK_COST, AuthorizationValue, Authorizer, AuthorizerCheck, AuthorizerDecision,
+    Environment, EvalError, KnownDecisions, List, Map, MapSource, ObjectType, Program,
+    RecordSource, ResourceTarget, Type, Value,
 };
 
 /// The value of the variable `request`.
@@ -78,7 +78,7 @@ pub(crate) fn answer_all(
         let outcome = program.evaluate(&variables, cost_limit).result;
         let Err(EvalError::NeedsDecision(question)) = outcome else { return n_answers };
         n_answers += 1;
-        assert!(n_answers as u64 * CHECK_COST <= cost_limit, "too many questions");
+        assert!(n_answers as u64 * AUTHORIZER_CHECK_COST <= cost_limit, "too many questions");
         let decision = decide(&question);
         decisions.insert(*question, decision);
     }
@@ -100,7 +100,7 @@ impl Request {
     pub(crate) fn variables(&self, decisions: &KnownDecisions) -> [Value<'_>; 3] {
         let authorizer = Authorizer::new(decisions.clone());
         let resource = ResourceTarget { resource: "pods".into(), ..ResourceTarget::default() };
-        let check = authorizer.clone().resource_check(resource);
+        let check = authorizer.clone().resource_check_value(resource);
         [Value::Map(Map::Record(self)), authorizer.value(), check]
     }
 }

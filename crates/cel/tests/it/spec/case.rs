@@ -215,7 +215,7 @@ fn decode_value(tagged: &Json) -> Option<Value<'static>> {
             for entry in entries {
                 map.set(decode_value(entry.get(0)?)?, decode_value(entry.get(1)?)?);
             }
-            Value::Map(Map::owned(map))
+            Value::Map(Map::from_owned(map))
         }
         _ => return None,
     })

@@ -4,7 +4,7 @@ use std::io;
 
 use admission::{Endpoint, Exemption, ExplainedCondition, Hook, Operation, ReinvocationPolicy};
 use admission_hooks::Phase;
-use cel::{ExplainedPart, PartResult};
+use cel::{ExplainedSubexpression, SubexpressionResult};
 
 use super::super::terminal_style::{LineMark, TerminalStyle};
 use super::configuration_values::{failure_policy_name, review_version_name, side_effects_name};
@@ -287,13 +287,13 @@ fn explain_condition(condition: &ExplainedCondition<'_>) -> Branch {
     match explanation {
         Err(error) => Branch::new(LineMark::None, format!("{name}: {expression} fails: {error}")),
         Ok(explanation) => {
-            let (whole, parts) = match explanation.parts.split_first() {
+            let (whole, parts) = match explanation.subexpressions.split_first() {
                 Some((whole, parts)) => (describe_result(whole), parts),
                 None => (String::new(), &[][..]),
             };
             let mut children = part_branches(parts);
-            if explanation.n_omitted_parts > 0 {
-                let text = format!("{} more parts", explanation.n_omitted_parts);
+            if explanation.n_omitted_subexpressions > 0 {
+                let text = format!("{} more parts", explanation.n_omitted_subexpressions);
                 children.push(Branch::new(LineMark::None, text));
             }
             Branch::new(LineMark::None, format!("{name}: {expression} {whole}")).with(children)
@@ -305,17 +305,19 @@ fn explain_condition(condition: &ExplainedCondition<'_>) -> Branch {
 const AUTHORIZER_VALUE_PREFIX: &str = "kubernetes.authorization.";
 
 /// Parts of an expression, each with those inside of it children.
-fn part_branches(mut parts: &[ExplainedPart]) -> Vec<Branch> {
+fn part_branches(mut parts: &[ExplainedSubexpression]) -> Vec<Branch> {
     let mut branches = Vec::new();
     while let Some((part, rest)) = parts.split_first() {
         let n_inside = rest.iter().take_while(|inner| inner.depth > part.depth).count();
         let (inside, after) = rest.split_at(n_inside);
         match &part.result {
             // Intermediate values of an authorizer check have no readable form.
-            PartResult::Value(value) if value.starts_with(AUTHORIZER_VALUE_PREFIX) => {
+            SubexpressionResult::Value(value) if value.starts_with(AUTHORIZER_VALUE_PREFIX) => {
                 branches.extend(part_branches(inside));
             }
-            PartResult::Value(_) | PartResult::Error(_) | PartResult::Skipped => {
+            SubexpressionResult::Value(_)
+            | SubexpressionResult::Error(_)
+            | SubexpressionResult::Skipped => {
                 let text = format!("{} {}", part.text, describe_result(part));
                 branches.push(Branch::new(LineMark::None, text).with(part_branches(inside)));
             }
@@ -325,11 +327,11 @@ fn part_branches(mut parts: &[ExplainedPart]) -> Vec<Branch> {
     branches
 }
 
-fn describe_result(part: &ExplainedPart) -> String {
+fn describe_result(part: &ExplainedSubexpression) -> String {
     match &part.result {
-        PartResult::Value(value) => format!("is {value}"),
-        PartResult::Error(error) => format!("fails: {error}"),
-        PartResult::Skipped => "is not evaluated".to_owned(),
+        SubexpressionResult::Value(value) => format!("is {value}"),
+        SubexpressionResult::Error(error) => format!("fails: {error}"),
+        SubexpressionResult::Skipped => "is not evaluated".to_owned(),
     }
 }
 

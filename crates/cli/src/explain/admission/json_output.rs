@@ -7,7 +7,7 @@ use admission::{
     InitializersOrigin,
 };
 use api_object::Status;
-use cel::{ExplainedPart, PartResult};
+use cel::{ExplainedSubexpression, SubexpressionResult};
 use serde_json::{Map, Value, json};
 
 use super::configuration_values::{
@@ -190,20 +190,20 @@ fn condition_json(condition: &ExplainedCondition<'_>) -> Value {
             map.insert("error".to_owned(), error.to_string().into());
         }
         Ok(explanation) => {
-            let mut parts = explanation.parts.iter();
+            let mut parts = explanation.subexpressions.iter();
             if let Some(whole) = parts.next() {
                 insert_result(whole, &mut map);
             }
             map.insert("parts".to_owned(), parts.map(part_json).collect());
-            if explanation.n_omitted_parts > 0 {
-                map.insert("partsLeftOut".to_owned(), explanation.n_omitted_parts.into());
+            if explanation.n_omitted_subexpressions > 0 {
+                map.insert("partsLeftOut".to_owned(), explanation.n_omitted_subexpressions.into());
             }
         }
     }
     Value::Object(map)
 }
 
-fn part_json(part: &ExplainedPart) -> Value {
+fn part_json(part: &ExplainedSubexpression) -> Value {
     let mut map = Map::new();
     map.insert("depth".to_owned(), part.depth.into());
     map.insert("text".to_owned(), part.text.as_str().into());
@@ -211,11 +211,11 @@ fn part_json(part: &ExplainedPart) -> Value {
     Value::Object(map)
 }
 
-fn insert_result(part: &ExplainedPart, map: &mut Map<String, Value>) {
+fn insert_result(part: &ExplainedSubexpression, map: &mut Map<String, Value>) {
     let (name, value) = match &part.result {
-        PartResult::Value(value) => ("value", value.as_str().into()),
-        PartResult::Error(error) => ("error", error.as_str().into()),
-        PartResult::Skipped => ("skipped", true.into()),
+        SubexpressionResult::Value(value) => ("value", value.as_str().into()),
+        SubexpressionResult::Error(error) => ("error", error.as_str().into()),
+        SubexpressionResult::Skipped => ("skipped", true.into()),
     };
     map.insert(name.to_owned(), value);
 }

@@ -24,14 +24,14 @@ pub enum AuthorizationValue {
 /// The `authorizer` variable: the known decisions, and the service account to check if any.
 #[derive(Debug, Clone, Default)]
 pub struct Authorizer {
-    pub(crate) decisions: KnownDecisions,
+    pub(crate) known_decisions: KnownDecisions,
     pub(crate) service_account: Option<ServiceAccount>,
 }
 
 impl Authorizer {
     /// An authorizer for the user of the request, with the decisions that are already known.
-    pub fn new(decisions: KnownDecisions) -> Self {
-        Self { decisions, service_account: None }
+    pub fn new(known_decisions: KnownDecisions) -> Self {
+        Self { known_decisions, service_account: None }
     }
 
     /// The authorizer as a value, of the type [`AuthorizationValue::AUTHORIZER`].
@@ -40,7 +40,7 @@ impl Authorizer {
     }
 
     /// A check about a resource as a value, of the type [`AuthorizationValue::RESOURCE_CHECK`].
-    pub fn resource_check(self, target: ResourceTarget) -> Value<'static> {
+    pub fn resource_check_value(self, target: ResourceTarget) -> Value<'static> {
         Value::from(AuthorizationValue::Resource(self, Box::new(target)))
     }
 }
@@ -80,11 +80,11 @@ impl AuthorizationValue {
     }
 
     /// About how many octets of text the value was made from.
-    pub(crate) fn text_len(&self) -> usize {
+    pub(crate) fn approx_text_len(&self) -> usize {
         match self {
             Self::Authorizer(_) => 0,
             Self::Path(_, text) | Self::Group(_, text) => text.len(),
-            Self::Resource(_, target) => target.text_len(),
+            Self::Resource(_, target) => target.approx_text_len(),
             Self::Decision(AuthorizerDecision { reason, error, .. }) => {
                 reason.len() + error.as_ref().map_or(0, |error| error.len())
             }

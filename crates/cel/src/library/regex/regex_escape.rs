@@ -1,6 +1,6 @@
 //! Escape sequences that stand for one character.
 
-use super::translate::RegexSyntaxError;
+use super::regex_translator::RegexSyntaxError;
 
 /// Reads an escape sequence that stands for one character, which may be a surrogate.
 pub(super) fn read_escape(rest: &str) -> Result<(u32, &str), RegexSyntaxError> {
@@ -27,7 +27,7 @@ pub(super) fn read_escape(rest: &str) -> Result<(u32, &str), RegexSyntaxError> {
         Some(code) => Ok((code, chars.as_str())),
         None => Err(RegexSyntaxError::new(
             "invalid escape sequence",
-            text_between(rest, chars.as_str()),
+            text_before_suffix(rest, chars.as_str()),
         )),
     }
 }
@@ -66,6 +66,6 @@ fn read_hexadecimal(chars: &mut std::str::Chars<'_>) -> Option<u32> {
 }
 
 /// The text from the beginning of `start` to the beginning of `end`, which is a suffix of it.
-pub(super) fn text_between<'p>(start: &'p str, end: &str) -> &'p str {
+pub(super) fn text_before_suffix<'p>(start: &'p str, end: &str) -> &'p str {
     start.get(..start.len().saturating_sub(end.len())).unwrap_or(start)
 }

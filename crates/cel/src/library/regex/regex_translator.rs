@@ -26,9 +26,9 @@
 use std::fmt;
 
 use super::character_class::{self, CharacterClass};
-use super::escape::{read_escape, text_between};
-use super::regex_piece::{PieceKind, RegexPiece};
-use super::repetition::{COPIES_MAX, RepeatOperator, read_counted_repetition};
+use super::regex_escape::{read_escape, text_before_suffix};
+use super::regex_piece::{RegexPiece, RegexPieceKind};
+use super::regex_repetition::{COPIES_MAX, RepeatOperator, read_counted_repetition};
 
 /// The greatest height of the tree of an expression. Go allows 1000; the `regex` crate walks trees
 /// recursively, and this height fits into the smallest stack that threads have here.
@@ -93,14 +93,14 @@ impl TranslatedRegex {
 }
 
 /// Translates an expression, or refuses it as Go does.
-pub(super) fn translate(pattern: &str) -> Result<TranslatedRegex, RegexSyntaxError> {
+pub(super) fn translate_regex(pattern: &str) -> Result<TranslatedRegex, RegexSyntaxError> {
     let mut parser = RegexTranslator {
         pattern,
         flags: RegexFlags::default(),
         outer_groups: Vec::new(),
         class_steps: 0,
     };
-    let mut top = OpenGroup::new(RegexFlags::default(), false);
+    let mut top = OpenRegexGroup::new(RegexFlags::default(), false);
     parser.translate_pattern(&mut top)?;
     if !parser.outer_groups.is_empty() {
         return Err(RegexSyntaxError::new("missing closing )", pattern));
@@ -115,12 +115,12 @@ struct RegexFlags {
     fold_case: bool,
     multi_line: bool,
     dot_matches_newline: bool,
-    swap_greed: bool,
+    swap_greediness: bool,
 }
 
 /// An open group, or the whole expression.
 #[derive(Debug)]
-struct OpenGroup {
+struct OpenRegexGroup {
     alternatives: Vec<RegexPiece>,
     items: Vec<RegexPiece>,
     /// The flags that hold again after the group.
@@ -133,12 +133,12 @@ struct RegexTranslator<'p> {
     pattern: &'p str,
     flags: RegexFlags,
     /// The groups around the current one.
-    outer_groups: Vec<OpenGroup>,
+    outer_groups: Vec<OpenRegexGroup>,
     /// The weight of all classes.
     class_steps: usize,
 }
 
-impl OpenGroup {
+impl OpenRegexGroup {
     fn new(outer_flags: RegexFlags, is_capturing: bool) -> Self {
         Self { alternatives: Vec::new(), items: Vec::new(), outer_flags, is_capturing }
     }
@@ -146,22 +146,22 @@ impl OpenGroup {
     /// Ends the current alternative.
     fn end_alternative(&mut self) {
         let items = std::mem::take(&mut self.items);
-        self.alternatives.push(RegexPiece::join_pieces(items, PieceKind::Concatenation, ""));
+        self.alternatives.push(RegexPiece::join_pieces(items, RegexPieceKind::Concatenation, ""));
     }
 
     /// The alternatives as one piece.
     fn into_piece(mut self) -> RegexPiece {
         self.end_alternative();
-        let piece = RegexPiece::join_pieces(self.alternatives, PieceKind::Alternation, "|");
+        let piece = RegexPiece::join_pieces(self.alternatives, RegexPieceKind::Alternation, "|");
         if !self.is_capturing {
             return piece;
         }
-        let (height, n_copies) = (piece.height + 1, piece.n_copies);
+        let (height, n_copies) = (piece.tree_height + 1, piece.n_copies);
         let size = piece.size.saturating_add(2);
         RegexPiece {
             text: piece.into_grouped_text(),
-            kind: PieceKind::Atom,
-            height,
+            kind: RegexPieceKind::Atom,
+            tree_height: height,
             n_copies,
             size,
         }
@@ -170,7 +170,7 @@ impl OpenGroup {
 
 impl<'p> RegexTranslator<'p> {
     /// Reads the expression into `current`, which always is the innermost open group.
-    fn translate_pattern(&mut self, current: &mut OpenGroup) -> Result<(), RegexSyntaxError> {
+    fn translate_pattern(&mut self, current: &mut OpenRegexGroup) -> Result<(), RegexSyntaxError> {
         let mut rest = self.pattern;
         // Where the repetition operator just before `rest` begins.
         let mut previous: Option<&'p str> = None;
@@ -201,7 +201,10 @@ impl<'p> RegexTranslator<'p> {
                     Some((min, max, left)) => {
                         operator = Some(rest);
                         let count = RepeatOperator::from_bounds(min, max).ok_or_else(|| {
-                            RegexSyntaxError::new("invalid repeat count", text_between(rest, left))
+                            RegexSyntaxError::new(
+                                "invalid repeat count",
+                                text_before_suffix(rest, left),
+                            )
                         })?;
                         rest = self.apply_repetition(current, count, rest, left, previous)?;
                     }
@@ -252,7 +255,7 @@ impl<'p> RegexTranslator<'p> {
     }
 
     fn translate_class(&mut self, class: CharacterClass) -> RegexPiece {
-        let CharacterClass { text, class_weight: weight } = class;
+        let CharacterClass { text, parse_steps: weight } = class;
         if self.flags.fold_case {
             self.class_steps = self.class_steps.saturating_add(weight.case_folded_steps);
             RegexPiece::new_atom(format!("(?i:{text})"))
@@ -265,7 +268,7 @@ impl<'p> RegexTranslator<'p> {
     /// Reads `(` and what it says about the group; returns what follows.
     fn open_group(
         &mut self,
-        current: &mut OpenGroup,
+        current: &mut OpenRegexGroup,
         rest: &'p str,
     ) -> Result<&'p str, RegexSyntaxError> {
         let Some(perl) = rest.strip_prefix("(?") else {
@@ -282,7 +285,7 @@ impl<'p> RegexTranslator<'p> {
             if name.is_empty() || !name.chars().all(is_word) {
                 return Err(RegexSyntaxError::new(
                     "invalid named capture",
-                    text_between(rest, left),
+                    text_before_suffix(rest, left),
                 ));
             }
             self.push_group(current, true)?;
@@ -294,7 +297,7 @@ impl<'p> RegexTranslator<'p> {
     /// Reads flags up to `:`, which opens a group, or `)`, which sets them for the current one.
     fn read_perl_flags(
         &mut self,
-        current: &mut OpenGroup,
+        current: &mut OpenRegexGroup,
         rest: &'p str,
         perl: &'p str,
     ) -> Result<&'p str, RegexSyntaxError> {
@@ -307,7 +310,7 @@ impl<'p> RegexTranslator<'p> {
                 'i' => flags.fold_case = value,
                 'm' => flags.multi_line = value,
                 's' => flags.dot_matches_newline = value,
-                'U' => flags.swap_greed = value,
+                'U' => flags.swap_greediness = value,
                 '-' if value => {
                     value = false;
                     saw_flag = false;
@@ -326,24 +329,24 @@ impl<'p> RegexTranslator<'p> {
         }
         Err(RegexSyntaxError::new(
             "invalid or unsupported Perl syntax",
-            text_between(rest, chars.as_str()),
+            text_before_suffix(rest, chars.as_str()),
         ))
     }
 
     fn push_group(
         &mut self,
-        current: &mut OpenGroup,
+        current: &mut OpenRegexGroup,
         is_capturing: bool,
     ) -> Result<(), RegexSyntaxError> {
         if self.outer_groups.len() >= OPEN_GROUPS_MAX {
             return Err(RegexSyntaxError::expression_too_deep(self.pattern));
         }
-        let inner = OpenGroup::new(self.flags, is_capturing);
+        let inner = OpenRegexGroup::new(self.flags, is_capturing);
         self.outer_groups.push(std::mem::replace(current, inner));
         Ok(())
     }
 
-    fn close_group(&mut self, current: &mut OpenGroup) -> Result<(), RegexSyntaxError> {
+    fn close_group(&mut self, current: &mut OpenRegexGroup) -> Result<(), RegexSyntaxError> {
         let Some(parent) = self.outer_groups.pop() else {
             return Err(RegexSyntaxError::new("unexpected )", self.pattern));
         };
@@ -357,7 +360,7 @@ impl<'p> RegexTranslator<'p> {
     /// it; returns what follows a `?` for the other greed.
     fn apply_repetition(
         &self,
-        current: &mut OpenGroup,
+        current: &mut OpenRegexGroup,
         repeat: RepeatOperator,
         rest: &'p str,
         after: &'p str,
@@ -368,18 +371,24 @@ impl<'p> RegexTranslator<'p> {
             None => (after, false),
         };
         if let Some(previous) = previous {
-            let both = text_between(previous, after);
+            let both = text_before_suffix(previous, after);
             return Err(RegexSyntaxError::new("invalid nested repetition operator", both));
         }
-        let operator = text_between(rest, after);
+        let operator = text_before_suffix(rest, after);
         let Some(item) = current.items.pop() else {
             return Err(RegexSyntaxError::new("missing argument to repetition operator", operator));
         };
-        let (height, size) = (item.height + 1, repeat.size(item.size));
+        let (height, size) = (item.tree_height + 1, repeat.size(item.size));
         let n_copies = repeat.multiply_copies(item.n_copies);
-        let lazy = if other_greed != self.flags.swap_greed { "?" } else { "" };
+        let lazy = if other_greed != self.flags.swap_greediness { "?" } else { "" };
         let text = format!("{}{repeat}{lazy}", item.into_grouped_text());
-        let piece = RegexPiece { text, kind: PieceKind::Repetition, height, n_copies, size };
+        let piece = RegexPiece {
+            text,
+            kind: RegexPieceKind::Repetition,
+            tree_height: height,
+            n_copies,
+            size,
+        };
         current.items.push(self.check_piece_limits(piece)?);
         if n_copies > COPIES_MAX {
             return Err(RegexSyntaxError::new("invalid repeat count", operator));
@@ -390,7 +399,7 @@ impl<'p> RegexTranslator<'p> {
     /// Reads an escape sequence outside of brackets.
     fn translate_backslash(
         &mut self,
-        current: &mut OpenGroup,
+        current: &mut OpenRegexGroup,
         rest: &'p str,
     ) -> Result<&'p str, RegexSyntaxError> {
         let mut chars = rest.chars();
@@ -429,7 +438,7 @@ impl<'p> RegexTranslator<'p> {
         if piece.size > INSTRUCTIONS_MAX {
             return Err(RegexSyntaxError::expression_too_large(self.pattern));
         }
-        if piece.height > HEIGHT_MAX {
+        if piece.tree_height > HEIGHT_MAX {
             return Err(RegexSyntaxError::expression_too_deep(self.pattern));
         }
         Ok(piece)
