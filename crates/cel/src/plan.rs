@@ -1,8 +1,9 @@
 //! Compiles a checked AST to the intermediate representation.
 //!
-//! Constant lists, maps and conversions are folded; a conversion that fails makes the whole
-//! expression unusable, as it does in Kubernetes.
+//! The planner folds constant lists, maps and conversions. If a constant conversion fails, the whole
+//! expression has no program, as in Kubernetes.
 
+mod plan_call;
 mod plan_comprehension;
 
 use std::sync::Arc;
@@ -12,19 +13,14 @@ use crate::check::{CheckedAst, ResolvedReference};
 use crate::compile_budget::CompileBudget;
 use crate::environment::Environment;
 use crate::fast_path::with_fast_path;
-use crate::function::{EvalError, Function, Overload};
 use crate::ir::{
-    Attribute, AttributeRoot, CallExpr, CompiledExpr, ConditionalExpr, ConstantSet, MapEntryExpr,
-    MessageExpr, OverloadDispatch, Qualifier, QualifierKey, RegexCall, RegexFunction,
-    ResolvedOverload,
+    Attribute, AttributeRoot, CompiledExpr, ConditionalExpr, MapEntryExpr, MessageExpr, Qualifier,
+    QualifierKey,
 };
 use crate::program::ProgramError;
 use crate::static_type::Type;
 use crate::value::{Bytes, Map, OwnedMap, Str, Value};
 use crate::well_known_message::WellKnownMessage;
-
-/// Lists of text up to this length are searched, longer ones are hashed.
-const FEW_STRINGS_MAX: usize = 8;
 
 /// A compiled expression and the number of local variables it needs.
 pub(crate) struct Plan {
@@ -136,53 +132,7 @@ impl<'c> Planner<'c> {
         QualifierKey::Name(Arc::clone(field))
     }
 
-    fn plan_call(
-        &mut self,
-        id: NodeId,
-        target: Option<NodeId>,
-        function: &str,
-        args: &[NodeId],
-    ) -> Result<CompiledExpr, ProgramError> {
-        if function == "_?._" {
-            return self.plan_optional_select(args);
-        }
-        let Some(ResolvedReference::Function { name, overloads, namespaced }) =
-            self.checked_ast.reference_of_node(id)
-        else {
-            return Err(format!("no such overload: {function}").into());
-        };
-        let target = if *namespaced { None } else { target };
-        match *name {
-            "_&&_" | "_||_" => return self.plan_logical_operator(name, args),
-            "_?_:_" => return self.plan_conditional(args),
-            "_[_]" | "_[?_]" => return self.plan_index(args, *name == "_[?_]"),
-            _ => {}
-        }
-        let ids: Vec<NodeId> = target.iter().chain(args).copied().collect();
-        let args = ids.iter().map(|&arg| self.plan_node(arg)).collect::<Result<Vec<_>, _>>()?;
-        match (*name, <[CompiledExpr; 2]>::try_from(args)) {
-            ("_==_", Ok(sides)) => {
-                Ok(with_fast_path(CompiledExpr::Equal { sides: Box::new(sides), negated: false }))
-            }
-            ("_!=_", Ok(sides)) => {
-                Ok(with_fast_path(CompiledExpr::Equal { sides: Box::new(sides), negated: true }))
-            }
-            ("or", Ok(sides)) => {
-                Ok(CompiledExpr::OptionalOr { sides: Box::new(sides), unwrap: false })
-            }
-            ("orValue", Ok(sides)) => {
-                Ok(CompiledExpr::OptionalOr { sides: Box::new(sides), unwrap: true })
-            }
-            (name, Ok(sides)) => self.plan_function_call(name, overloads, &ids, sides.into()),
-            ("!_", Err(args)) => match args.into_iter().next() {
-                Some(arg) => Ok(with_fast_path(CompiledExpr::Not(Box::new(arg)))),
-                None => Err("no such overload: !_()".into()),
-            },
-            (name, Err(args)) => self.plan_function_call(name, overloads, &ids, args),
-        }
-    }
-
-    /// Flattens nested `&&` or `||`: the order of evaluation and what is absorbed stay the same.
+    /// Flattens nested `&&` or `||`. The order of evaluation and the absorbed errors stay the same.
     fn plan_logical_operator(
         &mut self,
         name: &str,
@@ -255,73 +205,6 @@ impl<'c> Planner<'c> {
         Ok(CompiledExpr::Attr(with_qualifier(base, Qualifier { key, is_optional: true })))
     }
 
-    fn plan_function_call(
-        &mut self,
-        name: &'static str,
-        overloads: &[usize],
-        ids: &[NodeId],
-        args: Vec<CompiledExpr>,
-    ) -> Result<CompiledExpr, ProgramError> {
-        let env = self.env;
-        let function =
-            env.functions().get(name).ok_or_else(|| format!("no such overload: {name}"))?;
-        let args = match self.specialize_call(name, overloads.len() == 1, args)? {
-            Ok(expr) => return Ok(with_fast_path(expr)),
-            Err(args) => args,
-        };
-        let call = CallExpr {
-            name,
-            dispatch: self.choose_dispatch(function, overloads, ids),
-            args: args.into(),
-        };
-        if !is_conversion_function(name)
-            || call.args.len() != 1
-            || !matches!(call.args[0], CompiledExpr::Const(_))
-        {
-            return Ok(with_fast_path(CompiledExpr::Call(Box::new(call))));
-        }
-        let folded = fold_constant_call(&call)?;
-        Ok(CompiledExpr::Const(folded))
-    }
-
-    /// Replaces a call by an equivalent expression that evaluates faster or lazily. Returns the
-    /// arguments if there is none.
-    fn specialize_call(
-        &mut self,
-        name: &str,
-        resolved: bool,
-        args: Vec<CompiledExpr>,
-    ) -> Result<Result<CompiledExpr, Vec<CompiledExpr>>, ProgramError> {
-        match name {
-            "@in" if resolved => Ok(specialize_membership(args)),
-            "_+_" => Ok(self.specialize_append(args)),
-            "cel.@mapInsert" => Ok(self.specialize_map_insert(args)),
-            "matches" => specialize_regex(RegexFunction::Matches, args, self.compile_budget),
-            "find" => specialize_regex(RegexFunction::Find, args, self.compile_budget),
-            "findAll" => specialize_regex(RegexFunction::FindAll, args, self.compile_budget),
-            _ => Ok(Err(args)),
-        }
-    }
-
-    fn choose_dispatch(
-        &self,
-        function: &Function,
-        overloads: &[usize],
-        ids: &[NodeId],
-    ) -> OverloadDispatch {
-        if let [only] = overloads
-            && let Some(overload) = function.overloads.get(*only)
-        {
-            let guarded = self.checked_ast.has_unsound_types
-                || ids.iter().zip(&overload.params).any(|(&id, param)| {
-                    !type_guarantees_match(self.checked_ast.type_of_node(id), param)
-                });
-            return OverloadDispatch::One { target: to_resolved_overload(overload), guarded };
-        }
-        let candidates = function.overloads.iter().filter(|o| o.params.len() == ids.len());
-        OverloadDispatch::Many(candidates.map(to_resolved_overload).collect())
-    }
-
     fn plan_list(
         &mut self,
         elements: &[NodeId],
@@ -373,15 +256,6 @@ impl<'c> Planner<'c> {
     }
 }
 
-fn to_resolved_overload(overload: &Overload) -> ResolvedOverload {
-    ResolvedOverload {
-        params: overload.params.clone().into(),
-        cost: overload.cost,
-        implementation: overload.implementation,
-        metered_implementation: overload.metered_implementation,
-    }
-}
-
 /// Appends a qualifier to an attribute. For a conditional it is appended to both branches.
 fn with_qualifier(base: CompiledExpr, qualifier: Qualifier) -> Attribute {
     let mut attr = into_attribute(base);
@@ -398,7 +272,9 @@ fn push_qualifier(attr: &mut Attribute, qualifier: Qualifier) {
                 push_qualifier(&mut conditional.otherwise, qualifier);
             }
         }
-        _ => attr.qualifiers.push(qualifier),
+        AttributeRoot::Variable(_) | AttributeRoot::Slot(_) | AttributeRoot::Value(_) => {
+            attr.qualifiers.push(qualifier);
+        }
     }
 }
 
@@ -431,102 +307,6 @@ fn fold_constant_map(entries: &[MapEntryExpr]) -> Option<Value<'static>> {
         }
     }
     Some(Value::Map(Map::from_owned(map)))
-}
-
-fn fold_constant_call(call: &CallExpr) -> Result<Value<'static>, ProgramError> {
-    let Some(CompiledExpr::Const(argument)) = call.args.first() else {
-        return Err("no constant".into());
-    };
-    call.call_with_constants(std::slice::from_ref(argument))
-        .map_err(|failure: EvalError| failure.to_string().into())
-}
-
-fn specialize_membership(args: Vec<CompiledExpr>) -> Result<CompiledExpr, Vec<CompiledExpr>> {
-    let [_, CompiledExpr::Const(Value::List(list))] = &args[..] else { return Err(args) };
-    if list.is_empty() {
-        return Ok(CompiledExpr::Const(Value::Bool(false)));
-    }
-    let values: Vec<Value<'static>> = list.iter().collect();
-    let scalar = |value: &Value<'_>| {
-        matches!(
-            value,
-            Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_)
-        )
-    };
-    if !values.iter().all(scalar) {
-        return Err(args);
-    }
-    let texts: Option<Vec<Box<str>>> = values
-        .iter()
-        .map(|value| match value {
-            Value::String(text) => Some(text.as_str().into()),
-            _ => None,
-        })
-        .collect();
-    let set = match texts {
-        Some(texts) if texts.len() <= FEW_STRINGS_MAX => ConstantSet::FewStrings(texts.into()),
-        Some(texts) => ConstantSet::ManyStrings(texts.into_iter().collect()),
-        None => ConstantSet::Values(values.into()),
-    };
-    match args.into_iter().next() {
-        Some(item) => Ok(CompiledExpr::Member { item: Box::new(item), set }),
-        None => Err(Vec::new()),
-    }
-}
-
-fn specialize_regex(
-    kind: RegexFunction,
-    args: Vec<CompiledExpr>,
-    compile_budget: &mut CompileBudget,
-) -> Result<Result<CompiledExpr, Vec<CompiledExpr>>, ProgramError> {
-    let pattern: Arc<str> = match args.get(1) {
-        Some(CompiledExpr::Const(Value::String(text))) => text.as_str().into(),
-        _ => return Ok(Err(args)),
-    };
-    let compiled = compile_budget.compile_pattern(&pattern).map_err(|error| error.to_string())?;
-    let mut args = args.into_iter();
-    let (Some(text), limit) = (args.next(), args.nth(1)) else { return Ok(Err(Vec::new())) };
-    let call = RegexCall {
-        kind,
-        pattern: compiled,
-        pattern_size: pattern.chars().count() as u64,
-        text,
-        match_limit: limit,
-    };
-    Ok(Ok(CompiledExpr::Regex(Box::new(call))))
-}
-
-/// Whether the function is a type conversion, which is folded if its argument is constant.
-fn is_conversion_function(name: &str) -> bool {
-    matches!(
-        name,
-        "bool"
-            | "bytes"
-            | "double"
-            | "duration"
-            | "dyn"
-            | "int"
-            | "string"
-            | "timestamp"
-            | "type"
-            | "uint"
-    )
-}
-
-/// Whether a value of this static type always matches the parameter at run time.
-fn type_guarantees_match(ty: &Type, param: &Type) -> bool {
-    match (ty, param) {
-        (_, Type::Dyn | Type::Param(_)) => true,
-        // Null matches message parameters, and wrappers may hold null.
-        (Type::Dyn | Type::Error | Type::Null | Type::Wrapper(_), _) => false,
-        (Type::List(a), Type::List(b)) => type_guarantees_match(a, b),
-        (Type::Map(k1, v1), Type::Map(k2, v2)) => {
-            type_guarantees_match(k1, k2) && type_guarantees_match(v1, v2)
-        }
-        (Type::Optional(a), Type::Optional(b)) => type_guarantees_match(a, b),
-        (Type::Type(_), Type::Type(_)) => true,
-        _ => ty == param,
-    }
 }
 
 fn literal_value(literal: &Literal) -> Value<'static> {

@@ -1,4 +1,4 @@
-//! Comprehensions: the general form, and the shapes that have a faster one.
+//! Plans comprehensions: the general fold, and the expansions of macros that have a faster form.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ impl Planner<'_> {
         })))
     }
 
-    /// Whether the fold is what `exists` (true) or `all` (false) expand to.
+    /// Recognizes the expansion of `exists` (returns `true`) and of `all` (returns `false`).
     fn quantifier_stopping_value(&self, fold: &Comprehension) -> Option<bool> {
         let ExprKind::Literal(Literal::Bool(init)) = self.ast().kind(fold.accu_init) else {
             return None;
@@ -69,9 +69,9 @@ impl Planner<'_> {
         else {
             return None;
         };
+        let [first, _] = args[..] else { return None };
         let shape = **function == *operator
-            && args.len() == 2
-            && is_accumulator(args[0])
+            && is_accumulator(first)
             && is_accumulator(tested)
             && is_accumulator(fold.result);
         shape.then_some(stops_at)
@@ -131,7 +131,8 @@ impl Planner<'_> {
         }
     }
 
-    /// `cel.@mapInsert(accumulator, key, value)` or `cel.@mapInsert(accumulator, map)`
+    /// Compiles `cel.@mapInsert(accumulator, ...)` to an insertion in place, or returns the arguments
+    /// unchanged.
     pub(super) fn specialize_map_insert(
         &mut self,
         args: Vec<CompiledExpr>,
