@@ -1,5 +1,6 @@
 //! The abstract syntax tree (AST): an arena of nodes in which macros are already expanded.
 
+use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
 /// The index of a node in the arena of its [`Ast`].
@@ -19,23 +20,61 @@ impl NodeId {
 /// recurse.
 #[derive(Debug, Clone)]
 pub(crate) struct Ast {
-    pub(crate) nodes: Vec<AstNode>,
+    pub(crate) nodes: NodeMap<AstNode>,
     pub(crate) root: NodeId,
 }
 
 impl Ast {
     pub(crate) fn kind(&self, id: NodeId) -> &ExprKind {
-        &self.nodes[id.index()].kind
+        &self.nodes[id].kind
     }
 
     /// The source offset of the node in code points, as cel-go counts it: a call has the offset of
     /// its `(` or operator, a selection that of its dot, an index that of its `[`.
     pub(crate) fn offset(&self, id: NodeId) -> u32 {
-        self.nodes[id.index()].offset
+        self.nodes[id].offset
     }
 
     pub(crate) fn span(&self, id: NodeId) -> Option<Span> {
-        self.nodes[id.index()].span
+        self.nodes[id].span
+    }
+}
+
+/// One value for each node of an [`Ast`].
+///
+/// INVARIANT: a map has as many values as the arena has nodes, and a [`NodeId`] is used only with the
+/// arena that issued it and with the maps of that arena.
+#[derive(Debug, Clone)]
+pub(crate) struct NodeMap<T>(Vec<T>);
+
+impl<T> NodeMap<T> {
+    /// A map of values in the order of the arena.
+    pub(crate) fn new(values: Vec<T>) -> Self {
+        Self(values)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.0.iter()
+    }
+}
+
+#[expect(clippy::indexing_slicing, reason = "INVARIANT on NodeMap: it has a value for each NodeId")]
+impl<T> Index<NodeId> for NodeMap<T> {
+    type Output = T;
+
+    fn index(&self, id: NodeId) -> &T {
+        &self.0[id.index()]
+    }
+}
+
+#[expect(clippy::indexing_slicing, reason = "INVARIANT on NodeMap: it has a value for each NodeId")]
+impl<T> IndexMut<NodeId> for NodeMap<T> {
+    fn index_mut(&mut self, id: NodeId) -> &mut T {
+        &mut self.0[id.index()]
     }
 }
 

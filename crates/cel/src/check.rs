@@ -4,8 +4,8 @@
 //! accepts it, with the same issues:
 //! 1. Walk the tree; a call's arguments come before the call, its receiver after them.
 //! 2. A selection is first tried as a qualified name, then as a field.
-//! 3. A call matches every overload whose parameters go together with the argument types; if
-//!    their results differ the type is `dyn`.
+//! 3. A call matches every overload whose parameters accept the argument types. If the result types
+//!    of these overloads differ, the type of the call is `dyn`.
 //! 4. Type variables that are still free at the end are `dyn`.
 
 mod call;
@@ -14,7 +14,7 @@ mod unify;
 
 use std::sync::Arc;
 
-use crate::ast::{Ast, Comprehension, ExprKind, Literal, MapEntry, NodeId, StructField};
+use crate::ast::{Ast, Comprehension, ExprKind, Literal, MapEntry, NodeId, NodeMap, StructField};
 use crate::compile_budget::CompileBudget;
 use crate::environment::Environment;
 use crate::static_type::Type;
@@ -25,8 +25,8 @@ use unify::{Substitution, more_general_type};
 #[derive(Debug)]
 pub(crate) struct CheckedAst {
     pub(crate) ast: Ast,
-    node_types: Vec<Type>,
-    node_references: Vec<Option<ResolvedReference>>,
+    node_types: NodeMap<Type>,
+    node_references: NodeMap<Option<ResolvedReference>>,
     /// Values may have other types than their nodes, as in `dyn(x).distinct().min()`: the checker
     /// resolves the type from the use, not from `x`.
     pub(crate) has_unsound_types: bool,
@@ -50,11 +50,11 @@ pub(crate) enum ResolvedReference {
 
 impl CheckedAst {
     pub(crate) fn type_of_node(&self, id: NodeId) -> &Type {
-        &self.node_types[id.index()]
+        &self.node_types[id]
     }
 
     pub(crate) fn reference_of_node(&self, id: NodeId) -> Option<&ResolvedReference> {
-        self.node_references[id.index()].as_ref()
+        self.node_references[id].as_ref()
     }
 
     /// The references of all names and calls.
@@ -75,8 +75,8 @@ pub(crate) fn check(
     let mut checker = TypeChecker {
         env,
         ast: &ast,
-        node_types: vec![None; ast.nodes.len()],
-        node_references: vec![None; ast.nodes.len()],
+        node_types: NodeMap::new(vec![None; ast.nodes.len()]),
+        node_references: NodeMap::new(vec![None; ast.nodes.len()]),
         substitution: Substitution::new(&mut compile_budget.step_budget),
         local_variables: Vec::new(),
         issues: Vec::new(),
@@ -92,7 +92,7 @@ pub(crate) fn check(
     if !complaints.is_empty() {
         return Err(complaints);
     }
-    let types = substitution.resolve_all_types(&types);
+    let types = NodeMap::new(substitution.resolve_all_types(types.iter()));
     if let Some(message) = substitution.budget_exhausted_message() {
         return Err(vec![(0, message)]);
     }
@@ -106,8 +106,8 @@ pub(crate) fn check(
 struct TypeChecker<'e> {
     env: &'e Environment,
     ast: &'e Ast,
-    node_types: Vec<Option<Type>>,
-    node_references: Vec<Option<ResolvedReference>>,
+    node_types: NodeMap<Option<Type>>,
+    node_references: NodeMap<Option<ResolvedReference>>,
     substitution: Substitution<'e>,
     /// Local variables, innermost last.
     local_variables: Vec<(Arc<str>, Type)>,
@@ -140,11 +140,11 @@ impl TypeChecker<'_> {
     }
 
     fn set_type(&mut self, id: NodeId, ty: Type) {
-        self.node_types[id.index()] = Some(ty);
+        self.node_types[id] = Some(ty);
     }
 
     fn type_of(&self, id: NodeId) -> Type {
-        self.node_types[id.index()].clone().unwrap_or(Type::Error)
+        self.node_types[id].clone().unwrap_or(Type::Error)
     }
 
     fn report_undeclared(&mut self, id: NodeId, name: &str) {
@@ -155,7 +155,7 @@ impl TypeChecker<'_> {
     fn check_ident(&mut self, id: NodeId, name: &str) {
         match self.resolve_name(name, name) {
             Some((reference, ty)) => {
-                self.node_references[id.index()] = Some(reference);
+                self.node_references[id] = Some(reference);
                 self.set_type(id, ty);
             }
             None => self.report_undeclared(id, name),
@@ -188,7 +188,7 @@ impl TypeChecker<'_> {
             && let Some((first, name)) = self.qualified_name(id)
             && let Some((reference, ty)) = self.resolve_name(&first, &name)
         {
-            self.node_references[id.index()] = Some(reference);
+            self.node_references[id] = Some(reference);
             self.set_type(id, ty);
             return;
         }
@@ -210,9 +210,15 @@ impl TypeChecker<'_> {
                 ExprKind::Ident(name) => {
                     parts.push(name);
                     parts.reverse();
-                    return Some((parts[0].to_owned(), parts.join(".")));
+                    return Some((String::from(&**name), parts.join(".")));
                 }
-                _ => return None,
+                ExprKind::Select { test_only: true, .. }
+                | ExprKind::Literal(_)
+                | ExprKind::Call { .. }
+                | ExprKind::List { .. }
+                | ExprKind::Map { .. }
+                | ExprKind::Struct { .. }
+                | ExprKind::Comprehension(_) => return None,
             }
         }
     }
@@ -289,7 +295,7 @@ impl TypeChecker<'_> {
         self.set_type(id, Type::map(key, value));
     }
 
-    /// The type that an element contributes; one written `?x` must be optional.
+    /// The type of an element. An element written `?x` must have an optional type; its inner type counts.
     fn element_type(&mut self, element: NodeId, optional: bool) -> Type {
         let ty = self.type_of(element);
         if !optional {
@@ -328,7 +334,7 @@ impl TypeChecker<'_> {
             self.report_issue(id, format!("'{}' is not a message type", ty.runtime_name()));
             return self.set_type(id, Type::Error);
         }
-        self.node_references[id.index()] = Some(ResolvedReference::Type(full.into()));
+        self.node_references[id] = Some(ResolvedReference::Type(full.into()));
         self.set_type(id, ty.clone());
         for field in fields {
             self.check_node(field.value);

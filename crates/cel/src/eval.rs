@@ -60,21 +60,31 @@ impl<'s, 'a> Evaluator<'s, 'a> {
     /// The value of a local variable.
     #[inline]
     fn read_local(&mut self, slot: usize) -> EvalResult<'a> {
-        match &self.slots[slot] {
-            LocalSlot::Known(outcome) => outcome.clone(),
-            LocalSlot::Pending(init) => {
+        match self.slots.get(slot) {
+            Some(LocalSlot::Known(outcome)) => outcome.clone(),
+            Some(LocalSlot::Pending(init)) => {
                 let outcome = self.evaluate(init);
-                self.slots[slot] = LocalSlot::Known(outcome.clone());
+                self.set_slot(slot, LocalSlot::Known(outcome.clone()));
                 outcome
             }
+            None => Err(missing_slot_error()),
+        }
+    }
+
+    /// Sets a local variable. The planner counts the slots, so each one exists.
+    #[inline]
+    fn set_slot(&mut self, slot: usize, content: LocalSlot<'a>) {
+        if let Some(place) = self.slots.get_mut(slot) {
+            *place = content;
         }
     }
 
     /// Moves the value out of an accumulator that is about to be replaced.
     fn take_accumulator(&mut self, slot: usize) -> EvalResult<'a> {
-        match std::mem::replace(&mut self.slots[slot], LocalSlot::EMPTY) {
-            LocalSlot::Known(outcome) => outcome,
-            LocalSlot::Pending(init) => self.evaluate(init),
+        match self.slots.get_mut(slot).map(|place| std::mem::replace(place, LocalSlot::EMPTY)) {
+            Some(LocalSlot::Known(outcome)) => outcome,
+            Some(LocalSlot::Pending(init)) => self.evaluate(init),
+            None => Err(missing_slot_error()),
         }
     }
 
@@ -137,7 +147,8 @@ impl<'s, 'a> Evaluator<'s, 'a> {
                 operand.map(|b| !b)
             }
             CompiledExpr::Equal { sides, negated } => {
-                self.evaluate_equality(&sides[0], &sides[1], *negated)
+                let [left, right] = &**sides;
+                self.evaluate_equality(left, right, *negated)
             }
             CompiledExpr::Member { item, set } => Ok(set.contains(&self.evaluate(item)?)),
             CompiledExpr::Quantifier(quantifier) => self.evaluate_quantifier(quantifier),
@@ -211,9 +222,10 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         sides: &'a [CompiledExpr; 2],
         unwrap: bool,
     ) -> EvalResult<'a> {
-        match self.evaluate(&sides[0])? {
+        let [optional, otherwise] = sides;
+        match self.evaluate(optional)? {
             Value::Optional(Some(inner)) if unwrap => Ok((*inner).clone()),
-            Value::Optional(None) => self.evaluate(&sides[1]),
+            Value::Optional(None) => self.evaluate(otherwise),
             optional @ Value::Optional(Some(_)) => Ok(optional),
             _ => Err(EvalError::no_such_overload()),
         }
@@ -308,6 +320,12 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         self.charge_cost(cost)?;
         Err(error)
     }
+}
+
+/// The error for a local variable without a slot, which the planner rules out.
+#[cold]
+fn missing_slot_error() -> EvalError {
+    EvalError::new("no such attribute(s)")
 }
 
 /// The deepest nesting of values. Functions over values recurse, and loops can nest values deeper

@@ -86,7 +86,8 @@ fn string_test_from_expr(expr: &CompiledExpr) -> Option<StringTest> {
         CompiledExpr::Equal { sides, negated } => {
             let comparison =
                 if *negated { StringComparison::NotEquals } else { StringComparison::Equals };
-            string_test_from_comparison(comparison, &sides[0], &sides[1])
+            let [left, right] = &**sides;
+            string_test_from_comparison(comparison, left, right)
         }
         CompiledExpr::Member { item, set } => {
             Some(StringTest::Member { item: StringOperand::from_expr(item)?, set: set.clone() })
@@ -107,7 +108,7 @@ fn string_test_from_expr(expr: &CompiledExpr) -> Option<StringTest> {
     (test.count_leaf_tests() <= SINGLE_TESTS_MAX).then_some(test)
 }
 
-/// The test of an operand that has one.
+/// Returns the string test of an operand that has a fast path without loops.
 fn string_test_from_operand(operand: &CompiledExpr) -> Option<StringTest> {
     match operand {
         CompiledExpr::FastPath(fast_path) if !fast_path.test.contains_loop() => {
@@ -171,7 +172,7 @@ impl FastPath {
     ) -> Option<(bool, u64)> {
         let local = |slot: usize| match slots.get(slot)? {
             LocalSlot::Known(Ok(Value::String(Str::Borrowed(text)))) => Some(*text),
-            _ => None,
+            LocalSlot::Known(_) | LocalSlot::Pending(_) => None,
         };
         match &self.test {
             StringTest::Loop { list, slot, test, stopping_value: stops_at } => {
@@ -263,10 +264,10 @@ impl StringTest {
     }
 }
 
-/// Asks each test until one has the outcome that decides.
+/// Evaluates tests in order up to the first one with the result `stopping_value`.
 fn evaluate_short_circuit<'a>(
     tests: &'a [StringTest],
-    decides: bool,
+    stopping_value: bool,
     variables: &impl Fn(usize) -> Option<&'a dyn RecordSource>,
     local: &impl Fn(usize) -> Option<&'a str>,
 ) -> Option<(bool, u64)> {
@@ -274,11 +275,11 @@ fn evaluate_short_circuit<'a>(
     for test in tests {
         let (outcome, cost) = test.try_evaluate(variables, local)?;
         total += cost;
-        if outcome == decides {
-            return Some((decides, total));
+        if outcome == stopping_value {
+            return Some((stopping_value, total));
         }
     }
-    Some((!decides, total))
+    Some((!stopping_value, total))
 }
 
 impl StringOperand {
@@ -290,7 +291,10 @@ impl StringOperand {
             }
             CompiledExpr::Attr(attr) => match &attr.root {
                 AttributeRoot::Slot(slot) if attr.qualifiers.is_empty() => Some(Self::Slot(*slot)),
-                _ => RecordPath::from_expr(attr).map(Self::Field),
+                AttributeRoot::Slot(_)
+                | AttributeRoot::Variable(_)
+                | AttributeRoot::Value(_)
+                | AttributeRoot::Conditional(_) => RecordPath::from_expr(attr).map(Self::Field),
             },
             _ => None,
         }
@@ -335,7 +339,10 @@ impl RecordPath {
         for qualifier in &attr.qualifiers {
             match &qualifier.key {
                 QualifierKey::Field { index, .. } if !qualifier.is_optional => fields.push(*index),
-                _ => return None,
+                QualifierKey::Field { .. }
+                | QualifierKey::Name(_)
+                | QualifierKey::Const(_)
+                | QualifierKey::Computed(_) => return None,
             }
         }
         let last = fields.pop()?;

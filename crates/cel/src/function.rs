@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(StepBudget::default().spend_steps(all), Ok(()));
         let mut step_budget = StepBudget::default();
         assert_eq!(step_budget.spend_steps(all + 1), Err(EvalError::CostLimit));
-        // Nothing was taken off by that.
+        // The failed call spent nothing.
         assert_eq!(step_budget.spend_steps(all), Ok(()));
         assert_eq!(step_budget.spend_steps(1), Err(EvalError::CostLimit));
     }

@@ -146,6 +146,7 @@ impl LineIndex {
     /// The 1-based line and column of an offset.
     fn line_and_column(&self, offset: u32) -> (Option<u32>, u32) {
         let line = self.line_starts.partition_point(|&start| start <= offset).max(1);
-        (Some(line as u32), offset - self.line_starts[line - 1] + 1)
+        let start = self.line_starts.get(line - 1).copied().unwrap_or(0);
+        (Some(line as u32), offset - start + 1)
     }
 }

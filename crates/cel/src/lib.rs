@@ -12,6 +12,8 @@
 //! explanations, the standard and the Kubernetes function libraries.
 //! Must not know: what a request is, how authorizers decide, admission, files, clocks, the network.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
 mod compile_budget;
 mod environment;
 mod program;
@@ -52,7 +54,7 @@ pub use library::AUTHORIZER_CHECK_COST;
 pub use program::{COST_LIMIT, CheckedExpression, CompileError, Evaluation, Program, ProgramError};
 pub use static_type::{ObjectType, Type};
 pub use value::{
-    AuthorizationValue, Authorizer, Bytes, Cidr, List, ListSource, Map, MapSource, NamedFormat,
-    Opaque, OwnedList, OwnedMap, Quantity, RecordSource, Semver, Str, Timestamp, TimestampError,
-    TypeName, Value,
+    AuthorizationValue, Authorizer, Bytes, Cidr, CidrError, CidrFault, List, ListSource, Map,
+    MapSource, NamedFormat, Opaque, OwnedList, OwnedMap, Quantity, QuantityError, RecordSource,
+    Semver, SemverError, Str, Timestamp, TimestampError, TypeName, Value, VersionPart,
 };

@@ -273,7 +273,7 @@ impl Program {
         (answer.1 <= cost_limit).then_some(answer)
     }
 
-    /// Runs with slots for the local variables, on the stack if they are few.
+    /// Calls `run` with slots for the local variables. Up to [`INLINE_SLOTS`] slots are on the stack.
     fn with_local_slots<'a, T>(&self, run: impl FnOnce(&mut [LocalSlot<'a>]) -> T) -> T {
         if self.n_local_slots <= INLINE_SLOTS {
             run(&mut [const { LocalSlot::EMPTY }; INLINE_SLOTS])
@@ -297,7 +297,7 @@ fn collect_used_variables(checked: &CheckedAst) -> BTreeSet<usize> {
 
 fn collect_selected_fields(ast: &Ast) -> BTreeSet<Arc<str>> {
     let mut fields = BTreeSet::new();
-    for node in &ast.nodes {
+    for node in ast.nodes.iter() {
         match &node.kind {
             ExprKind::Select { field, .. } => {
                 fields.insert(Arc::clone(field));

@@ -13,7 +13,10 @@ use std::sync::Arc;
 pub(crate) use comparison::EqualityResult;
 pub use list::{List, ListSource, OwnedList};
 pub use map::{Map, MapSource, OwnedMap, RecordSource};
-pub use opaque::{AuthorizationValue, Authorizer, Cidr, NamedFormat, Opaque, Quantity, Semver};
+pub use opaque::{
+    AuthorizationValue, Authorizer, Cidr, CidrError, CidrFault, NamedFormat, Opaque, Quantity,
+    QuantityError, Semver, SemverError, VersionPart,
+};
 pub use str_and_bytes::{Bytes, Str};
 pub(crate) use timestamp::WallTime;
 pub use timestamp::{Timestamp, TimestampError};
@@ -114,7 +117,20 @@ impl<'a> Value<'a> {
             Self::List(List::Constant(list)) => list.depth() + 1,
             Self::Map(Map::Owned(map)) => map.depth() + 1,
             Self::Optional(Some(inner)) => inner.depth() + 1,
-            _ => 0,
+            Self::List(List::Strings(_) | List::Source(_))
+            | Self::Map(Map::Record(_) | Map::Source(_))
+            | Self::Optional(None)
+            | Self::Null
+            | Self::Bool(_)
+            | Self::Int(_)
+            | Self::Uint(_)
+            | Self::Double(_)
+            | Self::String(_)
+            | Self::Bytes(_)
+            | Self::Duration(_)
+            | Self::Timestamp(_)
+            | Self::Type(_)
+            | Self::Opaque(_) => 0,
         }
     }
 
@@ -127,7 +143,15 @@ impl<'a> Value<'a> {
             Self::List(list) => Some(list.len() as u64),
             Self::Map(map) => Some(map.len() as u64),
             Self::Opaque(opaque) => opaque.size(),
-            _ => None,
+            Self::Null
+            | Self::Bool(_)
+            | Self::Int(_)
+            | Self::Uint(_)
+            | Self::Double(_)
+            | Self::Duration(_)
+            | Self::Timestamp(_)
+            | Self::Type(_)
+            | Self::Optional(_) => None,
         }
     }
 }

@@ -47,7 +47,7 @@ const NAMES: &[(&str, WellKnownMessage)] = &[
 impl WellKnownMessage {
     pub(crate) fn find_by_name(name: &str) -> Option<Self> {
         let index = NAMES.binary_search_by_key(&name, |(n, _)| n).ok()?;
-        Some(NAMES[index].1)
+        NAMES.get(index).map(|(_, message)| *message)
     }
 
     /// The type of a message literal of this kind.
@@ -84,11 +84,21 @@ impl WellKnownMessage {
                 Self::Duration | Self::Timestamp | Self::Struct | Self::ListValue | Self::Value,
                 _,
             ) => None,
-            (wrapper, "value") => match wrapper.result_type() {
-                Type::Wrapper(inner) => Some((*inner).clone()),
+            (
+                Self::BoolValue
+                | Self::BytesValue
+                | Self::DoubleValue
+                | Self::FloatValue
+                | Self::Int32Value
+                | Self::Int64Value
+                | Self::StringValue
+                | Self::Uint32Value
+                | Self::Uint64Value,
+                name,
+            ) => match self.result_type() {
+                Type::Wrapper(inner) if name == "value" => Some((*inner).clone()),
                 _ => None,
             },
-            _ => None,
         }
     }
 

@@ -105,7 +105,7 @@ impl TypeChecker<'_> {
         }
         match result {
             Some(ty) => {
-                self.node_references[id.index()] = Some(ResolvedReference::Function {
+                self.node_references[id] = Some(ResolvedReference::Function {
                     name: function.name,
                     overloads: matched,
                     namespaced,
@@ -144,7 +144,7 @@ impl TypeChecker<'_> {
             }
         }
         self.set_type(id, if fits { Type::Bool } else { Type::Error });
-        self.node_references[id.index()] =
+        self.node_references[id] =
             Some(ResolvedReference::Function { name, overloads: vec![0], namespaced: false });
     }
 }

@@ -7,9 +7,9 @@ use crate::compile_budget::BudgetExhausted;
 use crate::function::StepBudget;
 use crate::static_type::Type;
 
-/// The most parts of types that the checker visits for one expression. Types can grow without the
-/// expression growing as much: each link of `.map(x, {x: x})` doubles the type before it. This also
-/// bounds the memory they take and the length of messages about them.
+/// The most parts of types that the checker visits for one expression. A short expression can have a
+/// large type: each `.map(x, {x: x})` of a chain doubles the type. The limit also bounds the memory of
+/// types and the length of messages about them.
 const STEPS_MAX: u64 = 2_000_000;
 
 /// The bindings of type variables. Bindings that a failed unification made are undone.
@@ -40,7 +40,7 @@ impl<'w> Substitution<'w> {
         }
     }
 
-    /// The message for an exhausted step budget. All other findings are void in that case.
+    /// The message for an exhausted step budget. In that case all other issues are meaningless.
     pub(super) fn budget_exhausted_message(&mut self) -> Option<String> {
         if !self.is_exhausted {
             None
@@ -82,7 +82,9 @@ impl<'w> Substitution<'w> {
         let fits = from.len() == to.len() && from.iter().zip(to).all(|(a, b)| self.unify(a, b));
         if !fits {
             while let Some((var, old)) = self.undo_log.pop() {
-                self.bindings[var as usize] = old;
+                if let Some(binding) = self.bindings.get_mut(var as usize) {
+                    *binding = old;
+                }
             }
         }
         fits
@@ -100,9 +102,12 @@ impl<'w> Substitution<'w> {
 
     /// Replaces the type variables of all node types. The types share most of their parts, so
     /// replaced parts are cached.
-    pub(super) fn resolve_all_types(&mut self, types: &[Option<Type>]) -> Vec<Type> {
+    pub(super) fn resolve_all_types<'t>(
+        &mut self,
+        types: impl Iterator<Item = &'t Option<Type>>,
+    ) -> Vec<Type> {
         let mut known = SubstitutionCache::new();
-        let resolved = types.iter().map(|ty| match ty {
+        let resolved = types.map(|ty| match ty {
             Some(ty) => self.substitute(ty, true, Some(&mut known)).unwrap_or_else(|| ty.clone()),
             None => Type::Error,
         });
@@ -160,8 +165,9 @@ impl<'w> Substitution<'w> {
     }
 
     fn bind_type_variable(&mut self, var: u32, ty: Type) {
-        let slot = &mut self.bindings[var as usize];
-        self.undo_log.push((var, slot.replace(ty)));
+        if let Some(binding) = self.bindings.get_mut(var as usize) {
+            self.undo_log.push((var, binding.replace(ty)));
+        }
     }
 
     fn unify(&mut self, a: &Type, b: &Type) -> bool {

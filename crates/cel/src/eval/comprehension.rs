@@ -46,8 +46,8 @@ impl<'a> LoopRange<'a> {
     fn loop_variable_at(&self, position: usize) -> Value<'a> {
         match self {
             Self::List(list) => list.get(position).unwrap_or(Value::Null),
-            Self::Map(entries) => entries[position].0.clone(),
-            Self::OwnedMap(map) => map.entries()[position].0.clone(),
+            Self::Map(entries) => key_at(entries, position),
+            Self::OwnedMap(map) => key_at(map.entries(), position),
         }
     }
 
@@ -57,10 +57,20 @@ impl<'a> LoopRange<'a> {
             Self::List(list) => {
                 (Value::Int(position as i64), list.get(position).unwrap_or(Value::Null))
             }
-            Self::Map(entries) => entries[position].clone(),
-            Self::OwnedMap(map) => map.entries()[position].clone(),
+            Self::Map(entries) => entry_at(entries, position),
+            Self::OwnedMap(map) => entry_at(map.entries(), position),
         }
     }
+}
+
+/// The key of the entry at a position before the end.
+fn key_at<'a>(entries: &[(Value<'a>, Value<'a>)], position: usize) -> Value<'a> {
+    entries.get(position).map_or(Value::Null, |(key, _)| key.clone())
+}
+
+/// The key and the value of the entry at a position before the end.
+fn entry_at<'a>(entries: &[(Value<'a>, Value<'a>)], position: usize) -> (Value<'a>, Value<'a>) {
+    entries.get(position).cloned().unwrap_or((Value::Null, Value::Null))
 }
 
 impl<'a> Evaluator<'_, 'a> {
@@ -75,12 +85,13 @@ impl<'a> Evaluator<'_, 'a> {
     ) {
         match second_variable_slot {
             None => {
-                self.slots[first_variable_slot] = LocalSlot::Known(Ok(range.loop_variable_at(at)))
+                let value = range.loop_variable_at(at);
+                self.set_slot(first_variable_slot, LocalSlot::Known(Ok(value)));
             }
-            Some(second) => {
-                let (one, two) = range.loop_variable_pair_at(at);
-                self.slots[first_variable_slot] = LocalSlot::Known(Ok(one));
-                self.slots[second] = LocalSlot::Known(Ok(two));
+            Some(second_variable_slot) => {
+                let (first, second) = range.loop_variable_pair_at(at);
+                self.set_slot(first_variable_slot, LocalSlot::Known(Ok(first)));
+                self.set_slot(second_variable_slot, LocalSlot::Known(Ok(second)));
             }
         }
     }
@@ -88,7 +99,7 @@ impl<'a> Evaluator<'_, 'a> {
     pub(super) fn evaluate_fold(&mut self, fold: &'a FoldExpr) -> EvalResult<'a> {
         let range = self.evaluate(&fold.iter_range)?;
         let range = LoopRange::new(range, fold.second_variable_slot.is_some())?;
-        self.slots[fold.accumulator_slot] = LocalSlot::Pending(&fold.accumulator_init);
+        self.set_slot(fold.accumulator_slot, LocalSlot::Pending(&fold.accumulator_init));
         for position in 0..range.len() {
             self.bind_loop_variables(
                 &range,
@@ -100,13 +111,14 @@ impl<'a> Evaluator<'_, 'a> {
                 break;
             }
             let next = self.evaluate_argument(&fold.loop_step)?;
-            self.slots[fold.accumulator_slot] = LocalSlot::Known(next);
+            self.set_slot(fold.accumulator_slot, LocalSlot::Known(next));
         }
         self.evaluate(&fold.result)
     }
 
-    /// `exists` and `all`. Each iteration costs as much as that of the macro expansion: reading and
-    /// testing the accumulator (2, and 1 more for the negation in `exists`), and reading it again.
+    /// Evaluates `exists` and `all`. Each iteration costs as much as one of the macro expansion: 2 for
+    /// reading and testing the accumulator, 1 more for the negation in `exists`, and 1 for reading the
+    /// accumulator again.
     pub(super) fn evaluate_quantifier(
         &mut self,
         quantifier: &'a QuantifierExpr,
@@ -143,7 +155,8 @@ impl<'a> Evaluator<'_, 'a> {
         outcome
     }
 
-    /// `accumulator + [element]`: reading it, the list of one element, and the addition.
+    /// Evaluates `accumulator + [element]` in place. It costs as much as reading the accumulator,
+    /// creating a list of one element, and adding the lists.
     pub(super) fn append_to_accumulator(
         &mut self,
         slot: usize,
@@ -166,19 +179,20 @@ impl<'a> Evaluator<'_, 'a> {
         }
     }
 
-    /// `cel.@mapInsert(accumulator, key, value)` or `cel.@mapInsert(accumulator, map)`
+    /// Evaluates `cel.@mapInsert(accumulator, key, value)` or `cel.@mapInsert(accumulator, map)` in
+    /// place.
     pub(super) fn insert_into_accumulator(
         &mut self,
         slot: usize,
         args: &'a [CompiledExpr],
     ) -> EvalResult<'a> {
         self.charge_cost(1)?;
-        let failed = match &self.slots[slot] {
-            LocalSlot::Known(Err(error)) => Some(error.clone()),
-            LocalSlot::Known(Ok(_)) | LocalSlot::Pending(_) => None,
+        let failed = match self.slots.get(slot) {
+            Some(LocalSlot::Known(Err(error))) => Some(error.clone()),
+            Some(LocalSlot::Known(Ok(_)) | LocalSlot::Pending(_)) | None => None,
         };
-        // An error in the first of two arguments does not stop the second from being evaluated, but
-        // it does with three.
+        // If the accumulator is an error, a call with two arguments still evaluates the second one,
+        // but a call with three arguments does not evaluate the others.
         let entries = match (args, failed) {
             ([_, _], Some(error)) => return Err(error),
             ([key, value], None) => {

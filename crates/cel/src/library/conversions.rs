@@ -9,6 +9,7 @@ mod parse_number;
 use std::sync::Arc;
 
 pub(crate) use format_double::format_double;
+pub(super) use format_double::format_double_without_exponent;
 pub(super) use parse_number::{NumberError, double_to_int, parse_int};
 
 use super::time::{nanos_to_seconds, parse_duration, parse_timestamp};
@@ -183,9 +184,7 @@ fn to_string<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
         [Value::Bool(false)] => return Ok(Value::string("false")),
         [Value::Bytes(bytes)] => return bytes_to_string(bytes),
         [Value::Double(number)] => format_double(*number),
-        [Value::Duration(nanos)] => {
-            format_double::format_double_without_exponent(nanos_to_seconds(*nanos)) + "s"
-        }
+        [Value::Duration(nanos)] => format_double_without_exponent(nanos_to_seconds(*nanos)) + "s",
         [Value::Int(number)] => number.to_string(),
         [Value::Timestamp(time)] => time.to_string(),
         [Value::Uint(number)] => number.to_string(),

@@ -4,7 +4,7 @@ use crate::function::{
     CostFormula, EvalError, EvalResult, FunctionImpl, FunctionRegistry, Overload,
 };
 use crate::static_type::Type;
-use crate::value::{Opaque, Quantity, Value};
+use crate::value::{Opaque, Quantity, QuantityError, Value};
 
 /// Declares the functions of Kubernetes' quantity library.
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
@@ -110,10 +110,10 @@ fn quantity_subtract<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-fn to_quantity_value<'a>(result: Result<Quantity, &'static str>) -> EvalResult<'a> {
+fn to_quantity_value<'a>(result: Result<Quantity, QuantityError>) -> EvalResult<'a> {
     match result {
         Ok(quantity) => Ok(Value::opaque(Opaque::Quantity(quantity))),
-        Err(message) => Err(EvalError::new(message)),
+        Err(error) => Err(EvalError::new(error.to_string())),
     }
 }
 

@@ -69,7 +69,9 @@ fn matches_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) ->
     match arguments {
         [Value::String(text), Value::String(pattern)] => {
             let pattern = Pattern::compile(pattern.as_str(), step_budget)?;
-            Ok(Value::Bool(pattern.map_err(EvalError::new)?.is_match(text.as_str())))
+            Ok(Value::Bool(
+                pattern.map_err(|error| EvalError::new(error.to_string()))?.is_match(text.as_str()),
+            ))
         }
         _ => Err(unsupported_operand_error("matches", arguments, |first| {
             matches!(first, Value::String(_))

@@ -2,7 +2,7 @@
 
 use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Overload};
 use crate::static_type::Type;
-use crate::value::{Opaque, Semver, Value};
+use crate::value::{Opaque, Semver, SemverError, Value};
 
 /// Declares version 1 of the library: reading has an optional argument that asks to normalise.
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
@@ -37,7 +37,9 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     member("patch", "semver_patch", one(), Type::Int, semver_patch);
 }
 
-fn parse_semver_arguments(arguments: &[Value<'_>]) -> Result<Result<Semver, String>, EvalError> {
+fn parse_semver_arguments(
+    arguments: &[Value<'_>],
+) -> Result<Result<Semver, SemverError>, EvalError> {
     match arguments {
         [Value::String(text)] | [Value::String(text), Value::Bool(false)] => {
             Ok(Semver::parse(text.as_str()))
@@ -50,7 +52,7 @@ fn parse_semver_arguments(arguments: &[Value<'_>]) -> Result<Result<Semver, Stri
 fn string_to_semver<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match parse_semver_arguments(arguments)? {
         Ok(version) => Ok(Value::opaque(Opaque::Semver(version))),
-        Err(message) => Err(EvalError::new(message)),
+        Err(error) => Err(EvalError::new(error.to_string())),
     }
 }
 

@@ -9,6 +9,7 @@ mod literal_validation;
 mod number_format;
 
 use self::format_clause::{FormatClause, FormatPart, FormatScanner};
+use super::conversions::format_double_without_exponent;
 use super::format_double;
 use super::strings::check_text_length;
 use super::time::nanos_to_seconds;
@@ -63,7 +64,8 @@ fn string_format_metered<'a>(
                 let value = values
                     .get(index)
                     .ok_or_else(|| EvalError::new(index_out_of_range_message(index)))?;
-                let clause = scanner.read_clause().map_err(EvalError::new)?;
+                let clause =
+                    scanner.read_clause().map_err(|error| EvalError::new(error.to_string()))?;
                 if matches!(clause, FormatClause::Fixed(_) | FormatClause::Scientific(_)) {
                     step_budget.spend_steps(STEPS_PER_DOUBLE)?;
                 }
@@ -182,7 +184,7 @@ fn format_scalar(value: &Value<'_>) -> Result<String, FormatError> {
         Value::Int(number) => number.to_string(),
         Value::Uint(number) => number.to_string(),
         Value::String(text) => text.as_str().to_owned(),
-        Value::Duration(nanos) => number_format::format_written_out(nanos_to_seconds(*nanos)) + "s",
+        Value::Duration(nanos) => format_double_without_exponent(nanos_to_seconds(*nanos)) + "s",
         Value::Timestamp(time) => time.to_string(),
         Value::Bytes(bytes) => std::str::from_utf8(bytes.as_slice())
             .map_err(|_| FormatError::Value(NOT_TEXT.to_owned()))?

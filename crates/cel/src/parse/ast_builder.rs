@@ -9,7 +9,7 @@ use crate::ast::{Ast, AstNode, ExprKind, Literal, MapEntry, NodeId, StructField}
 use crate::compile_budget::CompileBudget;
 use crate::issues::IssueLocation;
 
-use super::node_arena::{self, NodeArena};
+use super::node_arena::{NodeArena, NodeLimitError};
 use super::parse_issues::{ParseAborted, ParseIssues};
 use super::syntax_tree::{
     ElementSyntax, FieldName, KeyValueSyntax, MessageFieldKey, SyntaxId, SyntaxNode, SyntaxTree,
@@ -34,6 +34,9 @@ pub(super) fn build_ast(
 
 /// The offset of placeholder nodes, which occur only in an AST with issues.
 const NO_OFFSET: u32 = u32::MAX;
+
+/// cel-go's message for a field without a valid name.
+const MISSING_FIELD_NAME: &str = "unsupported ident kind";
 
 /// Words that can not be identifiers.
 const RESERVED: [&str; 17] = [
@@ -71,7 +74,7 @@ impl<'s> AstBuilder<'s> {
     fn build_node(&mut self, id: SyntaxId) -> Result<NodeId, ParseAborted> {
         self.ast_depth += 1;
         if self.ast_depth > DEPTH_MAX {
-            return Err(self.issues.report_limit_exceeded(node_arena::depth_exceeded_message()));
+            return Err(self.issues.report_limit_exceeded(NodeLimitError::Depth.to_string()));
         }
         let syntax = self.syntax_tree;
         let node = match syntax.node(id) {
@@ -191,8 +194,9 @@ impl<'s> AstBuilder<'s> {
         field: FieldName,
     ) -> Result<NodeId, ParseAborted> {
         let operand = self.build_node(operand)?;
-        let name = self.read_field_name(field).unwrap_or_else(|message| {
-            self.issues.report_semantic_error(IssueLocation::Offset(field.offset), message);
+        let name = self.read_field_name(field).unwrap_or_else(|| {
+            let location = IssueLocation::Offset(field.offset);
+            self.issues.report_semantic_error(location, MISSING_FIELD_NAME.to_owned());
             Arc::default()
         });
         if is_optional {
@@ -203,12 +207,11 @@ impl<'s> AstBuilder<'s> {
         }
     }
 
-    fn read_field_name(&self, field: FieldName) -> Result<Arc<str>, String> {
-        let Some(token) = field.name else {
-            return Err("unsupported ident kind".to_owned());
-        };
+    /// The name of a field without backticks; `None` if the source has no valid name there.
+    fn read_field_name(&self, field: FieldName) -> Option<Arc<str>> {
+        let token = field.name?;
         let text = token.source_text(self.source);
-        Ok(Arc::from(match token.kind {
+        Some(Arc::from(match token.kind {
             TokenKind::EscapedIdentifier => text.trim_matches('`'),
             _ => text,
         }))
@@ -329,16 +332,14 @@ impl<'s> AstBuilder<'s> {
         for KeyValueSyntax { key, colon_offset: colon, value } in fields {
             let missing = FieldName { offset: key.first_field_offset, name: None };
             match self.read_field_name(key.name.unwrap_or(missing)) {
-                Ok(name) => {
+                Some(name) => {
                     let value = self.build_node(*value)?;
                     let is_optional = key.is_optional;
                     built.push(StructField { name, value, is_optional, offset: *colon });
                 }
-                Err(message) => {
-                    self.issues.report_semantic_error(
-                        IssueLocation::Offset(key.first_field_offset),
-                        message,
-                    );
+                None => {
+                    let location = IssueLocation::Offset(key.first_field_offset);
+                    self.issues.report_semantic_error(location, MISSING_FIELD_NAME.to_owned());
                 }
             }
         }
@@ -349,9 +350,9 @@ impl<'s> AstBuilder<'s> {
         let offset = sign.map_or(token.offset, |sign| sign.offset);
         match literal::parse_literal(token.kind, sign.is_some(), token.source_text(self.source)) {
             Ok(value) => self.push(offset, ExprKind::Literal(value)),
-            Err(message) => {
-                self.issues
-                    .report_semantic_error(IssueLocation::Offset(offset), message.to_owned());
+            Err(error) => {
+                let location = IssueLocation::Offset(offset);
+                self.issues.report_semantic_error(location, error.to_string());
                 self.push_placeholder_at(IssueLocation::Offset(offset))
             }
         }
@@ -393,6 +394,6 @@ impl<'s> AstBuilder<'s> {
     /// Adds a node whose children are there already.
     pub(super) fn push(&mut self, offset: u32, kind: ExprKind) -> Result<NodeId, ParseAborted> {
         let pushed = self.nodes.push(AstNode { kind, offset, span: None });
-        pushed.map_err(|message| self.issues.report_limit_exceeded(message))
+        pushed.map_err(|error| self.issues.report_limit_exceeded(error.to_string()))
     }
 }

@@ -1,4 +1,4 @@
-//! The values of literals.
+//! Reads the values of literal tokens.
 
 use std::sync::Arc;
 
@@ -6,16 +6,36 @@ use crate::ast::Literal;
 
 use super::token::TokenKind;
 
-/// The value of a literal token and the sign before it, or what is wrong with it.
+/// The reason why a literal has no value, with cel-go's message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum LiteralError {
+    /// The number does not fit into `int`.
+    #[error("invalid int literal")]
+    Int,
+    /// The number does not fit into `uint`.
+    #[error("invalid uint literal")]
+    Uint,
+    /// The number is too large for `double`.
+    #[error("invalid double literal")]
+    Double,
+    /// A bytes literal has an escape sequence of a code point.
+    #[error("unable to unescape string")]
+    CodePointEscapeInBytes,
+    /// An escape sequence names a number that is not a code point.
+    #[error("invalid unicode code point")]
+    CodePoint,
+}
+
+/// Reads the value of a literal token. `negative` says whether a minus sign stands before it.
 pub(super) fn parse_literal(
     kind: TokenKind,
     negative: bool,
     text: &str,
-) -> Result<Literal, &'static str> {
+) -> Result<Literal, LiteralError> {
     match kind {
-        TokenKind::Int => parse_int_literal(negative, text).ok_or("invalid int literal"),
-        TokenKind::Uint => parse_uint_literal(text).ok_or("invalid uint literal"),
-        TokenKind::Float => parse_double_literal(negative, text).ok_or("invalid double literal"),
+        TokenKind::Int => parse_int_literal(negative, text).ok_or(LiteralError::Int),
+        TokenKind::Uint => parse_uint_literal(text).ok_or(LiteralError::Uint),
+        TokenKind::Float => parse_double_literal(negative, text).ok_or(LiteralError::Double),
         TokenKind::String => {
             parse_string_literal(text).map(|value| Literal::String(Arc::from(value)))
         }
@@ -45,7 +65,7 @@ fn split_radix_prefix(text: &str) -> (&str, u32) {
     }
 }
 
-/// Too large a number is refused, too small a one is zero.
+/// Reads a double. A number that is too large is invalid; a number that is too small becomes zero.
 fn parse_double_literal(negative: bool, text: &str) -> Option<Literal> {
     let magnitude: f64 = text.parse().ok()?;
     if magnitude.is_infinite() {
@@ -62,7 +82,7 @@ enum LiteralChar {
     Byte(u8),
 }
 
-fn parse_string_literal(text: &str) -> Result<String, &'static str> {
+fn parse_string_literal(text: &str) -> Result<String, LiteralError> {
     let (body, raw) = unquote(text);
     let body = normalize_line_ends(body);
     if raw || !body.contains('\\') {
@@ -79,19 +99,19 @@ fn parse_string_literal(text: &str) -> Result<String, &'static str> {
     Ok(value)
 }
 
-fn parse_bytes_literal(text: &str) -> Result<Vec<u8>, &'static str> {
+fn parse_bytes_literal(text: &str) -> Result<Vec<u8>, LiteralError> {
     let (body, raw) = unquote(text.trim_start_matches(['b', 'B']));
     let body = normalize_line_ends(body);
     if raw || !body.contains('\\') {
         return Ok(body.into_bytes());
     }
-    // Bytes are not code points, so these escapes have no meaning. They are looked for first,
-    // since one of them may not even be a code point.
+    // Escapes of code points are invalid in bytes. This check comes first, because the number of such
+    // an escape may not be a code point either.
     let mut value = Vec::with_capacity(body.len());
     let mut rest = body.chars();
     loop {
         if rest.as_str().starts_with("\\u") || rest.as_str().starts_with("\\U") {
-            return Err("unable to unescape string");
+            return Err(LiteralError::CodePointEscapeInBytes);
         }
         match next_literal_char(&mut rest)? {
             Some(LiteralChar::Char(c)) => {
@@ -103,7 +123,7 @@ fn parse_bytes_literal(text: &str) -> Result<Vec<u8>, &'static str> {
     }
 }
 
-/// The text between the quotes, and whether escapes mean nothing in it.
+/// The text between the quotes, and whether the literal is raw (without escape sequences).
 fn unquote(text: &str) -> (&str, bool) {
     let quoted = text.trim_start_matches(['r', 'R']);
     let raw = quoted.len() < text.len();
@@ -120,8 +140,8 @@ fn normalize_line_ends(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
-/// The next character or escape sequence. The lexer has seen to it that sequences are complete.
-fn next_literal_char(rest: &mut std::str::Chars<'_>) -> Result<Option<LiteralChar>, &'static str> {
+/// Reads the next character or escape sequence. The lexer accepts only complete sequences.
+fn next_literal_char(rest: &mut std::str::Chars<'_>) -> Result<Option<LiteralChar>, LiteralError> {
     let c = match rest.next() {
         None => return Ok(None),
         Some('\\') => rest.next().unwrap_or('\\'),
@@ -149,6 +169,6 @@ fn read_digits(rest: &mut std::str::Chars<'_>, n_digits: usize, radix: u32, firs
     digits.fold(first, |value, digit| value.wrapping_mul(radix) + digit)
 }
 
-fn literal_char_from_code_point(value: u32) -> Result<LiteralChar, &'static str> {
-    char::from_u32(value).map(LiteralChar::Char).ok_or("invalid unicode code point")
+fn literal_char_from_code_point(value: u32) -> Result<LiteralChar, LiteralError> {
+    char::from_u32(value).map(LiteralChar::Char).ok_or(LiteralError::CodePoint)
 }

@@ -13,11 +13,15 @@ fn parse(source: &str) -> Result<Ast, Issues> {
     super::parse(source, &mut CompileBudget::default())
 }
 
-/// The tree as text, or the issues as text.
-fn answer(source: &str) -> Result<String, String> {
+/// The issues of a text as cel-go shows them.
+#[derive(Debug, PartialEq, Eq)]
+struct RenderedIssues(String);
+
+/// Parses a text and renders the tree or the issues.
+fn parse_and_render(source: &str) -> Result<String, RenderedIssues> {
     match parse(source) {
         Ok(ast) => Ok(dump::dump(&ast)),
-        Err(issues) => Err(issues.to_string()),
+        Err(issues) => Err(RenderedIssues(issues.to_string())),
     }
 }
 
@@ -40,7 +44,7 @@ fn trees_are_those_of_cel_go() {
     let cases = cases(include_str!("testdata/trees.txt"));
     assert!(cases.len() > 150, "the file is not read to its end");
     for (source, want) in cases {
-        assert_eq!(answer(&source), Ok(want), "{source}");
+        assert_eq!(parse_and_render(&source), Ok(want), "{source}");
     }
 }
 
@@ -49,7 +53,7 @@ fn errors_are_those_of_cel_go() {
     let cases = cases(include_str!("testdata/errors.txt"));
     assert!(cases.len() > 200, "the file is not read to its end");
     for (source, want) in cases {
-        assert_eq!(answer(&source), Err(want), "{source}");
+        assert_eq!(parse_and_render(&source), Err(RenderedIssues(want)), "{source}");
     }
 }
 
@@ -77,10 +81,10 @@ fn white_space_that_does_not_show() {
         ),
     ];
     for (source, want) in failing {
-        assert_eq!(answer(source), Err(want), "{source:?}");
+        assert_eq!(parse_and_render(source), Err(RenderedIssues(want)), "{source:?}");
     }
-    assert_eq!(answer("'''a\r\nb\rc'''"), Ok("\"a\\u{a}b\\u{a}c\"@0".to_owned()));
-    assert_eq!(answer("1\r\n+\x0c2"), Ok("(call _+_ 1@0 2@5)@3".to_owned()));
+    assert_eq!(parse_and_render("'''a\r\nb\rc'''"), Ok("\"a\\u{a}b\\u{a}c\"@0".to_owned()));
+    assert_eq!(parse_and_render("1\r\n+\x0c2"), Ok("(call _+_ 1@0 2@5)@3".to_owned()));
 }
 
 /// A line that is too long to be shown is left out of the message.

@@ -4,8 +4,7 @@ use std::fmt;
 
 /// The kinds of tokens.
 ///
-/// The order is that of the grammar that cel-go generates its parser from: error messages list
-/// the tokens that would have been right in this order.
+/// The order is that of cel-go's grammar. Error messages list the expected tokens in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum TokenKind {
@@ -47,7 +46,7 @@ pub(super) enum TokenKind {
     EscapedIdentifier,
 }
 
-/// All kinds in order, so that sets can be listed.
+/// All kinds in order, to list the members of a set.
 const KINDS: [TokenKind; 36] = [
     TokenKind::Eof,
     TokenKind::Equals,
@@ -131,41 +130,40 @@ impl TokenKind {
     }
 }
 
-/// A token and where it stands.
+/// A token with its position in the source.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Token {
     pub(super) kind: TokenKind,
-    /// In code points from the start of the source.
+    /// The offset from the start of the source in code points.
     pub(super) offset: u32,
-    /// The first byte of the text. The limit on sources keeps it small.
+    /// The position of the first byte. The limit on the source length keeps it small.
     pub(super) start: u32,
-    /// The byte after the text.
+    /// The position after the last byte.
     pub(super) end: u32,
 }
 
 impl Token {
-    /// The text as written. `source` is the text the token was read from.
+    /// The text of the token. `source` is the text that the token was read from.
     pub(super) fn source_text<'s>(&self, source: &'s str) -> &'s str {
         source.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
 }
 
-/// A set of token kinds, and whether the rule that asks may be over.
+/// A set of token kinds, and whether the current grammar rule may end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TokenSet(u64);
 
 impl TokenSet {
     pub(super) const EMPTY: Self = Self(0);
 
-    /// Not a token: the rule may end here, and what follows is for its caller to say.
+    /// The grammar rule may end here. The follow set of the rule says which tokens may follow.
     pub(super) const RULE_END: Self = Self(1 << 63);
 
-    pub(super) const fn from_kinds(kinds: &[TokenKind]) -> Self {
+    pub(super) const fn from_kinds(mut kinds: &[TokenKind]) -> Self {
         let mut bits = 0;
-        let mut n = 0;
-        while n < kinds.len() {
-            bits |= 1 << kinds[n] as u64;
-            n += 1;
+        while let [kind, rest @ ..] = kinds {
+            bits |= 1 << *kind as u64;
+            kinds = rest;
         }
         Self(bits)
     }
@@ -187,7 +185,7 @@ impl TokenSet {
     }
 }
 
-/// A single name, or names in braces.
+/// Writes a single name, or several names in braces.
 impl fmt::Display for TokenSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> =

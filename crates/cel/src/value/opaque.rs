@@ -12,10 +12,10 @@ use std::net::IpAddr;
 use go_compat::Url;
 
 pub use authorization_value::{AuthorizationValue, Authorizer};
-pub use cidr::Cidr;
+pub use cidr::{Cidr, CidrError, CidrFault};
 pub use named_format::NamedFormat;
-pub use quantity::Quantity;
-pub use semver::Semver;
+pub use quantity::{Quantity, QuantityError};
+pub use semver::{Semver, SemverError, VersionPart};
 
 /// A value of one of the Kubernetes libraries.
 #[derive(Debug, Clone)]

@@ -11,7 +11,7 @@ mod rules;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use report::Report;
+use report::{LineError, Report};
 use rules::RULES;
 
 const LINES: &str = include_str!("../../testdata/cel-spec.jsonl");
@@ -20,7 +20,7 @@ const LINES: &str = include_str!("../../testdata/cel-spec.jsonl");
 const BEGIN: &str = "<!-- The test `spec` writes from here. -->\n";
 const END: &str = "<!-- To here. -->\n";
 
-static REPORT: LazyLock<Result<Report, String>> = LazyLock::new(|| Report::of(LINES));
+static REPORT: LazyLock<Result<Report, LineError>> = LazyLock::new(|| Report::of(LINES));
 
 #[test]
 fn answers_are_those_of_kubernetes() {

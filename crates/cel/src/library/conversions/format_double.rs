@@ -9,16 +9,16 @@ pub(crate) fn format_double(number: f64) -> String {
     }
     let shortest = ShortestDecimal::from_double(number);
     if EXPONENTS_WRITTEN_OUT.contains(&shortest.exponent) {
-        shortest.format_plain()
+        shortest.format_without_exponent()
     } else {
         shortest.format_scientific()
     }
 }
 
 /// Writes a double without an exponent.
-pub(super) fn format_double_without_exponent(number: f64) -> String {
+pub(in crate::library) fn format_double_without_exponent(number: f64) -> String {
     if number.is_finite() {
-        ShortestDecimal::from_double(number).format_plain()
+        ShortestDecimal::from_double(number).format_without_exponent()
     } else {
         format_non_finite(number).to_owned()
     }
@@ -58,7 +58,7 @@ impl ShortestDecimal {
         Self { is_negative: number.is_sign_negative(), digits, exponent }
     }
 
-    fn format_plain(&self) -> String {
+    fn format_without_exponent(&self) -> String {
         let mut text = String::from(if self.is_negative { "-" } else { "" });
         match usize::try_from(self.exponent) {
             Ok(exponent) => {

@@ -13,14 +13,18 @@ pub(crate) enum NumberError {
 
 /// Reads decimal digits after an optional sign.
 pub(crate) fn parse_int(text: &str) -> Result<i64, NumberError> {
-    let (negative, digits) = match text.as_bytes().first() {
-        Some(b'-') => (true, &text[1..]),
-        Some(b'+') => (false, &text[1..]),
-        _ => (false, text),
-    };
+    let (negative, digits) = split_sign(text);
     let magnitude = parse_uint(digits)?;
     let number = if negative { -i128::from(magnitude) } else { i128::from(magnitude) };
     i64::try_from(number).map_err(|_| NumberError::Range)
+}
+
+/// Whether a number begins with a minus sign, and the number without its sign.
+fn split_sign(text: &str) -> (bool, &str) {
+    match text.strip_prefix('-') {
+        Some(unsigned) => (true, unsigned),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    }
 }
 
 /// Reads decimal digits without a sign.
@@ -53,11 +57,7 @@ pub(super) fn double_to_uint(number: f64) -> Option<u64> {
 /// Hexadecimal numbers must have a binary exponent, as in `0x1.8p3`. Underscores may separate
 /// digits.
 pub(super) fn parse_double(text: &str) -> Option<f64> {
-    let (negative, unsigned) = match text.as_bytes().first()? {
-        b'-' => (true, &text[1..]),
-        b'+' => (false, &text[1..]),
-        _ => (false, text),
-    };
+    let (negative, unsigned) = split_sign(text);
     let magnitude =
         if unsigned.eq_ignore_ascii_case("inf") || unsigned.eq_ignore_ascii_case("infinity") {
             f64::INFINITY
@@ -77,15 +77,17 @@ struct FloatParts<'t> {
 }
 
 fn parse_finite_double(text: &str) -> Option<f64> {
-    let hexadecimal = text.len() > 2 && (text.starts_with("0x") || text.starts_with("0X"));
-    if text.contains('_') && !underscores_separate_digits(text, hexadecimal) {
+    let hex_digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let hex_digits = hex_digits.filter(|digits| !digits.is_empty());
+    let is_hexadecimal = hex_digits.is_some();
+    let digits = hex_digits.unwrap_or(text);
+    if digits.contains('_') && !underscores_separate_digits(digits, is_hexadecimal) {
         return None;
     }
-    let plain = text.replace('_', "");
-    if hexadecimal {
-        let literal =
-            split_float_parts(&plain[2..], ['p', 'P'], |digit| digit.is_ascii_hexdigit())?;
-        parse_hex_float(&literal)
+    let plain = digits.replace('_', "");
+    if is_hexadecimal {
+        let parts = split_float_parts(&plain, ['p', 'P'], |digit| digit.is_ascii_hexdigit())?;
+        parse_hex_float(&parts)
     } else {
         split_float_parts(&plain, ['e', 'E'], |digit| digit.is_ascii_digit())?;
         plain.parse().ok().filter(|number: &f64| number.is_finite())
@@ -116,9 +118,10 @@ fn split_float_parts(
     })
 }
 
-/// Whether each underscore stands between two digits, or between the prefix and a digit.
+/// Whether each underscore stands between two digits, or between the prefix `0x` and a digit. The
+/// text does not include the prefix.
 fn underscores_separate_digits(text: &str, hexadecimal: bool) -> bool {
-    let (text, mut after_digit) = if hexadecimal { (&text[2..], true) } else { (text, false) };
+    let mut after_digit = hexadecimal;
     let mut after_underscore = false;
     for byte in text.bytes() {
         let is_digit = byte.is_ascii_digit() || (hexadecimal && byte.is_ascii_hexdigit());

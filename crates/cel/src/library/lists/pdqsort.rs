@@ -39,7 +39,10 @@ struct PdqSorter<'l> {
 
 impl PdqSorter<'_> {
     fn is_less_at(&self, a: usize, b: usize) -> bool {
-        (self.is_less)(self.positions[a], self.positions[b])
+        match (self.positions.get(a), self.positions.get(b)) {
+            (Some(&a), Some(&b)) => (self.is_less)(a, b),
+            (None, _) | (_, None) => false,
+        }
     }
 
     fn swap(&mut self, a: usize, b: usize) {
@@ -64,7 +67,9 @@ impl PdqSorter<'_> {
             }
             let (mut pivot, mut hint) = self.choose_pivot(start, end);
             if hint == PivotHint::Descending {
-                self.positions[start..end].reverse();
+                if let Some(part) = self.positions.get_mut(start..end) {
+                    part.reverse();
+                }
                 pivot = (end - 1) - (pivot - start);
                 hint = PivotHint::Ascending;
             }

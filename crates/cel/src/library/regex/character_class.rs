@@ -122,11 +122,11 @@ fn read_unicode_class<'p>(
     name: &'p str,
     negated: bool,
 ) -> Result<(CharacterClass, &'p str), RegexSyntaxError> {
-    let unsupported_operand_error = |left: &str| {
+    let class_range_error = |left: &str| {
         RegexSyntaxError::new("invalid character class range", text_before_suffix(rest, left))
     };
     let (name, left) = match name.strip_prefix('{') {
-        Some(braced) => braced.split_once('}').ok_or_else(|| unsupported_operand_error(""))?,
+        Some(braced) => braced.split_once('}').ok_or_else(|| class_range_error(""))?,
         None => {
             let end = name.chars().next().map_or(0, char::len_utf8);
             name.split_at_checked(end).unwrap_or((name, ""))
@@ -136,8 +136,7 @@ fn read_unicode_class<'p>(
         Some(name) => (name, !negated),
         None => (name, negated),
     };
-    let items =
-        unicode_class::find_unicode_class(name).ok_or_else(|| unsupported_operand_error(left))?;
+    let items = unicode_class::find_unicode_class(name).ok_or_else(|| class_range_error(left))?;
     Ok((CharacterClass { text: bracket_if_negated(&items, negated), parse_steps: NAMED }, left))
 }
 

@@ -68,12 +68,12 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// Compiles an expression. The outer error means that too much work was done already, the inner
-    /// one is Go's message about the expression.
+    /// Compiles an expression. The outer error means that the step budget is used up, the inner error
+    /// that the expression is invalid.
     pub(super) fn compile(
         source: &str,
         step_budget: &mut StepBudget,
-    ) -> Result<Result<Self, String>, EvalError> {
+    ) -> Result<Result<Self, RegexSyntaxError>, EvalError> {
         Self::compile_within_memory(source, step_budget, usize::MAX)
     }
 
@@ -83,21 +83,21 @@ impl Pattern {
         source: &str,
         step_budget: &mut StepBudget,
         bytes_left: usize,
-    ) -> Result<Result<Self, String>, EvalError> {
+    ) -> Result<Result<Self, RegexSyntaxError>, EvalError> {
         step_budget.spend_steps(source.len().saturating_mul(STEPS_PER_OCTET))?;
         let translated = match regex_translator::translate_regex(source) {
             Ok(translated) => translated,
-            Err(error) => return Ok(Err(error.to_string())),
+            Err(error) => return Ok(Err(error)),
         };
         let octets = translated.text.len().saturating_mul(STEPS_PER_OCTET);
         let reading = translated.class_steps.saturating_add(octets);
         if reading > READING_STEPS_MAX {
-            return Ok(Err(RegexSyntaxError::expression_too_large(source).to_string()));
+            return Ok(Err(RegexSyntaxError::expression_too_large(source)));
         }
         step_budget.spend_steps(reading)?;
         let config = engine_syntax::Config::new().nest_limit(regex_translator::NESTING_MAX);
         let Ok(tree) = engine_syntax::parse_with(&translated.text, &config) else {
-            return Ok(Err(RegexSyntaxError::expression_too_deep(source).to_string()));
+            return Ok(Err(RegexSyntaxError::expression_too_deep(source)));
         };
         for size in SIZE_CLASSES {
             step_budget.spend_steps(size.compile_steps)?;
@@ -114,7 +114,7 @@ impl Pattern {
                 return Err(EvalError::CostLimit);
             }
         }
-        Ok(Err(RegexSyntaxError::expression_too_large(source).to_string()))
+        Ok(Err(RegexSyntaxError::expression_too_large(source)))
     }
 
     /// The memory of the pattern without the caches of its searches.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use super::pattern::Pattern;
+use super::regex_translator::RegexSyntaxError;
 use crate::function::StepBudget;
 
 /// The most memory of all patterns of one cache. A pattern of a few characters can take megabytes,
@@ -18,7 +19,7 @@ const STEPS_MAX: u64 = 8_000_000;
 /// The compiled constant patterns of a group of expressions, by source.
 #[derive(Debug)]
 pub(crate) struct PatternCache {
-    compiled_patterns: HashMap<Box<str>, Result<Pattern, String>>,
+    compiled_patterns: HashMap<Box<str>, Result<Pattern, RegexSyntaxError>>,
     step_budget: StepBudget,
     bytes_left: usize,
 }
@@ -26,8 +27,8 @@ pub(crate) struct PatternCache {
 /// Why a pattern can not be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PatternError {
-    /// The syntax is invalid; with Go's message.
-    Invalid(String),
+    /// The syntax of the pattern is invalid.
+    Invalid(RegexSyntaxError),
     /// The cache has no memory or steps left for it.
     Exhausted,
 }
@@ -64,7 +65,7 @@ impl PatternCache {
 impl fmt::Display for PatternError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Invalid(message) => f.write_str(message),
+            Self::Invalid(error) => error.fmt(f),
             Self::Exhausted => {
                 f.write_str("this pattern and those before it take too much memory together")
             }

@@ -49,8 +49,8 @@ const INSTRUCTIONS_MAX: u64 = (128 << 20) / 40;
 pub(super) const NOTHING: &str = r"[^\x{0}-\x{10FFFF}]";
 
 /// A syntax error in a regular expression, with Go's message.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct RegexSyntaxError {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RegexSyntaxError {
     problem: &'static str,
     faulty_part: String,
 }

@@ -22,6 +22,36 @@ pub(super) enum FormatClause {
     Octal,
 }
 
+/// The reason why a clause can not be read, with cel-go's message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum FormatClauseError {
+    /// The format ends after the percent sign.
+    #[error("unexpected end of string")]
+    EndOfFormat,
+    /// The letter is not a verb.
+    #[error("could not parse formatting clause: unrecognized formatting clause \"{0}\"")]
+    UnknownVerb(char),
+    /// The format ends within the precision.
+    #[error(
+        "could not parse formatting clause: error while parsing precision: \
+         could not find end of precision specifier"
+    )]
+    UnterminatedPrecision,
+    /// No digit follows the point.
+    #[error(
+        "could not parse formatting clause: error while parsing precision: \
+         error while converting precision to integer: strconv.Atoi: parsing \"\": invalid syntax"
+    )]
+    EmptyPrecision,
+    /// The precision does not fit into 63 bits.
+    #[error(
+        "could not parse formatting clause: error while parsing precision: \
+         error while converting precision to integer: strconv.Atoi: parsing \"{0}\": \
+         value out of range"
+    )]
+    PrecisionTooLarge(String),
+}
+
 /// The number of digits when none is given.
 const PRECISION: u64 = 6;
 
@@ -90,15 +120,11 @@ impl<'f> FormatScanner<'f> {
         self.unread_format.is_empty()
     }
 
-    /// Reads a clause, or tells what is wrong with it.
-    pub(super) fn read_clause(&mut self) -> Result<FormatClause, String> {
+    /// Reads the clause that follows a percent sign.
+    pub(super) fn read_clause(&mut self) -> Result<FormatClause, FormatClauseError> {
         if self.is_at_end() {
-            return Err("unexpected end of string".to_owned());
+            return Err(FormatClauseError::EndOfFormat);
         }
-        self.parse_clause().map_err(|error| format!("could not parse formatting clause: {error}"))
-    }
-
-    fn parse_clause(&mut self) -> Result<FormatClause, String> {
         let precision = self.read_precision()?.unwrap_or(PRECISION);
         // The letter is read as a byte, as in cel-go, so other characters are broken in the message.
         let letter = self.unread_format.as_bytes().first().copied().unwrap_or_default();
@@ -111,32 +137,24 @@ impl<'f> FormatScanner<'f> {
             b'x' => FormatClause::Hex,
             b'X' => FormatClause::UpperHex,
             b'o' => FormatClause::Octal,
-            other => {
-                let other = char::from(other);
-                return Err(format!("unrecognized formatting clause \"{other}\""));
-            }
+            other => return Err(FormatClauseError::UnknownVerb(char::from(other))),
         };
         self.unread_format = self.unread_format.get(1..).unwrap_or_default();
         Ok(clause)
     }
 
     /// Reads `.digits`, if there is a point.
-    fn read_precision(&mut self) -> Result<Option<u64>, String> {
+    fn read_precision(&mut self) -> Result<Option<u64>, FormatClauseError> {
         let Some(rest) = self.unread_format.strip_prefix('.') else { return Ok(None) };
-        let wrong = |why: String| format!("error while parsing precision: {why}");
         let end = rest
             .find(|c: char| !c.is_ascii_digit())
-            .ok_or_else(|| wrong("could not find end of precision specifier".to_owned()))?;
+            .ok_or(FormatClauseError::UnterminatedPrecision)?;
         let (digits, rest) = rest.split_at_checked(end).unwrap_or((rest, ""));
         self.unread_format = rest;
-        let fault = match digits.parse::<u64>() {
-            Ok(precision) if i64::try_from(precision).is_ok() => return Ok(Some(precision)),
-            _ if digits.is_empty() => "invalid syntax",
-            _ => "value out of range",
-        };
-        Err(wrong(format!(
-            "error while converting precision to integer: \
-             strconv.Atoi: parsing \"{digits}\": {fault}"
-        )))
+        match digits.parse::<u64>() {
+            Ok(precision) if i64::try_from(precision).is_ok() => Ok(Some(precision)),
+            _ if digits.is_empty() => Err(FormatClauseError::EmptyPrecision),
+            _ => Err(FormatClauseError::PrecisionTooLarge(digits.to_owned())),
+        }
     }
 }

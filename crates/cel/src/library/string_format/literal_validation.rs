@@ -42,7 +42,7 @@ pub(crate) fn validate_format_literal<N: Copy>(
         };
         let clause = match scanner.read_clause() {
             Ok(clause) => clause,
-            Err(message) => return call(message),
+            Err(error) => return call(error.to_string()),
         };
         if let Some(culprit) =
             element.and_then(|element| find_mismatched_part(clause, *element, look))

@@ -3,7 +3,7 @@
 //! Precisions and widths have limits there that show as results, not as errors. They are kept here,
 //! and bound the length of a number: 255 zeros after the last digit, and 65 535 places in all.
 
-use crate::library::format_double;
+use crate::library::conversions::format_double_without_exponent;
 
 /// The output for a clause whose precision is too large for the formatter.
 const UNREADABLE: &str = "%!(NOVERB)";
@@ -25,7 +25,7 @@ pub(super) fn format_fixed(number: f64, precision: u64) -> String {
     let digits_min = usize::from(precision as u8);
     let plain = match usize::try_from(digits_max) {
         Ok(digits_max) => format!("{:.digits_max$}", number.abs()),
-        Err(_) => format_written_out(number.abs()),
+        Err(_) => format_double_without_exponent(number.abs()),
     };
     let (whole, fraction) = plain.split_once('.').unwrap_or((&plain, ""));
     let fraction = fraction.trim_end_matches('0');
@@ -94,26 +94,5 @@ fn format_non_finite(number: f64) -> &'static str {
         "∞"
     } else {
         "-∞"
-    }
-}
-
-/// As few digits as name the number, without an exponent.
-pub(super) fn format_written_out(number: f64) -> String {
-    let text = format_double(number);
-    let Some((mantissa, exponent)) = text.split_once('e') else { return text };
-    let (sign, mantissa) = match mantissa.strip_prefix('-') {
-        Some(mantissa) => ("-", mantissa),
-        None => ("", mantissa),
-    };
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let digits = mantissa.replace('.', "");
-    let places = exponent.unsigned_abs() as usize;
-    if exponent < 0 {
-        return format!("{sign}0.{}{digits}", "0".repeat(places.saturating_sub(1)));
-    }
-    match digits.split_at_checked(places + 1) {
-        Some((whole, "")) => format!("{sign}{whole}"),
-        Some((whole, fraction)) => format!("{sign}{whole}.{fraction}"),
-        None => format!("{sign}{digits:0<width$}", width = places + 1),
     }
 }

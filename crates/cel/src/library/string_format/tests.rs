@@ -3,11 +3,11 @@ use super::*;
 use crate::library::strings::TEXT_BYTES_MAX;
 use crate::value::{Bytes, OwnedMap, TypeName};
 
-fn run(text: &'static str, values: Vec<Value<'static>>) -> Result<String, String> {
+fn run(text: &'static str, values: Vec<Value<'static>>) -> Result<String, EvalError> {
     match string_format(&[Value::string(text), Value::list(values)]) {
         Ok(Value::String(text)) => Ok(text.as_str().to_owned()),
         Ok(other) => panic!("{other:?}"),
-        Err(failure) => Err(failure.to_string()),
+        Err(error) => Err(error),
     }
 }
 
@@ -17,8 +17,8 @@ fn check(text: &'static str, value: Value<'static>, expected: &str) {
 }
 
 #[track_caller]
-fn unsupported_operand_error(text: &'static str, values: Vec<Value<'static>>, expected: &str) {
-    assert_eq!(run(text, values), Err(expected.to_owned()), "{text}");
+fn check_error(text: &'static str, values: Vec<Value<'static>>, expected: &str) {
+    assert_eq!(run(text, values), Err(EvalError::new(expected)), "{text}");
 }
 
 fn double(number: f64) -> Value<'static> {
@@ -138,18 +138,18 @@ fn values_that_do_not_fit_are_refused() {
     let one = |value| vec![value];
     let e = "error during formatting: ";
     let only_integers = "decimal clause can only be used on integers, was given double";
-    unsupported_operand_error("%d", one(double(1.0)), &format!("{e}{only_integers}"));
+    check_error("%d", one(double(1.0)), &format!("{e}{only_integers}"));
     let only_doubles = "fixed-point clause can only be used on doubles, was given string";
-    unsupported_operand_error("%f", one(Value::string("1.0")), &format!("{e}{only_doubles}"));
+    check_error("%f", one(Value::string("1.0")), &format!("{e}{only_doubles}"));
     let only_printable = "string clause can only be used on strings, bools, bytes, ints, doubles, \
                           maps, lists, types, durations, and timestamps, was given optional_type";
-    unsupported_operand_error("%s", one(optional()), &format!("{e}{only_printable}"));
+    check_error("%s", one(optional()), &format!("{e}{only_printable}"));
     let inner = "no formatting function for optional_type";
-    unsupported_operand_error("%s", one(Value::list(vec![optional()])), &format!("{e}{inner}"));
+    check_error("%s", one(Value::list(vec![optional()])), &format!("{e}{inner}"));
     let bytes = Value::Bytes(Bytes::Borrowed(b"\xff"));
     let not_text = "could not convert argument \
                     \"invalid UTF-8 in bytes, cannot convert to string\" to string";
-    unsupported_operand_error("%s", one(bytes), &format!("{e}{not_text}"));
+    check_error("%s", one(bytes), &format!("{e}{not_text}"));
 }
 
 #[test]
@@ -157,20 +157,16 @@ fn broken_formats_are_refused() {
     let one = || vec![Value::Int(1)];
     let c = "could not parse formatting clause: ";
     let p = "error while parsing precision: ";
-    unsupported_operand_error("%s %s", one(), "index 1 out of range");
-    unsupported_operand_error("%", vec![], "index 0 out of range");
-    unsupported_operand_error("%", one(), "unexpected end of string");
-    unsupported_operand_error("%q", one(), &format!("{c}unrecognized formatting clause \"q\""));
-    unsupported_operand_error("%é", one(), &format!("{c}unrecognized formatting clause \"Ã\""));
-    unsupported_operand_error(
-        "%.3",
-        one(),
-        &format!("{c}{p}could not find end of precision specifier"),
-    );
+    check_error("%s %s", one(), "index 1 out of range");
+    check_error("%", vec![], "index 0 out of range");
+    check_error("%", one(), "unexpected end of string");
+    check_error("%q", one(), &format!("{c}unrecognized formatting clause \"q\""));
+    check_error("%é", one(), &format!("{c}unrecognized formatting clause \"Ã\""));
+    check_error("%.3", one(), &format!("{c}{p}could not find end of precision specifier"));
     let atoi = "error while converting precision to integer: strconv.Atoi: parsing";
-    unsupported_operand_error("%.s", one(), &format!("{c}{p}{atoi} \"\": invalid syntax"));
+    check_error("%.s", one(), &format!("{c}{p}{atoi} \"\": invalid syntax"));
     let huge = "9223372036854775808";
-    unsupported_operand_error(
+    check_error(
         "%.9223372036854775808f",
         one(),
         &format!("{c}{p}{atoi} \"{huge}\": value out of range"),

@@ -7,22 +7,22 @@ use super::super::{
     DEPTH_MAX, NODES_MAX, RECOVERIES_MAX, RECOVERY_TOKENS_MAX, SOURCE_CODE_POINTS_MAX,
     SYNTAX_ERRORS_MAX,
 };
-use super::{answer, parse};
+use super::{RenderedIssues, parse, parse_and_render};
 
 fn nested(open: &str, inside: &str, close: &str, n: usize) -> String {
     format!("{}{inside}{}", open.repeat(n), close.repeat(n))
 }
 
 fn passes(source: &str) {
-    if let Err(error) = answer(source) {
+    if let Err(RenderedIssues(error)) = parse_and_render(source) {
         panic!("{}...: {error}", source.chars().take(40).collect::<String>());
     }
 }
 
 fn fails(source: &str, want: &str) {
-    let error = match answer(source) {
+    let error = match parse_and_render(source) {
         Ok(_) => panic!("{}... passes", source.chars().take(40).collect::<String>()),
-        Err(error) => error,
+        Err(RenderedIssues(error)) => error,
     };
     assert!(error.contains(want), "{error}");
 }
@@ -33,10 +33,12 @@ fn source() {
     passes(&nested("'", &"é".repeat(SOURCE_CODE_POINTS_MAX - 2), "'", 1));
     for letter in ["x", "é"] {
         assert_eq!(
-            answer(&letter.repeat(SOURCE_CODE_POINTS_MAX + 1)),
-            Err("ERROR: <input>:-1:0: expression code point size exceeds limit: size: 100001, \
+            parse_and_render(&letter.repeat(SOURCE_CODE_POINTS_MAX + 1)),
+            Err(RenderedIssues(
+                "ERROR: <input>:-1:0: expression code point size exceeds limit: size: 100001, \
                  limit 100000"
-                .to_owned())
+                    .to_owned()
+            ))
         );
     }
 }
@@ -117,7 +119,7 @@ fn syntax_errors() {
 fn recoveries() {
     let want = format!("error recovery attempt limit exceeded: {RECOVERIES_MAX}");
     let sum_of = |n: usize| vec!["(1 2)"; n].join(" + ");
-    let error = answer(&sum_of(RECOVERIES_MAX)).unwrap_err();
+    let RenderedIssues(error) = parse_and_render(&sum_of(RECOVERIES_MAX)).unwrap_err();
     assert!(!error.contains(&want), "{error}");
     fails(&sum_of(RECOVERIES_MAX + 1), &want);
     fails(&sum_of(10_000), &want);
@@ -126,7 +128,7 @@ fn recoveries() {
 #[test]
 fn skipped_tokens() {
     let want = format!("error recovery token lookahead limit exceeded: {RECOVERY_TOKENS_MAX}");
-    let error = answer(&")".repeat(RECOVERY_TOKENS_MAX)).unwrap_err();
+    let RenderedIssues(error) = parse_and_render(&")".repeat(RECOVERY_TOKENS_MAX)).unwrap_err();
     assert!(!error.contains(&want), "{error}");
     fails(&")".repeat(RECOVERY_TOKENS_MAX + 1), &want);
     fails(&")".repeat(50_000), &want);

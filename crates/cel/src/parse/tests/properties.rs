@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::super::DEPTH_MAX;
-use super::{answer, parse};
+use super::{parse, parse_and_render};
 use crate::ast::{Ast, ExprKind, NodeId};
 
 /// Pieces of which texts are made that are almost expressions.
@@ -85,11 +85,11 @@ proptest! {
 }
 
 fn check(source: &str) -> Result<(), TestCaseError> {
-    prop_assert_eq!(answer(source), answer(source));
+    prop_assert_eq!(parse_and_render(source), parse_and_render(source));
     match parse(source) {
         Ok(ast) => {
             let n_code_points = source.chars().count();
-            for node in &ast.nodes {
+            for node in ast.nodes.iter() {
                 prop_assert!((node.offset as usize) < n_code_points);
             }
             prop_assert!(height(&ast, ast.root) <= DEPTH_MAX);

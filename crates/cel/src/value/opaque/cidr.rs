@@ -18,18 +18,13 @@ impl Cidr {
     /// Reads `address/bits`. Bits of the address past the prefix may be set.
     ///
     /// # Errors
-    /// Kubernetes' message, for all else and for IPv4 addresses mapped into IPv6.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let cidr = parse_cidr_prefix(text).map_err(|fault| {
-            let text = quote(text);
-            format!(
-                "network address parse error during conversion from string: \
-                 netip.ParsePrefix({text}): {fault}"
-            )
-        })?;
+    /// Returns an error for any other text and for IPv4 addresses mapped into IPv6.
+    pub fn parse(text: &str) -> Result<Self, CidrError> {
+        let cidr = parse_cidr_prefix(text)
+            .map_err(|fault| CidrError::Syntax { text: text.to_owned(), fault })?;
         match cidr.address {
             IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some() => {
-                Err(format!("IPv4-mapped IPv6 address {} is not allowed", quote(text)))
+                Err(CidrError::MappedIpv4(text.to_owned()))
             }
             IpAddr::V4(_) | IpAddr::V6(_) => Ok(cidr),
         }
@@ -66,6 +61,45 @@ impl Cidr {
     }
 }
 
+/// The reason why a text is not a network, with Kubernetes' message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CidrError {
+    /// The text does not have the form `address/bits`.
+    #[error(
+        "network address parse error during conversion from string: netip.ParsePrefix({}): {fault}",
+        quote(.text)
+    )]
+    Syntax {
+        /// The text that was read.
+        text: String,
+        /// The part of the text that is wrong.
+        fault: CidrFault,
+    },
+    /// The address is an IPv4 address inside an IPv6 address.
+    #[error("IPv4-mapped IPv6 address {} is not allowed", quote(.0))]
+    MappedIpv4(String),
+}
+
+/// The part of `address/bits` that is wrong, with the message of Go's `netip.ParsePrefix`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CidrFault {
+    /// No slash separates the address from the bits.
+    #[error("no '/'")]
+    NoSlash,
+    /// The address is malformed; with Go's message.
+    #[error("{0}")]
+    Address(String),
+    /// The address has an IPv6 zone.
+    #[error("IPv6 zones cannot be present in a prefix")]
+    Zone,
+    /// The bits are not a decimal number.
+    #[error("bad bits after slash: {}", quote(.0))]
+    Bits(String),
+    /// The bits are more than the address has.
+    #[error("prefix length out of range")]
+    BitsOutOfRange,
+}
+
 /// `address/bits`, in Go's form.
 impl fmt::Display for Cidr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,18 +107,18 @@ impl fmt::Display for Cidr {
     }
 }
 
-fn parse_cidr_prefix(text: &str) -> Result<Cidr, String> {
-    let (address, bits) = text.rsplit_once('/').ok_or("no '/'")?;
-    let ip = go_compat::parse_ip(address.as_bytes()).map_err(|error| error.to_string())?;
+fn parse_cidr_prefix(text: &str) -> Result<Cidr, CidrFault> {
+    let (address, bits) = text.rsplit_once('/').ok_or(CidrFault::NoSlash)?;
+    let ip = go_compat::parse_ip(address.as_bytes())
+        .map_err(|error| CidrFault::Address(error.to_string()))?;
     if !ip.ipv6_zone.is_empty() {
-        return Err("IPv6 zones cannot be present in a prefix".to_owned());
+        return Err(CidrFault::Zone);
     }
-    let bits =
-        parse_prefix_bits(bits).ok_or_else(|| format!("bad bits after slash: {}", quote(bits)))?;
+    let bits = parse_prefix_bits(bits).ok_or_else(|| CidrFault::Bits(bits.to_owned()))?;
     let bits_max = if ip.address.is_ipv4() { 32 } else { 128 };
     match u8::try_from(bits) {
         Ok(bits) if bits <= bits_max => Ok(Cidr { address: ip.address, prefix_bits: bits }),
-        Ok(_) | Err(_) => Err("prefix length out of range".to_owned()),
+        Ok(_) | Err(_) => Err(CidrFault::BitsOutOfRange),
     }
 }
 
@@ -162,10 +196,10 @@ mod tests {
             ),
         ] {
             let want = format!("network address parse error during conversion from string: {want}");
-            assert_eq!(Cidr::parse(text).unwrap_err(), want);
+            assert_eq!(Cidr::parse(text).unwrap_err().to_string(), want);
         }
         assert_eq!(
-            Cidr::parse("::ffff:1.2.3.4/100").unwrap_err(),
+            Cidr::parse("::ffff:1.2.3.4/100").unwrap_err().to_string(),
             r#"IPv4-mapped IPv6 address "::ffff:1.2.3.4/100" is not allowed"#,
         );
     }

@@ -4,15 +4,25 @@ use std::cmp::Ordering;
 
 use super::decimal::Decimal;
 
-/// The message for a text of the wrong shape.
-const FORMAT_WRONG: &str = "quantities must match the regular expression \
-                            '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-/// The message for a text whose numeric part has no digits.
-const NUMBER_WRONG: &str = "unable to parse numeric part of quantity";
-/// The message for an unknown suffix.
-const SUFFIX_WRONG: &str = "unable to parse quantity's suffix";
-/// The message for a sum that would have too many digits; Kubernetes has no such limit.
-const SUM_TOO_LONG: &str = "sum of quantities has too many digits";
+/// The reason why there is no quantity, with Kubernetes' message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum QuantityError {
+    /// The text does not have the form of a quantity.
+    #[error(
+        "quantities must match the regular expression \
+         '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+    )]
+    Malformed,
+    /// The numeric part of the text has no digits.
+    #[error("unable to parse numeric part of quantity")]
+    NoDigits,
+    /// The suffix is not one of Kubernetes' suffixes.
+    #[error("unable to parse quantity's suffix")]
+    UnknownSuffix,
+    /// The sum or difference has too many digits. Kubernetes has no such limit.
+    #[error("sum of quantities has too many digits")]
+    SumTooLong,
+}
 
 /// The digits that surely fit into 64 bits.
 const INT_DIGITS_MAX: usize = 18;
@@ -45,9 +55,9 @@ impl Quantity {
     /// # Errors
     /// Kubernetes' message, for what its scanner does not take. It takes more than the regular
     /// expression of that message does: a sign or a suffix alone is zero.
-    pub fn parse(text: &str) -> Result<Self, &'static str> {
+    pub fn parse(text: &str) -> Result<Self, QuantityError> {
         let parts = QuantityParts::parse(text)?;
-        let suffix = QuantitySuffix::parse(parts.suffix).ok_or(SUFFIX_WRONG)?;
+        let suffix = QuantitySuffix::parse(parts.suffix).ok_or(QuantityError::UnknownSuffix)?;
         let amount = match parse_int_amount(&parts, suffix) {
             Some(amount) => amount,
             None => QuantityAmount::Decimal(parse_decimal_amount(&parts, suffix)?),
@@ -86,7 +96,7 @@ impl Quantity {
     ///
     /// # Errors
     /// The sum has more than 1000 digits.
-    pub fn add(&self, other: &Self) -> Result<Self, &'static str> {
+    pub fn add(&self, other: &Self) -> Result<Self, QuantityError> {
         let short = self.amount.as_int_and_scale().zip(other.amount.as_int_and_scale());
         match short.and_then(|(a, b)| add_scaled_ints(a, b)) {
             Some(amount) => Ok(Self { amount, is_arithmetic_result: true }),
@@ -98,7 +108,7 @@ impl Quantity {
     ///
     /// # Errors
     /// The difference has more than 1000 digits.
-    pub fn sub(&self, other: &Self) -> Result<Self, &'static str> {
+    pub fn sub(&self, other: &Self) -> Result<Self, QuantityError> {
         let short = self.amount.as_int_and_scale().zip(other.amount.as_int_and_scale());
         // As in Kubernetes, the smallest of all integers is its own negation here.
         match short
@@ -109,8 +119,8 @@ impl Quantity {
         }
     }
 
-    fn add_decimal(&self, other: &Decimal) -> Result<Self, &'static str> {
-        let sum = self.amount.to_decimal().checked_add(other).ok_or(SUM_TOO_LONG)?;
+    fn add_decimal(&self, other: &Decimal) -> Result<Self, QuantityError> {
+        let sum = self.amount.to_decimal().checked_add(other).ok_or(QuantityError::SumTooLong)?;
         Ok(Self { amount: QuantityAmount::Decimal(sum), is_arithmetic_result: true })
     }
 
@@ -186,9 +196,9 @@ struct QuantityParts<'t> {
 }
 
 impl<'t> QuantityParts<'t> {
-    fn parse(text: &'t str) -> Result<Self, &'static str> {
+    fn parse(text: &'t str) -> Result<Self, QuantityError> {
         if text.is_empty() {
-            return Err(FORMAT_WRONG);
+            return Err(QuantityError::Malformed);
         }
         let is_negative = text.starts_with('-');
         let number = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -200,7 +210,7 @@ impl<'t> QuantityParts<'t> {
         let (_letters, rest) = split_leading_bytes(suffix, |byte| b"eEinumkKMGTP".contains(&byte));
         let rest = rest.strip_prefix(['+', '-']).unwrap_or(rest);
         if !rest.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(FORMAT_WRONG);
+            return Err(QuantityError::Malformed);
         }
         Ok(Self {
             is_negative,
@@ -291,9 +301,9 @@ fn parse_int_amount(parts: &QuantityParts<'_>, suffix: QuantitySuffix) -> Option
 fn parse_decimal_amount(
     parts: &QuantityParts<'_>,
     suffix: QuantitySuffix,
-) -> Result<Decimal, &'static str> {
+) -> Result<Decimal, QuantityError> {
     if !parts.has_digits {
-        return Err(NUMBER_WRONG);
+        return Err(QuantityError::NoDigits);
     }
     let digits = parts.digits().collect();
     let places = parts.fraction_digits.len() as i64;
@@ -322,9 +332,11 @@ fn power_of_ten(exponent: i64) -> f64 {
     const SMALL: [f64; 11] =
         [1e-0, 1e-32, 1e-64, 1e-96, 1e-128, 1e-160, 1e-192, 1e-224, 1e-256, 1e-288, 1e-320];
     let n = exponent.unsigned_abs() as usize;
+    // The ranges of exponents below keep all indices inside the tables.
+    let entry = |table: &[f64], index: usize| table.get(index).copied().unwrap_or(f64::NAN);
     match exponent {
-        0..=308 => LARGE[n / 32] * UP_TO_31[n % 32],
-        -323..0 => SMALL[n / 32] / UP_TO_31[n % 32],
+        0..=308 => entry(&LARGE, n / 32) * entry(&UP_TO_31, n % 32),
+        -323..0 => entry(&SMALL, n / 32) / entry(&UP_TO_31, n % 32),
         309.. => f64::INFINITY,
         _ => 0.0,
     }

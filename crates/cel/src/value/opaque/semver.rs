@@ -14,6 +14,86 @@ pub struct Semver {
     pre_release: Vec<PreReleaseIdentifier>,
 }
 
+/// The reason why a text is not a semantic version, with Kubernetes' message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SemverError {
+    /// The text is empty.
+    #[error("Version string empty")]
+    Empty,
+    /// The text has fewer than three numbers.
+    #[error("No Major.Minor.Patch elements found")]
+    TooFewNumbers,
+    /// A version that leaves out numbers has a pre-release or build metadata.
+    #[error("short version cannot contain PreRelease/Build meta data")]
+    ShortWithSuffix,
+    /// One of the three numbers has other characters than digits.
+    #[error("Invalid character(s) found in {} number {}", .part.name(), quote(.text))]
+    NumberCharacters {
+        /// The number that is wrong.
+        part: VersionPart,
+        /// The text of the number.
+        text: String,
+    },
+    /// One of the three numbers begins with a zero.
+    #[error("{} number must not contain leading zeroes {}", .part.capitalized_name(), quote(.text))]
+    NumberLeadingZeros {
+        /// The number that is wrong.
+        part: VersionPart,
+        /// The text of the number.
+        text: String,
+    },
+    /// A number has no digits.
+    #[error("strconv.ParseUint: parsing \"\": invalid syntax")]
+    EmptyNumber,
+    /// A number does not fit into 64 bits.
+    #[error("strconv.ParseUint: parsing {}: value out of range", quote(.0))]
+    NumberTooLarge(String),
+    /// An identifier of the pre-release is empty.
+    #[error("Prerelease is empty")]
+    EmptyPreRelease,
+    /// A numeric identifier of the pre-release begins with a zero.
+    #[error("Numeric PreRelease version must not contain leading zeroes {}", quote(.0))]
+    PreReleaseLeadingZeros(String),
+    /// An identifier of the pre-release has characters that are not allowed.
+    #[error("Invalid character(s) found in prerelease {}", quote(.0))]
+    PreReleaseCharacters(String),
+    /// An identifier of the build metadata is empty.
+    #[error("Build meta data is empty")]
+    EmptyBuild,
+    /// An identifier of the build metadata has characters that are not allowed.
+    #[error("Invalid character(s) found in build meta data {}", quote(.0))]
+    BuildCharacters(String),
+}
+
+/// One of the three numbers of a version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VersionPart {
+    /// The first number of a version.
+    Major,
+    /// The second number of a version.
+    Minor,
+    /// The third number of a version.
+    Patch,
+}
+
+impl VersionPart {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Major => "major",
+            Self::Minor => "minor",
+            Self::Patch => "patch",
+        }
+    }
+
+    fn capitalized_name(self) -> &'static str {
+        match self {
+            Self::Major => "Major",
+            Self::Minor => "Minor",
+            Self::Patch => "Patch",
+        }
+    }
+}
+
 /// One part of a pre-release. Numbers come before texts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum PreReleaseIdentifier {
@@ -25,22 +105,22 @@ impl Semver {
     /// Reads `major.minor.patch[-pre.release][+build.metadata]`.
     ///
     /// # Errors
-    /// Kubernetes' message, for all else.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// Returns an error for any other text.
+    pub fn parse(text: &str) -> Result<Self, SemverError> {
         if text.is_empty() {
-            return Err("Version string empty".to_owned());
+            return Err(SemverError::Empty);
         }
         let mut parts = text.splitn(3, '.');
         let (Some(major), Some(minor), Some(rest)) = (parts.next(), parts.next(), parts.next())
         else {
-            return Err("No Major.Minor.Patch elements found".to_owned());
+            return Err(SemverError::TooFewNumbers);
         };
         let (rest, build) = split_at_separator(rest, '+');
         let (patch, pre_release) = split_at_separator(rest, '-');
         let version = Self {
-            major: parse_version_number("major", "Major", major)?,
-            minor: parse_version_number("minor", "Minor", minor)?,
-            patch: parse_version_number("patch", "Patch", patch)?,
+            major: parse_version_number(VersionPart::Major, major)?,
+            minor: parse_version_number(VersionPart::Minor, minor)?,
+            patch: parse_version_number(VersionPart::Patch, patch)?,
             pre_release: match pre_release {
                 Some(text) => {
                     text.split('.').map(parse_pre_release_identifier).collect::<Result<_, _>>()?
@@ -64,12 +144,12 @@ impl Semver {
     ///
     /// # Errors
     /// As [`Semver::parse`], and for a version that leaves out numbers but has a pre-release.
-    pub fn parse_tolerant(text: &str) -> Result<Self, String> {
+    pub fn parse_tolerant(text: &str) -> Result<Self, SemverError> {
         let text = text.strip_prefix('v').unwrap_or(text);
         let mut parts: Vec<_> = text.splitn(3, '.').map(without_leading_zeros).collect();
         let is_short = parts.len() < 3;
         if is_short && parts.last().is_some_and(|last| last.contains(['+', '-'])) {
-            return Err("short version cannot contain PreRelease/Build meta data".to_owned());
+            return Err(SemverError::ShortWithSuffix);
         }
         parts.resize(3, Cow::Borrowed("0"));
         Self::parse(&parts.join("."))
@@ -117,47 +197,46 @@ fn split_at_separator(text: &str, separator: char) -> (&str, Option<&str>) {
     }
 }
 
-/// Reads one of the three numbers; `name` and `capital` are its name in messages.
-fn parse_version_number(name: &str, capital: &str, text: &str) -> Result<u64, String> {
+/// Reads one of the three numbers.
+fn parse_version_number(part: VersionPart, text: &str) -> Result<u64, SemverError> {
     if !is_numeric(text) {
-        return Err(format!("Invalid character(s) found in {name} number {}", quote(text)));
+        return Err(SemverError::NumberCharacters { part, text: text.to_owned() });
     }
     if has_leading_zeros(text) {
-        return Err(format!("{capital} number must not contain leading zeroes {}", quote(text)));
+        return Err(SemverError::NumberLeadingZeros { part, text: text.to_owned() });
     }
     parse_semver_number(text)
 }
 
-fn parse_pre_release_identifier(text: &str) -> Result<PreReleaseIdentifier, String> {
+fn parse_pre_release_identifier(text: &str) -> Result<PreReleaseIdentifier, SemverError> {
     if text.is_empty() {
-        Err("Prerelease is empty".to_owned())
+        Err(SemverError::EmptyPreRelease)
     } else if is_numeric(text) && has_leading_zeros(text) {
-        let text = quote(text);
-        Err(format!("Numeric PreRelease version must not contain leading zeroes {text}"))
+        Err(SemverError::PreReleaseLeadingZeros(text.to_owned()))
     } else if is_numeric(text) {
         parse_semver_number(text).map(PreReleaseIdentifier::Number)
     } else if is_alphanumeric(text) {
         Ok(PreReleaseIdentifier::Text(text.into()))
     } else {
-        Err(format!("Invalid character(s) found in prerelease {}", quote(text)))
+        Err(SemverError::PreReleaseCharacters(text.to_owned()))
     }
 }
 
-fn check_build_metadata(text: &str) -> Result<(), String> {
+fn check_build_metadata(text: &str) -> Result<(), SemverError> {
     if text.is_empty() {
-        Err("Build meta data is empty".to_owned())
+        Err(SemverError::EmptyBuild)
     } else if is_alphanumeric(text) {
         Ok(())
     } else {
-        Err(format!("Invalid character(s) found in build meta data {}", quote(text)))
+        Err(SemverError::BuildCharacters(text.to_owned()))
     }
 }
 
 /// Reads a text that is numeric or empty.
-fn parse_semver_number(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| {
-        let fault = if text.is_empty() { "invalid syntax" } else { "value out of range" };
-        format!("strconv.ParseUint: parsing {}: {fault}", quote(text))
+fn parse_semver_number(text: &str) -> Result<u64, SemverError> {
+    text.parse().map_err(|_| match text {
+        "" => SemverError::EmptyNumber,
+        _ => SemverError::NumberTooLarge(text.to_owned()),
     })
 }
 
@@ -252,7 +331,7 @@ mod tests {
             ("1.2.3+", "Build meta data is empty"),
             ("1.2.3+a+b", r#"Invalid character(s) found in build meta data "a+b""#),
         ] {
-            assert_eq!(Semver::parse(text).unwrap_err(), want, "{text}");
+            assert_eq!(Semver::parse(text).unwrap_err().to_string(), want, "{text}");
         }
     }
 
@@ -277,7 +356,7 @@ mod tests {
             ("v00.0a.03-1", r#"Invalid character(s) found in minor number "0a""#),
             ("00\u{e9}.1", "Invalid character(s) found in major number \"0\u{e9}\""),
         ] {
-            assert_eq!(Semver::parse_tolerant(text).unwrap_err(), want, "{text}");
+            assert_eq!(Semver::parse_tolerant(text).unwrap_err().to_string(), want, "{text}");
         }
     }
 }

@@ -100,12 +100,13 @@ impl TimestampCursor<'_> {
 
     /// The fraction of a second in nanoseconds, 0 if there is none.
     fn read_fraction(&mut self) -> u32 {
-        if !matches!(self.0, [b'.' | b',', digit, ..] if digit.is_ascii_digit()) {
+        let [b'.' | b',', digits @ ..] = self.0 else { return 0 };
+        if !digits.first().is_some_and(u8::is_ascii_digit) {
             return 0;
         }
+        self.0 = digits;
         let mut nanos = 0;
         let mut unit = 100_000_000;
-        self.0 = &self.0[1..];
         while let [digit @ b'0'..=b'9', rest @ ..] = self.0 {
             nanos += u32::from(digit - b'0') * unit;
             unit /= 10;

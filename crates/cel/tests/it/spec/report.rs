@@ -30,20 +30,34 @@ pub(crate) struct FileReport {
     pub(crate) n_unexplained: u64,
 }
 
+/// The reason why a line can not be run. The number is that of the line, from 1.
+#[derive(Debug)]
+#[expect(
+    dead_code,
+    reason = "the fields are read by the derived Debug, which a failing test prints"
+)]
+pub(crate) enum LineError {
+    /// The line is not JSON.
+    Json { number: usize, error: serde_json::Error },
+    /// The line does not describe a test.
+    NotATest { number: usize },
+}
+
 impl Report {
-    /// Runs all tests of a text of JSON lines; fails at the first line that makes no sense.
-    pub(crate) fn of(lines: &str) -> Result<Self, String> {
+    /// Runs all tests of a text of JSON lines; fails at the first line that is not a test.
+    pub(crate) fn of(lines: &str) -> Result<Self, LineError> {
         let mut report = Self { n_explained: vec![0; RULES.len()], ..Self::default() };
         for (number, line) in lines.lines().enumerate() {
-            let line: Json = serde_json::from_str(line)
-                .map_err(|error| format!("line {}: {error}", number + 1))?;
+            let number = number + 1;
+            let line: Json =
+                serde_json::from_str(line).map_err(|error| LineError::Json { number, error })?;
             if let Some(omitted) = line.get("omitted").and_then(Json::as_u64) {
                 let file = line.get("file").and_then(Json::as_str).unwrap_or_default();
                 report.files.entry(file.to_owned()).or_default().n_omitted = omitted;
                 continue;
             }
             let case = Case::decode(&line);
-            report.add(&case.ok_or_else(|| format!("line {} is not understood", number + 1))?);
+            report.add(&case.ok_or(LineError::NotATest { number })?);
         }
         Ok(report)
     }
