@@ -1,8 +1,8 @@
 //! Parsing: lexer, grammar and macro expansion.
 //!
-//! The text goes through three steps: [`lexer`] finds tokens, [`grammar`] finds the structure and
-//! gets over errors ([`error_recovery`]), and [`ast_builder`] makes the tree, with [`macros`] expanded. Errors
-//! of all steps are reported together, in the words of cel-go and as many of them.
+//! Parsing has three steps: [`lexer`] splits the text into tokens, [`grammar`] builds the syntax tree and
+//! recovers from errors ([`error_recovery`]), and [`ast_builder`] builds the AST and expands [`macros`].
+//! The errors of all steps are reported together, with the messages and in the number of cel-go.
 
 use crate::ast::Ast;
 use crate::compile_budget::CompileBudget;
@@ -21,33 +21,33 @@ mod syntax_tree;
 mod tests;
 mod token;
 
-/// The longest source text. cel-go's limit.
+/// The longest source text in code points. This is cel-go's limit.
 pub(crate) const SOURCE_CODE_POINTS_MAX: usize = 100_000;
 
-/// The deepest nesting of one rule of the grammar, and of selections, calls and binary operators
-/// inside each other. cel-go's limits.
+/// The deepest nesting of one grammar rule, and of selections, calls and binary operators inside each
+/// other. These are cel-go's limits.
 const RECURSION_MAX: u32 = 250;
 
-/// The most nodes on the way from the root of a tree to a leaf.
+/// The most nodes on a path from the root of an AST to a leaf.
 ///
-/// cel-go has no such limit, yet its limits on nesting imply one, at some thousand nodes. This one
-/// lets pass whatever is nested in a single way as deep as cel-go allows, and leaves a walk that
-/// recurses 6 KiB for each level on a stack of 2 MiB.
+/// cel-go's limits on nesting imply a limit of some thousand nodes. This limit still accepts an
+/// expression that nests one construct as deep as cel-go allows. A recursive walk may use 6 KiB for
+/// each level of a stack of 2 MiB.
 pub(crate) const DEPTH_MAX: u32 = 300;
 
-/// The most nodes of a tree, counting those that macros make superfluous.
+/// The most nodes of an AST, including nodes that a macro expansion replaces.
 ///
-/// Only expressions that chain `optMap` or `optFlatMap` reach it: each link doubles what is before
-/// it, which cel-go does without a limit.
+/// Only chains of `optMap` or `optFlatMap` reach it, because each of these macros copies its target.
+/// cel-go has no such limit.
 const NODES_MAX: usize = 200_000;
 
-/// The most syntax errors that are reported before the text is given up. cel-go's limit.
+/// The most syntax errors that are reported before parsing stops. This is cel-go's limit.
 const SYNTAX_ERRORS_MAX: usize = 100;
 
-/// The most recoveries of the parser after errors. cel-go's limit.
+/// The most recoveries of the parser after errors. This is cel-go's limit.
 const RECOVERIES_MAX: usize = 30;
 
-/// The most tokens that are skipped to go on after one error. cel-go's limit.
+/// The most tokens that one recovery skips. This is cel-go's limit.
 const RECOVERY_TOKENS_MAX: usize = 256;
 
 /// Parses an expression. The macros are all those that Kubernetes enables.
@@ -59,7 +59,7 @@ pub(crate) fn parse(source: &str, compile_budget: &mut CompileBudget) -> Result<
             "expression code point size exceeds limit: size: {n_code_points}, \
              limit {SOURCE_CODE_POINTS_MAX}"
         ));
-        // The text is too long to be kept, and the message points at no part of it.
+        // The source text is not kept, because the message does not refer to a position in it.
         return Err(issues.into_issues(""));
     }
     let (parsed, mut issues) = grammar::parse_syntax(source);

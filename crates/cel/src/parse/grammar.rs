@@ -1,12 +1,11 @@
 //! The rules of the grammar, one function each.
 //!
-//! The comments quote the rules of the grammar that cel-go's parser is generated from. The levels
-//! of binary operators are one function, since nothing can go wrong between them. Where a rule has
-//! alternatives, the choice looks ahead exactly as far as the generated parser does, for that
-//! decides what an error message quotes.
+//! The comments quote the rules of cel-go's grammar. One function parses all levels of binary
+//! operators, because no error can occur between them. Where a rule has alternatives, the parser looks
+//! ahead exactly as far as cel-go's generated parser, because error messages quote that text.
 //!
-//! A function that can fail puts what it has found into the tree all the same: cel-go goes on to
-//! look for other errors in it.
+//! A function that fails still adds a node for the part that it has parsed, because cel-go reports
+//! other errors in that part.
 
 use super::RECURSION_MAX;
 use super::error_recovery::{GrammarPosition, ParseFault, RecoveringTokenStream};
@@ -23,7 +22,7 @@ mod token_sets;
 
 use token_sets::{AFTER_CONDITION, COLON, EXPRESSION};
 
-/// Parses a whole text. Without a tree, the text was given up.
+/// Parses a whole text. The tree is missing if parsing stopped early.
 pub(super) fn parse_syntax(source: &str) -> (Option<(SyntaxTree, SyntaxId)>, ParseIssues) {
     let input = RecoveringTokenStream::new(source);
     let mut parser =
@@ -39,8 +38,8 @@ struct Parser<'s> {
     rule_depths: RuleDepths,
 }
 
-/// The nesting depth of grammar rules. The limit applies to each rule separately; the rules not
-/// counted here are never deeper than these.
+/// The nesting depth of grammar rules. The limit applies to each rule separately. Rules without a count
+/// are never nested deeper than these.
 #[derive(Default)]
 struct RuleDepths {
     expression_depth: u32,
@@ -57,7 +56,7 @@ impl Parser<'_> {
         Ok(root)
     }
 
-    /// `conditionalOr ('?' conditionalOr ':' expr)?`.
+    /// Parses the rule `conditionalOr ('?' conditionalOr ':' expr)?`.
     fn parse_expression(&mut self, follow_set: TokenSet) -> Result<SyntaxId, ParseAborted> {
         let start = self.input.current_token()?.start;
         self.rule_depths.expression_depth += 1;
@@ -90,7 +89,7 @@ impl Parser<'_> {
         Ok(self.push(start, SyntaxNode::Conditional { question, condition, then, otherwise }))
     }
 
-    /// Adds a node that was read from `start` to the end of the last token that was taken.
+    /// Adds a node whose text begins at `start` and ends with the last token that was taken.
     fn push(&mut self, start: u32, node: SyntaxNode) -> SyntaxId {
         self.syntax_tree.push(node, Span { start, end: self.input.last_token_end() })
     }

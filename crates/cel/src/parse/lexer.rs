@@ -1,22 +1,22 @@
 //! The lexer: splits the source text into tokens.
 //!
-//! The longest token wins, and where none fits, the text up to and including the first character
-//! that fits no token is reported and skipped, as cel-go's generated lexer does. For example
-//! `1 = 2` complains about `= `, since the blank is where `==` failed.
+//! The lexer prefers the longest token. Where no token matches, it reports and skips the text up to
+//! and including the first character that rules out every token, as cel-go's generated lexer does.
+//! For example, it reports `= ` in `1 = 2`, because the blank rules out `==`.
 
 use super::parse_issues::{ParseAborted, ParseIssues};
 use super::token::{Token, TokenKind};
 
-/// Reads tokens on demand and keeps those read.
+/// Reads tokens on demand and keeps them.
 ///
-/// On demand, since errors in text that the parser never gets to are not reported.
+/// It does not read ahead, because errors in text that the parser never reaches are not reported.
 pub(super) struct TokenStream<'s> {
     source: &'s str,
-    /// The next byte to read.
+    /// The position of the next character in bytes.
     byte_position: usize,
-    /// The same in code points.
+    /// The position of the next character in code points.
     code_point_offset: u32,
-    /// The tokens read so far. After `Eof` nothing more is read.
+    /// The tokens read so far. `Eof` is the last token.
     tokens: Vec<Token>,
     /// Index of the current token in `tokens`.
     current_index: usize,
@@ -24,12 +24,12 @@ pub(super) struct TokenStream<'s> {
     skipped_ranges: Vec<(usize, usize)>,
 }
 
-/// A lexical unit of the source. The number is its end in bytes, exclusive.
+/// A lexical unit of the source. The number is the position of its end in bytes.
 enum Lexeme {
     Token(TokenKind, usize),
     /// White space or a comment.
     Hidden(usize),
-    /// No token. The byte is where the character begins that fitted none.
+    /// No token matches. The number is the position of the character that rules out every token.
     Misfit(usize),
 }
 
@@ -45,7 +45,7 @@ impl<'s> TokenStream<'s> {
         }
     }
 
-    /// The token `ahead` places after the current one, which is the one at 0.
+    /// Returns the token that is `ahead` places after the current one.
     pub(super) fn peek(
         &mut self,
         ahead: usize,
@@ -66,7 +66,7 @@ impl<'s> TokenStream<'s> {
         }
     }
 
-    /// Makes the next token the current one. The last one is never left.
+    /// Makes the next token the current one. `Eof` stays the current token.
     pub(super) fn advance(&mut self) {
         if self.tokens.get(self.current_index).is_some_and(|token| token.kind != TokenKind::Eof) {
             self.current_index += 1;
@@ -78,7 +78,7 @@ impl<'s> TokenStream<'s> {
         self.current_index
     }
 
-    /// The text from one token to another, both included, without what was skipped.
+    /// The source text from the first token to the last one, without skipped ranges.
     pub(super) fn source_text_between(&self, first: Token, last: Token) -> String {
         let mut text = String::new();
         let (first, to) = (first.start as usize, last.end as usize);
@@ -135,7 +135,7 @@ fn byte_at(source: &str, at: usize) -> Option<u8> {
     source.as_bytes().get(at).copied()
 }
 
-/// The first place from `at` on whose byte is not of a class.
+/// The position of the first byte at or after `at` that does not belong to a class.
 fn skip_bytes_while(source: &str, at: usize, class: fn(u8) -> bool) -> usize {
     let rest = source.as_bytes().get(at..).unwrap_or_default();
     at + rest.iter().position(|byte| !class(*byte)).unwrap_or(rest.len())
@@ -145,7 +145,7 @@ fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Scans the lexeme at a byte before the end of the source.
+/// Scans the lexeme that begins at a byte. The byte is before the end of the source.
 fn scan_lexeme(source: &str, start: usize) -> Lexeme {
     use TokenKind as T;
     let token = |kind, length| Lexeme::Token(kind, start + length);
@@ -196,7 +196,7 @@ fn scan_lexeme(source: &str, start: usize) -> Lexeme {
     }
 }
 
-/// An identifier, a keyword, or a string with a prefix.
+/// Scans an identifier, a keyword, or a string with a prefix.
 fn scan_word(source: &str, start: usize) -> Lexeme {
     let end = skip_bytes_while(source, start, is_word_byte);
     let word = source.get(start..end).unwrap_or_default();
@@ -207,7 +207,7 @@ fn scan_word(source: &str, start: usize) -> Lexeme {
             "br" | "bR" | "Br" | "BR" => (Some(TokenKind::Bytes), true),
             _ => (None, false),
         };
-        // A prefix whose string is not closed is an identifier.
+        // If the string has no closing quote, the prefix is an identifier.
         if let Some(kind) = kind
             && let lexeme @ Lexeme::Token(..) = scan_quoted(source, end, kind, raw)
         {
@@ -249,7 +249,7 @@ fn scan_number(source: &str, start: usize) -> Lexeme {
     }
 }
 
-/// The end of an exponent, if one begins here.
+/// The position after an exponent, if an exponent begins at `start`.
 fn find_exponent_end(source: &str, start: usize) -> Option<usize> {
     if !matches!(byte_at(source, start), Some(b'e' | b'E')) {
         return None;
@@ -270,13 +270,12 @@ fn scan_escaped_identifier(source: &str, start: usize) -> Lexeme {
     }
 }
 
-/// A string from its opening quote on.
+/// Scans a string from its opening quote on.
 fn scan_quoted(source: &str, quote_at: usize, kind: TokenKind, raw: bool) -> Lexeme {
     let rest = source.get(quote_at..).unwrap_or_default();
     for quote in ["\"\"\"", "'''"] {
         if rest.starts_with(quote) {
-            // Three quotes of which the closing ones are missing are an empty string and one more
-            // quote.
+            // If the closing quotes are missing, the first two quotes are an empty string.
             return match find_multi_line_end(source, quote_at + quote.len(), quote, raw) {
                 Some(end) => Lexeme::Token(kind, end),
                 None => Lexeme::Token(kind, quote_at + 2),
@@ -305,7 +304,7 @@ fn find_multi_line_end(source: &str, start: usize, quote: &str, raw: bool) -> Op
     }
 }
 
-/// The byte after the closing quote, or the byte where the string fails.
+/// The position after the closing quote; the error is the position at which the string is invalid.
 fn find_single_line_end(source: &str, quote_at: usize, raw: bool) -> Result<usize, usize> {
     let quote = byte_at(source, quote_at);
     let mut at = quote_at + 1;
@@ -314,13 +313,13 @@ fn find_single_line_end(source: &str, quote_at: usize, raw: bool) -> Result<usiz
             None | Some(b'\n' | b'\r') => return Err(at),
             Some(b'\\') if !raw => at = find_escape_end(source, at)?,
             byte if byte == quote => return Ok(at + 1),
-            // A byte of a longer character is no quote and no end of line either.
+            // No byte of a multi-byte character equals a quote or a line end.
             Some(_) => at += 1,
         }
     }
 }
 
-/// The byte after an escape sequence, or the byte where the sequence fails.
+/// The position after an escape sequence; the error is the position at which it is invalid.
 fn find_escape_end(source: &str, backslash_at: usize) -> Result<usize, usize> {
     let kind_at = backslash_at + 1;
     let (n_digits, is_digit): (usize, fn(u8) -> bool) = match byte_at(source, kind_at) {

@@ -1,8 +1,8 @@
 //! Macro expansion: macro calls are replaced while the AST is built.
 //!
 //! The expansions are those of cel-go, node by node, since cost and type errors depend on them.
-//! All nodes that a macro adds are placed at the opening parenthesis of its call. A name with
-//! another number of arguments is an ordinary call.
+//! All nodes that a macro adds have the offset of the opening parenthesis of its call. A call with
+//! the name of a macro and another number of arguments is an ordinary call.
 
 use std::sync::Arc;
 
@@ -20,9 +20,9 @@ pub(super) enum MacroExpansion {
     Expanded(NodeId),
     /// The call is an ordinary one.
     NoMacro,
-    /// The arguments are not what the macro takes.
+    /// The macro does not accept the arguments.
     Misused {
-        /// The argument at fault.
+        /// The argument that is not accepted.
         node: NodeId,
         message: String,
     },
@@ -44,7 +44,7 @@ fn macro_misuse_error(node: NodeId, message: &str) -> ExpansionError {
     ExpansionError::Misuse { node, message: message.to_owned() }
 }
 
-/// Expands a call if it is one of a macro. `open` is the offset of its opening parenthesis.
+/// Expands the call of a macro.
 pub(super) fn expand_macro(
     builder: &mut AstBuilder<'_>,
     open_paren_offset: u32,
@@ -91,14 +91,14 @@ pub(super) fn expand_macro(
     }
 }
 
-/// Adds the nodes of one expansion.
+/// Adds the nodes of one macro expansion to the AST.
 struct MacroExpander<'a, 'b> {
     builder: &'a mut AstBuilder<'b>,
     open_paren_offset: u32,
 }
 
 impl MacroExpander<'_, '_> {
-    /// `has(a.b)`: whether `a` has a field `b`.
+    /// Expands `has(a.b)`, which tests whether `a` has a field `b`.
     fn expand_has(&mut self, argument: NodeId) -> Result<NodeId, ExpansionError> {
         match self.node_kind(argument) {
             Some(ExprKind::Select { operand, field, .. }) => {
@@ -113,7 +113,7 @@ impl MacroExpander<'_, '_> {
         self.builder.find_node(node).map(|node| &node.kind)
     }
 
-    /// The name, if the node is nothing but one.
+    /// The name of an identifier node; `None` for other nodes.
     fn ident_name(&self, node: NodeId) -> Option<Arc<str>> {
         match self.node_kind(node) {
             Some(ExprKind::Ident(name)) => Some(Arc::clone(name)),

@@ -4,11 +4,11 @@ use crate::issues::{IssueLocation, Issues};
 
 use super::SYNTAX_ERRORS_MAX;
 
-/// Parsing is aborted. The reason is already among the issues.
+/// Parsing stops. The issues already include the reason.
 #[derive(Debug)]
 pub(super) struct ParseAborted;
 
-/// The issues so far, in the order in which they were found.
+/// The issues of one source text, in the order in which the parser found them.
 #[derive(Debug, Default)]
 pub(super) struct ParseIssues {
     issues: Vec<(IssueLocation, String)>,
@@ -16,7 +16,7 @@ pub(super) struct ParseIssues {
 }
 
 impl ParseIssues {
-    /// A violation of the grammar. Too many of them end the parse.
+    /// Reports a violation of the grammar. After too many of them, parsing stops.
     pub(super) fn report_syntax_error(
         &mut self,
         offset: u32,
@@ -33,12 +33,12 @@ impl ParseIssues {
         Ok(())
     }
 
-    /// Something that the grammar allows and the language does not.
+    /// Reports text that the grammar accepts but the language does not.
     pub(super) fn report_semantic_error(&mut self, place: IssueLocation, message: String) {
         self.issues.push((place, message));
     }
 
-    /// A limit of the whole text is passed.
+    /// Reports that the expression exceeds a limit. Parsing stops.
     pub(super) fn report_limit_exceeded(&mut self, message: String) -> ParseAborted {
         self.issues.push((IssueLocation::Whole, message));
         ParseAborted

@@ -1,7 +1,7 @@
-//! The concrete syntax tree: before macro expansion, with placeholders where the text is wrong.
+//! The concrete syntax tree: macros are not expanded, and placeholders replace invalid text.
 //!
-//! Parentheses and rules that only pass on to another leave no trace. The nodes lie in an arena,
-//! since a text may be one long chain, and a chain of boxes would be dropped recursively.
+//! Parentheses and grammar rules with a single part have no node. The nodes are in an arena, because a
+//! long chain of boxed nodes would be dropped recursively.
 
 use super::token::Token;
 use crate::ast::Span;
@@ -15,7 +15,7 @@ impl SyntaxId {
     pub(super) const MISSING: Self = Self(0);
 }
 
-/// The nodes of a text.
+/// The nodes of one source text.
 #[derive(Debug)]
 pub(super) struct SyntaxTree {
     nodes: Vec<(SyntaxNode, Span)>,
@@ -43,20 +43,20 @@ impl SyntaxTree {
     }
 }
 
-/// A node. Offsets are those of operators and brackets, in code points.
+/// A node of the syntax tree. Offsets are those of operators and brackets, in code points.
 #[derive(Debug)]
 pub(super) enum SyntaxNode {
-    /// An error has been reported instead.
+    /// The parser has reported an error instead of building a node.
     Missing,
     /// An operand was expected at this offset.
     MissingOperand(u32),
     /// `condition ? then : otherwise`.
     Conditional { question: u32, condition: SyntaxId, then: SyntaxId, otherwise: SyntaxId },
-    /// A chain of `&&` or `||`: one more operand than operators.
+    /// A run of `&&` or `||`. It has one more operand than operators.
     Logical { function: &'static str, operands: Vec<SyntaxId>, operators: Vec<u32> },
-    /// A comparison or arithmetic.
+    /// A comparison or an arithmetic operation.
     Binary { function: &'static str, operator: u32, left: SyntaxId, right: SyntaxId },
-    /// A run of the same prefix operator, from the offset of the first one on.
+    /// A run of the same prefix operator. `first` is the offset of the first operator.
     Prefix { function: &'static str, n_operators: usize, first: u32, operand: SyntaxId },
     /// A selection `operand.name` or `operand.?name`.
     Select { operand: SyntaxId, dot: u32, is_optional: bool, field: FieldName },
@@ -72,7 +72,7 @@ pub(super) enum SyntaxNode {
     List { open: u32, elements: Vec<ElementSyntax> },
     /// A map literal `{entries}`.
     Map { open: u32, entries: Vec<KeyValueSyntax<ElementSyntax>> },
-    /// `a.b.c{fields}`, perhaps with a leading dot.
+    /// A message literal `a.b.c{fields}` or `.a.b.c{fields}`.
     Message {
         leading_dot: bool,
         names: Vec<Token>,
@@ -83,14 +83,14 @@ pub(super) enum SyntaxNode {
     Literal { sign: Option<Token>, token: Token },
 }
 
-/// A list element or a map key, perhaps marked with `?`.
+/// A list element, a map key or an index, which may be marked with `?`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ElementSyntax {
     pub(super) is_optional: bool,
     pub(super) value: SyntaxId,
 }
 
-/// A key and a value with a colon in between.
+/// A key and a value with a colon between them.
 #[derive(Debug)]
 pub(super) struct KeyValueSyntax<K> {
     pub(super) key: K,
@@ -98,17 +98,17 @@ pub(super) struct KeyValueSyntax<K> {
     pub(super) value: SyntaxId,
 }
 
-/// The key in a message literal, perhaps marked with `?`.
+/// The key of a field in a message literal, which may be marked with `?`.
 #[derive(Debug)]
 pub(super) struct MessageFieldKey {
     pub(super) is_optional: bool,
-    /// None if there is not even the place for a name.
+    /// `None` if the parser found neither `?` nor a name.
     pub(super) name: Option<FieldName>,
     /// The source offset of the first field.
     pub(super) first_field_offset: u32,
 }
 
-/// The name of a field, as an identifier or between backticks.
+/// The name of a field: an identifier, or text between backticks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FieldName {
     pub(super) offset: u32,

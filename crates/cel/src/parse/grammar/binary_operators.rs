@@ -1,4 +1,4 @@
-//! Binary operators and prefixes.
+//! Parses binary operators and prefix operators.
 
 use super::token_sets::{AFTER_OPERAND, EXPRESSION, PRIMARY};
 use super::{Parser, no_viable_alternative_fault};
@@ -8,11 +8,12 @@ use crate::parse::syntax_tree::{SyntaxId, SyntaxNode};
 use crate::parse::token::{Token, TokenKind as T, TokenSet};
 
 impl Parser<'_> {
-    /// `conditionalOr`, `conditionalAnd`, `relation` and `calc`: operands and binary operators.
+    /// Parses the rules `conditionalOr`, `conditionalAnd`, `relation` and `calc`: operands and binary
+    /// operators.
     ///
-    /// While an operand is read, each level of precedence has at most one operator that waits for
-    /// it. Those that bind at least as tightly as the operator after the operand get it; then that
-    /// operator waits.
+    /// Each level of precedence has at most one pending operator, which waits for its right operand.
+    /// After an operand, the pending operators that bind at least as tightly as the next operator are
+    /// completed. Then the next operator becomes pending.
     pub(super) fn parse_binary_operators(
         &mut self,
         follow_set: TokenSet,
@@ -63,7 +64,7 @@ impl Parser<'_> {
         Ok(result)
     }
 
-    /// One operand, with the calls of `relation` and `calc` counted that lead to it.
+    /// Parses one operand. Counts the calls of the rules `relation` and `calc` that lead to it.
     fn parse_operand(
         &mut self,
         n_relations: u32,
@@ -106,7 +107,7 @@ impl Parser<'_> {
         ParsedOperand { start, node }
     }
 
-    /// Makes a node of a chain and its last operand, and begins another chain.
+    /// Adds a node for a run with its last operand, and begins a new run.
     fn finish_logical_run(&mut self, run: &mut LogicalRun, last: ParsedOperand) -> ParsedOperand {
         let Some(start) = run.start.take() else {
             return last;
@@ -119,7 +120,7 @@ impl Parser<'_> {
         ParsedOperand { start, node }
     }
 
-    /// `member | '!'+ member | '-'+ member`.
+    /// Parses the rule `member | '!'+ member | '-'+ member`.
     fn parse_unary(&mut self) -> Result<SyntaxId, ParseAborted> {
         let Token { offset, start, .. } = self.input.current_token()?;
         let mut result = None;
@@ -140,7 +141,7 @@ impl Parser<'_> {
         }
         match (first.kind, last.kind) {
             (T::Exclamation, _) => *result = Some(self.parse_logical_not()?),
-            // The sign of a number belongs to the number.
+            // The minus sign is part of the number.
             (T::Minus, T::Int | T::Float) => *result = Some(self.parse_member()?),
             (T::Minus, kind) if PRIMARY.contains(kind) => return self.parse_negation(result),
             (T::Minus, _) => {
@@ -177,7 +178,8 @@ impl Parser<'_> {
         outcome
     }
 
-    /// All minuses, the last one too: only if there is no other does it belong to a number.
+    /// Parses all minus signs. A single minus sign before a number is part of the number and does not get
+    /// here.
     fn parse_minuses(&mut self, n_operators: &mut usize) -> Result<(), ParseFault> {
         loop {
             self.input.take_token()?;
@@ -206,7 +208,7 @@ impl Parser<'_> {
     }
 }
 
-/// An operand, and where it begins with the parentheses around it.
+/// An operand, and the position at which it begins, including parentheses.
 #[derive(Clone, Copy)]
 struct ParsedOperand {
     start: u32,

@@ -1,4 +1,4 @@
-//! Lists, maps and messages.
+//! Parses list, map and message literals.
 
 use super::Parser;
 use super::token_sets::{
@@ -168,7 +168,7 @@ impl Parser<'_> {
         Ok(element)
     }
 
-    /// Takes a comma that separates items. One that ends the last item is left alone.
+    /// Takes a comma between two items. Does not take a trailing comma after the last item.
     fn take_separating_comma(&mut self, items: TokenSet) -> Result<bool, ParseAborted> {
         let separates =
             self.input.current_kind()? == T::Comma && items.contains(self.input.peek(1)?.kind);
@@ -178,7 +178,7 @@ impl Parser<'_> {
         Ok(separates)
     }
 
-    /// `','?` and the closing bracket or brace.
+    /// Parses an optional trailing comma and the closing bracket or brace.
     fn parse_closing_token(
         &mut self,
         comma: GrammarPosition,

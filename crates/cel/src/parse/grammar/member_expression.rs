@@ -1,4 +1,4 @@
-//! Selections, calls and indices.
+//! Parses selections, member calls and index expressions.
 
 use super::token_sets::{AFTER_ITEM, AFTER_PRIMARY, EXPRESSION, FIELD_NAME, OPTIONAL_EXPRESSION};
 use super::{Parser, no_viable_alternative_fault};
@@ -8,7 +8,7 @@ use crate::parse::syntax_tree::{ElementSyntax, FieldName, SyntaxId, SyntaxNode};
 use crate::parse::token::{TokenKind as T, TokenSet};
 
 impl Parser<'_> {
-    /// `primary` and any number of selections, calls and indices.
+    /// Parses the rule `primary`, followed by any number of selections, calls and indices.
     pub(super) fn parse_member(&mut self) -> Result<SyntaxId, ParseAborted> {
         let start = self.input.current_token()?.start;
         let mut result = self.parse_primary()?;
@@ -85,7 +85,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `expr (',' expr)*`, or nothing.
+    /// Parses an optional `expr (',' expr)*`.
     pub(super) fn parse_arguments(
         &mut self,
         position: GrammarPosition,

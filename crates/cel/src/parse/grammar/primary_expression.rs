@@ -1,4 +1,4 @@
-//! Names, calls, parentheses and literals.
+//! Parses names, global calls, parentheses and literals.
 
 use super::token_sets::{AFTER_PRIMARY, PRIMARY};
 use super::{Parser, no_viable_alternative_fault};
@@ -8,7 +8,7 @@ use crate::parse::syntax_tree::{SyntaxId, SyntaxNode};
 use crate::parse::token::{Token, TokenKind as T, TokenSet};
 
 impl Parser<'_> {
-    /// Names, calls, parentheses, lists, maps, messages and literals.
+    /// Parses a name, a global call, an expression in parentheses, or a literal.
     pub(super) fn parse_primary(&mut self) -> Result<SyntaxId, ParseAborted> {
         self.input.enter_rule(AFTER_PRIMARY);
         let mut result = SyntaxId::MISSING;
@@ -35,7 +35,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Looks past a name to what it is the name of.
+    /// Looks ahead past a name to find out which construct it begins.
     fn predict_named_construct(&mut self, first: Token) -> Result<NamedConstruct, ParseFault> {
         let mut ahead = usize::from(first.kind == T::Dot);
         let name = self.input.peek(ahead)?;
@@ -106,7 +106,7 @@ impl Parser<'_> {
     }
 }
 
-/// The construct that begins with a name, as the lookahead predicts it.
+/// A construct that begins with a name.
 enum NamedConstruct {
     Ident,
     Call,

@@ -1,4 +1,4 @@
-//! Macros that give a value a name.
+//! Macros that bind a value to a name: `optMap`, `optFlatMap` and `sortBy`.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use crate::ast::{Comprehension, ExprKind, Literal, NodeId};
 use super::{ExpansionError, MacroExpander, macro_misuse_error};
 use crate::parse::parse_issues::ParseAborted;
 
-/// The name of the list while it is sorted.
+/// The variable that `sortBy` binds to the list.
 const SORT_BY_INPUT: &str = "@__sortBy_input__";
 
 impl MacroExpander<'_, '_> {
-    /// `target.optMap(x, value)`: the value if the target has one, as an optional.
+    /// Expands `target.optMap(x, value)`, an optional that has a value if the target has one.
     pub(super) fn expand_opt_map(
         &mut self,
         target: NodeId,
@@ -23,7 +23,7 @@ impl MacroExpander<'_, '_> {
         Ok(self.push_has_value_conditional(target, present)?)
     }
 
-    /// `target.optFlatMap(x, value)`: the value, itself an optional, if the target has one.
+    /// Expands `target.optFlatMap(x, value)`. The value is itself an optional.
     pub(super) fn expand_opt_flat_map(
         &mut self,
         target: NodeId,
@@ -51,7 +51,7 @@ impl MacroExpander<'_, '_> {
         Ok(self.push_variable_binding(name, value, body)?)
     }
 
-    /// `target.hasValue() ? present : optional.none()`.
+    /// Adds `target.hasValue() ? present : optional.none()`.
     fn push_has_value_conditional(
         &mut self,
         target: NodeId,
@@ -62,7 +62,7 @@ impl MacroExpander<'_, '_> {
         self.push_global_call("_?_:_", vec![condition, present, absent])
     }
 
-    /// `target.sortBy(x, key)`: the list in the order of the keys of its elements.
+    /// Expands `target.sortBy(x, key)`, the list in the order of the keys of its elements.
     pub(super) fn expand_sort_by(
         &mut self,
         target: NodeId,
@@ -92,8 +92,8 @@ impl MacroExpander<'_, '_> {
         Ok(self.push_variable_binding(Arc::from(SORT_BY_INPUT), target, sorted)?)
     }
 
-    /// A variable that has a value in `body` and is not visible elsewhere: the accumulator of a
-    /// fold over nothing.
+    /// Adds a variable that has a value in `body` only. It is the accumulator of a comprehension over an
+    /// empty list.
     fn push_variable_binding(
         &mut self,
         name: Arc<str>,

@@ -1,4 +1,4 @@
-//! Macros that go through a list or a map.
+//! Macros that iterate over a list or a map.
 
 use std::sync::Arc;
 
@@ -7,22 +7,23 @@ use crate::ast::{Comprehension, ExprKind, Literal, NodeId};
 use super::{ExpansionError, MacroExpander, macro_misuse_error};
 use crate::parse::parse_issues::ParseAborted;
 
-/// The variable in which a fold collects its result. No source text can name it.
+/// The accumulator variable of a comprehension. No source text can name it.
 const ACCUMULATOR: &str = "@result";
 
-/// Its name in older versions of cel-go, which can be named and is still refused.
+/// The accumulator variable of older versions of cel-go. Source text could name it, so it is still not
+/// allowed.
 const ACCUMULATOR_BEFORE: &str = "__result__";
 
 /// The range of a comprehension and the names of its variables.
 pub(super) struct ComprehensionRange {
     range: NodeId,
     first_variable: Arc<str>,
-    /// If there are two, the first is the index or key and this one the element or value.
+    /// The second of two variables: the element or value. The first one is then the index or key.
     second_variable: Option<Arc<str>>,
 }
 
 impl MacroExpander<'_, '_> {
-    /// `range.all(x, test)` and the like, with one or two variables.
+    /// Expands `range.all(x, test)`, `exists` and `exists_one`, with one or two variables.
     pub(super) fn expand_quantifier(
         &mut self,
         function: &str,
@@ -83,7 +84,7 @@ impl MacroExpander<'_, '_> {
         self.push_comprehension(range, init, condition, step, result)
     }
 
-    /// `range.map(x, transform)` and `range.map(x, filter, transform)`.
+    /// Expands `range.map(x, transform)` and `range.map(x, filter, transform)`.
     pub(super) fn expand_map(
         &mut self,
         range: NodeId,
@@ -106,8 +107,8 @@ impl MacroExpander<'_, '_> {
         self.expand_map(range, first_variable, Some(test), first_variable)
     }
 
-    /// `range.transformList(x, y, transform)` and its siblings, perhaps with a filter before the
-    /// transform.
+    /// Expands `range.transformList(x, y, transform)`, `transformMap` and `transformMapEntry`. A filter
+    /// may stand before the transform.
     pub(super) fn expand_transform(
         &mut self,
         function: &str,
@@ -131,7 +132,7 @@ impl MacroExpander<'_, '_> {
         Ok(self.push_exhaustive_comprehension(range, init, filter, more)?)
     }
 
-    /// A list of transformed elements.
+    /// Adds a comprehension that collects transformed elements in a list.
     fn expand_to_list(
         &mut self,
         range: ComprehensionRange,
@@ -145,7 +146,7 @@ impl MacroExpander<'_, '_> {
         self.push_exhaustive_comprehension(range, init, filter, more)
     }
 
-    /// A fold that does not stop early and whose result is what it has collected.
+    /// Adds a comprehension that visits all elements and returns its accumulator.
     fn push_exhaustive_comprehension(
         &mut self,
         range: ComprehensionRange,
@@ -159,7 +160,7 @@ impl MacroExpander<'_, '_> {
         self.push_comprehension(range, init, condition, step, result)
     }
 
-    /// `filter ? more : accumulator`.
+    /// Adds `filter ? more : accumulator`, or returns `more` if there is no filter.
     fn push_conditional_step(
         &mut self,
         filter: Option<NodeId>,
@@ -196,7 +197,7 @@ impl MacroExpander<'_, '_> {
         })))
     }
 
-    /// One or two variables, which have to be plain names, different from each other and from the
+    /// Reads one or two loop variables. They must be identifiers that differ from each other and from the
     /// accumulator.
     fn parse_loop_variables(
         &self,

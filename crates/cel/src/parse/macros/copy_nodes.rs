@@ -1,4 +1,4 @@
-//! Macros that need a part of the expression twice.
+//! Copies nodes for macros whose expansion uses an operand twice.
 
 use crate::ast::{Comprehension, ExprKind, NodeId};
 
@@ -6,8 +6,8 @@ use super::MacroExpander;
 use crate::parse::parse_issues::ParseAborted;
 
 impl MacroExpander<'_, '_> {
-    /// Copies a node and all below it. Chained macros copy copies, so this is what the limit on
-    /// the number of nodes is for.
+    /// Copies a node with its subtree. Chained macros copy copies; the limit on the number of nodes bounds
+    /// this.
     pub(super) fn copy_tree(&mut self, id: NodeId) -> Result<NodeId, ParseAborted> {
         let Some(node) = self.builder.find_node(id) else {
             return Ok(id);
@@ -26,7 +26,7 @@ impl MacroExpander<'_, '_> {
                     self.replace_with_copy(child)?;
                 }
             }
-            // Entries do not keep their place.
+            // A copied entry gets the offset of the macro call, as in cel-go.
             ExprKind::Map { entries } => {
                 for entry in entries {
                     entry.offset = self.open_paren_offset;
