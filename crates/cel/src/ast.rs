@@ -42,8 +42,8 @@ impl Ast {
 
 /// One value for each node of an [`Ast`].
 ///
-/// INVARIANT: a map has as many values as the arena has nodes, and a [`NodeId`] is used only with the
-/// arena that issued it and with the maps of that arena.
+/// INVARIANT: a map has as many values as the arena has nodes, and a [`NodeId`] is used only with
+/// the arena that issued it and with the maps of that arena.
 #[derive(Debug, Clone)]
 pub(crate) struct NodeMap<T>(Vec<T>);
 
@@ -96,7 +96,8 @@ pub(crate) struct Span {
     pub(crate) end: u32,
 }
 
-/// The kinds of AST nodes. Operators are calls of functions with cel-go's names (`_==_`, `_&&_`, `_[_]`).
+/// The kinds of AST nodes. Operators are calls of functions with cel-go's names (`_==_`, `_&&_`,
+/// `_[_]`).
 #[derive(Debug, Clone)]
 pub(crate) enum ExprKind {
     Literal(Literal),

@@ -78,7 +78,8 @@ pub struct AuthorizerDecision {
     pub error: Option<Arc<str>>,
 }
 
-/// The decisions that are already known, by check. Cloning is cheap, and an empty value does not allocate.
+/// The decisions that are already known, by check. Cloning is cheap, and an empty value does not
+/// allocate.
 #[derive(Debug, Clone, Default)]
 pub struct KnownDecisions {
     by_check: Option<Arc<HashMap<AuthorizerCheck, AuthorizerDecision>>>,

@@ -43,8 +43,8 @@ pub(crate) enum ResolvedReference {
     Type(Arc<str>),
     /// A constant of the environment.
     Constant(i64),
-    /// A function and the overloads that may apply, as indices. If `namespaced`, the receiver is part
-    /// of the function name.
+    /// A function and the overloads that may apply, as indices. If `namespaced`, the receiver is
+    /// part of the function name.
     Function { name: &'static str, overloads: Vec<usize>, namespaced: bool },
 }
 
@@ -162,8 +162,8 @@ impl TypeChecker<'_> {
         }
     }
 
-    /// Resolves a simple or qualified name. `first` is its first part: if that is a local variable, a
-    /// qualified name is a selection from it.
+    /// Resolves a simple or qualified name. `first` is its first part: if that is a local variable,
+    /// a qualified name is a selection from it.
     fn resolve_name(&self, first: &str, name: &str) -> Option<(ResolvedReference, Type)> {
         if let Some((local, ty)) =
             self.local_variables.iter().rev().find(|(local, _)| **local == *first)
@@ -197,7 +197,8 @@ impl TypeChecker<'_> {
         self.set_type(id, ty);
     }
 
-    /// The first part and the whole of `a.b.c`, if it consists of plain selections from an identifier.
+    /// The first part and the whole of `a.b.c`, if it consists of plain selections from an
+    /// identifier.
     fn qualified_name(&self, id: NodeId) -> Option<(String, String)> {
         let mut parts: Vec<&str> = Vec::new();
         let mut at = id;
@@ -295,7 +296,8 @@ impl TypeChecker<'_> {
         self.set_type(id, Type::map(key, value));
     }
 
-    /// The type of an element. An element written `?x` must have an optional type; its inner type counts.
+    /// The type of an element. An element written `?x` must have an optional type; its inner type
+    /// counts.
     fn element_type(&mut self, element: NodeId, optional: bool) -> Type {
         let ty = self.type_of(element);
         if !optional {

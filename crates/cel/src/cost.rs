@@ -136,7 +136,8 @@ fn count_code_points(text: &str) -> u64 {
 }
 
 impl CostFormula {
-    /// The cost of a call. An argument that is an error is passed as null, which has no size either.
+    /// The cost of a call. An argument that is an error is passed as null, which has no size
+    /// either.
     #[inline]
     pub(crate) fn cost_of_call<'a>(&self, args: &[Value<'a>], result: Option<&Value<'a>>) -> u64 {
         let arg = |n: usize| argument_size(args.get(n));

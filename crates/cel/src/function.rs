@@ -23,8 +23,8 @@ pub enum EvalError {
     /// The cost limit is exceeded. Nothing absorbs it.
     CostLimit,
     /// The evaluation needs a decision of the authorizer. Nothing absorbs it: the host adds the
-    /// decision to the [`KnownDecisions`](crate::KnownDecisions) and evaluates again. It occurs only
-    /// if the host passes an authorizer.
+    /// decision to the [`KnownDecisions`](crate::KnownDecisions) and evaluates again. It occurs
+    /// only if the host passes an authorizer.
     NeedsDecision(Box<AuthorizerCheck>),
 }
 
@@ -70,9 +70,10 @@ pub(crate) type FunctionImpl = for<'a> fn(&[Value<'a>]) -> EvalResult<'a>;
 /// An implementation whose work is not bounded by its cost, so that it charges a step budget.
 pub(crate) type MeteredFunctionImpl = for<'a> fn(&[Value<'a>], &mut StepBudget) -> EvalResult<'a>;
 
-/// The most steps of one evaluation. Kubernetes' cost does not bound all work: it concatenates lists
-/// of any length for one unit. One step copies or compares one value, or reads [`TEXT_PER_STEP`]
-/// bytes of text, and takes well below a microsecond. Typical expressions need some hundred steps.
+/// The most steps of one evaluation. Kubernetes' cost does not bound all work: it concatenates
+/// lists of any length for one unit. One step copies or compares one value, or reads
+/// [`TEXT_PER_STEP`] bytes of text, and takes well below a microsecond. Typical expressions need
+/// some hundred steps.
 const STEPS_MAX: u64 = 4_000_000;
 
 /// The bytes of text that are charged as one step.
@@ -190,9 +191,9 @@ pub(crate) struct Overload {
     pub(crate) metered_implementation: Option<MeteredFunctionImpl>,
 }
 
-/// The formula for the cost of a call, given arguments and result. Sizes are [`Value::size`], or 1 for
-/// values without a size. The factors are Kubernetes': a tenth per code point traversed, a quarter per
-/// code point of a pattern, rounded up.
+/// The formula for the cost of a call, given arguments and result. Sizes are [`Value::size`], or 1
+/// for values without a size. The factors are Kubernetes': a tenth per code point traversed, a
+/// quarter per code point of a pattern, rounded up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum CostFormula {
     /// 1 for every call

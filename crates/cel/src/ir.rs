@@ -1,8 +1,9 @@
-//! The intermediate representation (IR): the compiled form of an expression that the evaluator runs.
+//! The intermediate representation (IR): the compiled form of an expression that the evaluator
+//! runs.
 //!
 //! Its shape follows cel-go's plan, because cost is counted per step of that plan: a sequence of
-//! selections is one [`Attribute`] with qualifiers, constant lists are folded, and a membership test
-//! in a constant list of scalars is free.
+//! selections is one [`Attribute`] with qualifiers, constant lists are folded, and a membership
+//! test in a constant list of scalars is free.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -43,8 +43,8 @@ pub(crate) enum IssueLocation {
 
 impl Issues {
     /// Sorts issues given as (code point offset, message) into source order. Issues at the same
-    /// offset keep the order of their report. Repetitions are kept, as in cel-go: the checker reports
-    /// an issue twice if a macro copies the node.
+    /// offset keep the order of their report. Repetitions are kept, as in cel-go: the checker
+    /// reports an issue twice if a macro copies the node.
     pub(crate) fn new(source: &str, found: Vec<(u32, String)>) -> Self {
         let found =
             found.into_iter().map(|(offset, message)| (IssueLocation::Offset(offset), message));

@@ -4,8 +4,8 @@
 //! turns source text into a [`Program`], which is immutable, shared freely between threads, and
 //! evaluated against values that borrow the host's data.
 //!
-//! An expression may query an authorizer. The evaluation looks decisions up in [`KnownDecisions`] and
-//! ends with [`EvalError::NeedsDecision`] if one is missing. The caller then authorizes the
+//! An expression may query an authorizer. The evaluation looks decisions up in [`KnownDecisions`]
+//! and ends with [`EvalError::NeedsDecision`] if one is missing. The caller then authorizes the
 //! [`AuthorizerCheck`], adds the decision and evaluates again.
 //!
 //! Owns: the grammar and its limits, macros, type checking, constant folding, runtime cost,

@@ -44,7 +44,7 @@ pub(crate) fn kubernetes_functions(extent: LibrarySet) -> FunctionRegistry {
     operators::declare(&mut functions);
     standard_functions::declare(&mut functions);
     time::declare(&mut functions);
-    // The order in which Kubernetes adds its libraries decides about functions that they share.
+    // Some functions have overloads in several libraries. Their order is that of Kubernetes.
     url::declare(&mut functions);
     regex::declare(&mut functions);
     if extent == LibrarySet::NewExpressions {
@@ -61,7 +61,7 @@ pub(crate) fn kubernetes_functions(extent: LibrarySet) -> FunctionRegistry {
     map_insert::declare(&mut functions);
     semver::declare(&mut functions);
     lists::declare(&mut functions);
-    // A library of which there is a new version moves to the end.
+    // Kubernetes adds a library that has a new version last.
     if extent == LibrarySet::StoredExpressions {
         kubernetes_lists::declare(&mut functions);
         kubernetes_lists::declare_includes(&mut functions);

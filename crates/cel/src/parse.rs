@@ -1,8 +1,9 @@
 //! Parsing: lexer, grammar and macro expansion.
 //!
-//! Parsing has three steps: [`lexer`] splits the text into tokens, [`grammar`] builds the syntax tree and
-//! recovers from errors ([`error_recovery`]), and [`ast_builder`] builds the AST and expands [`macros`].
-//! The errors of all steps are reported together, with the messages and in the number of cel-go.
+//! Parsing has three steps: [`lexer`] splits the text into tokens, [`grammar`] builds the syntax
+//! tree and recovers from errors ([`error_recovery`]), and [`ast_builder`] builds the AST and
+//! expands [`macros`]. The errors of all steps are reported together, with the messages and in the
+//! number of cel-go.
 
 use crate::ast::Ast;
 use crate::compile_budget::CompileBudget;
@@ -24,8 +25,8 @@ mod token;
 /// The longest source text in code points. This is cel-go's limit.
 pub(crate) const SOURCE_CODE_POINTS_MAX: usize = 100_000;
 
-/// The deepest nesting of one grammar rule, and of selections, calls and binary operators inside each
-/// other. These are cel-go's limits.
+/// The deepest nesting of one grammar rule, and of selections, calls and binary operators inside
+/// each other. These are cel-go's limits.
 const RECURSION_MAX: u32 = 250;
 
 /// The most nodes on a path from the root of an AST to a leaf.
@@ -37,8 +38,8 @@ pub(crate) const DEPTH_MAX: u32 = 300;
 
 /// The most nodes of an AST, including nodes that a macro expansion replaces.
 ///
-/// Only chains of `optMap` or `optFlatMap` reach it, because each of these macros copies its target.
-/// cel-go has no such limit.
+/// Only chains of `optMap` or `optFlatMap` reach it, because each of these macros copies its
+/// target. cel-go has no such limit.
 const NODES_MAX: usize = 200_000;
 
 /// The most syntax errors that are reported before parsing stops. This is cel-go's limit.

@@ -1,7 +1,7 @@
 //! Compiles a checked AST to the intermediate representation.
 //!
-//! The planner folds constant lists, maps and conversions. If a constant conversion fails, the whole
-//! expression has no program, as in Kubernetes.
+//! The planner folds constant lists, maps and conversions. If a constant conversion fails, the
+//! whole expression has no program, as in Kubernetes.
 
 mod plan_call;
 mod plan_comprehension;
@@ -28,8 +28,8 @@ pub(crate) struct Plan {
     pub(crate) n_local_slots: usize,
 }
 
-/// Compiles the subtree of a node that refers to no variable of an enclosing macro. The error is the
-/// message about a constant that can not be folded.
+/// Compiles the subtree of a node that refers to no variable of an enclosing macro. The error is
+/// the message about a constant that can not be folded.
 pub(crate) fn plan_expression(
     checked_ast: &CheckedAst,
     id: NodeId,

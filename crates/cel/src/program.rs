@@ -273,7 +273,8 @@ impl Program {
         (answer.1 <= cost_limit).then_some(answer)
     }
 
-    /// Calls `run` with slots for the local variables. Up to [`INLINE_SLOTS`] slots are on the stack.
+    /// Calls `run` with slots for the local variables. Up to [`INLINE_SLOTS`] slots are on the
+    /// stack.
     fn with_local_slots<'a, T>(&self, run: impl FnOnce(&mut [LocalSlot<'a>]) -> T) -> T {
         if self.n_local_slots <= INLINE_SLOTS {
             run(&mut [const { LocalSlot::EMPTY }; INLINE_SLOTS])

@@ -44,7 +44,8 @@ pub enum Type {
     Opaque(&'static str),
     /// A record with named fields.
     Object(Arc<ObjectType>),
-    /// The type of a subexpression with a type error. It matches every type, to avoid follow-up errors.
+    /// The type of a subexpression with a type error. It matches every type, to avoid follow-up
+    /// errors.
     Error,
 }
 

@@ -1,4 +1,5 @@
-//! Values at run time. They borrow the host's data and the program's constants wherever possible.
+//! Values at run time. Where possible, they borrow the data of the host and the constants of the
+//! program.
 
 mod comparison;
 mod display;
@@ -21,7 +22,7 @@ pub use str_and_bytes::{Bytes, Str};
 pub(crate) use timestamp::WallTime;
 pub use timestamp::{Timestamp, TimestampError};
 
-/// A value. Cloning never copies text, lists or maps.
+/// A CEL value. Cloning never copies text, lists or maps.
 #[derive(Debug, Clone)]
 pub enum Value<'a> {
     /// The only value of `null_type`.
@@ -64,12 +65,12 @@ impl<'a> Value<'a> {
         Self::String(Str::Owned(text.into()))
     }
 
-    /// Text that the value borrows.
+    /// Returns a CEL string that borrows its text.
     pub fn string(text: &'a str) -> Self {
         Self::String(Str::Borrowed(text))
     }
 
-    /// A list that owns its elements.
+    /// Returns a list that owns its elements.
     pub fn list(elements: Vec<Value<'a>>) -> Self {
         Self::List(List::Owned(Arc::new(OwnedList::new(elements))))
     }
@@ -84,7 +85,7 @@ impl<'a> Value<'a> {
         Self::Optional(None)
     }
 
-    /// A value of a Kubernetes library.
+    /// Returns a value of a Kubernetes library.
     pub fn opaque(opaque: Opaque) -> Self {
         Self::Opaque(Arc::new(opaque))
     }
@@ -134,8 +135,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The size that cost and `size()` count: code points of text, octets of bytes, elements of
-    /// lists and maps. `None` for everything that has no size.
+    /// The size for the cost and for `size()`: code points of strings, bytes of `bytes`, elements
+    /// of lists and maps. `None` for values without a size.
     pub fn size(&self) -> Option<u64> {
         match self {
             Self::String(text) => Some(text.char_count()),

@@ -67,8 +67,8 @@ impl<'a> Evaluator<'_, 'a> {
         })
     }
 
-    /// Applies qualifiers. Returns the value and whether the result is optional: it is if the root is
-    /// an optional value or if a qualifier is optional. Optional values after the root are not
+    /// Applies qualifiers. Returns the value and whether the result is optional: it is if the root
+    /// is an optional value or if a qualifier is optional. Optional values after the root are not
     /// unwrapped. Returns `None` if an optional selection finds nothing.
     fn apply_qualifiers(
         &mut self,

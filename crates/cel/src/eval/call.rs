@@ -122,8 +122,8 @@ impl<'a> Evaluator<'_, 'a> {
 }
 
 impl CallExpr {
-    /// Whether both arguments are evaluated even if the first one fails. cel-go treats `format` as a
-    /// function with many arguments, although it has two.
+    /// Whether both arguments are evaluated even if the first one fails. cel-go treats `format` as
+    /// a function with many arguments, although it has two.
     fn evaluates_both_arguments(&self) -> bool {
         match self.dispatch {
             OverloadDispatch::One { .. } => self.name != "format",
@@ -170,8 +170,8 @@ impl CallExpr {
     fn call_cost<'v>(&self, args: &[Value<'v>], result: Option<&Value<'v>>) -> u64 {
         match &self.dispatch {
             OverloadDispatch::One { target, .. } => target.cost.cost_of_call(args, result),
-            // A call whose overload is chosen at run time costs 1, unless the function has a cost by
-            // name.
+            // A call whose overload is chosen at run time costs 1, unless the function has a cost
+            // by name.
             OverloadDispatch::Many(targets) if cost::is_costed_by_name(self.name) => {
                 targets.last().map_or(1, |target| target.cost.cost_of_call(args, result))
             }

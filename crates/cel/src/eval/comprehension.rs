@@ -116,9 +116,9 @@ impl<'a> Evaluator<'_, 'a> {
         self.evaluate(&fold.result)
     }
 
-    /// Evaluates `exists` and `all`. Each iteration costs as much as one of the macro expansion: 2 for
-    /// reading and testing the accumulator, 1 more for the negation in `exists`, and 1 for reading the
-    /// accumulator again.
+    /// Evaluates `exists` and `all`. Each iteration costs as much as one of the macro expansion: 2
+    /// for reading and testing the accumulator, 1 more for the negation in `exists`, and 1 for
+    /// reading the accumulator again.
     pub(super) fn evaluate_quantifier(
         &mut self,
         quantifier: &'a QuantifierExpr,

@@ -4,8 +4,8 @@ use super::ShortCircuitValue;
 use crate::ast::{ExprKind, Literal, NodeId};
 use crate::check::{CheckedAst, ResolvedReference};
 
-/// The subexpressions of a node in source order. Each has a source span and refers to no variable of
-/// an enclosing macro.
+/// The subexpressions of a node in source order. Each has a source span and refers to no variable
+/// of an enclosing macro.
 pub(super) enum Subexpressions {
     /// All of them are evaluated.
     All(Vec<NodeId>),

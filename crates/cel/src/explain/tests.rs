@@ -22,7 +22,8 @@ fn explain_with_limit(source: &str, cost_limit: u64) -> Explanation {
     environment().explain(source, &variables, cost_limit).unwrap()
 }
 
-/// The parts as lines: the text, and after `=` the value, `!` the error, or `-` that it was skipped.
+/// Renders each subexpression as a line: its text, then `=` and the value, `!` and the error, or
+/// `-` if it was skipped.
 fn lines(source: &str) -> Vec<String> {
     let explanation = explain_with_limit(source, COST_LIMIT);
     assert_eq!(explanation.n_omitted_subexpressions, 0, "{source}");
@@ -65,7 +66,7 @@ fn operands_are_shown_with_their_values() {
             "    user = \"ana\"",
         ],
     );
-    // Whatever is around the expression is not a part of it.
+    // Blanks and comments around the expression are not part of its text.
     check("  (user) != 'x' ", &["(user) != 'x' = true", "  user = \"ana\""]);
 }
 
@@ -115,7 +116,7 @@ fn what_the_decision_did_not_look_at_is_skipped() {
             "  groups = [\"dev\", \"ops\"]",
         ],
     );
-    // Constants decide as well.
+    // A constant operand can short-circuit too.
     check("false && n == 2", &["false && n == 2 = false", "  n == 2 -"]);
 }
 
@@ -131,7 +132,7 @@ fn errors_are_shown_where_they_arise() {
             "    n = 2",
         ],
     );
-    // An error that is made up for does not end the walk.
+    // An error that an operator absorbs does not end the explanation.
     check(
         "groups[n] == 'x' || n == 2",
         &[
@@ -173,7 +174,7 @@ fn macros_are_shown_with_their_range_and_result() {
             "      groups = [\"dev\", \"ops\"]",
         ],
     );
-    // Functions with a prefix have no receiver.
+    // The prefix of a namespaced function is not a receiver.
     check(
         "optional.of(user).hasValue()",
         &[
@@ -206,7 +207,7 @@ fn all_parts_together_have_a_limit_too() {
     let source = vec![slow; 20].join(" && ");
     let explanation = explain_with_limit(&source, COST_LIMIT);
     assert!(explanation.n_omitted_subexpressions == 0, "{}", explanation.n_omitted_subexpressions);
-    // Each part has the whole limit, and few of them may use it up.
+    // The cost limit applies to each subexpression, but only a few of them may use it up.
     let explanation = explain_with_limit(&source, 20_000);
     assert_eq!(
         explanation.subexpressions[0].result,

@@ -1,4 +1,4 @@
-//! The quick form and the general form of a test never disagree, in outcome or in cost.
+//! The fast path and the general form of a test always have the same result and the same cost.
 
 use super::SINGLE_TESTS_MAX;
 use crate::check::CheckedAst;
@@ -63,7 +63,7 @@ fn things() -> Vec<Thing> {
     things
 }
 
-/// Each shape of test that has a quick form.
+/// One expression of each form that has a fast path.
 const QUICK: &[&str] = &[
     "has(x.label)",
     "has(x.inner)",
@@ -124,7 +124,8 @@ fn quick_and_general_agree() {
                         n_answered += 1;
                     }
                     None => {
-                        // Only `||` and `&&` turn the error that made it decline into a value.
+                        // The fast path does not apply if an operand is an error. Only `||` and
+                        // `&&` then have a value.
                         let absorbs = source.contains("||") || source.contains("&&");
                         assert!(general.is_err() || absorbs, "{source}: declined for nothing");
                         n_declined += 1;

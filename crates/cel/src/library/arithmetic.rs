@@ -1,7 +1,8 @@
-//! Arithmetic and order: `+ - * / %`, negation, and the comparison behind `<` and its kin.
+//! Implements the arithmetic operators `+ - * / %`, negation, and the comparison for `<`, `<=`,
+//! `>`, `>=`.
 //!
-//! Numbers never change their type on the way, and a result that does not fit is an error. Only
-//! comparison works across the numeric types.
+//! Arithmetic does not convert between numeric types, and an overflow is an error. Comparison
+//! accepts operands of different numeric types.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -15,7 +16,8 @@ const UINT_OVERFLOW: &str = "unsigned integer overflow";
 const DIVISION_BY_ZERO: &str = "division by zero";
 const MODULUS_BY_ZERO: &str = "modulus by zero";
 
-/// `left + right`; its cost is one unit for lists of any length.
+/// Evaluates `left + right` and spends steps for lists, because their concatenation costs one unit
+/// for any length.
 pub(super) fn add_metered<'a>(
     arguments: &[Value<'a>],
     step_budget: &mut StepBudget,
@@ -26,7 +28,8 @@ pub(super) fn add_metered<'a>(
     add(arguments)
 }
 
-/// `left + right`: the sum of numbers and times, the concatenation of text, octets and lists.
+/// Evaluates `left + right`: adds numbers, durations and timestamps, concatenates strings, bytes
+/// and lists.
 pub(super) fn add<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Int(a), Value::Int(b)] => int_or_overflow(a.checked_add(*b)),
@@ -53,7 +56,7 @@ pub(super) fn add<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-/// `left - right` of numbers and times.
+/// Evaluates `left - right` for numbers, durations and timestamps.
 pub(super) fn subtract<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Int(a), Value::Int(b)] => int_or_overflow(a.checked_sub(*b)),
@@ -79,7 +82,7 @@ pub(super) fn multiply<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-/// `left / right`; integers are rounded towards zero, and doubles may become infinite.
+/// Evaluates `left / right`. Integers are rounded towards zero, and doubles may become infinite.
 pub(super) fn divide<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Int(_), Value::Int(0)] | [Value::Uint(_), Value::Uint(0)] => {
@@ -92,7 +95,7 @@ pub(super) fn divide<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-/// `left % right`, with the sign of the left operand.
+/// Evaluates `left % right`. The result has the sign of the left operand.
 pub(super) fn modulo<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Int(_), Value::Int(0)] | [Value::Uint(_), Value::Uint(0)] => {
@@ -106,7 +109,7 @@ pub(super) fn modulo<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-/// `-value`. Durations are not declared, but a `dyn` one is negated all the same.
+/// Evaluates `-value`. No overload declares durations, but a `dyn` value may be one.
 pub(super) fn negate<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Int(a)] => int_or_overflow(a.checked_neg()),
@@ -118,7 +121,7 @@ pub(super) fn negate<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-/// The order of two operands, for the comparison operator of that name.
+/// Compares two operands for the comparison operator `function`.
 pub(super) fn compare_operands(
     function: &str,
     arguments: &[Value<'_>],
@@ -142,7 +145,8 @@ fn uint_or_overflow<'a>(result: Option<u64>) -> EvalResult<'a> {
     result.map(Value::Uint).ok_or_else(|| EvalError::new(UINT_OVERFLOW))
 }
 
-/// Durations are counted in an integer, and their overflow is called that of an integer.
+/// A duration is an integer number of nanoseconds, so its overflow is reported as that of an
+/// integer.
 fn duration_or_overflow<'a>(result: Option<i64>) -> EvalResult<'a> {
     result.map(Value::Duration).ok_or_else(|| EvalError::new(INT_OVERFLOW))
 }

@@ -131,7 +131,7 @@ fn authorizer_service_account<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(Authorizer { known_decisions, service_account: Some(account) }.value())
 }
 
-/// The same check with one attribute set.
+/// Returns the check with one more resource attribute.
 fn with_resource_attribute<'a>(
     arguments: &[Value<'a>],
     part: fn(&mut ResourceTarget) -> &mut Arc<str>,
@@ -228,7 +228,8 @@ fn to_arc_str(text: &Str<'_>) -> Arc<str> {
     }
 }
 
-/// Reading the selector, a list, and for each two code points a requirement: a record and a list.
+/// The cost of reading the selector, of a list, and of one requirement (a record and a list) for
+/// every two code points.
 fn cost_of_selector(arguments: &[Value<'_>]) -> u64 {
     let size = cost::argument_size(arguments.get(1));
     cost::LIST_CREATION

@@ -1,4 +1,4 @@
-//! Networks in CIDR notation: `cidr`, `isCIDR`, what they contain and what they consist of.
+//! Kubernetes' CIDR library: `cidr`, `isCIDR`, the parts of networks, and containment.
 
 use super::ip;
 use crate::cost;
@@ -88,7 +88,7 @@ fn cidr_masked<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 fn cidr_contains_ip<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let network = receiver_cidr(arguments)?;
     let contains = match arguments.get(1) {
-        // Unlike `containsCIDR`, Kubernetes does not tell why the text is not an address.
+        // Unlike for `containsCIDR`, Kubernetes does not report why the text is not an address.
         Some(Value::String(text)) => match ip::parse_ip(text.as_str()) {
             Ok(address) => network.contains(address),
             Err(_) => return Err(EvalError::no_such_overload()),
@@ -125,7 +125,7 @@ fn as_cidr<'v>(value: &'v Value<'_>) -> Result<&'v Cidr, EvalError> {
     Err(EvalError::no_such_overload())
 }
 
-/// The prefix is compared with as much of the other address.
+/// The cost of comparing the prefix with as many bytes of the address.
 fn cost_of_containing_ip(arguments: &[Value<'_>]) -> u64 {
     cost::traversal_cost(2 * cost::argument_size(arguments.first()))
 }
@@ -134,7 +134,7 @@ fn cost_of_containing_ip_text(arguments: &[Value<'_>]) -> u64 {
     cost_of_containing_ip(arguments) + cost_of_parsing(arguments)
 }
 
-/// The prefix is compared as an address is, then masked, and the lengths are compared.
+/// The cost of comparing the prefix as for an address, of masking it, and of comparing the lengths.
 fn cost_of_containing_cidr(arguments: &[Value<'_>]) -> u64 {
     let masking = cost::traversal_cost(cost::argument_size(arguments.first()));
     cost_of_containing_ip(arguments) + masking + 1
@@ -144,7 +144,7 @@ fn cost_of_containing_cidr_text(arguments: &[Value<'_>]) -> u64 {
     cost_of_containing_cidr(arguments) + cost_of_parsing(arguments)
 }
 
-/// A text has to be read first.
+/// The cost of parsing the text of the second argument.
 fn cost_of_parsing(arguments: &[Value<'_>]) -> u64 {
     cost::traversal_cost(cost::argument_size(arguments.get(1)))
 }

@@ -1,7 +1,7 @@
 //! Conversions between the standard types: `bool`, `bytes`, `double`, `duration`, `int`, `string`,
 //! `timestamp` and `uint`.
 //!
-//! Text is read and numbers are written as Go's `strconv` does it.
+//! Numbers are parsed and written like in Go's `strconv`.
 
 mod format_double;
 mod parse_number;
@@ -109,7 +109,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     );
 }
 
-/// Only the conversions between text and octets cost by size.
+/// Sets the cost of a conversion. Only conversions between strings and bytes cost by their size.
 fn with_conversion_cost(overload: Overload) -> Overload {
     match overload.id {
         "string_to_bytes" | "bytes_to_string" => overload.with_cost(CostFormula::Scan(0)),
@@ -160,8 +160,8 @@ fn to_duration<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-/// A double is rounded towards zero, a duration gives its nanoseconds, and a timestamp the seconds
-/// since 1970.
+/// Converts to `int`: rounds a double towards zero, and returns the nanoseconds of a duration or
+/// the seconds of a timestamp since 1970.
 fn to_int<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let overflow = || EvalError::new("integer overflow");
     match arguments {
@@ -227,7 +227,7 @@ fn bytes_to_string<'a>(bytes: &Bytes<'a>) -> EvalResult<'a> {
     }
 }
 
-/// The error of a text that does not name a value of a type.
+/// The error for a text that is not a value of the type `target`.
 pub(super) fn conversion_error(target: &str) -> EvalError {
     EvalError::new(format!("type conversion error from 'string' to '{target}'"))
 }

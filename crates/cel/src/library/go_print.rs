@@ -1,10 +1,10 @@
-//! Values as Go's `%v` prints them, which a few error texts show.
+//! Writes values like Go's `%v`. Some error messages contain such values.
 
 use super::format_double;
 use crate::value::{Opaque, TypeName, Value};
 
-/// The most bytes of a value that a message shows. Values share their parts, so a small expression can make
-/// one that would fill the memory when written out.
+/// The most bytes of a value that a message shows. Values share their parts, so the full text of a
+/// value can be too large for the memory.
 const PRINTED_BYTES_MAX: usize = 10_000;
 
 /// The text of a value, cut off at [`PRINTED_BYTES_MAX`].
@@ -22,7 +22,7 @@ fn append_as_go(value: &Value<'_>, text: &mut String) {
         return;
     }
     match value {
-        // Go prints the number of the enumeration behind it.
+        // Go prints the number of the enumeration value `NULL_VALUE`.
         Value::Null => text.push('0'),
         Value::Bytes(bytes) => {
             let items = bytes.as_slice().iter().map(|byte| byte.to_string());

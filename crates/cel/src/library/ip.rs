@@ -1,4 +1,4 @@
-//! IP addresses: `ip`, `isIP`, `ip.isCanonical` and what kind of address one is.
+//! Kubernetes' IP library: `ip`, `isIP`, `ip.isCanonical`, and predicates on addresses.
 
 use std::net::IpAddr;
 
@@ -37,7 +37,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     }
 }
 
-/// Reads an address that has neither a zone nor an IPv4 address inside an IPv6 one.
+/// Parses an address. Zones and IPv4 addresses inside IPv6 addresses are not allowed.
 pub(super) fn parse_ip(text: &str) -> Result<IpAddr, EvalError> {
     let ip = go_compat::parse_ip(text.as_bytes()).map_err(|error| {
         let text = quote(text);
@@ -66,7 +66,7 @@ fn is_ip<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     apply_to_string_argument(arguments, |text| Ok(Value::Bool(parse_ip(text).is_ok())))
 }
 
-/// Whether the text is the one that the address would be written as.
+/// Whether the text is the canonical form of the address.
 fn ip_is_canonical<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     apply_to_string_argument(arguments, |text| Ok(Value::Bool(parse_ip(text)?.to_string() == text)))
 }
@@ -111,7 +111,7 @@ fn ip_is_link_local_unicast<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(Value::Bool(is_link_local(ip_argument(arguments)?)))
 }
 
-/// Go's notion, which has private addresses count as global.
+/// Whether an address is global unicast. As in Go, private addresses are global.
 fn ip_is_global_unicast<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let ip = ip_argument(arguments)?;
     let is_broadcast = matches!(ip, IpAddr::V4(v4) if v4.is_broadcast());

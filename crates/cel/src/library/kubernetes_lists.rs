@@ -1,4 +1,5 @@
-//! Kubernetes' functions of lists: order, sums, extremes and positions of elements.
+//! Kubernetes' list library: `isSorted`, `sum`, `min`, `max`, `indexOf`, `lastIndexOf` and
+//! `includes`.
 
 use std::cmp::Ordering;
 
@@ -9,7 +10,7 @@ use crate::function::{
 use crate::static_type::Type;
 use crate::value::{List, Value};
 
-/// The types that have an order, and the names of their overloads.
+/// The ordered types and the ids of their overloads.
 const COMPARABLE: [ComparableOverloadIds; 8] = [
     ComparableOverloadIds {
         ty: Type::Int,
@@ -68,7 +69,7 @@ struct ComparableOverloadIds {
     min_id: &'static str,
 }
 
-/// The types that can be added up. Each overload has its own zero, which is the sum of nothing.
+/// The types that `sum` accepts. Each overload has its own zero, which is the sum of an empty list.
 const SUMMABLE: [(Type, &str, FunctionImpl); 4] = [
     (Type::Int, "list_int_sum_int", |list| list_sum(list, Value::Int(0))),
     (Type::Uint, "list_uint_sum_uint", |list| list_sum(list, Value::Uint(0))),
@@ -137,7 +138,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     );
 }
 
-/// Declares what version 1 has in addition.
+/// Declares `includes`, which version 1 of the library adds.
 pub(crate) fn declare_includes(functions: &mut FunctionRegistry) {
     let params = vec![Type::Dyn, Type::Dyn];
     functions.add_overloads(
@@ -150,7 +151,7 @@ pub(crate) fn declare_includes(functions: &mut FunctionRegistry) {
     );
 }
 
-/// Elements that can not be compared with each other, as NaN, count as sorted.
+/// Whether a list is sorted. Elements that can not be compared, such as NaN, count as sorted.
 fn list_is_sorted<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::List(list)] = arguments else { return Err(EvalError::no_such_overload()) };
     let mut previous: Option<Value<'a>> = None;
@@ -174,7 +175,8 @@ fn list_min<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     find_extreme(arguments, "min", Ordering::Greater)
 }
 
-/// The element that the others do not replace; one replaces another if that compares to it as given.
+/// Finds the smallest or largest element. An element replaces the best one so far if the best one
+/// compares to it as `replaced_if`.
 fn find_extreme<'a>(arguments: &[Value<'a>], name: &str, replaced_if: Ordering) -> EvalResult<'a> {
     let [Value::List(list)] = arguments else { return Err(EvalError::no_such_overload()) };
     let mut best: Option<Value<'a>> = None;
@@ -230,7 +232,8 @@ fn list_last_index_of_metered<'a>(
     Ok(index_or_minus_one(None))
 }
 
-/// Unlike in `sought in list`, elements stand on the left, where values may refuse to be compared.
+/// Finds the first element that equals a value. Unlike in `sought in list`, the element is the left
+/// operand, which decides whether values can be compared.
 fn find_first_index<'a>(
     list: &List<'a>,
     sought: &Value<'a>,
@@ -252,7 +255,7 @@ fn list_includes<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     list_includes_metered(arguments, &mut StepBudget::default())
 }
 
-/// Whether a list has the element; a value that is no list includes what it equals.
+/// Whether a list has the element. A value that is not a list includes the values that equal it.
 fn list_includes_metered<'a>(
     arguments: &[Value<'a>],
     step_budget: &mut StepBudget,

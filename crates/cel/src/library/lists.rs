@@ -1,4 +1,5 @@
-//! cel-go's list extensions, version 3: parts of lists, flattening, order and ranges.
+//! cel-go's list extensions, version 3: `slice`, `flatten`, `sort`, `reverse`, `distinct` and
+//! `lists.range`.
 
 mod pdqsort;
 
@@ -13,16 +14,17 @@ use crate::value::{List, TypeName, Value};
 /// The most elements of `lists.range`, as in cel-go.
 const RANGE_MAX: i64 = 1_000_000;
 
-/// The most elements of the result of `flatten`. Cost is charged after the call, and by the outermost list
-/// alone, while lists can share their elements; making as many otherwise takes all the cost that
-/// Kubernetes allows, so passing this counts as passing the cost limit.
+/// The most elements of the result of `flatten`. The cost counts the outermost list only, and
+/// nested lists can share their elements, so the cost does not bound the result. Any other way to
+/// create as many elements exceeds the cost limit, so exceeding this number is reported as
+/// exceeding the cost limit.
 const FLAT_MAX: usize = 1_000_000;
 
 /// The cost of a call that creates a list: 1 for the call and 10 for the list.
 const CALL_AND_LIST_COST: u64 = 11;
 
-/// The types that have an order, and the names of their overloads of `sort` and of the function
-/// behind `sortBy`.
+/// The ordered types, and the ids of their overloads of `sort` and of `@sortByAssociatedKeys`, to
+/// which `sortBy` expands.
 const COMPARABLE: [(Type, &str, &str); 8] = [
     (Type::Int, "list_int_sort", "list_int_sortByAssociatedKeys"),
     (Type::Uint, "list_uint_sort", "list_uint_sortByAssociatedKeys"),
@@ -144,8 +146,9 @@ fn list_flatten<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     list_flatten_metered(arguments, &mut StepBudget::default())
 }
 
-/// Replaces lists in the list by their elements, down to a depth of 1 or as many as are asked for.
-/// The run-time types are not matched before the call, so the texts of mismatches are its own.
+/// Replaces nested lists by their elements, down to a depth of 1 or of the second argument. The
+/// evaluator does not match the run-time types before the call, so this function reports
+/// mismatches.
 fn list_flatten_metered<'a>(
     arguments: &[Value<'a>],
     step_budget: &mut StepBudget,
@@ -218,7 +221,8 @@ fn list_sort<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-/// The function behind `list.sortBy(element, key)`: the keys come as a second list.
+/// Implements `@sortByAssociatedKeys`, to which `list.sortBy(element, key)` expands. The second
+/// list has the keys.
 fn list_sort_by_keys<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::List(list), Value::List(keys)] => sort_values_by_keys(list, keys),
@@ -226,8 +230,8 @@ fn list_sort_by_keys<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-/// Sorts a list by the keys of its elements. Equal keys end up in the order that Go's sort, which is
-/// not stable, leaves them in.
+/// Sorts a list by the keys of its elements. Elements with equal keys are in the order of Go's
+/// sort, which is not stable.
 fn sort_values_by_keys<'a>(list: &List<'a>, keys: &List<'a>) -> EvalResult<'a> {
     if list.len() != keys.len() {
         return Err(EvalError::new(format!(
@@ -245,7 +249,7 @@ fn sort_values_by_keys<'a>(list: &List<'a>, keys: &List<'a>) -> EvalResult<'a> {
     if keys.iter().any(|key| key.type_name() != first.type_name()) {
         return Err(EvalError::new("list elements must have the same type"));
     }
-    // A comparison that fails, as with NaN, counts as not less.
+    // If a comparison fails, such as with NaN, the first key is not less.
     let less = |a: usize, b: usize| match (keys.get(a), keys.get(b)) {
         (Some(a), Some(b)) => matches!(a.compare(b), Ok(Ordering::Less)),
         _ => false,
@@ -254,12 +258,12 @@ fn sort_values_by_keys<'a>(list: &List<'a>, keys: &List<'a>) -> EvalResult<'a> {
     Ok(Value::list(order.into_iter().filter_map(|index| list.get(index)).collect()))
 }
 
-/// 1 for what has no size, failures included.
+/// The size of an argument; 1 for values without a size and for errors.
 fn size_or_one(value: Option<&Value<'_>>) -> u64 {
     value.and_then(Value::size).unwrap_or(1)
 }
 
-/// The depth counts once for each element of the outermost list.
+/// The cost of `flatten`: the depth for each element of the outermost list, and the call.
 fn cost_of_flatten<'a>(arguments: &[Value<'a>]) -> u64 {
     let depth = match arguments.get(1) {
         Some(Value::Int(depth)) if *depth >= 0 => *depth as f64,
@@ -277,7 +281,8 @@ fn cost_of_comparing_keys<'a>(arguments: &[Value<'a>]) -> u64 {
     cost_of_comparing_all_pairs(arguments.get(1))
 }
 
-/// Each element with each, twice; text and octets cost a tenth more.
+/// The cost of comparing each element with each other one twice. Comparing strings or bytes costs a
+/// tenth more.
 fn cost_of_comparing_all_pairs(list: Option<&Value<'_>>) -> u64 {
     let first = match list {
         Some(Value::List(list)) => list.get(0),

@@ -1,6 +1,8 @@
-//! `cel.@mapInsert`, which adds entries to a map. The two-variable macros expand to calls of it.
+//! The function `cel.@mapInsert`, which adds entries to a map. Macros with two variables expand to
+//! it.
 //!
-//! The evaluator inserts into the accumulator of a comprehension in place; this implements other calls.
+//! The evaluator inserts into the accumulator of a comprehension in place. This module implements
+//! all other calls.
 
 use super::go_print::print_as_go;
 use crate::function::{EvalError, EvalResult, FunctionRegistry, Overload};
@@ -55,7 +57,7 @@ fn copy_map<'a>(map: &Map<'a>) -> OwnedMap<'a> {
     copy
 }
 
-/// Adds an entry; a key is never replaced.
+/// Adds an entry. It is an error if the map has the key already.
 pub(crate) fn insert_new_key<'a>(
     map: &mut OwnedMap<'a>,
     key: Value<'a>,

@@ -21,7 +21,7 @@ use crate::value::NamedFormat::{
 };
 use crate::value::{Opaque, Value};
 
-/// The functions that name a format. The part behind the dot is what `format.named` takes.
+/// The functions that return a format. `format.named` accepts the part of the name after the dot.
 const FORMATS: [(&str, NamedFormat, FunctionImpl); 13] = [
     ("format.byte", Byte, |_| named_format_value(Byte)),
     ("format.date", Date, |_| named_format_value(Date)),
@@ -86,7 +86,7 @@ fn find_named_format<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-/// The faults of a text, or `optional.none()` if it has none.
+/// Returns the faults of a text, or `optional.none()` for a valid text.
 fn validate_named_format<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [format, Value::String(text)] = arguments else {
         return Err(EvalError::no_such_overload());
@@ -136,21 +136,21 @@ fn find_format_faults(format: NamedFormat, text: &str) -> Vec<String> {
     }
 }
 
-/// The name that Kubernetes checks in place of a prefix: the dash at the end and the byte before it
-/// are replaced by a letter.
+/// Replaces a trailing dash and the byte before it by a letter. Kubernetes validates this name
+/// instead of the prefix.
 fn mask_trailing_dash(name: &str) -> Cow<'_, str> {
     let Some(head) = name.strip_suffix('-').filter(|head| !head.is_empty()) else {
         return Cow::Borrowed(name);
     };
-    // Where that byte is the end of a longer character, `?` stands for each byte that is left of
-    // the character: no name allows either.
+    // If that byte is the last one of a multi-byte character, each remaining byte of the character
+    // becomes `?`. Both forms are invalid in any name.
     let kept = head.len() - 1;
     let boundary = head.floor_char_boundary(kept);
     let start = head.get(..boundary).unwrap_or_default();
     Cow::Owned(format!("{start}{}a", "?".repeat(kept - boundary)))
 }
 
-/// As a match with a regular expression costs; each format has an expression of some size.
+/// The cost of matching a regular expression. Kubernetes assigns a pattern size to each format.
 fn cost_of_validate(arguments: &[Value<'_>]) -> u64 {
     let Some(format) = arguments.first().and_then(as_named_format) else {
         return 1;
@@ -167,7 +167,7 @@ fn cost_of_validate(arguments: &[Value<'_>]) -> u64 {
     cost::regex_cost(cost::argument_size(arguments.get(1)), pattern_size)
 }
 
-/// Groups of four characters, of which the last, and no other, may be padded.
+/// Whether a text consists of groups of four base64 characters. Only the last group may be padded.
 fn is_base64(text: &[u8]) -> bool {
     let is_letter = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
     let without_padding = match text {
@@ -177,7 +177,8 @@ fn is_base64(text: &[u8]) -> bool {
     !text.is_empty() && text.len().is_multiple_of(4) && without_padding.iter().all(is_letter)
 }
 
-/// 32 hexadecimal digits in five groups; each dash between them may be left out.
+/// Whether a text has 32 hexadecimal digits in five groups. Each dash between the groups is
+/// optional.
 fn is_uuid(text: &[u8]) -> bool {
     let mut rest = text;
     for (idx, n_digits) in [8, 4, 4, 4, 12].into_iter().enumerate() {

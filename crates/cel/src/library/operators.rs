@@ -1,8 +1,8 @@
-//! The operators: declarations of all, and the logic of those that only look at truth and equality.
+//! Declares all operators, and implements the logical operators and the comparisons.
 //!
-//! At run time an operator is one function for all of its overloads: which of them the checker
-//! chose says nothing about `dyn` operands. Each implementation here therefore takes any operands,
-//! and returns cel-go's error for operands that it does not support.
+//! All overloads of an operator share one implementation, because the overload that the checker
+//! chose says nothing about the run-time types of `dyn` operands. Each implementation accepts any
+//! operands and returns cel-go's error for operands that it does not support.
 
 use super::{arithmetic, standard_functions};
 use crate::cost;
@@ -23,9 +23,9 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
 
 /// The error for operands that an operator does not support.
 ///
-/// The type of the first operand decides about the text, as in cel-go: if it implements the operation,
-/// or is one of the types that dispatch every call themselves (text and times), the error is about the
-/// other operand; otherwise it names the function.
+/// The message depends on the first operand, as in cel-go. It does not name the function if the
+/// first operand is a string, a timestamp or a duration, or if `takes_part` says that its type
+/// supports the operation. Otherwise it names the function.
 pub(super) fn unsupported_operand_error(
     function: &str,
     arguments: &[Value<'_>],
@@ -151,8 +151,8 @@ fn declare_arithmetic_operators(functions: &mut FunctionRegistry) {
     );
 }
 
-/// The operands that `<`, `<=`, `>` and `>=` declare, with what a comparison of them costs. The
-/// ids of each operator below stand in the same order.
+/// The operand types of `<`, `<=`, `>` and `>=`, with the cost of a comparison. The ids of each
+/// operator below are in the same order.
 const ORDERED: [(Type, Type, CostFormula); 14] = [
     (Bool, Bool, CostFormula::Unit),
     (Int, Int, CostFormula::Unit),
@@ -332,7 +332,8 @@ fn logical_not<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-/// Whether a loop continues: for anything but `false`. The evaluator handles errors without this call.
+/// Whether a loop continues: it does for any value but `false`. The evaluator handles errors
+/// without this call.
 fn not_strictly_false<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(Value::Bool(!matches!(arguments, [Value::Bool(false)])))
 }

@@ -1,7 +1,7 @@
-//! The optional values of cel-go, in their latest version.
+//! cel-go's library of optional values, in its latest version.
 //!
-//! The evaluator has its own paths for whatever looks at an operand only when it is needed, or
-//! through a chain of fields: `or`, `orValue`, `.?field`, `[?index]` and indexing of optionals.
+//! The evaluator implements `or` and `orValue`, which evaluate their second operand only if needed,
+//! and the selections `.?field`, `[?index]` and indexing of optionals.
 
 use crate::function::{EvalError, EvalResult, FunctionRegistry, Overload};
 use crate::static_type::Type;
@@ -161,8 +161,8 @@ fn optional_of_non_zero_value<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-/// Whether a value is what its type begins with. Types, optional values and those of Kubernetes
-/// have no zero.
+/// Whether a value is the zero value of its type. Types, optional values and values of the
+/// Kubernetes libraries have no zero value.
 fn is_zero_value(value: &Value<'_>) -> bool {
     match value {
         Value::Null => true,
@@ -180,7 +180,7 @@ fn is_zero_value(value: &Value<'_>) -> bool {
     }
 }
 
-/// Go's zero time is the beginning of the year 1, which also is where timestamps begin.
+/// Whether a timestamp is Go's zero time, the beginning of the year 1.
 fn is_go_zero_time(time: &Timestamp) -> bool {
     const YEAR_ONE: i64 = -62_135_596_800;
     time.unix_seconds() == YEAR_ONE && time.nanos() == 0
@@ -253,7 +253,7 @@ fn optional_element<'a>(
     Ok(found.map_or_else(Value::none, Value::some))
 }
 
-/// The values of those optional values that have one.
+/// Returns the values of all optionals of a list that have a value.
 fn unwrap_optionals<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::List(list)] = arguments else { return Err(EvalError::no_such_overload()) };
     let mut values = Vec::new();

@@ -1,4 +1,4 @@
-//! Amounts of resources: `quantity`, `isQuantity`, comparison and arithmetic.
+//! Kubernetes' quantity library: `quantity`, `isQuantity`, comparison and arithmetic.
 
 use crate::function::{
     CostFormula, EvalError, EvalResult, FunctionImpl, FunctionRegistry, Overload,
@@ -14,7 +14,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     functions.add_overloads("quantity", vec![read.with_cost(CostFormula::Scan(0))]);
     let test = Overload::new_global("is_quantity_string", text(), Type::Bool, is_quantity);
     functions.add_overloads("isQuantity", vec![test.with_cost(CostFormula::Scan(0))]);
-    // Not a member, unlike everything else that takes a quantity.
+    // `sign` is a global function; all other functions of a quantity are members.
     let sign = Overload::new_global("quantity_sign", vec![quantity()], Type::Int, quantity_sign);
     functions.add_overloads("sign", vec![sign]);
     let one: [(_, _, _, FunctionImpl); 3] = [

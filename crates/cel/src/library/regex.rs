@@ -1,7 +1,8 @@
 //! Regular expressions: `matches` of the standard library and Kubernetes' `find` and `findAll`.
 //!
-//! The expressions are Go's (RE2 syntax, always Unicode, classes by letter always ASCII); they are
-//! checked and rewritten by [`translate`] and executed by `regex-automata`, in time linear in the text.
+//! Patterns have the syntax of Go's regular expressions (RE2, always Unicode, `\d`, `\w` and `\s`
+//! always ASCII). [`regex_translator`] checks and rewrites them. `regex-automata` executes them in
+//! time that is linear in the text.
 
 mod character_class;
 mod pattern;
@@ -100,7 +101,7 @@ fn find_all_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -
     }
 }
 
-/// Compiles a pattern that was not known before the evaluation.
+/// Compiles a pattern that is not a constant.
 fn compile_at_run_time(
     pattern: &Str<'_>,
     step_budget: &mut StepBudget,

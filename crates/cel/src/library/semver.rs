@@ -1,10 +1,11 @@
-//! Semantic versions: `semver`, `isSemver`, comparison and the three numbers.
+//! Kubernetes' semver library: `semver`, `isSemver`, comparison and the three numbers.
 
 use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Overload};
 use crate::static_type::Type;
 use crate::value::{Opaque, Semver, SemverError, Value};
 
-/// Declares version 1 of the library: reading has an optional argument that asks to normalise.
+/// Declares version 1 of the library, in which `semver` and `isSemver` have an optional argument
+/// that selects tolerant parsing.
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
     let semver = || Type::Opaque(Opaque::SEMVER);
     let text = || vec![Type::String];
@@ -84,7 +85,8 @@ fn semver_compare_to<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     apply_to_two_versions(arguments, |a, b| Value::Int(a.cmp(b) as i64))
 }
 
-/// One of the three numbers. Those past the range of `int` wrap around, as in Kubernetes.
+/// Returns one of the three numbers. A number above the range of `int` wraps around, as in
+/// Kubernetes.
 fn semver_number<'a>(arguments: &[Value<'a>], number: fn(&Semver) -> u64) -> EvalResult<'a> {
     match arguments {
         [version] => Ok(Value::Int(number(as_semver(version)?) as i64)),

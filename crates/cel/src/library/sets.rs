@@ -1,4 +1,4 @@
-//! cel-go's set functions: lists compared without regard to order and repetition.
+//! cel-go's set functions, which compare lists without regard to order and repetition.
 
 use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Overload, StepBudget};
 use crate::static_type::Type;
@@ -45,7 +45,7 @@ fn sets_intersects<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     sets_intersects_metered(arguments, &mut StepBudget::default())
 }
 
-/// Whether all of the second list is in the first one.
+/// Whether all elements of the second list are in the first one.
 fn sets_contains_metered<'a>(
     arguments: &[Value<'a>],
     step_budget: &mut StepBudget,
@@ -105,7 +105,7 @@ fn cost_of_two_pairwise_comparisons<'a>(arguments: &[Value<'a>]) -> u64 {
     count_element_pairs(arguments).saturating_mul(2).saturating_add(1)
 }
 
-/// Each element with each; what is no list counts as one.
+/// The number of pairs of elements. A value that is not a list counts as one element.
 fn count_element_pairs(arguments: &[Value<'_>]) -> u64 {
     arguments.iter().map(|argument| argument.size().unwrap_or(1)).fold(1, u64::saturating_mul)
 }

@@ -1,12 +1,12 @@
-//! The standard functions of text and collections: `size`, `contains`, `startsWith`, `endsWith`,
-//! membership, indexing, and the two functions about types, `type` and `dyn`.
+//! The standard functions of strings and collections (`size`, `contains`, `startsWith`, `endsWith`,
+//! `in`, indexing) and the functions `type` and `dyn`.
 
 use super::operators::unsupported_operand_error;
 use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Overload, StepBudget};
 use crate::static_type::Type;
 use crate::value::{List, TypeName, Value};
 
-/// Declares the functions that are not operators; those are declared with the other operators.
+/// Declares the functions of this file that are not operators.
 pub(crate) fn declare(functions: &mut FunctionRegistry) {
     declare_size_overloads(functions);
     declare_type_functions(functions);
@@ -64,7 +64,7 @@ fn declare_type_functions(functions: &mut FunctionRegistry) {
 
 /// The number of code points, octets, elements or entries.
 ///
-/// Opaque values have a size that cost counts, but not this one.
+/// Opaque values have a size for the cost, but `size()` does not accept them.
 fn size<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let size = match arguments {
         [value @ (Value::String(_) | Value::Bytes(_) | Value::List(_) | Value::Map(_))] => {
@@ -99,12 +99,12 @@ fn test_two_strings<'a>(arguments: &[Value<'a>], holds: fn(&str, &str) -> bool) 
     }
 }
 
-/// `left in right` without a bound.
+/// Evaluates `left in right` with a step budget of its own.
 pub(super) fn is_in<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     is_in_metered(arguments, &mut StepBudget::default())
 }
 
-/// `left in right`: whether a list has an equal element, or a map the key.
+/// Evaluates `left in right`: whether a list has an equal element, or a map has the key.
 pub(super) fn is_in_metered<'a>(
     arguments: &[Value<'a>],
     step_budget: &mut StepBudget,
@@ -121,7 +121,7 @@ pub(super) fn is_in_metered<'a>(
     }
 }
 
-/// `container[index]`; what is not a container has no such key.
+/// Evaluates `container[index]`. A value that is not a container has no such key.
 pub(super) fn index<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let no_such_key = |key: &Value<'_>| EvalError::new(format!("no such key: {key}"));
     match arguments {
@@ -136,7 +136,7 @@ pub(super) fn index<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-/// An index of any numeric type, if it is a whole number.
+/// Converts an index of any numeric type; it must be a whole number.
 fn to_list_position(index: &Value<'_>) -> Result<i64, EvalError> {
     let whole = match index {
         Value::Int(index) => Some(*index),

@@ -1,8 +1,8 @@
-//! `'...'.format([...])` of cel-go's string extensions, version 2.
+//! The function `'...'.format([...])` of cel-go's string extensions, version 2.
 //!
-//! That version writes numbers for readers of American English: `%f` groups digits by thousands and
-//! `%e` raises the exponent. [`number_format`] has those forms, [`format_clause`] reads the format, and
-//! [`literal_validation`] checks calls whose format and list are literals.
+//! That version writes numbers in the American English locale: `%f` groups digits by thousands, and
+//! `%e` writes the exponent in superscript. [`number_format`] writes numbers, [`format_clause`]
+//! reads the format, and [`literal_validation`] checks calls whose format and list are literals.
 
 mod format_clause;
 mod literal_validation;
@@ -23,7 +23,7 @@ pub(crate) use self::literal_validation::{LiteralInspector, validate_format_lite
 const NOT_TEXT: &str = "could not convert argument \
     \"invalid UTF-8 in bytes, cannot convert to string\" to string";
 
-/// The work of writing a double with all its digits, of which there can be a thousand.
+/// The steps for writing a double with all its digits. A double can have a thousand digits.
 const STEPS_PER_DOUBLE: usize = 100;
 
 /// Declares the function `format` of strings.
@@ -101,7 +101,7 @@ impl FormatError {
     }
 }
 
-/// Writes one value as a clause asks.
+/// Writes one value in the form of a clause.
 fn format_with_clause(clause: FormatClause, value: &Value<'_>) -> Result<String, FormatError> {
     let refused = || FormatError::Value(clause.type_error_message(value.type_name()));
     Ok(match (clause, value) {
@@ -141,7 +141,7 @@ fn format_with_clause(clause: FormatClause, value: &Value<'_>) -> Result<String,
     })
 }
 
-/// The number that a floating point clause takes; three texts stand for numbers too.
+/// The number for a floating point clause. Three strings stand for NaN and the infinities.
 fn to_double_argument(value: &Value<'_>) -> Option<f64> {
     match value {
         Value::Double(number) => Some(*number),
@@ -163,7 +163,7 @@ fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// `%s`: text as it is; lists and maps as literals of the language.
+/// Writes a value for `%s`. Strings are unchanged; lists and maps become CEL literals.
 fn format_as_text(value: &Value<'_>) -> Result<String, FormatError> {
     let mut text = String::new();
     match value {
@@ -177,7 +177,7 @@ fn format_as_text(value: &Value<'_>) -> Result<String, FormatError> {
     Ok(text)
 }
 
-/// The text of a scalar, as `string(value)` gives it.
+/// Writes a scalar like `string(value)`.
 fn format_scalar(value: &Value<'_>) -> Result<String, FormatError> {
     Ok(match value {
         Value::Bool(b) => b.to_string(),
@@ -197,7 +197,7 @@ fn format_scalar(value: &Value<'_>) -> Result<String, FormatError> {
     })
 }
 
-/// A value inside of a list or a map.
+/// Appends an element of a list or a map as a CEL literal.
 fn append_literal(value: &Value<'_>, text: &mut String) -> Result<(), FormatError> {
     match value {
         Value::String(inner) => text.push_str(&go_compat::quote(inner.as_str())),
@@ -240,7 +240,7 @@ fn append_list(list: &List<'_>, text: &mut String) -> Result<(), FormatError> {
     Ok(())
 }
 
-/// Entries are in the order of the texts of their keys.
+/// Appends a map. The entries are sorted by the text of their keys.
 fn append_map(map: &Map<'_>, text: &mut String) -> Result<(), FormatError> {
     let mut entries = Vec::new();
     let mut length = text.len();

@@ -1,5 +1,6 @@
-//! cel-go's string extensions, version 2: positions, case, parts, replacement and quotes. Positions
-//! count code points. `format` has a file of its own.
+//! cel-go's string extensions, version 2: `charAt`, `indexOf`, `lastIndexOf`, `substring`,
+//! `replace`, `split`, `join`, `trim`, `lowerAscii`, `upperAscii` and `strings.quote`. Positions
+//! are in code points. [`string_format`] implements `format`.
 
 use std::ops::Range;
 
@@ -9,10 +10,10 @@ use crate::function::{CostFormula, EvalError, EvalResult, FunctionRegistry, Over
 use crate::static_type::Type;
 use crate::value::{List, Str, Value};
 
-/// The most bytes of a text that a function builds. Cost is charged after the call, and for some
-/// functions by the size of the arguments alone, so a small expression could fill the memory; joining
-/// as much as this takes more than the cost that Kubernetes allows, which is why passing it counts
-/// as passing the cost limit.
+/// The most bytes of a text that a function creates. The cost of some functions depends on the size
+/// of the arguments only, so the cost does not bound the size of the result. Creating as much text
+/// with `join` exceeds the cost limit, so exceeding this size is reported as exceeding the cost
+/// limit.
 pub(super) const TEXT_BYTES_MAX: usize = 20_000_000;
 
 /// Declares the string extensions.
@@ -171,7 +172,7 @@ fn declare_case_functions(functions: &mut FunctionRegistry) {
     );
 }
 
-/// A part of a text, borrowed if the text is. The range is in bytes.
+/// Returns a part of a text. It borrows if the text does. The range is in bytes.
 pub(super) fn slice_text<'a>(text: &Str<'a>, range: Range<usize>) -> Value<'a> {
     match text {
         Str::Borrowed(whole) => Value::string(whole.get(range).unwrap_or_default()),
@@ -183,8 +184,8 @@ pub(super) fn slice_text<'a>(text: &Str<'a>, range: Range<usize>) -> Value<'a> {
     }
 }
 
-/// The steps for each part of a text that becomes a value of its own. The cost counts a tenth for the
-/// octet it may be made of, and it takes as much memory as several other values.
+/// The steps for each part of a text that becomes a new value. Its cost may be a tenth of a unit,
+/// but it takes as much memory as several other values.
 pub(super) const SLICE_STEPS: usize = 4;
 
 /// Returns an error if a text of this length exceeds the limit of a function's result.
@@ -196,7 +197,8 @@ fn index_out_of_range_error(index: i64) -> EvalError {
     EvalError::new(format!("index out of range: {index}"))
 }
 
-/// The byte at which a code point begins; the end counts as one more. `None` outside the text.
+/// The byte offset of the code point at a position. The position after the last code point is valid
+/// too. `None` for positions outside the text.
 fn byte_offset_of_code_point(text: &str, position: i64) -> Option<usize> {
     let position = usize::try_from(position).ok()?;
     if text.is_ascii() {
@@ -239,7 +241,7 @@ fn string_index_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     if sought.is_empty() {
         return Ok(Value::Int(from.min(count_code_points(text))));
     }
-    // A start beyond the end finds nothing; only a negative one is an error.
+    // A start after the end finds nothing. Only a negative start is an error.
     let found = byte_offset_of_code_point(text, from).and_then(|start| {
         let found = text.get(start..)?.find(sought)?;
         Some(start + found)
@@ -247,8 +249,8 @@ fn string_index_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(Value::Int(found.map_or(-1, |byte| count_code_points_before(text, byte))))
 }
 
-/// The start is the last position at which a match may begin. One at or beyond the end finds
-/// nothing, although matches before it would qualify: so it is in cel-go.
+/// Finds the last match that begins at or before the start position. As in cel-go, a start at or
+/// after the end of the text finds nothing, although earlier matches exist.
 fn string_last_index_of<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let (text, sought, from) = match arguments {
         [Value::String(text), Value::String(sought)] => (text.as_str(), sought.as_str(), None),
@@ -305,8 +307,8 @@ fn trim<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(slice_text(text, start..start + whole.trim().len()))
 }
 
-/// Replaces all occurrences, or the first `limit` of them unless it is negative. The empty text
-/// occurs before each code point and at the end.
+/// Replaces all occurrences, or the first `limit` of them if the limit is not negative. The empty
+/// text occurs before each code point and at the end.
 fn replace<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let (text, old, new, limit) = match arguments {
         [Value::String(text), Value::String(old), Value::String(new)] => (text, old, new, -1),
@@ -329,8 +331,8 @@ fn split<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     split_metered(arguments, &mut StepBudget::default())
 }
 
-/// Splits at all occurrences, or into `limit` parts at most unless it is negative. The empty text
-/// splits between code points.
+/// Splits at all occurrences, or into at most `limit` parts if the limit is not negative. An empty
+/// separator splits between code points.
 fn split_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
     let (text, separator, limit) = match arguments {
         [Value::String(text), Value::String(separator)] => (text, separator.as_str(), -1),
@@ -346,7 +348,7 @@ fn split_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> E
     let cuts = usize::try_from(limit).map_or(usize::MAX, |limit| limit - 1);
     let mut parts = Vec::new();
     let mut start = 0;
-    // Before the first code point there is nothing to cut off.
+    // The match of an empty separator before the first code point does not split.
     let skip = usize::from(separator.is_empty());
     let found = whole.match_indices(separator).skip(skip).filter(|(at, _)| *at < whole.len());
     for (at, separator) in found.take(cuts) {
@@ -404,7 +406,7 @@ fn join_list<'a>(list: &List<'a>, separator: &str) -> EvalResult<'a> {
     Ok(Value::owned_string(text))
 }
 
-/// Puts a text into double quotes so that it reads as a literal of the language.
+/// Writes a text as a CEL string literal in double quotes.
 fn strings_quote<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::String(text)] = arguments else { return Err(EvalError::no_such_overload()) };
     let mut quoted = String::with_capacity(text.as_str().len() + 2);

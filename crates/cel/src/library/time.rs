@@ -1,4 +1,4 @@
-//! Times: the parts of timestamps and durations, and their text.
+//! The functions of timestamps and durations, and their conversion from text.
 
 use std::sync::LazyLock;
 
@@ -85,7 +85,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     add(
         "getSeconds",
         "timestamp_to_seconds",
-        // The one id without `with`.
+        // cel-go's id of this overload has no `with`.
         "timestamp_to_seconds_tz",
         |arguments| get_wall_time_part(arguments, |wall| wall.second),
         of_duration("duration_to_seconds", |arguments| {
@@ -103,7 +103,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     );
 }
 
-/// Reads a timestamp, with the error that `timestamp(text)` gives.
+/// Parses a timestamp. The error is that of `timestamp(text)`.
 pub(crate) fn parse_timestamp(text: &str) -> Result<Timestamp, EvalError> {
     text.parse().map_err(|error| match error {
         TimestampError::Malformed => conversion_error("google.protobuf.Timestamp"),
@@ -111,12 +111,13 @@ pub(crate) fn parse_timestamp(text: &str) -> Result<Timestamp, EvalError> {
     })
 }
 
-/// Reads a duration in nanoseconds, with the error that `duration(text)` gives.
+/// Parses a duration in nanoseconds. The error is that of `duration(text)`.
 pub(crate) fn parse_duration(text: &str) -> Result<i64, EvalError> {
     go_compat::parse_duration(text).map_err(|_| conversion_error("google.protobuf.Duration"))
 }
 
-/// A duration in seconds. Long ones lose precision, and rounding may reach the next second.
+/// Converts a duration to seconds. Long durations lose precision and may be rounded to the next
+/// second.
 pub(super) fn nanos_to_seconds(nanos: i64) -> f64 {
     nanos_to_unit(nanos, 1_000_000_000)
 }
@@ -144,13 +145,14 @@ fn get_duration_part<'a>(arguments: &[Value<'a>], part: fn(i64) -> i64) -> EvalR
     }
 }
 
-/// A part of a timestamp in UTC, or at the place that the second argument names.
+/// Returns a part of a timestamp in UTC, or in the time zone of the second argument.
 fn get_wall_time_part<'a>(arguments: &[Value<'a>], part: fn(WallTime) -> i64) -> EvalResult<'a> {
     let (time, offset) = timestamp_and_offset_arguments(arguments)?;
     Ok(Value::Int(part(time.wall_time_at_offset(offset))))
 }
 
-/// The milliseconds within the second are the same everywhere, but the place must exist.
+/// Returns the milliseconds within the second. They do not depend on the time zone, but it must
+/// exist.
 fn get_timestamp_milliseconds<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let (time, _) = timestamp_and_offset_arguments(arguments)?;
     Ok(Value::Int(i64::from(time.nanos() / 1_000_000)))
@@ -166,8 +168,8 @@ fn timestamp_and_offset_arguments(arguments: &[Value<'_>]) -> Result<(Timestamp,
     }
 }
 
-/// The seconds east of UTC at a moment in a time zone: its IANA name, or hours and minutes with a
-/// colon between them.
+/// Finds the seconds east of UTC of a time zone at a point in time. The zone is an IANA name, or
+/// hours and minutes with a colon between them.
 fn find_utc_offset(time: &Timestamp, zone: &str) -> Result<i64, EvalError> {
     match zone.split_once(':') {
         Some((hours, minutes)) => parse_fixed_offset(hours, minutes),
@@ -175,7 +177,7 @@ fn find_utc_offset(time: &Timestamp, zone: &str) -> Result<i64, EvalError> {
     }
 }
 
-/// Neither part has limits, and overflow wraps around, as in cel-go.
+/// Parses hours and minutes without a range check. Overflow wraps around, as in cel-go.
 fn parse_fixed_offset(hours: &str, minutes: &str) -> Result<i64, EvalError> {
     const NANOS_PER_MINUTE: i64 = 60_000_000_000;
     let west = hours.starts_with('-');
@@ -195,25 +197,25 @@ fn parse_offset_part(text: &str) -> Result<i64, EvalError> {
     })
 }
 
-/// The zones of the world, in the edition that the program was built with.
+/// The time zone database that is built into the program.
 static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
 fn find_time_zone_offset(time: &Timestamp, zone: &str) -> Result<i64, EvalError> {
-    // An answer must not depend on where the server stands: its own zone counts as UTC, which it
-    // is where Kubernetes runs in a container.
+    // The result must not depend on the machine, so the local time zone counts as UTC. It is UTC
+    // where Kubernetes runs in a container.
     if matches!(zone, "" | "UTC" | "Local") {
         return Ok(0);
     }
     if zone.contains("..") || zone.starts_with(['/', '\\']) {
         return Err(EvalError::new("time: invalid location name"));
     }
-    // The database ignores case, but cel-go does not.
+    // The database ignores case. cel-go does not.
     let found = ZONES.get(zone).ok().filter(|found| found.iana_name() == Some(zone));
     let Some(found) = found else {
         return Err(EvalError::new(format!("unknown time zone {zone}")));
     };
-    // The database ends shortly before the range of timestamps does, and after the last change of
-    // any offset.
+    // The range of the database ends shortly before that of timestamps. No offset changes in
+    // between.
     let end = if time.unix_seconds() < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
     let moment = jiff::Timestamp::from_second(time.unix_seconds()).unwrap_or(end);
     Ok(i64::from(found.to_offset(moment).seconds()))

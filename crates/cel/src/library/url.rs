@@ -1,4 +1,4 @@
-//! URLs: `url`, `isURL` and the parts of a URL.
+//! Kubernetes' URL library: `url`, `isURL` and the parts of a URL.
 
 use std::collections::HashMap;
 
@@ -33,8 +33,8 @@ fn string_to_url<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let [Value::String(text)] = arguments else {
         return Err(EvalError::no_such_overload());
     };
-    // The first reading demands an absolute URL but takes a fragment for a part of the path; the
-    // second one knows fragments.
+    // `parse_request_uri` requires an absolute URL, but treats a fragment as a part of the path.
+    // `parse` reads fragments.
     let url = Url::parse_request_uri(text.as_str()).and_then(|_| Url::parse(text.as_str()));
     match url {
         Ok(url) => Ok(Value::opaque(Opaque::Url(url))),
@@ -71,7 +71,7 @@ fn url_escaped_path<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     Ok(Value::owned_string(url_argument(arguments)?.escaped_path()))
 }
 
-/// All values of each key, in the order of the URL.
+/// Returns all values of each key of the query, in the order of the URL.
 fn url_query<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     let mut entries: Vec<(Value<'a>, Vec<Value<'a>>)> = Vec::new();
     let mut position_by_key = HashMap::new();
@@ -100,8 +100,8 @@ fn url_argument<'v>(arguments: &'v [Value<'_>]) -> Result<&'v Url, EvalError> {
     Err(EvalError::no_such_overload())
 }
 
-/// Bytes as text. What an escape put there and is not UTF-8 becomes U+FFFD, byte by byte, so that
-/// the text has the size that it has in Go.
+/// Converts unescaped bytes to text. Each byte that is not UTF-8 becomes U+FFFD, so that the text
+/// has the same size as in Go.
 fn decode_utf8_lossy<'a>(bytes: &[u8]) -> Value<'a> {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

@@ -83,8 +83,8 @@ pub(super) struct RecoveringTokenStream<'s> {
     follow_sets: Vec<TokenSet>,
     /// Whether no token has matched since the last error. Further errors are not reported then.
     is_recovering: bool,
-    /// The index of the token at the last error, and a bit set of the grammar positions of all errors
-    /// since a token matched.
+    /// The index of the token at the last error, and a bit set of the grammar positions of all
+    /// errors since a token matched.
     error_positions: Option<(usize, u64)>,
     n_recoveries: usize,
     /// The byte after the last token that was taken.
@@ -147,8 +147,9 @@ impl<'s> RecoveringTokenStream<'s> {
         if self.current_kind()? == kind { self.take_token().map(Some) } else { Ok(None) }
     }
 
-    /// Takes a token of the given kind. If the current token is of another kind, drops it or acts as if
-    /// the expected token stood before it. `then` is the set of tokens that may follow the expected one.
+    /// Takes a token of the given kind. If the current token is of another kind, drops it or acts
+    /// as if the expected token stood before it. `then` is the set of tokens that may follow the
+    /// expected one.
     pub(super) fn expect_token(
         &mut self,
         position: GrammarPosition,
@@ -174,8 +175,8 @@ impl<'s> RecoveringTokenStream<'s> {
         Err(ParseFault::Mismatch { position, expected })
     }
 
-    /// Synchronizes before a choice: the current token must be one of `expected`. It is dropped if the
-    /// next token is one of them.
+    /// Synchronizes before a choice: the current token must be one of `expected`. It is dropped if
+    /// the next token is one of them.
     pub(super) fn sync_to_expected(
         &mut self,
         position: GrammarPosition,
@@ -190,8 +191,8 @@ impl<'s> RecoveringTokenStream<'s> {
         Err(ParseFault::Mismatch { position, expected })
     }
 
-    /// Synchronizes after an iteration of a loop: skips to a token that begins another iteration or can
-    /// follow the loop.
+    /// Synchronizes after an iteration of a loop: skips to a token that begins another iteration or
+    /// can follow the loop.
     pub(super) fn sync_loop(&mut self, expected: TokenSet) -> Result<(), ParseAborted> {
         if self.is_recovering || expected.contains(self.current_kind()?) {
             return Ok(());
@@ -204,8 +205,8 @@ impl<'s> RecoveringTokenStream<'s> {
         Ok(())
     }
 
-    /// Ends a rule. If the rule failed, reports the error and skips to a token at which an enclosing rule
-    /// can continue.
+    /// Ends a rule. If the rule failed, reports the error and skips to a token at which an
+    /// enclosing rule can continue.
     pub(super) fn finish_rule(
         &mut self,
         outcome: Result<(), ParseFault>,

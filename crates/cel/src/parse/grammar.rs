@@ -1,8 +1,8 @@
 //! The rules of the grammar, one function each.
 //!
 //! The comments quote the rules of cel-go's grammar. One function parses all levels of binary
-//! operators, because no error can occur between them. Where a rule has alternatives, the parser looks
-//! ahead exactly as far as cel-go's generated parser, because error messages quote that text.
+//! operators, because no error can occur between them. Where a rule has alternatives, the parser
+//! looks ahead exactly as far as cel-go's generated parser, because error messages quote that text.
 //!
 //! A function that fails still adds a node for the part that it has parsed, because cel-go reports
 //! other errors in that part.
@@ -38,8 +38,8 @@ struct Parser<'s> {
     rule_depths: RuleDepths,
 }
 
-/// The nesting depth of grammar rules. The limit applies to each rule separately. Rules without a count
-/// are never nested deeper than these.
+/// The nesting depth of grammar rules. The limit applies to each rule separately. Rules without a
+/// count are never nested deeper than these.
 #[derive(Default)]
 struct RuleDepths {
     expression_depth: u32,

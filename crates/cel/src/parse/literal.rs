@@ -105,8 +105,8 @@ fn parse_bytes_literal(text: &str) -> Result<Vec<u8>, LiteralError> {
     if raw || !body.contains('\\') {
         return Ok(body.into_bytes());
     }
-    // Escapes of code points are invalid in bytes. This check comes first, because the number of such
-    // an escape may not be a code point either.
+    // Escapes of code points are invalid in bytes. This check comes first, because the number of
+    // such an escape may not be a code point either.
     let mut value = Vec::with_capacity(body.len());
     let mut rest = body.chars();
     loop {

@@ -41,7 +41,8 @@ impl<'b> NodeArena<'b> {
         Ok(id)
     }
 
-    /// Sets the span of a node that has no span yet. Some grammar rules return the node of another rule.
+    /// Sets the span of a node that has no span yet. Some grammar rules return the node of another
+    /// rule.
     pub(super) fn set_span(&mut self, id: NodeId, span: Span) {
         if let Some(node) = self.nodes.get_mut(id.index()) {
             node.span.get_or_insert(span);

@@ -1,7 +1,7 @@
 //! The concrete syntax tree: macros are not expanded, and placeholders replace invalid text.
 //!
-//! Parentheses and grammar rules with a single part have no node. The nodes are in an arena, because a
-//! long chain of boxed nodes would be dropped recursively.
+//! Parentheses and grammar rules with a single part have no node. The nodes are in an arena,
+//! because a long chain of boxed nodes would be dropped recursively.
 
 use super::token::Token;
 use crate::ast::Span;

@@ -1,4 +1,4 @@
-//! Cases with the answers of cel-go, limits, and properties of arbitrary texts.
+//! Cases with the results of cel-go, limits, and properties of arbitrary texts.
 
 use crate::ast::Ast;
 use crate::compile_budget::CompileBudget;
@@ -8,7 +8,7 @@ mod dump;
 mod limits;
 mod properties;
 
-/// Parses a text by itself.
+/// Parses a text with a compile budget of its own.
 fn parse(source: &str) -> Result<Ast, Issues> {
     super::parse(source, &mut CompileBudget::default())
 }
@@ -57,7 +57,7 @@ fn errors_are_those_of_cel_go() {
     }
 }
 
-/// What a file of cases is no good for: carriage returns, and blanks at the end of a line.
+/// Carriage returns and trailing blanks, which a file of cases does not show.
 #[test]
 fn white_space_that_does_not_show() {
     let expecting = "expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, \

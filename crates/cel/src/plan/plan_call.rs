@@ -1,5 +1,5 @@
-//! Plans calls: chooses overloads, folds constant conversions, and replaces calls that have a faster
-//! form.
+//! Plans calls: chooses overloads, folds constant conversions, and replaces calls that have a
+//! faster form.
 
 use std::sync::Arc;
 

@@ -131,8 +131,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Compiles `cel.@mapInsert(accumulator, ...)` to an insertion in place, or returns the arguments
-    /// unchanged.
+    /// Compiles `cel.@mapInsert(accumulator, ...)` to an insertion in place, or returns the
+    /// arguments unchanged.
     pub(super) fn specialize_map_insert(
         &mut self,
         args: Vec<CompiledExpr>,

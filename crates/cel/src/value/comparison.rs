@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use super::{List, Map, Value};
 use crate::function::EvalError;
 
-/// The most values that one comparison visits. Lists made in loops share their parts, so a short
-/// expression can make two that would take forever to compare.
+/// The most values that one comparison visits. Lists can share their elements, so a short
+/// expression can create two lists whose full comparison would take practically forever.
 const EQUALITY_STEPS_MAX: u64 = 1_000_000;
 
 /// Whether two values are equal.
@@ -14,8 +14,8 @@ const EQUALITY_STEPS_MAX: u64 = 1_000_000;
 pub(crate) enum EqualityResult {
     Equal,
     Unequal,
-    /// The value on the left refuses to be compared with the other one: `==` is an error. Inside of
-    /// lists and maps this counts as equal, as it does in Kubernetes; everywhere else it does not.
+    /// The value on the left can not be compared with the other value, so `==` is an error. Inside
+    /// lists and maps this counts as equal, as in Kubernetes; everywhere else it counts as unequal.
     Incomparable,
 }
 
@@ -27,14 +27,16 @@ impl From<bool> for EqualityResult {
 
 impl<'a> Value<'a> {
     /// `self == other` as the language defines it: numbers compare across their types, all other
-    /// types are unequal to each other, and NaN is unequal to itself. Values that refuse to be
-    /// compared count as unequal, and so do those that would take more than a million steps.
+    /// types are unequal to each other, and NaN is unequal to itself. Values that can not be
+    /// compared count as unequal, and so do values whose comparison takes more than a million
+    /// steps.
     pub fn equals(&self, other: &Value<'a>) -> bool {
         self.equals_within_steps(other, &mut EQUALITY_STEPS_MAX.clone())
             == Some(EqualityResult::Equal)
     }
 
-    /// Compares with a step for each part; `None` when the steps run out.
+    /// Compares two values and counts a step for each of their parts. Returns `None` if no steps
+    /// are left.
     pub(crate) fn equals_within_steps(
         &self,
         other: &Value<'a>,
@@ -72,7 +74,7 @@ impl<'a> Value<'a> {
         Some(equal.into())
     }
 
-    /// Whether values of this type have an order among themselves.
+    /// Whether values of this type are ordered.
     pub(crate) fn has_ordering(&self) -> bool {
         match self {
             Self::Bool(_)
@@ -148,8 +150,8 @@ impl Number {
     }
 }
 
-/// Compares as doubles within the range of the integer type, as cel-go does: very large neighbours
-/// of a double compare equal to it.
+/// Compares as doubles within the range of the integer type, as cel-go does. A large integer equals
+/// the double that it rounds to.
 fn compare_double_to_int(d: f64, i: i64) -> Option<Ordering> {
     if d < i64::MIN as f64 {
         return Some(Ordering::Less);

@@ -5,7 +5,7 @@ use std::fmt;
 use super::{List, Opaque, Value};
 use crate::library::print_as_go;
 
-/// The text that messages show; long values are cut off.
+/// Writes the text that error messages show. Long values are truncated.
 impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&print_as_go(self))

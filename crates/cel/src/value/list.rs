@@ -1,11 +1,11 @@
-//! Lists: of the host, or made during the evaluation.
+//! List values, which borrow lists of the host or own their elements.
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::Value;
 
-/// A list that the host lends without converting its elements.
+/// A list of the host. The evaluation borrows it and converts only the elements that it reads.
 pub trait ListSource: fmt::Debug + Sync {
     /// The number of elements.
     fn len(&self) -> usize;
@@ -20,17 +20,17 @@ pub trait ListSource: fmt::Debug + Sync {
 /// A list value of CEL, in one of several representations.
 #[derive(Debug, Clone)]
 pub enum List<'a> {
-    /// Texts of the host: the commonest list by far.
+    /// Strings of the host. This is the most common list.
     Strings(&'a [String]),
     /// Any other list of the host.
     Source(&'a dyn ListSource),
     /// A constant of the program.
     Constant(&'a OwnedList<'a>),
-    /// A list made during the evaluation.
+    /// A list that the evaluation created.
     Owned(Arc<OwnedList<'a>>),
 }
 
-/// Elements, and how deep they nest.
+/// A list that owns its elements, with their nesting depth.
 #[derive(Debug, Clone, Default)]
 pub struct OwnedList<'a> {
     items: Vec<Value<'a>>,

@@ -1,4 +1,4 @@
-//! Maps: records and maps of the host, and maps made during the evaluation.
+//! Map values, which borrow records and maps of the host or own their entries.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{Cidr, List, Opaque, Str, TypeName, Value};
 
-/// A record that the host lends: fields by number, absent ones left out.
+/// A record of the host, whose fields are read by index. The evaluation borrows it.
 ///
 /// The expression language sees it as a map with string keys.
 pub trait RecordSource: fmt::Debug + Sync {
@@ -24,7 +24,7 @@ pub trait RecordSource: fmt::Debug + Sync {
         self.field(index).is_some()
     }
 
-    /// The field as text, if that is what it is.
+    /// The value of a field that is a borrowed string; `None` for other fields.
     #[inline]
     fn string_field(&self, index: usize) -> Option<&str> {
         match self.field(index) {
@@ -33,7 +33,7 @@ pub trait RecordSource: fmt::Debug + Sync {
         }
     }
 
-    /// The field as a list of texts, if that is what it is.
+    /// The value of a field that is a list of strings; `None` for other fields.
     #[inline]
     fn string_list_field(&self, index: usize) -> Option<&[String]> {
         match self.field(index) {
@@ -42,7 +42,7 @@ pub trait RecordSource: fmt::Debug + Sync {
         }
     }
 
-    /// The field as a record, if that is what it is.
+    /// The value of a field that is a record; `None` for other fields.
     #[inline]
     fn record_field(&self, index: usize) -> Option<&dyn RecordSource> {
         match self.field(index) {
@@ -52,13 +52,14 @@ pub trait RecordSource: fmt::Debug + Sync {
     }
 }
 
-/// A map with string keys that the host lends without converting it.
+/// A map of the host with string keys. The evaluation borrows it and converts only the values that
+/// it reads.
 pub trait MapSource: fmt::Debug + Sync {
     /// The number of entries.
     fn len(&self) -> usize;
     /// The value at `key`.
     fn get(&self, key: &str) -> Option<Value<'_>>;
-    /// The entries, in an order that does not change while the map is lent.
+    /// The entries, in an order that does not change while the map is borrowed.
     fn entries(&self) -> Box<dyn Iterator<Item = (&str, Value<'_>)> + '_>;
     /// Whether there are no entries.
     fn is_empty(&self) -> bool {
@@ -73,31 +74,32 @@ pub enum Map<'a> {
     Record(&'a dyn RecordSource),
     /// A map of the host.
     Source(&'a dyn MapSource),
-    /// A map made during the evaluation, or a constant.
+    /// A map that the evaluation created, or a constant.
     Owned(Arc<OwnedMap<'a>>),
 }
 
-/// Maps up to this size are searched for string keys, larger ones are hashed.
+/// Lookups of string keys search maps up to this size linearly and use the hash index of larger
+/// maps.
 const LINEAR_SEARCH_MAX: usize = 16;
 
-/// A map that keeps the order in which its entries were made.
+/// A map that owns its entries and keeps their insertion order.
 #[derive(Debug, Clone, Default)]
 pub struct OwnedMap<'a> {
     entries: Vec<(Value<'a>, Value<'a>)>,
     index: HashMap<MapKey<'a>, usize>,
-    /// The greatest depth that an entry has had.
+    /// The greatest nesting depth of all entries that were ever added.
     depth: u32,
 }
 
-/// A key: `1`, `1u` and `1.0` are the same one.
+/// The key of an entry in the hash index. `1`, `1u` and `1.0` are the same key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum MapKey<'a> {
     Null,
     Bool(bool),
     Int(i64),
-    /// Only above the range of `Int`.
+    /// An integer above the range of `Int`.
     Uint(u64),
-    /// The bits of a double that is no integer.
+    /// The bits of a double that is not an integer.
     Double(u64),
     Duration(i64),
     Timestamp(i64, u32),
@@ -125,7 +127,7 @@ impl Hash for StringKey<'_> {
 }
 
 impl<'a> MapKey<'a> {
-    /// The key that a value looks up; `None` when no key can equal it.
+    /// The key for a value; `None` if no key can equal the value.
     fn from_value(value: &Value<'a>) -> Option<Self> {
         match value {
             Value::Bool(b) => Some(Self::Bool(*b)),
@@ -140,7 +142,7 @@ impl<'a> MapKey<'a> {
             Value::Opaque(opaque) => match &**opaque {
                 Opaque::Ip(ip) => Some(Self::Ip(*ip)),
                 Opaque::Cidr(cidr) => Some(Self::Cidr(*cidr)),
-                // cel-go compares these keys by address, so that no two are equal, or fails.
+                // In cel-go no two of these keys are equal, because it compares addresses or fails.
                 Opaque::Authorization(_)
                 | Opaque::Format(_)
                 | Opaque::Quantity(_)
@@ -175,8 +177,8 @@ impl<'a> OwnedMap<'a> {
         Self::default()
     }
 
-    /// Adds an entry. Returns false, and changes nothing, when the key is there already or can not
-    /// be a key.
+    /// Adds an entry. Returns false and changes nothing if the map has the key already or if the
+    /// value can not be a key.
     pub fn insert(&mut self, key: Value<'a>, value: Value<'a>) -> bool {
         let Some(k) = MapKey::from_value(&key) else { return false };
         if self.index.contains_key(&k) {
@@ -187,8 +189,8 @@ impl<'a> OwnedMap<'a> {
         true
     }
 
-    /// Adds an entry, or replaces the value of the one that has this key. An entry whose key can
-    /// not be looked up is only counted and walked over.
+    /// Adds an entry, or replaces the value of the entry that has this key. If the value can not be
+    /// a key, the entry is part of the size and of iterations, but no lookup finds it.
     pub fn set(&mut self, key: Value<'a>, value: Value<'a>) {
         let Some(k) = MapKey::from_value(&key) else {
             self.push(key, value);
@@ -210,7 +212,7 @@ impl<'a> OwnedMap<'a> {
         self.entries.push((key, value));
     }
 
-    /// The greatest depth that an entry has had.
+    /// The greatest nesting depth of all entries that were ever added.
     pub(super) fn depth(&self) -> u32 {
         self.depth
     }
@@ -234,7 +236,8 @@ impl<'a> OwnedMap<'a> {
 
     /// The value at a string key.
     pub fn get_str(&self, key: &str) -> Option<Value<'a>> {
-        // The index wants a key of its own lifetime; maps of expressions are small.
+        // The index needs a key with the lifetime of the map, so a lookup copies the text. Most
+        // maps of expressions are small enough for a linear search.
         let is_key =
             |candidate: &Value<'a>| matches!(candidate, Value::String(s) if s.as_str() == key);
         if self.entries.len() <= LINEAR_SEARCH_MAX {
@@ -252,7 +255,7 @@ impl<'a> OwnedMap<'a> {
 }
 
 impl<'a> Map<'a> {
-    /// A map that owns its entries.
+    /// Wraps a map that owns its entries.
     pub fn from_owned(map: OwnedMap<'a>) -> Self {
         Self::Owned(Arc::new(map))
     }

@@ -1,4 +1,4 @@
-//! Values of the Kubernetes libraries: they have functions, but neither fields nor parameters.
+//! Values of the Kubernetes libraries. Their types have functions, but no fields and no parameters.
 
 mod authorization_value;
 mod cidr;
@@ -20,9 +20,9 @@ pub use semver::{Semver, SemverError, VersionPart};
 /// A value of one of the Kubernetes libraries.
 #[derive(Debug, Clone)]
 pub enum Opaque {
-    /// An authorizer, a question for it, or its answer.
+    /// An authorizer, an authorization check, or a decision.
     Authorization(AuthorizationValue),
-    /// A network: an address and the length of its prefix.
+    /// A network in CIDR notation: an address and the length of its prefix.
     Cidr(Cidr),
     /// One of the named string formats.
     Format(NamedFormat),
@@ -63,8 +63,8 @@ impl Opaque {
         }
     }
 
-    /// The size that the cost counts, if the type has one: the bytes of an address, or of as much
-    /// of it as the prefix covers. The function `size()` does not take these values.
+    /// The size for the cost, if the type has one: the bytes of an address, or the bytes that the
+    /// prefix of a network covers. The function `size()` does not accept these values.
     pub fn size(&self) -> Option<u64> {
         match self {
             Self::Cidr(cidr) => Some(u64::from(cidr.prefix_bits()).div_ceil(8)),
@@ -78,7 +78,8 @@ impl Opaque {
         }
     }
 
-    /// About how many octets of text the value was made from, where that has no other bound.
+    /// The approximate number of bytes of the text that the value was parsed from, if it is
+    /// unbounded.
     pub(crate) fn approx_text_len(&self) -> usize {
         match self {
             Self::Authorization(authorization) => authorization.approx_text_len(),
@@ -88,10 +89,10 @@ impl Opaque {
         }
     }
 
-    /// `self == other` of the language; `None` stands for the error `no such overload`.
+    /// The result of `self == other` in CEL; `None` stands for the error `no such overload`.
     ///
-    /// Values of other types are not unequal but an error, and so are, as in Kubernetes, a quantity
-    /// on the right that arithmetic made and everything that has to do with authorization.
+    /// As in Kubernetes, a comparison with a value of another type, of two authorization values, or
+    /// with a quantity on the right that is the result of arithmetic is an error.
     pub fn equals(&self, other: &Self) -> Option<bool> {
         match (self, other) {
             (Self::Cidr(a), Self::Cidr(b)) => Some(a == b),
@@ -106,7 +107,7 @@ impl Opaque {
     }
 }
 
-/// Equality as [`Opaque::equals`] has it, errors counted as unequal.
+/// Compares with [`Opaque::equals`]. Values that can not be compared are unequal.
 impl PartialEq for Opaque {
     fn eq(&self, other: &Self) -> bool {
         self.equals(other) == Some(true)

@@ -1,13 +1,13 @@
-//! Text and octets, borrowed or owned.
+//! Strings and bytes, borrowed or owned.
 
 use std::sync::Arc;
 
-/// Text of an expression's value.
+/// The text of a CEL string.
 #[derive(Debug, Clone)]
 pub enum Str<'a> {
-    /// Lent by the host or by the program.
+    /// The host or the program owns the content.
     Borrowed(&'a str),
-    /// Made during the evaluation.
+    /// The evaluation created the content.
     Owned(Arc<str>),
 }
 
@@ -30,12 +30,12 @@ impl Str<'_> {
     }
 }
 
-/// Octets of an expression's value.
+/// The content of a CEL `bytes` value.
 #[derive(Debug, Clone)]
 pub enum Bytes<'a> {
-    /// Lent by the host or by the program.
+    /// The host or the program owns the content.
     Borrowed(&'a [u8]),
-    /// Made during the evaluation.
+    /// The evaluation created the content.
     Owned(Arc<[u8]>),
 }
 

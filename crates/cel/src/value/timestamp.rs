@@ -10,9 +10,10 @@ pub use rfc3339::TimestampError;
 
 /// A point in time, to the nanosecond.
 ///
-/// It remembers the offset that it was written with, which only shows when it is written again:
-/// two timestamps are equal when they name the same moment. Text, numbers and sums must lie within
-/// the years 1 to 9999 of UTC; a message literal may name any moment.
+/// It keeps the UTC offset of the text that it was parsed from, to write it again with this offset.
+/// Two timestamps are equal if they are the same point in time, whatever their offsets. Timestamps
+/// from text, numbers and sums are within the years 1 to 9999 of UTC. A message literal may be any
+/// point in time.
 ///
 /// INVARIANT: the nanoseconds are fewer than a second.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +25,7 @@ pub struct Timestamp {
     utc_offset_seconds: i32,
 }
 
-/// A point in time as a calendar and a clock on the wall show it.
+/// The date and the time of day of a point in time at some UTC offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WallTime {
     /// The year; 0 is the one before the year 1.
@@ -51,13 +52,13 @@ impl Timestamp {
     /// The last whole second: 9999-12-31T23:59:59Z.
     const SECONDS_MAX: i64 = 253_402_300_799;
 
-    /// The moment that many seconds after the start of 1970 in UTC, if it is in range.
+    /// The point in time `seconds` after 1970-01-01T00:00:00Z, if it is in range.
     pub fn from_unix_seconds(seconds: i64) -> Option<Self> {
         Self { unix_seconds: seconds, nanos: 0, utc_offset_seconds: 0 }.check_range()
     }
 
-    /// The moment that many seconds and nanoseconds after the start of 1970 in UTC, in range or
-    /// not; `None` when the seconds can not be counted.
+    /// The point in time `seconds` and `nanos` after 1970-01-01T00:00:00Z, even if it is out of
+    /// range; `None` if the number of seconds overflows.
     pub fn from_unix_seconds_and_nanos(seconds: i64, nanos: i32) -> Option<Self> {
         let nanos = i64::from(nanos);
         let seconds = seconds.checked_add(nanos.div_euclid(NANOS_PER_SECOND))?;
@@ -79,13 +80,13 @@ impl Timestamp {
         self.nanos
     }
 
-    /// The same moment, to be written in UTC.
+    /// The same point in time with the UTC offset 0.
     #[must_use]
     pub fn to_utc(self) -> Self {
         Self { utc_offset_seconds: 0, ..self }
     }
 
-    /// The moment that many nanoseconds later, or earlier if negative.
+    /// The point in time `nanos` later, or earlier if `nanos` is negative.
     pub(crate) fn checked_add(self, nanos: i64) -> Result<Self, EvalError> {
         let nanos = i128::from(self.nanos) + i128::from(nanos);
         let seconds = i128::from(self.unix_seconds) + nanos.div_euclid(NANOS_PER_SECOND.into());
@@ -98,10 +99,10 @@ impl Timestamp {
         sum.check_range().ok_or_else(|| EvalError::new("timestamp overflow"))
     }
 
-    /// The nanoseconds from `earlier` to this moment, if they can be counted.
+    /// The nanoseconds from `earlier` to this timestamp; `None` if they overflow.
     ///
-    /// As in cel-go the whole seconds must be countable by themselves, so a span within a second
-    /// of the limit may fail though its sum would fit.
+    /// As in cel-go, the whole seconds in nanoseconds must not overflow either. A span within a
+    /// second of the limit may therefore fail, although its nanoseconds fit.
     pub(crate) fn nanos_since(&self, earlier: &Self) -> Option<i64> {
         self.unix_seconds
             .checked_sub(earlier.unix_seconds)?
@@ -109,13 +110,13 @@ impl Timestamp {
             .checked_add(i64::from(self.nanos) - i64::from(earlier.nanos))
     }
 
-    /// Calendar and clock at a place that is `offset` seconds east of UTC.
+    /// The date and the time of day at `offset` seconds east of UTC.
     pub(crate) fn wall_time_at_offset(&self, offset: i64) -> WallTime {
         WallTime::from_wall_seconds(self.unix_seconds.saturating_add(offset))
     }
 }
 
-/// Moments are compared, not the offsets with which they are written.
+/// Compares points in time, not UTC offsets.
 impl PartialEq for Timestamp {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
@@ -148,7 +149,7 @@ const DAYS_PER_CYCLE: i64 = 146_097;
 const DAYS_FROM_MARCH_0: i64 = 719_468;
 
 impl WallTime {
-    /// From seconds since 1970-01-01T00:00:00 on the wall.
+    /// Computes the date and time from the local seconds since 1970-01-01T00:00:00.
     fn from_wall_seconds(seconds: i64) -> Self {
         let days = seconds.div_euclid(SECONDS_PER_DAY);
         let within_day = seconds.rem_euclid(SECONDS_PER_DAY);
@@ -156,7 +157,7 @@ impl WallTime {
         let from_march_0 = days + DAYS_FROM_MARCH_0;
         let cycle = from_march_0.div_euclid(DAYS_PER_CYCLE);
         let day_of_cycle = from_march_0.rem_euclid(DAYS_PER_CYCLE);
-        // Takes out the leap days of the cycle, so that what remains has 365 days a year.
+        // Subtracts the leap days of the cycle, so that all years have 365 days.
         let year_of_cycle = (day_of_cycle - day_of_cycle / 1_460 + day_of_cycle / 36_524
             - day_of_cycle / 146_096)
             / 365;

@@ -1,7 +1,8 @@
-//! Expressions that ask the authorizer, and what Kubernetes answers to them.
+//! Expressions with authorization checks, and the results of Kubernetes.
 //!
-//! `testdata/README.md` describes the lines. Type, value, cost, error text and questions must be
-//! those of Kubernetes; only what an expression would ask beyond its cost limit is not asked here.
+//! `testdata/README.md` describes the lines. Type, value, cost, error message and checks must be
+//! those of Kubernetes. Unlike Kubernetes, this crate does not perform a check that exceeds the
+//! cost limit.
 
 use cel::{
     AuthorizationValue, Authorizer, AuthorizerCheck, AuthorizerCheckTarget, AuthorizerDecision,
@@ -12,7 +13,7 @@ use serde_json::{Value as Json, json};
 
 const LINES: &str = include_str!("../../testdata/authorizer.jsonl");
 
-/// The variables of match conditions, with as many fields as the expressions name.
+/// The variables of match conditions, with the fields that the expressions use.
 fn declarations() -> Vec<(&'static str, Type)> {
     let object = |name: &str, fields| Type::Object(ObjectType::new(name, fields));
     let texts = |names: &[&'static str]| names.iter().map(|name| (*name, Type::String)).collect();
@@ -45,7 +46,7 @@ fn value(json: &Json) -> Value<'static> {
     }
 }
 
-/// What the expressions are about: ana creates a scale of the deployment web in the namespace shop.
+/// The request of all expressions: ana creates a scale of the deployment web in the namespace shop.
 fn variables(decisions: &KnownDecisions) -> [Value<'static>; 6] {
     let object = json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
@@ -68,7 +69,7 @@ fn variables(decisions: &KnownDecisions) -> [Value<'static>; 6] {
     [value(&object), Value::Null, Value::Null, value(&request), authorizer.value(), check]
 }
 
-/// The verb says how it is decided.
+/// Decides a check by its verb.
 fn decide(question: &AuthorizerCheck) -> AuthorizerDecision {
     let verb = &*question.verb;
     let error = verb.starts_with("err").then(|| format!("broken: {verb}").into());
@@ -82,7 +83,7 @@ fn decide(question: &AuthorizerCheck) -> AuthorizerDecision {
     AuthorizerDecision { is_allowed, reason, error }
 }
 
-/// A question as lines show it.
+/// Renders a check in the form of the lines.
 fn shown(question: &AuthorizerCheck) -> Json {
     let user = question.service_account.as_ref().map(|ServiceAccount { namespace, name }| {
         format!("system:serviceaccount:{namespace}:{name}")
@@ -124,7 +125,7 @@ fn encoded(value: &Value<'_>) -> Json {
     }
 }
 
-/// The answer in the form of a line, without what new expressions may not use.
+/// Renders the result in the form of a line, without the fields about new expressions.
 fn answer(expr: &str, environment: &Environment) -> Json {
     let checked = match environment.check(expr) {
         Ok(checked) => checked,
@@ -161,7 +162,8 @@ fn answer(expr: &str, environment: &Environment) -> Json {
     }
 }
 
-/// What Kubernetes asked, each question once; and no third one, which costs too much.
+/// The checks of Kubernetes, each once. A third check is left out, because it exceeds the cost
+/// limit.
 fn asked_once(mut line: Json) -> Json {
     let mut once: Vec<Json> = Vec::new();
     for question in line["asked"].as_array().into_iter().flatten() {

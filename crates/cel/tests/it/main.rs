@@ -1,4 +1,5 @@
-//! Runs tests that others wrote against the public interface of this crate.
+//! Tests of the public interface of this crate: recorded results of Kubernetes, the CEL project's
+//! conformance tests, and random expressions.
 
 #[cfg(test)]
 mod authorizer;

@@ -1,4 +1,4 @@
-//! What holds for every expression: no panic, no unbounded work, and the laws of the language.
+//! Properties of every expression: no panic, bounded work, and the laws of the language.
 
 mod any_text;
 mod authorizer;
@@ -21,14 +21,14 @@ use world::{Request, answer_all};
 
 static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(world::environment);
 
-/// What became of an expression. Values are told apart by their type and their text.
+/// The outcome of an expression. Values are compared by their type and their text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Answer {
-    /// It does not compile.
+    /// The expression does not compile.
     Refused(String),
     Value(String),
     Error(String),
-    /// It costs too much.
+    /// The evaluation exceeds the cost limit.
     CostLimit,
 }
 
@@ -46,7 +46,8 @@ impl Answer {
     }
 }
 
-/// Compiles an expression about the sample request and evaluates it: the answer and its cost.
+/// Compiles an expression and evaluates it for the sample request. Returns the outcome and the
+/// cost.
 fn answer(source: &str) -> (Answer, u64) {
     answer_within(source, COST_LIMIT)
 }

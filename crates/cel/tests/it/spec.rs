@@ -1,8 +1,8 @@
-//! The CEL project's conformance tests, and what Kubernetes answers to them.
+//! The CEL project's conformance tests, with the results of Kubernetes.
 //!
-//! Every answer must be the one of Kubernetes: type, value, cost, and the text of an error. Where
-//! it is not what the CEL project expects, a rule says why. `testdata/README.md` describes the data
-//! and has the numbers.
+//! Every result must be that of Kubernetes: type, value, cost, and the message of an error. If it
+//! is not the one that the CEL project expects, a rule gives the reason. `testdata/README.md`
+//! describes the data and has the numbers.
 
 mod case;
 mod report;
@@ -16,7 +16,7 @@ use rules::RULES;
 
 const LINES: &str = include_str!("../../testdata/cel-spec.jsonl");
 
-/// The README's part that is written by the test.
+/// The markers around the part of the README that the test writes.
 const BEGIN: &str = "<!-- The test `spec` writes from here. -->\n";
 const END: &str = "<!-- To here. -->\n";
 
@@ -78,7 +78,7 @@ fn wrong_answers_are_noticed() {
     let answer =
         |value: &str, cost: u64| format!(r#"{{"type":"int","value":{value},"cost":{cost}}}"#);
 
-    // (what the CEL project expects, what Kubernetes answers, whether each is our answer)
+    // (expected by the CEL project, result of Kubernetes, whether our result agrees with each)
     let cases = [
         (expect(two), answer(two, 1), (true, true)),
         (expect(three), answer(two, 1), (false, true)),

@@ -112,7 +112,7 @@ fn times_and_durations_stay_in_range() {
             vec![time("9999-12-31T23:59:59Z"), time("0001-01-01T00:00:00Z")],
             Err("integer overflow"),
         ),
-        // The nanoseconds would bring the sum back into range, but the seconds are out already.
+        // The seconds alone overflow, although the sum with the nanoseconds would fit.
         (
             "_-_",
             vec![time("0001-01-01T00:00:00.9Z"), time("0293-04-11T23:47:17Z")],

@@ -1,4 +1,4 @@
-//! The functions themselves; what expressions make of them is in the integration tests.
+//! Tests of single functions. The integration tests evaluate expressions with them.
 
 use super::*;
 use crate::authorizer_check::KnownDecisions;
@@ -9,7 +9,7 @@ fn functions() -> FunctionRegistry {
     functions
 }
 
-/// Calls the overload of a function that is for this receiver.
+/// Calls the overload of a function that accepts the receiver.
 fn call<'a>(functions: &FunctionRegistry, name: &str, arguments: &[Value<'a>]) -> EvalResult<'a> {
     let receiver = arguments[0].type_name();
     let overloads = &functions.get(name).unwrap().overloads;

@@ -1,7 +1,7 @@
-//! Doubles as text: the fewest digits that name the number, chosen as Go chooses them.
+//! Writes doubles with the fewest digits that identify the number, like Go.
 
-/// Writes a double with an exponent if there are more than six digits before the point, or more
-/// than three zeros behind it.
+/// Writes a double. It has an exponent if it has more than six digits before the decimal point, or
+/// more than three zeros after it.
 pub(crate) fn format_double(number: f64) -> String {
     const EXPONENTS_WRITTEN_OUT: std::ops::Range<i32> = -4..6;
     if !number.is_finite() {
@@ -46,7 +46,8 @@ struct ShortestDecimal {
 impl ShortestDecimal {
     fn from_double(number: f64) -> Self {
         let (mut digits, exponent) = split_scientific(&format!("{:e}", number.abs()));
-        // The standard library rounds a tie between two such decimals up, and Go to the even one.
+        // If two such decimals are equally near, Rust's standard library takes the upper one and Go
+        // the even one.
         if let Some(last) = digits.pop() {
             let even = char::from_u32(u32::from(last) & !1).unwrap_or(last);
             digits.push(if even != last && is_rounding_tie(number, &digits, even) {
@@ -107,6 +108,6 @@ fn is_rounding_tie(number: f64, digits: &str, even: char) -> bool {
         let (exact, _) = split_scientific(&format!("{:.precision$e}", number.abs()));
         exact.strip_prefix(&expected).is_some_and(|rest| rest.bytes().all(|digit| digit == b'0'))
     };
-    // The first look settles nearly all numbers for little work.
+    // The first, cheap comparison decides for nearly all numbers.
     agrees(expected.len()) && agrees(DIGITS_MAX)
 }

@@ -1,17 +1,17 @@
-//! Numbers from text and from other numbers, by the rules of Go's `strconv`.
+//! Parses numbers like Go's `strconv`, and converts doubles to integers.
 
 use std::num::IntErrorKind;
 
-/// Why a text is not an integer.
+/// The reason why a text is not an integer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NumberError {
-    /// It is not a number.
+    /// The text is not a number.
     Syntax,
-    /// It is a number that does not fit.
+    /// The number does not fit into the type.
     Range,
 }
 
-/// Reads decimal digits after an optional sign.
+/// Parses decimal digits after an optional sign.
 pub(crate) fn parse_int(text: &str) -> Result<i64, NumberError> {
     let (negative, digits) = split_sign(text);
     let magnitude = parse_uint(digits)?;
@@ -27,7 +27,7 @@ fn split_sign(text: &str) -> (bool, &str) {
     }
 }
 
-/// Reads decimal digits without a sign.
+/// Parses decimal digits without a sign.
 pub(super) fn parse_uint(text: &str) -> Result<u64, NumberError> {
     if text.starts_with('+') {
         return Err(NumberError::Syntax);
@@ -38,20 +38,20 @@ pub(super) fn parse_uint(text: &str) -> Result<u64, NumberError> {
     })
 }
 
-/// The number rounded towards zero; `None` for what is not strictly between the limits of the
-/// type, so that the least integer can not be written as a double.
+/// Rounds towards zero; `None` for numbers that are not strictly between the limits of the type.
+/// The smallest integer is therefore not a valid double.
 pub(crate) fn double_to_int(number: f64) -> Option<i64> {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     (-LIMIT < number && number < LIMIT).then_some(number as i64)
 }
 
-/// The number rounded towards zero; `None` for negative numbers, even those that would become 0.
+/// Rounds towards zero; `None` for negative numbers, even if they would round to 0.
 pub(super) fn double_to_uint(number: f64) -> Option<u64> {
     const LIMIT: f64 = 18_446_744_073_709_551_616.0;
     (0.0..LIMIT).contains(&number).then_some(number as u64)
 }
 
-/// Reads a decimal or hexadecimal floating point number, an infinity or `NaN`; `None` for any
+/// Parses a decimal or hexadecimal floating point number, an infinity or `NaN`; `None` for any
 /// other text and for numbers that are too large.
 ///
 /// Hexadecimal numbers must have a binary exponent, as in `0x1.8p3`. Underscores may separate
@@ -134,10 +134,10 @@ fn underscores_separate_digits(text: &str, hexadecimal: bool) -> bool {
     !after_underscore
 }
 
-/// The nearest double, or the even one of two that are equally near.
+/// Returns the nearest double. If two doubles are equally near, it is the even one.
 fn parse_hex_float(literal: &FloatParts<'_>) -> Option<f64> {
-    // An exponent beyond this bound overflows or vanishes, however long the digits are: text is
-    // not long enough to make up for it.
+    // A number with an exponent beyond this bound is infinite or zero. A text can not have enough
+    // digits to compensate for such an exponent.
     const EXPONENT_BOUND: i64 = 1 << 48;
     let sign_and_digits = literal.exponent?;
     let mut exponent = match parse_int(sign_and_digits) {
@@ -161,8 +161,8 @@ fn parse_hex_float(literal: &FloatParts<'_>) -> Option<f64> {
     scale_by_power_of_two(mantissa, inexact, exponent)
 }
 
-/// `mantissa` × 2^`exponent`, rounded; `inexact` says that a little more than the mantissa is
-/// meant. `None` when the result is too large.
+/// Returns `mantissa` × 2^`exponent`, rounded. `inexact` says that the exact number is slightly
+/// larger than the mantissa. `None` if the result is too large.
 fn scale_by_power_of_two(mantissa: u64, inexact: bool, exponent: i64) -> Option<f64> {
     const EXPONENT_MAX: i64 = 1_023;
     const LAST_BIT_MIN: i64 = -1_074;

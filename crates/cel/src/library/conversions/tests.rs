@@ -240,7 +240,7 @@ proptest! {
     #[test]
     fn hexadecimal_doubles_are_exact(mantissa in 0u64..1 << 53, exponent in -1126i32..971) {
         let text = format!("0x{mantissa:x}p{exponent}");
-        // Two steps, since the power alone may be too small for a double.
+        // Divides in two steps, because the power alone may be too small for a double.
         let half = exponent / 2;
         let expected = mantissa as f64 * 2f64.powi(half) * 2f64.powi(exponent - half);
         prop_assert_eq!(parse_number::parse_double(&text), Some(expected), "{}", text);

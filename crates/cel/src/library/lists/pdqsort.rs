@@ -1,18 +1,20 @@
-//! The order that Go's `sort.Slice` gives: pattern-defeating quicksort, step by step as there.
+//! Pattern-defeating quicksort with the same steps as Go's `sort.Slice`.
 //!
-//! The algorithm is not stable, so where keys are equal or not ordered at all (NaN), the result is
-//! defined by its steps alone; another sort would agree on short lists only.
+//! The algorithm is not stable. If keys are equal or not ordered (NaN), the order of the result
+//! depends on the steps of the algorithm. Another algorithm would return the same order for short
+//! lists only.
 
 /// Up to this length, insertion sort is used.
 const INSERTION_MAX: usize = 12;
-/// From this length on, the pivot is a median of medians, and nearly sorted parts are repaired.
+/// Parts of at least this length use a median of medians as pivot, and are repaired if nearly
+/// sorted.
 const NINTHER_MIN: usize = 50;
-/// The number of swaps while choosing a pivot that tells a descending part.
+/// If choosing the pivot takes this many swaps, the part is descending.
 const DESCENDING_SWAPS: usize = 12;
 /// The most out-of-order pairs that are swapped before a part counts as unsorted.
 const MENDED_MAX: usize = 5;
 
-/// The positions `0..length` in ascending order of what `less` compares.
+/// Sorts the positions `0..length` by `less`.
 pub(super) fn sorted_positions(
     length: usize,
     is_less: &dyn Fn(usize, usize) -> bool,
@@ -31,7 +33,7 @@ enum PivotHint {
     Descending,
 }
 
-/// INVARIANT: all methods are called with positions inside `order`.
+/// Sorts positions. INVARIANT: all methods are called with indices within `positions`.
 struct PdqSorter<'l> {
     positions: Vec<usize>,
     is_less: &'l dyn Fn(usize, usize) -> bool,
@@ -49,7 +51,8 @@ impl PdqSorter<'_> {
         self.positions.swap(a, b);
     }
 
-    /// Sorts the part from `start` to before `end`. After too many bad pivots, heap sort takes over.
+    /// Sorts the part from `start` to before `end`. After too many bad pivots, heap sort takes
+    /// over.
     fn sort_range(&mut self, mut start: usize, mut end: usize, mut bad_choices: u32) {
         let mut was_balanced = true;
         let mut was_partitioned = true;
@@ -80,7 +83,8 @@ impl PdqSorter<'_> {
             {
                 return;
             }
-            // Nothing here is less than what is left of it: set aside what equals the pivot.
+            // No element of this part is less than the element before the part. If that element
+            // equals the pivot, the elements that equal the pivot come first.
             if start > 0 && !self.is_less_at(start - 1, pivot) {
                 start = self.partition_equal(start, end, pivot);
                 continue;
@@ -137,8 +141,8 @@ impl PdqSorter<'_> {
         }
     }
 
-    /// Moves what is less than the pivot to the left of it. Returns where the pivot ends up, and
-    /// whether nothing had to move.
+    /// Moves the elements that are less than the pivot to its left. Returns the new index of the
+    /// pivot, and whether the part was already partitioned.
     fn partition(&mut self, start: usize, end: usize, pivot: usize) -> (usize, bool) {
         self.swap(start, pivot);
         let (mut i, mut j) = (start + 1, end - 1);
@@ -162,7 +166,8 @@ impl PdqSorter<'_> {
         (j, already_partitioned)
     }
 
-    /// Moves what equals the pivot to the left; returns where the rest begins.
+    /// Moves the elements that equal the pivot to the left. Returns the index of the first other
+    /// element.
     fn partition_equal(&mut self, start: usize, end: usize, pivot: usize) -> usize {
         self.swap(start, pivot);
         let (mut i, mut j) = (start + 1, end - 1);
@@ -182,7 +187,8 @@ impl PdqSorter<'_> {
         }
     }
 
-    /// Sorts a part of which only a few elements are misplaced; false if there are more.
+    /// Sorts a part with few misplaced elements. Returns false if the part is not sorted
+    /// afterwards.
     fn repair_nearly_sorted(&mut self, start: usize, end: usize) -> bool {
         let mut i = start + 1;
         for _ in 0..MENDED_MAX {
@@ -214,7 +220,8 @@ impl PdqSorter<'_> {
         false
     }
 
-    /// Scatters three elements around the middle, by numbers that depend on the length alone.
+    /// Swaps three elements around the middle with pseudo-random elements. The numbers depend on
+    /// the length only.
     fn break_patterns(&mut self, start: usize, end: usize) {
         let length = end - start;
         if length < 8 {

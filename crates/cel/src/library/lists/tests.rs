@@ -67,7 +67,7 @@ fn lists_in_lists_are_flattened_to_a_depth() {
 
 #[test]
 fn flattening_shared_lists_has_a_limit() {
-    // Each level holds the one below twice: a million elements, and then twice as many.
+    // Each level contains the level below twice, so one more level doubles a million elements.
     let mut level = ints(&[0; 15_625]);
     for _ in 0..6 {
         level = list(vec![level.clone(), level]);

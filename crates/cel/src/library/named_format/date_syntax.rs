@@ -18,7 +18,7 @@ pub(super) fn is_date(text: &str) -> bool {
     }
 }
 
-/// The days of a month; none if there is no such month.
+/// The number of days of a month; 0 if the month does not exist.
 fn days_in_month(year: u32, month: u32) -> u32 {
     let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     match month {
@@ -40,7 +40,8 @@ pub(super) fn is_datetime(text: &str) -> bool {
     }
 }
 
-/// `hh:mm:ss`, any character with the digits of a fraction if wanted, and `Z` or an offset.
+/// Whether the text is `hh:mm:ss`, an optional fraction (any character and digits), and `Z` or an
+/// offset.
 fn is_time(text: &str) -> bool {
     let Some((clock, rest)) = text.split_at_checked(8) else {
         return false;
@@ -57,7 +58,7 @@ fn is_time(text: &str) -> bool {
         && (is_utc_offset(rest) || strip_fraction(rest).is_some_and(is_utc_offset))
 }
 
-/// The rest behind any character but a line feed and at least one digit.
+/// Removes any character but a line feed, and the digits after it; `None` if no digit follows.
 fn strip_fraction(text: &str) -> Option<&str> {
     let mut chars = text.chars();
     chars.next().filter(|c| *c != '\n')?;

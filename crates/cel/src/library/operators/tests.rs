@@ -1,7 +1,7 @@
 use super::*;
 use crate::value::Timestamp;
 
-/// Compares what a call gave with a value or the text of an error.
+/// Compares the result of a call with a value or the message of an error.
 #[track_caller]
 pub(in crate::library) fn assert_outcome<'a>(
     arguments: &[Value<'a>],
@@ -17,8 +17,8 @@ pub(in crate::library) fn assert_outcome<'a>(
     assert!(agree, "{arguments:?}: {actual:?}, expected {expected:?}");
 }
 
-/// The implementation behind an operator or a function; the same for all of its overloads, or for
-/// those that begin with `id`.
+/// The implementation of an operator or a function. All overloads whose ids begin with `id` share
+/// it.
 pub(in crate::library) fn implementation(name: &str, id: &str) -> FunctionImpl {
     let functions =
         crate::library::kubernetes_functions(crate::library::LibrarySet::StoredExpressions);
@@ -41,7 +41,7 @@ fn comparison_crosses_the_numeric_types() {
         ("_>=_", Value::Double(2.0), Value::Uint(2), Ok(true)),
         ("_>_", Value::Double(-0.5), Value::Uint(0), Ok(false)),
         ("_<=_", Value::Double(0.0), Value::Double(-0.0), Ok(true)),
-        // Neighbours of large doubles are compared as doubles.
+        // Large integers are compared as doubles.
         ("_<=_", Value::Double(9_007_199_254_740_992.0), Value::Int((1 << 53) + 1), Ok(true)),
         ("_>=_", Value::Double(9_007_199_254_740_992.0), Value::Int((1 << 53) + 1), Ok(true)),
         ("_<_", Value::Int(i64::MAX), Value::Double(1e19), Ok(true)),
@@ -109,7 +109,7 @@ fn logic_decides_when_one_side_is_enough() {
     }
 }
 
-/// The checker tries overloads in this order, and prints by it.
+/// The checker tries overloads in this order and lists them so in messages.
 #[test]
 fn overloads_keep_their_order() {
     let functions =

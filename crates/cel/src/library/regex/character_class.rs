@@ -16,11 +16,11 @@ pub(super) struct CharacterClass {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ClassParseSteps {
     pub(super) case_sensitive_steps: usize,
-    /// When upper and lower case are the same, each character of the class is looked up.
+    /// The steps for a class that ignores case: the case folding of each character is looked up.
     pub(super) case_folded_steps: usize,
 }
 
-/// A class by name has up to some hundred ranges.
+/// The steps for a Unicode class, which has up to some hundred ranges.
 const NAMED: ClassParseSteps =
     ClassParseSteps { case_sensitive_steps: 400, case_folded_steps: 5_000 };
 
@@ -28,7 +28,7 @@ const NAMED: ClassParseSteps =
 const FOLDED_PER_STEP: usize = 8;
 
 impl CharacterClass {
-    /// Adds items with their weight.
+    /// Appends class items and adds their steps.
     fn push(&mut self, items: &CharacterClass) {
         self.text.push_str(&items.text);
         self.parse_steps.case_sensitive_steps = self
@@ -40,8 +40,7 @@ impl CharacterClass {
     }
 }
 
-/// The classes that a letter after a backslash or a name between `[:` and `:]` stands for: all are
-/// ASCII.
+/// The ASCII classes of `\d`, `\s`, `\w` and of names such as `[:alpha:]`.
 const DIGIT: &str = "0-9";
 const SPACE: &str = r"\t\n\x0C\r ";
 const WORD: &str = "0-9A-Z_a-z";
@@ -71,7 +70,7 @@ pub(super) fn read_bracketed_class(rest: &str) -> Result<(CharacterClass, &str),
         None => (false, inside),
     };
     let mut items = CharacterClass::default();
-    // A closing bracket is a plain character in the first place.
+    // A closing bracket as the first item is a plain character.
     let mut first = true;
     loop {
         if let Some(after) = left.strip_prefix(']').filter(|_| !first) {
@@ -92,8 +91,8 @@ pub(super) fn read_bracketed_class(rest: &str) -> Result<(CharacterClass, &str),
     }
 }
 
-/// Reads a letter after a backslash that stands for a class: `\d`, `\pL` and the like. The items
-/// belong in brackets.
+/// Reads a class that is written with a backslash, such as `\d` or `\pL`. The result is not in
+/// brackets.
 pub(super) fn read_escaped_class(
     rest: &str,
 ) -> Result<Option<(CharacterClass, &str)>, RegexSyntaxError> {
@@ -116,7 +115,7 @@ pub(super) fn read_escaped_class(
     Ok(Some((ascii_class(items, negated), chars.as_str())))
 }
 
-/// Reads a Unicode class. `rest` begins with the backslash, `name` after the letter.
+/// Reads a Unicode class. `rest` begins with the backslash; `name` begins after the letter `p`.
 fn read_unicode_class<'p>(
     rest: &'p str,
     name: &'p str,
@@ -159,7 +158,7 @@ fn read_posix_class(rest: &str) -> Result<Option<(CharacterClass, &str)>, RegexS
     }
 }
 
-/// Reads one character or a range of them; returns what follows.
+/// Reads one character or a range of characters. Returns the remaining pattern.
 fn read_class_range<'p>(
     rest: &'p str,
     class: &'p str,
@@ -178,7 +177,7 @@ fn read_class_range<'p>(
         let range = text_before_suffix(rest, left);
         return Err(RegexSyntaxError::new("invalid character class range", range));
     }
-    // Surrogates are no characters: they match nothing.
+    // Surrogates are not characters and match nothing.
     for (low, high) in [(low, high.min(0xD7FF)), (low.max(0xE000), high)] {
         if low <= high {
             let text = format!(r"\x{{{low:X}}}-\x{{{high:X}}}");
@@ -206,7 +205,7 @@ fn read_class_character<'p>(
     }
 }
 
-/// A class of ASCII, or the complement of one.
+/// Returns an ASCII class or its complement.
 fn ascii_class(items: &str, negated: bool) -> CharacterClass {
     let folded = if negated { case_folding_steps(0, u32::from(char::MAX)) } else { 0 };
     CharacterClass {
@@ -220,7 +219,7 @@ fn case_folding_steps(low: u32, high: u32) -> usize {
     usize::try_from(high.saturating_sub(low)).unwrap_or(usize::MAX) / FOLDED_PER_STEP
 }
 
-/// Items for use between brackets, or the complement of them.
+/// Returns class items for use between brackets, or the bracketed complement of them.
 fn bracket_if_negated(items: &str, negated: bool) -> String {
     if negated { bracket_items(items, true) } else { items.to_owned() }
 }

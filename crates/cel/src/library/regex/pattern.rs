@@ -1,4 +1,4 @@
-//! Compiled regular expressions, and what compiling and keeping them takes.
+//! Compiled regular expressions, and the steps and memory that they take.
 
 use std::ops::Range;
 
@@ -10,11 +10,12 @@ use super::regex_translator::{self, RegexSyntaxError};
 use crate::function::{EvalError, EvalResult, StepBudget};
 use crate::value::{Str, Value};
 
-/// The sizes that a compiled expression is tried in, from small to large, so that small ones are
-/// neither counted nor kept as large ones. The last one is the largest expression there can be: a
-/// pattern that is made at run time is compiled for each call and costs by its length alone, so
-/// this also bounds the time of a call. Go allows more for expressions that repeat large Unicode
-/// classes, such as `\pL{500}`; all others reach its own limits first.
+/// The size classes of compiled patterns, from small to large. A pattern is compiled in the
+/// smallest class that it fits into, so that a small pattern takes few steps and little memory. The
+/// last class limits the size of all patterns. It also bounds the time of a call with a pattern
+/// that is not constant, because such a pattern is compiled for each call and costs by its length
+/// only. Go allows larger patterns that repeat Unicode classes, such as `\pL{500}`; all other
+/// patterns exceed Go's own limits first.
 const SIZE_CLASSES: [PatternSizeClass; 4] = [
     PatternSizeClass {
         program_bytes_max: 8 << 10,
@@ -38,23 +39,23 @@ const SIZE_CLASSES: [PatternSizeClass; 4] = [
     },
 ];
 
-/// One size of compiled expressions.
+/// The limits of compiled patterns of one size.
 struct PatternSizeClass {
     /// The most memory of the program for one search direction.
     program_bytes_max: usize,
     /// The steps that are charged for compiling a pattern of this size.
     compile_steps: usize,
-    /// The most memory of each of the two lazy automata that a thread builds while it searches. They
-    /// start over when it is used up, and searches go on without them if that happens often.
+    /// The most memory of each of the two lazy automata that a thread builds while it searches. A
+    /// full automaton is cleared. If this happens often, the search continues without it.
     cache_bytes_max: usize,
 }
 
 /// The steps that are charged for each byte of a pattern.
-const STEPS_PER_OCTET: usize = 2;
+const STEPS_PER_BYTE: usize = 2;
 
-/// The most work that reading an expression may be, before anything is compiled. It also bounds
-/// the memory that this takes, some 10 octets for each step.
-const READING_STEPS_MAX: usize = 2_000_000;
+/// The most steps for parsing a pattern before it is compiled. It also bounds the memory of the
+/// parser, about 10 bytes for each step.
+const PARSE_STEPS_MAX: usize = 2_000_000;
 
 /// The memory of a compiled pattern beside its programs.
 const OVERHEAD_BYTES: usize = 6 << 10;
@@ -63,13 +64,13 @@ const OVERHEAD_BYTES: usize = 6 << 10;
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern {
     compiled_regex: meta::Regex,
-    /// Whether a search may look at text that is then not part of the match, without a bound.
+    /// Whether a search may read an unbounded amount of text after the match.
     has_unbounded_lookahead: bool,
 }
 
 impl Pattern {
-    /// Compiles an expression. The outer error means that the step budget is used up, the inner error
-    /// that the expression is invalid.
+    /// Compiles an expression. The outer error means that the step budget is used up, the inner
+    /// error that the expression is invalid.
     pub(super) fn compile(
         source: &str,
         step_budget: &mut StepBudget,
@@ -77,24 +78,24 @@ impl Pattern {
         Self::compile_within_memory(source, step_budget, usize::MAX)
     }
 
-    /// As [`compile`](Self::compile), but gives up when it is clear that the pattern will take more
-    /// memory than there is.
+    /// As [`compile`](Self::compile), but stops if the pattern takes more than `bytes_left` of
+    /// memory.
     pub(super) fn compile_within_memory(
         source: &str,
         step_budget: &mut StepBudget,
         bytes_left: usize,
     ) -> Result<Result<Self, RegexSyntaxError>, EvalError> {
-        step_budget.spend_steps(source.len().saturating_mul(STEPS_PER_OCTET))?;
+        step_budget.spend_steps(source.len().saturating_mul(STEPS_PER_BYTE))?;
         let translated = match regex_translator::translate_regex(source) {
             Ok(translated) => translated,
             Err(error) => return Ok(Err(error)),
         };
-        let octets = translated.text.len().saturating_mul(STEPS_PER_OCTET);
-        let reading = translated.class_steps.saturating_add(octets);
-        if reading > READING_STEPS_MAX {
+        let byte_steps = translated.text.len().saturating_mul(STEPS_PER_BYTE);
+        let n_parse_steps = translated.class_steps.saturating_add(byte_steps);
+        if n_parse_steps > PARSE_STEPS_MAX {
             return Ok(Err(RegexSyntaxError::expression_too_large(source)));
         }
-        step_budget.spend_steps(reading)?;
+        step_budget.spend_steps(n_parse_steps)?;
         let config = engine_syntax::Config::new().nest_limit(regex_translator::NESTING_MAX);
         let Ok(tree) = engine_syntax::parse_with(&translated.text, &config) else {
             return Ok(Err(RegexSyntaxError::expression_too_deep(source)));
@@ -117,7 +118,7 @@ impl Pattern {
         Ok(Err(RegexSyntaxError::expression_too_large(source)))
     }
 
-    /// The memory of the pattern without the caches of its searches.
+    /// The memory of the pattern without the caches for searches.
     pub(super) fn memory_bytes(&self) -> usize {
         self.compiled_regex.memory_usage().saturating_add(OVERHEAD_BYTES)
     }

@@ -8,12 +8,11 @@ use super::regex_translator::RegexSyntaxError;
 use crate::function::StepBudget;
 
 /// The most memory of all patterns of one cache. A pattern of a few characters can take megabytes,
-/// and a configuration has room for thousands of them; patterns as people write them take some
-/// ten kilobytes.
+/// and a configuration can have thousands of patterns. A typical pattern takes some ten kilobytes.
 const BYTES_MAX: usize = 80 << 20;
 
-/// The most steps for compiling the patterns of one cache, including those that are then found
-/// to be too large: about a second.
+/// The most steps for compiling the patterns of one cache, including patterns that are too large.
+/// They take about a second.
 const STEPS_MAX: u64 = 8_000_000;
 
 /// The compiled constant patterns of a group of expressions, by source.
@@ -24,7 +23,7 @@ pub(crate) struct PatternCache {
     bytes_left: usize,
 }
 
-/// Why a pattern can not be used.
+/// The reason why a pattern can not be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PatternError {
     /// The syntax of the pattern is invalid.
@@ -44,8 +43,8 @@ impl Default for PatternCache {
 }
 
 impl PatternCache {
-    /// Compiles a pattern, or returns the cached one. When one finds no room, smaller ones still
-    /// may.
+    /// Compiles a pattern, or returns the cached one. If a pattern does not fit into the remaining
+    /// memory, a smaller one may still fit.
     pub(crate) fn compile(&mut self, source: &str) -> Result<Pattern, PatternError> {
         if let Some(outcome) = self.compiled_patterns.get(source) {
             return outcome.clone().map_err(PatternError::Invalid);

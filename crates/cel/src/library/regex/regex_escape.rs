@@ -32,7 +32,7 @@ pub(super) fn read_escape(rest: &str) -> Result<(u32, &str), RegexSyntaxError> {
     }
 }
 
-/// Up to two more octal digits.
+/// Reads up to two more octal digits.
 fn read_octal(first: u32, chars: &mut std::str::Chars<'_>) -> u32 {
     let mut code = first;
     for _ in 0..2 {
@@ -43,8 +43,8 @@ fn read_octal(first: u32, chars: &mut std::str::Chars<'_>) -> u32 {
     code
 }
 
-/// Two hexadecimal digits, or any number of them in braces. The characters that were read
-/// are consumed, since they are part of the message when they do not fit.
+/// Reads two hexadecimal digits, or any number of them in braces. Consumes invalid characters too,
+/// because the error message quotes them.
 fn read_hexadecimal(chars: &mut std::str::Chars<'_>) -> Option<u32> {
     let first = chars.next()?;
     if first != '{' {
@@ -65,7 +65,7 @@ fn read_hexadecimal(chars: &mut std::str::Chars<'_>) -> Option<u32> {
     }
 }
 
-/// The text from the beginning of `start` to the beginning of `end`, which is a suffix of it.
+/// The text of `start` before its suffix `end`.
 pub(super) fn text_before_suffix<'p>(start: &'p str, end: &str) -> &'p str {
     start.get(..start.len().saturating_sub(end.len())).unwrap_or(start)
 }

@@ -1,11 +1,11 @@
-//! Translated parts of an expression, and how they are put together.
+//! Translated pieces of a regular expression, and their concatenation and alternation.
 
-/// A translated part of the expression.
+/// A translated piece of a regular expression.
 #[derive(Debug)]
 pub(super) struct RegexPiece {
     pub(super) text: String,
     pub(super) kind: RegexPieceKind,
-    /// The height of its tree, as Go counts it.
+    /// The height of its syntax tree, as Go counts it.
     pub(super) tree_height: usize,
     /// The product of nested counted repetitions.
     pub(super) n_copies: u64,
@@ -28,7 +28,7 @@ impl RegexPiece {
         Self { text: text.into(), kind: RegexPieceKind::Atom, tree_height: 1, n_copies: 1, size: 1 }
     }
 
-    /// The text as something that an operator can follow.
+    /// The text in a form to which a repetition operator can be appended.
     pub(super) fn into_grouped_text(self) -> String {
         match self.kind {
             RegexPieceKind::Atom => self.text,
@@ -41,7 +41,7 @@ impl RegexPiece {
         }
     }
 
-    /// Joins pieces. Pieces of the same kind are spliced in, as Go does, and add no height.
+    /// Joins pieces. As in Go, pieces of the same kind are merged and do not add to the height.
     pub(super) fn join_pieces(
         mut pieces: Vec<RegexPiece>,
         kind: RegexPieceKind,

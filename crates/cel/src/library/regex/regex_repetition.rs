@@ -15,7 +15,7 @@ pub(super) enum RepeatOperator {
 }
 
 impl RepeatOperator {
-    /// A counted repetition, if Go allows it. `None` for a bound means that it is too large.
+    /// Returns a counted repetition if Go allows it. A bound that is `None` is too large.
     pub(super) fn from_bounds(min: Option<u32>, max: Option<Option<u32>>) -> Option<Self> {
         let limit = COPIES_MAX as u32;
         let min = min.filter(|min| *min <= limit)?;
@@ -59,10 +59,11 @@ impl fmt::Display for RepeatOperator {
     }
 }
 
-/// The bounds and the remainder of a counted repetition; `None` when the braces are plain text.
+/// The minimum and the maximum of a counted repetition, and the remaining pattern. A bound is
+/// `None` if it is far too large; the maximum is `None` if the repetition has none.
 pub(super) type CountedRepetition<'p> = (Option<u32>, Option<Option<u32>>, &'p str);
 
-/// Reads `{min}`, `{min,}` or `{min,max}`.
+/// Reads `{min}`, `{min,}` or `{min,max}`; `None` if the braces are plain text.
 pub(super) fn read_counted_repetition(rest: &str) -> Option<CountedRepetition<'_>> {
     let (min, left) = read_repeat_bound(rest.strip_prefix('{')?)?;
     if let Some(left) = left.strip_prefix('}') {

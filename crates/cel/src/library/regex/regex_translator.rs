@@ -1,8 +1,8 @@
-//! Go's regular expression syntax, rewritten as syntax of the `regex` crate.
+//! Translates Go's regular expression syntax to that of the `regex` crate.
 //!
 //! Both descend from RE2, match in linear time and prefer the leftmost alternative, so only the
-//! notation has to be translated. The output spells everything out: literals are escaped, flags
-//! are applied to each atom, groups do not capture. What differs between the notations:
+//! notation differs. The translator escapes literals, applies flags to each atom, and makes all
+//! groups non-capturing. These notations differ:
 //!
 //! | notation                     | Go                          | `regex` crate              |
 //! |------------------------------|-----------------------------|----------------------------|
@@ -30,22 +30,22 @@ use super::regex_escape::{read_escape, text_before_suffix};
 use super::regex_piece::{RegexPiece, RegexPieceKind};
 use super::regex_repetition::{COPIES_MAX, RepeatOperator, read_counted_repetition};
 
-/// The greatest height of the tree of an expression. Go allows 1000; the `regex` crate walks trees
-/// recursively, and this height fits into the smallest stack that threads have here.
+/// The greatest height of the syntax tree of a pattern. Go allows 1000. The `regex` crate walks the
+/// tree recursively, and this height fits into the smallest stack of our threads.
 pub(super) const HEIGHT_MAX: usize = 200;
 
-/// The nesting depth that the `regex` crate counts for a translated expression of [`HEIGHT_MAX`]: for
-/// each level an operator, its group, and the concatenation in it.
+/// The nesting limit for the `regex` crate. Each level of a tree of [`HEIGHT_MAX`] counts up to
+/// three times: an operator, its group, and the concatenation in the group.
 pub(super) const NESTING_MAX: u32 = 3 * HEIGHT_MAX as u32 + 10;
 
-/// The most groups that may be open at once, whether they add height or not: each copies its content
-/// when it is closed.
+/// The most groups that may be open at once. Groups that add no height count too, because each
+/// group copies its content when it is closed.
 pub(super) const OPEN_GROUPS_MAX: usize = 1000;
 
 /// The most instructions of an expression, by Go's estimate.
 const INSTRUCTIONS_MAX: u64 = (128 << 20) / 40;
 
-/// A class that no character is in.
+/// A class that contains no character.
 pub(super) const NOTHING: &str = r"[^\x{0}-\x{10FFFF}]";
 
 /// A syntax error in a regular expression, with Go's message.
@@ -60,12 +60,12 @@ impl RegexSyntaxError {
         Self { problem, faulty_part: faulty_part.to_owned() }
     }
 
-    /// The expression is too large once compiled.
+    /// The error for a pattern that is too large when compiled.
     pub(super) fn expression_too_large(pattern: &str) -> Self {
         Self::new("expression too large", pattern)
     }
 
-    /// The expression is too high.
+    /// The error for a pattern that nests too deeply.
     pub(super) fn expression_too_deep(pattern: &str) -> Self {
         Self::new("expression nests too deeply", pattern)
     }
@@ -86,13 +86,13 @@ pub(super) struct TranslatedRegex {
 }
 
 impl TranslatedRegex {
-    /// Whether a search may look without a bound at text that is then not part of the match.
+    /// Whether a search may read an unbounded amount of text after the match.
     pub(super) fn has_unbounded_lookahead(&self) -> bool {
         self.text.contains(['*', '+']) || self.text.contains(",}")
     }
 }
 
-/// Translates an expression, or refuses it as Go does.
+/// Translates a pattern. The errors are those of Go.
 pub(super) fn translate_regex(pattern: &str) -> Result<TranslatedRegex, RegexSyntaxError> {
     let mut parser = RegexTranslator {
         pattern,
@@ -123,7 +123,7 @@ struct RegexFlags {
 struct OpenRegexGroup {
     alternatives: Vec<RegexPiece>,
     items: Vec<RegexPiece>,
-    /// The flags that hold again after the group.
+    /// The flags that apply after the group.
     outer_flags: RegexFlags,
     is_capturing: bool,
 }
@@ -134,7 +134,7 @@ struct RegexTranslator<'p> {
     flags: RegexFlags,
     /// The groups around the current one.
     outer_groups: Vec<OpenRegexGroup>,
-    /// The weight of all classes.
+    /// The steps for parsing all classes.
     class_steps: usize,
 }
 
@@ -169,10 +169,10 @@ impl OpenRegexGroup {
 }
 
 impl<'p> RegexTranslator<'p> {
-    /// Reads the expression into `current`, which always is the innermost open group.
+    /// Translates the pattern into `current`, which is always the innermost open group.
     fn translate_pattern(&mut self, current: &mut OpenRegexGroup) -> Result<(), RegexSyntaxError> {
         let mut rest = self.pattern;
-        // Where the repetition operator just before `rest` begins.
+        // The pattern from the repetition operator just before `rest` on.
         let mut previous: Option<&'p str> = None;
         while let Some(c) = rest.chars().next() {
             let after = rest.get(c.len_utf8()..).unwrap_or_default();
@@ -265,7 +265,7 @@ impl<'p> RegexTranslator<'p> {
         }
     }
 
-    /// Reads `(` and what it says about the group; returns what follows.
+    /// Reads `(` and the name or flags of the group. Returns the remaining pattern.
     fn open_group(
         &mut self,
         current: &mut OpenRegexGroup,
@@ -275,7 +275,7 @@ impl<'p> RegexTranslator<'p> {
             self.push_group(current, true)?;
             return Ok(rest.get(1..).unwrap_or_default());
         };
-        // A name needs at least one character after the bracket to be read as one.
+        // `(?<` is a name only if at least one character follows.
         let named = perl.strip_prefix("P<").or_else(|| perl.strip_prefix('<'));
         if let Some(named) = named.filter(|named| !named.is_empty()) {
             let Some((name, left)) = named.split_once('>') else {
@@ -356,8 +356,8 @@ impl<'p> RegexTranslator<'p> {
         Ok(())
     }
 
-    /// Replaces the last item by its repetition. `rest` begins with the operator, `after` follows
-    /// it; returns what follows a `?` for the other greed.
+    /// Replaces the last item by its repetition. `rest` begins with the operator; `after` begins
+    /// after it. Returns the remaining pattern, after the `?` of a lazy repetition.
     fn apply_repetition(
         &self,
         current: &mut OpenRegexGroup,

@@ -26,7 +26,7 @@ fn matches_of(pattern: &str, text: &'static str) -> Vec<String> {
 #[test]
 fn means_what_go_means() {
     for (pattern, text, expected) in [
-        // Classes by letter are ASCII.
+        // `\d`, `\w` and `\s` are ASCII classes.
         (r"\d+", "1٣2", &["1", "2"] as &[&str]),
         (r"\w+", "aéb", &["a", "b"]),
         (r"\W", "aéb", &["é"]),
@@ -125,7 +125,7 @@ fn expressions_have_a_height_and_a_size() {
     let levels = (regex_translator::HEIGHT_MAX - 1) / 4;
     let deep = "(a|b".repeat(levels) + &"c)*".repeat(levels);
     assert!(compile_alone(&deep).unwrap().is_match("abc"));
-    // Groups that do not capture are no level of their own, but can not be open without end.
+    // Non-capturing groups do not add to the height, but the number of open groups is limited.
     let grouped = |groups: usize| "(?:".repeat(groups) + "a" + &")".repeat(groups);
     assert!(compile_alone(&grouped(regex_translator::OPEN_GROUPS_MAX)).is_ok());
     assert!(compile_alone(&grouped(regex_translator::OPEN_GROUPS_MAX + 1)).is_err());

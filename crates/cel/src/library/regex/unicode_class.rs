@@ -1,6 +1,7 @@
 //! The Unicode categories and scripts that Go's regular expressions know by name.
 
-/// Names of categories, short and long, in the form of [`canonical_class_name`], and the category.
+/// The short and long names of categories in the form of [`canonical_class_name`], with the
+/// category.
 const CATEGORIES: &[(&str, &str)] = &[
     ("C", "C"),
     ("Cc", "Cc"),
@@ -82,8 +83,8 @@ const CATEGORIES: &[(&str, &str)] = &[
     ("Uppercaseletter", "Lu"),
 ];
 
-/// Scripts. Go looks them up after it has removed the underscores from the name it was given, so
-/// scripts with underscores in their names are out of reach.
+/// The names of scripts. Go removes underscores from a name before the lookup, so it never finds
+/// scripts with underscores in their names.
 #[rustfmt::skip]
 const SCRIPTS: &[&str] = &[
     "Adlam", "Ahom", "Arabic", "Armenian", "Avestan", "Balinese", "Bamum", "Batak", "Bengali",
@@ -102,14 +103,15 @@ const SCRIPTS: &[&str] = &[
     "Toto", "Ugaritic", "Vai", "Vithkuqi", "Wancho", "Yezidi", "Yi",
 ];
 
-/// The class of a name, as items between brackets; `None` for a name that Go does not know.
+/// Finds a class by its name. Returns class items for use between brackets; `None` for a name that
+/// Go does not know.
 pub(super) fn find_unicode_class(name: &str) -> Option<String> {
     let name = canonical_class_name(name);
     match name.as_str() {
         "Any" => return Some(r"\x{0}-\x{10FFFF}".to_owned()),
         "Ascii" => return Some(r"\x00-\x7F".to_owned()),
         "Assigned" => return Some(r"\P{gc=Cn}".to_owned()),
-        // No text holds a surrogate.
+        // No text contains a surrogate.
         "Cs" | "Surrogate" => return Some(super::regex_translator::NOTHING.to_owned()),
         _ => {}
     }
@@ -119,7 +121,8 @@ pub(super) fn find_unicode_class(name: &str) -> Option<String> {
     SCRIPTS.iter().find(|script| **script == name).map(|script| format!(r"\p{{sc={script}}}"))
 }
 
-/// A capital, then small letters, without what separates words.
+/// Converts the first letter to upper case and all others to lower case. Removes `_`, `-` and
+/// blanks.
 fn canonical_class_name(name: &str) -> String {
     let letters = name.chars().filter(|c| !matches!(c, '_' | '-' | ' '));
     let mut canonical = String::with_capacity(name.len());

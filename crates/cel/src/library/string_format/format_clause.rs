@@ -9,8 +9,8 @@ pub(super) enum FormatClause {
     Decimal,
     /// `%f`, and the number of digits after the point.
     Fixed(u64),
-    /// `%e`, and a number that should be that of the digits after the point; cel-go passes it on as
-    /// the width of the whole.
+    /// `%e` with a width. The format specifies the number of digits after the point, but cel-go
+    /// uses it as the width of the whole number.
     Scientific(u64),
     /// The verb `%b`: a binary number.
     Binary,
@@ -56,7 +56,7 @@ pub(super) enum FormatClauseError {
 const PRECISION: u64 = 6;
 
 impl FormatClause {
-    /// The message for a value of a type that the clause does not take.
+    /// The message for a value of a type that the clause does not accept.
     pub(super) fn type_error_message(self, type_name: &str) -> String {
         let takes = match self {
             Self::Text => {
@@ -76,7 +76,7 @@ impl FormatClause {
     }
 }
 
-/// Walks through a format.
+/// Reads a format string from left to right.
 #[derive(Debug)]
 pub(super) struct FormatScanner<'f> {
     unread_format: &'f str,
@@ -96,8 +96,8 @@ impl<'f> FormatScanner<'f> {
         Self { unread_format: format }
     }
 
-    /// The next part, until the end. After a [`FormatPart::Clause`], the clause must be read before the
-    /// next part is asked for.
+    /// Reads the next part; `None` at the end. After a [`FormatPart::Clause`], the caller must read
+    /// the clause before the next part.
     pub(super) fn next_part(&mut self) -> Option<FormatPart<'f>> {
         let Some(clause) = self.unread_format.strip_prefix('%') else {
             let end = self.unread_format.find('%').unwrap_or(self.unread_format.len());
@@ -115,7 +115,7 @@ impl<'f> FormatScanner<'f> {
         }
     }
 
-    /// Whether a percent sign was the last character.
+    /// Whether the format has no further characters.
     pub(super) fn is_at_end(&self) -> bool {
         self.unread_format.is_empty()
     }
@@ -126,7 +126,8 @@ impl<'f> FormatScanner<'f> {
             return Err(FormatClauseError::EndOfFormat);
         }
         let precision = self.read_precision()?.unwrap_or(PRECISION);
-        // The letter is read as a byte, as in cel-go, so other characters are broken in the message.
+        // The verb is read as one byte, as in cel-go, so the message shows only a part of a
+        // multi-byte character.
         let letter = self.unread_format.as_bytes().first().copied().unwrap_or_default();
         let clause = match letter {
             b's' => FormatClause::Text,

@@ -7,23 +7,24 @@ use crate::static_type::Type;
 /// An error in a call of `format` whose format and list are literals.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FormatFault<N> {
-    /// The element of the list to blame, or a part of it; the call itself if there is none.
+    /// The list element, or the part of it, that is wrong; `None` if the call itself is wrong.
     pub(crate) faulty_node: Option<N>,
     /// The message of the issue.
     pub(crate) message: String,
 }
 
-/// Access to the types and parts of the list elements.
+/// Access to the types and parts of nodes.
 #[derive(Clone, Copy)]
 pub(crate) struct LiteralInspector<'t, N> {
     /// The type of an expression.
     pub(crate) type_of_node: &'t dyn Fn(N) -> &'t Type,
-    /// The elements of a list literal, the keys and values of a map literal; nothing else has parts.
+    /// The elements of a list literal, or the keys and values of a map literal. Other nodes have no
+    /// parts.
     pub(crate) nested_nodes: &'t dyn Fn(N) -> Vec<N>,
 }
 
-/// Checks a literal format against the elements of a list literal. There is one fault at most,
-/// since the rest of a format can not be understood after a fault.
+/// Checks a literal format against the elements of a list literal. Reports only the first fault,
+/// because the rest of a format is ambiguous after a fault.
 pub(crate) fn validate_format_literal<N: Copy>(
     format: &str,
     list: &[N],
@@ -34,8 +35,8 @@ pub(crate) fn validate_format_literal<N: Copy>(
     let mut used = 0;
     while let Some(part) = scanner.next_part() {
         let FormatPart::Clause = part else { continue };
-        // Here the end of the format is noticed before the lack of elements; at run time it is the
-        // other way around.
+        // This check reports the end of the format before a missing element. At run time the order
+        // is reversed.
         let element = match list.get(used) {
             None if !scanner.is_at_end() => return call(index_out_of_range_message(used)),
             element => element,
@@ -62,7 +63,7 @@ pub(crate) fn validate_format_literal<N: Copy>(
     None
 }
 
-/// The expression that a clause does not take: of text clauses, this may be a part of a literal.
+/// Finds the node that a clause does not accept. For `%s`, this may be a part of a literal.
 fn find_mismatched_part<N: Copy>(
     clause: FormatClause,
     node: N,
@@ -77,7 +78,7 @@ fn find_mismatched_part<N: Copy>(
     (look.nested_nodes)(node).into_iter().find_map(|part| find_mismatched_part(clause, part, look))
 }
 
-/// Whether values of a type may go with a clause. Of text, some go with floating point clauses.
+/// Whether a clause accepts values of a type. Floating point clauses accept some strings.
 fn clause_accepts_type(clause: FormatClause, ty: &Type) -> bool {
     if let Type::Wrapper(inner) = ty {
         return clause_accepts_type(clause, inner);

@@ -1,17 +1,18 @@
-//! Doubles as `%f` and `%e` write them: the way of American English in Go's `x/text`.
+//! Writes doubles for `%f` and `%e` like Go's `x/text` in American English.
 //!
-//! Precisions and widths have limits there that show as results, not as errors. They are kept here,
-//! and bound the length of a number: 255 zeros after the last digit, and 65 535 places in all.
+//! `x/text` has limits for precision and width. Exceeding them changes the result and is not an
+//! error. The same limits apply here. They bound the length of a number: 255 zeros after the last
+//! digit, and 65,535 characters in all.
 
 use crate::library::conversions::format_double_without_exponent;
 
-/// The output for a clause whose precision is too large for the formatter.
+/// The output of `x/text` for a clause whose precision is too large.
 const UNREADABLE: &str = "%!(NOVERB)";
 
-/// The formatter stops reading a precision when a further digit follows a number above this.
+/// `x/text` stops reading a precision if another digit follows a number above this limit.
 const READABLE_MAX: u64 = 1_000_000;
 
-/// `%.{precision}f`: digits grouped by thousands.
+/// Writes `%.{precision}f` with digits grouped by thousands.
 pub(super) fn format_fixed(number: f64, precision: u64) -> String {
     if precision / 10 > READABLE_MAX {
         return UNREADABLE.to_owned();
@@ -19,8 +20,8 @@ pub(super) fn format_fixed(number: f64, precision: u64) -> String {
     if !number.is_finite() {
         return format_non_finite(number).to_owned();
     }
-    // The formatter keeps the upper bound in 16 bits and the lower one in 8. A negative upper bound
-    // means that there is none, and then as few digits as name the number are written.
+    // `x/text` keeps the upper bound in 16 bits and the lower bound in 8 bits. A negative upper
+    // bound stands for no bound; the shortest digits that identify the number are then written.
     let digits_max = precision as u16 as i16;
     let digits_min = usize::from(precision as u8);
     let plain = match usize::try_from(digits_max) {
@@ -44,7 +45,7 @@ pub(super) fn format_fixed(number: f64, precision: u64) -> String {
     text
 }
 
-/// `%{width}e`: seven digits and a raised exponent, on the right of a field.
+/// Writes `%{width}e`: seven digits and an exponent in superscript, right-aligned.
 pub(super) fn format_scientific(number: f64, width: u64) -> String {
     if width / 10 > READABLE_MAX {
         return UNREADABLE.to_owned();
@@ -54,7 +55,7 @@ pub(super) fn format_scientific(number: f64, width: u64) -> String {
     } else {
         format_non_finite(number).to_owned()
     };
-    // The formatter keeps the width in 16 bits.
+    // `x/text` keeps the width in 16 bits.
     let padding = usize::from(width as u16).saturating_sub(text.chars().count());
     " ".repeat(padding) + &text
 }

@@ -175,7 +175,7 @@ fn broken_formats_are_refused() {
 
 #[test]
 fn the_result_has_a_limit() {
-    // Each level holds the one below twice.
+    // Each level contains the level below twice.
     let mut level = Value::Int(i64::MIN);
     for _ in 0..40 {
         level = Value::list(vec![level.clone(), level]);

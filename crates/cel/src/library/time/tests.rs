@@ -22,7 +22,7 @@ fn time(text: &str) -> Value<'static> {
 fn getters_of_a_timestamp_count_as_documented() {
     let cases = [
         ("2023-07-14T10:30:45.123456789Z", [2023, 6, 194, 13, 14, 5, 10, 30, 45, 123]),
-        // The offset with which it was written does not matter.
+        // The UTC offset of the text does not matter.
         ("2023-07-14T12:30:45.123456789+02:00", [2023, 6, 194, 13, 14, 5, 10, 30, 45, 123]),
         ("0001-01-01T00:00:00Z", [1, 0, 0, 0, 1, 1, 0, 0, 0, 0]),
         ("9999-12-31T23:59:59.999Z", [9999, 11, 364, 30, 31, 5, 23, 59, 59, 999]),
@@ -51,11 +51,11 @@ fn zones_have_names() {
         ("2023-01-01T05:30:00Z", "UTC", 5),
         ("2023-01-01T05:30:00Z", "Local", 5),
         ("2023-01-01T05:30:00Z", "America/New_York", 0),
-        // Daylight saving time, the moment before it, and the rule far ahead.
+        // Daylight saving time, the second before it begins, and a year far in the future.
         ("2023-03-12T06:59:59Z", "America/New_York", 1),
         ("2023-03-12T07:00:00Z", "America/New_York", 3),
         ("5023-07-01T00:00:00Z", "America/New_York", 20),
-        // Before standard time, clocks went by the sun: 7 minutes after four.
+        // Before standard time, the database has the local mean time.
         ("1800-01-01T00:00:00Z", "America/New_York", 19),
         ("9999-12-31T23:59:59Z", "Asia/Kolkata", 5),
         ("2023-01-01T05:30:00Z", "US/Pacific", 21),
@@ -82,7 +82,7 @@ fn zones_may_be_hours_and_minutes() {
     for (zone, hour) in cases {
         check_zone("getHours", "2020-01-01T00:00:00Z", zone, Ok(hour));
     }
-    // Excesses wrap around.
+    // Overflow wraps around.
     check_zone("getHours", "2020-01-01T00:00:00Z", "999999999999999999:00", Ok(21));
     check_zone("getFullYear", "2020-01-01T00:00:00Z", "-9999999:00", Ok(2048));
     check_zone("getFullYear", "0001-01-01T00:00:00Z", "-99999:00", Ok(-11));
@@ -125,7 +125,7 @@ fn getters_of_a_duration_give_the_whole_of_it() {
         ("getMilliseconds", 3_723_456_000_000, 3_723_456),
         ("getSeconds", -1_500_000_000, -1),
         ("getMilliseconds", -1_999_999, -1),
-        // Long durations are rounded before they are cut.
+        // Long durations are rounded before they are truncated to whole units.
         ("getSeconds", 9_223_372_035_999_999_999, 9_223_372_036),
         ("getHours", i64::MAX, 2_562_047),
     ];

@@ -8,12 +8,12 @@ use crate::parse::syntax_tree::{SyntaxId, SyntaxNode};
 use crate::parse::token::{Token, TokenKind as T, TokenSet};
 
 impl Parser<'_> {
-    /// Parses the rules `conditionalOr`, `conditionalAnd`, `relation` and `calc`: operands and binary
-    /// operators.
+    /// Parses the rules `conditionalOr`, `conditionalAnd`, `relation` and `calc`: operands and
+    /// binary operators.
     ///
-    /// Each level of precedence has at most one pending operator, which waits for its right operand.
-    /// After an operand, the pending operators that bind at least as tightly as the next operator are
-    /// completed. Then the next operator becomes pending.
+    /// Each level of precedence has at most one pending operator, which waits for its right
+    /// operand. After an operand, the pending operators that bind at least as tightly as the next
+    /// operator are completed. Then the next operator becomes pending.
     pub(super) fn parse_binary_operators(
         &mut self,
         follow_set: TokenSet,
@@ -178,8 +178,8 @@ impl Parser<'_> {
         outcome
     }
 
-    /// Parses all minus signs. A single minus sign before a number is part of the number and does not get
-    /// here.
+    /// Parses all minus signs. A single minus sign before a number is part of the number and does
+    /// not get here.
     fn parse_minuses(&mut self, n_operators: &mut usize) -> Result<(), ParseFault> {
         loop {
             self.input.take_token()?;

@@ -92,8 +92,8 @@ impl MacroExpander<'_, '_> {
         Ok(self.push_variable_binding(Arc::from(SORT_BY_INPUT), target, sorted)?)
     }
 
-    /// Adds a variable that has a value in `body` only. It is the accumulator of a comprehension over an
-    /// empty list.
+    /// Adds a variable that has a value in `body` only. It is the accumulator of a comprehension
+    /// over an empty list.
     fn push_variable_binding(
         &mut self,
         name: Arc<str>,

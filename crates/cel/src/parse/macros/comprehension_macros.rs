@@ -10,8 +10,8 @@ use crate::parse::parse_issues::ParseAborted;
 /// The accumulator variable of a comprehension. No source text can name it.
 const ACCUMULATOR: &str = "@result";
 
-/// The accumulator variable of older versions of cel-go. Source text could name it, so it is still not
-/// allowed.
+/// The accumulator variable of older versions of cel-go. Source text could name it, so it is still
+/// not allowed.
 const ACCUMULATOR_BEFORE: &str = "__result__";
 
 /// The range of a comprehension and the names of its variables.
@@ -107,8 +107,8 @@ impl MacroExpander<'_, '_> {
         self.expand_map(range, first_variable, Some(test), first_variable)
     }
 
-    /// Expands `range.transformList(x, y, transform)`, `transformMap` and `transformMapEntry`. A filter
-    /// may stand before the transform.
+    /// Expands `range.transformList(x, y, transform)`, `transformMap` and `transformMapEntry`. A
+    /// filter may stand before the transform.
     pub(super) fn expand_transform(
         &mut self,
         function: &str,
@@ -197,8 +197,8 @@ impl MacroExpander<'_, '_> {
         })))
     }
 
-    /// Reads one or two loop variables. They must be identifiers that differ from each other and from the
-    /// accumulator.
+    /// Reads one or two loop variables. They must be identifiers that differ from each other and
+    /// from the accumulator.
     fn parse_loop_variables(
         &self,
         range: NodeId,

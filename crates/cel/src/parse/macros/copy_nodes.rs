@@ -6,8 +6,8 @@ use super::MacroExpander;
 use crate::parse::parse_issues::ParseAborted;
 
 impl MacroExpander<'_, '_> {
-    /// Copies a node with its subtree. Chained macros copy copies; the limit on the number of nodes bounds
-    /// this.
+    /// Copies a node with its subtree. Chained macros copy copies; the limit on the number of nodes
+    /// bounds this.
     pub(super) fn copy_tree(&mut self, id: NodeId) -> Result<NodeId, ParseAborted> {
         let Some(node) = self.builder.find_node(id) else {
             return Ok(id);

@@ -1,10 +1,10 @@
-//! Trees as text, for comparison.
+//! Renders an AST as text, to compare it with that of cel-go.
 
 use std::fmt::Write;
 
 use crate::ast::{Ast, ExprKind, Literal, NodeId};
 
-/// The tree below the root, with the offset of each node after an `@`.
+/// Renders an AST. The offset of each node follows an `@`.
 pub(super) fn dump(ast: &Ast) -> String {
     let mut text = String::new();
     dump_node(ast, ast.root, &mut text);
@@ -71,7 +71,7 @@ fn dump_node(ast: &Ast, id: NodeId, out: &mut String) {
     write!(out, "@{}", ast.offset(id)).unwrap();
 }
 
-/// The rest of a list in parentheses.
+/// Appends the nodes of a list, each after a blank, and the closing parenthesis.
 fn dump_all(ast: &Ast, ids: &[NodeId], out: &mut String) {
     for id in ids {
         out.push(' ');

@@ -1,7 +1,7 @@
-//! Each limit: what just passes, and what just does not.
+//! An expression at each limit, and one just beyond it.
 //!
-//! Tests run on threads with a stack of 2 MiB, so these cases show as well that the deepest texts
-//! do not overflow it, even in a debug build.
+//! Tests run on threads with a stack of 2 MiB. So these cases also show that the deepest
+//! expressions do not overflow it, even in a debug build.
 
 use super::super::{
     DEPTH_MAX, NODES_MAX, RECOVERIES_MAX, RECOVERY_TOKENS_MAX, SOURCE_CODE_POINTS_MAX,
@@ -55,7 +55,7 @@ fn nesting_of_expressions() {
     }
     passes(&nested("true ? 1 : ", "2", "", 249));
     fails(&nested("true ? 1 : ", "2", "", 250), want);
-    // Operators take a level each while their right operand is parsed.
+    // Each operator adds a level while its right operand is parsed.
     passes(&nested("1 + 1 * [", "1", "]", 83));
     fails(&nested("1 + 1 * [", "1", "]", 84), want);
     passes(&nested("1 < (", "1", ")", 124));
@@ -82,21 +82,22 @@ fn chains() {
 fn depth() {
     let want = format!("ERROR: <input>:-1:0: expression depth limit exceeded: {DEPTH_MAX}");
     let n_turns = DEPTH_MAX as usize / 2 - 1;
-    // Each turn is a list and a negation, or a fold and the step of it.
+    // Each repetition adds a list and a negation, or a comprehension and its loop step.
     for (open, close) in [("[!", "]"), ("a.all(x, ", ")")] {
         passes(&nested(open, "[1]", close, n_turns));
         fails(&nested(open, "[[1]]", close, n_turns), &want);
     }
 }
 
-/// Each `optMap` copies what is before it.
+/// Each `optMap` copies its target.
 #[test]
 fn nodes() {
     let want = format!("ERROR: <input>:-1:0: expression node limit exceeded: {NODES_MAX}");
     passes(&nested("", "a", ".optMap(x, x)", 12));
     fails(&nested("", "a", ".optMap(x, x)", 20), &want);
     fails(&nested("", "a", ".optMap(x, x)", 70), &want);
-    // Nothing else comes near: the most nodes for its length is a list of such folds.
+    // Other expressions stay far below the limit. A list of such comprehensions has the most nodes
+    // for its length.
     let longest = nested("[", &"a.sortBy(b,c),".repeat(SOURCE_CODE_POINTS_MAX / 14 - 1), "]", 1);
     passes(&longest);
 }

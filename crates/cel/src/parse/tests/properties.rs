@@ -1,4 +1,4 @@
-//! What holds for any text.
+//! Properties of the parser for arbitrary texts.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::super::DEPTH_MAX;
 use super::{parse, parse_and_render};
 use crate::ast::{Ast, ExprKind, NodeId};
 
-/// Pieces of which texts are made that are almost expressions.
+/// Pieces for texts that are almost expressions.
 const PIECES: &[&str] = &[
     "==",
     "!=",

@@ -6,7 +6,7 @@ use super::Opaque;
 use crate::authorizer_check::{AuthorizerDecision, KnownDecisions, ResourceTarget, ServiceAccount};
 use crate::value::Value;
 
-/// A value of the library of authorization checks.
+/// A value of Kubernetes' authorizer library.
 #[derive(Debug, Clone)]
 pub enum AuthorizationValue {
     /// The authorizer, for the user of the request or for a service account.
@@ -79,7 +79,7 @@ impl AuthorizationValue {
         }
     }
 
-    /// About how many octets of text the value was made from.
+    /// The approximate number of bytes of the text that the value was created from.
     pub(crate) fn approx_text_len(&self) -> usize {
         match self {
             Self::Authorizer(_) => 0,

@@ -1,13 +1,13 @@
-//! Networks in CIDR notation, as Go's `net/netip` reads them.
+//! Networks in CIDR notation, parsed like Go's `net/netip`.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use go_compat::quote;
 
-/// An address and how many of its leading bits name the network.
+/// An address and the number of its leading bits that identify the network.
 ///
-/// INVARIANT: `bits` is at most the number of bits of the address.
+/// INVARIANT: `prefix_bits` is at most the number of bits of the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cidr {
     address: IpAddr,
@@ -15,7 +15,7 @@ pub struct Cidr {
 }
 
 impl Cidr {
-    /// Reads `address/bits`. Bits of the address past the prefix may be set.
+    /// Parses `address/bits`. Bits of the address after the prefix may be set.
     ///
     /// # Errors
     /// Returns an error for any other text and for IPv4 addresses mapped into IPv6.
@@ -30,7 +30,7 @@ impl Cidr {
         }
     }
 
-    /// The address as it was written, not masked.
+    /// The address with all its bits, also those after the prefix.
     pub fn address(&self) -> IpAddr {
         self.address
     }
@@ -40,7 +40,7 @@ impl Cidr {
         self.prefix_bits
     }
 
-    /// The same network with all bits past the prefix cleared.
+    /// The same network with all bits after the prefix cleared.
     pub fn masked(&self) -> Self {
         Self {
             address: mask_address(self.address, self.prefix_bits),
@@ -48,14 +48,15 @@ impl Cidr {
         }
     }
 
-    /// Whether the address is of this network. The two address families have none in common.
+    /// Whether the address belongs to this network. IPv4 networks contain no IPv6 address, and vice
+    /// versa.
     pub fn contains(&self, address: IpAddr) -> bool {
         address.is_ipv4() == self.address.is_ipv4()
             && mask_address(address, self.prefix_bits)
                 == mask_address(self.address, self.prefix_bits)
     }
 
-    /// Whether all addresses of the other network are of this one.
+    /// Whether all addresses of the other network belong to this one.
     pub fn contains_cidr(&self, other: &Self) -> bool {
         self.prefix_bits <= other.prefix_bits && self.contains(other.address)
     }
@@ -100,7 +101,7 @@ pub enum CidrFault {
     BitsOutOfRange,
 }
 
-/// `address/bits`, in Go's form.
+/// Writes `address/bits` like Go.
 impl fmt::Display for Cidr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.address, self.prefix_bits)
@@ -122,7 +123,7 @@ fn parse_cidr_prefix(text: &str) -> Result<Cidr, CidrFault> {
     }
 }
 
-/// A decimal number of 63 bits without sign or leading zeros.
+/// Parses a decimal number of at most 63 bits without a sign and without leading zeros.
 fn parse_prefix_bits(text: &str) -> Option<i64> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
     let leads_with_zero = text.len() > 1 && text.starts_with('0');

@@ -1,31 +1,30 @@
-//! Decimal numbers of any precision: what a quantity becomes when 64 bits do not hold it.
+//! Decimal numbers of any precision, for quantities that do not fit into 64 bits.
 
 use std::cmp::Ordering;
 
-/// The most digits from the highest to the lowest one of a sum. A call of `add` costs 1 whatever
-/// its operands are, so a sum such as `1e1000000` + `1` must not decide how much is allocated. The
-/// bound is well past the range of floating point numbers.
+/// The most digits of a sum. A call of `add` costs 1 for any operands, so the limit bounds the
+/// memory of a sum such as `1e1000000` + `1`. It is well above the range of floating point numbers.
 pub(super) const SUM_DIGITS_MAX: i64 = 1_000;
 
 /// `digits` × 10^`exponent`, negated if `is_negative`.
 ///
 /// INVARIANT: each digit is at most 9, and neither the first nor the last is 0. Zero has no digits,
-/// is not negative and has the exponent 0. So a number has one spelling, and a large exponent takes
-/// no memory.
+/// is not negative and has the exponent 0. So each number has one representation, and a large
+/// exponent takes no memory.
 #[derive(Debug, Clone)]
 pub(super) struct Decimal {
     is_negative: bool,
     /// The most significant digit comes first.
     digits: Vec<u8>,
     exponent: i64,
-    /// The decimal places that the number is written with. The value does not depend on them, but
-    /// the conversion to floating point does, as it rounds twice.
+    /// The decimal places of the text of the number. The value does not depend on them, but the
+    /// conversion to floating point does, because it rounds twice.
     decimal_places: i64,
 }
 
 impl Decimal {
-    /// The number with these digits, the last `places` of them behind the decimal point. Negative
-    /// places stand for zeros before the point.
+    /// The number with these digits, the last `decimal_places` of them after the decimal point.
+    /// Negative places stand for zeros before the point.
     pub(super) fn new(is_negative: bool, digits: Vec<u8>, decimal_places: i64) -> Self {
         Self { is_negative, digits, exponent: -decimal_places, decimal_places }.normalize()
     }
@@ -50,7 +49,7 @@ impl Decimal {
         self
     }
 
-    /// The number times 2^`power`. The power is at most 60, so no product overflows.
+    /// Returns the number times 2^`power`. The power is at most 60, so no product overflows.
     pub(super) fn multiply_by_power_of_two(mut self, power: u32) -> Self {
         let mut carry = 0;
         for digit in self.digits.iter_mut().rev() {
@@ -62,8 +61,7 @@ impl Decimal {
         self.normalize()
     }
 
-    /// The number rounded away from zero to `places` decimal places, and written with so many.
-    /// Zero stays as it is written.
+    /// Rounds away from zero to this number of decimal places. Zero keeps its decimal places.
     pub(super) fn round_up_to_places(mut self, decimal_places: i64) -> Self {
         if self.is_zero() {
             return self;
@@ -73,7 +71,8 @@ impl Decimal {
         if n_dropped == 0 {
             return self;
         }
-        // The last digit is not 0: what is dropped is not nothing, and counts as a whole unit.
+        // The last digit is not 0, so the dropped digits are not all 0, and the number is rounded
+        // up.
         self.digits.truncate(self.digits.len().saturating_sub(n_dropped));
         self.exponent = -decimal_places;
         while self.digits.pop_if(|digit| *digit == 9).is_some() {
@@ -115,7 +114,7 @@ impl Decimal {
         Some(sum.normalize())
     }
 
-    /// The order of two numbers, however far apart they are.
+    /// Compares two numbers of any magnitude.
     pub(super) fn cmp(&self, other: &Self) -> Ordering {
         self.signum().cmp(&other.signum()).then_with(|| {
             let absolute = self.compare_absolute(other);
@@ -123,15 +122,15 @@ impl Decimal {
         })
     }
 
-    /// The whole number that the digits are without the decimal point, rounded to a floating point
-    /// number, and the places of the point.
+    /// The number without its decimal point, rounded to a floating point number, and the number of
+    /// decimal places.
     pub(super) fn to_float_and_places(&self) -> (f64, i64) {
         if self.is_zero() {
             return (0.0, self.decimal_places);
         }
         let digits: String = self.digits.iter().map(|digit| char::from(b'0' + digit)).collect();
         let text = format!("{digits}e{}", self.exponent + self.decimal_places);
-        // The text always is a number.
+        // The text is always a number.
         let absolute = text.parse().unwrap_or(f64::NAN);
         (if self.is_negative { -absolute } else { absolute }, self.decimal_places)
     }
@@ -140,7 +139,7 @@ impl Decimal {
         self.digits.is_empty()
     }
 
-    /// The power of ten that the number stays below.
+    /// The smallest exponent `n` such that the absolute value of the number is less than 10^`n`.
     fn order_of_magnitude(&self) -> i64 {
         self.exponent + self.digits.len() as i64
     }
@@ -151,14 +150,14 @@ impl Decimal {
         from_first.and_then(|idx| self.digits.get(idx)).map_or(0, |digit| *digit as i8)
     }
 
-    /// The order of two numbers of the same sign, that sign left out.
+    /// Compares the absolute values of two numbers.
     fn compare_absolute(&self, other: &Self) -> Ordering {
         self.order_of_magnitude()
             .cmp(&other.order_of_magnitude())
             .then_with(|| self.digits.cmp(&other.digits))
     }
 
-    /// Restores the invariant after the digits were set.
+    /// Restores the invariant after a change of the digits.
     fn normalize(mut self) -> Self {
         while self.digits.pop_if(|digit| *digit == 0).is_some() {
             self.exponent += 1;

@@ -1,6 +1,6 @@
 //! The names of string formats.
 
-/// A string format that expressions can ask for by name.
+/// A string format that an expression selects by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NamedFormat {
     /// The format `byte`: base64 with padding.

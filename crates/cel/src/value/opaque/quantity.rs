@@ -1,4 +1,4 @@
-//! Amounts of resources, in Kubernetes' notation: `500m`, `1.5Gi`, `2e3`.
+//! Quantities of resources in Kubernetes' notation: `500m`, `1.5Gi`, `2e3`.
 
 use std::cmp::Ordering;
 
@@ -24,20 +24,20 @@ pub enum QuantityError {
     SumTooLong,
 }
 
-/// The digits that surely fit into 64 bits.
+/// A number with at most this many digits fits into 64 bits.
 const INT_DIGITS_MAX: usize = 18;
-/// Numbers have no more decimal places than this; what is smaller is rounded up.
+/// The most decimal places of a quantity. Further digits are rounded up.
 const DECIMAL_PLACES_MAX: u8 = 9;
 
-/// An amount.
+/// A quantity of a resource. It is exact.
 ///
-/// It is exact, and it has one of two forms, which expressions can tell apart: only the short form
-/// is ever called an integer. Which form a text or a sum gets is Kubernetes' choice, followed here
-/// to the letter.
+/// It has a short or a long representation. Expressions can tell them apart, because `isInteger()`
+/// is false for every long form. Texts and sums get the same representation as in Kubernetes.
 #[derive(Debug, Clone)]
 pub struct Quantity {
     amount: QuantityAmount,
-    /// Arithmetic made this value. Kubernetes' `==` does not take such a value on its right.
+    /// Whether the value is the result of arithmetic. Kubernetes' `==` does not accept such a value
+    /// as its right operand.
     is_arithmetic_result: bool,
 }
 
@@ -50,11 +50,11 @@ enum QuantityAmount {
 }
 
 impl Quantity {
-    /// Reads an amount.
+    /// Parses a quantity.
     ///
     /// # Errors
-    /// Kubernetes' message, for what its scanner does not take. It takes more than the regular
-    /// expression of that message does: a sign or a suffix alone is zero.
+    /// Returns an error for a text that Kubernetes does not accept. Kubernetes accepts more texts
+    /// than the regular expression of its message: a sign or a suffix alone is zero.
     pub fn parse(text: &str) -> Result<Self, QuantityError> {
         let parts = QuantityParts::parse(text)?;
         let suffix = QuantitySuffix::parse(parts.suffix).ok_or(QuantityError::UnknownSuffix)?;
@@ -83,8 +83,9 @@ impl Quantity {
         }
     }
 
-    /// The order by value. Unlike in Kubernetes, where a short form that is compared with a long one
-    /// turns into a long one itself and is no integer any more, comparison changes nothing.
+    /// Compares the values of two quantities. Neither quantity changes its representation. In
+    /// Kubernetes, comparing a short form with a long one turns it into a long form, which is not
+    /// an integer.
     pub fn compare(&self, other: &Self) -> Ordering {
         match (self.amount.as_int_and_scale(), other.amount.as_int_and_scale()) {
             (Some((a, m)), Some((b, n))) if m == n => a.cmp(&b),
@@ -110,7 +111,7 @@ impl Quantity {
     /// The difference has more than 1000 digits.
     pub fn sub(&self, other: &Self) -> Result<Self, QuantityError> {
         let short = self.amount.as_int_and_scale().zip(other.amount.as_int_and_scale());
-        // As in Kubernetes, the smallest of all integers is its own negation here.
+        // As in Kubernetes, the negation of the smallest integer overflows to the same integer.
         match short
             .and_then(|(a, (value, scale))| add_scaled_ints(a, (value.wrapping_neg(), scale)))
         {
@@ -124,7 +125,7 @@ impl Quantity {
         Ok(Self { amount: QuantityAmount::Decimal(sum), is_arithmetic_result: true })
     }
 
-    /// The amount as an integer, if its form is one: `1.0` is not.
+    /// The amount as an integer, if the quantity is an integer in its short form. `1.0` is not.
     pub fn as_int(&self) -> Option<i64> {
         match self.amount {
             QuantityAmount::Int { value, scale } => {
@@ -134,8 +135,9 @@ impl Quantity {
         }
     }
 
-    /// About the amount, rounded as Kubernetes does: first the digits, then their product with the
-    /// power of ten. Past the range it is infinite, or not a number for a zero with a large exponent.
+    /// The approximate amount. As in Kubernetes, first the digits are rounded, then their product
+    /// with the power of ten. An amount above the range is infinite, and a zero with a large
+    /// exponent is NaN.
     pub fn to_approximate_float(&self) -> f64 {
         let (number, exponent) = match &self.amount {
             QuantityAmount::Int { value, scale } => (*value as f64, i64::from(*scale)),
@@ -149,7 +151,7 @@ impl Quantity {
 }
 
 impl QuantityAmount {
-    /// Value and scale of the short form.
+    /// The value and the scale of the short form; `None` for the long form.
     fn as_int_and_scale(&self) -> Option<(i64, i32)> {
         match *self {
             Self::Int { value, scale } => Some((value, scale)),
@@ -186,7 +188,7 @@ fn scale_int(value: i64, scale: u32) -> Option<i64> {
     value.checked_mul(10_i64.checked_pow(scale)?)
 }
 
-/// The parts of the text of an amount. Leading zeros are left out.
+/// The parts of the text of a quantity. Leading zeros are omitted.
 struct QuantityParts<'t> {
     is_negative: bool,
     whole_digits: &'t str,
@@ -225,7 +227,7 @@ impl<'t> QuantityParts<'t> {
         self.whole_digits.bytes().chain(self.fraction_digits.bytes()).map(|byte| byte - b'0')
     }
 
-    /// The digits of the whole part, of which there is at least one, and of the fraction.
+    /// The number of digits of the whole part, at least 1, and of the fraction.
     fn count_digits(&self) -> usize {
         self.whole_digits.len().max(1) + self.fraction_digits.len()
     }
@@ -236,7 +238,7 @@ fn split_leading_bytes(text: &str, belongs: fn(u8) -> bool) -> (&str, &str) {
     text.split_at_checked(end).unwrap_or((text, ""))
 }
 
-/// The multiplier that the suffix of an amount denotes.
+/// The multiplier that the suffix of a quantity stands for.
 #[derive(Clone, Copy)]
 enum QuantitySuffix {
     PowerOfTen(i32),
@@ -273,14 +275,14 @@ impl QuantitySuffix {
     }
 }
 
-/// The amount in its short form, for texts that Kubernetes gives it to.
+/// Parses an amount in the short form; `None` for texts for which Kubernetes uses the long form.
 fn parse_int_amount(parts: &QuantityParts<'_>, suffix: QuantitySuffix) -> Option<QuantityAmount> {
     let n_digits = parts.count_digits();
     let (factor, scale) = match suffix {
         QuantitySuffix::PowerOfTen(exponent) if n_digits <= INT_DIGITS_MAX => {
             (1, exponent.checked_sub(parts.fraction_digits.len() as i32)?)
         }
-        // A power of two takes about three digits per ten bits, and so Pi and Ei take too many.
+        // A power of two takes about three digits for ten bits. `Pi` and `Ei` take too many digits.
         QuantitySuffix::PowerOfTwo(power)
             if parts.fraction_digits.is_empty() && n_digits + power as usize * 3 / 10 <= 14 =>
         {
@@ -296,8 +298,8 @@ fn parse_int_amount(parts: &QuantityParts<'_>, suffix: QuantitySuffix) -> Option
     Some(QuantityAmount::Int { value: if parts.is_negative { -value } else { value }, scale })
 }
 
-/// The amount in its long form: rounded up to nine decimal places, and binary amounts capped at the
-/// largest integer.
+/// Parses an amount in the long form. It is rounded up to nine decimal places. Amounts with a
+/// binary suffix are capped at the largest integer.
 fn parse_decimal_amount(
     parts: &QuantityParts<'_>,
     suffix: QuantitySuffix,
@@ -322,7 +324,7 @@ fn parse_decimal_amount(
     Ok(if parts.is_negative { absolute.negate() } else { absolute })
 }
 
-/// 10^`exponent` as Go's tables make it: the product or quotient of two powers, each rounded.
+/// Computes 10^`exponent` like Go: the product or quotient of two rounded powers from tables.
 fn power_of_ten(exponent: i64) -> f64 {
     const UP_TO_31: [f64; 32] = [
         1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,

@@ -1,11 +1,11 @@
-//! Semantic versions, in the reading of the Go library that Kubernetes uses.
+//! Semantic versions, parsed like the Go library that Kubernetes uses.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use go_compat::quote;
 
-/// A version, without its build metadata: those are checked and then mean nothing.
+/// A semantic version without build metadata, which the parser checks and drops.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Semver {
     major: u64,
@@ -94,7 +94,7 @@ impl VersionPart {
     }
 }
 
-/// One part of a pre-release. Numbers come before texts.
+/// One identifier of a pre-release. Numbers come before texts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum PreReleaseIdentifier {
     Number(u64),
@@ -132,18 +132,18 @@ impl Semver {
         Ok(version)
     }
 
-    /// About how many octets of text the version was made from.
+    /// The approximate number of bytes of the text that the version was parsed from.
     pub(crate) fn approx_text_len(&self) -> usize {
-        // Comparing an identifier is as much work as comparing some octets.
+        // Comparing one identifier takes as much work as comparing some bytes of text.
         const OCTETS_PER_IDENTIFIER: usize = 16;
         self.pre_release.len() * OCTETS_PER_IDENTIFIER
     }
 
-    /// Reads a version that may begin with `v`, leave out its patch or minor number, and have
-    /// leading zeros.
+    /// Parses a version that may begin with `v`, omit its patch or minor number, and have leading
+    /// zeros.
     ///
     /// # Errors
-    /// As [`Semver::parse`], and for a version that leaves out numbers but has a pre-release.
+    /// As [`Semver::parse`], and for a version that omits numbers but has a pre-release.
     pub fn parse_tolerant(text: &str) -> Result<Self, SemverError> {
         let text = text.strip_prefix('v').unwrap_or(text);
         let mut parts: Vec<_> = text.splitn(3, '.').map(without_leading_zeros).collect();
@@ -171,8 +171,8 @@ impl Semver {
     }
 }
 
-/// The order of precedence: a pre-release comes before its release, and a shorter one before
-/// those that it begins.
+/// Orders versions by precedence. A pre-release comes before its release, and before longer
+/// pre-releases that begin with it.
 impl Ord for Semver {
     fn cmp(&self, other: &Self) -> Ordering {
         let numbers = |version: &Self| (version.major, version.minor, version.patch);
@@ -252,8 +252,8 @@ fn has_leading_zeros(text: &str) -> bool {
     text.len() > 1 && text.starts_with('0')
 }
 
-/// Drops leading zeros, or all but one where no digit follows. A text without digits gets a zero,
-/// which then shows in the message that refuses it.
+/// Drops leading zeros, but keeps one zero if no digit follows. A text without digits gets a zero,
+/// which the error message then shows.
 fn without_leading_zeros(text: &str) -> Cow<'_, str> {
     if text.len() <= 1 {
         return Cow::Borrowed(text);

@@ -1,16 +1,16 @@
-//! Timestamps as text: RFC 3339, read with the leniencies of Go.
+//! Reads and writes timestamps in the form of RFC 3339, as leniently as Go.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::{SECONDS_PER_DAY, Timestamp, WallTime, days_since_epoch};
 
-/// Why a text is not a timestamp.
+/// The reason why a text is not a timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimestampError {
-    /// It is not of the form `2006-01-02T15:04:05Z`.
+    /// The text does not have the form `2006-01-02T15:04:05Z`.
     Malformed,
-    /// It is outside of the years 1 to 9999.
+    /// The timestamp is not within the years 1 to 9999.
     OutOfRange,
 }
 
@@ -27,9 +27,9 @@ impl std::error::Error for TimestampError {}
 
 /// Reads `2006-01-02T15:04:05Z` or `2006-01-02T15:04:05.999999999+07:00`.
 ///
-/// More than the RFC allows, as in Go: an hour of one digit, a comma before the fraction, a
+/// Like Go, it accepts more than the RFC: an hour of one digit, a comma before the fraction, a
 /// fraction of any length (digits after the ninth are dropped), and offsets up to 24 hours and 60
-/// minutes. Less than it allows: `T` and `Z` must be upper case, and there are no leap seconds.
+/// minutes. It also accepts less: `T` and `Z` must be upper case, and leap seconds are invalid.
 impl FromStr for Timestamp {
     type Err = TimestampError;
 
@@ -46,7 +46,8 @@ impl FromStr for Timestamp {
 struct TimestampCursor<'t>(&'t [u8]);
 
 impl TimestampCursor<'_> {
-    /// The whole text: seconds since 1970, nanoseconds, and the offset in seconds.
+    /// Reads the whole text. Returns the seconds since 1970, the nanoseconds, and the UTC offset in
+    /// seconds.
     fn read_timestamp(&mut self) -> Option<(i64, u32, i32)> {
         let year = self.read_two_digits()? * 100 + self.read_two_digits()?;
         self.expect_byte(b'-')?;
@@ -98,7 +99,7 @@ impl TimestampCursor<'_> {
         Some(self.read_digit().map_or(first, |second| first * 10 + second))
     }
 
-    /// The fraction of a second in nanoseconds, 0 if there is none.
+    /// Reads the fraction of a second in nanoseconds; 0 if there is no fraction.
     fn read_fraction(&mut self) -> u32 {
         let [b'.' | b',', digits @ ..] = self.0 else { return 0 };
         if !digits.first().is_some_and(u8::is_ascii_digit) {
@@ -115,7 +116,7 @@ impl TimestampCursor<'_> {
         nanos
     }
 
-    /// `Z`, or hours and minutes east or west of UTC.
+    /// Reads `Z`, or hours and minutes east or west of UTC.
     fn read_offset(&mut self) -> Option<i32> {
         let (sign, rest) = self.0.split_first()?;
         self.0 = rest;
@@ -125,7 +126,7 @@ impl TimestampCursor<'_> {
             b'-' => -1,
             _ => return None,
         };
-        // Some people do write offsets of 24 hours or 60 minutes.
+        // Go accepts offsets of 24 hours and of 60 minutes.
         let hours = self.read_two_digits().filter(|hours| *hours <= 24)?;
         self.expect_byte(b':')?;
         let minutes = self.read_two_digits().filter(|minutes| *minutes <= 60)?;

@@ -71,7 +71,7 @@ fn the_range_is_that_of_utc() {
     check("0000-12-31T23:59:59Z", Err(TimestampError::OutOfRange));
     check("0001-01-01T00:00:00+00:01", Err(TimestampError::OutOfRange));
     check("9999-12-31T23:59:59-00:01", Err(TimestampError::OutOfRange));
-    // Within the range of UTC, the year on the wall may be outside.
+    // The local year may be out of range if the UTC year is in range.
     check("0000-12-31T23:59:59-00:01", Ok("0000-12-31T23:59:59-00:01"));
     let late: Timestamp = "9999-12-31T23:59:59+00:30".parse().unwrap();
     let later = late.checked_add(60_000_000_000).unwrap();
@@ -116,7 +116,7 @@ proptest! {
         nanos in 0u32..1_000_000_000,
         minutes in -1_500i32..=1_500,
     ) {
-        // An offset of 25 hours is written as such, but only read as 24 hours and 60 minutes.
+        // An offset of 25 hours is written as `25:00`, but only `24:60` can be parsed.
         let offset = (minutes % 1_500) * 60;
         let time = Timestamp { unix_seconds: seconds, nanos, utc_offset_seconds: offset };
         let again: Timestamp = time.to_string().parse().unwrap();

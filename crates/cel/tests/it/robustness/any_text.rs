@@ -1,4 +1,4 @@
-//! Any text compiles or is refused with places inside of it.
+//! Any text compiles, or fails with issues whose positions are within the text.
 
 use cel::CompileError;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::expressions::Choices;
 use super::{ENVIRONMENT, answer};
 
-/// Pieces that mean something to the parser, the checker or a macro.
+/// Pieces that the parser, the checker or a macro treats specially.
 const PIECES: &[&str] = &[
     "request",
     ".user",
@@ -102,7 +102,7 @@ proptest! {
         check(&pieces.concat())?;
     }
 
-    /// A well-typed expression with something cut out or put in.
+    /// A well-typed expression from which text is removed or into which text is inserted.
     #[test]
     fn nearly_an_expression(
         choices in proptest::collection::vec(any::<u8>(), 0..200),
@@ -130,7 +130,8 @@ fn check(source: &str) -> Result<(), TestCaseError> {
             let Some(line) = issue.line else { continue };
             let text = lines.get(line as usize - 1);
             prop_assert!(text.is_some(), "no line {} in {:?}", line, source);
-            // The end of the text has a place, and so has what a macro made of nothing.
+            // The position after the last character is valid, and so is that of a node without
+            // source text.
             let n_columns = text.map_or(0, |text| text.chars().count()) + 1;
             prop_assert!(issue.column as usize <= n_columns, "{issue:?} in {source:?}");
         }

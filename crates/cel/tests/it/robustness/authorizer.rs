@@ -1,4 +1,5 @@
-//! Expressions that ask the authorizer: it does not matter when an answer becomes known.
+//! Expressions with authorization checks: the order in which decisions become known does not
+//! matter.
 
 use cel::{
     AUTHORIZER_CHECK_COST, AuthorizerCheck, AuthorizerCheckTarget, COST_LIMIT, EvalError,
@@ -10,7 +11,7 @@ use super::expressions::Choices;
 use super::world::{Request, answer_all, decide};
 use super::{Answer, ENVIRONMENT, answer, answer_within};
 
-/// Everything that random expressions ask.
+/// All checks that random expressions perform.
 fn questions() -> [AuthorizerCheck; 4] {
     let path = || AuthorizerCheckTarget::Path("/a".into());
     let pods = |name: &str| {
@@ -31,7 +32,7 @@ fn questions() -> [AuthorizerCheck; 4] {
     ]
 }
 
-/// The decisions of which a bit is set.
+/// The decisions whose bits are set.
 fn decisions(known: u8) -> KnownDecisions {
     let mut decisions = KnownDecisions::default();
     for (bit, question) in questions().into_iter().enumerate() {
@@ -60,8 +61,8 @@ fn answers_agree(program: &Program, known: u8, cost_limit: u64) -> Result<usize,
 }
 
 proptest! {
-    /// Whoever knows all answers before gets the same as whoever asks for one after the other, and
-    /// as whoever knows some of them.
+    /// The outcome is the same if all decisions are known before, if some of them are known, and if
+    /// each one is added when the evaluation needs it.
     #[test]
     fn asking_by_rounds_gives_the_same_as_knowing_everything(
         choices in proptest::collection::vec(any::<u8>(), 0..200),
@@ -77,7 +78,7 @@ proptest! {
         }
     }
 
-    /// Checks are counted as everything else is.
+    /// The cost limit also applies to checks.
     #[test]
     fn the_cost_of_checks_is_the_least_limit_that_suffices(
         choices in proptest::collection::vec(any::<u8>(), 0..200),
@@ -93,7 +94,7 @@ proptest! {
     }
 }
 
-/// The generator would be of no use if its expressions seldom asked.
+/// The generator is useful only if many of its expressions perform checks.
 #[test]
 fn many_random_expressions_ask() {
     let request = Request::sample();
@@ -108,7 +109,7 @@ fn many_random_expressions_ask() {
     assert!(n_asking > 100, "only {n_asking}");
 }
 
-/// Nothing absorbs a question: what stands around it may depend on the answer.
+/// No operator absorbs a missing decision, because the result may depend on it.
 #[test]
 fn a_question_ends_the_evaluation_wherever_it_stands() {
     const CHECK: &str = "authorizer.path('/a').check('get').allowed()";

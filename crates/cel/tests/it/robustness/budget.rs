@@ -1,10 +1,10 @@
-//! What expressions take that are compiled together, and what a short text can take.
+//! Limits on the work of compiling a group of expressions, and a single short expression.
 
 use cel::CompileBudget;
 
 use super::{Answer, ENVIRONMENT, answer};
 
-/// The complaint about an expression that finds no room, if it finds none.
+/// The issue of an expression that exceeds the budget; `None` if it compiles.
 fn refusal(source: &str, budget: &mut CompileBudget) -> Option<String> {
     let checked = match ENVIRONMENT.check_within_budget(source, budget) {
         Ok(checked) => checked,
@@ -15,7 +15,7 @@ fn refusal(source: &str, budget: &mut CompileBudget) -> Option<String> {
 
 const NO_ROOM_FOR_PATTERN: &str = "this pattern and those before it take too much memory together";
 
-/// Expressions that are compiled together share patterns, and the room for them.
+/// Expressions that are compiled together share patterns and the memory limit of patterns.
 #[test]
 fn patterns_of_several_expressions_are_bounded_together() {
     let matches = |n: usize| format!("request.user.matches('\\\\pL{{{n}}}')");
@@ -26,15 +26,15 @@ fn patterns_of_several_expressions_are_bounded_together() {
     let refused: Vec<_> = (180..191).filter_map(|n| refusal(&matches(n), &mut budget)).collect();
     assert!((1..11).contains(&refused.len()), "{}", refused.len());
     assert!(refused.iter().all(|complaint| complaint == NO_ROOM_FOR_PATTERN), "{refused:?}");
-    // What is there already needs no room, and neither does what is small.
+    // A cached pattern needs no further memory, and a small pattern still fits.
     assert_eq!(refusal(&matches(150), &mut budget), None);
     assert_eq!(refusal("request.user.matches('^system:')", &mut budget), None);
-    // Other functions have no check of their own, and count as well.
+    // Patterns of other functions than `matches` count too.
     let found = refusal("request.user.find('\\\\pL{201}') == ''", &mut budget);
     assert_eq!(found.as_deref(), Some(NO_ROOM_FOR_PATTERN));
 }
 
-/// Patterns that are wrong or too large are work as well.
+/// Patterns that are invalid or too large take steps too.
 #[test]
 fn patterns_that_are_refused_count() {
     let mut budget = CompileBudget::default();
@@ -44,7 +44,8 @@ fn patterns_that_are_refused_count() {
     assert_eq!(complaints.last().map(String::as_str), Some(NO_ROOM_FOR_PATTERN));
 }
 
-/// Looking up the cases of every character there is takes milliseconds, and fits into few octets.
+/// A pattern of a few bytes can make the compiler look up the case folding of every character,
+/// which takes milliseconds.
 #[test]
 fn patterns_that_are_slow_to_read_are_refused() {
     for part in [r"[\\x00-\\x{10FFFF}]", r"[\\W_]", r"\\pL", r"[[:^alpha:]a]"] {
@@ -74,7 +75,7 @@ fn thousands_of_ordinary_patterns_fit() {
     }
 }
 
-/// Macros that copy their operand make large trees of short texts.
+/// Macros that copy their operand create large trees from short texts.
 #[test]
 fn nodes_of_several_expressions_are_bounded_together() {
     let mut budget = CompileBudget::default();
@@ -85,14 +86,14 @@ fn nodes_of_several_expressions_are_bounded_together() {
     assert!(refused.iter().all(|found| found == complaint), "{refused:?}");
 }
 
-/// Types in types grow without the text growing as much.
+/// Nested types can be much larger than the text of the expression.
 #[test]
 fn large_types_are_refused() {
     let doubled = |n: usize| format!("[1]{} == []", ".map(x, {x: x})".repeat(n));
     assert!(matches!(answer(&doubled(8)).0, Answer::Value(_)));
     let Answer::Refused(message) = answer(&doubled(40)).0 else { panic!("2^40 parts") };
     assert!(message.contains("the types of this expression are too large"), "{message}");
-    // Messages about them are cut.
+    // Messages about such types are truncated.
     let shown = format!("[1]{} == 1", ".map(x, {x: x})".repeat(14));
     let Answer::Refused(message) = answer(&shown).0 else { panic!("a list is not a number") };
     assert!(message.len() < 20_000, "{}", message.len());

@@ -1,14 +1,15 @@
-//! The deepest expressions compile, run and are dropped on a small stack; deeper ones are refused.
+//! The deepest expressions compile, run and are dropped on a small stack. Deeper ones do not
+//! compile.
 
 use cel::{COST_LIMIT, KnownDecisions};
 
 use super::world::Request;
 use super::{Answer, ENVIRONMENT, answer};
 
-/// What threads get unless told otherwise, in bytes.
+/// The default stack size of threads in bytes.
 const STACK_BYTES: usize = 2 << 20;
 
-/// A text that nests, and how often it may.
+/// A text that is nested repeatedly, and the greatest number of repetitions.
 struct Nest {
     open: &'static str,
     inside: &'static str,
@@ -20,8 +21,8 @@ const fn nest(open: &'static str, inside: &'static str, close: &'static str, n_m
     Nest { open, inside, close, n_max }
 }
 
-/// The limits are those of the parser: on levels of one kind of nesting, on links of a chain, on the
-/// depth of the tree when macros are expanded, and on its nodes.
+/// The limits are those of the parser: on the levels of one kind of nesting, on the length of a
+/// chain, on the depth of the AST with expanded macros, and on the number of its nodes.
 const NESTS: &[Nest] = &[
     nest("(", "true", ")", 249),
     nest("[", "1", "]", 249),
@@ -83,7 +84,8 @@ fn nested_as_deep_as_allowed() {
     });
 }
 
-/// Parts of parts are compiled and evaluated on top of the walk to them.
+/// Explaining a nested subexpression compiles and evaluates it within the recursion that reaches
+/// it.
 #[test]
 fn explained_as_deep_as_allowed() {
     on_a_small_stack(|| {
@@ -114,7 +116,7 @@ fn nested_deeper() {
     });
 }
 
-/// Types nest as deep as the lists they are of, and messages write them out.
+/// Types nest as deep as list literals, and messages contain the whole types.
 #[test]
 fn deep_types() {
     on_a_small_stack(|| {
@@ -125,7 +127,7 @@ fn deep_types() {
         };
         let ty = nested(&nest("list(", "int", ")", 0), 240);
         assert!(message.contains(&format!("applied to '({ty}, int)'")), "{message}");
-        // A variable that stands for such a type, through several calls.
+        // Several calls bind a type variable to such a type.
         let source = format!("[{list}].map(x, [x].map(y, y == x)).size() == 1");
         assert!(matches!(answer(&source).0, Answer::Value(_) | Answer::Refused(_)));
     });

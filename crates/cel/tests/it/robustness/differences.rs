@@ -1,4 +1,4 @@
-//! Answers of cel-go that were once others here.
+//! Results that once differed from those of cel-go.
 
 use super::{Answer, answer};
 
@@ -12,8 +12,8 @@ fn error(source: &str, expected: &str) {
     assert_eq!(answer(source).0, Answer::Error(expected.to_owned()), "{source}");
 }
 
-/// The checker takes the first function for values that it knows nothing of; whether it was the
-/// right one is seen when it is called.
+/// The checker resolves a call with `dyn` arguments to the first overload. The call then verifies
+/// the run-time types.
 #[test]
 fn types_that_uses_decide_about_are_checked_again() {
     error(
@@ -28,7 +28,7 @@ fn types_that_uses_decide_about_are_checked_again() {
     value("dyn(['a']).distinct().map(v, [v]).map(w, w[0] + w[0])", "list: [aa]");
 }
 
-/// Addresses and networks are keys by what they are, as numbers and texts are.
+/// Addresses and networks as map keys are compared by value.
 #[test]
 fn equal_addresses_are_one_key() {
     for (a, b) in [("ip('1.1.1.1')", "ip('1.1.1.2')"), ("cidr('10.0.0.0/8')", "cidr('10.0.0.0/9')")]
@@ -46,7 +46,8 @@ fn equal_addresses_are_one_key() {
     value("['a', 'b'].transformMapEntry(k, v, {quantity('1'): v}).size()", "int: 2");
 }
 
-/// A template that fails ends the call before its arguments are looked at, which is seen in the cost.
+/// If the format of `format` is an error, the call ends before its arguments are evaluated. The
+/// cost shows it.
 #[test]
 fn a_template_that_fails_is_not_filled_in() {
     for (source, cost) in [
@@ -59,8 +60,8 @@ fn a_template_that_fails_is_not_filled_in() {
     }
 }
 
-/// Values that refuse to be compared are an error to compare, but count as equal within lists and
-/// maps, and as unequal where somebody looks for one of them.
+/// Comparing values that can not be compared is an error. They count as equal inside lists and
+/// maps, and as unequal in searches.
 #[test]
 fn values_that_refuse_to_be_compared() {
     for compared in

@@ -1,4 +1,4 @@
-//! An explanation says what the evaluation said, of the whole and of each part.
+//! An explanation agrees with the evaluation of the whole expression and of each subexpression.
 
 use cel::{COST_LIMIT, Explanation, KnownDecisions, SHOWN_BYTES_MAX, SubexpressionResult};
 use proptest::prelude::*;
@@ -12,8 +12,9 @@ fn explain(source: &str) -> Option<Explanation> {
     ENVIRONMENT.explain(source, &request.variables(&KnownDecisions::default()), COST_LIMIT).ok()
 }
 
-/// Whether the outcome of a part is that of an evaluation. Long texts are cut, and values are
-/// written in two ways, so only the beginnings of errors and the values of bools are compared.
+/// Whether an explained result agrees with an evaluation. Only the beginnings of errors and the
+/// values of bools are compared, because long texts are truncated and values are written in two
+/// ways.
 fn is_of(result: &SubexpressionResult, answer: &Answer) -> bool {
     match (result, answer) {
         (SubexpressionResult::Value(value), Answer::Value(full)) => {
@@ -51,7 +52,7 @@ proptest! {
             if part.result == SubexpressionResult::Skipped || part.text.len() > SHOWN_BYTES_MAX {
                 continue;
             }
-            // A part stands in the source and means the same by itself, if it is allowed there.
+            // A subexpression is a part of the source, and has the same value if it compiles alone.
             prop_assert!(source.contains(&part.text), "{source}: {}", part.text);
             let (alone, _) = answer(&part.text);
             let allowed = !matches!(alone, Answer::Refused(_));
@@ -59,7 +60,7 @@ proptest! {
         }
     }
 
-    /// The parts of `A && B` say how it came out.
+    /// The results of the operands of `A && B` explain its result.
     #[test]
     fn operands_account_for_the_outcome(
         first in proptest::collection::vec(any::<u8>(), 0..100),
@@ -73,7 +74,8 @@ proptest! {
             let part = explanation.subexpressions.iter().filter(|part| part.depth == 1).nth(n);
             part.map(|part| part.result.clone())
         };
-        // A constant is not shown, and a chain in parentheses is part of the chain around it.
+        // Constants are not shown. The operands of a run in parentheses belong to the enclosing
+        // run.
         let (Some(left), Some(right), None) = (outcome(0), outcome(1), outcome(2)) else {
             return Ok(());
         };

@@ -2,15 +2,15 @@
 //!
 //! The fuzz targets include this file as well.
 
-/// Decisions read from bytes: proptest and libFuzzer both know how to vary and to shorten bytes.
+/// Generates expressions from bytes. proptest and libFuzzer can both mutate and shrink bytes.
 pub(crate) struct Choices<'b> {
     bytes: std::slice::Iter<'b, u8>,
 }
 
-/// How deep expressions nest. Each level multiplies what an expression can cost.
+/// The greatest nesting depth of generated expressions. Each level multiplies the possible cost.
 const DEPTH_MAX: usize = 5;
 
-/// How long an expression gets before only leaves are added.
+/// If an expression is longer than this, only leaves are added.
 const BYTES_MAX: usize = 2_000;
 
 impl<'b> Choices<'b> {
@@ -25,7 +25,7 @@ impl<'b> Choices<'b> {
         text
     }
 
-    /// An expression of the type with this letter that asks the authorizer here and there.
+    /// An expression of the type with this letter that may perform authorization checks.
     pub(crate) fn expression_with_checks(&mut self, letter: char) -> String {
         CHECKS.iter().fold(self.expression(letter), |text, (leaf, check)| text.replace(leaf, check))
     }
@@ -38,7 +38,7 @@ impl<'b> Choices<'b> {
         text
     }
 
-    /// A number below `n`; 0 when the bytes are used up, which is always the simplest choice.
+    /// A number below `n`; 0, the simplest choice, if no bytes are left.
     pub(crate) fn below(&mut self, n: usize) -> usize {
         usize::from(self.bytes.next().copied().unwrap_or(0)) % n.max(1)
     }
@@ -86,8 +86,8 @@ impl<'b> Choices<'b> {
     }
 }
 
-/// The leaves and the branches of a type. `$x` stands for an expression of the type `x`, `@x` for
-/// a new variable of that type, known to all of the form that follows.
+/// The leaves and the branches of a type. `$x` stands for an expression of the type `x`, and `@x`
+/// for a new variable of that type, which the rest of the form may use.
 ///
 /// | letter | type | letter | type |
 /// |---|---|---|---|
@@ -203,8 +203,8 @@ fn forms(letter: char) -> (&'static [&'static str], &'static [&'static str]) {
     }
 }
 
-/// Leaves, and what asks the authorizer in their place. The questions are few, so that they come
-/// again.
+/// Leaves, and authorization checks in their place. There are only a few checks, so that
+/// expressions repeat them.
 const CHECKS: &[(&str, &str)] = &[
     ("request.user == 'a'", "authorizer.path('/a').check('get').allowed()"),
     ("'dev' in request.groups", "authorizer.requestResource.check('list').allowed()"),

@@ -1,4 +1,4 @@
-//! Library functions beside what the standard library of Rust says.
+//! Compares library functions with the standard library of Rust.
 
 use std::sync::LazyLock;
 
@@ -98,7 +98,7 @@ fn numbers(items: impl IntoIterator<Item = i64>) -> Value<'static> {
     Value::list(items.into_iter().map(Value::Int).collect())
 }
 
-/// Texts of few characters find each other often.
+/// Texts of few different characters, which often contain each other.
 fn any_text() -> impl Strategy<Value = String> {
     prop_oneof![3 => "[abé日 ]{0,12}", 1 => any::<String>()]
 }
@@ -107,7 +107,7 @@ fn any_list() -> impl Strategy<Value = Vec<i64>> {
     proptest::collection::vec(prop_oneof![-3..4_i64, any::<i64>()], 0..12)
 }
 
-/// The offset in characters of an offset in bytes.
+/// Converts an offset in bytes to an offset in characters.
 fn chars_before(text: &str, at: Option<usize>) -> Value<'static> {
     let at = at.and_then(|at| text.get(..at)).map_or(-1, |before| before.chars().count() as i64);
     Value::Int(at)
@@ -146,7 +146,7 @@ proptest! {
         let inputs = Inputs { texts: [a.clone(), String::new(), String::new()], ..Inputs::numbers(n, m) };
         let chars: Vec<char> = a.chars().collect();
         let at = usize::try_from(n).ok();
-        // The position after the last character has an empty one.
+        // The character at the position after the last one is empty.
         let char_at = at.filter(|at| *at <= chars.len());
         let char_at = char_at.map(|at| chars.get(at).map(char::to_string).unwrap_or_default());
         inputs.expect("a.charAt(n)", char_at.as_deref().map(text))?;

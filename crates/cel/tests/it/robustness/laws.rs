@@ -1,16 +1,16 @@
-//! Pairs of expressions that mean the same.
+//! Pairs of equivalent expressions.
 
 use proptest::prelude::*;
 
 use super::expressions::Choices;
 use super::{Answer, answer};
 
-/// How two expressions are alike.
+/// The kind of equivalence of two expressions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Alike {
     /// The same value, or an error on both sides.
     Same,
-    /// The same value if both have one: an error of a part may count on one side only.
+    /// The same value if both have one. An operand that is an error may affect one side only.
     Agree,
 }
 
@@ -109,7 +109,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(any::<u8>(), 0..60)
 }
 
-/// Compares both sides of a law with the parts put in.
+/// Replaces the placeholders of a law and compares both sides.
 fn check(law: (Alike, &str, &str), parts: &[(char, &str)]) -> Result<(), TestCaseError> {
     let (alike, left, right) = law;
     let filled = |side: &str| -> String {
@@ -122,8 +122,8 @@ fn check(law: (Alike, &str, &str), parts: &[(char, &str)]) -> Result<(), TestCas
     };
     let (left, right) = (filled(left), filled(right));
     let holds = match (answer(&left).0, answer(&right).0) {
-        // A constant that fails is refused at once, wherever it stands; and one side of a law may
-        // cost more than the other.
+        // An invalid constant fails to compile on any side, and one side of a law may cost more
+        // than the other.
         (Answer::Refused(_), _) | (_, Answer::Refused(_)) => true,
         (Answer::CostLimit, _) | (_, Answer::CostLimit) => true,
         (Answer::Value(left), Answer::Value(right)) => left == right,
@@ -136,7 +136,7 @@ fn check(law: (Alike, &str, &str), parts: &[(char, &str)]) -> Result<(), TestCas
     Ok(())
 }
 
-/// The laws are worth something only if most expressions that are put in have a value.
+/// The laws are a useful test only if most generated expressions have a value.
 #[test]
 fn most_generated_expressions_compile_and_many_have_a_value() {
     let mut n_values = 0;
@@ -149,7 +149,7 @@ fn most_generated_expressions_compile_and_many_have_a_value() {
             Answer::Value(_) => n_values += 1,
             Answer::Error(_) | Answer::CostLimit => {}
             Answer::Refused(message) => {
-                // Texts that are no regular expressions, dates or formats are constants at times.
+                // Some constants are not valid as a pattern, a date or a format.
                 assert!(!message.contains("Syntax error"), "{source}: {message}");
                 assert!(!message.contains("undeclared reference"), "{source}: {message}");
             }

@@ -1,4 +1,4 @@
-//! The cost limit, and that evaluation always gives the same.
+//! The cost limit, and the determinism of evaluation.
 
 use cel::COST_LIMIT;
 use proptest::prelude::*;
@@ -7,7 +7,8 @@ use super::expressions::Choices;
 use super::{Answer, answer, answer_within};
 
 proptest! {
-    /// What a program costs is just enough for it, and one less is not.
+    /// A cost limit that equals the cost of a program is sufficient, and a limit of one less is
+    /// not.
     #[test]
     fn the_cost_is_the_least_limit_that_suffices(
         choices in proptest::collection::vec(any::<u8>(), 0..200),
@@ -30,9 +31,9 @@ proptest! {
     }
 }
 
-/// What Kubernetes counts as little although it is much: adding lists, comparing what is nested,
-/// walking over long text, compiling patterns. Each of these ran for minutes, or until the memory
-/// was full, before such work had a limit of its own.
+/// Work that has a low cost in Kubernetes: concatenating lists, comparing nested values, reading
+/// long texts, compiling patterns. The step budget bounds it. Without it, each of these expressions
+/// runs for minutes or until the memory is full.
 #[test]
 fn work_that_cost_does_not_show_ends_too() {
     let doubled = |start: &str, n: usize, end: &str| {
@@ -62,7 +63,7 @@ fn work_that_cost_does_not_show_ends_too() {
     }
 }
 
-/// Patterns that stand in an expression are compiled once each, and bounded all together.
+/// Each constant pattern of an expression is compiled once, and all of them share a limit.
 #[test]
 fn many_large_patterns_are_refused() {
     let matches = |n: usize| format!("request.user.matches('\\\\pL{{{n}}}')");
@@ -76,14 +77,14 @@ fn many_large_patterns_are_refused() {
     assert_eq!(message.matches(complaint).count(), 1, "told once");
 }
 
-/// A list of constants is made in place, and not copied for each element.
+/// Appending to a list in a loop does not copy the list for each element.
 #[test]
 fn long_lists_of_constants_are_made_in_linear_time() {
     assert!(answer("lists.range(60000).map(q, 1).size() == 60000").0.is_bool(true));
     assert_eq!(answer("[1, 2].map(q, 1)").1, answer("[1, 2].map(q, q)").1 - 2 * 11);
 }
 
-/// Each step of a loop is counted, so the limit ends it in time.
+/// The cost of each iteration counts, so the cost limit ends a long loop.
 #[test]
 fn loops_end_at_the_limit() {
     for source in [

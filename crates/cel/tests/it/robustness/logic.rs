@@ -1,10 +1,10 @@
-//! `&&`, `||`, `!` and `? :` beside a reference that is too simple to be wrong.
+//! Compares `&&`, `||`, `!` and `? :` with a simple reference implementation.
 
 use proptest::prelude::*;
 
 use super::{Answer, answer};
 
-/// A formula whose leaves are known to hold, not to hold or to fail.
+/// A formula whose leaves are true, false or errors.
 #[derive(Debug, Clone)]
 enum Formula {
     Known(bool),
@@ -13,13 +13,13 @@ enum Formula {
     And(Box<[Formula; 2]>),
     Or(Box<[Formula; 2]>),
     If(Box<[Formula; 3]>),
-    /// Whether a formula holds for an element; the list has the given truths.
+    /// Whether a formula holds for an element of a list with these truth values.
     Exists(Vec<Option<bool>>),
     All(Vec<Option<bool>>),
 }
 
 impl Formula {
-    /// True, false or neither.
+    /// The truth value of the formula; `None` for an error.
     fn truth(&self) -> Option<bool> {
         match self {
             Self::Known(truth) => Some(*truth),
@@ -36,7 +36,7 @@ impl Formula {
         }
     }
 
-    /// The same as an expression. Half of the leaves are constants, which compile to other code.
+    /// The formula as an expression. Half of the leaves are constants, which compile to other code.
     fn source(&self) -> String {
         match self {
             Self::Known(true) => "(request.user == 'alice')".to_owned(),

@@ -1,4 +1,4 @@
-//! What random expressions are about: a request, much as match conditions see it, and an authorizer.
+//! The variables of random expressions: a request like that of match conditions, and an authorizer.
 //!
 //! The fuzz targets include this file as well.
 
@@ -23,7 +23,7 @@ pub(crate) struct Request {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Extra(pub(crate) BTreeMap<String, Vec<String>>);
 
-/// A record inside of the request.
+/// A record inside the request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Attributes {
     pub(crate) verb: String,
@@ -53,7 +53,7 @@ pub(crate) fn environment() -> Environment {
     ])
 }
 
-/// What the authorizer answers: every question in its own way, and always the same.
+/// Decides a check. The decision depends on the check only.
 pub(crate) fn decide(question: &AuthorizerCheck) -> AuthorizerDecision {
     let text = format!("{question:?}");
     let sum: usize = text.bytes().map(usize::from).sum();
@@ -65,7 +65,8 @@ pub(crate) fn decide(question: &AuthorizerCheck) -> AuthorizerDecision {
     }
 }
 
-/// Evaluates and answers what is wanted until nothing more is; tells how many answers that took.
+/// Evaluates and adds missing decisions until none is missing. Returns also the number of added
+/// decisions.
 pub(crate) fn answer_all(
     program: &Program,
     request: &Request,
@@ -85,7 +86,7 @@ pub(crate) fn answer_all(
 }
 
 impl Request {
-    /// A request with something in every place.
+    /// A request with a value for every field.
     pub(crate) fn sample() -> Self {
         let texts = |items: &[&str]| items.iter().map(|&item| item.to_owned()).collect::<Vec<_>>();
         Self {

@@ -1,9 +1,9 @@
-//! The lines of `cel-spec.jsonl`, and the answers that they are about.
+//! The test cases of `cel-spec.jsonl` and their results.
 
 use cel::{Bytes, COST_LIMIT, Environment, Map, OwnedMap, Type, TypeName, Value};
 use serde_json::{Value as Json, json};
 
-/// A test of the CEL project, with what Kubernetes answers to it.
+/// A test of the CEL project, with the result of Kubernetes.
 #[derive(Debug)]
 pub(crate) struct Case {
     pub(crate) file: String,
@@ -27,27 +27,27 @@ pub(crate) struct Variable {
     pub(crate) value: Value<'static>,
 }
 
-/// What the CEL project demands: a value or an error, and perhaps a type.
+/// The result that the CEL project expects: a value or an error, and optionally a type.
 #[derive(Debug)]
 pub(crate) struct Expect {
     pub(crate) value: Option<Json>,
-    /// Some if an error is expected. The CEL project compares no messages: these are hints.
+    /// `Some` if an error is expected. The CEL project does not compare messages; these are hints.
     pub(crate) errors: Option<Vec<String>>,
     pub(crate) ty: Option<String>,
 }
 
-/// What an implementation makes of an expression. Values are in the form of the file.
+/// The result of an expression in one implementation. Values are in the form of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Answer {
-    /// The parser, the checker or a validator refuses it.
+    /// The expression does not parse or does not pass the checks.
     Compile { error: String },
-    /// A constant part of it fails.
+    /// Folding a constant of the expression fails.
     Program { ty: String, error: String },
     /// The evaluation of the expression fails.
     Eval { ty: String, error: String },
-    /// It has this type, and the test wants to know no more.
+    /// The test only checks the type of the expression.
     Type { ty: String },
-    /// It has this value. The cost is absent when it varies from one evaluation to the next.
+    /// The value of the expression. The cost is absent if it varies between evaluations.
     Value { ty: String, value: Json, cost: Option<u64> },
 }
 
@@ -73,8 +73,8 @@ impl Case {
         })
     }
 
-    /// What this crate makes of the expression. Neither the container nor the functions of the
-    /// test are there, and the expression is always checked, as in Kubernetes.
+    /// The result of this crate. As in Kubernetes, the container and the functions of the test are
+    /// not available, and the expression is always type-checked.
     pub(crate) fn answer(&self) -> Answer {
         let declared = self.variables.iter().map(|v| (v.name.as_str(), v.ty.clone())).collect();
         let environment = Environment::kubernetes(declared);
@@ -112,8 +112,8 @@ impl Expect {
         }
     }
 
-    /// Whether an answer is what the CEL project demands. An error that constant folding finds is
-    /// the error of the evaluation, told earlier.
+    /// Whether a result is the one that the CEL project expects. An error of constant folding
+    /// counts as an error of the evaluation.
     pub(crate) fn is_met_by(&self, answer: &Answer) -> bool {
         let (ty, value) = match answer {
             Answer::Compile { .. } => return false,
@@ -146,7 +146,7 @@ impl Answer {
         }
     }
 
-    /// Whether this is the answer that was recorded.
+    /// Whether this is the recorded result.
     pub(crate) fn agrees_with(&self, recorded: &Self) -> bool {
         match (self, recorded) {
             (

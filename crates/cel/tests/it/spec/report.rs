@@ -1,4 +1,4 @@
-//! The results of all tests, counted.
+//! Counts the results of all tests.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,15 +8,15 @@ use serde_json::Value as Json;
 use super::case::Case;
 use super::rules::{Kubernetes, RULES};
 
-/// What came of all tests.
+/// The counted results of all tests.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) files: BTreeMap<String, FileReport>,
-    /// How many answers each rule explains, in the order of the rules.
+    /// The number of results that each rule explains, in the order of the rules.
     pub(crate) n_explained: Vec<usize>,
-    /// Answers that are not those of Kubernetes.
+    /// Results that are not those of Kubernetes.
     pub(crate) unlike_kubernetes: Vec<String>,
-    /// Answers that are neither what the CEL project expects nor explained.
+    /// Results that neither the CEL project expects nor a rule explains.
     pub(crate) unexplained: Vec<String>,
 }
 

@@ -1,10 +1,10 @@
-//! Where Kubernetes, and this crate with it, does not do what the CEL project's tests demand.
+//! The differences between Kubernetes, which this crate follows, and the CEL project's tests.
 
 use super::case::{Answer, Case};
 
-/// A reason why an answer is not the expected one.
+/// A reason why a result is not the expected one.
 ///
-/// Rules say nothing about tests that give the expected answer.
+/// Rules do not apply to tests with the expected result.
 #[derive(Debug)]
 pub(crate) struct Rule {
     pub(crate) name: &'static str,
@@ -13,16 +13,16 @@ pub(crate) struct Rule {
     pub(crate) explains: fn(&Case, &Answer) -> bool,
 }
 
-/// What Kubernetes answers where a rule applies.
+/// The result of Kubernetes for the tests of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kubernetes {
-    /// The same as we.
+    /// Kubernetes has the same result as this crate.
     Same,
-    /// Something else: a difference of ours, not one that Kubernetes has with the CEL project.
+    /// Kubernetes has another result: this crate differs from Kubernetes.
     Other,
 }
 
-/// All rules. The first that explains an answer is the one that counts.
+/// All rules. The first rule that explains a result applies.
 pub(crate) const RULES: &[Rule] = &[
     Rule {
         name: "container",

@@ -30,9 +30,9 @@ fn texts_that_stand_for_the_same_amount_are_equal() {
         ("99999Ei", "9223372036854775807"),
         ("-8Ei", "-9223372036854775807"),
         ("123456789012345678901k", "123456789012345678901000"),
-        // The upper half of the exponent is lost.
+        // The upper 32 bits of the exponent are dropped.
         ("1e4294967297", "10"),
-        // Texts that only Kubernetes' scanner takes.
+        // Kubernetes accepts these texts, although they do not match the regular expression.
         ("+", "0"),
         ("-", "0"),
         (".", "0"),
