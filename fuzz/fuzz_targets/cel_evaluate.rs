@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use authz_webhook::{Extra, MatchCondition, ResourceAttributes, ReviewSpec};
-use cel::{CHECK_COST, COST_LIMIT, Environment, EvalError, KnownDecisions, Program, Value};
+use cel::{AUTHORIZER_CHECK_COST, COST_LIMIT, Environment, EvalError, KnownDecisions, Program, Value};
 use libfuzzer_sys::fuzz_target;
 
 use expressions::Choices;
@@ -67,7 +67,7 @@ fn request(data: &[u8]) -> Request {
 fn check(source: &str, program: &Program, request: &Request) {
     let mut decisions = KnownDecisions::default();
     let n_answers = answer_all(program, request, &mut decisions, COST_LIMIT);
-    assert!(n_answers as u64 * CHECK_COST <= COST_LIMIT, "{source}");
+    assert!(n_answers as u64 * AUTHORIZER_CHECK_COST <= COST_LIMIT, "{source}");
     assert!(n_answers == 0 || program.reads_variable(1) || program.reads_variable(2), "{source}");
     let variables = request.variables(&decisions);
     let first = program.evaluate(&variables, COST_LIMIT);

@@ -82,23 +82,23 @@ pub struct AuthorizerDecision {
 /// allocate.
 #[derive(Debug, Clone, Default)]
 pub struct KnownDecisions {
-    by_check: Option<Arc<HashMap<AuthorizerCheck, AuthorizerDecision>>>,
+    decisions_by_check: Option<Arc<HashMap<AuthorizerCheck, AuthorizerDecision>>>,
 }
 
 impl KnownDecisions {
     /// The decision for a check, if it is known.
     pub fn get(&self, check: &AuthorizerCheck) -> Option<&AuthorizerDecision> {
-        self.by_check.as_ref()?.get(check)
+        self.decisions_by_check.as_ref()?.get(check)
     }
 
     /// Adds a decision. Earlier clones are not affected.
     pub fn insert(&mut self, check: AuthorizerCheck, decision: AuthorizerDecision) {
-        Arc::make_mut(self.by_check.get_or_insert_default()).insert(check, decision);
+        Arc::make_mut(self.decisions_by_check.get_or_insert_default()).insert(check, decision);
     }
 
     /// The number of known decisions.
     pub fn len(&self) -> usize {
-        self.by_check.as_ref().map_or(0, |known| known.len())
+        self.decisions_by_check.as_ref().map_or(0, |known| known.len())
     }
 
     /// Whether no decision is known.

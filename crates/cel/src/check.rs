@@ -118,7 +118,7 @@ impl TypeChecker<'_> {
     fn check_node(&mut self, id: NodeId) {
         let ast = self.ast;
         match ast.kind(id) {
-            ExprKind::Literal(literal) => self.set_type(id, literal_type(literal)),
+            ExprKind::Literal(literal) => self.set_node_type(id, literal_type(literal)),
             ExprKind::Ident(name) => self.check_ident(id, name),
             ExprKind::Select { operand, field, test_only } => {
                 self.check_select(id, *operand, field, *test_only);
@@ -139,24 +139,24 @@ impl TypeChecker<'_> {
         self.issues.push((self.ast.offset(id), message));
     }
 
-    fn set_type(&mut self, id: NodeId, ty: Type) {
+    fn set_node_type(&mut self, id: NodeId, ty: Type) {
         self.node_types[id] = Some(ty);
     }
 
-    fn type_of(&self, id: NodeId) -> Type {
+    fn node_type_or_error(&self, id: NodeId) -> Type {
         self.node_types[id].clone().unwrap_or(Type::Error)
     }
 
     fn report_undeclared(&mut self, id: NodeId, name: &str) {
         self.report_issue(id, format!("undeclared reference to '{name}' (in container '')"));
-        self.set_type(id, Type::Error);
+        self.set_node_type(id, Type::Error);
     }
 
     fn check_ident(&mut self, id: NodeId, name: &str) {
         match self.resolve_name(name, name) {
             Some((reference, ty)) => {
                 self.node_references[id] = Some(reference);
-                self.set_type(id, ty);
+                self.set_node_type(id, ty);
             }
             None => self.report_undeclared(id, name),
         }
@@ -189,12 +189,12 @@ impl TypeChecker<'_> {
             && let Some((reference, ty)) = self.resolve_name(&first, &name)
         {
             self.node_references[id] = Some(reference);
-            self.set_type(id, ty);
+            self.set_node_type(id, ty);
             return;
         }
         let ty = self.check_field_selection(id, operand, field, false);
         let ty = if test_only { Type::Bool } else { self.substitution.resolve_type(&ty, false) };
-        self.set_type(id, ty);
+        self.set_node_type(id, ty);
     }
 
     /// The first part and the whole of `a.b.c`, if it consists of plain selections from an
@@ -232,7 +232,7 @@ impl TypeChecker<'_> {
         optional: bool,
     ) -> Type {
         self.check_node(operand);
-        let operand_type = self.substitution.resolve_type(&self.type_of(operand), false);
+        let operand_type = self.substitution.resolve_type(&self.node_type_or_error(operand), false);
         let (target, is_optional) = match operand_type {
             Type::Optional(inner) => ((*inner).clone(), true),
             other => (other, false),
@@ -273,14 +273,14 @@ impl TypeChecker<'_> {
             joined = Some(self.join_element_types(joined, ty));
         }
         let element = joined.unwrap_or_else(|| self.substitution.fresh_type_variable());
-        self.set_type(id, Type::list(element));
+        self.set_node_type(id, Type::list(element));
     }
 
     fn check_map(&mut self, id: NodeId, entries: &[MapEntry]) {
         let mut joined: Option<(Type, Type)> = None;
         for entry in entries {
             self.check_node(entry.key);
-            let key = self.type_of(entry.key);
+            let key = self.node_type_or_error(entry.key);
             let (keys, values) = joined.map_or((None, None), |(k, v)| (Some(k), Some(v)));
             let keys = self.join_element_types(keys, key);
             self.check_node(entry.value);
@@ -293,13 +293,13 @@ impl TypeChecker<'_> {
                 (self.substitution.fresh_type_variable(), self.substitution.fresh_type_variable())
             }
         };
-        self.set_type(id, Type::map(key, value));
+        self.set_node_type(id, Type::map(key, value));
     }
 
     /// The type of an element. An element written `?x` must have an optional type; its inner type
     /// counts.
     fn element_type(&mut self, element: NodeId, optional: bool) -> Type {
-        let ty = self.type_of(element);
+        let ty = self.node_type_or_error(element);
         if !optional {
             return ty;
         }
@@ -334,10 +334,10 @@ impl TypeChecker<'_> {
         let message = WellKnownMessage::find_by_name(full);
         if message.is_none() && !matches!(ty, Type::Object(_)) {
             self.report_issue(id, format!("'{}' is not a message type", ty.runtime_name()));
-            return self.set_type(id, Type::Error);
+            return self.set_node_type(id, Type::Error);
         }
         self.node_references[id] = Some(ResolvedReference::Type(full.into()));
-        self.set_type(id, ty.clone());
+        self.set_node_type(id, ty.clone());
         for field in fields {
             self.check_node(field.value);
             let expected = match (&message, &ty) {
@@ -363,8 +363,9 @@ impl TypeChecker<'_> {
     fn check_comprehension(&mut self, id: NodeId, fold: &Comprehension) {
         self.check_node(fold.iter_range);
         self.check_node(fold.accu_init);
-        let range = self.substitution.resolve_type(&self.type_of(fold.iter_range), false);
-        let accu = self.type_of(fold.accu_init);
+        let range =
+            self.substitution.resolve_type(&self.node_type_or_error(fold.iter_range), false);
+        let accu = self.node_type_or_error(fold.accu_init);
         let depth = self.local_variables.len();
         self.local_variables.push((Arc::clone(&fold.accu_var), accu.clone()));
 
@@ -397,12 +398,12 @@ impl TypeChecker<'_> {
         self.local_variables.truncate(depth + 1);
         self.check_node(fold.result);
         self.local_variables.truncate(depth);
-        let ty = self.substitution.resolve_type(&self.type_of(fold.result), false);
-        self.set_type(id, ty);
+        let ty = self.substitution.resolve_type(&self.node_type_or_error(fold.result), false);
+        self.set_node_type(id, ty);
     }
 
     fn expect_type(&mut self, id: NodeId, expected: &Type) {
-        let found = self.type_of(id);
+        let found = self.node_type_or_error(id);
         if !self.substitution.try_assign(expected, &found) {
             self.report_issue(id, format!("expected type '{expected}' but found '{found}'"));
         }

@@ -59,12 +59,12 @@ impl<'s, 'a> Evaluator<'s, 'a> {
 
     /// The value of a local variable.
     #[inline]
-    fn read_local(&mut self, slot: usize) -> EvalResult<'a> {
+    fn read_local_variable(&mut self, slot: usize) -> EvalResult<'a> {
         match self.slots.get(slot) {
             Some(LocalSlot::Known(outcome)) => outcome.clone(),
             Some(LocalSlot::Pending(init)) => {
                 let outcome = self.evaluate(init);
-                self.set_slot(slot, LocalSlot::Known(outcome.clone()));
+                self.set_local_variable(slot, LocalSlot::Known(outcome.clone()));
                 outcome
             }
             None => Err(missing_slot_error()),
@@ -73,7 +73,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
 
     /// Sets a local variable. The planner counts the slots, so each one exists.
     #[inline]
-    fn set_slot(&mut self, slot: usize, content: LocalSlot<'a>) {
+    fn set_local_variable(&mut self, slot: usize, content: LocalSlot<'a>) {
         if let Some(place) = self.slots.get_mut(slot) {
             *place = content;
         }

@@ -46,7 +46,7 @@ impl TypeChecker<'_> {
     /// `operand.?field`, which the parser writes as a call with the field as a literal.
     fn check_optional_select(&mut self, id: NodeId, args: &[NodeId]) {
         let [operand, field] = args else {
-            self.set_type(id, Type::Error);
+            self.set_node_type(id, Type::Error);
             let message = format!(
                 "unsupported optional field selection: incorrect signature. argument count: {}",
                 args.len()
@@ -54,15 +54,15 @@ impl TypeChecker<'_> {
             return self.report_issue(id, message);
         };
         let ExprKind::Literal(Literal::String(name)) = self.ast.kind(*field) else {
-            self.set_type(id, Type::Error);
+            self.set_node_type(id, Type::Error);
             let message = "unsupported optional field selection".to_owned();
             return self.report_issue(*field, message);
         };
-        self.set_type(*field, Type::String);
+        self.set_node_type(*field, Type::String);
         let name = Arc::clone(name);
         let ty = self.check_field_selection(id, *operand, &name, true);
         let ty = self.substitution.resolve_type(&ty, false);
-        self.set_type(id, ty);
+        self.set_node_type(id, ty);
     }
 
     fn resolve_overloads(
@@ -77,7 +77,7 @@ impl TypeChecker<'_> {
             return self.check_logical_operator(id, function.name, args);
         }
         let argument_types: Vec<Type> =
-            target.iter().chain(args).map(|&arg| self.type_of(arg)).collect();
+            target.iter().chain(args).map(|&arg| self.node_type_or_error(arg)).collect();
         let mut result: Option<Type> = None;
         let mut matched = Vec::new();
         for (position, overload) in function.overloads.iter().enumerate() {
@@ -110,7 +110,7 @@ impl TypeChecker<'_> {
                     overloads: matched,
                     namespaced,
                 });
-                self.set_type(id, ty);
+                self.set_node_type(id, ty);
             }
             None => {
                 let shown: Vec<String> = argument_types
@@ -128,7 +128,7 @@ impl TypeChecker<'_> {
                     id,
                     format!("found no matching overload for '{name}' applied to '{signature}'"),
                 );
-                self.set_type(id, Type::Error);
+                self.set_node_type(id, Type::Error);
             }
         }
     }
@@ -138,13 +138,13 @@ impl TypeChecker<'_> {
     fn check_logical_operator(&mut self, id: NodeId, name: &'static str, args: &[NodeId]) {
         let mut fits = true;
         for &arg in args {
-            let ty = self.type_of(arg);
+            let ty = self.node_type_or_error(arg);
             if !self.substitution.try_assign(&ty, &Type::Bool) {
                 self.report_issue(arg, format!("expected type 'bool' but found '{ty}'"));
                 fits = false;
             }
         }
-        self.set_type(id, if fits { Type::Bool } else { Type::Error });
+        self.set_node_type(id, if fits { Type::Bool } else { Type::Error });
         self.node_references[id] =
             Some(ResolvedReference::Function { name, overloads: vec![0], namespaced: false });
     }

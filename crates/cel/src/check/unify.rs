@@ -18,7 +18,7 @@ pub(super) struct Substitution<'w> {
     /// The remaining steps of this expression; `shared_step_budget` is that of the whole group.
     step_budget: StepBudget,
     shared_step_budget: &'w mut StepBudget,
-    is_exhausted: bool,
+    is_budget_exhausted: bool,
     /// Whether the result type of a call contained a free type variable. A later use then binds it,
     /// although the value may have another type.
     has_unsound_types: bool,
@@ -33,7 +33,7 @@ impl<'w> Substitution<'w> {
         Self {
             step_budget,
             shared_step_budget,
-            is_exhausted: false,
+            is_budget_exhausted: false,
             has_unsound_types: false,
             bindings: Vec::new(),
             undo_log: Vec::new(),
@@ -42,7 +42,7 @@ impl<'w> Substitution<'w> {
 
     /// The message for an exhausted step budget. In that case all other issues are meaningless.
     pub(super) fn budget_exhausted_message(&mut self) -> Option<String> {
-        if !self.is_exhausted {
+        if !self.is_budget_exhausted {
             None
         } else if self.step_budget.spend_steps(1).is_err() {
             Some("the types of this expression are too large".to_owned())
@@ -65,9 +65,9 @@ impl<'w> Substitution<'w> {
 
     /// Spends a step; returns false if none is left.
     fn try_spend_step(&mut self) -> bool {
-        self.is_exhausted |= self.step_budget.spend_steps(1).is_err()
+        self.is_budget_exhausted |= self.step_budget.spend_steps(1).is_err()
             || self.shared_step_budget.spend_steps(1).is_err();
-        !self.is_exhausted
+        !self.is_budget_exhausted
     }
 
     /// A new unbound type variable.
@@ -126,7 +126,7 @@ impl<'w> Substitution<'w> {
         }
         let mut inner = |part: &Arc<Type>| self.substitute_part(part, to_dyn, known.as_deref_mut());
         match ty {
-            Type::Var(var) => match self.binding(*var).cloned() {
+            Type::Var(var) => match self.find_binding(*var).cloned() {
                 Some(bound) => Some(self.substitute(&bound, to_dyn, known).unwrap_or(bound)),
                 None => to_dyn.then_some(Type::Dyn),
             },
@@ -160,7 +160,7 @@ impl<'w> Substitution<'w> {
         replaced
     }
 
-    fn binding(&self, var: u32) -> Option<&Type> {
+    fn find_binding(&self, var: u32) -> Option<&Type> {
         self.bindings.get(var as usize)?.as_ref()
     }
 
@@ -203,7 +203,7 @@ impl<'w> Substitution<'w> {
         if *ty == Type::Var(var) {
             return VariableUnification::Unified;
         }
-        if let Some(bound) = self.binding(var).cloned() {
+        if let Some(bound) = self.find_binding(var).cloned() {
             if *ty == bound {
                 return VariableUnification::Unified;
             }
@@ -230,7 +230,7 @@ impl<'w> Substitution<'w> {
         }
         match ty {
             Type::Var(other) if *other == var => false,
-            Type::Var(other) => match self.binding(*other).cloned() {
+            Type::Var(other) => match self.find_binding(*other).cloned() {
                 Some(bound) => self.passes_occurs_check(var, &bound),
                 None => true,
             },

@@ -46,7 +46,7 @@ impl<'a> Evaluator<'_, 'a> {
                 Some(value) => Ok(value.clone()),
                 None => Err(EvalError::new("no such attribute(s)")),
             },
-            AttributeRoot::Slot(slot) => self.read_local(*slot),
+            AttributeRoot::Slot(slot) => self.read_local_variable(*slot),
             AttributeRoot::Value(expr) => self.evaluate(expr),
             AttributeRoot::Conditional(conditional) => {
                 let branch = if self.evaluate_bool(&conditional.condition)? {

@@ -86,12 +86,12 @@ impl<'a> Evaluator<'_, 'a> {
         match second_variable_slot {
             None => {
                 let value = range.loop_variable_at(at);
-                self.set_slot(first_variable_slot, LocalSlot::Known(Ok(value)));
+                self.set_local_variable(first_variable_slot, LocalSlot::Known(Ok(value)));
             }
             Some(second_variable_slot) => {
                 let (first, second) = range.loop_variable_pair_at(at);
-                self.set_slot(first_variable_slot, LocalSlot::Known(Ok(first)));
-                self.set_slot(second_variable_slot, LocalSlot::Known(Ok(second)));
+                self.set_local_variable(first_variable_slot, LocalSlot::Known(Ok(first)));
+                self.set_local_variable(second_variable_slot, LocalSlot::Known(Ok(second)));
             }
         }
     }
@@ -99,7 +99,7 @@ impl<'a> Evaluator<'_, 'a> {
     pub(super) fn evaluate_fold(&mut self, fold: &'a FoldExpr) -> EvalResult<'a> {
         let range = self.evaluate(&fold.iter_range)?;
         let range = LoopRange::new(range, fold.second_variable_slot.is_some())?;
-        self.set_slot(fold.accumulator_slot, LocalSlot::Pending(&fold.accumulator_init));
+        self.set_local_variable(fold.accumulator_slot, LocalSlot::Pending(&fold.accumulator_init));
         for position in 0..range.len() {
             self.bind_loop_variables(
                 &range,
@@ -111,7 +111,7 @@ impl<'a> Evaluator<'_, 'a> {
                 break;
             }
             let next = self.evaluate_argument(&fold.loop_step)?;
-            self.set_slot(fold.accumulator_slot, LocalSlot::Known(next));
+            self.set_local_variable(fold.accumulator_slot, LocalSlot::Known(next));
         }
         self.evaluate(&fold.result)
     }

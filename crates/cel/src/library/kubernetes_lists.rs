@@ -14,59 +14,59 @@ use crate::value::{List, Value};
 const COMPARABLE: [ComparableOverloadIds; 8] = [
     ComparableOverloadIds {
         ty: Type::Int,
-        is_sorted_id: "list_int_is_sorted_bool",
-        max_id: "list_int_max_int",
-        min_id: "list_int_min_int",
+        is_sorted_overload: "list_int_is_sorted_bool",
+        max_overload: "list_int_max_int",
+        min_overload: "list_int_min_int",
     },
     ComparableOverloadIds {
         ty: Type::Uint,
-        is_sorted_id: "list_uint_is_sorted_bool",
-        max_id: "list_uint_max_uint",
-        min_id: "list_uint_min_uint",
+        is_sorted_overload: "list_uint_is_sorted_bool",
+        max_overload: "list_uint_max_uint",
+        min_overload: "list_uint_min_uint",
     },
     ComparableOverloadIds {
         ty: Type::Double,
-        is_sorted_id: "list_double_is_sorted_bool",
-        max_id: "list_double_max_double",
-        min_id: "list_double_min_double",
+        is_sorted_overload: "list_double_is_sorted_bool",
+        max_overload: "list_double_max_double",
+        min_overload: "list_double_min_double",
     },
     ComparableOverloadIds {
         ty: Type::Bool,
-        is_sorted_id: "list_bool_is_sorted_bool",
-        max_id: "list_bool_max_bool",
-        min_id: "list_bool_min_bool",
+        is_sorted_overload: "list_bool_is_sorted_bool",
+        max_overload: "list_bool_max_bool",
+        min_overload: "list_bool_min_bool",
     },
     ComparableOverloadIds {
         ty: Type::Duration,
-        is_sorted_id: "list_duration_is_sorted_bool",
-        max_id: "list_duration_max_duration",
-        min_id: "list_duration_min_duration",
+        is_sorted_overload: "list_duration_is_sorted_bool",
+        max_overload: "list_duration_max_duration",
+        min_overload: "list_duration_min_duration",
     },
     ComparableOverloadIds {
         ty: Type::Timestamp,
-        is_sorted_id: "list_timestamp_is_sorted_bool",
-        max_id: "list_timestamp_max_timestamp",
-        min_id: "list_timestamp_min_timestamp",
+        is_sorted_overload: "list_timestamp_is_sorted_bool",
+        max_overload: "list_timestamp_max_timestamp",
+        min_overload: "list_timestamp_min_timestamp",
     },
     ComparableOverloadIds {
         ty: Type::String,
-        is_sorted_id: "list_string_is_sorted_bool",
-        max_id: "list_string_max_string",
-        min_id: "list_string_min_string",
+        is_sorted_overload: "list_string_is_sorted_bool",
+        max_overload: "list_string_max_string",
+        min_overload: "list_string_min_string",
     },
     ComparableOverloadIds {
         ty: Type::Bytes,
-        is_sorted_id: "list_bytes_is_sorted_bool",
-        max_id: "list_bytes_max_bytes",
-        min_id: "list_bytes_min_bytes",
+        is_sorted_overload: "list_bytes_is_sorted_bool",
+        max_overload: "list_bytes_max_bytes",
+        min_overload: "list_bytes_min_bytes",
     },
 ];
 
 struct ComparableOverloadIds {
     ty: Type,
-    is_sorted_id: &'static str,
-    max_id: &'static str,
-    min_id: &'static str,
+    is_sorted_overload: &'static str,
+    max_overload: &'static str,
+    min_overload: &'static str,
 }
 
 /// The types that `sum` accepts. Each overload has its own zero, which is the sum of an empty list.
@@ -87,7 +87,7 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
         "isSorted",
         each(|of| {
             Overload::new_member(
-                of.is_sorted_id,
+                of.is_sorted_overload,
                 vec![Type::list(of.ty)],
                 Type::Bool,
                 list_is_sorted,
@@ -97,13 +97,13 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
     functions.add_overloads(
         "max",
         each(|of| {
-            Overload::new_member(of.max_id, vec![Type::list(of.ty.clone())], of.ty, list_max)
+            Overload::new_member(of.max_overload, vec![Type::list(of.ty.clone())], of.ty, list_max)
         }),
     );
     functions.add_overloads(
         "min",
         each(|of| {
-            Overload::new_member(of.min_id, vec![Type::list(of.ty.clone())], of.ty, list_min)
+            Overload::new_member(of.min_overload, vec![Type::list(of.ty.clone())], of.ty, list_min)
         }),
     );
     let sums = SUMMABLE.into_iter().map(|(ty, id, implementation)| {
@@ -168,16 +168,20 @@ fn list_is_sorted<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
 }
 
 fn list_max<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    find_extreme(arguments, "max", Ordering::Less)
+    find_min_or_max(arguments, "max", Ordering::Less)
 }
 
 fn list_min<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
-    find_extreme(arguments, "min", Ordering::Greater)
+    find_min_or_max(arguments, "min", Ordering::Greater)
 }
 
 /// Finds the smallest or largest element. An element replaces the best one so far if the best one
 /// compares to it as `replaced_if`.
-fn find_extreme<'a>(arguments: &[Value<'a>], name: &str, replaced_if: Ordering) -> EvalResult<'a> {
+fn find_min_or_max<'a>(
+    arguments: &[Value<'a>],
+    name: &str,
+    replaced_if: Ordering,
+) -> EvalResult<'a> {
     let [Value::List(list)] = arguments else { return Err(EvalError::no_such_overload()) };
     let mut best: Option<Value<'a>> = None;
     for item in list.iter() {

@@ -31,12 +31,12 @@ pub(crate) fn declare(functions: &mut FunctionRegistry) {
 fn map_insert<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     match arguments {
         [Value::Map(map), key, value] => {
-            let mut map = copy_map(map);
+            let mut map = copy_to_owned_map(map);
             insert_new_key(&mut map, key.clone(), value.clone())?;
             Ok(Value::Map(Map::from_owned(map)))
         }
         [Value::Map(map), Value::Map(entries)] => {
-            let mut map = copy_map(map);
+            let mut map = copy_to_owned_map(map);
             for (key, value) in entries.iter() {
                 insert_new_key(&mut map, key, value)?;
             }
@@ -46,7 +46,7 @@ fn map_insert<'a>(arguments: &[Value<'a>]) -> EvalResult<'a> {
     }
 }
 
-fn copy_map<'a>(map: &Map<'a>) -> OwnedMap<'a> {
+fn copy_to_owned_map<'a>(map: &Map<'a>) -> OwnedMap<'a> {
     if let Map::Owned(map) = map {
         return (**map).clone();
     }

@@ -83,7 +83,7 @@ fn matches_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) ->
 fn find_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
     match arguments {
         [Value::String(text), Value::String(pattern)] => {
-            Ok(compile_at_run_time(pattern, step_budget)?.find(text))
+            Ok(compile_dynamic_pattern(pattern, step_budget)?.find(text))
         }
         _ => Err(EvalError::no_such_overload()),
     }
@@ -92,17 +92,17 @@ fn find_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> Ev
 fn find_all_metered<'a>(arguments: &[Value<'a>], step_budget: &mut StepBudget) -> EvalResult<'a> {
     match arguments {
         [Value::String(text), Value::String(pattern)] => {
-            compile_at_run_time(pattern, step_budget)?.find_all(text, -1, step_budget)
+            compile_dynamic_pattern(pattern, step_budget)?.find_all(text, -1, step_budget)
         }
         [Value::String(text), Value::String(pattern), Value::Int(limit)] => {
-            compile_at_run_time(pattern, step_budget)?.find_all(text, *limit, step_budget)
+            compile_dynamic_pattern(pattern, step_budget)?.find_all(text, *limit, step_budget)
         }
         _ => Err(EvalError::no_such_overload()),
     }
 }
 
 /// Compiles a pattern that is not a constant.
-fn compile_at_run_time(
+fn compile_dynamic_pattern(
     pattern: &Str<'_>,
     step_budget: &mut StepBudget,
 ) -> Result<Pattern, EvalError> {

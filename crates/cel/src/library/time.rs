@@ -181,13 +181,13 @@ fn find_utc_offset(time: &Timestamp, zone: &str) -> Result<i64, EvalError> {
 fn parse_fixed_offset(hours: &str, minutes: &str) -> Result<i64, EvalError> {
     const NANOS_PER_MINUTE: i64 = 60_000_000_000;
     let west = hours.starts_with('-');
-    let hours = parse_offset_part(hours)?.wrapping_mul(60);
-    let minutes = parse_offset_part(minutes)?;
+    let hours = parse_utc_offset_part(hours)?.wrapping_mul(60);
+    let minutes = parse_utc_offset_part(minutes)?;
     let offset = if west { hours.wrapping_sub(minutes) } else { hours.wrapping_add(minutes) };
     Ok(to_whole_seconds(offset.wrapping_mul(NANOS_PER_MINUTE)))
 }
 
-fn parse_offset_part(text: &str) -> Result<i64, EvalError> {
+fn parse_utc_offset_part(text: &str) -> Result<i64, EvalError> {
     parse_int(text).map_err(|fault| {
         let reason = match fault {
             NumberError::Syntax => "invalid syntax",

@@ -119,7 +119,7 @@ impl<'s> RecoveringTokenStream<'s> {
     }
 
     /// The kind of the current token.
-    pub(super) fn current_kind(&mut self) -> Result<TokenKind, ParseAborted> {
+    pub(super) fn current_token_kind(&mut self) -> Result<TokenKind, ParseAborted> {
         Ok(self.current_token()?.kind)
     }
 
@@ -144,7 +144,7 @@ impl<'s> RecoveringTokenStream<'s> {
 
     /// Takes the current token if it is of the given kind.
     pub(super) fn take_token_if(&mut self, kind: TokenKind) -> Result<Option<Token>, ParseAborted> {
-        if self.current_kind()? == kind { self.take_token().map(Some) } else { Ok(None) }
+        if self.current_token_kind()? == kind { self.take_token().map(Some) } else { Ok(None) }
     }
 
     /// Takes a token of the given kind. If the current token is of another kind, drops it or acts
@@ -183,7 +183,7 @@ impl<'s> RecoveringTokenStream<'s> {
         expected: TokenSet,
     ) -> Result<(), ParseFault> {
         if self.is_recovering
-            || expected.contains(self.current_kind()?)
+            || expected.contains(self.current_token_kind()?)
             || self.try_drop_token(expected)?
         {
             return Ok(());
@@ -194,7 +194,7 @@ impl<'s> RecoveringTokenStream<'s> {
     /// Synchronizes after an iteration of a loop: skips to a token that begins another iteration or
     /// can follow the loop.
     pub(super) fn sync_loop(&mut self, expected: TokenSet) -> Result<(), ParseAborted> {
-        if self.is_recovering || expected.contains(self.current_kind()?) {
+        if self.is_recovering || expected.contains(self.current_token_kind()?) {
             return Ok(());
         }
         self.report_unwanted_token(expected)?;
@@ -256,7 +256,7 @@ impl<'s> RecoveringTokenStream<'s> {
     }
 
     fn is_at_recovery_token(&mut self, wanted: TokenSet) -> Result<bool, ParseAborted> {
-        let kind = self.current_kind()?;
+        let kind = self.current_token_kind()?;
         Ok(kind == TokenKind::Eof || wanted.contains(kind))
     }
 

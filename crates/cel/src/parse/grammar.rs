@@ -24,16 +24,16 @@ use token_sets::{AFTER_CONDITION, COLON, EXPRESSION};
 
 /// Parses a whole text. The tree is missing if parsing stopped early.
 pub(super) fn parse_syntax(source: &str) -> (Option<(SyntaxTree, SyntaxId)>, ParseIssues) {
-    let input = RecoveringTokenStream::new(source);
+    let tokens = RecoveringTokenStream::new(source);
     let mut parser =
-        Parser { input, syntax_tree: SyntaxTree::new(), rule_depths: RuleDepths::default() };
-    let root = parser.parse_start();
-    let Parser { input, syntax_tree: tree, .. } = parser;
-    (root.ok().map(|root| (tree, root)), input.issues)
+        Parser { tokens, syntax_tree: SyntaxTree::new(), rule_depths: RuleDepths::default() };
+    let root = parser.parse_start_rule();
+    let Parser { tokens, syntax_tree: tree, .. } = parser;
+    (root.ok().map(|root| (tree, root)), tokens.issues)
 }
 
 struct Parser<'s> {
-    input: RecoveringTokenStream<'s>,
+    tokens: RecoveringTokenStream<'s>,
     syntax_tree: SyntaxTree,
     rule_depths: RuleDepths,
 }
@@ -49,24 +49,24 @@ struct RuleDepths {
 
 impl Parser<'_> {
     /// Parses the rule `expr EOF`.
-    fn parse_start(&mut self) -> Result<SyntaxId, ParseAborted> {
+    fn parse_start_rule(&mut self) -> Result<SyntaxId, ParseAborted> {
         let root = self.parse_expression(TokenSet::from_kinds(&[T::Eof]))?;
-        let end = self.input.expect_token(GrammarPosition::End, T::Eof, TokenSet::EMPTY);
-        self.input.finish_rule(end.map(|_| ()))?;
+        let end = self.tokens.expect_token(GrammarPosition::End, T::Eof, TokenSet::EMPTY);
+        self.tokens.finish_rule(end.map(|_| ()))?;
         Ok(root)
     }
 
     /// Parses the rule `conditionalOr ('?' conditionalOr ':' expr)?`.
     fn parse_expression(&mut self, follow_set: TokenSet) -> Result<SyntaxId, ParseAborted> {
-        let start = self.input.current_token()?.start;
+        let start = self.tokens.current_token()?.start;
         self.rule_depths.expression_depth += 1;
         self.check_rule_depth()?;
-        self.input.enter_rule(follow_set);
+        self.tokens.enter_rule(follow_set);
         let mut result = self.parse_binary_operators(AFTER_CONDITION)?;
-        if let Some(question) = self.input.take_token_if(T::Question)? {
+        if let Some(question) = self.tokens.take_token_if(T::Question)? {
             result = self.parse_conditional(start, question, result)?;
         }
-        self.input.leave_rule();
+        self.tokens.leave_rule();
         self.rule_depths.expression_depth -= 1;
         Ok(result)
     }
@@ -80,18 +80,18 @@ impl Parser<'_> {
         let then = self.parse_binary_operators(COLON)?;
         let mut otherwise = SyntaxId::MISSING;
         let colon =
-            self.input.expect_token(GrammarPosition::ConditionalColon, T::Colon, EXPRESSION);
+            self.tokens.expect_token(GrammarPosition::ConditionalColon, T::Colon, EXPRESSION);
         if colon.is_ok() {
             otherwise = self.parse_expression(TokenSet::RULE_END)?;
         }
-        self.input.finish_rule(colon.map(|_| ()))?;
+        self.tokens.finish_rule(colon.map(|_| ()))?;
         let question = question.offset;
         Ok(self.push(start, SyntaxNode::Conditional { question, condition, then, otherwise }))
     }
 
     /// Adds a node whose text begins at `start` and ends with the last token that was taken.
     fn push(&mut self, start: u32, node: SyntaxNode) -> SyntaxId {
-        self.syntax_tree.push(node, Span { start, end: self.input.last_token_end() })
+        self.syntax_tree.push(node, Span { start, end: self.tokens.last_token_end() })
     }
 
     fn check_rule_depth(&mut self) -> Result<(), ParseAborted> {
@@ -102,7 +102,7 @@ impl Parser<'_> {
         } = self.rule_depths;
         if expression.max(relation).max(arithmetic) > RECURSION_MAX {
             let message = format!("expression recursion limit exceeded: {RECURSION_MAX}");
-            return Err(self.input.issues.report_limit_exceeded(message));
+            return Err(self.tokens.issues.report_limit_exceeded(message));
         }
         Ok(())
     }

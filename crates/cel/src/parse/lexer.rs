@@ -276,19 +276,19 @@ fn scan_quoted(source: &str, quote_at: usize, kind: TokenKind, raw: bool) -> Lex
     for quote in ["\"\"\"", "'''"] {
         if rest.starts_with(quote) {
             // If the closing quotes are missing, the first two quotes are an empty string.
-            return match find_multi_line_end(source, quote_at + quote.len(), quote, raw) {
+            return match find_multi_line_string_end(source, quote_at + quote.len(), quote, raw) {
                 Some(end) => Lexeme::Token(kind, end),
                 None => Lexeme::Token(kind, quote_at + 2),
             };
         }
     }
-    match find_single_line_end(source, quote_at, raw) {
+    match find_single_line_string_end(source, quote_at, raw) {
         Ok(end) => Lexeme::Token(kind, end),
         Err(at) => Lexeme::Misfit(at),
     }
 }
 
-fn find_multi_line_end(source: &str, start: usize, quote: &str, raw: bool) -> Option<usize> {
+fn find_multi_line_string_end(source: &str, start: usize, quote: &str, raw: bool) -> Option<usize> {
     let mut at = start;
     loop {
         let rest = source.get(at..)?;
@@ -305,7 +305,7 @@ fn find_multi_line_end(source: &str, start: usize, quote: &str, raw: bool) -> Op
 }
 
 /// The position after the closing quote; the error is the position at which the string is invalid.
-fn find_single_line_end(source: &str, quote_at: usize, raw: bool) -> Result<usize, usize> {
+fn find_single_line_string_end(source: &str, quote_at: usize, raw: bool) -> Result<usize, usize> {
     let quote = byte_at(source, quote_at);
     let mut at = quote_at + 1;
     loop {

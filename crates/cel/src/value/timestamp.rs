@@ -54,7 +54,7 @@ impl Timestamp {
 
     /// The point in time `seconds` after 1970-01-01T00:00:00Z, if it is in range.
     pub fn from_unix_seconds(seconds: i64) -> Option<Self> {
-        Self { unix_seconds: seconds, nanos: 0, utc_offset_seconds: 0 }.check_range()
+        Self { unix_seconds: seconds, nanos: 0, utc_offset_seconds: 0 }.check_timestamp_range()
     }
 
     /// The point in time `seconds` and `nanos` after 1970-01-01T00:00:00Z, even if it is out of
@@ -66,7 +66,7 @@ impl Timestamp {
         Some(Self { unix_seconds: seconds, nanos, utc_offset_seconds: 0 })
     }
 
-    fn check_range(self) -> Option<Self> {
+    fn check_timestamp_range(self) -> Option<Self> {
         (Self::SECONDS_MIN..=Self::SECONDS_MAX).contains(&self.unix_seconds).then_some(self)
     }
 
@@ -96,7 +96,7 @@ impl Timestamp {
         };
         let sum =
             Self { unix_seconds: seconds, nanos, utc_offset_seconds: self.utc_offset_seconds };
-        sum.check_range().ok_or_else(|| EvalError::new("timestamp overflow"))
+        sum.check_timestamp_range().ok_or_else(|| EvalError::new("timestamp overflow"))
     }
 
     /// The nanoseconds from `earlier` to this timestamp; `None` if they overflow.
@@ -112,7 +112,7 @@ impl Timestamp {
 
     /// The date and the time of day at `offset` seconds east of UTC.
     pub(crate) fn wall_time_at_offset(&self, offset: i64) -> WallTime {
-        WallTime::from_wall_seconds(self.unix_seconds.saturating_add(offset))
+        WallTime::from_local_seconds(self.unix_seconds.saturating_add(offset))
     }
 }
 
@@ -150,7 +150,7 @@ const DAYS_FROM_MARCH_0: i64 = 719_468;
 
 impl WallTime {
     /// Computes the date and time from the local seconds since 1970-01-01T00:00:00.
-    fn from_wall_seconds(seconds: i64) -> Self {
+    fn from_local_seconds(seconds: i64) -> Self {
         let days = seconds.div_euclid(SECONDS_PER_DAY);
         let within_day = seconds.rem_euclid(SECONDS_PER_DAY);
 

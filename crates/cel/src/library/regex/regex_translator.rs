@@ -105,7 +105,7 @@ pub(super) fn translate_regex(pattern: &str) -> Result<TranslatedRegex, RegexSyn
     if !parser.outer_groups.is_empty() {
         return Err(RegexSyntaxError::new("missing closing )", pattern));
     }
-    let text = parser.check_piece_limits(top.into_piece())?.text;
+    let text = parser.check_regex_piece_limits(top.into_piece())?.text;
     Ok(TranslatedRegex { text, class_steps: parser.class_steps })
 }
 
@@ -215,7 +215,7 @@ impl<'p> RegexTranslator<'p> {
                 },
                 '\\' => rest = self.translate_backslash(current, rest)?,
                 '^' | '$' | '.' => {
-                    current.items.push(self.translate_symbol(c));
+                    current.items.push(self.translate_anchor_or_dot(c));
                     rest = after;
                 }
                 _ => {
@@ -228,7 +228,7 @@ impl<'p> RegexTranslator<'p> {
         Ok(())
     }
 
-    fn translate_symbol(&self, c: char) -> RegexPiece {
+    fn translate_anchor_or_dot(&self, c: char) -> RegexPiece {
         RegexPiece::new_atom(match (c, self.flags) {
             ('^', RegexFlags { multi_line: true, .. }) => "(?m:^)",
             ('^', _) => r"\A",
@@ -352,7 +352,7 @@ impl<'p> RegexTranslator<'p> {
         };
         let group = std::mem::replace(current, parent);
         self.flags = group.outer_flags;
-        current.items.push(self.check_piece_limits(group.into_piece())?);
+        current.items.push(self.check_regex_piece_limits(group.into_piece())?);
         Ok(())
     }
 
@@ -389,7 +389,7 @@ impl<'p> RegexTranslator<'p> {
             n_copies,
             size,
         };
-        current.items.push(self.check_piece_limits(piece)?);
+        current.items.push(self.check_regex_piece_limits(piece)?);
         if n_copies > COPIES_MAX {
             return Err(RegexSyntaxError::new("invalid repeat count", operator));
         }
@@ -434,7 +434,7 @@ impl<'p> RegexTranslator<'p> {
         Ok(left)
     }
 
-    fn check_piece_limits(&self, piece: RegexPiece) -> Result<RegexPiece, RegexSyntaxError> {
+    fn check_regex_piece_limits(&self, piece: RegexPiece) -> Result<RegexPiece, RegexSyntaxError> {
         if piece.size > INSTRUCTIONS_MAX {
             return Err(RegexSyntaxError::expression_too_large(self.pattern));
         }

@@ -51,7 +51,7 @@ pub(super) fn format_scientific(number: f64, width: u64) -> String {
         return UNREADABLE.to_owned();
     }
     let text = if number.is_finite() {
-        format_raised_exponent(number)
+        format_superscript_exponent(number)
     } else {
         format_non_finite(number).to_owned()
     };
@@ -60,7 +60,7 @@ pub(super) fn format_scientific(number: f64, width: u64) -> String {
     " ".repeat(padding) + &text
 }
 
-fn format_raised_exponent(number: f64) -> String {
+fn format_superscript_exponent(number: f64) -> String {
     let plain = format!("{:.6e}", number.abs());
     let (mantissa, exponent) = plain.split_once('e').unwrap_or((&plain, "0"));
     let (minus, exponent) = match exponent.strip_prefix('-') {

@@ -18,20 +18,20 @@ impl Parser<'_> {
         &mut self,
         follow_set: TokenSet,
     ) -> Result<SyntaxId, ParseAborted> {
-        self.input.enter_rule(follow_set);
-        self.input.enter_rule(AFTER_OPERAND);
+        self.tokens.enter_rule(follow_set);
+        self.tokens.enter_rule(AFTER_OPERAND);
         let mut factor: Option<PendingOperator> = None;
         let mut term: Option<PendingOperator> = None;
         let mut relation: Option<PendingOperator> = None;
         let mut and = LogicalRun::new("_&&_");
         let mut or = LogicalRun::new("_||_");
         let result = loop {
-            let start = self.input.current_token()?.start;
+            let start = self.tokens.current_token()?.start;
             let n_relations = 1 + u32::from(relation.is_some());
             let n_arithmetics = 1 + u32::from(term.is_some()) + u32::from(factor.is_some());
             let operand = self.parse_operand(n_relations, n_arithmetics)?;
 
-            let next = self.input.current_token()?;
+            let next = self.tokens.current_token()?;
             let operand =
                 self.combine_operands(factor.take(), ParsedOperand { start, node: operand });
             if let Some(function) = factor_operator_function(next.kind) {
@@ -49,18 +49,18 @@ impl Parser<'_> {
                 continue;
             }
             if next.kind == T::LogicalAnd {
-                and.push(operand, self.input.take_token()?.offset);
+                and.push(operand, self.tokens.take_token()?.offset);
                 continue;
             }
             let operand = self.finish_logical_run(&mut and, operand);
             if next.kind == T::LogicalOr {
-                or.push(operand, self.input.take_token()?.offset);
+                or.push(operand, self.tokens.take_token()?.offset);
                 continue;
             }
             break self.finish_logical_run(&mut or, operand).node;
         };
-        self.input.leave_rule();
-        self.input.leave_rule();
+        self.tokens.leave_rule();
+        self.tokens.leave_rule();
         Ok(result)
     }
 
@@ -70,7 +70,7 @@ impl Parser<'_> {
         n_relations: u32,
         n_arithmetics: u32,
     ) -> Result<SyntaxId, ParseAborted> {
-        self.input.current_token()?;
+        self.tokens.current_token()?;
         self.rule_depths.relation_depth += n_relations;
         self.rule_depths.arithmetic_depth += n_arithmetics;
         self.check_rule_depth()?;
@@ -85,7 +85,7 @@ impl Parser<'_> {
         function: &'static str,
         left_operand: ParsedOperand,
     ) -> Result<PendingOperator, ParseAborted> {
-        let operator_offset = self.input.take_token()?.offset;
+        let operator_offset = self.tokens.take_token()?.offset;
         Ok(PendingOperator { function, operator_offset, left_operand })
     }
 
@@ -122,10 +122,10 @@ impl Parser<'_> {
 
     /// Parses the rule `member | '!'+ member | '-'+ member`.
     fn parse_unary(&mut self) -> Result<SyntaxId, ParseAborted> {
-        let Token { offset, start, .. } = self.input.current_token()?;
+        let Token { offset, start, .. } = self.tokens.current_token()?;
         let mut result = None;
         let outcome = self.parse_unary_alternatives(&mut result);
-        self.input.finish_rule(outcome)?;
+        self.tokens.finish_rule(outcome)?;
         Ok(result.unwrap_or_else(|| self.push(start, SyntaxNode::MissingOperand(offset))))
     }
 
@@ -133,11 +133,11 @@ impl Parser<'_> {
         &mut self,
         result: &mut Option<SyntaxId>,
     ) -> Result<(), ParseFault> {
-        self.input.sync_to_expected(GrammarPosition::UnaryStart, EXPRESSION)?;
-        let first = self.input.current_token()?;
+        self.tokens.sync_to_expected(GrammarPosition::UnaryStart, EXPRESSION)?;
+        let first = self.tokens.current_token()?;
         let mut last = first;
         if first.kind == T::Minus {
-            last = self.input.peek(1)?;
+            last = self.tokens.peek(1)?;
         }
         match (first.kind, last.kind) {
             (T::Exclamation, _) => *result = Some(self.parse_logical_not()?),
@@ -154,19 +154,19 @@ impl Parser<'_> {
     }
 
     fn parse_logical_not(&mut self) -> Result<SyntaxId, ParseAborted> {
-        let Token { offset: first, start, .. } = self.input.current_token()?;
+        let Token { offset: first, start, .. } = self.tokens.current_token()?;
         let mut n_operators = 0;
-        while n_operators == 0 || self.input.current_kind()? == T::Exclamation {
-            self.input.take_token()?;
+        while n_operators == 0 || self.tokens.current_token_kind()? == T::Exclamation {
+            self.tokens.take_token()?;
             n_operators += 1;
-            self.input.sync_loop(EXPRESSION)?;
+            self.tokens.sync_loop(EXPRESSION)?;
         }
         let operand = self.parse_member()?;
         Ok(self.push(start, SyntaxNode::Prefix { function: "!_", n_operators, first, operand }))
     }
 
     fn parse_negation(&mut self, result: &mut Option<SyntaxId>) -> Result<(), ParseFault> {
-        let Token { offset: first, start, .. } = self.input.current_token()?;
+        let Token { offset: first, start, .. } = self.tokens.current_token()?;
         let mut n_operators = 0;
         let outcome = self.parse_minuses(&mut n_operators);
         let operand = match outcome {
@@ -182,12 +182,12 @@ impl Parser<'_> {
     /// not get here.
     fn parse_minuses(&mut self, n_operators: &mut usize) -> Result<(), ParseFault> {
         loop {
-            self.input.take_token()?;
+            self.tokens.take_token()?;
             *n_operators += 1;
-            self.input.sync_loop(PRIMARY)?;
-            let first = self.input.current_token()?;
+            self.tokens.sync_loop(PRIMARY)?;
+            let first = self.tokens.current_token()?;
             if first.kind == T::Minus {
-                let second = self.input.peek(1)?;
+                let second = self.tokens.peek(1)?;
                 if !PRIMARY.contains(second.kind) {
                     return Err(no_viable_alternative_fault(
                         GrammarPosition::NegationLoop,

@@ -10,16 +10,16 @@ use crate::parse::token::{TokenKind as T, TokenSet};
 impl Parser<'_> {
     /// Parses the rule `primary`, followed by any number of selections, calls and indices.
     pub(super) fn parse_member(&mut self) -> Result<SyntaxId, ParseAborted> {
-        let start = self.input.current_token()?.start;
+        let start = self.tokens.current_token()?.start;
         let mut result = self.parse_primary()?;
         loop {
-            let outcome = match self.input.current_kind()? {
+            let outcome = match self.tokens.current_token_kind()? {
                 T::Dot => self.parse_dot_suffix(start, &mut result),
                 T::LeftBracket => self.parse_index(start, &mut result),
                 _ => return Ok(result),
             };
             let failed = outcome.is_err();
-            self.input.finish_rule(outcome)?;
+            self.tokens.finish_rule(outcome)?;
             if failed {
                 return Ok(result);
             }
@@ -27,10 +27,10 @@ impl Parser<'_> {
     }
 
     fn parse_dot_suffix(&mut self, start: u32, result: &mut SyntaxId) -> Result<(), ParseFault> {
-        let dot = self.input.current_token()?;
-        let after = self.input.peek(1)?;
+        let dot = self.tokens.current_token()?;
+        let after = self.tokens.peek(1)?;
         match after.kind {
-            T::Identifier if self.input.peek(2)?.kind == T::LeftParen => {
+            T::Identifier if self.tokens.peek(2)?.kind == T::LeftParen => {
                 self.parse_member_call(start, result)
             }
             T::Identifier | T::EscapedIdentifier | T::Question => {
@@ -42,8 +42,8 @@ impl Parser<'_> {
 
     fn parse_select(&mut self, start: u32, result: &mut SyntaxId) -> Result<(), ParseAborted> {
         let operand = *result;
-        let dot = self.input.take_token()?.offset;
-        let is_optional = self.input.take_token_if(T::Question)?.is_some();
+        let dot = self.tokens.take_token()?.offset;
+        let is_optional = self.tokens.take_token_if(T::Question)?.is_some();
         let field = self.parse_field_name(AFTER_PRIMARY)?;
         *result = self.push(start, SyntaxNode::Select { operand, dot, is_optional, field });
         Ok(())
@@ -51,13 +51,13 @@ impl Parser<'_> {
 
     fn parse_member_call(&mut self, start: u32, result: &mut SyntaxId) -> Result<(), ParseFault> {
         let operand = *result;
-        self.input.take_token()?;
-        let name = self.input.take_token()?;
-        let open = self.input.take_token()?.offset;
+        self.tokens.take_token()?;
+        let name = self.tokens.take_token()?;
+        let open = self.tokens.take_token()?.offset;
         let mut arguments = Vec::new();
         let outcome =
             self.parse_arguments(GrammarPosition::MemberArguments, &mut arguments).and_then(|()| {
-                self.input.expect_token(
+                self.tokens.expect_token(
                     GrammarPosition::MemberArgumentsClose,
                     T::RightParen,
                     AFTER_PRIMARY,
@@ -69,7 +69,7 @@ impl Parser<'_> {
 
     fn parse_index(&mut self, start: u32, result: &mut SyntaxId) -> Result<(), ParseFault> {
         let operand = *result;
-        let open = self.input.take_token()?.offset;
+        let open = self.tokens.take_token()?.offset;
         let mut element = ElementSyntax { is_optional: false, value: SyntaxId::MISSING };
         let outcome = self.parse_index_expression(&mut element);
         let ElementSyntax { is_optional, value: index } = element;
@@ -78,10 +78,10 @@ impl Parser<'_> {
     }
 
     fn parse_index_expression(&mut self, element: &mut ElementSyntax) -> Result<(), ParseFault> {
-        self.input.sync_to_expected(GrammarPosition::Index, OPTIONAL_EXPRESSION)?;
-        element.is_optional = self.input.take_token_if(T::Question)?.is_some();
+        self.tokens.sync_to_expected(GrammarPosition::Index, OPTIONAL_EXPRESSION)?;
+        element.is_optional = self.tokens.take_token_if(T::Question)?.is_some();
         element.value = self.parse_expression(TokenSet::from_kinds(&[T::RightBracket]))?;
-        self.input.expect_token(GrammarPosition::IndexClose, T::RightBracket, AFTER_PRIMARY)?;
+        self.tokens.expect_token(GrammarPosition::IndexClose, T::RightBracket, AFTER_PRIMARY)?;
         Ok(())
     }
 
@@ -92,16 +92,16 @@ impl Parser<'_> {
         arguments: &mut Vec<SyntaxId>,
     ) -> Result<(), ParseFault> {
         let close = TokenSet::from_kinds(&[T::RightParen]);
-        self.input.sync_to_expected(position, EXPRESSION.union(close))?;
-        if !EXPRESSION.contains(self.input.current_kind()?) {
+        self.tokens.sync_to_expected(position, EXPRESSION.union(close))?;
+        if !EXPRESSION.contains(self.tokens.current_token_kind()?) {
             return Ok(());
         }
-        self.input.enter_rule(close);
+        self.tokens.enter_rule(close);
         arguments.push(self.parse_expression(AFTER_ITEM)?);
-        while self.input.take_token_if(T::Comma)?.is_some() {
+        while self.tokens.take_token_if(T::Comma)?.is_some() {
             arguments.push(self.parse_expression(AFTER_ITEM)?);
         }
-        self.input.leave_rule();
+        self.tokens.leave_rule();
         Ok(())
     }
 
@@ -110,20 +110,20 @@ impl Parser<'_> {
         &mut self,
         follow_set: TokenSet,
     ) -> Result<FieldName, ParseAborted> {
-        self.input.enter_rule(follow_set);
-        let mut field = FieldName { offset: self.input.current_token()?.offset, name: None };
-        let mut outcome = self.input.sync_to_expected(GrammarPosition::FieldName, FIELD_NAME);
+        self.tokens.enter_rule(follow_set);
+        let mut field = FieldName { offset: self.tokens.current_token()?.offset, name: None };
+        let mut outcome = self.tokens.sync_to_expected(GrammarPosition::FieldName, FIELD_NAME);
         if outcome.is_ok() {
-            let token = self.input.current_token()?;
+            let token = self.tokens.current_token()?;
             if FIELD_NAME.contains(token.kind) {
-                field.name = Some(self.input.take_token()?);
+                field.name = Some(self.tokens.take_token()?);
             } else {
                 outcome =
                     Err(no_viable_alternative_fault(GrammarPosition::FieldName, token, token));
             }
         }
-        self.input.finish_rule(outcome)?;
-        self.input.leave_rule();
+        self.tokens.finish_rule(outcome)?;
+        self.tokens.leave_rule();
         Ok(field)
     }
 }

@@ -10,17 +10,17 @@ use crate::parse::token::{Token, TokenKind as T, TokenSet};
 impl Parser<'_> {
     /// Parses a name, a global call, an expression in parentheses, or a literal.
     pub(super) fn parse_primary(&mut self) -> Result<SyntaxId, ParseAborted> {
-        self.input.enter_rule(AFTER_PRIMARY);
+        self.tokens.enter_rule(AFTER_PRIMARY);
         let mut result = SyntaxId::MISSING;
         let outcome = self.parse_primary_alternatives(&mut result);
-        self.input.finish_rule(outcome)?;
-        self.input.leave_rule();
+        self.tokens.finish_rule(outcome)?;
+        self.tokens.leave_rule();
         Ok(result)
     }
 
     fn parse_primary_alternatives(&mut self, result: &mut SyntaxId) -> Result<(), ParseFault> {
-        self.input.sync_to_expected(GrammarPosition::Primary, PRIMARY)?;
-        let first = self.input.current_token()?;
+        self.tokens.sync_to_expected(GrammarPosition::Primary, PRIMARY)?;
+        let first = self.tokens.current_token()?;
         match first.kind {
             T::LeftParen => self.parse_parenthesized(result),
             T::LeftBracket => self.parse_list(result),
@@ -38,41 +38,41 @@ impl Parser<'_> {
     /// Looks ahead past a name to find out which construct it begins.
     fn predict_named_construct(&mut self, first: Token) -> Result<NamedConstruct, ParseFault> {
         let mut ahead = usize::from(first.kind == T::Dot);
-        let name = self.input.peek(ahead)?;
+        let name = self.tokens.peek(ahead)?;
         if name.kind != T::Identifier {
             return Err(no_viable_alternative_fault(GrammarPosition::Primary, first, name));
         }
-        if self.input.peek(ahead + 1)?.kind == T::LeftParen {
+        if self.tokens.peek(ahead + 1)?.kind == T::LeftParen {
             return Ok(NamedConstruct::Call);
         }
-        while self.input.peek(ahead + 1)?.kind == T::Dot
-            && self.input.peek(ahead + 2)?.kind == T::Identifier
+        while self.tokens.peek(ahead + 1)?.kind == T::Dot
+            && self.tokens.peek(ahead + 2)?.kind == T::Identifier
         {
             ahead += 2;
         }
-        match self.input.peek(ahead + 1)?.kind {
+        match self.tokens.peek(ahead + 1)?.kind {
             T::LeftBrace => Ok(NamedConstruct::Message),
             _ => Ok(NamedConstruct::Ident),
         }
     }
 
     fn parse_ident(&mut self, result: &mut SyntaxId) -> Result<(), ParseAborted> {
-        let start = self.input.current_token()?.start;
-        let leading_dot = self.input.take_token_if(T::Dot)?.map(|dot| dot.offset);
-        let name = self.input.take_token()?;
+        let start = self.tokens.current_token()?.start;
+        let leading_dot = self.tokens.take_token_if(T::Dot)?.map(|dot| dot.offset);
+        let name = self.tokens.take_token()?;
         *result = self.push(start, SyntaxNode::Ident { leading_dot, name });
         Ok(())
     }
 
     fn parse_global_call(&mut self, result: &mut SyntaxId) -> Result<(), ParseFault> {
-        let start = self.input.current_token()?.start;
-        let leading_dot = self.input.take_token_if(T::Dot)?.map(|dot| dot.offset);
-        let name = self.input.take_token()?;
-        let open = self.input.take_token()?.offset;
+        let start = self.tokens.current_token()?.start;
+        let leading_dot = self.tokens.take_token_if(T::Dot)?.map(|dot| dot.offset);
+        let name = self.tokens.take_token()?;
+        let open = self.tokens.take_token()?.offset;
         let mut arguments = Vec::new();
         let outcome =
             self.parse_arguments(GrammarPosition::CallArguments, &mut arguments).and_then(|()| {
-                self.input.expect_token(
+                self.tokens.expect_token(
                     GrammarPosition::CallArgumentsClose,
                     T::RightParen,
                     TokenSet::RULE_END,
@@ -83,24 +83,28 @@ impl Parser<'_> {
     }
 
     fn parse_parenthesized(&mut self, result: &mut SyntaxId) -> Result<(), ParseFault> {
-        self.input.take_token()?;
+        self.tokens.take_token()?;
         *result = self.parse_expression(TokenSet::from_kinds(&[T::RightParen]))?;
-        self.input.expect_token(GrammarPosition::NestedClose, T::RightParen, TokenSet::RULE_END)?;
+        self.tokens.expect_token(
+            GrammarPosition::NestedClose,
+            T::RightParen,
+            TokenSet::RULE_END,
+        )?;
         Ok(())
     }
 
     fn parse_literal_token(&mut self, result: &mut SyntaxId) -> Result<(), ParseAborted> {
-        let first = self.input.current_token()?;
+        let first = self.tokens.current_token()?;
         let mut sign = None;
         if first.kind == T::Minus {
-            let second = self.input.peek(1)?;
+            let second = self.tokens.peek(1)?;
             if !matches!(second.kind, T::Int | T::Float) {
                 let fault = no_viable_alternative_fault(GrammarPosition::Literal, first, second);
-                return self.input.finish_rule(Err(fault));
+                return self.tokens.finish_rule(Err(fault));
             }
-            sign = Some(self.input.take_token()?);
+            sign = Some(self.tokens.take_token()?);
         }
-        let token = self.input.take_token()?;
+        let token = self.tokens.take_token()?;
         *result = self.push(first.start, SyntaxNode::Literal { sign, token });
         Ok(())
     }

@@ -34,13 +34,13 @@ impl MacroExpander<'_, '_> {
         let range =
             self.parse_loop_variables(range, variables, "argument must be a simple name")?;
         Ok(match function {
-            "all" => self.expand_all(range, test)?,
+            "all" => self.expand_all_macro(range, test)?,
             "exists" => self.expand_exists(range, test)?,
             _ => self.expand_exists_one(range, test)?,
         })
     }
 
-    fn expand_all(
+    fn expand_all_macro(
         &mut self,
         range: ComprehensionRange,
         test: NodeId,

@@ -146,7 +146,7 @@ impl Semver {
     /// As [`Semver::parse`], and for a version that omits numbers but has a pre-release.
     pub fn parse_tolerant(text: &str) -> Result<Self, SemverError> {
         let text = text.strip_prefix('v').unwrap_or(text);
-        let mut parts: Vec<_> = text.splitn(3, '.').map(without_leading_zeros).collect();
+        let mut parts: Vec<_> = text.splitn(3, '.').map(strip_leading_zeros).collect();
         let is_short = parts.len() < 3;
         if is_short && parts.last().is_some_and(|last| last.contains(['+', '-'])) {
             return Err(SemverError::ShortWithSuffix);
@@ -254,7 +254,7 @@ fn has_leading_zeros(text: &str) -> bool {
 
 /// Drops leading zeros, but keeps one zero if no digit follows. A text without digits gets a zero,
 /// which the error message then shows.
-fn without_leading_zeros(text: &str) -> Cow<'_, str> {
+fn strip_leading_zeros(text: &str) -> Cow<'_, str> {
     if text.len() <= 1 {
         return Cow::Borrowed(text);
     }

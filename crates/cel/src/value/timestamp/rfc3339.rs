@@ -37,7 +37,7 @@ impl FromStr for Timestamp {
         let mut rest = TimestampCursor(text.as_bytes());
         let (seconds, nanos, offset) = rest.read_timestamp().ok_or(TimestampError::Malformed)?;
         Self { unix_seconds: seconds, nanos, utc_offset_seconds: offset }
-            .check_range()
+            .check_timestamp_range()
             .ok_or(TimestampError::OutOfRange)
     }
 }
@@ -62,7 +62,7 @@ impl TimestampCursor<'_> {
         self.expect_byte(b':')?;
         let second = self.read_two_digits().filter(|second| *second < 60)?;
         let nanos = self.read_fraction();
-        let offset = self.read_offset()?;
+        let offset = self.read_utc_offset()?;
         if !self.0.is_empty() {
             return None;
         }
@@ -117,7 +117,7 @@ impl TimestampCursor<'_> {
     }
 
     /// Reads `Z`, or hours and minutes east or west of UTC.
-    fn read_offset(&mut self) -> Option<i32> {
+    fn read_utc_offset(&mut self) -> Option<i32> {
         let (sign, rest) = self.0.split_first()?;
         self.0 = rest;
         let sign = match sign {

@@ -95,9 +95,9 @@ fn parts_are_brought_into_order() {
 
 #[test]
 fn the_calendar_has_no_gaps() {
-    let mut yesterday = WallTime::from_wall_seconds(-800 * 366 * SECONDS_PER_DAY);
+    let mut yesterday = WallTime::from_local_seconds(-800 * 366 * SECONDS_PER_DAY);
     for day in (-800 * 366 + 1)..(400 * 366) {
-        let today = WallTime::from_wall_seconds(day * SECONDS_PER_DAY);
+        let today = WallTime::from_local_seconds(day * SECONDS_PER_DAY);
         let next = (yesterday.year, yesterday.month, yesterday.day + 1);
         let new_month = (yesterday.year, yesterday.month + 1, 1);
         let new_year = (yesterday.year + 1, 1, 1);
