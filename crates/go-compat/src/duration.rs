@@ -20,12 +20,12 @@ enum DurationFault {
 
 impl fmt::Display for DurationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = quote_for_time(&self.input);
+        let text = quote_like_time_package(&self.input);
         match &self.fault {
             DurationFault::Invalid => write!(f, "time: invalid duration {text}"),
             DurationFault::MissingUnit => write!(f, "time: missing unit in duration {text}"),
             DurationFault::UnknownUnit(unit) => {
-                write!(f, "time: unknown unit {} in duration {text}", quote_for_time(unit))
+                write!(f, "time: unknown unit {} in duration {text}", quote_like_time_package(unit))
             }
         }
     }
@@ -33,7 +33,7 @@ impl fmt::Display for DurationError {
 
 impl std::error::Error for DurationError {}
 
-/// One more than the largest count of nanoseconds: the magnitude of the most negative duration.
+/// The magnitude of the most negative duration, one more than the largest count of nanoseconds.
 const NANOS_LIMIT: u64 = 1 << 63;
 
 /// Reads a duration and returns it in nanoseconds.
@@ -54,10 +54,9 @@ pub fn parse_duration(input: &str) -> Result<i64, DurationError> {
 }
 
 fn parse_nanos(input: &str) -> Result<i64, DurationFault> {
-    let (negative, mut rest) = match input.as_bytes().first() {
-        Some(b'-') => (true, &input[1..]),
-        Some(b'+') => (false, &input[1..]),
-        _ => (false, input),
+    let (negative, mut rest) = match input.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, input.strip_prefix('+').unwrap_or(input)),
     };
     if rest == "0" {
         return Ok(0);
@@ -67,7 +66,7 @@ fn parse_nanos(input: &str) -> Result<i64, DurationFault> {
     }
     let mut total: u64 = 0;
     while !rest.is_empty() {
-        let (nanos, after) = parse_group(rest)?;
+        let (nanos, after) = parse_duration_group(rest)?;
         total = total
             .checked_add(nanos)
             .filter(|&sum| sum <= NANOS_LIMIT)
@@ -82,8 +81,8 @@ fn parse_nanos(input: &str) -> Result<i64, DurationFault> {
     }
 }
 
-/// Reads one `<decimal><unit>` group: its nanoseconds, and the text after it.
-fn parse_group(input: &str) -> Result<(u64, &str), DurationFault> {
+/// Parses one `<decimal><unit>` group. Returns its nanoseconds and the text after it.
+fn parse_duration_group(input: &str) -> Result<(u64, &str), DurationFault> {
     let (whole, rest) = input.split_at(count_digits(input));
     let (fraction, rest) = match rest.strip_prefix('.') {
         Some(after) => after.split_at(count_digits(after)),
@@ -123,8 +122,8 @@ fn parse_digits(digits: &str) -> Result<u64, DurationFault> {
     Ok(value)
 }
 
-/// The nanoseconds of a fraction. Digits past the precision of 63 bits are ignored, and the rest
-/// is scaled in floating point, since the last nanosecond depends on how Go rounds.
+/// Converts a fraction to nanoseconds. Digits beyond 63 bits are ignored, and the rest is scaled in floating
+/// point like in Go, because the last nanosecond depends on the rounding.
 fn fraction_nanos(digits: &str, unit: u64) -> u64 {
     let mut value: u64 = 0;
     let mut scale: f64 = 1.0;
@@ -156,7 +155,7 @@ fn unit_nanos(unit: &str) -> Option<u64> {
 
 /// Quotes a text as the `time` package does, which is simpler than `%q`: everything outside of
 /// printable ASCII is written byte by byte, except DEL, which stays.
-fn quote_for_time(input: &str) -> String {
+fn quote_like_time_package(input: &str) -> String {
     let mut out = String::with_capacity(input.len() + 2);
     out.push('"');
     for byte in input.bytes() {

@@ -34,7 +34,7 @@ impl fmt::Display for IpError {
 
 impl std::error::Error for IpError {}
 
-/// A fault, and the part of the text at which it was found.
+/// A fault message and the remaining text at which the fault was found.
 type IpFault<'a> = (&'static str, &'a [u8]);
 
 /// Reads a dotted IPv4 address or an IPv6 address with an optional zone.
@@ -133,7 +133,7 @@ fn parse_ipv6(input: &[u8]) -> Result<Ipv6Addr, IpFault<'_>> {
         rest = after;
     }
     while filled < groups.len() && !(rest.is_empty() && ellipsis == Some(filled)) {
-        let (group, n_digits) = parse_group(rest)?;
+        let (group, n_digits) = parse_ipv6_group(rest)?;
         if rest.get(n_digits) == Some(&b'.') {
             let [a, b, c, d] = parse_embedded_ipv4(rest, filled, ellipsis.is_some())?;
             groups[filled] = u16::from_be_bytes([a, b]);
@@ -177,8 +177,8 @@ fn parse_ipv6(input: &[u8]) -> Result<Ipv6Addr, IpFault<'_>> {
     }
 }
 
-/// Reads up to four hexadecimal digits: their value and count.
-fn parse_group(input: &[u8]) -> Result<(u16, usize), IpFault<'_>> {
+/// Parses up to four hexadecimal digits. Returns their value and their number.
+fn parse_ipv6_group(input: &[u8]) -> Result<(u16, usize), IpFault<'_>> {
     let n_digits = input.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
     match n_digits {
         0 => Err(("each colon-separated field must have at least one digit", input)),
@@ -191,7 +191,7 @@ fn parse_group(input: &[u8]) -> Result<(u16, usize), IpFault<'_>> {
     }
 }
 
-/// Reads the dotted address that may stand for the last two groups.
+/// Parses the dotted IPv4 address that may replace the last two groups.
 fn parse_embedded_ipv4(
     input: &[u8],
     filled: usize,

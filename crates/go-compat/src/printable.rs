@@ -1,4 +1,4 @@
-//! Which characters Go considers printable.
+//! The characters that Go considers printable.
 
 /// Reports whether Go prints `c` as itself inside quotes: letters, marks, numbers, punctuation,
 /// symbols and the ASCII space, by the Unicode version that Go carries.
@@ -13,8 +13,8 @@ pub(crate) fn is_go_printable(c: char) -> bool {
 
 /// The printable ranges of Unicode 15.0, both ends included, in ascending order.
 ///
-/// A table rather than a crate: the answer has to follow the Unicode version of Go, not the newest
-/// one, or messages about recently assigned characters would differ.
+/// This is a table and not a crate, because it must follow the Unicode version of Go. With a newer version,
+/// messages about recently assigned characters would differ.
 #[rustfmt::skip]
 const PRINTABLE: [(u32, u32); 711] = [
     (0x20, 0x7e), (0xa1, 0xac), (0xae, 0x377), (0x37a, 0x37f), (0x384, 0x38a), (0x38c, 0x38c),

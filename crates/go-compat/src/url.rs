@@ -1,7 +1,7 @@
 //! URLs as Go's `net/url` reads and writes them.
 //!
-//! Not RFC 3986 and not what browsers do: a general URL crate normalises paths, hosts and escapes,
-//! and an authorization decision must see the path that Kubernetes would see.
+//! Go follows neither RFC 3986 nor the rules of browsers. A general URL crate would normalise paths, hosts and
+//! escapes, and an authorization decision must see the path that Kubernetes would see.
 
 mod authority;
 mod percent_escape;

@@ -26,7 +26,7 @@ impl fmt::Display for UserInfo {
     }
 }
 
-/// Reads what stands between `//` and the path.
+/// Parses the text between `//` and the path.
 pub(super) fn parse_authority(
     scheme: &str,
     text: &str,
@@ -35,13 +35,13 @@ pub(super) fn parse_authority(
         None => Ok((None, parse_host(scheme, text)?)),
         Some((user, host)) => {
             let host = parse_host(scheme, host)?;
-            Ok((Some(parse_user(user)?), host))
+            Ok((Some(parse_user_info(user)?), host))
         }
     }
 }
 
-fn parse_user(text: &str) -> Result<UserInfo, UrlFault> {
-    if !text.bytes().all(is_user_byte) {
+fn parse_user_info(text: &str) -> Result<UserInfo, UrlFault> {
+    if !text.bytes().all(is_user_info_byte) {
         return Err(UrlFault::UserInfo);
     }
     let decode = |text| url_unescape(text, UrlPart::UserInfo).map(std::borrow::Cow::into_owned);
@@ -52,7 +52,7 @@ fn parse_user(text: &str) -> Result<UserInfo, UrlFault> {
     Ok(UserInfo { name: decode(name)?, password: password.map(decode).transpose()? })
 }
 
-fn is_user_byte(byte: u8) -> bool {
+fn is_user_info_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._:~!$&'()*+,;=%@".contains(&byte)
 }
 
@@ -61,13 +61,13 @@ fn parse_host(scheme: &str, text: &str) -> Result<Vec<u8>, UrlFault> {
         Some(0) => parse_bracketed_host(text),
         Some(_) => Err(UrlFault::IpLiteral),
         None => {
-            // Lists of hosts with ports occur in the URLs of databases, so that only the last
-            // colon counts, except where the scheme is one whose hosts have no colon.
+            // URLs of databases may list several hosts with ports, so that only the last colon counts. Hosts
+            // of HTTP have at most one colon.
             let colon = match scheme {
                 "http" | "https" => text.find(':'),
                 _ => text.rfind(':'),
             };
-            check_port(colon.map_or("", |colon| &text[colon..]))?;
+            check_port(colon.and_then(|colon| text.get(colon..)).unwrap_or_default())?;
             Ok(url_unescape(text, UrlPart::Host)?.into_owned())
         }
     }
@@ -75,10 +75,9 @@ fn parse_host(scheme: &str, text: &str) -> Result<Vec<u8>, UrlFault> {
 
 /// Reads an IPv6 address in brackets with an optional port: `[fe80::1%25eth0]:80`.
 fn parse_bracketed_host(text: &str) -> Result<Vec<u8>, UrlFault> {
-    let close = text.rfind(']').ok_or(UrlFault::MissingBracket)?;
-    let port = &text[close + 1..];
+    let inside = text.strip_prefix('[').unwrap_or(text);
+    let (name, port) = inside.rsplit_once(']').ok_or(UrlFault::MissingBracket)?;
     check_port(port)?;
-    let name = &text[1..close];
     let (address, zone) = name.split_at(name.find("%25").unwrap_or(name.len()));
     let mut literal = url_unescape(address, UrlPart::Host)?.into_owned();
     literal.extend_from_slice(&url_unescape(zone, UrlPart::Zone)?);

@@ -110,7 +110,7 @@ pub fn url_unescape(text: &str, part: UrlPart) -> Result<Cow<'_, [u8]>, EscapeEr
     Ok(Cow::Owned(out))
 }
 
-/// The original escaped text if it is an acceptable escaping of `decoded`, else the default one.
+/// Returns the original escaped text if it is an acceptable escaping of `decoded`, else the default escaping.
 ///
 /// INVARIANT: `original` is empty or decodes to `decoded`.
 pub(super) fn original_or_default_escaping<'a>(
@@ -125,7 +125,7 @@ pub(super) fn original_or_default_escaping<'a>(
     }
 }
 
-/// Decodes the escape of which `text` is what follows the percent sign, and returns the text after it.
+/// Decodes a percent escape. `text` begins after the percent sign. Also returns the text after the escape.
 fn decode_percent_escape(text: &[u8], part: UrlPart) -> Result<(u8, &[u8]), EscapeError> {
     let refused = || EscapeError::Escape(b"%".iter().chain(text.iter().take(2)).copied().collect());
     let &[high, low, ref rest @ ..] = text else {
@@ -140,8 +140,8 @@ fn decode_percent_escape(text: &[u8], part: UrlPart) -> Result<(u8, &[u8]), Esca
     let is_allowed = match part {
         // Hosts escape only non-ASCII bytes, and the percent sign that introduces a zone.
         UrlPart::Host => !byte.is_ascii() || is_percent,
-        // Zones must not use escapes to smuggle in what a host could not say; some systems have
-        // spaces in them.
+        // A zone must not use escapes for bytes that a host may not contain, except the space, which
+        // some systems use.
         UrlPart::Zone => is_percent || byte == b' ' || is_written_unescaped(byte, UrlPart::Host),
         UrlPart::Path
         | UrlPart::PathSegment
@@ -181,8 +181,8 @@ pub(super) fn is_written_unescaped(byte: u8, part: UrlPart) -> bool {
     }
 }
 
-/// Reports whether `byte` may stand in an escaped text that is kept as it was written. More may
-/// than the default escaping leaves alone.
+/// Reports whether `byte` may occur in an escaped text that is kept as written. The set is larger than that of
+/// the bytes that the default escaping does not escape.
 fn is_acceptable_as_written(byte: u8, part: UrlPart) -> bool {
     matches!(
         byte,

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Everything a URL says about itself, for comparison with what Go says.
+/// All parts of a URL, for comparison with Go's.
 fn describe(url: &Url) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let parts = [

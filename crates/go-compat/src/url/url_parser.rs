@@ -127,10 +127,10 @@ impl Url {
     }
 }
 
-/// Decodes a text, and keeps the original where the default escaping would not give it back.
+/// Decodes a text. Also returns the original if the default escaping of the decoded text differs from it.
 fn decode_keeping_original(escaped: &str, part: UrlPart) -> Result<(Vec<u8>, String), EscapeError> {
     let decoded = url_unescape(escaped, part)?;
-    // Most texts need no escape and have none, which is quicker to see than to try.
+    // Most texts need no escape and have none. This check is faster than escaping the text again.
     let is_written_unescaped = matches!(decoded, Cow::Borrowed(_))
         && decoded.iter().all(|byte| is_written_unescaped(*byte, part));
     let is_default = is_written_unescaped || url_escape(&decoded, part) == escaped;
@@ -196,7 +196,7 @@ fn split_scheme(input: &str) -> Result<(&str, &str), UrlFault> {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' => {}
             b'0'..=b'9' | b'+' | b'-' | b'.' if idx > 0 => {}
-            b':' if idx > 0 => return Ok((&input[..idx], &input[idx + 1..])),
+            b':' if idx > 0 => return Ok(input.split_once(':').unwrap_or(("", input))),
             b':' => return Err(UrlFault::MissingScheme),
             _ => break,
         }
