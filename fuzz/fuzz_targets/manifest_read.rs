@@ -7,14 +7,14 @@ use config::FileKind;
 use document::{Source, SourcePosition};
 use libfuzzer_sys::fuzz_target;
 use manifests::rbac;
-use manifests::{Manifests, Object, duplicate_objects, lint_role_references, read};
+use manifests::{Manifests, Object, find_duplicate_objects, lint_role_references, read};
 
 fuzz_target!(|bytes: &[u8]| {
     let source = Source { name: "file", bytes };
     FileKind::detect(&source);
     let manifests = read(&source);
     check_places(&source, &manifests);
-    for fault in duplicate_objects(&manifests.objects) {
+    for fault in find_duplicate_objects(&manifests.objects) {
         assert!(!fault.fault.to_string().is_empty());
     }
     // Without the default roles, which take longer to read than all else together.

@@ -164,7 +164,7 @@ fn is_useful_hint(
         elements.any(|element| {
             is_part(element, requested)
                 || is_part(requested, element)
-                || (budget.take_one() && field_errors::nearest(requested, [element]).is_some())
+                || (budget.take_one() && field_errors::nearest_word(requested, [element]).is_some())
         })
     };
     match (part, &attributes.target) {
@@ -226,7 +226,7 @@ fn similar_subjects(
     }
     let nearest = |field: &'static str, own: &str, allowed: &[String]| {
         let candidates = allowed.iter().map(String::as_str).take_while(|_| budget.take_one());
-        let similar = field_errors::nearest(
+        let similar = field_errors::nearest_word(
             own,
             candidates.filter(|name| are_last_parts_similar(own, name)),
         )?;
@@ -243,7 +243,7 @@ fn similar_subjects(
 fn are_last_parts_similar(own: &str, other: &str) -> bool {
     let n_shared = own.split(':').zip(other.split(':')).take_while(|(a, b)| a == b).count();
     let rest = |name: &str| name.split(':').skip(n_shared).collect::<Vec<_>>().join(":");
-    field_errors::nearest(&rest(own), [rest(other).as_str()]).is_some()
+    field_errors::nearest_word(&rest(own), [rest(other).as_str()]).is_some()
 }
 
 #[cfg(test)]

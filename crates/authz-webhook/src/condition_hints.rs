@@ -86,7 +86,8 @@ fn hint_for_undefined_field(field: &str) -> Option<String> {
         return Some("`request` is the spec of the review: write `request.user`".to_owned());
     }
     let known = REQUEST_FIELDS.iter().chain(RESOURCE_FIELDS).copied();
-    let near = field_errors::nearest(field, known.chain(["key", "operator", "values", "path"]))?;
+    let near =
+        field_errors::nearest_word(field, known.chain(["key", "operator", "values", "path"]))?;
     Some(format!("did you mean `{near}`?"))
 }
 
@@ -102,7 +103,7 @@ fn hint_for_undeclared_name(name: &str) -> Option<String> {
     }
     let functions =
         ["contains", "endsWith", "exists", "has", "matches", "request", "size", "startsWith"];
-    let near = field_errors::nearest(name, functions)?;
+    let near = field_errors::nearest_word(name, functions)?;
     Some(format!("did you mean `{near}`?"))
 }
 

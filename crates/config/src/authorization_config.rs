@@ -10,7 +10,7 @@ mod server_rules;
 #[cfg(test)]
 mod tests;
 mod to_json;
-mod unvalidated;
+mod unvalidated_config;
 mod validate;
 mod webhook;
 

@@ -7,7 +7,7 @@ mod load;
 mod schema;
 #[cfg(test)]
 mod tests;
-mod unvalidated;
+mod unvalidated_config;
 mod validate;
 
 pub use load::{LoadError, LoadedHooks, is_hook_configuration, load};

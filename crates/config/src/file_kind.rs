@@ -6,7 +6,7 @@ use manifests::{MANIFEST_BYTES_MAX, abac};
 use crate::authorization_config::{GROUP, KIND};
 use crate::authorization_hooks;
 
-/// An object that configures hooks of admission, not of authorization.
+/// The kind of objects that configure admission hooks, not authorization hooks.
 const ADMISSION_HOOK_KIND: &str = "ExternalAdmissionHookConfiguration";
 
 const KUBECONFIG_KIND: &str = "Config";
@@ -61,14 +61,14 @@ impl FileKind {
             return Some(Self::AbacPolicy);
         }
         let is_configuration = group == Some(GROUP)
-            || kind.is_some_and(|kind| field_errors::nearest(kind, [KIND]).is_some());
+            || kind.is_some_and(|kind| field_errors::nearest_word(kind, [KIND]).is_some());
         if is_configuration {
             return Some(Self::AuthorizationConfiguration);
         }
         // The two names are similar, and only the authorization kind has its own file format.
         let alike = [authorization_hooks::KIND, ADMISSION_HOOK_KIND];
         let is_hooks = group == Some(authorization_hooks::GROUP)
-            || kind.and_then(|kind| field_errors::nearest(kind, alike))
+            || kind.and_then(|kind| field_errors::nearest_word(kind, alike))
                 == Some(authorization_hooks::KIND);
         if is_hooks {
             return Some(Self::HookConfiguration);
@@ -90,7 +90,7 @@ impl FileKind {
     }
 }
 
-/// The text that follows the first key of this name, whether in YAML or in JSON and however deep.
+/// Finds the text after the first key of this name, in YAML or JSON and at any depth.
 fn value_after_key<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.match_indices(name).find_map(|(at, _)| {
         let (before, rest) = (text.get(..at)?, text.get(at + name.len()..)?);

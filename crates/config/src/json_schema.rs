@@ -54,35 +54,35 @@ fn field_schema(field: &'static FieldSchema) -> Value {
     schema.insert("description".to_owned(), json!(field.description));
     match &field.field_type {
         FieldType::Text(rule) => {
-            schema.insert("type".to_owned(), type_name("string", field));
-            let (keyword, value) = text_rule(rule, field);
+            schema.insert("type".to_owned(), nullable_type("string", field));
+            let (keyword, value) = text_rule_keyword(rule, field);
             schema.insert(keyword.to_owned(), value);
         }
         FieldType::Duration { default } => {
-            // Null is no duration, not even an absent one.
+            // Unlike for other types, null does not count as absent.
             schema.insert("type".to_owned(), json!("string"));
             schema.insert("pattern".to_owned(), json!(DURATION_PATTERN));
             schema.extend(default.map(|default| ("default".to_owned(), json!(default))));
         }
         FieldType::Bool { default } => {
-            schema.insert("type".to_owned(), type_name("boolean", field));
+            schema.insert("type".to_owned(), nullable_type("boolean", field));
             schema.insert("default".to_owned(), json!(default));
         }
         FieldType::Integer => {
-            schema.insert("type".to_owned(), type_name("integer", field));
+            schema.insert("type".to_owned(), nullable_type("integer", field));
         }
         FieldType::TextList => {
-            schema.insert("type".to_owned(), type_name("array", field));
+            schema.insert("type".to_owned(), nullable_type("array", field));
             schema.insert("items".to_owned(), json!({ "type": "string" }));
         }
         FieldType::TextMap => {
-            schema.insert("type".to_owned(), type_name("object", field));
+            schema.insert("type".to_owned(), nullable_type("object", field));
             schema.insert("additionalProperties".to_owned(), json!({ "type": "string" }));
         }
         FieldType::Any => {}
         FieldType::Object(object) => {
             schema.extend(object_schema(object));
-            schema.insert("type".to_owned(), type_name("object", field));
+            schema.insert("type".to_owned(), nullable_type("object", field));
         }
         FieldType::ListOrMap { item, items_min } => {
             let item = Value::Object(object_schema(item));
@@ -95,7 +95,7 @@ fn field_schema(field: &'static FieldSchema) -> Value {
             schema.insert("anyOf".to_owned(), json!([list, map]));
         }
         FieldType::List { item, items_min, items_max } => {
-            schema.insert("type".to_owned(), type_name("array", field));
+            schema.insert("type".to_owned(), nullable_type("array", field));
             schema.insert("minItems".to_owned(), json!(items_min));
             schema.extend(items_max.map(|max| ("maxItems".to_owned(), json!(max))));
             let mut item_schema = object_schema(item);
@@ -106,12 +106,12 @@ fn field_schema(field: &'static FieldSchema) -> Value {
     Value::Object(schema)
 }
 
-/// The type of a field; one that may be absent may also be null.
-fn type_name(name: &str, field: &FieldSchema) -> Value {
+/// The JSON type of a field. A field that may be absent may also be null.
+fn nullable_type(name: &str, field: &FieldSchema) -> Value {
     if field.is_required { json!(name) } else { json!([name, "null"]) }
 }
 
-fn text_rule(rule: &TextRule, field: &FieldSchema) -> (&'static str, Value) {
+fn text_rule_keyword(rule: &TextRule, field: &FieldSchema) -> (&'static str, Value) {
     match rule {
         TextRule::Any => ("pattern", json!(r"\S")),
         TextRule::OneOf(values) if field.is_required => ("enum", json!(values)),
@@ -125,7 +125,7 @@ fn text_rule(rule: &TextRule, field: &FieldSchema) -> (&'static str, Value) {
     }
 }
 
-/// Rules about several fields of one object, which the table does not hold.
+/// Returns the rules about several fields of one object, which the table of fields can not express.
 fn rules_between_fields(object: &ObjectSchema) -> Vec<Value> {
     let when = |field: &str, value: &str, then: Value, otherwise: Value| {
         let condition = json!({ "required": [field], "properties": { field: { "const": value } } });

@@ -6,6 +6,8 @@
 //! program reads.
 //! Must not know: how a chain decides, HTTP, flags, how a diagnostic is shown.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
 pub mod authorization_config;
 pub mod authorization_hooks;
 mod file_kind;

@@ -1,13 +1,13 @@
 //! Maps positions inside an expression to bytes of the file.
 
-use crate::node::Text;
+use crate::node::SpannedText;
 use crate::source::Span;
 
 /// Returns the bytes of the character at `line` and `column` of an expression, both from 1. If no
 /// character of the file corresponds to it, the span is the start of the value. The expression
 /// begins `begins` bytes into `text`.
 pub fn expression_span(
-    text: &Text,
+    text: &SpannedText,
     begins: usize,
     (line, column): (usize, usize),
     value_span: Span,

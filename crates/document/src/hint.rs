@@ -3,7 +3,7 @@
 use crate::node::{Node, Value};
 use crate::schema::{FieldType, ObjectSchema};
 
-/// For a value that carries a tag, or a syntax error near one.
+/// The hint for a value that has a YAML tag, or for a syntax error near a tag.
 pub const LEADING_BANG_HINT: &str =
     "an unquoted leading `!` is a YAML tag: put the whole value in quotes";
 
@@ -12,11 +12,11 @@ const VALUE_BYTES_MAX: usize = 40;
 
 /// Suggests the known word that is nearest to `word`.
 pub fn did_you_mean(word: &str, known: &[&str]) -> Option<String> {
-    let nearest = field_errors::nearest(word, known.iter().copied())?;
+    let nearest = field_errors::nearest_word(word, known.iter().copied())?;
     (nearest != word).then(|| format!("did you mean `{nearest}`?"))
 }
 
-/// For a field that its object does not have.
+/// Returns a hint for a field that its object does not have.
 pub fn hint_for_unknown_field(name: &str, object: &ObjectSchema) -> Option<String> {
     if let Some(did_you_mean) = did_you_mean(name, &object.field_names()) {
         return Some(did_you_mean);
@@ -33,7 +33,7 @@ pub fn hint_for_unknown_field(name: &str, object: &ObjectSchema) -> Option<Strin
     }
 }
 
-/// For a text that is no duration.
+/// Returns a hint for a text that is no duration.
 pub fn hint_for_duration(text: &str) -> Option<String> {
     if text.len() > VALUE_BYTES_MAX {
         return None;
@@ -53,7 +53,7 @@ pub fn hint_for_duration(text: &str) -> Option<String> {
     None
 }
 
-/// For a value of another type than the field has.
+/// Returns a hint for a value that does not have the type of its field.
 pub fn hint_for_wrong_type(text: &str, node: &Node, field_type: &FieldType) -> Option<String> {
     let written = text.get(node.span.start..node.span.end).unwrap_or_default();
     let is_short = written.len() <= VALUE_BYTES_MAX;
@@ -84,7 +84,7 @@ pub fn hint_for_wrong_type(text: &str, node: &Node, field_type: &FieldType) -> O
     }
 }
 
-/// For a syntax error with this message at `offset` of a YAML text.
+/// Returns a hint for a syntax error with this message at `offset` of a YAML text.
 pub fn hint_for_syntax_error(message: &str, text: &str, offset: usize) -> Option<String> {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -100,7 +100,7 @@ pub fn hint_for_syntax_error(message: &str, text: &str, offset: usize) -> Option
     if message.ends_with("did not find expected alphabetic or numeric character") {
         return Some("an unquoted leading `*` is a YAML alias: put it in quotes".to_owned());
     }
-    // The value began as a quoted text, and the expression went on behind its closing quote.
+    // The value begins with a quoted text, and the expression continues after the closing quote.
     if let Some(quote @ ('\'' | '"')) = tagged.chars().next()
         && message.contains("did not find expected")
     {
@@ -119,7 +119,7 @@ pub fn hint_for_syntax_error(message: &str, text: &str, offset: usize) -> Option
     None
 }
 
-/// Names in backticks, for a sentence.
+/// Joins names, each in backticks, for a sentence.
 pub fn quoted_list(names: &[&str]) -> String {
     let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")

@@ -2,8 +2,14 @@
 //!
 //! Messages equal those of Go's decoder. Unlike Go, this parser limits nesting and the number of
 //! values.
+//!
+//! Two other crates read JSON, each for another purpose. `codec` parses request bodies: it needs no
+//! positions, accepts deeper nesting, keeps the value of every field and only lists duplicate fields, and
+//! must be fast. `authz-webhook` reads answers of webhooks: it keeps a dozen known members of a body that
+//! may be megabytes long and drops the rest. A file here is small, and each fault must name its line and
+//! column.
 
-use crate::node::{Entry, NESTING_MAX, NODES_MAX, Node, Text, Value};
+use crate::node::{Entry, NESTING_MAX, NODES_MAX, Node, SpannedText, Value};
 use crate::source::Span;
 
 /// A syntax error in JSON text.
@@ -20,10 +26,10 @@ pub struct JsonError {
 pub fn parse_json(text: &str) -> Result<Node, JsonError> {
     let mut reader = JsonReader::new(text, 0);
     let node = reader.read_value()?;
-    reader.skip_space();
+    reader.skip_whitespace();
     match reader.peek() {
         None => Ok(node),
-        Some(_) => Err(reader.unexpected_character("after top-level value")),
+        Some(_) => Err(reader.unexpected_character_error("after top-level value")),
     }
 }
 
@@ -56,18 +62,18 @@ pub fn read_json_outlines(text: &str) -> impl Iterator<Item = Result<JsonOutline
     })
 }
 
-/// Reads the items of the list that begins at `start`. After an error there is nothing more.
+/// Reads the items of the list whose bracket is at `start`. The iterator ends after the first error.
 pub fn read_json_items(text: &str, start: usize) -> impl Iterator<Item = Result<Node, JsonError>> {
-    // The first item follows the bracket, and each other one a comma.
+    // The first item follows the bracket, and every later item follows a comma.
     let mut next = Some(start + 1);
     std::iter::from_fn(move || {
         let mut reader = JsonReader::new(text, next.take()?);
-        reader.skip_space();
+        reader.skip_whitespace();
         if reader.peek() == Some(b']') {
             return None;
         }
         let item = reader.read_value();
-        reader.skip_space();
+        reader.skip_whitespace();
         if item.is_ok() && reader.skip_byte(b',') {
             next = Some(reader.at);
         }
@@ -82,7 +88,7 @@ struct JsonReader<'t> {
     depth: usize,
     n_nodes: usize,
     /// The parser checks syntax only: it builds no values and does not count them.
-    is_skipping: bool,
+    only_checks_syntax: bool,
     /// The member `items` of the outermost object is skipped if it is a list.
     skips_items: bool,
     /// Offset of the bracket that opens the last skipped list.
@@ -96,7 +102,7 @@ impl<'t> JsonReader<'t> {
             at,
             depth: 0,
             n_nodes: 0,
-            is_skipping: false,
+            only_checks_syntax: false,
             skips_items: false,
             items_start: None,
         }
@@ -108,8 +114,8 @@ impl<'t> JsonReader<'t> {
     }
 
     fn read_value(&mut self) -> Result<Node, JsonError> {
-        self.skip_space();
-        self.n_nodes += usize::from(!self.is_skipping);
+        self.skip_whitespace();
+        self.n_nodes += usize::from(!self.only_checks_syntax);
         if self.n_nodes > NODES_MAX {
             return Err(self.error_here(format!("document holds more than {NODES_MAX} values")));
         }
@@ -122,7 +128,7 @@ impl<'t> JsonReader<'t> {
             Some(b'f') => self.read_literal("false", Value::Bool(false))?,
             Some(b'n') => self.read_literal("null", Value::Null)?,
             Some(b'-' | b'0'..=b'9') => self.read_number()?,
-            _ => return Err(self.unexpected_character("looking for beginning of value")),
+            _ => return Err(self.unexpected_character_error("looking for beginning of value")),
         };
         Ok(Node { span: Span::new(start, self.at), value, is_tagged: false })
     }
@@ -143,81 +149,83 @@ impl<'t> JsonReader<'t> {
 
     fn read_object(&mut self) -> Result<Value, JsonError> {
         let mut entries = Vec::new();
-        self.skip_space();
+        self.skip_whitespace();
         if self.skip_byte(b'}') {
             return Ok(Value::Object(entries));
         }
         loop {
-            self.skip_space();
+            self.skip_whitespace();
             if self.peek() != Some(b'"') {
-                return Err(self.unexpected_character("looking for beginning of object key string"));
+                return Err(
+                    self.unexpected_character_error("looking for beginning of object key string")
+                );
             }
             let start = self.at;
             let key = self.read_string()?.into_string();
             let key_span = Span::new(start, self.at);
-            self.skip_space();
+            self.skip_whitespace();
             if !self.skip_byte(b':') {
-                return Err(self.unexpected_character("after object key"));
+                return Err(self.unexpected_character_error("after object key"));
             }
             let value = self.read_member_value(&key)?;
-            if !self.is_skipping {
+            if !self.only_checks_syntax {
                 entries.push(Entry { key, key_span, value });
             }
-            self.skip_space();
+            self.skip_whitespace();
             if self.skip_byte(b'}') {
                 return Ok(Value::Object(entries));
             }
             if !self.skip_byte(b',') {
-                return Err(self.unexpected_character("after object key:value pair"));
+                return Err(self.unexpected_character_error("after object key:value pair"));
             }
         }
     }
 
-    /// The value of a member of an object.
+    /// Reads the value of a member. In an outline, the list `items` of the outermost object is skipped.
     fn read_member_value(&mut self, key: &str) -> Result<Node, JsonError> {
-        self.skip_space();
+        self.skip_whitespace();
         let is_outermost = self.depth == 1;
         if !(self.skips_items && is_outermost && key == "items" && self.peek() == Some(b'[')) {
             return self.read_value();
         }
         self.items_start = Some(self.at);
-        self.is_skipping = true;
+        self.only_checks_syntax = true;
         let skipped = self.read_value();
-        self.is_skipping = false;
+        self.only_checks_syntax = false;
         skipped
     }
 
     fn read_list(&mut self) -> Result<Value, JsonError> {
         let mut items = Vec::new();
-        self.skip_space();
+        self.skip_whitespace();
         if self.skip_byte(b']') {
             return Ok(Value::List(items));
         }
         loop {
             let item = self.read_value()?;
-            if !self.is_skipping {
+            if !self.only_checks_syntax {
                 items.push(item);
             }
-            self.skip_space();
+            self.skip_whitespace();
             if self.skip_byte(b']') {
                 return Ok(Value::List(items));
             }
             if !self.skip_byte(b',') {
-                return Err(self.unexpected_character("after array element"));
+                return Err(self.unexpected_character_error("after array element"));
             }
         }
     }
 
-    fn read_string(&mut self) -> Result<Text, JsonError> {
+    fn read_string(&mut self) -> Result<SpannedText, JsonError> {
         self.at += 1;
-        let mut text = Text::default();
+        let mut text = SpannedText::default();
         loop {
             let rest = self.text.get(self.at..).unwrap_or_default();
             let is_plain = |byte: &u8| !matches!(byte, b'"' | b'\\' | 0..b' ');
             let n_plain = rest.bytes().take_while(is_plain).count();
             let start = self.at;
             self.at += n_plain;
-            if !self.is_skipping {
+            if !self.only_checks_syntax {
                 text.push_str(rest.get(..n_plain).unwrap_or_default(), start);
             }
             match self.peek() {
@@ -228,11 +236,11 @@ impl<'t> JsonReader<'t> {
                 Some(b'\\') => {
                     let start = self.at;
                     let c = self.read_escape()?;
-                    if !self.is_skipping {
+                    if !self.only_checks_syntax {
                         text.push(c, start);
                     }
                 }
-                _ => return Err(self.unexpected_character("in string literal")),
+                _ => return Err(self.unexpected_character_error("in string literal")),
             }
         }
     }
@@ -251,21 +259,21 @@ impl<'t> JsonReader<'t> {
                 self.at += 1;
                 return self.read_unicode_escape();
             }
-            _ => return Err(self.unexpected_character("in string escape code")),
+            _ => return Err(self.unexpected_character_error("in string escape code")),
         };
         self.at += 1;
         Ok(c)
     }
 
     fn read_unicode_escape(&mut self) -> Result<char, JsonError> {
-        let unit = self.read_hex_unit()?;
+        let unit = self.read_utf16_unit()?;
         if let Some(c) = char::from_u32(unit) {
             return Ok(c);
         }
         let before = self.at;
         if self.text.get(self.at..).is_some_and(|rest| rest.starts_with("\\u")) {
             self.at += 2;
-            let partner = self.read_hex_unit()?;
+            let partner = self.read_utf16_unit()?;
             if (0xD800..0xDC00).contains(&unit) && (0xDC00..0xE000).contains(&partner) {
                 let code = 0x10000 + ((unit - 0xD800) << 10) + (partner - 0xDC00);
                 return Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
@@ -276,12 +284,13 @@ impl<'t> JsonReader<'t> {
         Ok(char::REPLACEMENT_CHARACTER)
     }
 
-    fn read_hex_unit(&mut self) -> Result<u32, JsonError> {
+    fn read_utf16_unit(&mut self) -> Result<u32, JsonError> {
         let mut unit = 0;
         for _ in 0..4 {
             let digit = self.peek().and_then(|byte| char::from(byte).to_digit(16));
-            let digit = digit
-                .ok_or_else(|| self.unexpected_character("in \\u hexadecimal character escape"))?;
+            let digit = digit.ok_or_else(|| {
+                self.unexpected_character_error("in \\u hexadecimal character escape")
+            })?;
             unit = (unit << 4) | digit;
             self.at += 1;
         }
@@ -293,7 +302,7 @@ impl<'t> JsonReader<'t> {
             if self.peek() != Some(expected) {
                 let expected = char::from(expected);
                 let context = format!("in literal {word} (expecting '{expected}')");
-                return Err(self.unexpected_character(&context));
+                return Err(self.unexpected_character_error(&context));
             }
             self.at += 1;
         }
@@ -304,17 +313,17 @@ impl<'t> JsonReader<'t> {
         let start = self.at;
         self.skip_byte(b'-');
         if !self.skip_byte(b'0') && !self.skip_digits() {
-            return Err(self.unexpected_character("in numeric literal"));
+            return Err(self.unexpected_character_error("in numeric literal"));
         }
         if self.skip_byte(b'.') && !self.skip_digits() {
-            return Err(self.unexpected_character("after decimal point in numeric literal"));
+            return Err(self.unexpected_character_error("after decimal point in numeric literal"));
         }
         if self.skip_byte(b'e') || self.skip_byte(b'E') {
             if !self.skip_byte(b'+') {
                 self.skip_byte(b'-');
             }
             if !self.skip_digits() {
-                return Err(self.unexpected_character("in exponent of numeric literal"));
+                return Err(self.unexpected_character_error("in exponent of numeric literal"));
             }
         }
         // No field of a known kind takes a number outside the range of a double, so zero replaces
@@ -341,7 +350,7 @@ impl<'t> JsonReader<'t> {
         is_there
     }
 
-    fn skip_space(&mut self) {
+    fn skip_whitespace(&mut self) {
         while matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
             self.at += 1;
         }
@@ -350,7 +359,7 @@ impl<'t> JsonReader<'t> {
     /// Skips white space and lines of dashes.
     fn skip_separators(&mut self) {
         loop {
-            self.skip_space();
+            self.skip_whitespace();
             let rest = self.text.get(self.at..).unwrap_or_default();
             match rest.strip_prefix("---") {
                 Some(rest) if rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']) => {
@@ -365,8 +374,8 @@ impl<'t> JsonReader<'t> {
         JsonError { message, span: Span::new(self.at, self.at) }
     }
 
-    /// An error about the character at hand.
-    fn unexpected_character(&self, context: &str) -> JsonError {
+    /// Builds the error about the character at the current offset.
+    fn unexpected_character_error(&self, context: &str) -> JsonError {
         let Some(byte) = self.peek() else {
             return self.error_here("unexpected end of JSON input".to_owned());
         };

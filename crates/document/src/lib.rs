@@ -4,6 +4,8 @@
 //! kind, positions in a file, diagnostics with hints, and how a file is read from disk.
 //! Must not know: any kind of object, how a diagnostic is shown, flags, HTTP.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
 mod diagnostic;
 mod expression_span;
 pub mod hint;
@@ -25,9 +27,9 @@ pub use diagnostic::{
     Diagnostic, Fault, Note, SpannedFault, SpannedNote, SpannedWarning, Warning, WarningCode,
 };
 pub use expression_span::expression_span;
-pub use node::{DocumentLimits, Entry, NESTING_MAX, NODES_MAX, Node, Text, Value};
+pub use node::{DocumentLimits, Entry, NESTING_MAX, NODES_MAX, Node, SpannedText, Value};
 pub use object_reader::{FieldValue, Nanoseconds, ObjectReader};
-pub use parse_document::{DecodeFailure, ParsedDocument, file_problem, parse_document};
+pub use parse_document::{ParsedDocument, SpannedDecodeError, parse_document};
 pub use read_file::{ReadError, go_error_text, read_file};
 pub use schema::{FieldSchema, FieldType, ObjectSchema, TextRule};
 pub use schema_check::{

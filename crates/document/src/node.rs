@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use crate::source::{DOCUMENT_BYTES_MAX, Span};
 
-/// The deepest nesting that is read.
+/// The deepest nesting that the parsers accept.
 ///
 /// The deepest known field is seven levels down. Anything deeper is an unknown field or a value
 /// of the wrong type, so this limit refuses nothing that a schema would accept; it bounds the
@@ -79,7 +79,7 @@ pub enum Value {
     /// A number. No field of a configuration kind takes one; manifests do.
     Number(serde_json::Number),
     /// A string with the origin of each character.
-    Text(Text),
+    Text(SpannedText),
     /// A JSON array or YAML sequence.
     List(Vec<Node>),
     /// Entries in the order in which Kubernetes visits them: that of the file for JSON, sorted by
@@ -99,6 +99,18 @@ impl Value {
             Self::Object(_) => "object",
         }
     }
+
+    /// The kind of value with its article, for a sentence: `a string`, `an object`.
+    pub fn kind_with_article(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "a bool",
+            Self::Number(_) => "a number",
+            Self::Text(_) => "a string",
+            Self::List(_) => "an array",
+            Self::Object(_) => "an object",
+        }
+    }
 }
 
 /// One key with its value.
@@ -114,48 +126,47 @@ pub struct Entry {
 
 /// A string value that remembers where in the file each of its characters was written.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Text {
+pub struct SpannedText {
     value: String,
     /// Runs of characters that are identical in the file and in the value, in order.
-    runs: Vec<CopiedRun>,
+    source_runs: Vec<SourceRun>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct CopiedRun {
-    /// Offset in the value.
-    value: usize,
-    /// Offset in the file.
-    file: usize,
+struct SourceRun {
+    /// Offset of the run in the value.
+    value_offset: usize,
+    /// Offset of the run in the file.
+    file_offset: usize,
 }
 
-impl Text {
+impl SpannedText {
     /// Returns the value without offsets.
     pub fn as_str(&self) -> &str {
         &self.value
     }
 
-    /// Appends a character that was written at `file`.
-    pub fn push(&mut self, c: char, file: usize) {
-        self.begin_run(file);
+    /// Appends a character that was written at `file_offset`.
+    pub fn push(&mut self, c: char, file_offset: usize) {
+        self.begin_source_run(file_offset);
         self.value.push(c);
     }
 
-    /// Appends characters that were written as they are at `file`.
-    pub fn push_str(&mut self, text: &str, file: usize) {
+    /// Appends characters that were written as they are at `file_offset`.
+    pub fn push_str(&mut self, text: &str, file_offset: usize) {
         if !text.is_empty() {
-            self.begin_run(file);
+            self.begin_source_run(file_offset);
             self.value.push_str(text);
         }
     }
 
     /// Records the file offset of the next character, unless it continues the last run.
-    fn begin_run(&mut self, file: usize) {
-        let continues = self
-            .runs
-            .last()
-            .is_some_and(|run| file.checked_sub(run.file) == Some(self.value.len() - run.value));
+    fn begin_source_run(&mut self, file_offset: usize) {
+        let continues = self.source_runs.last().is_some_and(|run| {
+            file_offset.checked_sub(run.file_offset) == Some(self.value.len() - run.value_offset)
+        });
         if !continues {
-            self.runs.push(CopiedRun { value: self.value.len(), file });
+            self.source_runs.push(SourceRun { value_offset: self.value.len(), file_offset });
         }
     }
 
@@ -165,11 +176,14 @@ impl Text {
     }
 
     /// Appends another text and leaves it empty.
-    pub fn append(&mut self, other: &mut Text) {
+    pub fn append(&mut self, other: &mut SpannedText) {
         let shift = self.value.len();
         self.value.push_str(&other.value);
-        self.runs.extend(
-            other.runs.drain(..).map(|run| CopiedRun { value: run.value + shift, file: run.file }),
+        self.source_runs.extend(
+            other
+                .source_runs
+                .drain(..)
+                .map(|run| SourceRun { value_offset: run.value_offset + shift, ..run }),
         );
         other.value.clear();
     }
@@ -177,7 +191,7 @@ impl Text {
     /// Empties the value and its offsets.
     pub fn clear(&mut self) {
         self.value.clear();
-        self.runs.clear();
+        self.source_runs.clear();
     }
 
     /// Reports whether the value has no characters.
@@ -187,9 +201,9 @@ impl Text {
 
     /// Maps an offset of the value to an offset of the file; `None` for an empty text.
     pub fn file_offset(&self, offset: usize) -> Option<usize> {
-        let after = self.runs.partition_point(|run| run.value <= offset);
-        let run = self.runs.get(after.checked_sub(1)?)?;
-        Some(run.file + (offset - run.value))
+        let after = self.source_runs.partition_point(|run| run.value_offset <= offset);
+        let run = self.source_runs.get(after.checked_sub(1)?)?;
+        Some(run.file_offset + (offset - run.value_offset))
     }
 }
 
@@ -200,11 +214,11 @@ mod tests {
     #[test]
     fn text_maps_back_to_the_file() {
         // "a\tb" with the tab escaped, then a folded line: the value is `a<tab>b c`.
-        let mut text = Text::default();
+        let mut text = SpannedText::default();
         for (c, file) in [('a', 10), ('\t', 11), ('b', 13)] {
             text.push(c, file);
         }
-        let mut tail = Text::default();
+        let mut tail = SpannedText::default();
         tail.push(' ', 14);
         tail.push('c', 20);
         text.append(&mut tail);
@@ -212,6 +226,6 @@ mod tests {
         let offsets: Vec<_> = (0..5).map(|at| text.file_offset(at)).collect();
         assert_eq!(offsets, [Some(10), Some(11), Some(13), Some(14), Some(20)]);
         assert!(tail.is_empty());
-        assert_eq!(Text::default().file_offset(0), None);
+        assert_eq!(SpannedText::default().file_offset(0), None);
     }
 }

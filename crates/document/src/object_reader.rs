@@ -1,7 +1,6 @@
-//! Reading a tree whose types were checked.
+//! Reads the fields of a tree whose types the schema check has verified.
 //!
-//! Reading follows a walk that found every type right, so nothing can fail here; a value of a
-//! wrong type reads as absent.
+//! So reading can not fail. A value of a wrong type would count as absent.
 
 use crate::node::{Entry, Node, Value};
 use crate::source::Span;
@@ -20,7 +19,7 @@ pub struct FieldValue<T> {
     pub is_tagged: bool,
 }
 
-/// An object that is being read.
+/// Reads the members of one object.
 pub struct ObjectReader<'d> {
     /// The span that faults about missing fields get.
     pub span: Span,
@@ -37,7 +36,7 @@ impl<'d> ObjectReader<'d> {
         Self { span, entries }
     }
 
-    /// A reader of an object without members.
+    /// Makes a reader of an object without members.
     pub fn empty(span: Span) -> Self {
         Self { span, entries: &[] }
     }

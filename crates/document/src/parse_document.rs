@@ -1,9 +1,9 @@
-//! From the text of a file to the tree of its values.
+//! Parses the text of a file to a tree of values.
 
-use crate::diagnostic::{SpannedWarning, WarningCode};
+use crate::diagnostic::{SpannedFault, SpannedWarning, WarningCode};
 use crate::node::Node;
-use crate::schema_check::DecodeProblem;
-use crate::source::{Source, Span};
+use crate::schema_check::{DecodeError, DecodeProblem};
+use crate::source::{DOCUMENT_BYTES_MAX, LineIndex, Source, Span};
 use crate::{hint, json, yaml};
 
 /// The parsed content of a file.
@@ -14,16 +14,38 @@ pub struct ParsedDocument {
     pub duplicate_keys: Vec<DecodeProblem>,
 }
 
-/// The problems that prevent a file from being decoded.
+/// A [`DecodeError`] before byte ranges become lines and columns.
 #[derive(Debug)]
-pub struct DecodeFailure {
+pub struct SpannedDecodeError {
     /// The message that Kubernetes prints, often only the first problem.
     pub kubernetes_message: String,
     /// Every problem of the file, also those that Kubernetes does not print.
     pub problems: Vec<DecodeProblem>,
 }
 
-impl From<DecodeProblem> for DecodeFailure {
+impl SpannedDecodeError {
+    /// Replaces byte ranges by lines and columns and adds the file name.
+    pub fn into_error(self, file: &str, lines: &LineIndex<'_>) -> DecodeError {
+        let problems = self.problems.into_iter().map(SpannedFault::from);
+        let diagnostics = problems.map(|fault| fault.into_diagnostic(file, lines)).collect();
+        DecodeError { kubernetes_message: self.kubernetes_message, diagnostics }
+    }
+
+    /// The error of a file that is larger than [`DOCUMENT_BYTES_MAX`].
+    pub fn too_large() -> Self {
+        let message = format!("file is larger than {DOCUMENT_BYTES_MAX} bytes");
+        DecodeProblem::new("", message, Span::default()).into()
+    }
+}
+
+impl From<yaml::DuplicateKey> for DecodeProblem {
+    fn from(duplicate: yaml::DuplicateKey) -> Self {
+        let yaml::DuplicateKey { message, path, span } = duplicate;
+        Self::new(path, message, span)
+    }
+}
+
+impl From<DecodeProblem> for SpannedDecodeError {
     fn from(problem: DecodeProblem) -> Self {
         Self { kubernetes_message: problem.message.clone(), problems: vec![problem] }
     }
@@ -47,7 +69,7 @@ pub fn parse_document(
 fn parse_json_document(text: &str) -> Result<ParsedDocument, DecodeProblem> {
     let root = json::parse_json(text).map_err(|error| {
         let message = format!("couldn't get version/kind; json parse error: {}", error.message);
-        file_problem(message, error.span)
+        DecodeProblem::new("", message, error.span)
     })?;
     Ok(ParsedDocument { root, duplicate_keys: Vec::new() })
 }
@@ -57,16 +79,11 @@ fn parse_yaml_document(
     malformed: Option<usize>,
     warnings: &mut Vec<SpannedWarning>,
 ) -> Result<ParsedDocument, DecodeProblem> {
-    let composed = yaml::read_first_document(text, malformed).map_err(|error| DecodeProblem {
-        hint: hint::hint_for_syntax_error(&error.message, text, error.span.start),
-        ..file_problem(error.message, error.span)
+    let composed = yaml::read_first_document(text, malformed).map_err(|error| {
+        let hint = hint::hint_for_syntax_error(&error.message, text, error.span.start);
+        DecodeProblem::new("", error.message, error.span).with_hint(hint)
     })?;
-    let duplicate_keys = composed.duplicates.into_iter().map(|duplicate| DecodeProblem {
-        path: duplicate.path,
-        message: duplicate.message,
-        span: duplicate.span,
-        hint: None,
-    });
+    let duplicate_keys = composed.duplicates.into_iter().map(DecodeProblem::from);
     warnings.extend(composed.trailing_content.map(|span| SpannedWarning {
         code: WarningCode::SeveralDocuments,
         field: String::new(),
@@ -75,9 +92,4 @@ fn parse_yaml_document(
         hint: None,
     }));
     Ok(ParsedDocument { root: composed.root, duplicate_keys: duplicate_keys.collect() })
-}
-
-/// A problem of no field in particular.
-pub fn file_problem(message: String, span: Span) -> DecodeProblem {
-    DecodeProblem { path: String::new(), message, span, hint: None }
 }

@@ -1,5 +1,4 @@
-//! Tables that describe wire objects: one description for the decoder, for hints and for the
-//! published schema.
+//! Tables of the fields of objects. The decoder, the hints and the published JSON Schema all use them.
 
 /// The schema of one object type.
 #[derive(Debug)]
@@ -81,6 +80,17 @@ pub enum TextRule {
     AbsolutePath,
 }
 
+impl FieldSchema {
+    /// Makes a field that the published JSON Schema does not require.
+    pub const fn optional(
+        name: &'static str,
+        description: &'static str,
+        field_type: FieldType,
+    ) -> Self {
+        Self { name, description, is_required: false, field_type }
+    }
+}
+
 impl ObjectSchema {
     /// Finds a field by its name.
     pub fn field(&self, name: &str) -> Option<&'static FieldSchema> {
@@ -92,7 +102,7 @@ impl ObjectSchema {
         self.fields.iter().map(|field| field.name).collect()
     }
 
-    /// The nested object that has a field of this name, as a path of fields from here.
+    /// Finds the nested object that has a field of this name, and returns its path from this object.
     pub fn path_of_nested_field(&self, name: &str) -> Option<String> {
         self.fields.iter().find_map(|field| {
             let (nested, dots) = match &field.field_type {

@@ -1,14 +1,15 @@
-//! Checks a document against the table of its kind.
+//! Checks a document against the schema of its kind.
 //!
-//! Kubernetes reports one thing: the first malformed duration, else the first value of a wrong
-//! type, else all duplicate and unknown fields. [`DecodeProblems::kubernetes_message`] is that; the list behind it
-//! has everything, for people who would rather fix a file in one go.
+//! Kubernetes reports one class of problems: the first malformed duration, else the first value of a wrong
+//! type, else all duplicate and unknown fields. [`DecodeProblems::kubernetes_message`] is that message.
+//! [`DecodeProblems`] holds all problems, so that the author of a file can fix them in one go.
 
 use std::collections::HashSet;
 
 use crate::diagnostic::Diagnostic;
 use crate::hint;
 use crate::node::{Entry, Node, Value};
+use crate::parse_document::SpannedDecodeError;
 use crate::schema::{FieldType, ObjectSchema, TextRule};
 use crate::source::Span;
 
@@ -21,8 +22,7 @@ pub struct DecodeError {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// The most problems of a class that are kept. Kubernetes sets it for unknown and duplicate
-/// fields; a file with as many has other worries than the rest of the list.
+/// The most problems of a class that are kept. Kubernetes has this limit for unknown and duplicate fields.
 const PROBLEMS_MAX: usize = 100;
 
 /// One reason why a document can not be decoded.
@@ -38,17 +38,30 @@ pub struct DecodeProblem {
     pub hint: Option<String>,
 }
 
-/// Everything that is wrong, by class.
+/// All problems of a document, by class.
 #[derive(Debug, Default)]
 pub struct DecodeProblems {
     /// Texts that are no durations, which Kubernetes reports first.
     pub bad_durations: Vec<DecodeProblem>,
     /// Values of other types than their fields.
     pub wrong_types: Vec<DecodeProblem>,
-    /// Duplicate keys of a YAML file, which are found before the walk.
+    /// Duplicate keys of a YAML file, which the YAML parser finds.
     pub duplicate_keys: Vec<DecodeProblem>,
     /// Unknown fields, and duplicate ones of a JSON file.
     pub strict_problems: Vec<DecodeProblem>,
+}
+
+impl DecodeProblem {
+    /// Makes a problem without a hint. `path` is empty for the document as a whole.
+    pub fn new(path: impl Into<String>, message: String, span: Span) -> Self {
+        Self { path: path.into(), message, span, hint: None }
+    }
+
+    /// Replaces the hint of the problem.
+    #[must_use]
+    pub fn with_hint(self, hint: Option<String>) -> Self {
+        Self { hint, ..self }
+    }
 }
 
 impl DecodeProblems {
@@ -73,7 +86,21 @@ impl DecodeProblems {
         (!all.is_empty()).then(|| format!("strict decoding error: {}", all.join(", ")))
     }
 
-    /// All of them, in the order of the file.
+    /// Succeeds if there is no problem.
+    ///
+    /// # Errors
+    ///
+    /// Kubernetes' message and all problems in the order of the file.
+    pub fn into_result(self) -> Result<(), SpannedDecodeError> {
+        match self.kubernetes_message() {
+            None => Ok(()),
+            Some(kubernetes_message) => {
+                Err(SpannedDecodeError { kubernetes_message, problems: self.into_sorted() })
+            }
+        }
+    }
+
+    /// Returns all problems in the order of the file.
     pub fn into_sorted(self) -> Vec<DecodeProblem> {
         let Self { bad_durations, wrong_types, duplicate_keys, strict_problems } = self;
         let mut all: Vec<_> = bad_durations
@@ -87,8 +114,8 @@ impl DecodeProblems {
     }
 }
 
-/// Checks the object `root` in `text`. `version` is the API version that messages name, and `at`
-/// is where the object is in its document.
+/// Checks the object `root` of `text` against the schema `object`. Messages name the API version `version`.
+/// `at` is the path of the object in its document.
 pub fn check_against_schema(
     text: &str,
     version: &str,
@@ -96,11 +123,11 @@ pub fn check_against_schema(
     object: &'static ObjectSchema,
     at: &NodePath<'_>,
 ) -> DecodeProblems {
-    let mut walk = SchemaWalk { text, version, problems: DecodeProblems::default() };
+    let mut checker = SchemaChecker { text, version, problems: DecodeProblems::default() };
     if let Value::Object(entries) = &root.value {
-        walk.check_object(entries, object, at);
+        checker.check_object(entries, object, at);
     }
-    walk.problems
+    checker.problems
 }
 
 /// The path of a value in a document. Each path borrows its parent, so that descending allocates
@@ -108,11 +135,11 @@ pub fn check_against_schema(
 #[derive(Debug, Clone, Copy)]
 pub struct NodePath<'a> {
     parent: Option<&'a NodePath<'a>>,
-    step: Step<'a>,
+    step: PathStep<'a>,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Step<'a> {
+enum PathStep<'a> {
     Root,
     Child(&'a str),
     Index(usize),
@@ -120,51 +147,51 @@ enum Step<'a> {
 
 impl<'a> NodePath<'a> {
     /// The path of the root.
-    pub const ROOT: NodePath<'static> = NodePath { parent: None, step: Step::Root };
+    pub const ROOT: NodePath<'static> = NodePath { parent: None, step: PathStep::Root };
 
     /// The path of a member.
     pub fn child(&'a self, name: &'a str) -> Self {
-        Self { parent: Some(self), step: Step::Child(name) }
+        Self { parent: Some(self), step: PathStep::Child(name) }
     }
 
     /// The path of a list item.
     pub fn index(&'a self, idx: usize) -> Self {
-        Self { parent: Some(self), step: Step::Index(idx) }
+        Self { parent: Some(self), step: PathStep::Index(idx) }
     }
 
     /// Kubernetes' path of the field: `authorizers[0].webhook`.
     pub fn indexed_path(&self) -> String {
-        self.text(true)
+        self.render(true)
     }
 
     /// The name in messages about types: `authorizers.webhook`.
     fn path_without_indices(&self) -> String {
-        self.text(false)
+        self.render(false)
     }
 
-    fn text(&self, with_indices: bool) -> String {
-        let mut text = self.parent.map(|parent| parent.text(with_indices)).unwrap_or_default();
+    fn render(&self, with_indices: bool) -> String {
+        let mut text = self.parent.map(|parent| parent.render(with_indices)).unwrap_or_default();
         match self.step {
-            Step::Child(name) => {
+            PathStep::Child(name) => {
                 if !text.is_empty() {
                     text.push('.');
                 }
                 text.push_str(name);
             }
-            Step::Index(idx) if with_indices => text.push_str(&format!("[{idx}]")),
-            Step::Root | Step::Index(_) => {}
+            PathStep::Index(idx) if with_indices => text.push_str(&format!("[{idx}]")),
+            PathStep::Root | PathStep::Index(_) => {}
         }
         text
     }
 }
 
-struct SchemaWalk<'a> {
+struct SchemaChecker<'a> {
     text: &'a str,
     version: &'a str,
     problems: DecodeProblems,
 }
 
-impl SchemaWalk<'_> {
+impl SchemaChecker<'_> {
     fn check_object(
         &mut self,
         entries: &[Entry],
@@ -214,7 +241,7 @@ impl SchemaWalk<'_> {
                 add_problem(&mut self.problems.bad_durations, node, at, message, hint);
             }
             (FieldType::Duration { .. }, _) => {
-                // A wrong type ends Kubernetes' walk here, like a malformed duration.
+                // A wrong type ends Kubernetes' decoding here, like a malformed duration.
                 let message = wrong_type_message(node, "string", owner, at);
                 let hint = hint::hint_for_wrong_type(self.text, node, field_type);
                 add_problem(&mut self.problems.bad_durations, node, at, message, hint);
@@ -290,7 +317,7 @@ impl SchemaWalk<'_> {
         }
     }
 
-    /// A text in a list or a map.
+    /// Checks that an item of a list or a value of a map is a text.
     fn check_text(&mut self, node: &Node, owner: &ObjectSchema, at: &NodePath<'_>) {
         if !matches!(node.value, Value::Text(_) | Value::Null) {
             let message = wrong_type_message(node, "string", owner, at);
@@ -325,7 +352,7 @@ impl SchemaWalk<'_> {
         let path = at.indexed_path();
         let message = format!("{class} field {}", go_compat::quote(&path));
         if strict.iter().all(|problem| problem.message != message) {
-            strict.push(DecodeProblem { path, message, span: entry.key_span, hint: hint() });
+            strict.push(DecodeProblem::new(path, message, entry.key_span).with_hint(hint()));
         }
     }
 }
@@ -338,7 +365,7 @@ fn add_problem(
     hint: Option<String>,
 ) {
     if problems.len() < PROBLEMS_MAX {
-        problems.push(DecodeProblem { path: at.indexed_path(), message, span: node.span, hint });
+        problems.push(DecodeProblem::new(at.indexed_path(), message, node.span).with_hint(hint));
     }
 }
 

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 /// hundreds of webhooks with the full 64 conditions each, and bounds the work on a wrong file.
 pub const DOCUMENT_BYTES_MAX: usize = 1 << 20;
 
-/// A file to check.
+/// The name and the bytes of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
     /// The name in messages: a path, or `-` for standard input.
@@ -84,9 +84,9 @@ impl Span {
 pub struct LineIndex<'t> {
     text: Cow<'t, str>,
     /// Offset of the first byte of each line. INVARIANT: the first is 0.
-    starts: Vec<usize>,
+    line_starts: Vec<usize>,
     /// Number of characters before each multiple of [`CHECKPOINT_BYTES`].
-    checkpoints: Vec<usize>,
+    char_checkpoints: Vec<usize>,
 }
 
 const CHECKPOINT_BYTES: usize = 1024;
@@ -100,14 +100,14 @@ impl<'t> LineIndex<'t> {
         let ends = bytes.iter().enumerate().filter(|&(at, &byte)| {
             byte == b'\n' || (byte == b'\r' && bytes.get(at + 1) != Some(&b'\n'))
         });
-        let starts = std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect();
+        let line_starts = std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect();
         let mut n_chars = 0;
-        let mut checkpoints = vec![0];
+        let mut char_checkpoints = vec![0];
         for chunk in bytes.chunks(CHECKPOINT_BYTES) {
             n_chars += count_chars(chunk);
-            checkpoints.push(n_chars);
+            char_checkpoints.push(n_chars);
         }
-        Self { text: Cow::Borrowed(text), starts, checkpoints }
+        Self { text: Cow::Borrowed(text), line_starts, char_checkpoints }
     }
 
     /// Returns the text that is indexed.
@@ -117,31 +117,32 @@ impl<'t> LineIndex<'t> {
 
     /// Copies the text, so that the index can outlive the file's bytes.
     pub fn into_owned(self) -> LineIndex<'static> {
-        let Self { text, starts, checkpoints } = self;
-        LineIndex { text: Cow::Owned(text.into_owned()), starts, checkpoints }
+        let Self { text, line_starts, char_checkpoints } = self;
+        LineIndex { text: Cow::Owned(text.into_owned()), line_starts, char_checkpoints }
     }
 
     /// Finds the line and the column of a span.
     pub fn position(&self, span: Span) -> SourcePosition {
-        let start = self.boundary(span.start);
-        let end = self.boundary(span.end).max(start);
-        let line = self.starts.partition_point(|&first| first <= start);
-        let first = self.starts.get(line.wrapping_sub(1)).copied().unwrap_or(0);
-        let mut column = self.chars_before(start) - self.chars_before(first) + 1;
+        let start = self.char_boundary_before(span.start);
+        let end = self.char_boundary_before(span.end).max(start);
+        let line = self.line_starts.partition_point(|&first| first <= start);
+        let first = self.line_starts.get(line.wrapping_sub(1)).copied().unwrap_or(0);
+        let mut column = self.count_chars_before(start) - self.count_chars_before(first) + 1;
         if line == 1 && column > 1 && self.text.starts_with(BYTE_ORDER_MARK) {
             column -= 1;
         }
         SourcePosition { line, column, start, end }
     }
 
-    fn chars_before(&self, offset: usize) -> usize {
+    fn count_chars_before(&self, offset: usize) -> usize {
         let checkpoint = offset / CHECKPOINT_BYTES;
         let bytes = self.text.as_bytes().get(checkpoint * CHECKPOINT_BYTES..offset);
-        self.checkpoints.get(checkpoint).copied().unwrap_or_default() + bytes.map_or(0, count_chars)
+        self.char_checkpoints.get(checkpoint).copied().unwrap_or_default()
+            + bytes.map_or(0, count_chars)
     }
 
-    /// The nearest character boundary at or before `offset`.
-    fn boundary(&self, offset: usize) -> usize {
+    /// Returns the nearest character boundary at or before `offset`.
+    fn char_boundary_before(&self, offset: usize) -> usize {
         let mut at = offset.min(self.text.len());
         while !self.text.is_char_boundary(at) {
             at -= 1;
@@ -150,7 +151,7 @@ impl<'t> LineIndex<'t> {
     }
 }
 
-/// The number of characters that begin in these bytes.
+/// Counts the characters that begin in these bytes.
 fn count_chars(bytes: &[u8]) -> usize {
     bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count()
 }

@@ -4,7 +4,7 @@ use crate::node::{Node, Value};
 use crate::schema_check::DecodeProblem;
 use crate::source::Span;
 
-/// The decoder's name of the type that it looks for kind and version in.
+/// Go's name of the type into which Kubernetes' decoder reads kind and version.
 const META_TYPE: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
 
 /// The kind that a document declares. Both fields may be empty.
@@ -44,7 +44,7 @@ impl<'d> TypeMeta<'d> {
             None => ("", api_version.value),
             Some((_, version)) if version.contains('/') => {
                 let message = format!("unexpected GroupVersion string: {}", api_version.value);
-                return Err(problem("apiVersion", message, api_version_span));
+                return Err(DecodeProblem::new("apiVersion", message, api_version_span));
             }
             Some(parts) => parts,
         };
@@ -82,7 +82,7 @@ fn find_type_fields(root: &Node) -> Result<(Field<'_>, Field<'_>), DecodeProblem
         Value::Null => &[],
         other => {
             let message = format!("{prefix} {} into Go value of type {META_TYPE}", other.kind());
-            return Err(problem("", message, root.span));
+            return Err(DecodeProblem::new("", message, root.span));
         }
     };
     let mut api_version = Field::default();
@@ -103,7 +103,7 @@ fn find_type_fields(root: &Node) -> Result<(Field<'_>, Field<'_>), DecodeProblem
                 let found = other.kind();
                 let message =
                     format!("{prefix} {found} into Go struct field .{name} of type string");
-                first_fault.get_or_insert(problem(name, message, entry.value.span));
+                first_fault.get_or_insert(DecodeProblem::new(name, message, entry.value.span));
             }
         }
     }
@@ -113,7 +113,7 @@ fn find_type_fields(root: &Node) -> Result<(Field<'_>, Field<'_>), DecodeProblem
     }
 }
 
-/// A name as Go's decoder compares names when case does not count.
+/// Folds the case of a name as Go's decoder does when it compares names.
 fn fold_case(name: &str) -> String {
     name.chars()
         .map(|c| match c {
@@ -122,8 +122,4 @@ fn fold_case(name: &str) -> String {
             c => c.to_ascii_lowercase(),
         })
         .collect()
-}
-
-fn problem(path: &str, message: String, span: Span) -> DecodeProblem {
-    DecodeProblem { path: path.to_owned(), message, span, hint: None }
 }

@@ -18,7 +18,7 @@ pub struct ValidationReport {
 
 impl ValidationReport {
     /// Adds a fault about a value that is missing in the object at `span`.
-    pub fn add_missing_value(&mut self, error: FieldError, span: Span) {
+    pub fn add_fault_at_span(&mut self, error: FieldError, span: Span) {
         self.push(error, span, None);
     }
 

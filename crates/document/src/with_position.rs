@@ -8,7 +8,7 @@ use crate::source::SourcePosition;
 /// secret.
 #[derive(Clone, PartialEq)]
 pub struct WithPosition<T> {
-    /// The value; that of its type's default if it is absent.
+    /// The value, or the default of its type if the field is absent.
     pub value: T,
     /// Position of the value, or of the object that lacks it.
     pub position: SourcePosition,

@@ -4,7 +4,13 @@
 //! an octal number, `?` ends a plain scalar in flow context, a `%YAML 1.2` directive is refused. A
 //! YAML 1.2 parser would accept and refuse other files. This reader therefore follows libyaml's
 //! rules step by step. It records the span of every key and of every character of a scalar, and it
-//! bounds depth and size. The phases:
+//! bounds depth and size.
+//!
+//! `authz-webhook` has a second, much smaller YAML reader for the answers of webhooks. An answer comes from
+//! the network and has a handful of fields, so that reader accepts only nested block mappings of scalars.
+//! Files may use all of YAML 1.1.
+//!
+//! The phases:
 //!
 //! 1. [`cursor`] walks over characters; [`scanner`] cuts them into tokens, with [`scalar`] and
 //!    [`tag`] for the longer ones.
@@ -88,9 +94,9 @@ pub fn read_first_document(
     let readable = bad.as_ref().and_then(|bad| text.get(..bad.span.start)).unwrap_or(text);
     let limits = DocumentLimits::CONFIGURATION;
     let mut parser = Parser::new(readable, limits.nodes_max);
-    let tree = parser.first_document();
+    let tree = parser.parse_first_document();
     if let Some(bad) = &bad {
-        let piece = (parser.read_offset() + LOOKAHEAD_BYTES) / READ_CHUNK_BYTES;
+        let piece = (parser.consumed_bytes() + LOOKAHEAD_BYTES) / READ_CHUNK_BYTES;
         if bad.span.start < (piece + 1) * READ_CHUNK_BYTES {
             return Err(bad.clone());
         }
@@ -110,29 +116,29 @@ pub fn read_documents(
 ) -> impl Iterator<Item = Result<YamlDocument, YamlError>> {
     let mut bad = find_bad_character(text, malformed);
     let mut parser = Parser::new(text, limits.nodes_max);
-    let mut state = SequenceState::BeforeFirst;
+    let mut state = StreamPosition::BeforeFirst;
     std::iter::from_fn(move || {
         let tree = match (bad.take(), &state) {
             (Some(bad), _) => Err(bad),
-            (None, SequenceState::BeforeFirst) => parser.first_document().map(Some),
-            (None, SequenceState::AfterFirst) => parser.next_document(),
-            (None, SequenceState::Finished) => return None,
+            (None, StreamPosition::BeforeFirst) => parser.parse_first_document().map(Some),
+            (None, StreamPosition::AfterFirst) => parser.parse_next_document(),
+            (None, StreamPosition::Finished) => return None,
         };
-        state = SequenceState::AfterFirst;
+        state = StreamPosition::AfterFirst;
         let composed = match tree {
             Ok(None) => None,
             Ok(Some(tree)) => Some(compose::compose(text, &tree, limits)),
             Err(error) => Some(Err(error)),
         };
         if !matches!(composed, Some(Ok(_))) {
-            state = SequenceState::Finished;
+            state = StreamPosition::Finished;
         }
         composed
     })
 }
 
 /// The progress of reading a sequence of documents.
-enum SequenceState {
+enum StreamPosition {
     BeforeFirst,
     AfterFirst,
     Finished,
@@ -140,7 +146,8 @@ enum SequenceState {
 
 /// Finds the first character that YAML forbids.
 fn find_bad_character(text: &str, malformed: Option<usize>) -> Option<YamlError> {
-    let control = text.char_indices().find(|&(_, c)| !cursor::is_allowed(c)).map(|(at, _)| at);
+    let control =
+        text.char_indices().find(|&(_, c)| !cursor::is_yaml_character(c)).map(|(at, _)| at);
     let (at, problem) = match (malformed, control) {
         (Some(malformed), control) if control.is_none_or(|control| malformed <= control) => {
             (malformed, "invalid UTF-8")

@@ -1,4 +1,4 @@
-//! YAML that is about no particular kind: the tree that its first document is in JSON's terms.
+//! Converts YAML of any kind to JSON.
 
 use serde_json::Value;
 
@@ -6,14 +6,14 @@ use crate::node::DocumentLimits;
 use crate::source::Source;
 use crate::yaml::{self, YamlError};
 
-/// The most values in such a document: room for every object that a server would store, while a
-/// body that consists of brackets stays cheap.
+/// The most values in a converted document. The limit leaves room for every object that a server would
+/// store, and bounds the cost of a body that consists of brackets.
 pub const YAML_TO_JSON_NODES_MAX: usize = 400_000;
 
-/// The most text in such a document after its aliases are expanded, in bytes.
+/// The most text in a converted document after its aliases are expanded, in bytes.
 const EXPANDED_BYTES_MAX: usize = 16 << 20;
 
-/// The most duplicate keys that are noted; Kubernetes notes as many.
+/// The most duplicate keys that are reported. Kubernetes has the same limit.
 const DUPLICATES_MAX: usize = 100;
 
 /// The first document of a YAML text as JSON.
@@ -29,7 +29,7 @@ pub struct YamlAsJson {
 ///
 /// # Errors
 ///
-/// Why the text is not YAML, or not YAML that JSON can express, in Kubernetes' words.
+/// The text is not YAML, or JSON can not express it. The message is that of Kubernetes.
 pub fn yaml_to_json(bytes: &[u8]) -> Result<YamlAsJson, YamlError> {
     let limits = DocumentLimits {
         nodes_max: YAML_TO_JSON_NODES_MAX,

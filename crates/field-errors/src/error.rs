@@ -5,7 +5,7 @@ use std::fmt;
 use crate::aggregate::aggregate;
 use crate::excerpt::excerpt;
 
-/// One fault at one place of a document.
+/// One fault of one field of a document.
 ///
 /// Displays as `<path>: <words>[: <value>][: <detail>]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub enum FieldErrorKind {
     NotFound,
     /// A value has the wrong type.
     TypeInvalid,
-    /// The fault is ours.
+    /// The server failed; the value may be right.
     Internal,
 }
 
@@ -116,7 +116,7 @@ impl fmt::Display for BadValue {
 }
 
 impl BadValue {
-    /// The value, or its beginning if it is long.
+    /// Cuts the value off after `bytes_max` bytes.
     pub(crate) fn excerpt(self, bytes_max: usize) -> Self {
         match self {
             Self::Text(text) if text.len() > bytes_max => {
@@ -155,7 +155,7 @@ impl From<bool> for BadValue {
 }
 
 impl FieldError {
-    /// About how much memory it takes.
+    /// Returns the approximate memory size of the error.
     fn n_bytes(&self) -> usize {
         let value = match &self.value {
             BadValue::Text(text) | BadValue::Json(text) => text.len(),
@@ -187,7 +187,7 @@ impl fmt::Display for FieldError {
 
 impl std::error::Error for FieldError {}
 
-/// The most faults of a document that are kept. One body can have 150,000.
+/// The most faults of a document that are kept. One request body can have 150,000.
 pub const FAULTS_MAX: usize = 100;
 
 /// The most bytes of all kept faults; further ones are only counted. A fault repeats the
@@ -197,8 +197,8 @@ const FAULT_BYTES_MAX: usize = 1 << 20;
 /// The faults of a document, in the order in which they were found. The first [`FAULTS_MAX`] are kept, the
 /// others are counted.
 ///
-/// Displays as the aggregate of the messages; see [`aggregate`]. The last message says how many others
-/// there are.
+/// Displays as the aggregate of the messages; see [`aggregate`]. If faults were only counted, the last message
+/// gives their number.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FieldErrors {
     errors: Vec<FieldError>,
@@ -222,7 +222,7 @@ impl FieldErrors {
         self.errors.push(error);
     }
 
-    /// Adds all faults of others at the end, also those that they only counted.
+    /// Adds all faults of another list at the end, including those that are only counted.
     pub fn append(&mut self, others: Self) {
         let n_left_out = others.n_omitted;
         self.extend(others);
@@ -241,8 +241,8 @@ impl FieldErrors {
 
     /// Removes the kept faults for which the predicate is false.
     ///
-    /// INVARIANT: those that are only counted stay, whatever they are: nothing is accepted because its fault
-    /// was one too many.
+    /// INVARIANT: faults that are only counted stay, whatever they are. So no document is accepted because its
+    /// fault was beyond the limit.
     pub fn retain(&mut self, is_wanted: impl FnMut(&FieldError) -> bool) {
         self.errors.retain(is_wanted);
     }
@@ -257,10 +257,10 @@ impl FieldErrors {
         self.errors.iter()
     }
 
-    /// `value` if there is no fault, otherwise the faults.
+    /// Returns `value` if there is no fault.
     ///
     /// # Errors
-    /// Returns itself if there is a fault.
+    /// The faults, if there are any.
     pub fn into_result<T>(self, value: T) -> Result<T, Self> {
         if self.is_empty() { Ok(value) } else { Err(self) }
     }

@@ -1,10 +1,10 @@
-//! Prefixes of texts whose length a peer decides, such as values in a request or a response body.
+//! Excerpts of texts whose length a client or a webhook chooses.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display, Write};
 
-/// Replaces the rest of a text that is cut.
-const MORE: &str = "...";
+/// Stands for the rest of a truncated text.
+const ELLIPSIS: &str = "...";
 
 /// The longest prefix of whole characters that has at most `bytes_max` bytes.
 ///
@@ -19,17 +19,17 @@ pub fn truncate(text: &str, bytes_max: usize) -> &str {
 pub(crate) fn excerpt(text: &str, bytes_max: usize) -> Cow<'_, str> {
     match text.len() <= bytes_max {
         true => Cow::Borrowed(text),
-        false => Cow::Owned(format!("{}{MORE}", truncate(text, bytes_max))),
+        false => Cow::Owned(format!("{}{ELLIPSIS}", truncate(text, bytes_max))),
     }
 }
 
-/// The excerpt of what a value displays as. Formatting stops at the limit, so that a long text costs no
-/// more than a short one.
+/// Formats a value and truncates the text. Formatting stops at the limit, so that a long text costs no more
+/// than a short one.
 pub(crate) fn display_excerpt(value: &impl Display, bytes_max: usize) -> String {
     let mut writer = ExcerptWriter { text: String::new(), bytes_max };
     match write!(writer, "{value}") {
         Ok(()) => writer.text,
-        Err(fmt::Error) => writer.text + MORE,
+        Err(fmt::Error) => writer.text + ELLIPSIS,
     }
 }
 

@@ -7,6 +7,8 @@
 //! Owns: paths, fault classes, their text, the aggregate of several messages, name syntaxes.
 //! Must not know: which documents exist, how they are decoded, status codes.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
 mod aggregate;
 mod error;
 mod excerpt;
@@ -22,5 +24,5 @@ pub use name_syntax::{
     LABEL_VALUE_BYTES_MAX, dns1035_label_faults, dns1123_label_faults, dns1123_subdomain_faults,
     label_key_faults, label_value_faults, path_segment_faults,
 };
-pub use nearest_word::nearest;
+pub use nearest_word::nearest_word;
 pub use path::FieldPath;

@@ -95,7 +95,7 @@ pub fn label_key_faults(key: &str) -> Vec<String> {
     faults
 }
 
-/// Reasons why `value` is not the value of a label. The empty value is one.
+/// Reasons why `value` is not the value of a label. The empty value is valid.
 pub fn label_value_faults(value: &str) -> Vec<String> {
     let mut faults = Vec::new();
     if value.len() > LABEL_VALUE_BYTES_MAX {
@@ -126,8 +126,8 @@ fn label_length_faults(name: &str) -> Vec<String> {
     vec![format!("must be no more than {DNS1123_LABEL_BYTES_MAX} characters")]
 }
 
-/// The unit is a parameter because Kubernetes says `characters` of a name that is a subdomain and
-/// `bytes` of one that is the prefix of a label key. It counts bytes in both.
+/// Reasons why `name` is not a DNS-1123 subdomain. Kubernetes writes the unit `characters` for a name and
+/// `bytes` for the prefix of a label key; it counts bytes in both cases.
 fn subdomain_faults(name: &str, unit: &str) -> Vec<String> {
     let mut faults = Vec::new();
     if name.len() > DNS1123_SUBDOMAIN_BYTES_MAX {
@@ -154,7 +154,7 @@ fn is_label_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
 }
 
-/// False for the empty name.
+/// Reports whether the first and the last byte are allowed. False for the empty name.
 fn begins_and_ends_with(name: &str, is_allowed: impl Fn(u8) -> bool) -> bool {
     match name.as_bytes() {
         [] => false,

@@ -3,20 +3,23 @@
 /// Words longer than this are not compared: the comparison is quadratic.
 const WORD_BYTES_MAX: usize = 64;
 
-/// The candidate closest to `word`, if it is close: the same but for case, or at most one letter
-/// in four off.
+/// Returns the candidate closest to `word`, if it is close: equal except for case, or with at most one wrong
+/// letter in four.
 ///
 /// ```
-/// assert_eq!(field_errors::nearest("webhok", ["name", "webhook"]), Some("webhook"));
-/// assert_eq!(field_errors::nearest("RBAC", ["rbac"]), Some("rbac"));
-/// assert_eq!(field_errors::nearest("volume", ["name", "webhook"]), None);
+/// assert_eq!(field_errors::nearest_word("webhok", ["name", "webhook"]), Some("webhook"));
+/// assert_eq!(field_errors::nearest_word("RBAC", ["rbac"]), Some("rbac"));
+/// assert_eq!(field_errors::nearest_word("volume", ["name", "webhook"]), None);
 /// ```
-pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+pub fn nearest_word<'c>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'c str>,
+) -> Option<&'c str> {
     if word.is_empty() || word.len() > WORD_BYTES_MAX {
         return None;
     }
     let word = word.to_ascii_lowercase();
-    // Words differ at least by what one is longer, so most long candidates need no look.
+    // The distance is at least the difference of the lengths, so this filter skips most long candidates.
     let is_near_in_length =
         |candidate: &&str| word.len().abs_diff(candidate.len()) <= candidate.len().div_ceil(4);
     candidates
@@ -30,22 +33,35 @@ pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) ->
 
 /// The Damerau-Levenshtein distance in bytes: changes, insertions, deletions and swaps of neighbours.
 fn edit_distance(a: &str, b: &str) -> usize {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let change = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = change.min(last[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(before[j - 2] + 1);
+    // Row `i` of the table holds the distances of the first `i` bytes of `a` to every prefix of `b`.
+    let mut row_before_last: Vec<usize> = Vec::new();
+    let mut last_row: Vec<usize> = (0..=b.len()).collect();
+    let mut last_of_a = None;
+    for (i, of_a) in a.bytes().enumerate() {
+        let mut left = i + 1;
+        let mut row = vec![left];
+        let mut last_of_b = None;
+        let above = last_row.iter().zip(last_row.iter().skip(1));
+        // The first two cells of a row have no cell two columns to the left.
+        let two_back = std::iter::once(None).chain(row_before_last.iter().map(Some));
+        let two_back = two_back.chain(std::iter::repeat(None));
+        for (((diagonal, up), of_b), swapped) in above.zip(b.bytes()).zip(two_back) {
+            let change = diagonal + usize::from(of_a != of_b);
+            let mut best = change.min(up + 1).min(left + 1);
+            if let Some(swapped) = swapped
+                && last_of_a == Some(of_b)
+                && last_of_b == Some(of_a)
+            {
+                best = best.min(swapped + 1);
             }
             row.push(best);
+            left = best;
+            last_of_b = Some(of_b);
         }
-        before = std::mem::replace(&mut last, row);
+        row_before_last = std::mem::replace(&mut last_row, row);
+        last_of_a = Some(of_a);
     }
-    last[b.len()]
+    last_row.last().copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -69,9 +85,9 @@ mod tests {
 
     #[test]
     fn far_words_have_no_hint() {
-        assert_eq!(nearest("", ["a"]), None);
-        assert_eq!(nearest("x", ["name", "type"]), None);
-        assert_eq!(nearest(&"a".repeat(WORD_BYTES_MAX + 1), ["a"]), None);
-        assert_eq!(nearest("tpye", ["name", "type"]), Some("type"));
+        assert_eq!(nearest_word("", ["a"]), None);
+        assert_eq!(nearest_word("x", ["name", "type"]), None);
+        assert_eq!(nearest_word(&"a".repeat(WORD_BYTES_MAX + 1), ["a"]), None);
+        assert_eq!(nearest_word("tpye", ["name", "type"]), Some("type"));
     }
 }

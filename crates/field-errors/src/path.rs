@@ -5,9 +5,9 @@ use std::fmt;
 use crate::error::{BadValue, FieldError, FieldErrorKind};
 use crate::excerpt::{display_excerpt, excerpt};
 
-/// A place in a document: `authorizers[0].webhook.timeout`.
+/// The path of a field in a document: `authorizers[0].webhook.timeout`.
 ///
-/// A path borrows its parent, so that descending costs nothing; the text is made only for a fault.
+/// A path borrows its parent, so that descending allocates nothing. The text is built only for a fault.
 ///
 /// ```
 /// use field_errors::FieldPath;
@@ -34,8 +34,8 @@ enum PathStep<'a> {
 }
 
 impl<'a> FieldPath<'a> {
-    /// The place of a fault in a value that belongs to no document. Displays as `<nil>`, as
-    /// Kubernetes shows it, for example for a label selector in a query.
+    /// The path of a fault in a value that belongs to no document, such as a label selector in a query. Displays
+    /// as `<nil>`, as in Kubernetes.
     pub const NOWHERE: FieldPath<'static> = FieldPath { parent: None, step: PathStep::Nowhere };
 
     /// A path of one field.
@@ -94,7 +94,7 @@ const PATH_BYTES_MAX: usize = 1024;
 /// The most bytes of a value and of a detail in a message.
 const TEXT_BYTES_MAX: usize = 8 * 1024;
 
-/// Faults at a path.
+/// Constructors of faults at a path.
 impl FieldPath<'_> {
     /// The value is missing or empty. `detail` may be empty.
     pub fn required(&self, detail: &str) -> FieldError {
@@ -150,13 +150,15 @@ impl FieldPath<'_> {
         self.new_error(FieldErrorKind::TooMany, BadValue::Json(n_items.to_string()), &detail)
     }
 
-    /// Something of ours failed while the value was examined.
+    /// The server failed while it examined the value.
     pub fn internal(&self, cause: &str) -> FieldError {
         self.new_error(FieldErrorKind::Internal, BadValue::Omitted, cause)
     }
 
-    /// INVARIANT: no part of a fault is longer than its limit, so that the faults of an object take memory
-    /// by their number, whatever the object holds.
+    /// Makes an error.
+    ///
+    /// INVARIANT: no part of an error is longer than its limit. So the number of errors bounds their memory,
+    /// whatever the object holds.
     fn new_error(&self, kind: FieldErrorKind, value: BadValue, detail: &str) -> FieldError {
         let path = display_excerpt(self, PATH_BYTES_MAX);
         let detail = excerpt(detail, TEXT_BYTES_MAX).into_owned();

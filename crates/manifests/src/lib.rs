@@ -5,6 +5,8 @@
 //! warnings about likely mistakes, and the default roles and bindings.
 //! Must not know: how an authorizer decides, HTTP, flags, how a diagnostic is shown.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
 pub mod abac;
 mod manifest_file;
 mod node_object;
@@ -12,7 +14,7 @@ pub mod rbac;
 
 pub use manifest_file::{
     ERRORS_MAX, KindHandler, KindHandling, MANIFEST_BYTES_MAX, ManifestObject, Manifests, Object,
-    WARNINGS_MAX, WholeObject, YAML_NODES_MAX, duplicate_objects, duplicate_whole_objects,
-    lint_role_references, read, read_and_keep_kinds,
+    UnstructuredObject, WARNINGS_MAX, YAML_NODES_MAX, find_duplicate_objects,
+    find_duplicate_unstructured, lint_role_references, read, read_and_keep_kinds,
 };
 pub use node_object::parse_node_object;

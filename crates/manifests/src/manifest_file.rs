@@ -4,8 +4,8 @@
 //! represents its items. The reader returns the objects that an authorizer uses: roles and
 //! bindings, and objects that relate other objects to nodes. It counts all others. It reads roles
 //! and bindings strictly, since a misspelled field would change a grant, and all other objects
-//! leniently. A caller can ask for the objects of further kinds as they are, with the span of every
-//! value.
+//! leniently. A caller can ask for objects of further kinds; the reader keeps them as JSON with the span of
+//! every value.
 
 mod duplicate_keys;
 mod duplicate_objects;
@@ -18,7 +18,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 mod to_json;
-mod whole_object;
+mod unstructured_object;
 
 use std::sync::Arc;
 
@@ -27,10 +27,10 @@ use document::{Diagnostic, SourcePosition, Warning};
 
 use crate::rbac;
 
-pub use duplicate_objects::{duplicate_objects, duplicate_whole_objects};
+pub use duplicate_objects::{find_duplicate_objects, find_duplicate_unstructured};
 pub use lint::lint_role_references;
 pub use read::{read, read_and_keep_kinds};
-pub use whole_object::{KindHandler, KindHandling, WholeObject};
+pub use unstructured_object::{KindHandler, KindHandling, UnstructuredObject};
 
 /// The largest file that is read, in bytes: room for a dump of some hundred thousand objects.
 pub const MANIFEST_BYTES_MAX: usize = 256 << 20;
@@ -53,8 +53,8 @@ pub const WARNINGS_MAX: usize = 10_000;
 pub struct Manifests {
     /// The objects that an authorizer uses, in the order of the file.
     pub objects: Vec<ManifestObject>,
-    /// The objects that the caller wanted whole, in the order of the file.
-    pub whole_objects: Vec<WholeObject>,
+    /// The objects that the reader kept as JSON for the caller, in the order of the file.
+    pub unstructured_objects: Vec<UnstructuredObject>,
     /// The number of objects that no authorizer uses.
     pub n_other_objects: usize,
     /// Every fault, in the order of the file: at most [`ERRORS_MAX`], and one that reports that
@@ -66,7 +66,7 @@ pub struct Manifests {
     pub n_warnings_dropped: usize,
 }
 
-/// An object and where it was found.
+/// An object with its file and position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ManifestObject {
     /// The object after decoding and validation.

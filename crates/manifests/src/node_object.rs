@@ -1,5 +1,10 @@
 //! Reads the objects that the node authorizer uses from JSON.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "INVARIANT: a `serde_json::Value` that is indexed by a name returns null if the member is absent"
+)]
+
 mod persistent_volume;
 mod pod;
 

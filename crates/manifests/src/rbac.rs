@@ -14,6 +14,6 @@ mod wire;
 pub use bootstrap::bootstrap_policy;
 pub use decode::{API_VERSION, DecodeError, Kind, Object, UnvalidatedObject, decode, decode_rules};
 pub use encode::{encode, encode_rule, encode_subject};
-pub use role_limits::limit_errors;
+pub use role_limits::check_role_limits;
 pub(crate) use schema::OBJECT_META;
 pub use validate::validate_update;

@@ -30,7 +30,7 @@ pub(super) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors)
             Some(Object::Role(old)) => Some(old),
             Some(Object::Binding(_)) | None => None,
         };
-        errors.append(manifests::rbac::limit_errors(role, old));
+        errors.append(manifests::rbac::check_role_limits(role, old));
     }
     let result: Result<Object, FieldErrors> = match &old {
         None => manifest.into_valid(),

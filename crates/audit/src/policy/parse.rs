@@ -310,7 +310,7 @@ impl PolicyReader {
     fn warn_about_unknown_fields(&mut self, node: ObjectNode<'_>, known: &[&str]) {
         for name in node.members.keys().filter(|name| !known.contains(&name.as_str())) {
             let path = node.member(name).path.to_string();
-            self.warnings.push(match field_errors::nearest(name, known.iter().copied()) {
+            self.warnings.push(match field_errors::nearest_word(name, known.iter().copied()) {
                 Some(near) => format!("{path}: unknown field, did you mean `{near}`?"),
                 None => format!("{path}: unknown field"),
             });

@@ -7,7 +7,7 @@ use manifests::KindHandling;
 /// skipping them would lose a hook silently.
 pub(crate) fn kind_handling(api_version: &str, kind: &str) -> KindHandling {
     if ConfigurationKind::from_type_meta(api_version, kind).is_some() {
-        return KindHandling::KeepWhole;
+        return KindHandling::KeepUnstructured;
     }
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let is_own_group = group == ConfigurationKind::GROUP;
@@ -24,7 +24,8 @@ pub(crate) fn kind_handling(api_version: &str, kind: &str) -> KindHandling {
             KindHandling::Standard
         };
     }
-    let nearest = field_errors::nearest(kind, ConfigurationKind::ALL.map(ConfigurationKind::name));
+    let nearest =
+        field_errors::nearest_word(kind, ConfigurationKind::ALL.map(ConfigurationKind::name));
     match nearest {
         Some(nearest) if is_own_group => {
             KindHandling::Refuse { field: "kind", hint: format!("did you mean `{nearest}`?") }
@@ -34,7 +35,7 @@ pub(crate) fn kind_handling(api_version: &str, kind: &str) -> KindHandling {
 }
 
 fn is_misspelling_of(text: &str, known: &str) -> bool {
-    field_errors::nearest(text, [known]).is_some()
+    field_errors::nearest_word(text, [known]).is_some()
 }
 
 #[cfg(test)]
@@ -46,7 +47,7 @@ mod tests {
         let own = "admissionregistration.k8s.io";
         let of = |api_version: &str, kind: &str| match kind_handling(api_version, kind) {
             KindHandling::Standard => "no".to_owned(),
-            KindHandling::KeepWhole => "whole".to_owned(),
+            KindHandling::KeepUnstructured => "whole".to_owned(),
             KindHandling::Refuse { field, hint } => format!("{field}: {hint}"),
         };
         let v1 = format!("{own}/v1");

@@ -4,7 +4,7 @@ use admission::{ConfigurationKind, Warning};
 use api_object::Tree;
 use document::Diagnostic;
 use field_errors::{FieldErrorKind, FieldErrors, dns1123_subdomain_faults};
-use manifests::WholeObject;
+use manifests::UnstructuredObject;
 use serde_json::Value;
 
 /// Maximum number of reported type errors per configuration.
@@ -23,7 +23,7 @@ pub(crate) enum ValidationRules {
 #[derive(Debug)]
 pub(crate) struct ValidConfiguration {
     /// The object as written in the manifest.
-    pub(crate) object: WholeObject,
+    pub(crate) object: UnstructuredObject,
     pub(crate) kind: ConfigurationKind,
     /// The object with defaults, as a server stores it.
     pub(crate) tree: Tree,
@@ -39,7 +39,7 @@ pub(crate) struct ValidConfiguration {
 /// # Errors
 /// All errors, in the order of the file.
 pub(crate) fn validate_configuration(
-    object: WholeObject,
+    object: UnstructuredObject,
     rules: ValidationRules,
 ) -> Result<ValidConfiguration, Vec<Diagnostic>> {
     let Some(kind) = ConfigurationKind::from_type_meta(object.api_version(), object.kind_name())
@@ -47,7 +47,7 @@ pub(crate) fn validate_configuration(
         let message = "not an admission configuration".to_owned();
         return Err(vec![object.wrong_type_diagnostic("kind", message)]);
     };
-    let mut faults = object.metadata_diagnostics();
+    let mut faults = object.check_metadata();
     for path in admission::unknown_fields(kind, &object.value) {
         let (parent, _) = path.rsplit_once('.').unwrap_or_default();
         faults.push(object.unknown_field_diagnostic(&path, &admission::known_fields(kind, parent)));
@@ -79,7 +79,10 @@ pub(crate) fn validate_configuration(
 }
 
 /// The configuration with its defaults, or each value that is of a wrong type.
-fn apply_defaults(kind: ConfigurationKind, object: &WholeObject) -> Result<Tree, Vec<Diagnostic>> {
+fn apply_defaults(
+    kind: ConfigurationKind,
+    object: &UnstructuredObject,
+) -> Result<Tree, Vec<Diagnostic>> {
     let mut faults = Vec::new();
     let mut written = Value::Object(object.value.clone());
     while faults.len() < TYPE_ERRORS_MAX {
@@ -121,7 +124,10 @@ fn validation_errors(kind: ConfigurationKind, tree: &Tree, old: Option<&Tree>) -
     errors
 }
 
-fn diagnostic_with_hint(object: &WholeObject, error: field_errors::FieldError) -> Diagnostic {
+fn diagnostic_with_hint(
+    object: &UnstructuredObject,
+    error: field_errors::FieldError,
+) -> Diagnostic {
     let is_name = error.path == "metadata.name" && error.kind == FieldErrorKind::Required;
     let is_generated = api_object::metadata(&object.value).contains_key("generateName");
     let is_registration =

@@ -45,7 +45,7 @@ impl FromStr for FeatureGates {
 }
 
 fn unrecognized(name: &str) -> String {
-    let near = field_errors::nearest(name, [STRUCTURED]);
+    let near = field_errors::nearest_word(name, [STRUCTURED]);
     let hint = near.map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
     format!("unrecognized feature gate: {name}{hint}")
 }

@@ -2,7 +2,7 @@
 
 use admission::Warning;
 use document::Diagnostic;
-use manifests::{ERRORS_MAX, WARNINGS_MAX, WholeObject};
+use manifests::{ERRORS_MAX, UnstructuredObject, WARNINGS_MAX};
 
 use super::finding::{Finding, ReadFile};
 use super::rule::FindingRule;
@@ -19,7 +19,7 @@ pub(super) struct AdmissionConfigurations {
 impl AdmissionConfigurations {
     /// Checks the configurations of a file, adds what is found to it, and remembers those that are
     /// in order.
-    pub(super) fn check(&mut self, object: Vec<WholeObject>, file: &mut ReadFile) {
+    pub(super) fn check(&mut self, object: Vec<UnstructuredObject>, file: &mut ReadFile) {
         let n_before = file.errors.len();
         for object in object {
             match validate_configuration(object, ValidationRules::Creation) {
@@ -43,9 +43,9 @@ impl AdmissionConfigurations {
 
     /// The configurations that occur a second time.
     pub(super) fn duplicates(&self) -> Vec<Diagnostic> {
-        let object: Vec<&WholeObject> =
+        let object: Vec<&UnstructuredObject> =
             self.valid_configurations.iter().map(|configuration| &configuration.object).collect();
-        manifests::duplicate_whole_objects(&object)
+        manifests::find_duplicate_unstructured(&object)
     }
 }
 
@@ -63,12 +63,12 @@ pub(super) fn initializer_order_findings(
     (found.errors, warnings)
 }
 
-fn warning_finding(object: &WholeObject, warning: &Warning) -> Finding {
+fn warning_finding(object: &UnstructuredObject, warning: &Warning) -> Finding {
     Finding {
         rule: FindingRule::for_admission_warning(warning.cause),
         field: object.path_in_file(&warning.path),
         message: warning.message.clone(),
-        position: object.position_of_field(&warning.path),
+        position: object.field_position(&warning.path),
         hint: None,
         issues: Vec::new(),
     }

@@ -11,7 +11,7 @@ use config::authorization_config::{self, LoadError, LoadOptions};
 use config::authorization_hooks;
 use document::{Diagnostic, Source};
 use manifests::abac;
-use manifests::{ManifestObject, WholeObject};
+use manifests::{ManifestObject, UnstructuredObject};
 
 use super::admission_configurations::{AdmissionConfigurations, initializer_order_findings};
 use super::finding::{
@@ -246,7 +246,7 @@ fn check_manifest(source: &Source<'_>, gathered: &mut GatheredObjects) -> ReadFi
     let read = manifests::read_and_keep_kinds(source, &crate::admission::kind_handling);
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let kinds = read.objects.iter().map(|found| found.object.kind_name());
-    for kind in kinds.chain(read.whole_objects.iter().map(WholeObject::kind_name)) {
+    for kind in kinds.chain(read.unstructured_objects.iter().map(UnstructuredObject::kind_name)) {
         *counts.entry(kind.to_owned()).or_default() += 1;
     }
     gathered.objects.extend(read.objects);
@@ -256,7 +256,7 @@ fn check_manifest(source: &Source<'_>, gathered: &mut GatheredObjects) -> ReadFi
         n_omitted_warnings: read.n_warnings_dropped,
         ..ReadFile::default()
     };
-    gathered.configurations.check(read.whole_objects, &mut file);
+    gathered.configurations.check(read.unstructured_objects, &mut file);
     if file.errors.is_empty() {
         let (kinds, n_other_objects) = (counts.into_iter().collect(), read.n_other_objects);
         file.summary = Some(ContentSummary::Manifest { kinds, n_other_objects });
@@ -283,7 +283,7 @@ fn check_across_files(
     }
     let GatheredObjects { objects, configurations, .. } = gathered;
     let (cycles, unknown) = initializer_order_findings(configurations);
-    let mut faults = manifests::duplicate_objects(objects);
+    let mut faults = manifests::find_duplicate_objects(objects);
     faults.extend(configurations.duplicates());
     faults.extend(cycles);
     for fault in faults {

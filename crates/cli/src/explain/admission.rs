@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use ::admission::{AuthorizerDecisions, Operation};
 use clap::ValueEnum;
-use manifests::WholeObject;
+use manifests::UnstructuredObject;
 
 use self::admission_write::{AdmissionWrite, WriteOptions};
 use self::explained_write::ExplainedWrite;
@@ -157,7 +157,7 @@ fn explain_write<'a>(
 }
 
 /// The objects to be written, each with its stored state in an update.
-type ObjectPairs = Vec<(WholeObject, Option<WholeObject>)>;
+type ObjectPairs = Vec<(UnstructuredObject, Option<UnstructuredObject>)>;
 
 fn load(
     args: &Args,
@@ -237,10 +237,10 @@ fn usage_failure(message: &str) -> LoadFailure {
 
 /// Pairs an object with its stored state. An omitted namespace matches every namespace.
 fn pair_with_stored(
-    new: WholeObject,
-    all: &[WholeObject],
-) -> Result<(WholeObject, Option<WholeObject>), LoadFailure> {
-    let is_old = |old: &&WholeObject| {
+    new: UnstructuredObject,
+    all: &[UnstructuredObject],
+) -> Result<(UnstructuredObject, Option<UnstructuredObject>), LoadFailure> {
+    let is_old = |old: &&UnstructuredObject| {
         let is_same_namespace =
             [new.namespace(), old.namespace()].contains(&"") || new.namespace() == old.namespace();
         (new.kind_name(), new.name()) == (old.kind_name(), old.name()) && is_same_namespace
@@ -255,7 +255,7 @@ fn pair_with_stored(
     }
 }
 
-fn problem_at(object: &WholeObject, message: &str) -> FileProblem {
+fn problem_at(object: &UnstructuredObject, message: &str) -> FileProblem {
     let position = object.position();
     let (file, line, column) = (&object.file, position.line, position.column);
     FileProblem::Unreadable(format!("{file}:{line}:{column}: {message}"))

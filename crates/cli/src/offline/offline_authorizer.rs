@@ -10,7 +10,7 @@ use authz_rbac::{Extras, Snapshot};
 use authz_reload::AuthorizationPlan;
 use manifests::abac;
 use manifests::rbac;
-use manifests::{ManifestObject, Object, WholeObject};
+use manifests::{ManifestObject, Object, UnstructuredObject};
 use tokio::runtime::{self, Runtime};
 
 use super::authorizer_list::{AuthorizerList, ConnectionFiles};
@@ -61,7 +61,7 @@ impl OfflineAuthorizer {
         webhooks: WebhookMode,
         stdin: &mut dyn Read,
         selection: ObjectSelection<'_>,
-    ) -> Result<(Self, Vec<WholeObject>), LoadFailure> {
+    ) -> Result<(Self, Vec<UnstructuredObject>), LoadFailure> {
         if flags.objects.iter().filter(|path| *path == Path::new("-")).count() > 1 {
             let message = "`-` is given twice, but standard input can be read once".to_owned();
             return Err(LoadFailure::Usage(vec![message]));
@@ -223,7 +223,7 @@ fn check_assumptions(
         .iter()
         .filter(|assumption| !webhooks.contains(&assumption.webhook_name.as_str()))
         .map(|AssumedWebhookAnswer { webhook_name: name, .. }| {
-            let near = field_errors::nearest(name, webhooks.iter().copied());
+            let near = field_errors::nearest_word(name, webhooks.iter().copied());
             let hint = near.map(|near| format!(", did you mean `{near}`?")).unwrap_or_default();
             format!("--webhook: no webhook is named `{name}`{hint}")
         })

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use document::{Diagnostic, ReadError, Source};
-use manifests::{KindHandler, MANIFEST_BYTES_MAX, ManifestObject, WholeObject};
+use manifests::{KindHandler, MANIFEST_BYTES_MAX, ManifestObject, UnstructuredObject};
 
 use super::load_failure::FileProblem;
 use crate::file_arguments;
@@ -23,14 +23,14 @@ pub(crate) struct SelectedObjects {
     /// Objects that the RBAC and node authorizers use.
     pub(crate) authorization_objects: Vec<ManifestObject>,
     /// Objects that the selection of the command keeps.
-    pub(crate) other_objects: Vec<WholeObject>,
+    pub(crate) other_objects: Vec<UnstructuredObject>,
 }
 
 /// Which further objects a command keeps, and how it validates them.
 #[derive(Clone, Copy)]
 pub(crate) struct ObjectSelection<'w> {
     pub(crate) kind_handler: KindHandler<'w>,
-    pub(crate) validate: &'w dyn Fn(&WholeObject) -> Vec<Diagnostic>,
+    pub(crate) validate: &'w dyn Fn(&UnstructuredObject) -> Vec<Diagnostic>,
 }
 
 impl ObjectSelection<'_> {
@@ -39,7 +39,7 @@ impl ObjectSelection<'_> {
         Self { kind_handler: &|_, _| manifests::KindHandling::Standard, validate: &|_| Vec::new() };
     /// Keeps all objects without validation.
     pub(crate) const ALL: Self = Self {
-        kind_handler: &|_, _| manifests::KindHandling::KeepWhole,
+        kind_handler: &|_, _| manifests::KindHandling::KeepUnstructured,
         validate: &|_| Vec::new(),
     };
 }
@@ -75,18 +75,18 @@ pub(crate) fn read_manifests(
         let read = manifests::read_and_keep_kinds(&Source { name, bytes }, selection.kind_handler);
         let mut errors = read.errors;
         let more: Vec<Diagnostic> =
-            read.whole_objects.iter().flat_map(selection.validate).collect();
+            read.unstructured_objects.iter().flat_map(selection.validate).collect();
         if !more.is_empty() {
             errors.extend(more);
             errors.sort_by_key(|error| error.position);
         }
         problems.extend(invalid_file(name, bytes, errors));
         objects.authorization_objects.extend(read.objects);
-        objects.other_objects.extend(read.whole_objects);
+        objects.other_objects.extend(read.unstructured_objects);
     }
     if problems.is_empty() {
-        let mut repeated = manifests::duplicate_objects(&objects.authorization_objects);
-        repeated.extend(manifests::duplicate_whole_objects(
+        let mut repeated = manifests::find_duplicate_objects(&objects.authorization_objects);
+        repeated.extend(manifests::find_duplicate_unstructured(
             &objects.other_objects.iter().collect::<Vec<_>>(),
         ));
         for (name, bytes) in &sources {

@@ -1,9 +1,9 @@
 //! Identifies the kind and version of a document.
 
 use document::hint::did_you_mean;
-use document::{DecodeProblem, Node, Span, TypeMeta};
+use document::{DecodeProblem, Node, TypeMeta};
 
-use super::schema::{API_VERSIONS, GROUP, KIND, VERSIONS};
+use super::schema::{API_VERSIONS, GROUP, KIND, PREFERRED_API_VERSION, VERSIONS};
 
 /// The name of Kubernetes' registry of kinds, which its messages contain.
 const SCHEME: &str = "k8s.io/apiserver/pkg/apis/apiserver/load/load.go:32";
@@ -42,12 +42,13 @@ pub(super) fn identify_api_version(text: &str, root: &Node) -> Result<&'static s
     if meta.kind.is_empty() {
         let message = format!("Object 'Kind' is missing in '{text}'");
         let hint = format!("add `kind: {KIND}`");
-        return Err(problem("kind", message, kind_span, Some(hint)));
+        return Err(DecodeProblem::new("kind", message, kind_span).with_hint(Some(hint)));
     }
     if meta.version.is_empty() {
         let message = format!("Object 'apiVersion' is missing in '{text}'");
-        let hint = format!("add `apiVersion: {}`", API_VERSIONS[0]);
-        return Err(problem("apiVersion", message, api_version_span, Some(hint)));
+        let hint = format!("add `apiVersion: {}`", PREFERRED_API_VERSION);
+        let problem = DecodeProblem::new("apiVersion", message, api_version_span);
+        return Err(problem.with_hint(Some(hint)));
     }
     let known = VERSIONS.into_iter().find(|&known| meta.group == GROUP && known == meta.version);
     let others = OTHER_KINDS.iter().find(|(other, _)| known == Some(*other));
@@ -55,22 +56,20 @@ pub(super) fn identify_api_version(text: &str, root: &Node) -> Result<&'static s
         Some(known) if meta.kind == KIND => Ok(known),
         Some(_) if others.is_some_and(|(_, kinds)| kinds.contains(&meta.kind)) => {
             let message = format!("expected {KIND}, got *apiserver.{}", meta.kind);
-            Err(problem("kind", message, kind_span, None))
+            Err(DecodeProblem::new("kind", message, kind_span))
         }
         known => {
             let message = meta.not_registered_message(SCHEME);
             Err(match known {
-                Some(_) => problem("kind", message, kind_span, did_you_mean(meta.kind, &[KIND])),
+                Some(_) => DecodeProblem::new("kind", message, kind_span)
+                    .with_hint(did_you_mean(meta.kind, &[KIND])),
                 None => {
                     let hint = did_you_mean(meta.api_version, &API_VERSIONS)
-                        .unwrap_or_else(|| format!("the version is `{}`", API_VERSIONS[0]));
-                    problem("apiVersion", message, api_version_span, Some(hint))
+                        .unwrap_or_else(|| format!("the version is `{}`", PREFERRED_API_VERSION));
+                    DecodeProblem::new("apiVersion", message, api_version_span)
+                        .with_hint(Some(hint))
                 }
             })
         }
     }
-}
-
-fn problem(path: &str, message: String, span: Span, hint: Option<String>) -> DecodeProblem {
-    DecodeProblem { path: path.to_owned(), message, span, hint }
 }

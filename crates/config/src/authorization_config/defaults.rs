@@ -2,7 +2,7 @@
 
 use document::{FieldValue, Nanoseconds};
 
-use super::unvalidated::Configuration;
+use super::unvalidated_config::Configuration;
 
 const SECOND: Nanoseconds = 1_000_000_000;
 const AUTHORIZED_TTL: Nanoseconds = 5 * 60 * SECOND;
@@ -14,14 +14,14 @@ const UNAUTHORIZED_TTL: Nanoseconds = 30 * SECOND;
 pub(super) fn set_defaults(configuration: &mut Configuration) {
     let webhooks = configuration.authorizers.iter_mut().filter_map(|a| a.webhook.as_mut());
     for webhook in webhooks {
-        default_duration(&mut webhook.authorized_ttl, AUTHORIZED_TTL);
-        default_duration(&mut webhook.unauthorized_ttl, UNAUTHORIZED_TTL);
+        set_default_duration(&mut webhook.authorized_ttl, AUTHORIZED_TTL);
+        set_default_duration(&mut webhook.unauthorized_ttl, UNAUTHORIZED_TTL);
         webhook.cache_authorized_requests.get_or_insert(true);
         webhook.cache_unauthorized_requests.get_or_insert(true);
     }
 }
 
-fn default_duration(duration: &mut FieldValue<Nanoseconds>, default: Nanoseconds) {
+fn set_default_duration(duration: &mut FieldValue<Nanoseconds>, default: Nanoseconds) {
     if duration.value == 0 {
         duration.value = default;
     }

@@ -1,4 +1,4 @@
-//! From the bytes of a file to a configuration that a chain can be built from.
+//! Loads a configuration of an authorizer chain from the bytes of a file.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,9 +6,9 @@ use std::path::Path;
 
 use authz_chain::{AuthorizerType, Configuration};
 use document::{
-    DOCUMENT_BYTES_MAX, DecodeError, DecodeFailure, DecodeProblems, Diagnostic, Fault, LineIndex,
-    NodePath, ParsedDocument, Source, Span, SpannedFault, SpannedWarning, ValidationReport,
-    Warning, check_against_schema, file_problem, parse_document,
+    DOCUMENT_BYTES_MAX, DecodeError, DecodeProblems, Diagnostic, Fault, LineIndex, NodePath,
+    ParsedDocument, Source, SpannedDecodeError, SpannedFault, SpannedWarning, ValidationReport,
+    Warning, check_against_schema, parse_document,
 };
 
 use super::api_version::identify_api_version;
@@ -17,7 +17,7 @@ use super::file_state::{FileState, stat_file};
 use super::normalize::normalize;
 use super::schema::{API_VERSIONS, AUTHORIZATION_CONFIGURATION, AUTHORIZER_TYPES, VERSIONS};
 use super::server_rules;
-use super::unvalidated;
+use super::unvalidated_config;
 use super::validate::{ValidationRules, convert_authorizers};
 
 /// The error of a server that gets a configuration file while the feature gate is disabled.
@@ -33,7 +33,7 @@ pub struct LoadOptions<'a> {
     pub repeatable_types: &'a [&'a str],
     /// The server that the file is for.
     pub role: ServerRole,
-    /// Built-in types that must be there: those of the start when a file is reloaded.
+    /// Built-in types that the file must contain. A reload passes the types of the startup configuration.
     pub required_types: &'a [AuthorizerType],
     /// Returns the state of a file that the configuration refers to.
     pub stat_file: &'a dyn Fn(&Path) -> FileState,
@@ -57,9 +57,9 @@ impl Default for LoadOptions<'_> {
 /// The part that a server plays in a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerRole {
-    /// The server that others delegate to.
+    /// The main API server, to which other servers delegate authorization.
     Main,
-    /// A server that delegates to the main one.
+    /// A server that delegates authorization to the main server.
     Delegated,
 }
 
@@ -127,7 +127,9 @@ impl std::error::Error for LoadError {}
 /// step.
 pub fn load(source: &Source<'_>, options: &LoadOptions<'_>) -> LoadedConfiguration {
     if source.bytes.len() > DOCUMENT_BYTES_MAX {
-        return too_large(source);
+        let error = SpannedDecodeError::too_large().into_error(source.name, &LineIndex::new(""));
+        let configuration = Err(LoadError::Decode(error));
+        return LoadedConfiguration { api_version: None, configuration, warnings: Vec::new() };
     }
     let (text, malformed) = source.decode_text();
     let lines = LineIndex::new(&text);
@@ -137,14 +139,7 @@ pub fn load(source: &Source<'_>, options: &LoadOptions<'_>) -> LoadedConfigurati
     let mut report = ValidationReport::default();
     let (api_version, configuration) = match decode(source, &text, malformed, &mut report.warnings)
     {
-        Err(undecodable) => {
-            let problems = undecodable.problems.into_iter().map(SpannedFault::from).collect();
-            let error = DecodeError {
-                kubernetes_message: undecodable.kubernetes_message,
-                diagnostics: diagnose(problems),
-            };
-            (None, Err(LoadError::Decode(error)))
-        }
+        Err(error) => (None, Err(LoadError::Decode(error.into_error(source.name, &lines)))),
         Ok((api_version, configuration)) => {
             let converted = convert_configuration(configuration, options, &mut report);
             let configuration = converted.map_err(|faults| match faults {
@@ -162,41 +157,25 @@ pub fn load(source: &Source<'_>, options: &LoadOptions<'_>) -> LoadedConfigurati
     LoadedConfiguration { api_version, configuration, warnings }
 }
 
-/// The result for a file that is larger than the limit.
-fn too_large(source: &Source<'_>) -> LoadedConfiguration {
-    let kubernetes_message = format!("file is larger than {DOCUMENT_BYTES_MAX} bytes");
-    let fault = SpannedFault::from(file_problem(kubernetes_message.clone(), Span::default()));
-    let diagnostics = vec![fault.into_diagnostic(source.name, &LineIndex::new(""))];
-    let configuration = Err(LoadError::Decode(DecodeError { kubernetes_message, diagnostics }));
-    LoadedConfiguration { api_version: None, configuration, warnings: Vec::new() }
-}
-
 /// Decodes the file to its API version, if it declares one, and its fields.
 fn decode(
     source: &Source<'_>,
     text: &str,
     malformed: Option<usize>,
     warnings: &mut Vec<SpannedWarning>,
-) -> Result<(Option<&'static str>, unvalidated::Configuration), DecodeFailure> {
+) -> Result<(Option<&'static str>, unvalidated_config::Configuration), SpannedDecodeError> {
     if source.bytes.is_empty() {
-        return Ok((None, unvalidated::Configuration::default()));
+        return Ok((None, unvalidated_config::Configuration::default()));
     }
     let ParsedDocument { root, duplicate_keys } =
         parse_document(source, text, malformed, warnings)?;
     let version = identify_api_version(text, &root)?;
     let problems =
         check_against_schema(text, version, &root, &AUTHORIZATION_CONFIGURATION, &NodePath::ROOT);
-    let problems = DecodeProblems { duplicate_keys, ..problems };
-    match problems.kubernetes_message() {
-        None => {
-            let mut versions = VERSIONS.into_iter().zip(API_VERSIONS);
-            let api_version = versions.find(|(it, _)| *it == version).map(|(_, full)| full);
-            Ok((api_version, unvalidated::Configuration::read(&root)))
-        }
-        Some(kubernetes_message) => {
-            Err(DecodeFailure { kubernetes_message, problems: problems.into_sorted() })
-        }
-    }
+    DecodeProblems { duplicate_keys, ..problems }.into_result()?;
+    let mut versions = VERSIONS.into_iter().zip(API_VERSIONS);
+    let api_version = versions.find(|(it, _)| *it == version).map(|(_, full)| full);
+    Ok((api_version, unvalidated_config::Configuration::read(&root)))
 }
 
 /// The faults of the first step that found any.
@@ -206,7 +185,7 @@ enum BrokenRules {
 }
 
 fn convert_configuration(
-    mut configuration: unvalidated::Configuration,
+    mut configuration: unvalidated_config::Configuration,
     options: &LoadOptions<'_>,
     report: &mut ValidationReport,
 ) -> Result<Configuration, BrokenRules> {
@@ -228,8 +207,8 @@ fn convert_configuration(
         return Err(BrokenRules::Server(faults));
     }
     Configuration::new(authorizers).map_err(|error| {
-        // The rules above leave only types that the options accept and the chain does not
-        // implement.
+        // After the rules above, the only remaining fault is a type that the options accept and
+        // the chain does not implement.
         let fault = Fault::Server { field: "authorizers".to_owned(), message: error.to_string() };
         let span = configuration.authorizers_span;
         BrokenRules::Server(vec![SpannedFault { fault, span, hint: None, notes: Vec::new() }])

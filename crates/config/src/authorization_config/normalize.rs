@@ -4,7 +4,7 @@ use authz_chain::AuthorizerType;
 use document::{SpannedWarning, ValidationReport, WarningCode};
 use field_errors::FieldPath;
 
-use super::unvalidated::Configuration;
+use super::unvalidated_config::Configuration;
 
 /// The proposal's name of the connection type `KubeConfigFile`.
 const KUBE_CONFIG_ALIAS: &str = "KubeConfig";

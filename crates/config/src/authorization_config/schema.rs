@@ -11,12 +11,11 @@ pub(crate) const GROUP: &str = "apiserver.config.k8s.io";
 pub(crate) const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
 /// The name of the kind.
 pub(crate) const KIND: &str = "AuthorizationConfiguration";
+/// The group with the preferred version.
+pub(super) const PREFERRED_API_VERSION: &str = "apiserver.config.k8s.io/v1";
 /// The group with each version.
-pub(crate) const API_VERSIONS: [&str; 3] = [
-    "apiserver.config.k8s.io/v1",
-    "apiserver.config.k8s.io/v1beta1",
-    "apiserver.config.k8s.io/v1alpha1",
-];
+pub(crate) const API_VERSIONS: [&str; 3] =
+    [PREFERRED_API_VERSION, "apiserver.config.k8s.io/v1beta1", "apiserver.config.k8s.io/v1alpha1"];
 
 /// The types of authorizers, as [`authz_chain::AuthorizerType`] names them, in its order.
 pub(super) const AUTHORIZER_TYPES: [&str; 6] =

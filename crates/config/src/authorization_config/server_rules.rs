@@ -8,7 +8,7 @@ use document::{Fault, Span, SpannedFault};
 use field_errors::FieldPath;
 
 use super::load::ServerRole;
-use super::unvalidated::{Authorizer, Configuration};
+use super::unvalidated_config::{Authorizer, Configuration};
 
 /// Checks the rules of the server:
 ///
@@ -42,7 +42,7 @@ fn check_name(idx: usize, entry: &Authorizer) -> Option<SpannedFault> {
         format!("expected name {expected} for authorizer {} instead of {name}", kind.name());
     let field = FieldPath::root("authorizers").index(idx).child("name").to_string();
     let span = entry.name.span.unwrap_or(entry.span);
-    Some(server_fault(Fault::Server { field, message }, span))
+    Some(new_server_fault(Fault::Server { field, message }, span))
 }
 
 fn check_types(
@@ -61,7 +61,7 @@ fn check_types(
     }
     let message = format!("missing required types: [{}]", missing.join(" "));
     let fault = Fault::Server { field: "authorizers".to_owned(), message };
-    Some(server_fault(fault, configuration.authorizers_span))
+    Some(new_server_fault(fault, configuration.authorizers_span))
 }
 
 fn check_connection(idx: usize, entry: &Authorizer) -> Option<SpannedFault> {
@@ -73,9 +73,9 @@ fn check_connection(idx: usize, entry: &Authorizer) -> Option<SpannedFault> {
     let at = at.index(idx);
     let at = at.child("connectionInfo");
     let error = at.child("type").invalid(kind.value.as_str(), "not allowed in this server");
-    Some(server_fault(Fault::Field(error), kind.span.unwrap_or(entry.span)))
+    Some(new_server_fault(Fault::Field(error), kind.span.unwrap_or(entry.span)))
 }
 
-fn server_fault(fault: Fault, span: Span) -> SpannedFault {
+fn new_server_fault(fault: Fault, span: Span) -> SpannedFault {
     SpannedFault { fault, span, hint: None, notes: Vec::new() }
 }

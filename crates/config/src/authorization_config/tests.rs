@@ -1,5 +1,5 @@
-//! The rows of the specification's tables for loading (`CFG-nn`) and validation (`VAL-nn`), and
-//! what goes beyond Kubernetes: positions, hints and warnings.
+//! Loading and validation of configurations, with the positions, hints and warnings that Kubernetes does not
+//! have.
 
 mod loading;
 mod positions;
@@ -47,7 +47,7 @@ fn probe(path: &Path) -> FileState {
     }
 }
 
-/// The generic validator alone, without the rules of a server.
+/// Loads with the rules of the format only, without the rules of a server.
 fn generic() -> LoadOptions<'static> {
     LoadOptions { role: ServerRole::Delegated, stat_file: &probe, ..LoadOptions::default() }
 }
@@ -61,7 +61,7 @@ fn load_text(text: &str, options: &LoadOptions<'_>) -> LoadedConfiguration {
     load(&Source { name: "test.yaml", bytes: text.as_bytes() }, options)
 }
 
-/// The messages of every fault, or nothing if the file is accepted.
+/// Returns the message of every fault; empty if the file is accepted.
 fn faults(text: &str, options: &LoadOptions<'_>) -> Vec<String> {
     match load_text(text, options).configuration {
         Ok(_) => Vec::new(),
@@ -69,7 +69,7 @@ fn faults(text: &str, options: &LoadOptions<'_>) -> Vec<String> {
     }
 }
 
-/// The text of a decode error.
+/// Returns the text of a decode error.
 fn decode_error(text: &str) -> String {
     match load_text(text, &generic()).configuration {
         Err(error @ LoadError::Decode(_)) => error.to_string(),

@@ -41,11 +41,11 @@ fn webhook_to_json(settings: &WebhookSettings) -> Value {
         Connection::InClusterConfig => None,
     };
     json!({
-        "authorizedTTL": ttl_text(settings.authorized_caching),
+        "authorizedTTL": format_ttl(settings.authorized_caching),
         "cacheAuthorizedRequests": settings.authorized_caching.is_enabled(),
-        "unauthorizedTTL": ttl_text(settings.unauthorized_caching),
+        "unauthorizedTTL": format_ttl(settings.unauthorized_caching),
         "cacheUnauthorizedRequests": settings.unauthorized_caching.is_enabled(),
-        "timeout": duration_text(settings.timeout.get()),
+        "timeout": format_duration(settings.timeout.get()),
         "subjectAccessReviewVersion": settings.subject_access_review_version.name(),
         "matchConditionSubjectAccessReviewVersion": condition_version,
         "failurePolicy": settings.failure_policy.name(),
@@ -54,11 +54,11 @@ fn webhook_to_json(settings: &WebhookSettings) -> Value {
     })
 }
 
-fn ttl_text(caching: Caching) -> String {
-    duration_text(caching.ttl())
+fn format_ttl(caching: Caching) -> String {
+    format_duration(caching.ttl())
 }
 
-/// Go's text of a duration; no configured one is longer than Go can express.
-fn duration_text(duration: std::time::Duration) -> String {
+/// Formats a duration as Go does. Go can express every configured duration.
+fn format_duration(duration: std::time::Duration) -> String {
     go_compat::format_duration(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
 }

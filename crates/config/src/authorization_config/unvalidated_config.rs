@@ -3,7 +3,7 @@
 //! The schema check has verified every type, so reading can not fail; a value of a wrong type would
 //! count as absent.
 
-use document::{FieldValue, Nanoseconds, Node, ObjectReader, Span, Text, Value};
+use document::{FieldValue, Nanoseconds, Node, ObjectReader, Span, SpannedText, Value};
 
 /// The file. Absent texts are empty, absent durations zero, as in Kubernetes.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -18,7 +18,7 @@ pub(super) struct Authorizer {
     pub(super) span: Span,
     pub(super) kind: FieldValue<String>,
     pub(super) name: FieldValue<String>,
-    /// The name is there, although it may be empty.
+    /// Whether the file has a name, which may be empty.
     pub(super) has_name: bool,
     pub(super) webhook: Option<Webhook>,
 }
@@ -49,7 +49,7 @@ pub(super) struct ConnectionInfo {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct MatchCondition {
     pub(super) span: Span,
-    pub(super) expression: FieldValue<Text>,
+    pub(super) expression: FieldValue<SpannedText>,
 }
 
 impl Configuration {

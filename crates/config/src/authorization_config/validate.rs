@@ -13,7 +13,7 @@ use document::hint::did_you_mean;
 use field_errors::FieldPath;
 
 use super::file_state::FileState;
-use super::unvalidated;
+use super::unvalidated_config;
 use super::webhook::convert_webhook;
 
 /// Inputs of validation besides the file.
@@ -21,21 +21,21 @@ pub(super) struct ValidationRules<'a> {
     pub(super) known_types: BTreeSet<&'a str>,
     pub(super) repeatable_types: BTreeSet<&'a str>,
     pub(super) stat_file: &'a dyn Fn(&Path) -> FileState,
-    /// The gate that match conditions were once behind is open.
+    /// Whether the feature gate of match conditions is enabled.
     pub(super) allows_match_conditions: bool,
 }
 
 /// Converts the authorizers. An authorizer that breaks a rule is left out and has a fault in the
 /// report. A type that the rules accept and the chain does not implement is left out too.
 pub(super) fn convert_authorizers(
-    configuration: &unvalidated::Configuration,
+    configuration: &unvalidated_config::Configuration,
     rules: &ValidationRules<'_>,
     report: &mut ValidationReport,
 ) -> Vec<Authorizer> {
     let at = FieldPath::root("authorizers");
     if configuration.authorizers.is_empty() {
         let error = at.required("at least one authorization mode must be defined");
-        report.add_missing_value(error, configuration.authorizers_span);
+        report.add_fault_at_span(error, configuration.authorizers_span);
     }
     let mut seen = SeenAuthorizers::default();
     let entries = configuration.authorizers.iter().enumerate();
@@ -56,7 +56,7 @@ struct SeenAuthorizers<'w> {
 
 fn convert_authorizer<'w>(
     at: &FieldPath<'_>,
-    entry: &'w unvalidated::Authorizer,
+    entry: &'w unvalidated_config::Authorizer,
     rules: &ValidationRules<'_>,
     seen: &mut SeenAuthorizers<'w>,
     report: &mut ValidationReport,
@@ -83,7 +83,7 @@ fn convert_authorizer<'w>(
     if kind == Some(AuthorizerType::Webhook) {
         let Some(webhook) = &entry.webhook else {
             let error = at.child("webhook").required("required when type=Webhook");
-            report.add_missing_value(error, entry.span);
+            report.add_fault_at_span(error, entry.span);
             return None;
         };
         let settings = convert_webhook(at, webhook, rules, &mut seen.compiler, report);
@@ -92,7 +92,7 @@ fn convert_authorizer<'w>(
     if let Some(webhook) = &entry.webhook {
         let error =
             at.child("webhook").invalid("non-null", "may only be specified when type=Webhook");
-        report.add_missing_value(error, webhook.span);
+        report.add_fault_at_span(error, webhook.span);
     }
     Authorizer::built_in(kind?)
 }
@@ -100,7 +100,7 @@ fn convert_authorizer<'w>(
 /// The name must be present, unique, and a DNS-1123 subdomain.
 fn convert_name<'w>(
     at: &FieldPath<'_>,
-    entry: &'w unvalidated::Authorizer,
+    entry: &'w unvalidated_config::Authorizer,
     seen: &mut SeenAuthorizers<'w>,
     report: &mut ValidationReport,
 ) -> Option<AuthorizerName> {

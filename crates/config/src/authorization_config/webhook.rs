@@ -12,19 +12,19 @@ use authz_webhook::{
 };
 use document::hint::{self, did_you_mean};
 use document::{
-    Fault, FieldValue, Nanoseconds, Span, SpannedFault, SpannedNote, Text, ValidationReport,
+    Fault, FieldValue, Nanoseconds, Span, SpannedFault, SpannedNote, SpannedText, ValidationReport,
     expression_span,
 };
 use field_errors::{BadValue, FieldPath};
 
 use super::file_state::FileState;
-use super::unvalidated;
+use super::unvalidated_config;
 use super::validate::ValidationRules;
 
 /// Converts a webhook, or reports every rule that it breaks.
 pub(super) fn convert_webhook(
     at: &FieldPath<'_>,
-    webhook: &unvalidated::Webhook,
+    webhook: &unvalidated_config::Webhook,
     rules: &ValidationRules<'_>,
     compiler: &mut ConditionCompiler,
     report: &mut ValidationReport,
@@ -64,7 +64,7 @@ pub(super) fn convert_webhook(
 /// The timeout must be present, positive and at most 30 seconds.
 fn convert_timeout(
     at: &FieldPath<'_>,
-    webhook: &unvalidated::Webhook,
+    webhook: &unvalidated_config::Webhook,
     report: &mut ValidationReport,
 ) -> Option<Timeout> {
     let nanos = webhook.timeout.value;
@@ -101,7 +101,7 @@ fn convert_ttl(
     }
 }
 
-/// A duration that is not negative.
+/// Converts nanoseconds; `None` if they are negative.
 fn non_negative_duration(nanos: Nanoseconds) -> Option<Duration> {
     u64::try_from(nanos).ok().map(Duration::from_nanos)
 }
@@ -109,7 +109,7 @@ fn non_negative_duration(nanos: Nanoseconds) -> Option<Duration> {
 /// The version of reviews must be present and supported.
 fn convert_review_version(
     at: &FieldPath<'_>,
-    webhook: &unvalidated::Webhook,
+    webhook: &unvalidated_config::Webhook,
     report: &mut ValidationReport,
 ) -> Option<ReviewVersion> {
     let at = at.child("subjectAccessReviewVersion");
@@ -125,7 +125,7 @@ fn convert_review_version(
 /// whether it is present, or `None` after a fault.
 fn check_condition_version(
     at: &FieldPath<'_>,
-    webhook: &unvalidated::Webhook,
+    webhook: &unvalidated_config::Webhook,
     report: &mut ValidationReport,
 ) -> Option<bool> {
     let at = at.child("matchConditionSubjectAccessReviewVersion");
@@ -154,7 +154,7 @@ fn check_condition_version(
 /// The failure policy must be present and supported.
 fn convert_failure_policy(
     at: &FieldPath<'_>,
-    webhook: &unvalidated::Webhook,
+    webhook: &unvalidated_config::Webhook,
     report: &mut ValidationReport,
 ) -> Option<FailurePolicy> {
     let policy = &webhook.failure_policy;
@@ -187,7 +187,7 @@ fn report_unsupported_value(
 /// `KubeConfigFile` alone.
 fn convert_connection(
     at: &FieldPath<'_>,
-    info: &unvalidated::ConnectionInfo,
+    info: &unvalidated_config::ConnectionInfo,
     rules: &ValidationRules<'_>,
     report: &mut ValidationReport,
 ) -> Option<Connection> {
@@ -209,7 +209,7 @@ fn convert_connection(
         },
         "KubeConfigFile" => convert_kube_config_file(&at, info, rules, report),
         other => {
-            let shown = connection_json(other, info.kube_config_file.value.as_deref());
+            let shown = render_connection_json(other, info.kube_config_file.value.as_deref());
             let names = &Connection::TYPE_NAMES;
             let error = at.child("type").not_supported(BadValue::Json(shown), names);
             report.add_fault_with_hint(error, &info.kind, info.span, did_you_mean(other, names));
@@ -221,7 +221,7 @@ fn convert_connection(
 /// The path of the kubeconfig must be present, absolute, and that of a regular file.
 fn convert_kube_config_file(
     at: &FieldPath<'_>,
-    info: &unvalidated::ConnectionInfo,
+    info: &unvalidated_config::ConnectionInfo,
     rules: &ValidationRules<'_>,
     report: &mut ValidationReport,
 ) -> Option<Connection> {
@@ -245,7 +245,7 @@ fn convert_kube_config_file(
 
 /// Writes the connection as Go writes it, with the characters escaped that are special in HTML and
 /// JavaScript.
-fn connection_json(kind: &str, path: Option<&str>) -> String {
+fn render_connection_json(kind: &str, path: Option<&str>) -> String {
     let value = |text: Option<&str>| {
         let json = text.map_or(serde_json::Value::Null, serde_json::Value::from).to_string();
         let escaped = [
@@ -264,7 +264,7 @@ fn connection_json(kind: &str, path: Option<&str>) -> String {
 /// unique and compile. Returns `None` if any condition is at fault.
 fn convert_conditions(
     at: &FieldPath<'_>,
-    webhook: &unvalidated::Webhook,
+    webhook: &unvalidated_config::Webhook,
     rules: &ValidationRules<'_>,
     compiler: &mut ConditionCompiler,
     report: &mut ValidationReport,
@@ -274,11 +274,11 @@ fn convert_conditions(
     if is_gated {
         let detail = "matchConditions are not supported when StructuredAuthorizationConfiguration \
             feature gate is disabled";
-        report.add_missing_value(at.invalid("", detail), webhook.match_conditions_span);
+        report.add_fault_at_span(at.invalid("", detail), webhook.match_conditions_span);
     }
     if n_conditions > MATCH_CONDITIONS_MAX {
         let error = at.too_many(n_conditions, MATCH_CONDITIONS_MAX);
-        report.add_missing_value(error, webhook.match_conditions_span);
+        report.add_fault_at_span(error, webhook.match_conditions_span);
         return None;
     }
     let mut seen = BTreeSet::new();
@@ -305,7 +305,7 @@ fn convert_conditions(
 /// The fault of an expression that does not compile, with the position of each issue.
 fn condition_fault(
     at: &FieldPath<'_>,
-    condition: &unvalidated::MatchCondition,
+    condition: &unvalidated_config::MatchCondition,
     error: ConditionError,
 ) -> SpannedFault {
     let text = &condition.expression.value;
@@ -324,7 +324,7 @@ fn condition_fault(
     }
 }
 
-fn issue_to_note(issue: ConditionIssue, text: &Text, value_span: Span) -> SpannedNote {
+fn issue_to_note(issue: ConditionIssue, text: &SpannedText, value_span: Span) -> SpannedNote {
     let line = usize::try_from(issue.line).unwrap_or(usize::MAX);
     let column = usize::try_from(issue.column).unwrap_or(usize::MAX);
     SpannedNote {
@@ -397,9 +397,9 @@ mod tests {
     #[test]
     fn structures_are_written_as_go_writes_them() {
         assert_eq!(
-            connection_json("<a\"&b>", Some("/x")),
+            render_connection_json("<a\"&b>", Some("/x")),
             r#"{"Type":"\u003ca\"\u0026b\u003e","KubeConfigFile":"/x"}"#
         );
-        assert_eq!(connection_json("X", None), r#"{"Type":"X","KubeConfigFile":null}"#);
+        assert_eq!(render_connection_json("X", None), r#"{"Type":"X","KubeConfigFile":null}"#);
     }
 }

@@ -1,7 +1,7 @@
 //! Identifies a document as a hook file.
 
 use document::hint::did_you_mean;
-use document::{DecodeProblem, Node, Span, TypeMeta};
+use document::{DecodeProblem, Node, TypeMeta};
 
 use super::schema::{API_VERSION, GROUP, KIND, VERSION};
 
@@ -14,26 +14,27 @@ pub(super) fn identify_api_version(text: &str, root: &Node) -> Result<&'static s
     let meta = TypeMeta::from_root(root)?;
     if meta.kind.is_empty() {
         let message = format!("Object 'Kind' is missing in '{text}'");
-        return Err(problem("kind", message, meta.kind_span, Some(format!("add `kind: {KIND}`"))));
+        let hint = Some(format!("add `kind: {KIND}`"));
+        return Err(DecodeProblem::new("kind", message, meta.kind_span).with_hint(hint));
     }
     if meta.version.is_empty() {
         let message = format!("Object 'apiVersion' is missing in '{text}'");
         let hint = Some(format!("add `apiVersion: {API_VERSION}`"));
-        return Err(problem("apiVersion", message, meta.api_version_span, hint));
+        return Err(
+            DecodeProblem::new("apiVersion", message, meta.api_version_span).with_hint(hint)
+        );
     }
     if meta.group != GROUP || meta.version != VERSION {
         let hint = did_you_mean(meta.api_version, &[API_VERSION])
             .unwrap_or_else(|| format!("the version is `{API_VERSION}`"));
         let message = meta.not_registered_message(SCHEME);
-        return Err(problem("apiVersion", message, meta.api_version_span, Some(hint)));
+        let problem = DecodeProblem::new("apiVersion", message, meta.api_version_span);
+        return Err(problem.with_hint(Some(hint)));
     }
     if meta.kind != KIND {
-        let hint = did_you_mean(meta.kind, &[KIND]);
-        return Err(problem("kind", meta.not_registered_message(SCHEME), meta.kind_span, hint));
+        let message = meta.not_registered_message(SCHEME);
+        return Err(DecodeProblem::new("kind", message, meta.kind_span)
+            .with_hint(did_you_mean(meta.kind, &[KIND])));
     }
     Ok(VERSION)
-}
-
-fn problem(path: &str, message: String, span: Span, hint: Option<String>) -> DecodeProblem {
-    DecodeProblem { path: path.to_owned(), message, span, hint }
 }

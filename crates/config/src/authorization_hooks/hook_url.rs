@@ -13,8 +13,8 @@ pub(super) fn url_faults(at: &FieldPath<'_>, url: &str) -> Vec<FieldError> {
     if url.chars().any(|c| c.is_control() || c == ' ') {
         return vec![at.invalid(without_secrets(url), &format!("url must be a valid URL{FORM}"))];
     }
-    let (rest, has_fragment) = cut_at(rest, '#');
-    let (rest, has_query) = cut_at(rest, '?');
+    let (rest, has_fragment) = split_before(rest, '#');
+    let (rest, has_query) = split_before(rest, '?');
     let authority = rest.split('/').next().unwrap_or_default();
     let (user, host) = match authority.rsplit_once('@') {
         Some((user, host)) => (Some(user), host),
@@ -42,11 +42,11 @@ pub(super) fn url_faults(at: &FieldPath<'_>, url: &str) -> Vec<FieldError> {
     faults
 }
 
-fn cut_at(text: &str, separator: char) -> (&str, bool) {
+fn split_before(text: &str, separator: char) -> (&str, bool) {
     text.split_once(separator).map_or((text, false), |(before, _)| (before, true))
 }
 
-/// The URL without the parts that may be secret.
+/// Removes the parts of a URL that may be secret: user, password, query and fragment.
 fn without_secrets(url: &str) -> String {
     let start = url.find("://").map_or(0, |at| at + 3);
     let (scheme, rest) = url.split_at_checked(start).unwrap_or((url, ""));

@@ -1,16 +1,16 @@
-//! From the bytes of a file to hooks that clients can be made for.
+//! Loads the hooks of a hook file from its bytes.
 
 use std::fmt;
 
 use document::{
-    DOCUMENT_BYTES_MAX, DecodeError, DecodeFailure, DecodeProblems, Diagnostic, LineIndex,
-    NodePath, ParsedDocument, Source, Span, SpannedFault, SpannedWarning, TypeMeta,
-    ValidationReport, Warning, check_against_schema, file_problem, parse_document,
+    DOCUMENT_BYTES_MAX, DecodeError, DecodeProblems, Diagnostic, LineIndex, NodePath,
+    ParsedDocument, Source, SpannedDecodeError, SpannedFault, SpannedWarning, TypeMeta,
+    ValidationReport, Warning, check_against_schema, parse_document,
 };
 
 use super::api_version::identify_api_version;
 use super::schema::{GROUP, HOOK_CONFIGURATION};
-use super::unvalidated::Configuration;
+use super::unvalidated_config::Configuration;
 use super::validate::{Hook, convert_hooks};
 use crate::file_kind::FileKind;
 
@@ -86,7 +86,8 @@ pub fn is_hook_configuration(source: &Source<'_>) -> bool {
 /// The first step that finds a fault ends loading with all faults of that step.
 pub fn load(source: &Source<'_>) -> LoadedHooks {
     if source.bytes.len() > DOCUMENT_BYTES_MAX {
-        return too_large(source);
+        let error = SpannedDecodeError::too_large().into_error(source.name, &LineIndex::new(""));
+        return LoadedHooks { hooks: Err(LoadError::Decode(error)), warnings: Vec::new() };
     }
     let (text, malformed) = source.decode_text();
     let lines = LineIndex::new(&text);
@@ -95,10 +96,7 @@ pub fn load(source: &Source<'_>) -> LoadedHooks {
     };
     let mut report = ValidationReport::default();
     let hooks = match decode(source, &text, malformed, &mut report.warnings) {
-        Err(DecodeFailure { kubernetes_message, problems }) => {
-            let diagnostics = diagnose(problems.into_iter().map(SpannedFault::from).collect());
-            Err(LoadError::Decode(DecodeError { kubernetes_message, diagnostics }))
-        }
+        Err(error) => Err(LoadError::Decode(error.into_error(source.name, &lines))),
         Ok(configuration) => {
             let hooks = convert_hooks(&configuration, &lines, &mut report);
             match std::mem::take(&mut report.faults) {
@@ -120,25 +118,11 @@ fn decode(
     text: &str,
     malformed: Option<usize>,
     warnings: &mut Vec<SpannedWarning>,
-) -> Result<Configuration, DecodeFailure> {
+) -> Result<Configuration, SpannedDecodeError> {
     let ParsedDocument { root, duplicate_keys } =
         parse_document(source, text, malformed, warnings)?;
     let version = identify_api_version(text, &root)?;
     let problems = check_against_schema(text, version, &root, &HOOK_CONFIGURATION, &NodePath::ROOT);
-    let problems = DecodeProblems { duplicate_keys, ..problems };
-    match problems.kubernetes_message() {
-        None => Ok(Configuration::read(&root)),
-        Some(kubernetes_message) => {
-            Err(DecodeFailure { kubernetes_message, problems: problems.into_sorted() })
-        }
-    }
-}
-
-/// The result for a file that is larger than the limit.
-fn too_large(source: &Source<'_>) -> LoadedHooks {
-    let kubernetes_message = format!("file is larger than {DOCUMENT_BYTES_MAX} bytes");
-    let fault = SpannedFault::from(file_problem(kubernetes_message.clone(), Span::default()));
-    let diagnostics = vec![fault.into_diagnostic(source.name, &LineIndex::new(""))];
-    let hooks = Err(LoadError::Decode(DecodeError { kubernetes_message, diagnostics }));
-    LoadedHooks { hooks, warnings: Vec::new() }
+    DecodeProblems { duplicate_keys, ..problems }.into_result()?;
+    Ok(Configuration::read(&root))
 }

@@ -1,5 +1,4 @@
-//! The rows of the specification's table for hooks (`SHW-nn`) that are about the file itself, and
-//! its positions, hints and limits.
+//! Loading and validation of hook files, with positions, hints and limits.
 
 use std::path::Path;
 
@@ -95,7 +94,7 @@ fn detection() {
         ("apiVersion: kubeapiserverauthorization.config.k8s.io/v9\n", true),
         ("{\"apiVersion\": \"kubeapiserverauthorization.config.k8s.io/x\"}", true),
         ("ApiVersion: kubeapiserverauthorization.config.k8s.io/v1alpha1\n", true),
-        // Broken, but what it should be can be told.
+        // The file is malformed, but its kind can be detected.
         ("apiVersion: kubeapiserverauthorization.config.k8s.io/v1alpha1\na: [\n", true),
         ("apiVersion: v1\nkind: Config\n", false),
         ("apiVersion: v1\nx: {apiVersion: kubeapiserverauthorization.config.k8s.io/v1}\n", false),

@@ -1,4 +1,4 @@
-//! The rules of the file, and the conversion that passing them is.
+//! The validation rules of the file, which convert the hooks.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use document::{
 };
 use field_errors::{FieldPath, dns1123_label_faults, dns1123_subdomain_faults};
 
-use super::{hook_url, unvalidated};
+use super::{hook_url, unvalidated_config};
 
 /// The most hooks of a file. Each hook has its own client and connections and is a step of every
 /// decision, so that a larger number is a mistake.
@@ -17,7 +17,7 @@ pub const HOOKS_MAX: usize = 256;
 /// One authorization webhook of a hook file, after validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hook {
-    /// Its name, unique in the file.
+    /// The name of the hook, unique in the file.
     pub name: String,
     /// Path of the client configuration, such as `externalAuthorizationHooks[0].clientConfig`.
     pub field: String,
@@ -25,7 +25,7 @@ pub struct Hook {
     pub position: SourcePosition,
     /// The address of the webhook.
     pub endpoint: Endpoint,
-    /// File with the trusted authorities; those of the system if there is none.
+    /// File with the trusted certificate authorities; `None` trusts those of the system.
     pub server_ca_file: Option<PathBuf>,
     /// The client certificate that the caller presents.
     pub client_certificate: Option<ClientCertificate>,
@@ -34,18 +34,18 @@ pub struct Hook {
 /// The address of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {
-    /// At port 443 of a service.
+    /// Port 443 of a service.
     Service {
         /// The namespace of the service.
         namespace: String,
         /// The name of the service.
         name: String,
     },
-    /// At a URL with the scheme `https`, without user, query and fragment.
+    /// A URL with the scheme `https`, without user, query and fragment.
     Url(String),
 }
 
-/// The files of a client certificate. Relative paths are those from the folder of the file.
+/// The files of a client certificate. Relative paths start at the folder of the hook file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientCertificate {
     /// File with the certificate.
@@ -56,7 +56,7 @@ pub struct ClientCertificate {
 
 /// Converts the hooks. One that breaks a rule is left out and has a fault in the report.
 pub(super) fn convert_hooks(
-    configuration: &unvalidated::Configuration,
+    configuration: &unvalidated_config::Configuration,
     lines: &LineIndex<'_>,
     report: &mut ValidationReport,
 ) -> Vec<Hook> {
@@ -64,10 +64,10 @@ pub(super) fn convert_hooks(
     let n_hooks = configuration.hooks.len();
     if n_hooks == 0 {
         let error = at.required("at least one external authorization hook must be defined");
-        report.add_missing_value(error, configuration.hooks_span);
+        report.add_fault_at_span(error, configuration.hooks_span);
     }
     if n_hooks > HOOKS_MAX {
-        report.add_missing_value(at.too_many(n_hooks, HOOKS_MAX), configuration.hooks_span);
+        report.add_fault_at_span(at.too_many(n_hooks, HOOKS_MAX), configuration.hooks_span);
         return Vec::new();
     }
     let mut names = BTreeSet::new();
@@ -85,7 +85,7 @@ pub(super) fn convert_hooks(
 
 fn convert_hook<'w>(
     at: &FieldPath<'_>,
-    hook: &'w unvalidated::Hook,
+    hook: &'w unvalidated_config::Hook,
     lines: &LineIndex<'_>,
     names: &mut BTreeSet<&'w str>,
     report: &mut ValidationReport,
@@ -107,7 +107,7 @@ fn convert_hook<'w>(
 
 fn convert_name<'w>(
     at: &FieldPath<'_>,
-    hook: &'w unvalidated::Hook,
+    hook: &'w unvalidated_config::Hook,
     names: &mut BTreeSet<&'w str>,
     report: &mut ValidationReport,
 ) -> Option<String> {
@@ -133,7 +133,7 @@ fn convert_name<'w>(
 /// A service takes precedence over a URL, which then is not validated.
 fn convert_endpoint(
     at: &FieldPath<'_>,
-    config: &unvalidated::ClientConfig,
+    config: &unvalidated_config::ClientConfig,
     report: &mut ValidationReport,
 ) -> Option<Endpoint> {
     let url = &config.url;
@@ -151,7 +151,7 @@ fn convert_endpoint(
     }
     if url.value.is_empty() {
         let error = at.required("webhook configuration must have either service or URL");
-        report.add_missing_value(error, config.span);
+        report.add_fault_at_span(error, config.span);
         return None;
     }
     let faults = hook_url::url_faults(&at.child("url"), &url.value);
@@ -166,7 +166,7 @@ fn convert_endpoint(
 
 fn convert_service(
     at: &FieldPath<'_>,
-    service: &unvalidated::Service,
+    service: &unvalidated_config::Service,
     report: &mut ValidationReport,
 ) -> Option<Endpoint> {
     let mut label = |field: &str, scalar: &FieldValue<String>| {
@@ -188,7 +188,7 @@ fn convert_service(
 /// Both files must be set, or neither. The outer `None` follows a fault.
 fn convert_certificate(
     at: &FieldPath<'_>,
-    config: &unvalidated::ClientConfig,
+    config: &unvalidated_config::ClientConfig,
     report: &mut ValidationReport,
 ) -> Option<Option<ClientCertificate>> {
     let alias = &config.client_certificate_file;

@@ -1,6 +1,8 @@
-//! Every field that the file accepts means something.
+//! Every field that the file accepts has an effect.
 
-use config::authorization_config::{LoadOptions, assume_regular_file, configuration_to_json, load};
+use config::authorization_config::{
+    LoadError, LoadOptions, assume_regular_file, configuration_to_json, load,
+};
 use document::Source;
 use serde_json::{Value, json};
 
@@ -44,15 +46,15 @@ fn sample() -> Value {
     })
 }
 
-/// What the server makes of a document: a configuration, or the words of a refusal.
-fn meaning(document: &Value) -> Result<Value, String> {
+/// Loads a document. Returns the effective configuration as JSON.
+fn load_document(document: &Value) -> Result<Value, LoadError> {
     let text = document.to_string();
     let options = LoadOptions { stat_file: &assume_regular_file, ..LoadOptions::default() };
     let loaded = load(&Source { name: "file", bytes: text.as_bytes() }, &options);
-    loaded.configuration.map(|own| configuration_to_json(&own)).map_err(|error| error.to_string())
+    loaded.configuration.map(|own| configuration_to_json(&own))
 }
 
-/// The pointers to all members of all objects.
+/// Collects the JSON pointers of all members of all objects.
 fn members(at: &str, value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(own) => {
@@ -74,7 +76,7 @@ fn members(at: &str, value: &Value, found: &mut Vec<String>) {
 /// L32: every field changes the loaded configuration; one that does not would be ignored silently.
 #[test]
 fn a_field_that_is_left_out_makes_a_difference() {
-    let whole = meaning(&sample());
+    let whole = load_document(&sample());
     assert!(whole.is_ok(), "{whole:?}");
     let mut pointers = Vec::new();
     members("", &sample(), &mut pointers);
@@ -84,7 +86,7 @@ fn a_field_that_is_left_out_makes_a_difference() {
         let mut less = sample();
         less.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(name);
         if pointer != BUILT_IN_NAME {
-            assert_ne!(meaning(&less), whole, "{pointer}");
+            assert_ne!(load_document(&less), whole, "{pointer}");
         }
     }
 }
@@ -95,11 +97,11 @@ fn a_field_that_is_not_known_is_refused() {
     for parent in ["", "/authorizers/0", "/authorizers/0/webhook", "/authorizers/2"] {
         let mut more = sample();
         more.pointer_mut(parent).unwrap()["mutateDigest"] = true.into();
-        let refused = meaning(&more).unwrap_err();
+        let refused = load_document(&more).unwrap_err().to_string();
         assert!(refused.contains("unknown field"), "{refused}");
         assert!(refused.contains("mutateDigest"), "{refused}");
     }
     let mut renamed = sample();
     *renamed.pointer_mut(BUILT_IN_NAME).unwrap() = "other".into();
-    assert!(meaning(&renamed).is_err());
+    assert!(load_document(&renamed).is_err());
 }

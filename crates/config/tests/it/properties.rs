@@ -1,5 +1,5 @@
-//! Properties that hold for every input: nothing panics, every position is inside the file, and the
-//! two formats mean the same.
+//! Properties of every input: nothing panics, every position is inside the file, and YAML and JSON give the
+//! same result.
 
 use config::authorization_config::{
     LoadOptions, LoadedConfiguration, ServerRole, assume_regular_file, configuration_to_json, load,
@@ -32,7 +32,7 @@ authorizers:
   name: 'rbac'
 "#;
 
-/// Pieces that mean something to a reader of YAML or JSON.
+/// Pieces of text that are special in YAML or JSON.
 const PIECES: [&str; 40] = [
     "\n",
     "\n  ",
@@ -85,7 +85,7 @@ fn load_bytes(bytes: &[u8]) -> LoadedConfiguration {
     load(&Source { name: "file", bytes }, &options)
 }
 
-/// Loads, and checks every position that is reported.
+/// Loads a text and checks every reported position.
 fn check_places(bytes: &[u8]) -> LoadedConfiguration {
     let source = Source { name: "file", bytes };
     let text = source.text();
@@ -105,8 +105,8 @@ fn check_places(bytes: &[u8]) -> LoadedConfiguration {
     loaded
 }
 
-/// What a text means: its effective configuration, or all its faults. Their order is that of the
-/// file, which the formats do not share.
+/// Returns the effective configuration of a text, or all its faults in sorted order: their order in the file
+/// differs between the two formats.
 fn meaning(text: &str) -> Result<Value, Vec<String>> {
     match load_bytes(text.as_bytes()).configuration {
         Ok(configuration) => Ok(configuration_to_json(&configuration)),
@@ -174,7 +174,7 @@ fn configuration() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The value as YAML in block style.
+/// Formats a value as YAML in block style.
 fn to_yaml(value: &Value, indent: usize) -> String {
     let pad = " ".repeat(indent);
     match value {
@@ -217,7 +217,7 @@ proptest! {
     fn both_formats_mean_the_same(configuration in configuration()) {
         let json = configuration.to_string();
         let want = meaning(&json);
-        // JSON is YAML; a document marker hides that it is JSON.
+        // JSON is valid YAML; a document marker makes the reader treat it as YAML.
         prop_assert_eq!(&meaning(&format!("---\n{json}")), &want);
         prop_assert_eq!(&meaning(&to_yaml(&configuration, 0)), &want);
     }

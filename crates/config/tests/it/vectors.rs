@@ -1,5 +1,5 @@
-//! Recorded answers of Kubernetes. The conformance suite runs the same vectors with a ledger of
-//! agreed differences; here they are a fast check of this crate alone, texts of decoders included.
+//! Recorded answers of Kubernetes. The conformance suite runs the same vectors with a ledger of agreed
+//! differences. Here they check this crate alone, including the texts of decode errors.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 const VECTORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/config-load.jsonl");
 
-/// Warnings for what Kubernetes refuses, and the fault that it reports instead.
+/// Warnings about files that Kubernetes refuses, each with the fault that Kubernetes reports.
 const ACCEPTED: [(&str, &str); 2] = [
     ("missing-built-in-name", ".name: Required value"),
     ("kube-config-alias", ".connectionInfo.type: Unsupported value"),
@@ -23,7 +23,7 @@ fn recorded_answers_are_ours() {
     let vectors: Vec<Value> =
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(vectors.len() > 600, "only {} vectors", vectors.len());
-    let failures: Vec<String> = vectors.iter().filter_map(|vector| check(vector).err()).collect();
+    let failures: Vec<String> = vectors.iter().filter_map(find_difference).collect();
     assert!(
         failures.is_empty(),
         "{} of {} fail:\n{}",
@@ -33,7 +33,8 @@ fn recorded_answers_are_ours() {
     );
 }
 
-fn check(vector: &Value) -> Result<(), String> {
+/// Loads the file of a vector. Returns a description of the difference from the recorded answer, if any.
+fn find_difference(vector: &Value) -> Option<String> {
     let files = |path: &Path| probe(&vector["files"], path);
     let options =
         LoadOptions { role: ServerRole::Delegated, stat_file: &files, ..LoadOptions::default() };
@@ -44,7 +45,7 @@ fn check(vector: &Value) -> Result<(), String> {
 
     for (code, fault) in ACCEPTED {
         if loaded.warnings.iter().any(|warning| warning.code.name() == code) {
-            return if want_error.contains(fault) { Ok(()) } else { Err(fail(vector, code)) };
+            return (!want_error.contains(fault)).then(|| describe(vector, code));
         }
     }
     let theirs = |list: &Value, of: fn(&Value) -> &Value| -> Vec<String> {
@@ -70,29 +71,26 @@ fn check(vector: &Value) -> Result<(), String> {
             ("nameError", ours(error) == theirs(&want["nameErrors"], |text| text))
         }
     };
-    if result == want["result"] && is_same {
-        Ok(())
-    } else {
-        Err(fail(
-            vector,
-            &format!("{result}: {:?}", loaded.configuration.map_err(|e| e.to_string())),
-        ))
-    }
+    let is_same = result == want["result"] && is_same;
+    (!is_same).then(|| {
+        let configuration = loaded.configuration.map_err(|e| e.to_string());
+        describe(vector, &format!("{result}: {configuration:?}"))
+    })
 }
 
-fn fail(vector: &Value, got: &str) -> String {
+fn describe(vector: &Value, got: &str) -> String {
     let want = &vector["expect"];
     format!("{}: want {want}\n  got {got}", vector["id"].as_str().unwrap_or_default())
 }
 
-/// The text up to where a compiler of expressions speaks.
+/// Cuts off the message of the expression compiler, which differs.
 fn fixed_part(text: &str) -> String {
     let mark = "compilation failed: ";
     text.find(mark).map_or(text, |at| &text[..at + mark.len()]).to_owned()
 }
 
-/// The decoder's text counts, except that we do not decode other kinds to the end, and do not
-/// write values as Go source.
+/// Compares the texts of decode errors. Two differ: this crate does not decode other kinds completely, and
+/// does not format values as Go source.
 fn is_same_decode_error(ours: &LoadError, theirs: &str) -> bool {
     let ours = ours.to_string();
     ours == theirs
@@ -100,8 +98,8 @@ fn is_same_decode_error(ours: &LoadError, theirs: &str) -> bool {
         || (ours.ends_with("yaml: invalid map key") && theirs.starts_with(&ours))
 }
 
-/// What the file system of the recording says about a path. One vector reaches a file that was
-/// always there by way of a folder, and lists only the folder.
+/// Returns the state of a path on the recorded file system. One vector names a file that always exists through
+/// a folder, and lists only the folder.
 fn probe(files: &Value, path: &Path) -> FileState {
     let kind = |path: &Path| match path.to_str()? {
         "/conformance/dir/../authz.kubeconfig" => Some("regular"),
@@ -121,7 +119,7 @@ fn probe(files: &Value, path: &Path) -> FileState {
     }
 }
 
-/// The value without members that are null, false or empty: absent and empty are the same.
+/// Removes members that are null, false or empty, because these mean the same as absent.
 fn without_empty(value: &Value) -> Value {
     match value {
         Value::Object(members) => members

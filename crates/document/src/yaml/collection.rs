@@ -8,24 +8,24 @@
 //! flow-item      = flow-node | '?' flow-node? (':' flow-node?)?
 //! ```
 //!
-//! The scanner has put a `?` before every key by then.
+//! The scanner has already put a `?` token before every key.
 
 use super::YamlError;
-use super::cursor::Mark;
-use super::parser::{Content, Context, NodeId, Parser, error_at, span};
+use super::cursor::CursorPosition;
+use super::parser::{NodeContext, NodeId, Parser, RawContent, error_at, span_between};
 use super::scanner::TokenKind;
 
 impl Parser<'_> {
     pub(super) fn parse_block_sequence(&mut self, id: NodeId) -> Result<NodeId, YamlError> {
         loop {
-            let token = self.scanner.take()?;
+            let token = self.scanner.take_token()?;
             match token.kind {
                 TokenKind::BlockEntry => {
                     let item = match self.peek_kind()? {
                         TokenKind::BlockEntry | TokenKind::BlockEnd => {
-                            self.empty_scalar(token.end)?
+                            self.add_empty_scalar(token.end)?
                         }
-                        _ => self.parse_node(Context::Block)?,
+                        _ => self.parse_node(NodeContext::Block)?,
                     };
                     self.push_item(id, item);
                 }
@@ -37,12 +37,12 @@ impl Parser<'_> {
 
     pub(super) fn parse_indentless_sequence(&mut self, id: NodeId) -> Result<NodeId, YamlError> {
         while self.peek_kind()? == &TokenKind::BlockEntry {
-            let entry = self.scanner.take()?;
+            let entry = self.scanner.take_token()?;
             let item = match self.peek_kind()? {
                 TokenKind::BlockEntry | TokenKind::Key | TokenKind::Value | TokenKind::BlockEnd => {
-                    self.empty_scalar(entry.end)?
+                    self.add_empty_scalar(entry.end)?
                 }
-                _ => self.parse_node(Context::Block)?,
+                _ => self.parse_node(NodeContext::Block)?,
             };
             self.push_item(id, item);
         }
@@ -51,18 +51,18 @@ impl Parser<'_> {
 
     pub(super) fn parse_block_mapping(&mut self, id: NodeId) -> Result<NodeId, YamlError> {
         loop {
-            let token = self.scanner.take()?;
+            let token = self.scanner.take_token()?;
             match token.kind {
                 TokenKind::Key => {
                     let key = self.parse_block_mapping_part(token.end)?;
                     let value = match self.peek_kind()? {
                         TokenKind::Value => {
-                            let value = self.scanner.take()?;
+                            let value = self.scanner.take_token()?;
                             self.parse_block_mapping_part(value.end)?
                         }
                         _ => {
-                            let start = self.scanner.peek()?.start;
-                            self.empty_scalar(start)?
+                            let start = self.scanner.peek_token()?.start;
+                            self.add_empty_scalar(start)?
                         }
                     };
                     self.push_pair(id, key, value);
@@ -73,13 +73,16 @@ impl Parser<'_> {
         }
     }
 
-    /// The key after `?` or the value after `:`, either of which may be missing.
-    fn parse_block_mapping_part(&mut self, indicator_end: Mark) -> Result<NodeId, YamlError> {
+    /// Parses the key after `?` or the value after `:`. Either may be missing.
+    fn parse_block_mapping_part(
+        &mut self,
+        indicator_end: CursorPosition,
+    ) -> Result<NodeId, YamlError> {
         match self.peek_kind()? {
             TokenKind::Key | TokenKind::Value | TokenKind::BlockEnd => {
-                self.empty_scalar(indicator_end)
+                self.add_empty_scalar(indicator_end)
             }
-            _ => self.parse_node(Context::BlockValue),
+            _ => self.parse_node(NodeContext::BlockValue),
         }
     }
 
@@ -87,7 +90,7 @@ impl Parser<'_> {
         let mut is_first = true;
         loop {
             if self.peek_kind()? != &TokenKind::FlowSequenceEnd && !is_first {
-                let comma = self.scanner.take()?;
+                let comma = self.scanner.take_token()?;
                 if comma.kind != TokenKind::FlowEntry {
                     return Err(error_at("did not find expected ',' or ']'", comma.start));
                 }
@@ -103,7 +106,7 @@ impl Parser<'_> {
                     self.push_item(id, pair);
                 }
                 _ => {
-                    let item = self.parse_node(Context::Flow)?;
+                    let item = self.parse_node(NodeContext::Flow)?;
                     self.push_item(id, item);
                 }
             }
@@ -112,26 +115,26 @@ impl Parser<'_> {
 
     /// Parses `[key: value]`, a mapping of one pair without braces.
     fn parse_flow_pair(&mut self) -> Result<NodeId, YamlError> {
-        let indicator = self.scanner.take()?;
-        let at = span(indicator.start, indicator.end);
-        let id = self.add_node(indicator.start, at, Content::Mapping(Vec::new()), None)?;
+        let indicator = self.scanner.take_token()?;
+        let at = span_between(indicator.start, indicator.end);
+        let id = self.add_node(indicator.start, at, RawContent::Mapping(Vec::new()), None)?;
         let key = match self.peek_kind()? {
             TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowSequenceEnd => {
                 // libyaml consumes the token here although it is not part of the key.
-                let token = self.scanner.take()?;
-                self.empty_scalar(token.end)?
+                let token = self.scanner.take_token()?;
+                self.add_empty_scalar(token.end)?
             }
-            _ => self.parse_node(Context::Flow)?,
+            _ => self.parse_node(NodeContext::Flow)?,
         };
         let mut value = None;
         if self.peek_kind()? == &TokenKind::Value {
-            self.scanner.skip();
+            self.scanner.skip_token();
             match self.peek_kind()? {
                 TokenKind::FlowEntry | TokenKind::FlowSequenceEnd => {}
-                _ => value = Some(self.parse_node(Context::Flow)?),
+                _ => value = Some(self.parse_node(NodeContext::Flow)?),
             }
         }
-        let value = self.node_or_empty_scalar(value)?;
+        let value = self.unwrap_or_empty_scalar(value)?;
         self.push_pair(id, key, value);
         Ok(id)
     }
@@ -140,7 +143,7 @@ impl Parser<'_> {
         let mut is_first = true;
         loop {
             if self.peek_kind()? != &TokenKind::FlowMappingEnd && !is_first {
-                let comma = self.scanner.take()?;
+                let comma = self.scanner.take_token()?;
                 if comma.kind != TokenKind::FlowEntry {
                     return Err(error_at("did not find expected ',' or '}'", comma.start));
                 }
@@ -152,22 +155,22 @@ impl Parser<'_> {
                     return Ok(id);
                 }
                 TokenKind::Key => {
-                    self.scanner.skip();
+                    self.scanner.skip_token();
                     let key = self.parse_flow_mapping_part()?;
                     let mut value = None;
                     if self.peek_kind()? == &TokenKind::Value {
-                        self.scanner.skip();
+                        self.scanner.skip_token();
                         match self.peek_kind()? {
                             TokenKind::FlowEntry | TokenKind::FlowMappingEnd => {}
-                            _ => value = Some(self.parse_node(Context::Flow)?),
+                            _ => value = Some(self.parse_node(NodeContext::Flow)?),
                         }
                     }
-                    let value = self.node_or_empty_scalar(value)?;
+                    let value = self.unwrap_or_empty_scalar(value)?;
                     self.push_pair(id, key, value);
                 }
                 _ => {
-                    let key = self.parse_node(Context::Flow)?;
-                    let value = self.node_or_empty_scalar(None)?;
+                    let key = self.parse_node(NodeContext::Flow)?;
+                    let value = self.unwrap_or_empty_scalar(None)?;
                     self.push_pair(id, key, value);
                 }
             }
@@ -177,9 +180,9 @@ impl Parser<'_> {
     fn parse_flow_mapping_part(&mut self) -> Result<NodeId, YamlError> {
         match self.peek_kind()? {
             TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowMappingEnd => {
-                self.node_or_empty_scalar(None)
+                self.unwrap_or_empty_scalar(None)
             }
-            _ => self.parse_node(Context::Flow),
+            _ => self.parse_node(NodeContext::Flow),
         }
     }
 }

@@ -3,19 +3,19 @@
 use std::collections::HashMap;
 
 use super::parser::{
-    Content, NodeId, RawNode, RawScalar, RawTree, YAML_TAG_PREFIX, too_many_nodes,
+    NodeId, RawContent, RawNode, RawScalar, RawTree, YAML_TAG_PREFIX, too_many_nodes_message,
 };
-use super::resolve::{Resolved, resolve};
-use super::scanner::too_deep;
+use super::resolve::{ResolvedScalar, resolve};
+use super::scanner::too_deep_message;
 use super::{DuplicateKey, YamlDocument, YamlError};
 use crate::node::{DocumentLimits, Entry, NESTING_MAX, Node, Value};
 use crate::source::Span;
 
-/// Aliases are not judged until they made more than this many values,
+/// The check for excessive aliasing begins when aliases have made more than this many values.
 const ALIASED_NODES_MIN: usize = 100;
-/// nor until the document has more than this many;
+/// The check for excessive aliasing begins when the document has more than this many values.
 const COUNTED_NODES_MIN: usize = 1000;
-/// then no more than this share may come from them. Kubernetes' reader sets all three.
+/// The largest percentage of values that aliases may make. Kubernetes' reader has the same three limits.
 const ALIASED_PERCENT_MAX: usize = 99;
 
 /// Turns a tree with aliases into one of plain values.
@@ -37,7 +37,7 @@ pub(super) fn compose(
     };
     let root = match tree.root {
         Some(root) => composer.compose_node(root)?,
-        None => untagged(Span::new(text.len(), text.len()), Value::Null),
+        None => untagged_node(Span::new(text.len(), text.len()), Value::Null),
     };
     Ok(YamlDocument { root, duplicates: composer.duplicates, trailing_content: None })
 }
@@ -61,7 +61,7 @@ struct Composer<'t> {
 struct MappingBuilder {
     entries: Vec<Entry>,
     /// Index in `entries` by key.
-    positions: HashMap<Key, usize>,
+    index_by_key: HashMap<Key, usize>,
 }
 
 /// A key before it becomes text: `1` and `"1"` are different keys for YAML.
@@ -78,25 +78,25 @@ impl<'t> Composer<'t> {
     fn compose_node(&mut self, id: NodeId) -> Result<Node, YamlError> {
         let raw = self.count_node(id)?;
         match &raw.content {
-            Content::Scalar(scalar) => scalar_node(raw, scalar),
-            Content::Alias { name, target } => {
+            RawContent::Scalar(scalar) => scalar_node(raw, scalar),
+            RawContent::Alias { name, target } => {
                 self.expand_alias(raw, name, *target, |this| this.compose_node(*target))
             }
-            Content::Sequence(items) => self.run_nested(raw, |this| {
+            RawContent::Sequence(items) => self.run_nested(raw, |this| {
                 let mut nodes = Vec::with_capacity(items.len());
                 for (idx, &item) in items.iter().enumerate() {
                     let node =
                         this.run_at_path(&format!("[{idx}]"), |this| this.compose_node(item))?;
                     nodes.push(node);
                 }
-                Ok(untagged(raw.span, Value::List(nodes)))
+                Ok(untagged_node(raw.span, Value::List(nodes)))
             }),
-            Content::Mapping(pairs) => {
+            RawContent::Mapping(pairs) => {
                 let mut mapping = MappingBuilder::default();
                 self.fill_mapping(raw, pairs, &mut mapping)?;
                 let mut entries = mapping.entries;
                 entries.sort_by(|a, b| a.key.cmp(&b.key));
-                Ok(untagged(raw.span, Value::Object(entries)))
+                Ok(untagged_node(raw.span, Value::Object(entries)))
             }
         }
     }
@@ -119,15 +119,15 @@ impl<'t> Composer<'t> {
                 let value = this.run_at_path(&step, |this| this.compose_node(value_id))?;
                 let entry = Entry { key: name, key_span: key_raw.span, value };
                 let line = this.raw_node(value_id)?.line;
-                match mapping.positions.get(&key) {
+                match mapping.index_by_key.get(&key) {
                     None => {
-                        mapping.positions.insert(key, mapping.entries.len());
+                        mapping.index_by_key.insert(key, mapping.entries.len());
                         mapping.entries.push(entry);
                     }
                     Some(&position) => {
                         if this.duplicates.len() < this.limits.duplicate_keys_max {
-                            let path = truncated_path(&this.path, &step);
-                            this.duplicates.push(duplicate_key(&key, &entry, line, path));
+                            let path = truncate_path(&this.path, &step);
+                            this.duplicates.push(describe_duplicate_key(&key, &entry, line, path));
                         }
                         if let Some(slot) = mapping.entries.get_mut(position) {
                             *slot = entry;
@@ -139,7 +139,8 @@ impl<'t> Composer<'t> {
         })
     }
 
-    /// Fills a mapping with the keys of another one, or of several, the last first.
+    /// Handles a merge key `<<`: copies the keys of one mapping, or of a list of mappings from the last to the
+    /// first.
     fn apply_merge_key(
         &mut self,
         id: NodeId,
@@ -147,7 +148,7 @@ impl<'t> Composer<'t> {
     ) -> Result<(), YamlError> {
         let raw = self.raw_node(id)?;
         match &raw.content {
-            Content::Sequence(items) => {
+            RawContent::Sequence(items) => {
                 items.iter().rev().try_for_each(|&item| self.merge_mapping(item, mapping))
             }
             _ => self.merge_mapping(id, mapping),
@@ -158,13 +159,13 @@ impl<'t> Composer<'t> {
         let wants_mapping = "map merge requires map or sequence of maps as the value";
         let raw = self.raw_node(id)?;
         match &raw.content {
-            Content::Mapping(pairs) => {
+            RawContent::Mapping(pairs) => {
                 self.count_node(id)?;
                 self.fill_mapping(raw, pairs, mapping)
             }
-            Content::Alias { name, target } => {
+            RawContent::Alias { name, target } => {
                 let target_raw = self.raw_node(*target)?;
-                let Content::Mapping(pairs) = &target_raw.content else {
+                let RawContent::Mapping(pairs) = &target_raw.content else {
                     return Err(YamlError::new(wants_mapping, raw.span));
                 };
                 self.count_node(id)?;
@@ -173,20 +174,20 @@ impl<'t> Composer<'t> {
                     this.fill_mapping(target_raw, pairs, mapping)
                 })
             }
-            Content::Scalar(_) | Content::Sequence(_) => {
+            RawContent::Scalar(_) | RawContent::Sequence(_) => {
                 Err(YamlError::new(wants_mapping, raw.span))
             }
         }
     }
 
-    /// A key, and its name in JSON.
+    /// Composes a key. Returns it with its name in JSON.
     fn compose_key(&mut self, id: NodeId) -> Result<(Key, String), YamlError> {
         let mut raw = self.count_node(id)?;
         let span = raw.span;
-        if let Content::Alias { name, target } = &raw.content {
+        if let RawContent::Alias { name, target } = &raw.content {
             raw = self.expand_alias(raw, name, *target, |this| this.count_node(*target))?;
         }
-        let Content::Scalar(scalar) = &raw.content else {
+        let RawContent::Scalar(scalar) = &raw.content else {
             return Err(YamlError::new("invalid map key", span));
         };
         let unsupported = |kind: &str| YamlError {
@@ -194,22 +195,22 @@ impl<'t> Composer<'t> {
             span,
         };
         match resolve(scalar).map_err(|problem| YamlError::new(problem, span))? {
-            Resolved::Text(text) => {
+            ResolvedScalar::Text(text) => {
                 let name = text.as_str().to_owned();
                 Ok((Key::Text(name.clone()), name))
             }
-            Resolved::Bool(value) => Ok((Key::Bool(value), value.to_string())),
-            Resolved::Int(value) => Ok((Key::Int(value), value.to_string())),
-            Resolved::Float(value) => {
+            ResolvedScalar::Bool(value) => Ok((Key::Bool(value), value.to_string())),
+            ResolvedScalar::Int(value) => Ok((Key::Int(value), value.to_string())),
+            ResolvedScalar::Float(value) => {
                 Ok((Key::Float((value + 0.0).to_bits()), scalar.text.as_str().to_owned()))
             }
-            Resolved::Uint(_) => Err(unsupported("uint64")),
-            Resolved::Null => Err(unsupported("null")),
+            ResolvedScalar::Uint(_) => Err(unsupported("uint64")),
+            ResolvedScalar::Null => Err(unsupported("null")),
         }
     }
 
     fn raw_node(&self, id: NodeId) -> Result<&'t RawNode, YamlError> {
-        // INVARIANT on Tree: every id is in it.
+        // The invariant of `RawTree` rules this error out.
         self.tree.node(id).ok_or_else(|| YamlError::new("unknown node", Span::default()))
     }
 
@@ -217,7 +218,7 @@ impl<'t> Composer<'t> {
     fn count_node(&mut self, id: NodeId) -> Result<&'t RawNode, YamlError> {
         let raw = self.raw_node(id)?;
         self.n_nodes += 1;
-        if let Content::Scalar(scalar) = &raw.content {
+        if let RawContent::Scalar(scalar) = &raw.content {
             self.n_text_bytes += scalar.text.as_str().len();
         }
         if !self.open_aliases.is_empty() {
@@ -225,7 +226,7 @@ impl<'t> Composer<'t> {
         }
         let DocumentLimits { nodes_max, expanded_bytes_max, .. } = self.limits;
         if self.n_nodes > nodes_max {
-            return Err(YamlError::new(too_many_nodes(nodes_max), raw.span));
+            return Err(YamlError::new(too_many_nodes_message(nodes_max), raw.span));
         }
         if self.n_text_bytes > expanded_bytes_max {
             let problem = format!("aliases make more than {expanded_bytes_max} bytes of text");
@@ -240,7 +241,7 @@ impl<'t> Composer<'t> {
         Ok(raw)
     }
 
-    /// Runs `work` for the target of an alias, which may not lead back to itself.
+    /// Runs `work` on the target of an alias. An alias inside its own target is an error.
     fn expand_alias<T>(
         &mut self,
         alias: &RawNode,
@@ -265,7 +266,7 @@ impl<'t> Composer<'t> {
         work: impl FnOnce(&mut Self) -> Result<T, YamlError>,
     ) -> Result<T, YamlError> {
         if self.depth >= NESTING_MAX {
-            return Err(YamlError::new(too_deep(), raw.span));
+            return Err(YamlError::new(too_deep_message(), raw.span));
         }
         self.depth += 1;
         let done = work(self);
@@ -286,9 +287,9 @@ impl<'t> Composer<'t> {
 fn scalar_node(raw: &RawNode, scalar: &RawScalar) -> Result<Node, YamlError> {
     let resolved = resolve(scalar).map_err(|problem| YamlError::new(problem, raw.span))?;
     let value = match resolved {
-        Resolved::Null => Value::Null,
-        Resolved::Bool(value) => Value::Bool(value),
-        Resolved::Float(float) if !float.is_finite() => {
+        ResolvedScalar::Null => Value::Null,
+        ResolvedScalar::Bool(value) => Value::Bool(value),
+        ResolvedScalar::Float(float) if !float.is_finite() => {
             let name = match float {
                 f64::INFINITY => "+Inf",
                 f64::NEG_INFINITY => "-Inf",
@@ -297,24 +298,24 @@ fn scalar_node(raw: &RawNode, scalar: &RawScalar) -> Result<Node, YamlError> {
             let message = format!("json: unsupported value: {name}");
             return Err(YamlError { message, span: raw.span });
         }
-        Resolved::Int(int) => Value::Number(int.into()),
-        Resolved::Uint(int) => Value::Number(int.into()),
-        // Not finite was refused above.
-        Resolved::Float(float) => {
+        ResolvedScalar::Int(int) => Value::Number(int.into()),
+        ResolvedScalar::Uint(int) => Value::Number(int.into()),
+        // An arm above refuses floats that are not finite.
+        ResolvedScalar::Float(float) => {
             serde_json::Number::from_f64(float).map_or(Value::Null, Value::Number)
         }
-        Resolved::Text(text) => Value::Text(text),
+        ResolvedScalar::Text(text) => Value::Text(text),
     };
     let is_tagged = scalar.tag.as_ref().is_some_and(|tag| tag.starts_with('!'));
     Ok(Node { span: raw.span, value, is_tagged })
 }
 
-fn untagged(span: Span, value: Value) -> Node {
+fn untagged_node(span: Span, value: Value) -> Node {
     Node { span, value, is_tagged: false }
 }
 
 fn is_merge_key(raw: &RawNode) -> bool {
-    let Content::Scalar(scalar) = &raw.content else { return false };
+    let RawContent::Scalar(scalar) = &raw.content else { return false };
     let is_merge_tag =
         scalar.tag.as_deref().and_then(|tag| tag.strip_prefix(YAML_TAG_PREFIX)) == Some("merge");
     scalar.text.as_str() == "<<" && (scalar.is_implicit || is_merge_tag)
@@ -323,19 +324,20 @@ fn is_merge_key(raw: &RawNode) -> bool {
 /// The most bytes of a path or key in the message about a duplicate key.
 const SHOWN_BYTES_MAX: usize = 1024;
 
-/// The beginning of a path: its names are the author's, and there may be many duplicates below a long one.
-fn truncated_path(parent: &str, step: &str) -> String {
+/// Joins a path and truncates it: the author of the file chooses the names, and many duplicate keys may
+/// share a long path.
+fn truncate_path(parent: &str, step: &str) -> String {
     let left = SHOWN_BYTES_MAX.saturating_sub(parent.len());
-    format!("{}{}", truncate_text(parent, SHOWN_BYTES_MAX), truncate_text(step, left))
+    format!(
+        "{}{}",
+        field_errors::truncate(parent, SHOWN_BYTES_MAX),
+        field_errors::truncate(step, left)
+    )
 }
 
-fn truncate_text(text: &str, bytes_max: usize) -> &str {
-    text.get(..text.floor_char_boundary(bytes_max)).unwrap_or_default()
-}
-
-fn duplicate_key(key: &Key, entry: &Entry, line: usize, path: String) -> DuplicateKey {
+fn describe_duplicate_key(key: &Key, entry: &Entry, line: usize, path: String) -> DuplicateKey {
     let key = match key {
-        Key::Text(text) => go_compat::quote(truncate_text(text, SHOWN_BYTES_MAX)),
+        Key::Text(text) => go_compat::quote(field_errors::truncate(text, SHOWN_BYTES_MAX)),
         Key::Bool(_) | Key::Int(_) | Key::Float(_) => entry.key.clone(),
     };
     let message = format!("line {line}: key {key} already set in map");

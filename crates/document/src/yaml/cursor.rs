@@ -1,33 +1,33 @@
-//! A read position in the text.
+//! Walks over the characters of a text and counts lines and columns.
 
 use crate::source::Span;
 
-/// Represents the end of the text. [`is_allowed`] excludes this character from every text.
+/// Stands for the end of the text. No text contains this character: [`is_yaml_character`] refuses it.
 pub(super) const END: char = '\0';
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// A read position, counted as libyaml counts: every line break counts as one, also NEL, LS and PS.
+/// A position in the text, counted as libyaml does: NEL, LS and PS are line breaks too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Mark {
-    /// Number of bytes before the mark.
+pub(super) struct CursorPosition {
+    /// Number of bytes before the position.
     pub(super) offset: usize,
-    /// Number of characters before the mark.
+    /// Number of characters before the position.
     pub(super) index: usize,
     /// Line number, from 0.
     pub(super) line: usize,
-    /// In characters, from 0.
+    /// Column in characters, from 0.
     pub(super) column: usize,
 }
 
-impl Mark {
+impl CursorPosition {
     pub(super) fn span(self) -> Span {
         Span::new(self.offset, self.offset)
     }
 }
 
 /// Reports whether YAML allows a character.
-pub(super) fn is_allowed(c: char) -> bool {
+pub(super) fn is_yaml_character(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..)
 }
 
@@ -35,104 +35,104 @@ pub(super) fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t')
 }
 
-pub(super) fn is_break(c: char) -> bool {
+pub(super) fn is_line_break(c: char) -> bool {
     matches!(c, '\r' | '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-pub(super) fn is_break_or_end(c: char) -> bool {
-    is_break(c) || c == END
+pub(super) fn is_line_break_or_end(c: char) -> bool {
+    is_line_break(c) || c == END
 }
 
-pub(super) fn is_blank_or_end(c: char) -> bool {
-    is_blank(c) || is_break_or_end(c)
+pub(super) fn is_whitespace_or_end(c: char) -> bool {
+    is_blank(c) || is_line_break_or_end(c)
 }
 
-/// A character of a tag handle or an anchor.
-pub(super) fn is_word(c: char) -> bool {
+/// Reports whether a tag handle or an anchor name may contain the character.
+pub(super) fn is_word_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }
 
 /// Walks over the text.
 pub(super) struct Cursor<'t> {
     text: &'t str,
-    pub(super) mark: Mark,
+    pub(super) position: CursorPosition,
 }
 
 impl<'t> Cursor<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        let mut cursor = Self { text, mark: Mark::default() };
+        let mut cursor = Self { text, position: CursorPosition::default() };
         if cursor.peek() == BYTE_ORDER_MARK {
-            cursor.mark.offset = BYTE_ORDER_MARK.len_utf8();
+            cursor.position.offset = BYTE_ORDER_MARK.len_utf8();
         }
         cursor
     }
 
     /// The character at the cursor, or [`END`].
     pub(super) fn peek(&self) -> char {
-        match self.text.as_bytes().get(self.mark.offset) {
+        match self.text.as_bytes().get(self.position.offset) {
             Some(byte) if byte.is_ascii() => char::from(*byte),
             Some(_) => self.peek_at(0),
             None => END,
         }
     }
 
-    /// The character `n` further, or [`END`].
+    /// The character `n` characters after the cursor, or [`END`].
     pub(super) fn peek_at(&self, n: usize) -> char {
-        let rest = self.text.get(self.mark.offset..).unwrap_or_default();
+        let rest = self.text.get(self.position.offset..).unwrap_or_default();
         match rest.as_bytes().get(..=n) {
             Some(ascii) if ascii.is_ascii() => ascii.last().map_or(END, |&byte| char::from(byte)),
             _ => rest.chars().nth(n).unwrap_or(END),
         }
     }
 
-    /// Steps over one character that is no line break; stays at the end.
-    pub(super) fn skip(&mut self) {
+    /// Skips one character that is no line break. Does nothing at the end of the text.
+    pub(super) fn skip_char(&mut self) {
         let c = self.peek();
         if c != END {
-            self.mark.offset += c.len_utf8();
-            self.mark.index += 1;
-            self.mark.column += 1;
+            self.position.offset += c.len_utf8();
+            self.position.index += 1;
+            self.position.column += 1;
         }
     }
 
-    pub(super) fn skip_n(&mut self, n: usize) {
+    pub(super) fn skip_chars(&mut self, n: usize) {
         for _ in 0..n {
-            self.skip();
+            self.skip_char();
         }
     }
 
     pub(super) fn skip_while(&mut self, accepts: fn(char) -> bool) {
         while accepts(self.peek()) {
-            self.skip();
+            self.skip_char();
         }
     }
 
-    /// Steps over a comment, if there is one, up to the end of its line.
+    /// Skips a comment up to the end of its line, if there is one.
     pub(super) fn skip_comment(&mut self) {
         if self.peek() == '#' {
-            self.skip_while(|c| !is_break_or_end(c));
+            self.skip_while(|c| !is_line_break_or_end(c));
         }
     }
 
-    /// Skips a line break and returns its meaning: LF, or LS and PS unchanged. Returns nothing if
-    /// there is no line break.
-    pub(super) fn read_break(&mut self) -> Option<char> {
+    /// Skips a line break and returns the character that it stands for: LF, or LS and PS unchanged. Returns
+    /// `None` if there is no line break.
+    pub(super) fn read_line_break(&mut self) -> Option<char> {
         let (n_chars, meaning) = match self.peek() {
             '\r' if self.peek_at(1) == '\n' => (2, '\n'),
             '\r' | '\n' | '\u{85}' => (1, '\n'),
             c @ ('\u{2028}' | '\u{2029}') => (1, c),
             _ => return None,
         };
-        self.skip_n(n_chars);
-        self.mark.column = 0;
-        self.mark.line += 1;
+        self.skip_chars(n_chars);
+        self.position.column = 0;
+        self.position.line += 1;
         Some(meaning)
     }
 
     /// Reports whether a line begins here with `---` or `...`, followed by a blank or its end.
     pub(super) fn is_at_document_indicator(&self, indicator: char) -> bool {
-        self.mark.column == 0
+        self.position.column == 0
             && (0..3).all(|n| self.peek_at(n) == indicator)
-            && is_blank_or_end(self.peek_at(3))
+            && is_whitespace_or_end(self.peek_at(3))
     }
 }

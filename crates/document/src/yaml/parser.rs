@@ -17,19 +17,19 @@
 use std::collections::HashMap;
 
 use super::YamlError;
-use super::cursor::Mark;
-use super::scanner::{Scanner, Token, TokenKind, too_deep};
-use crate::node::{NESTING_MAX, Text};
+use super::cursor::CursorPosition;
+use super::scanner::{Scanner, Token, TokenKind, too_deep_message};
+use crate::node::{NESTING_MAX, SpannedText};
 use crate::source::Span;
 
 /// Prefix of the tags that YAML itself defines.
 pub(super) const YAML_TAG_PREFIX: &str = "tag:yaml.org,2002:";
 
-/// One document of a text.
+/// The node tree of one document, before aliases are expanded.
 pub(super) struct RawTree {
     /// INVARIANT: every [`NodeId`] inside is an index of this list.
     nodes: Vec<RawNode>,
-    /// `None`: there is no document at all.
+    /// The root node; `None` if the text has no document.
     pub(super) root: Option<NodeId>,
 }
 
@@ -47,11 +47,11 @@ pub(super) struct RawNode {
     pub(super) span: Span,
     /// Line that Kubernetes names in messages, from 1.
     pub(super) line: usize,
-    pub(super) content: Content,
+    pub(super) content: RawContent,
 }
 
 #[derive(Debug)]
-pub(super) enum Content {
+pub(super) enum RawContent {
     Scalar(RawScalar),
     Sequence(Vec<NodeId>),
     Mapping(Vec<(NodeId, NodeId)>),
@@ -60,27 +60,27 @@ pub(super) enum Content {
 
 #[derive(Debug, Default)]
 pub(super) struct RawScalar {
-    pub(super) text: Text,
+    pub(super) text: SpannedText,
     /// The expanded tag, such as `tag:yaml.org,2002:str` or `!mine`.
     pub(super) tag: Option<String>,
     /// The text itself decides the type: it is unquoted, or carries the tag `!`.
     pub(super) is_implicit: bool,
 }
 
-/// Reads one document after the other.
+/// Parses the documents of a text one after the other.
 pub(super) struct Parser<'t> {
     pub(super) scanner: Scanner<'t>,
     nodes_max: usize,
     nodes: Vec<RawNode>,
     anchors: HashMap<String, NodeId>,
-    /// Pairs of handle and prefix.
+    /// Pairs of tag handle and prefix, from `%TAG` directives and the defaults.
     tag_prefixes: Vec<(String, String)>,
     depth: usize,
 }
 
 /// The syntactic context of a node.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Context {
+pub(super) enum NodeContext {
     Flow,
     Block,
     /// The value of a block mapping, where a sequence need not be indented.
@@ -89,15 +89,15 @@ pub(super) enum Context {
 
 /// Anchor and tag of a node.
 #[derive(Default)]
-struct Properties {
-    start: Option<Mark>,
-    end: Option<Mark>,
+struct NodeProperties {
+    start: Option<CursorPosition>,
+    end: Option<CursorPosition>,
     anchor: Option<String>,
     tag: Option<String>,
 }
 
 impl<'t> Parser<'t> {
-    /// A parser that refuses a document of more than `nodes_max` values.
+    /// Makes a parser that refuses a document of more than `nodes_max` values.
     pub(super) fn new(text: &'t str, nodes_max: usize) -> Self {
         Self {
             scanner: Scanner::new(text),
@@ -109,32 +109,32 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Reads the first document. It need not begin with `---`, unlike those that follow.
-    pub(super) fn first_document(&mut self) -> Result<RawTree, YamlError> {
+    /// Parses the first document. It need not begin with `---`; every later document must.
+    pub(super) fn parse_first_document(&mut self) -> Result<RawTree, YamlError> {
         let root = self.parse_document()?;
         Ok(RawTree { nodes: std::mem::take(&mut self.nodes), root })
     }
 
-    /// Reads the document after the one that was just read, if there is one. Anchors and tags of
-    /// the others mean nothing in it.
-    pub(super) fn next_document(&mut self) -> Result<Option<RawTree>, YamlError> {
+    /// Parses the next document; `None` at the end of the text. It does not inherit anchors and tag
+    /// prefixes of earlier documents.
+    pub(super) fn parse_next_document(&mut self) -> Result<Option<RawTree>, YamlError> {
         self.anchors.clear();
         self.tag_prefixes.clear();
         while self.peek_kind()? == &TokenKind::DocumentEnd {
-            self.scanner.skip();
+            self.scanner.skip_token();
         }
         if self.peek_kind()? == &TokenKind::StreamEnd {
             return Ok(None);
         }
         self.parse_directives()?;
         let root = self.parse_explicit_document()?;
-        self.end_document()?;
+        self.skip_document_end()?;
         Ok(Some(RawTree { nodes: std::mem::take(&mut self.nodes), root: Some(root) }))
     }
 
     /// The offset up to which the text was read, in bytes.
-    pub(super) fn read_offset(&self) -> usize {
-        self.scanner.cursor.mark.offset
+    pub(super) fn consumed_bytes(&self) -> usize {
+        self.scanner.cursor.position.offset
     }
 
     fn parse_document(&mut self) -> Result<Option<NodeId>, YamlError> {
@@ -149,22 +149,23 @@ impl<'t> Parser<'t> {
         let root = if is_explicit {
             self.parse_explicit_document()?
         } else {
-            self.parse_node(Context::Block)?
+            self.parse_node(NodeContext::Block)?
         };
-        self.end_document()?;
+        self.skip_document_end()?;
         Ok(Some(root))
     }
 
-    /// The token after a document must be readable; it may end the document.
-    fn end_document(&mut self) -> Result<(), YamlError> {
+    /// Consumes the `...` after a document, if there is one. A syntax error in the next token is reported
+    /// even though the token does not belong to the document.
+    fn skip_document_end(&mut self) -> Result<(), YamlError> {
         if self.peek_kind()? == &TokenKind::DocumentEnd {
-            self.scanner.skip();
+            self.scanner.skip_token();
         }
         Ok(())
     }
 
     fn parse_explicit_document(&mut self) -> Result<NodeId, YamlError> {
-        let token = self.scanner.take()?;
+        let token = self.scanner.take_token()?;
         if token.kind != TokenKind::DocumentStart {
             return Err(error_at("did not find expected <document start>", token.start));
         }
@@ -173,21 +174,21 @@ impl<'t> Parser<'t> {
             | TokenKind::TagDirective { .. }
             | TokenKind::DocumentStart
             | TokenKind::DocumentEnd
-            | TokenKind::StreamEnd => self.empty_scalar(token.end),
-            _ => self.parse_node(Context::Block),
+            | TokenKind::StreamEnd => self.add_empty_scalar(token.end),
+            _ => self.parse_node(NodeContext::Block),
         }
     }
 
     /// Finds the first content after the document.
     pub(super) fn find_trailing_content(&mut self) -> Option<Span> {
         loop {
-            match self.scanner.peek() {
+            match self.scanner.peek_token() {
                 Err(error) => return Some(error.span),
                 Ok(Token { kind: TokenKind::StreamEnd, .. }) => return None,
                 Ok(Token { kind: TokenKind::DocumentStart | TokenKind::DocumentEnd, .. }) => {
-                    self.scanner.skip();
+                    self.scanner.skip_token();
                 }
-                Ok(token) => return Some(span(token.start, token.end)),
+                Ok(token) => return Some(span_between(token.start, token.end)),
             }
         }
     }
@@ -197,7 +198,7 @@ impl<'t> Parser<'t> {
         while let TokenKind::VersionDirective { .. } | TokenKind::TagDirective { .. } =
             self.peek_kind()?
         {
-            let token = self.scanner.take()?;
+            let token = self.scanner.take_token()?;
             match token.kind {
                 TokenKind::TagDirective { handle, prefix } => {
                     if self.tag_prefixes.iter().any(|(known, _)| *known == handle) {
@@ -220,10 +221,10 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    pub(super) fn parse_node(&mut self, context: Context) -> Result<NodeId, YamlError> {
+    pub(super) fn parse_node(&mut self, context: NodeContext) -> Result<NodeId, YamlError> {
         if self.depth >= NESTING_MAX {
-            let start = self.scanner.peek()?.start;
-            return Err(error_at(&too_deep(), start));
+            let start = self.scanner.peek_token()?.start;
+            return Err(error_at(&too_deep_message(), start));
         }
         self.depth += 1;
         let node = self.parse_node_content(context);
@@ -231,75 +232,77 @@ impl<'t> Parser<'t> {
         node
     }
 
-    fn parse_node_content(&mut self, context: Context) -> Result<NodeId, YamlError> {
-        let first = self.scanner.peek()?;
+    fn parse_node_content(&mut self, context: NodeContext) -> Result<NodeId, YamlError> {
+        let first = self.scanner.peek_token()?;
         if let TokenKind::Alias(name) = &first.kind {
-            let (name, start, at) = (name.clone(), first.start, span(first.start, first.end));
-            self.scanner.skip();
+            let (name, start, at) =
+                (name.clone(), first.start, span_between(first.start, first.end));
+            self.scanner.skip_token();
             let Some(&target) = self.anchors.get(&name) else {
                 return Err(YamlError::new(format!("unknown anchor '{name}' referenced"), at));
             };
-            return self.add_node(start, at, Content::Alias { name, target }, None);
+            return self.add_node(start, at, RawContent::Alias { name, target }, None);
         }
 
         let properties = self.parse_properties()?;
-        let token = self.scanner.peek()?;
+        let token = self.scanner.peek_token()?;
         let start = properties.start.unwrap_or(token.start);
-        let at = span(token.start, token.end);
+        let at = span_between(token.start, token.end);
         let anchor = properties.anchor;
         match &token.kind {
             TokenKind::Scalar { .. } => {
-                let token = self.scanner.take()?;
+                let token = self.scanner.take_token()?;
                 let is_plain = matches!(token.kind, TokenKind::Scalar { is_plain: true, .. });
                 let is_implicit = properties.tag.as_ref().map_or(is_plain, |tag| tag == "!");
                 let text = token.into_text();
                 let scalar = RawScalar { text, tag: properties.tag, is_implicit };
-                self.add_node(start, at, Content::Scalar(scalar), anchor)
+                self.add_node(start, at, RawContent::Scalar(scalar), anchor)
             }
-            TokenKind::BlockEntry if context == Context::BlockValue => {
-                let id = self.add_node(start, at, Content::Sequence(Vec::new()), anchor)?;
+            TokenKind::BlockEntry if context == NodeContext::BlockValue => {
+                let id = self.add_node(start, at, RawContent::Sequence(Vec::new()), anchor)?;
                 self.parse_indentless_sequence(id)
             }
             TokenKind::FlowSequenceStart => {
-                self.scanner.skip();
-                let id = self.add_node(start, at, Content::Sequence(Vec::new()), anchor)?;
+                self.scanner.skip_token();
+                let id = self.add_node(start, at, RawContent::Sequence(Vec::new()), anchor)?;
                 self.parse_flow_sequence(id)
             }
             TokenKind::FlowMappingStart => {
-                self.scanner.skip();
-                let id = self.add_node(start, at, Content::Mapping(Vec::new()), anchor)?;
+                self.scanner.skip_token();
+                let id = self.add_node(start, at, RawContent::Mapping(Vec::new()), anchor)?;
                 self.parse_flow_mapping(id)
             }
-            TokenKind::BlockSequenceStart if context != Context::Flow => {
-                self.scanner.skip();
-                let id = self.add_node(start, at, Content::Sequence(Vec::new()), anchor)?;
+            TokenKind::BlockSequenceStart if context != NodeContext::Flow => {
+                self.scanner.skip_token();
+                let id = self.add_node(start, at, RawContent::Sequence(Vec::new()), anchor)?;
                 self.parse_block_sequence(id)
             }
-            TokenKind::BlockMappingStart if context != Context::Flow => {
-                self.scanner.skip();
-                let id = self.add_node(start, at, Content::Mapping(Vec::new()), anchor)?;
+            TokenKind::BlockMappingStart if context != NodeContext::Flow => {
+                self.scanner.skip_token();
+                let id = self.add_node(start, at, RawContent::Mapping(Vec::new()), anchor)?;
                 self.parse_block_mapping(id)
             }
             _ if anchor.is_some() || properties.tag.is_some() => {
                 let is_implicit = properties.tag.is_none();
-                let scalar = RawScalar { tag: properties.tag, is_implicit, text: Text::default() };
-                let at = span(start, properties.end.unwrap_or(start));
-                self.add_node(start, at, Content::Scalar(scalar), anchor)
+                let scalar =
+                    RawScalar { tag: properties.tag, is_implicit, text: SpannedText::default() };
+                let at = span_between(start, properties.end.unwrap_or(start));
+                self.add_node(start, at, RawContent::Scalar(scalar), anchor)
             }
             _ => Err(error_at("did not find expected node content", token.start)),
         }
     }
 
     /// Reads at most one anchor and one tag, in any order.
-    fn parse_properties(&mut self) -> Result<Properties, YamlError> {
-        let mut properties = Properties::default();
+    fn parse_properties(&mut self) -> Result<NodeProperties, YamlError> {
+        let mut properties = NodeProperties::default();
         loop {
             match self.peek_kind()? {
                 TokenKind::Anchor(_) if properties.anchor.is_none() => {}
                 TokenKind::Tag { .. } if properties.tag.is_none() => {}
                 _ => return Ok(properties),
             }
-            let token = self.scanner.take()?;
+            let token = self.scanner.take_token()?;
             properties.start.get_or_insert(token.start);
             properties.end = Some(token.end);
             match token.kind {
@@ -324,45 +327,45 @@ impl<'t> Parser<'t> {
     }
 
     pub(super) fn peek_kind(&mut self) -> Result<&TokenKind, YamlError> {
-        Ok(&self.scanner.peek()?.kind)
+        Ok(&self.scanner.peek_token()?.kind)
     }
 
     /// Consumes the closing bracket and ends the collection's span there.
     pub(super) fn close_flow_collection(&mut self, id: NodeId) -> Result<(), YamlError> {
-        let end = self.scanner.take()?.end.offset;
+        let end = self.scanner.take_token()?.end.offset;
         if let Some(node) = self.nodes.get_mut(id.0) {
             node.span.end = end;
         }
         Ok(())
     }
 
-    pub(super) fn node_or_empty_scalar(
+    pub(super) fn unwrap_or_empty_scalar(
         &mut self,
         node: Option<NodeId>,
     ) -> Result<NodeId, YamlError> {
         match node {
             Some(id) => Ok(id),
             None => {
-                let start = self.scanner.peek()?.start;
-                self.empty_scalar(start)
+                let start = self.scanner.peek_token()?.start;
+                self.add_empty_scalar(start)
             }
         }
     }
 
-    pub(super) fn empty_scalar(&mut self, at: Mark) -> Result<NodeId, YamlError> {
+    pub(super) fn add_empty_scalar(&mut self, at: CursorPosition) -> Result<NodeId, YamlError> {
         let scalar = RawScalar { is_implicit: true, ..RawScalar::default() };
-        self.add_node(at, at.span(), Content::Scalar(scalar), None)
+        self.add_node(at, at.span(), RawContent::Scalar(scalar), None)
     }
 
     pub(super) fn add_node(
         &mut self,
-        start: Mark,
+        start: CursorPosition,
         span: Span,
-        content: Content,
+        content: RawContent,
         anchor: Option<String>,
     ) -> Result<NodeId, YamlError> {
         if self.nodes.len() >= self.nodes_max {
-            return Err(error_at(&too_many_nodes(self.nodes_max), start));
+            return Err(error_at(&too_many_nodes_message(self.nodes_max), start));
         }
         let id = NodeId(self.nodes.len());
         self.nodes.push(RawNode { span, line: start.line + 1, content });
@@ -373,30 +376,33 @@ impl<'t> Parser<'t> {
     }
 
     pub(super) fn push_item(&mut self, id: NodeId, item: NodeId) {
-        if let Some(RawNode { content: Content::Sequence(items), .. }) = self.nodes.get_mut(id.0) {
+        if let Some(RawNode { content: RawContent::Sequence(items), .. }) = self.nodes.get_mut(id.0)
+        {
             items.push(item);
         }
     }
 
     pub(super) fn push_pair(&mut self, id: NodeId, key: NodeId, value: NodeId) {
-        if let Some(RawNode { content: Content::Mapping(pairs), .. }) = self.nodes.get_mut(id.0) {
+        if let Some(RawNode { content: RawContent::Mapping(pairs), .. }) = self.nodes.get_mut(id.0)
+        {
             pairs.push((key, value));
         }
     }
 }
 
-pub(super) fn too_many_nodes(nodes_max: usize) -> String {
+pub(super) fn too_many_nodes_message(nodes_max: usize) -> String {
     format!("document holds more than {nodes_max} values")
 }
 
-pub(super) fn span(start: Mark, end: Mark) -> Span {
+pub(super) fn span_between(start: CursorPosition, end: CursorPosition) -> Span {
     Span::new(start.offset, end.offset)
 }
 
-/// An error of the grammar. Kubernetes prints the line before it, and none for the first.
-pub(super) fn error_at(problem: &str, mark: Mark) -> YamlError {
-    match mark.line {
-        0 => YamlError::new(problem, mark.span()),
-        line => YamlError::new(format!("line {line}: {problem}"), mark.span()),
+/// Builds a grammar error. Like Kubernetes, it names the line before the fault, and no line for a fault
+/// in the first one.
+pub(super) fn error_at(problem: &str, position: CursorPosition) -> YamlError {
+    match position.line {
+        0 => YamlError::new(problem, position.span()),
+        line => YamlError::new(format!("line {line}: {problem}"), position.span()),
     }
 }

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{GeneralPurpose, PAD};
 
 use super::parser::{RawScalar, YAML_TAG_PREFIX};
-use crate::node::Text;
+use crate::node::SpannedText;
 
 /// Base64 as Go reads it: padded, but bits that the padding cuts off may be set.
 const LENIENT_BASE64: GeneralPurpose =
@@ -12,17 +12,17 @@ const LENIENT_BASE64: GeneralPurpose =
 
 /// A scalar with its type.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Resolved {
+pub(super) enum ResolvedScalar {
     Null,
     Bool(bool),
     Int(i64),
     /// An integer that needs the sign bit.
     Uint(u64),
     Float(f64),
-    Text(Text),
+    Text(SpannedText),
 }
 
-/// A tag that does not agree with the text of its scalar.
+/// The tag of a scalar does not agree with its text.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(super) enum TagError {
     #[error("cannot decode !!{text_tag} `{text}` as a !!{tag}")]
@@ -43,20 +43,20 @@ pub(super) enum TagError {
 /// # Errors
 ///
 /// The tag does not agree with the text.
-pub(super) fn resolve(scalar: &RawScalar) -> Result<Resolved, TagError> {
+pub(super) fn resolve(scalar: &RawScalar) -> Result<ResolvedScalar, TagError> {
     let text = scalar.text.as_str();
     let tag = match scalar.tag.as_deref() {
-        None if scalar.is_implicit => return Ok(resolve_plain(&scalar.text)),
-        None => return Ok(Resolved::Text(scalar.text.clone())),
+        None if scalar.is_implicit => return Ok(resolve_plain_scalar(&scalar.text)),
+        None => return Ok(ResolvedScalar::Text(scalar.text.clone())),
         Some(tag) => tag.strip_prefix(YAML_TAG_PREFIX).unwrap_or(tag),
     };
     let resolved = match tag {
-        "bool" | "int" | "float" | "null" => resolve_plain(&scalar.text),
+        "bool" | "int" | "float" | "null" => resolve_plain_scalar(&scalar.text),
         "binary" => return decode_binary(&scalar.text),
-        _ => return Ok(Resolved::Text(scalar.text.clone())),
+        _ => return Ok(ResolvedScalar::Text(scalar.text.clone())),
     };
     match (tag, resolved) {
-        ("float", Resolved::Int(int)) => Ok(Resolved::Float(int as f64)),
+        ("float", ResolvedScalar::Int(int)) => Ok(ResolvedScalar::Float(int as f64)),
         (tag, resolved) if tag == tag_for_type(&resolved) => Ok(resolved),
         (tag, resolved) => Err(TagError::WrongType {
             text_tag: tag_for_type(&resolved),
@@ -66,80 +66,93 @@ pub(super) fn resolve(scalar: &RawScalar) -> Result<Resolved, TagError> {
     }
 }
 
-fn tag_for_type(resolved: &Resolved) -> &'static str {
+fn tag_for_type(resolved: &ResolvedScalar) -> &'static str {
     match resolved {
-        Resolved::Null => "null",
-        Resolved::Bool(_) => "bool",
-        Resolved::Int(_) | Resolved::Uint(_) => "int",
-        Resolved::Float(_) => "float",
-        Resolved::Text(_) => "str",
+        ResolvedScalar::Null => "null",
+        ResolvedScalar::Bool(_) => "bool",
+        ResolvedScalar::Int(_) | ResolvedScalar::Uint(_) => "int",
+        ResolvedScalar::Float(_) => "float",
+        ResolvedScalar::Text(_) => "str",
     }
 }
 
-fn resolve_plain(scalar: &Text) -> Resolved {
+fn resolve_plain_scalar(scalar: &SpannedText) -> ResolvedScalar {
     let text = scalar.as_str();
     match text {
-        "" | "~" | "null" | "Null" | "NULL" => Resolved::Null,
+        "" | "~" | "null" | "Null" | "NULL" => ResolvedScalar::Null,
         "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
-            Resolved::Bool(true)
+            ResolvedScalar::Bool(true)
         }
         "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
-            Resolved::Bool(false)
+            ResolvedScalar::Bool(false)
         }
-        ".nan" | ".NaN" | ".NAN" => Resolved::Float(f64::NAN),
-        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => Resolved::Float(f64::INFINITY),
-        "-.inf" | "-.Inf" | "-.INF" => Resolved::Float(f64::NEG_INFINITY),
-        _ => resolve_number(text).unwrap_or_else(|| Resolved::Text(scalar.clone())),
+        ".nan" | ".NaN" | ".NAN" => ResolvedScalar::Float(f64::NAN),
+        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => {
+            ResolvedScalar::Float(f64::INFINITY)
+        }
+        "-.inf" | "-.Inf" | "-.INF" => ResolvedScalar::Float(f64::NEG_INFINITY),
+        _ => resolve_number(text).unwrap_or_else(|| ResolvedScalar::Text(scalar.clone())),
     }
 }
 
-fn resolve_number(text: &str) -> Option<Resolved> {
+fn resolve_number(text: &str) -> Option<ResolvedScalar> {
     match text.as_bytes().first()? {
-        b'.' => parse_float(&without_separators(text)?).map(Resolved::Float),
+        b'.' => parse_float(&remove_digit_separators(text)?).map(ResolvedScalar::Float),
         b'+' | b'-' | b'0'..=b'9' => {
             let plain = text.replace('_', "");
-            parse_integer(&plain).or_else(|| parse_float(&plain).map(Resolved::Float))
+            parse_integer(&plain).or_else(|| parse_float(&plain).map(ResolvedScalar::Float))
         }
         _ => None,
     }
 }
 
 /// Removes underscores, each of which must be between two digits.
-fn without_separators(text: &str) -> Option<String> {
+fn remove_digit_separators(text: &str) -> Option<String> {
     let is_digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
-    let is_separating = |(at, _): (usize, &str)| {
-        is_digit(text[..at].chars().next_back()) && is_digit(text[at + 1..].chars().next())
-    };
-    text.match_indices('_').all(is_separating).then(|| text.replace('_', ""))
+    let (mut before, mut after) = (None, text.chars());
+    while let Some(c) = after.next() {
+        if c == '_' && !(is_digit(before) && is_digit(after.clone().next())) {
+            return None;
+        }
+        before = Some(c);
+    }
+    Some(text.replace('_', ""))
 }
 
 /// Reads an integer in base 10, or in base 2, 8 or 16 after `0b`, `0o` or a bare `0`, and `0x`.
-fn parse_integer(text: &str) -> Option<Resolved> {
-    let (is_negative, digits) = match text.as_bytes().first()? {
-        b'-' => (true, &text[1..]),
-        b'+' => (false, &text[1..]),
-        _ => (false, text),
+fn parse_integer(text: &str) -> Option<ResolvedScalar> {
+    let (is_negative, magnitude) = match text.strip_prefix('-') {
+        Some(magnitude) => (true, magnitude),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
-    let (base, digits) = match digits.as_bytes() {
-        [b'0', b'x' | b'X', _, ..] => (16, &digits[2..]),
-        [b'0', b'o' | b'O', _, ..] => (8, &digits[2..]),
-        [b'0', b'b' | b'B', _, ..] => (2, &digits[2..]),
-        [b'0', _, ..] => (8, &digits[1..]),
-        _ => (10, digits),
+    let after_prefix = |prefixes: [&str; 2]| {
+        let rest = prefixes.iter().find_map(|prefix| magnitude.strip_prefix(prefix));
+        rest.filter(|rest| !rest.is_empty())
+    };
+    let (base, digits) = if let Some(digits) = after_prefix(["0x", "0X"]) {
+        (16, digits)
+    } else if let Some(digits) = after_prefix(["0o", "0O"]) {
+        (8, digits)
+    } else if let Some(digits) = after_prefix(["0b", "0B"]) {
+        (2, digits)
+    } else if let Some(digits) = magnitude.strip_prefix('0').filter(|rest| !rest.is_empty()) {
+        (8, digits)
+    } else {
+        (10, magnitude)
     };
     if digits.bytes().all(|digit| char::from(digit).is_digit(base)) {
         let magnitude = u64::from_str_radix(digits, base).ok()?;
         return match (i64::try_from(magnitude), is_negative) {
-            (Ok(int), false) => Some(Resolved::Int(int)),
-            (_, true) => 0i64.checked_sub_unsigned(magnitude).map(Resolved::Int),
+            (Ok(int), false) => Some(ResolvedScalar::Int(int)),
+            (_, true) => 0i64.checked_sub_unsigned(magnitude).map(ResolvedScalar::Int),
             // Only a number without a sign may use the whole width.
-            (Err(_), false) if !text.starts_with('+') => Some(Resolved::Uint(magnitude)),
+            (Err(_), false) if !text.starts_with('+') => Some(ResolvedScalar::Uint(magnitude)),
             (Err(_), false) => None,
         };
     }
-    // An accident of Kubernetes' reader: a sign is also taken after a lower-case `0b`.
+    // Kubernetes' reader by accident also accepts a sign after a lower-case `0b`.
     let binary = text.strip_prefix("0b")?;
-    i64::from_str_radix(binary, 2).ok().map(Resolved::Int)
+    i64::from_str_radix(binary, 2).ok().map(ResolvedScalar::Int)
 }
 
 /// Parses a decimal float, such as `1`, `.5`, `1.` or `1e3`. A number that overflows is text.
@@ -152,45 +165,45 @@ fn parse_float(text: &str) -> Option<f64> {
     text.parse().ok().filter(|float: &f64| float.is_finite())
 }
 
-fn decode_binary(text: &Text) -> Result<Resolved, TagError> {
+fn decode_binary(text: &SpannedText) -> Result<ResolvedScalar, TagError> {
     let encoded: String = text.as_str().chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
     let bytes = LENIENT_BASE64.decode(encoded).map_err(|_| TagError::InvalidBase64)?;
     let at = text.file_offset(0).unwrap_or_default();
-    let mut decoded = Text::default();
+    let mut decoded = SpannedText::default();
     for c in String::from_utf8_lossy(&bytes).chars() {
         decoded.push(c, at);
     }
-    Ok(Resolved::Text(decoded))
+    Ok(ResolvedScalar::Text(decoded))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn text(value: &str) -> Text {
-        let mut text = Text::default();
+    fn text(value: &str) -> SpannedText {
+        let mut text = SpannedText::default();
         for (at, c) in value.char_indices() {
             text.push(c, at);
         }
         text
     }
 
-    fn plain(value: &str) -> Resolved {
-        resolve_plain(&text(value))
+    fn plain(value: &str) -> ResolvedScalar {
+        resolve_plain_scalar(&text(value))
     }
 
     #[test]
     fn plain_scalars() {
         for value in ["yes", "Yes", "ON", "y", "True"] {
-            assert_eq!(plain(value), Resolved::Bool(true), "{value}");
+            assert_eq!(plain(value), ResolvedScalar::Bool(true), "{value}");
         }
         for value in ["no", "Off", "N", "FALSE"] {
-            assert_eq!(plain(value), Resolved::Bool(false), "{value}");
+            assert_eq!(plain(value), ResolvedScalar::Bool(false), "{value}");
         }
         for value in
             ["yES", "tRUE", "nuLL", "oN", "+", "-", "0x", "0o", "1e", "1e999", ".", "._5", ".5_"]
         {
-            assert_eq!(plain(value), Resolved::Text(text(value)), "{value}");
+            assert_eq!(plain(value), ResolvedScalar::Text(text(value)), "{value}");
         }
         for (value, int) in [
             ("0777", 511),
@@ -202,18 +215,18 @@ mod tests {
             ("+7", 7),
             ("-9223372036854775808", i64::MIN),
         ] {
-            assert_eq!(plain(value), Resolved::Int(int), "{value}");
+            assert_eq!(plain(value), ResolvedScalar::Int(int), "{value}");
         }
-        assert_eq!(plain("18446744073709551615"), Resolved::Uint(u64::MAX));
+        assert_eq!(plain("18446744073709551615"), ResolvedScalar::Uint(u64::MAX));
         for (value, float) in
             [("08", 8.0), ("1.", 1.0), (".5", 0.5), (".2_5", 0.25), ("-1_0e2", -1000.0)]
         {
-            assert_eq!(plain(value), Resolved::Float(float), "{value}");
+            assert_eq!(plain(value), ResolvedScalar::Float(float), "{value}");
         }
-        assert_eq!(plain("18446744073709551616"), Resolved::Float(18446744073709551616.0));
+        assert_eq!(plain("18446744073709551616"), ResolvedScalar::Float(18446744073709551616.0));
         // Durations and dates start like numbers and are text.
         for value in ["5s", "1h0m", "2001-01-01", "1.2.3", "0xZZ", "1e5s"] {
-            assert_eq!(plain(value), Resolved::Text(text(value)), "{value}");
+            assert_eq!(plain(value), ResolvedScalar::Text(text(value)), "{value}");
         }
     }
 
@@ -223,13 +236,13 @@ mod tests {
             let tag = Some(format!("{YAML_TAG_PREFIX}{tag}"));
             resolve(&RawScalar { text: text(value), tag, is_implicit: false })
         };
-        assert_eq!(tagged("str", "5"), Ok(Resolved::Text(text("5"))));
-        assert_eq!(tagged("float", "5"), Ok(Resolved::Float(5.0)));
+        assert_eq!(tagged("str", "5"), Ok(ResolvedScalar::Text(text("5"))));
+        assert_eq!(tagged("float", "5"), Ok(ResolvedScalar::Float(5.0)));
         let error = tagged("int", "x").unwrap_err();
         assert_eq!(error.to_string(), "cannot decode !!str `x` as a !!int");
-        assert_eq!(tagged("bool", "no"), Ok(Resolved::Bool(false)));
+        assert_eq!(tagged("bool", "no"), Ok(ResolvedScalar::Bool(false)));
         assert!(
-            matches!(tagged("binary", "cmJh\nYw=="), Ok(Resolved::Text(text)) if text.as_str() == "rbac")
+            matches!(tagged("binary", "cmJh\nYw=="), Ok(ResolvedScalar::Text(text)) if text.as_str() == "rbac")
         );
         assert!(tagged("binary", "?").is_err());
     }

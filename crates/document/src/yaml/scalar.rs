@@ -1,53 +1,55 @@
 //! Scans scalars: plain, quoted and block.
 //!
-//! A line break inside a scalar usually folds to a space. Blanks and breaks are held back until
-//! the next character shows whether they belong to the value.
+//! A line break inside a scalar usually folds to a space. The scanner holds blanks and line breaks back
+//! until the next character shows whether they belong to the value.
 
 use super::YamlError;
-use super::cursor::{END, Mark, is_blank, is_blank_or_end, is_break, is_break_or_end};
+use super::cursor::{
+    CursorPosition, END, is_blank, is_line_break, is_line_break_or_end, is_whitespace_or_end,
+};
 use super::scanner::Scanner;
-use crate::node::Text;
+use crate::node::SpannedText;
 
 /// Blanks and line breaks that were read but are not yet part of the value.
 #[derive(Default)]
 struct PendingWhitespace {
-    blanks: Text,
-    first_break: Text,
-    more_breaks: Text,
-    /// A line break was seen, so the blanks around it do not count.
-    has_break: bool,
+    blanks: SpannedText,
+    first_line_break: SpannedText,
+    more_line_breaks: SpannedText,
+    /// Whether a line break was read. Then the blanks around it do not count.
+    has_line_break: bool,
 }
 
 impl PendingWhitespace {
-    fn push_break(&mut self, c: char, at: usize) {
-        if self.has_break {
-            self.more_breaks.push(c, at);
+    fn push_line_break(&mut self, c: char, at: usize) {
+        if self.has_line_break {
+            self.more_line_breaks.push(c, at);
         } else {
             self.blanks.clear();
-            self.first_break.push(c, at);
-            self.has_break = true;
+            self.first_line_break.push(c, at);
+            self.has_line_break = true;
         }
     }
 
     /// Appends the pending white space to the value, with line breaks folded.
-    fn flush(&mut self, text: &mut Text) {
-        if !self.has_break {
+    fn flush(&mut self, text: &mut SpannedText) {
+        if !self.has_line_break {
             if !self.blanks.is_empty() {
                 text.append(&mut self.blanks);
             }
             return;
         }
-        if self.first_break.as_str().starts_with('\n') {
-            if self.more_breaks.is_empty() {
-                let at = self.first_break.file_offset(0).unwrap_or_default();
+        if self.first_line_break.as_str().starts_with('\n') {
+            if self.more_line_breaks.is_empty() {
+                let at = self.first_line_break.file_offset(0).unwrap_or_default();
                 text.push(' ', at);
             }
-            self.first_break.clear();
+            self.first_line_break.clear();
         }
-        text.append(&mut self.first_break);
-        text.append(&mut self.more_breaks);
+        text.append(&mut self.first_line_break);
+        text.append(&mut self.more_line_breaks);
         self.blanks.clear();
-        self.has_break = false;
+        self.has_line_break = false;
     }
 }
 
@@ -61,54 +63,64 @@ enum Chomping {
 
 impl Scanner<'_> {
     /// Scans an unquoted scalar; also returns where its last character ends.
-    pub(super) fn scan_plain_scalar(&mut self) -> Result<(Text, Mark), YamlError> {
+    pub(super) fn scan_plain_scalar(&mut self) -> Result<(SpannedText, CursorPosition), YamlError> {
         let indent = self.content_indent();
-        let mut text = Text::default();
+        let mut text = SpannedText::default();
         let mut pending = PendingWhitespace::default();
-        let mut end = self.cursor.mark;
+        let mut end = self.cursor.position;
         loop {
             if self.is_at_any_document_indicator() || self.cursor.peek() == '#' {
                 break;
             }
-            while !is_blank_or_end(self.cursor.peek()) && !self.ends_plain_scalar() {
+            while !is_whitespace_or_end(self.cursor.peek()) && !self.is_plain_scalar_end() {
                 pending.flush(&mut text);
-                text.push(self.cursor.peek(), self.cursor.mark.offset);
-                self.cursor.skip();
-                end = self.cursor.mark;
+                text.push(self.cursor.peek(), self.cursor.position.offset);
+                self.cursor.skip_char();
+                end = self.cursor.position;
             }
-            if !is_blank(self.cursor.peek()) && !is_break(self.cursor.peek()) {
+            if !is_blank(self.cursor.peek()) && !is_line_break(self.cursor.peek()) {
                 break;
             }
-            loop {
-                let c = self.cursor.peek();
-                let at = self.cursor.mark.offset;
-                if is_blank(c) {
-                    if pending.has_break && self.cursor.mark.column < indent && c == '\t' {
-                        return Err(self.error("found a tab character that violates indentation"));
-                    }
-                    if !pending.has_break {
-                        pending.blanks.push(c, at);
-                    }
-                    self.cursor.skip();
-                } else if let Some(meaning) = self.cursor.read_break() {
-                    pending.push_break(meaning, at);
-                } else {
-                    break;
-                }
-            }
-            if !self.is_in_flow() && self.cursor.mark.column < indent {
+            self.scan_whitespace(&mut pending, indent)?;
+            if !self.is_in_flow() && self.cursor.position.column < indent {
                 break;
             }
         }
-        if pending.has_break {
+        if pending.has_line_break {
             self.is_simple_key_allowed = true;
         }
         Ok((text, end))
     }
 
-    fn ends_plain_scalar(&self) -> bool {
+    /// Reads blanks and line breaks into `pending`. A tab that indents a line to the left of `indent` is an
+    /// error.
+    fn scan_whitespace(
+        &mut self,
+        pending: &mut PendingWhitespace,
+        indent: usize,
+    ) -> Result<(), YamlError> {
+        loop {
+            let c = self.cursor.peek();
+            let at = self.cursor.position.offset;
+            if is_blank(c) {
+                if pending.has_line_break && self.cursor.position.column < indent && c == '\t' {
+                    return Err(self.error("found a tab character that violates indentation"));
+                }
+                if !pending.has_line_break {
+                    pending.blanks.push(c, at);
+                }
+                self.cursor.skip_char();
+            } else if let Some(meaning) = self.cursor.read_line_break() {
+                pending.push_line_break(meaning, at);
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    fn is_plain_scalar_end(&self) -> bool {
         match self.cursor.peek() {
-            ':' => is_blank_or_end(self.cursor.peek_at(1)),
+            ':' => is_whitespace_or_end(self.cursor.peek_at(1)),
             ',' | '?' | '[' | ']' | '{' | '}' => self.is_in_flow(),
             _ => false,
         }
@@ -119,9 +131,9 @@ impl Scanner<'_> {
     }
 
     /// Scans a scalar in single or double quotes.
-    pub(super) fn scan_quoted_scalar(&mut self, quote: char) -> Result<Text, YamlError> {
-        self.cursor.skip();
-        let mut text = Text::default();
+    pub(super) fn scan_quoted_scalar(&mut self, quote: char) -> Result<SpannedText, YamlError> {
+        self.cursor.skip_char();
+        let mut text = SpannedText::default();
         loop {
             if self.is_at_any_document_indicator() {
                 return Err(self.error("found unexpected document indicator"));
@@ -132,23 +144,10 @@ impl Scanner<'_> {
             let mut pending = PendingWhitespace::default();
             self.scan_quoted_word(quote, &mut text, &mut pending)?;
             if self.cursor.peek() == quote {
-                self.cursor.skip();
+                self.cursor.skip_char();
                 return Ok(text);
             }
-            loop {
-                let c = self.cursor.peek();
-                let at = self.cursor.mark.offset;
-                if is_blank(c) {
-                    if !pending.has_break {
-                        pending.blanks.push(c, at);
-                    }
-                    self.cursor.skip();
-                } else if let Some(meaning) = self.cursor.read_break() {
-                    pending.push_break(meaning, at);
-                } else {
-                    break;
-                }
-            }
+            self.scan_whitespace(&mut pending, 0)?;
             pending.flush(&mut text);
         }
     }
@@ -157,24 +156,24 @@ impl Scanner<'_> {
     fn scan_quoted_word(
         &mut self,
         quote: char,
-        text: &mut Text,
+        text: &mut SpannedText,
         pending: &mut PendingWhitespace,
     ) -> Result<(), YamlError> {
         loop {
             let c = self.cursor.peek();
-            let at = self.cursor.mark.offset;
+            let at = self.cursor.position.offset;
             match c {
-                _ if is_blank_or_end(c) => return Ok(()),
+                _ if is_whitespace_or_end(c) => return Ok(()),
                 '\'' if quote == '\'' && self.cursor.peek_at(1) == '\'' => {
                     text.push('\'', at);
-                    self.cursor.skip_n(2);
+                    self.cursor.skip_chars(2);
                 }
                 _ if c == quote => return Ok(()),
-                '\\' if quote == '"' && is_break(self.cursor.peek_at(1)) => {
+                '\\' if quote == '"' && is_line_break(self.cursor.peek_at(1)) => {
                     // An escaped line break vanishes together with the blanks after it.
-                    self.cursor.skip();
-                    self.cursor.read_break();
-                    pending.has_break = true;
+                    self.cursor.skip_char();
+                    self.cursor.read_line_break();
+                    pending.has_line_break = true;
                     return Ok(());
                 }
                 '\\' if quote == '"' => {
@@ -183,7 +182,7 @@ impl Scanner<'_> {
                 }
                 _ => {
                     text.push(c, at);
-                    self.cursor.skip();
+                    self.cursor.skip_char();
                 }
             }
         }
@@ -210,7 +209,7 @@ impl Scanner<'_> {
             'U' => (END, 8),
             _ => return Err(self.error("found unknown escape character")),
         };
-        self.cursor.skip_n(2);
+        self.cursor.skip_chars(2);
         if n_digits == 0 {
             return Ok(meaning);
         }
@@ -223,7 +222,7 @@ impl Scanner<'_> {
         }
         let c = char::from_u32(value)
             .ok_or_else(|| self.error("found invalid Unicode character escape code"))?;
-        self.cursor.skip_n(n_digits);
+        self.cursor.skip_chars(n_digits);
         Ok(c)
     }
 
@@ -231,109 +230,109 @@ impl Scanner<'_> {
     pub(super) fn scan_block_scalar(
         &mut self,
         is_literal: bool,
-    ) -> Result<(Text, Mark), YamlError> {
-        self.cursor.skip();
+    ) -> Result<(SpannedText, CursorPosition), YamlError> {
+        self.cursor.skip_char();
         let (chomp, increment) = self.scan_block_scalar_header()?;
-        let mut end = self.cursor.mark;
+        let mut end = self.cursor.position;
         let mut indent = increment.map(|by| self.indent().unwrap_or(0) + by);
 
-        let mut text = Text::default();
-        let mut first_break = Text::default();
-        let mut more_breaks = Text::default();
-        self.scan_block_scalar_breaks(&mut indent, &mut more_breaks, &mut end)?;
+        let mut text = SpannedText::default();
+        let mut first_line_break = SpannedText::default();
+        let mut more_line_breaks = SpannedText::default();
+        self.scan_empty_lines(&mut indent, &mut more_line_breaks, &mut end)?;
         let mut was_blank = false;
-        while Some(self.cursor.mark.column) == indent && self.cursor.peek() != END {
+        while Some(self.cursor.position.column) == indent && self.cursor.peek() != END {
             let is_blank_line = is_blank(self.cursor.peek());
             let folds = !is_literal
                 && !was_blank
                 && !is_blank_line
-                && first_break.as_str().starts_with('\n');
+                && first_line_break.as_str().starts_with('\n');
             if folds {
-                if more_breaks.is_empty() {
-                    text.push(' ', first_break.file_offset(0).unwrap_or_default());
+                if more_line_breaks.is_empty() {
+                    text.push(' ', first_line_break.file_offset(0).unwrap_or_default());
                 }
-                first_break.clear();
+                first_line_break.clear();
             }
-            text.append(&mut first_break);
-            text.append(&mut more_breaks);
+            text.append(&mut first_line_break);
+            text.append(&mut more_line_breaks);
             was_blank = is_blank_line;
-            while !is_break_or_end(self.cursor.peek()) {
-                text.push(self.cursor.peek(), self.cursor.mark.offset);
-                self.cursor.skip();
+            while !is_line_break_or_end(self.cursor.peek()) {
+                text.push(self.cursor.peek(), self.cursor.position.offset);
+                self.cursor.skip_char();
             }
-            let at = self.cursor.mark.offset;
-            if let Some(meaning) = self.cursor.read_break() {
-                first_break.push(meaning, at);
+            let at = self.cursor.position.offset;
+            if let Some(meaning) = self.cursor.read_line_break() {
+                first_line_break.push(meaning, at);
             }
-            self.scan_block_scalar_breaks(&mut indent, &mut more_breaks, &mut end)?;
+            self.scan_empty_lines(&mut indent, &mut more_line_breaks, &mut end)?;
         }
         if chomp != Chomping::Strip {
-            text.append(&mut first_break);
+            text.append(&mut first_line_break);
         }
         if chomp == Chomping::Keep {
-            text.append(&mut more_breaks);
+            text.append(&mut more_line_breaks);
         }
         Ok((text, end))
     }
 
     /// Scans the header after `|` or `>`: chomping and indentation in any order.
     fn scan_block_scalar_header(&mut self) -> Result<(Chomping, Option<usize>), YamlError> {
-        let mut chomp = self.scan_chomp();
+        let mut chomp = self.scan_chomping();
         let mut increment = None;
         if let Some(digit) = self.cursor.peek().to_digit(10) {
             if digit == 0 {
                 return Err(self.error("found an indentation indicator equal to 0"));
             }
             increment = usize::try_from(digit).ok();
-            self.cursor.skip();
+            self.cursor.skip_char();
             if chomp.is_none() {
-                chomp = self.scan_chomp();
+                chomp = self.scan_chomping();
             }
         }
         self.cursor.skip_while(is_blank);
         self.cursor.skip_comment();
-        if !is_break_or_end(self.cursor.peek()) {
+        if !is_line_break_or_end(self.cursor.peek()) {
             return Err(self.error("did not find expected comment or line break"));
         }
-        self.cursor.read_break();
+        self.cursor.read_line_break();
         Ok((chomp.unwrap_or(Chomping::Clip), increment))
     }
 
-    fn scan_chomp(&mut self) -> Option<Chomping> {
+    fn scan_chomping(&mut self) -> Option<Chomping> {
         let chomp = match self.cursor.peek() {
             '+' => Chomping::Keep,
             '-' => Chomping::Strip,
             _ => return None,
         };
-        self.cursor.skip();
+        self.cursor.skip_char();
         Some(chomp)
     }
 
-    /// Skips indentation and empty lines. The first call finds out the indentation if the header
-    /// did not say it.
-    fn scan_block_scalar_breaks(
+    /// Skips indentation and collects the line breaks of empty lines. If the header does not give the
+    /// indentation, the first call determines it.
+    fn scan_empty_lines(
         &mut self,
         indent: &mut Option<usize>,
-        breaks: &mut Text,
-        end: &mut Mark,
+        breaks: &mut SpannedText,
+        end: &mut CursorPosition,
     ) -> Result<(), YamlError> {
-        *end = self.cursor.mark;
+        *end = self.cursor.position;
         let mut deepest = 0;
         loop {
             let is_left_of = |column| indent.is_none_or(|indent| column < indent);
-            while is_left_of(self.cursor.mark.column) && self.cursor.peek() == ' ' {
-                self.cursor.skip();
+            while is_left_of(self.cursor.position.column) && self.cursor.peek() == ' ' {
+                self.cursor.skip_char();
             }
-            deepest = deepest.max(self.cursor.mark.column);
-            if is_left_of(self.cursor.mark.column) && self.cursor.peek() == '\t' {
+            deepest = deepest.max(self.cursor.position.column);
+            if is_left_of(self.cursor.position.column) && self.cursor.peek() == '\t' {
                 return Err(
                     self.error("found a tab character where an indentation space is expected")
                 );
             }
-            let at = self.cursor.mark.offset;
-            let Some(meaning) = self.cursor.read_break() else { break };
+            let at = self.cursor.position.offset;
+            let Some(meaning) = self.cursor.read_line_break() else { break };
             breaks.push(meaning, at);
-            *end = self.cursor.mark;
+            *end = self.cursor.position;
         }
         indent.get_or_insert(deepest.max(self.content_indent()).max(1));
         Ok(())

@@ -8,26 +8,26 @@
 use std::collections::VecDeque;
 
 use super::YamlError;
-use super::cursor::{Cursor, END, Mark, is_blank, is_blank_or_end, is_break};
-use crate::node::{NESTING_MAX, Text};
+use super::cursor::{Cursor, CursorPosition, END, is_blank, is_line_break, is_whitespace_or_end};
+use crate::node::{NESTING_MAX, SpannedText};
 
 /// The most characters between the start of a simple key and its colon, a limit of YAML.
 const SIMPLE_KEY_CHARS_MAX: usize = 1024;
 
-/// A token with the marks of its two ends.
+/// A token with its start and end.
 #[derive(Debug, Clone)]
 pub(super) struct Token {
     pub(super) kind: TokenKind,
-    pub(super) start: Mark,
-    pub(super) end: Mark,
+    pub(super) start: CursorPosition,
+    pub(super) end: CursorPosition,
 }
 
 impl Token {
     /// The text of a scalar; empty for any other token.
-    pub(super) fn into_text(self) -> Text {
+    pub(super) fn into_text(self) -> SpannedText {
         match self.kind {
             TokenKind::Scalar { text, .. } => text,
-            _ => Text::default(),
+            _ => SpannedText::default(),
         }
     }
 }
@@ -53,7 +53,7 @@ pub(super) enum TokenKind {
     Alias(String),
     Anchor(String),
     Tag { handle: String, suffix: String },
-    Scalar { text: Text, is_plain: bool },
+    Scalar { text: SpannedText, is_plain: bool },
 }
 
 /// A position at which a simple key may have begun.
@@ -62,7 +62,7 @@ struct SimpleKey {
     /// Only a key is valid at this position.
     is_required: bool,
     token_number: usize,
-    mark: Mark,
+    position: CursorPosition,
 }
 
 pub(super) struct Scanner<'t> {
@@ -72,7 +72,7 @@ pub(super) struct Scanner<'t> {
     n_tokens_taken: usize,
     /// Column of the innermost block collection; `None` outside of all.
     indent: Option<usize>,
-    /// The indentations around it.
+    /// The columns of the block collections around it, outermost first.
     outer_indents: Vec<Option<usize>>,
     /// The candidate for a key at each flow level. INVARIANT: never empty.
     simple_keys: Vec<Option<SimpleKey>>,
@@ -94,31 +94,31 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// The next token, without taking it.
-    pub(super) fn peek(&mut self) -> Result<&Token, YamlError> {
+    /// Returns the next token without consuming it.
+    pub(super) fn peek_token(&mut self) -> Result<&Token, YamlError> {
         while !self.has_ended && self.needs_more_tokens()? {
             self.fetch_next_token()?;
         }
-        let mark = self.cursor.mark;
+        let position = self.cursor.position;
         if self.token_queue.is_empty() {
             self.token_queue.push_back(Token {
                 kind: TokenKind::StreamEnd,
-                start: mark,
-                end: mark,
+                start: position,
+                end: position,
             });
         }
-        self.token_queue.front().ok_or_else(|| self.token_past_end())
+        self.token_queue.front().ok_or_else(|| self.past_end_error())
     }
 
     /// Consumes the next token.
-    pub(super) fn take(&mut self) -> Result<Token, YamlError> {
-        self.peek()?;
+    pub(super) fn take_token(&mut self) -> Result<Token, YamlError> {
+        self.peek_token()?;
         self.n_tokens_taken += 1;
-        self.token_queue.pop_front().ok_or_else(|| self.token_past_end())
+        self.token_queue.pop_front().ok_or_else(|| self.past_end_error())
     }
 
     /// Consumes the token that the last peek returned.
-    pub(super) fn skip(&mut self) {
+    pub(super) fn skip_token(&mut self) {
         self.n_tokens_taken += 1;
         self.token_queue.pop_front();
     }
@@ -139,16 +139,16 @@ impl<'t> Scanner<'t> {
 
     /// An error at the cursor.
     pub(super) fn error(&self, problem: &str) -> YamlError {
-        let mark = self.cursor.mark;
-        let message = match mark.line {
+        let position = self.cursor.position;
+        let message = match position.line {
             0 => problem.to_owned(),
             line => format!("line {}: {problem}", line + 1),
         };
-        YamlError::new(message, mark.span())
+        YamlError::new(message, position.span())
     }
 
-    /// Never seen: a peek leaves a token in the queue.
-    fn token_past_end(&self) -> YamlError {
+    /// Does not occur: a peek leaves a token in the queue.
+    fn past_end_error(&self) -> YamlError {
         self.error("attempted to go past the end of stream")
     }
 
@@ -168,14 +168,14 @@ impl<'t> Scanner<'t> {
 
     fn fetch_next_token(&mut self) -> Result<(), YamlError> {
         self.skip_to_next_token();
-        self.unroll_indent(Some(self.cursor.mark.column));
+        self.pop_indents(Some(self.cursor.position.column));
 
         let c = self.cursor.peek();
-        let next_is_blank = is_blank_or_end(self.cursor.peek_at(1));
+        let next_is_blank = is_whitespace_or_end(self.cursor.peek_at(1));
         let in_flow = self.is_in_flow();
         match c {
             END => self.fetch_stream_end(),
-            '%' if self.cursor.mark.column == 0 => self.fetch_directive(),
+            '%' if self.cursor.position.column == 0 => self.fetch_directive(),
             '-' if self.cursor.is_at_document_indicator('-') => {
                 self.fetch_document_indicator(TokenKind::DocumentStart)
             }
@@ -187,7 +187,7 @@ impl<'t> Scanner<'t> {
             ']' => self.fetch_flow_end(TokenKind::FlowSequenceEnd),
             '}' => self.fetch_flow_end(TokenKind::FlowMappingEnd),
             ',' => {
-                self.drop_simple_key()?;
+                self.abandon_simple_key()?;
                 self.is_simple_key_allowed = true;
                 self.push_indicator(TokenKind::FlowEntry, 1);
                 Ok(())
@@ -195,20 +195,20 @@ impl<'t> Scanner<'t> {
             '-' if next_is_blank => self.fetch_block_entry(),
             '?' if in_flow || next_is_blank => self.fetch_key(),
             ':' if in_flow || next_is_blank => self.fetch_value(),
-            '*' => self.fetch_word(TokenKind::Alias),
-            '&' => self.fetch_word(TokenKind::Anchor),
+            '*' => self.fetch_alias_or_anchor(TokenKind::Alias),
+            '&' => self.fetch_alias_or_anchor(TokenKind::Anchor),
             '!' => {
                 self.save_simple_key()?;
                 self.is_simple_key_allowed = false;
-                let start = self.cursor.mark;
+                let start = self.cursor.position;
                 let kind = self.scan_tag()?;
                 self.push(kind, start);
                 Ok(())
             }
             '|' | '>' if !in_flow => {
-                self.drop_simple_key()?;
+                self.abandon_simple_key()?;
                 self.is_simple_key_allowed = true;
-                let start = self.cursor.mark;
+                let start = self.cursor.position;
                 let (text, end) = self.scan_block_scalar(c == '|')?;
                 self.token_queue.push_back(Token {
                     kind: TokenKind::Scalar { text, is_plain: false },
@@ -220,15 +220,15 @@ impl<'t> Scanner<'t> {
             '\'' | '"' => {
                 self.save_simple_key()?;
                 self.is_simple_key_allowed = false;
-                let start = self.cursor.mark;
+                let start = self.cursor.position;
                 let text = self.scan_quoted_scalar(c)?;
                 self.push(TokenKind::Scalar { text, is_plain: false }, start);
                 Ok(())
             }
-            _ if self.begins_plain_scalar(c) => {
+            _ if self.is_plain_scalar_start(c) => {
                 self.save_simple_key()?;
                 self.is_simple_key_allowed = false;
-                let start = self.cursor.mark;
+                let start = self.cursor.position;
                 let (text, end) = self.scan_plain_scalar()?;
                 self.token_queue.push_back(Token {
                     kind: TokenKind::Scalar { text, is_plain: true },
@@ -241,13 +241,13 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    fn begins_plain_scalar(&self, c: char) -> bool {
+    fn is_plain_scalar_start(&self, c: char) -> bool {
         match c {
             '-' => !is_blank(self.cursor.peek_at(1)),
-            '?' | ':' => !self.is_in_flow() && !is_blank_or_end(self.cursor.peek_at(1)),
+            '?' | ':' => !self.is_in_flow() && !is_whitespace_or_end(self.cursor.peek_at(1)),
             ',' | '[' | ']' | '{' | '}' | '#' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%'
             | '@' | '`' => false,
-            _ => !is_blank_or_end(c),
+            _ => !is_whitespace_or_end(c),
         }
     }
 
@@ -258,13 +258,13 @@ impl<'t> Scanner<'t> {
         loop {
             let tabs_too = self.is_in_flow() || !self.is_simple_key_allowed;
             while self.cursor.peek() == ' ' || (tabs_too && self.cursor.peek() == '\t') {
-                self.cursor.skip();
+                self.cursor.skip_char();
             }
             self.cursor.skip_comment();
-            if !is_break(self.cursor.peek()) {
+            if !is_line_break(self.cursor.peek()) {
                 return;
             }
-            self.cursor.read_break();
+            self.cursor.read_line_break();
             if !self.is_in_flow() {
                 self.is_simple_key_allowed = true;
             }
@@ -272,31 +272,31 @@ impl<'t> Scanner<'t> {
     }
 
     fn fetch_stream_end(&mut self) -> Result<(), YamlError> {
-        if self.cursor.mark.column != 0 {
-            self.cursor.mark.column = 0;
-            self.cursor.mark.line += 1;
+        if self.cursor.position.column != 0 {
+            self.cursor.position.column = 0;
+            self.cursor.position.line += 1;
         }
-        self.unroll_indent(None);
-        self.drop_simple_key()?;
+        self.pop_indents(None);
+        self.abandon_simple_key()?;
         self.is_simple_key_allowed = false;
-        self.push(TokenKind::StreamEnd, self.cursor.mark);
+        self.push(TokenKind::StreamEnd, self.cursor.position);
         self.has_ended = true;
         Ok(())
     }
 
     fn fetch_directive(&mut self) -> Result<(), YamlError> {
-        self.unroll_indent(None);
-        self.drop_simple_key()?;
+        self.pop_indents(None);
+        self.abandon_simple_key()?;
         self.is_simple_key_allowed = false;
-        let start = self.cursor.mark;
+        let start = self.cursor.position;
         let kind = self.scan_directive()?;
         self.push(kind, start);
         Ok(())
     }
 
     fn fetch_document_indicator(&mut self, kind: TokenKind) -> Result<(), YamlError> {
-        self.unroll_indent(None);
-        self.drop_simple_key()?;
+        self.pop_indents(None);
+        self.abandon_simple_key()?;
         self.is_simple_key_allowed = false;
         self.push_indicator(kind, 3);
         Ok(())
@@ -306,7 +306,7 @@ impl<'t> Scanner<'t> {
         self.save_simple_key()?;
         self.simple_keys.push(None);
         if self.simple_keys.len() > NESTING_MAX {
-            return Err(self.error(&too_deep()));
+            return Err(self.error(&too_deep_message()));
         }
         self.is_simple_key_allowed = true;
         self.push_indicator(kind, 1);
@@ -314,7 +314,7 @@ impl<'t> Scanner<'t> {
     }
 
     fn fetch_flow_end(&mut self, kind: TokenKind) -> Result<(), YamlError> {
-        self.drop_simple_key()?;
+        self.abandon_simple_key()?;
         if self.is_in_flow() {
             self.simple_keys.pop();
         }
@@ -329,9 +329,9 @@ impl<'t> Scanner<'t> {
             if !self.is_simple_key_allowed {
                 return Err(self.error("block sequence entries are not allowed in this context"));
             }
-            self.roll_indent(TokenKind::BlockSequenceStart, None, self.cursor.mark)?;
+            self.push_indent(TokenKind::BlockSequenceStart, None, self.cursor.position)?;
         }
-        self.drop_simple_key()?;
+        self.abandon_simple_key()?;
         self.is_simple_key_allowed = true;
         self.push_indicator(TokenKind::BlockEntry, 1);
         Ok(())
@@ -342,9 +342,9 @@ impl<'t> Scanner<'t> {
             if !self.is_simple_key_allowed {
                 return Err(self.error("mapping keys are not allowed in this context"));
             }
-            self.roll_indent(TokenKind::BlockMappingStart, None, self.cursor.mark)?;
+            self.push_indent(TokenKind::BlockMappingStart, None, self.cursor.position)?;
         }
-        self.drop_simple_key()?;
+        self.abandon_simple_key()?;
         self.is_simple_key_allowed = !self.is_in_flow();
         self.push_indicator(TokenKind::Key, 1);
         Ok(())
@@ -354,17 +354,17 @@ impl<'t> Scanner<'t> {
         let level = self.simple_keys.len() - 1;
         if let Some(key) = self.current_simple_key(level)? {
             let at = key.token_number.saturating_sub(self.n_tokens_taken);
-            let token = Token { kind: TokenKind::Key, start: key.mark, end: key.mark };
+            let token = Token { kind: TokenKind::Key, start: key.position, end: key.position };
             self.token_queue.insert(at.min(self.token_queue.len()), token);
-            self.roll_indent(TokenKind::BlockMappingStart, Some(at), key.mark)?;
-            self.forget_simple_key();
+            self.push_indent(TokenKind::BlockMappingStart, Some(at), key.position)?;
+            self.clear_simple_key();
             self.is_simple_key_allowed = false;
         } else {
             if !self.is_in_flow() {
                 if !self.is_simple_key_allowed {
                     return Err(self.error("mapping values are not allowed in this context"));
                 }
-                self.roll_indent(TokenKind::BlockMappingStart, None, self.cursor.mark)?;
+                self.push_indent(TokenKind::BlockMappingStart, None, self.cursor.position)?;
             }
             self.is_simple_key_allowed = !self.is_in_flow();
         }
@@ -372,65 +372,66 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    fn fetch_word(&mut self, kind: fn(String) -> TokenKind) -> Result<(), YamlError> {
+    fn fetch_alias_or_anchor(&mut self, kind: fn(String) -> TokenKind) -> Result<(), YamlError> {
         self.save_simple_key()?;
         self.is_simple_key_allowed = false;
-        let start = self.cursor.mark;
-        let word = self.scan_anchor()?;
+        let start = self.cursor.position;
+        let word = self.scan_anchor_name()?;
         self.push(kind(word), start);
         Ok(())
     }
 
     /// Appends a token that ends at the cursor.
-    fn push(&mut self, kind: TokenKind, start: Mark) {
-        self.token_queue.push_back(Token { kind, start, end: self.cursor.mark });
+    fn push(&mut self, kind: TokenKind, start: CursorPosition) {
+        self.token_queue.push_back(Token { kind, start, end: self.cursor.position });
     }
 
-    /// Steps over an indicator and appends its token.
+    /// Skips an indicator and appends its token.
     fn push_indicator(&mut self, kind: TokenKind, n_chars: usize) {
-        let start = self.cursor.mark;
-        self.cursor.skip_n(n_chars);
+        let start = self.cursor.position;
+        self.cursor.skip_chars(n_chars);
         self.push(kind, start);
     }
 
-    /// Enters a block collection if `mark` is further right than the current one. Its start token
+    /// Enters a block collection if `position` is further right than the current one. Its start token
     /// goes to position `at` of the queue, or to its end.
-    fn roll_indent(
+    fn push_indent(
         &mut self,
         kind: TokenKind,
         at: Option<usize>,
-        mark: Mark,
+        position: CursorPosition,
     ) -> Result<(), YamlError> {
-        if self.is_in_flow() || self.indent.is_some_and(|indent| indent >= mark.column) {
+        if self.is_in_flow() || self.indent.is_some_and(|indent| indent >= position.column) {
             return Ok(());
         }
         self.outer_indents.push(self.indent);
-        self.indent = Some(mark.column);
+        self.indent = Some(position.column);
         if self.outer_indents.len() > NESTING_MAX {
-            return Err(self.error(&too_deep()));
+            return Err(self.error(&too_deep_message()));
         }
-        let token = Token { kind, start: mark, end: mark };
+        let token = Token { kind, start: position, end: position };
         self.token_queue
             .insert(at.unwrap_or(self.token_queue.len()).min(self.token_queue.len()), token);
         Ok(())
     }
 
     /// Leaves the block collections that are further right than `column`; all of them for `None`.
-    fn unroll_indent(&mut self, column: Option<usize>) {
+    fn pop_indents(&mut self, column: Option<usize>) {
         // `None` sorts before every column, as -1 would.
         while !self.is_in_flow() && self.indent > column {
-            self.push(TokenKind::BlockEnd, self.cursor.mark);
+            self.push(TokenKind::BlockEnd, self.cursor.position);
             self.indent = self.outer_indents.pop().flatten();
         }
     }
 
-    /// The candidate of a level, unless the text has moved too far from it.
+    /// Returns the candidate for a key at a flow level. Drops it if the cursor has moved too far from it.
     fn current_simple_key(&mut self, level: usize) -> Result<Option<SimpleKey>, YamlError> {
         let Some(key) = self.simple_keys.get(level).copied().flatten() else {
             return Ok(None);
         };
-        let here = self.cursor.mark;
-        if key.mark.line == here.line && key.mark.index + SIMPLE_KEY_CHARS_MAX >= here.index {
+        let here = self.cursor.position;
+        if key.position.line == here.line && key.position.index + SIMPLE_KEY_CHARS_MAX >= here.index
+        {
             return Ok(Some(key));
         }
         if key.is_required {
@@ -442,36 +443,37 @@ impl<'t> Scanner<'t> {
         Ok(None)
     }
 
-    /// Notes that a key may begin here, if one may.
+    /// Saves the current position as the possible start of a key, if a key may begin here.
     fn save_simple_key(&mut self) -> Result<(), YamlError> {
         if self.is_simple_key_allowed {
-            let mark = self.cursor.mark;
-            let is_required = !self.is_in_flow() && self.indent == Some(mark.column);
-            self.drop_simple_key()?;
+            let position = self.cursor.position;
+            let is_required = !self.is_in_flow() && self.indent == Some(position.column);
+            self.abandon_simple_key()?;
             let token_number = self.n_tokens_taken + self.token_queue.len();
             if let Some(slot) = self.simple_keys.last_mut() {
-                *slot = Some(SimpleKey { is_required, token_number, mark });
+                *slot = Some(SimpleKey { is_required, token_number, position });
             }
         }
         Ok(())
     }
 
-    /// Gives up the candidate of the current level: something that is no colon follows it.
-    fn drop_simple_key(&mut self) -> Result<(), YamlError> {
+    /// Gives up the candidate of the current level, because something other than a colon follows it. That is an
+    /// error if only a key is valid there.
+    fn abandon_simple_key(&mut self) -> Result<(), YamlError> {
         if self.simple_keys.last().copied().flatten().is_some_and(|key| key.is_required) {
             return Err(self.error("could not find expected ':'"));
         }
-        self.forget_simple_key();
+        self.clear_simple_key();
         Ok(())
     }
 
-    fn forget_simple_key(&mut self) {
+    fn clear_simple_key(&mut self) {
         if let Some(slot) = self.simple_keys.last_mut() {
             *slot = None;
         }
     }
 }
 
-pub(super) fn too_deep() -> String {
+pub(super) fn too_deep_message() -> String {
     format!("exceeded max depth of {NESTING_MAX}")
 }

@@ -1,44 +1,44 @@
 //! Scans directives, anchors and tags.
 
 use super::YamlError;
-use super::cursor::{is_blank, is_blank_or_end, is_break_or_end, is_word};
+use super::cursor::{is_blank, is_line_break_or_end, is_whitespace_or_end, is_word_character};
 use super::scanner::{Scanner, TokenKind};
 
-/// The most digits of a version number in a `%YAML` directive. libyaml sets it.
+/// The most digits of a version number in a `%YAML` directive. libyaml has the same limit.
 const VERSION_DIGITS_MAX: usize = 2;
 
 impl Scanner<'_> {
     /// Scans `%YAML 1.1` or `%TAG !handle! prefix` with the rest of its line.
     pub(super) fn scan_directive(&mut self) -> Result<TokenKind, YamlError> {
-        self.cursor.skip();
+        self.cursor.skip_char();
         let name = self.scan_word();
         if name.is_empty() {
             return Err(self.error("could not find expected directive name"));
         }
-        if !is_blank_or_end(self.cursor.peek()) {
+        if !is_whitespace_or_end(self.cursor.peek()) {
             return Err(self.error("found unexpected non-alphabetical character"));
         }
         let directive = match name.as_str() {
-            "YAML" => self.scan_version()?,
+            "YAML" => self.scan_version_directive()?,
             "TAG" => self.scan_tag_directive()?,
             _ => return Err(self.error("found unknown directive name")),
         };
         self.cursor.skip_while(is_blank);
         self.cursor.skip_comment();
-        if !is_break_or_end(self.cursor.peek()) {
+        if !is_line_break_or_end(self.cursor.peek()) {
             return Err(self.error("did not find expected comment or line break"));
         }
-        self.cursor.read_break();
+        self.cursor.read_line_break();
         Ok(directive)
     }
 
-    fn scan_version(&mut self) -> Result<TokenKind, YamlError> {
+    fn scan_version_directive(&mut self) -> Result<TokenKind, YamlError> {
         self.cursor.skip_while(is_blank);
         let major = self.scan_version_number()?;
         if self.cursor.peek() != '.' {
             return Err(self.error("did not find expected digit or '.' character"));
         }
-        self.cursor.skip();
+        self.cursor.skip_char();
         let minor = self.scan_version_number()?;
         Ok(TokenKind::VersionDirective { major, minor })
     }
@@ -50,7 +50,7 @@ impl Scanner<'_> {
             if digits.len() > VERSION_DIGITS_MAX {
                 return Err(self.error("found extremely long version number"));
             }
-            self.cursor.skip();
+            self.cursor.skip_char();
         }
         digits.parse().map_err(|_| self.error("did not find expected version number"))
     }
@@ -69,19 +69,19 @@ impl Scanner<'_> {
         if prefix.is_empty() {
             return Err(self.error("did not find expected tag URI"));
         }
-        if !is_blank_or_end(self.cursor.peek()) {
+        if !is_whitespace_or_end(self.cursor.peek()) {
             return Err(self.error("did not find expected whitespace or line break"));
         }
         Ok(TokenKind::TagDirective { handle, prefix })
     }
 
     /// Scans the word after `&` or `*`.
-    pub(super) fn scan_anchor(&mut self) -> Result<String, YamlError> {
-        self.cursor.skip();
+    pub(super) fn scan_anchor_name(&mut self) -> Result<String, YamlError> {
+        self.cursor.skip_char();
         let word = self.scan_word();
         let next = self.cursor.peek();
-        let ends_well =
-            is_blank_or_end(next) || matches!(next, '?' | ':' | ',' | ']' | '}' | '%' | '@' | '`');
+        let ends_well = is_whitespace_or_end(next)
+            || matches!(next, '?' | ':' | ',' | ']' | '}' | '%' | '@' | '`');
         if word.is_empty() || !ends_well {
             return Err(self.error("did not find expected alphabetic or numeric character"));
         }
@@ -91,7 +91,7 @@ impl Scanner<'_> {
     /// Scans `!`, `!suffix`, `!handle!suffix` or `!<uri>`.
     pub(super) fn scan_tag(&mut self) -> Result<TokenKind, YamlError> {
         let (handle, suffix) = if self.cursor.peek_at(1) == '<' {
-            self.cursor.skip_n(2);
+            self.cursor.skip_chars(2);
             let uri = self.scan_tag_uri("")?;
             if uri.is_empty() {
                 return Err(self.error("did not find expected tag URI"));
@@ -99,7 +99,7 @@ impl Scanner<'_> {
             if self.cursor.peek() != '>' {
                 return Err(self.error("did not find the expected '>'"));
             }
-            self.cursor.skip();
+            self.cursor.skip_char();
             (String::new(), uri)
         } else {
             let handle = self.scan_tag_handle()?;
@@ -120,7 +120,7 @@ impl Scanner<'_> {
                 }
             }
         };
-        if !is_blank_or_end(self.cursor.peek()) {
+        if !is_whitespace_or_end(self.cursor.peek()) {
             return Err(self.error("did not find expected whitespace or line break"));
         }
         Ok(TokenKind::Tag { handle, suffix })
@@ -131,10 +131,10 @@ impl Scanner<'_> {
         if self.cursor.peek() != '!' {
             return Err(self.error("did not find expected '!'"));
         }
-        self.cursor.skip();
+        self.cursor.skip_char();
         let mut handle = format!("!{}", self.scan_word());
         if self.cursor.peek() == '!' {
-            self.cursor.skip();
+            self.cursor.skip_char();
             handle.push('!');
         }
         Ok(handle)
@@ -145,9 +145,9 @@ impl Scanner<'_> {
         loop {
             match self.cursor.peek() {
                 '%' => self.scan_uri_escape(&mut uri)?,
-                c if is_word(c) || ";/?:@&=+$,.!~*'()[]".contains(c) => {
+                c if is_word_character(c) || ";/?:@&=+$,.!~*'()[]".contains(c) => {
                     uri.extend(c.encode_utf8(&mut [0; 4]).bytes());
-                    self.cursor.skip();
+                    self.cursor.skip_char();
                 }
                 _ => return Ok(String::from_utf8_lossy(&uri).into_owned()),
             }
@@ -181,16 +181,16 @@ impl Scanner<'_> {
                 return Err(self.error("found an incorrect trailing UTF-8 octet"));
             }
             uri.push(octet);
-            self.cursor.skip_n(3);
+            self.cursor.skip_chars(3);
         }
         Ok(())
     }
 
     fn scan_word(&mut self) -> String {
         let mut word = String::new();
-        while is_word(self.cursor.peek()) {
+        while is_word_character(self.cursor.peek()) {
             word.push(self.cursor.peek());
-            self.cursor.skip();
+            self.cursor.skip_char();
         }
         word
     }

@@ -1,4 +1,4 @@
-//! What the reader makes of texts, checked against Kubernetes' own reader.
+//! Trees and errors of YAML texts, checked against Kubernetes' own reader.
 
 use super::{YamlDocument, YamlError, read_documents};
 use crate::node::{DocumentLimits, NESTING_MAX, NODES_MAX, Node, Value};
@@ -7,7 +7,7 @@ fn read(text: &str) -> Result<YamlDocument, YamlError> {
     super::read_first_document(text, None)
 }
 
-/// The value as compact JSON; numbers show as `#`, since most cases are about what is one.
+/// Formats a value as compact JSON. Numbers show as `#`, because most cases are about which scalars are numbers.
 fn show(node: &Node) -> String {
     match &node.value {
         Value::Null => "null".to_owned(),
@@ -195,14 +195,14 @@ fn nesting_is_limited() {
 /// L15: aliases can not multiply the size of a document without limit.
 #[test]
 fn aliases_are_limited() {
-    // Nine lists of nine: nine to the ninth values.
+    // Nine lists, each with nine aliases of the previous one: nine to the ninth values.
     let mut bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n".to_owned();
     for (from, to) in "abcdefgh".chars().zip("bcdefghi".chars()) {
         let items = vec![format!("*{from}"); 9].join(",");
         bomb.push_str(&format!("{to}: &{to} [{items}]\n"));
     }
     fails(&bomb, "document contains excessive aliasing");
-    // A chain of merges is as deep as it is long.
+    // Each merge in a chain is one level of nesting.
     let mut chain = "a0: &a0 {x: 1}\n".to_owned();
     for n in 1..10_000 {
         chain.push_str(&format!("a{n}: &a{n} {{<<: *a{}}}\n", n - 1));
@@ -244,14 +244,14 @@ fn values_have_places() {
     assert_eq!(part(inner[0].value.span), "|\n    lit\n\n");
 }
 
-/// Each document as compact JSON, up to the first error.
+/// Formats each document as compact JSON, up to the first error.
 fn documents_of(text: &str, limits: DocumentLimits) -> Vec<Result<String, YamlError>> {
     read_documents(text, None, limits)
         .map(|document| document.map(|document| show(&document.root)))
         .collect()
 }
 
-/// The messages of the documents that are errors; a document without one counts as `ok`.
+/// Returns the error message of each document, or `ok`.
 fn error_messages(documents: &[Result<String, YamlError>]) -> Vec<&str> {
     documents
         .iter()

@@ -1,9 +1,9 @@
 //! From the bytes of a file to its decoded form.
 
 use document::{
-    DOCUMENT_BYTES_MAX, DecodeError, DecodeFailure, DecodeProblem, DecodeProblems, Diagnostic,
-    LineIndex, Node, NodePath, Source, Span, SpannedFault, SpannedWarning, TypeMeta, Warning,
-    check_against_schema, file_problem, parse_document,
+    DOCUMENT_BYTES_MAX, DecodeError, DecodeProblem, DecodeProblems, LineIndex, Node, NodePath,
+    Source, Span, SpannedDecodeError, SpannedWarning, TypeMeta, Warning, check_against_schema,
+    parse_document,
 };
 
 use super::read::{Kubeconfig, read};
@@ -37,11 +37,7 @@ pub fn decode(source: &Source<'_>) -> Result<Decoded, DecodeError> {
             let warnings = warnings.into_iter().map(|it| it.into_warning(source.name, &lines));
             Ok(Decoded { kubeconfig, warnings: warnings.collect() })
         }
-        Err(DecodeFailure { kubernetes_message, problems }) => {
-            let locate = |problem| SpannedFault::from(problem).into_diagnostic(source.name, &lines);
-            let diagnostics: Vec<Diagnostic> = problems.into_iter().map(locate).collect();
-            Err(DecodeError { kubernetes_message, diagnostics })
-        }
+        Err(error) => Err(error.into_error(source.name, &lines)),
     }
 }
 
@@ -51,10 +47,9 @@ fn decode_text(
     malformed: Option<usize>,
     lines: &LineIndex<'_>,
     warnings: &mut Vec<SpannedWarning>,
-) -> Result<Kubeconfig, DecodeFailure> {
+) -> Result<Kubeconfig, SpannedDecodeError> {
     if source.bytes.len() > DOCUMENT_BYTES_MAX {
-        let message = format!("file is larger than {DOCUMENT_BYTES_MAX} bytes");
-        return Err(file_problem(message, Span::default()).into());
+        return Err(SpannedDecodeError::too_large());
     }
     if source.bytes.is_empty() {
         return Ok(Kubeconfig::empty(lines.position(Span::default())));
@@ -88,7 +83,7 @@ fn check_kind_and_version(root: &Node) -> Result<(), DecodeProblem> {
 
 /// Checks types only: unknown and duplicate fields are accepted. A hint repeats the value, which
 /// may be a secret, so problems of users get none.
-fn check_types(text: &str, root: &Node) -> Result<(), DecodeFailure> {
+fn check_types(text: &str, root: &Node) -> Result<(), SpannedDecodeError> {
     let found = check_against_schema(text, VERSION, root, &CONFIG, &NodePath::ROOT);
     let problems = DecodeProblems { wrong_types: found.wrong_types, ..DecodeProblems::default() };
     match problems.kubernetes_message() {
@@ -98,7 +93,7 @@ fn check_types(text: &str, root: &Node) -> Result<(), DecodeFailure> {
             for problem in problems.iter_mut().filter(|problem| problem.path.starts_with("users")) {
                 problem.hint = None;
             }
-            Err(DecodeFailure { kubernetes_message, problems })
+            Err(SpannedDecodeError { kubernetes_message, problems })
         }
     }
 }

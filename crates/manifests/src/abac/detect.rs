@@ -40,8 +40,8 @@ fn is_policy(line: &str) -> bool {
     }
     let is_known =
         |name: &str| V0_FIELDS.contains(&name) || SPEC_FIELDS.contains(&name) || name == "spec";
-    // Kinds and namespaces have other objects too.
-    let tells = |name: &str| !matches!(name, "apiVersion" | "kind" | "namespace" | "spec");
+    // These fields occur in other objects too.
+    let is_distinctive = |name: &str| !matches!(name, "apiVersion" | "kind" | "namespace" | "spec");
     entries.iter().all(|entry| is_known(&entry.key))
-        && (text("kind") == "Policy" || entries.iter().any(|entry| tells(&entry.key)))
+        && (text("kind") == "Policy" || entries.iter().any(|entry| is_distinctive(&entry.key)))
 }

@@ -1,11 +1,11 @@
-//! From the bytes of a policy file to indexed policies.
+//! Loads and indexes the policies of a file.
 
 use std::fmt;
 
 use authz_abac::Snapshot;
 use document::{Diagnostic, Fault, Source, SourcePosition, Span, Warning, WarningCode};
 
-use super::policy_line::{self, LineError, LineVersion};
+use super::policy_line::{self, PolicyLineError, PolicyLineVersion};
 
 /// The largest policy file that is read, in bytes: room for some 300,000 lines of usual length.
 pub const POLICY_FILE_BYTES_MAX: usize = 64 << 20;
@@ -22,7 +22,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 /// Options of loading a policy file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LoadOptions {
-    /// Refuse unknown fields instead of warning. Without the misspelled field a line may grant more
+    /// Whether unknown fields are errors instead of warnings. Without the misspelled field a line may grant more
     /// than its author intended.
     pub is_strict: bool,
 }
@@ -32,8 +32,7 @@ pub struct LoadOptions {
 pub struct LoadedPolicies {
     /// The policies of the file, indexed for evaluation.
     pub snapshot: Snapshot,
-    /// At most [`WARNINGS_MAX`], in the order of the file but for the one about missing versions,
-    /// which is last.
+    /// At most [`WARNINGS_MAX`] warnings in the order of the file. The warning about missing versions is last.
     pub warnings: Vec<Warning>,
     /// The number of warnings beyond the limit.
     pub n_warnings_dropped: usize,
@@ -73,62 +72,64 @@ impl std::error::Error for LoadError {}
 ///
 /// 1. The text is cut into lines, numbered from 1. A line is blank, a comment whose first visible
 ///    character is `#`, or a policy. A byte order mark before the first line is skipped.
-/// 2. Each policy is decoded and converted; the first that is wrong ends the walk.
+/// 2. Each policy is decoded and converted; the first that is wrong ends reading.
 /// 3. All policies are indexed.
 ///
 /// # Errors
 /// Fails if the file is too large, if a line is too long, not UTF-8, not a JSON object, of unknown
-/// version or kind, or has a field of the wrong type; and if a line says something that would be
-/// overlooked and so grant more than was meant, such as `spec` without a version.
+/// version or kind, or has a field of the wrong type. Also fails if a line has a field that would be
+/// ignored and so grant more than intended, such as `spec` without a version.
 pub fn load(source: &Source<'_>, options: &LoadOptions) -> Result<LoadedPolicies, LoadError> {
-    let mut walk = PolicyFileReader {
+    let mut reader = PolicyFileReader {
         file: source.name,
-        loaded: LoadedPolicies::default(),
-        first_unversioned: None,
+        loaded_policies: LoadedPolicies::default(),
+        first_unversioned_position: None,
     };
     if source.bytes.len() > POLICY_FILE_BYTES_MAX {
         let message = format!("the file is larger than {POLICY_FILE_BYTES_MAX} bytes");
         return Err(
-            walk.file_error(message, SourcePosition { line: 1, column: 1, start: 0, end: 0 })
+            reader.file_error(message, SourcePosition { line: 1, column: 1, start: 0, end: 0 })
         );
     }
     let mut policies = Vec::new();
-    let mut line = Line { bytes: &[], number: 0, start: 0 };
+    let mut line = PolicyFileLine { bytes: &[], number: 0, start: 0 };
     for bytes in source.bytes.split(|byte| *byte == b'\n') {
-        line = Line { number: line.number + 1, start: line.next_start(), bytes };
+        line = PolicyFileLine { number: line.number + 1, start: line.next_line_start(), bytes };
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
         if bytes.len() > LINE_BYTES_MAX {
             let message = format!("the line is longer than {LINE_BYTES_MAX} bytes");
-            return Err(walk.file_error(message, line.position("", Span::default())));
+            return Err(reader.file_error(message, line.position("", Span::default())));
         }
         let text = match line.policy_text(bytes) {
             Ok(None) => continue,
             Ok(Some(text)) => text,
-            Err(error) => return Err(walk.not_utf8_error(&line, bytes, error.valid_up_to())),
+            Err(error) => return Err(reader.not_utf8_error(&line, bytes, error.valid_up_to())),
         };
         let read = policy_line::parse_policy_line(line.number, text, *options);
-        let read = read.map_err(|line_error| walk.line_error(&line, text, line_error))?;
-        if read.form == LineVersion::Unversioned {
-            walk.first_unversioned.get_or_insert_with(|| line.position(text, Span::default()));
+        let read = read.map_err(|line_error| reader.line_error(&line, text, line_error))?;
+        if read.version == PolicyLineVersion::Unversioned {
+            reader
+                .first_unversioned_position
+                .get_or_insert_with(|| line.position(text, Span::default()));
         }
         for unknown in read.unknown_fields {
-            walk.warn_unknown(&line, text, unknown);
+            reader.warn_unknown(&line, text, unknown);
         }
         policies.push(read.policy);
     }
-    walk.warn_unversioned();
+    reader.warn_unversioned();
     let end = line.position("", Span::default());
     match Snapshot::new(policies) {
-        Ok(snapshot) => Ok(LoadedPolicies { snapshot, ..walk.loaded }),
-        Err(error) => Err(walk.file_error(error.to_string(), end)),
+        Ok(snapshot) => Ok(LoadedPolicies { snapshot, ..reader.loaded_policies }),
+        Err(error) => Err(reader.file_error(error.to_string(), end)),
     }
 }
 
-/// State collected while reading a file.
+/// The state of reading a file.
 struct PolicyFileReader<'s> {
     file: &'s str,
-    loaded: LoadedPolicies,
-    first_unversioned: Option<SourcePosition>,
+    loaded_policies: LoadedPolicies,
+    first_unversioned_position: Option<SourcePosition>,
 }
 
 impl PolicyFileReader<'_> {
@@ -136,7 +137,12 @@ impl PolicyFileReader<'_> {
         LoadError { diagnostic: self.diagnostic(message, position, None), line_text: None }
     }
 
-    fn line_error(&self, line: &Line<'_>, text: &str, line_error: LineError) -> LoadError {
+    fn line_error(
+        &self,
+        line: &PolicyFileLine<'_>,
+        text: &str,
+        line_error: PolicyLineError,
+    ) -> LoadError {
         let position = line.position(text, line_error.span);
         LoadError {
             diagnostic: self.diagnostic(line_error.message, position, line_error.hint),
@@ -144,10 +150,10 @@ impl PolicyFileReader<'_> {
         }
     }
 
-    fn not_utf8_error(&self, line: &Line<'_>, bytes: &[u8], n_valid: usize) -> LoadError {
+    fn not_utf8_error(&self, line: &PolicyFileLine<'_>, bytes: &[u8], n_valid: usize) -> LoadError {
         let text = String::from_utf8_lossy(bytes);
         let is_utf16 = matches!(bytes, [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]);
-        let line_error = LineError {
+        let line_error = PolicyLineError {
             message: "the line is not UTF-8".to_owned(),
             // The byte became a whole character in the text of the source.
             span: Span::new(n_valid, n_valid + char::REPLACEMENT_CHARACTER.len_utf8()),
@@ -167,12 +173,17 @@ impl PolicyFileReader<'_> {
         Box::new(Diagnostic { fault, file, position, hint, notes: Vec::new() })
     }
 
-    fn warn_unknown(&mut self, line: &Line<'_>, text: &str, unknown: policy_line::UnknownField) {
-        if self.loaded.warnings.len() >= WARNINGS_MAX {
-            self.loaded.n_warnings_dropped += 1;
+    fn warn_unknown(
+        &mut self,
+        line: &PolicyFileLine<'_>,
+        text: &str,
+        unknown: policy_line::UnknownField,
+    ) {
+        if self.loaded_policies.warnings.len() >= WARNINGS_MAX {
+            self.loaded_policies.n_warnings_dropped += 1;
             return;
         }
-        self.loaded.warnings.push(Warning {
+        self.loaded_policies.warnings.push(Warning {
             code: WarningCode::UnknownPolicyField,
             message: unknown.message(),
             field: unknown.name,
@@ -182,10 +193,10 @@ impl PolicyFileReader<'_> {
         });
     }
 
-    /// One warning for all lines without a version. It is never dropped.
+    /// Adds one warning for all lines without a version. It does not count against the limit.
     fn warn_unversioned(&mut self) {
-        if let Some(position) = self.first_unversioned.take() {
-            self.loaded.warnings.push(Warning {
+        if let Some(position) = self.first_unversioned_position.take() {
+            self.loaded_policies.warnings.push(Warning {
                 code: WarningCode::UnversionedPolicy,
                 field: String::new(),
                 message: format!("policy file {} contains policies without apiVersion", self.file),
@@ -199,8 +210,8 @@ impl PolicyFileReader<'_> {
 
 /// One line of the file.
 #[derive(Clone, Copy)]
-struct Line<'s> {
-    /// Without the line feed.
+struct PolicyFileLine<'s> {
+    /// The bytes of the line without the line feed.
     bytes: &'s [u8],
     /// Line number, from 1.
     number: usize,
@@ -208,10 +219,10 @@ struct Line<'s> {
     start: usize,
 }
 
-impl<'s> Line<'s> {
+impl<'s> PolicyFileLine<'s> {
     /// Returns the offset of the next line in the decoded text, in which each invalid byte is replaced
     /// by U+FFFD (3 bytes).
-    fn next_start(&self) -> usize {
+    fn next_line_start(&self) -> usize {
         if self.number == 0 {
             return 0;
         }
@@ -221,8 +232,7 @@ impl<'s> Line<'s> {
         self.start + self.bytes.len() + n_replaced * n_more + 1
     }
 
-    /// The text of a policy, or nothing if the line is blank or a comment. Comments may be in any
-    /// encoding.
+    /// Returns the text of a policy; `None` if the line is blank or a comment. Comments may have any encoding.
     fn policy_text(&self, bytes: &'s [u8]) -> Result<Option<&'s str>, std::str::Utf8Error> {
         let begin = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
         let visible = self.without_byte_order_mark(begin).trim_start();
@@ -240,7 +250,7 @@ impl<'s> Line<'s> {
         }
     }
 
-    /// The position of a range of `text`, which is this line, perhaps without a byte order mark.
+    /// Returns the position of a range of `text`. `text` is this line, possibly without its byte order mark.
     fn position(&self, text: &str, span: Span) -> SourcePosition {
         let has_mark = self.number == 1
             && self.bytes.starts_with("\u{feff}".as_bytes())

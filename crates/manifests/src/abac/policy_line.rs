@@ -21,19 +21,19 @@ pub(super) const V0_FIELDS: &[&str] =
 #[derive(Debug)]
 pub(super) struct PolicyLine {
     pub(super) policy: Policy,
-    pub(super) form: LineVersion,
+    pub(super) version: PolicyLineVersion,
     pub(super) unknown_fields: Vec<UnknownField>,
 }
 
 /// The version of the format that a line uses, and whether it declares it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LineVersion {
+pub(super) enum PolicyLineVersion {
     V1beta1,
     V0,
     Unversioned,
 }
 
-/// A field that means nothing.
+/// A field that policies do not have.
 #[derive(Debug)]
 pub(super) struct UnknownField {
     pub(super) name: String,
@@ -54,13 +54,13 @@ impl UnknownField {
 
 /// The error of a line that is no policy; spans are relative to the line.
 #[derive(Debug)]
-pub(super) struct LineError {
+pub(super) struct PolicyLineError {
     pub(super) message: String,
     pub(super) span: Span,
     pub(super) hint: Option<String>,
 }
 
-impl LineError {
+impl PolicyLineError {
     fn new(span: Span, message: String) -> Self {
         Self { message, span, hint: None }
     }
@@ -72,36 +72,37 @@ impl LineError {
 
 /// Decodes and converts one line.
 ///
-/// A field that repeats has its last value, and one that is null is not set.
+/// Of a repeated field the last value counts, and a null field counts as absent.
 pub(super) fn parse_policy_line(
     number: usize,
     text: &str,
     options: LoadOptions,
-) -> Result<PolicyLine, LineError> {
-    let node = json::parse_json(text).map_err(|error| LineError::new(error.span, error.message))?;
+) -> Result<PolicyLine, PolicyLineError> {
+    let node =
+        json::parse_json(text).map_err(|error| PolicyLineError::new(error.span, error.message))?;
     let entries = match &node.value {
         Value::Object(entries) => entries,
         other => {
             let message =
-                format!("a policy is a JSON object, this is {}", with_article(other.kind()));
-            return Err(LineError::new(node.span, message));
+                format!("a policy is a JSON object, this is {}", other.kind_with_article());
+            return Err(PolicyLineError::new(node.span, message));
         }
     };
-    let (form, legacy_kind) = line_version(entries, node.span)?;
+    let (version, legacy_kind) = read_line_version(entries, node.span)?;
     let mut unknown_fields = Vec::new();
-    let policy = match form {
-        LineVersion::V1beta1 => {
+    let policy = match version {
+        PolicyLineVersion::V1beta1 => {
             Policy::v1beta1(number, read_v1beta1_spec(entries, &mut unknown_fields)?)
         }
-        LineVersion::V0 | LineVersion::Unversioned => {
-            Policy::v0(number, read_v0_spec(entries, form, legacy_kind, &mut unknown_fields)?)
+        PolicyLineVersion::V0 | PolicyLineVersion::Unversioned => {
+            Policy::v0(number, read_v0_spec(entries, version, legacy_kind, &mut unknown_fields)?)
         }
     };
     if let Some(unknown) = unknown_fields.first_mut().filter(|_| options.is_strict) {
         let message = format!("unknown field `{}`", unknown.name);
-        return Err(LineError { message, span: unknown.span, hint: unknown.hint.take() });
+        return Err(PolicyLineError { message, span: unknown.span, hint: unknown.hint.take() });
     }
-    Ok(PolicyLine { policy, form, unknown_fields })
+    Ok(PolicyLine { policy, version, unknown_fields })
 }
 
 /// A text field with the span of its last value.
@@ -112,18 +113,21 @@ struct TextField<'n> {
 }
 
 impl<'n> TextField<'n> {
-    fn set(&mut self, entry: &'n Entry) -> Result<(), LineError> {
+    fn set(&mut self, entry: &'n Entry) -> Result<(), PolicyLineError> {
         match &entry.value.value {
             Value::Null => {}
             Value::Text(text) => *self = Self { text: text.as_str(), span: entry.value.span },
-            other => return Err(wrong_type(entry, other, "string")),
+            other => return Err(wrong_type_error(entry, other, "a string")),
         }
         Ok(())
     }
 }
 
-/// The form of a line, and its kind if that is not the marker of the format but a resource.
-fn line_version(entries: &[Entry], span: Span) -> Result<(LineVersion, TextField<'_>), LineError> {
+/// Reads the version of a line. Also returns its `kind` if that is the name of a resource and not `Policy`.
+fn read_line_version(
+    entries: &[Entry],
+    span: Span,
+) -> Result<(PolicyLineVersion, TextField<'_>), PolicyLineError> {
     let (mut api_version, mut kind) = (TextField::default(), TextField::default());
     for entry in entries {
         match entry.key.as_str() {
@@ -133,19 +137,20 @@ fn line_version(entries: &[Entry], span: Span) -> Result<(LineVersion, TextField
         }
     }
     match (api_version.text, kind.text) {
-        (V1BETA1, KIND) => Ok((LineVersion::V1beta1, TextField::default())),
-        (V0, KIND) => Ok((LineVersion::V0, TextField::default())),
-        ("", "" | KIND) => Ok((LineVersion::Unversioned, TextField::default())),
-        ("", _) => Ok((LineVersion::Unversioned, kind)),
+        (V1BETA1, KIND) => Ok((PolicyLineVersion::V1beta1, TextField::default())),
+        (V0, KIND) => Ok((PolicyLineVersion::V0, TextField::default())),
+        ("", "" | KIND) => Ok((PolicyLineVersion::Unversioned, TextField::default())),
+        ("", _) => Ok((PolicyLineVersion::Unversioned, kind)),
         (V1BETA1 | V0, "") => {
-            Err(LineError::new(span, format!("`kind` is missing, it must be `{KIND}`")))
+            Err(PolicyLineError::new(span, format!("`kind` is missing, it must be `{KIND}`")))
         }
-        (V1BETA1 | V0, other) => {
-            Err(LineError::new(kind.span, format!("unknown kind `{other}`, it must be `{KIND}`")))
-        }
+        (V1BETA1 | V0, other) => Err(PolicyLineError::new(
+            kind.span,
+            format!("unknown kind `{other}`, it must be `{KIND}`"),
+        )),
         (other, _) => {
             let line_error =
-                LineError::new(api_version.span, format!("unknown apiVersion `{other}`"));
+                PolicyLineError::new(api_version.span, format!("unknown apiVersion `{other}`"));
             Err(line_error.with_hint(&format!("use `{V1BETA1}`")))
         }
     }
@@ -154,7 +159,7 @@ fn line_version(entries: &[Entry], span: Span) -> Result<(LineVersion, TextField
 fn read_v1beta1_spec(
     entries: &[Entry],
     unknown: &mut Vec<UnknownField>,
-) -> Result<Spec, LineError> {
+) -> Result<Spec, PolicyLineError> {
     let mut spec = Spec::default();
     for entry in entries {
         match (entry.key.as_str(), &entry.value.value) {
@@ -166,7 +171,7 @@ fn read_v1beta1_spec(
                     }
                 }
             }
-            ("spec", other) => return Err(wrong_type(entry, other, "object")),
+            ("spec", other) => return Err(wrong_type_error(entry, other, "an object")),
             (name, _) => {
                 let mut field = UnknownField::new(entry, V1BETA1_FIELDS);
                 if SPEC_FIELDS.contains(&name) {
@@ -179,11 +184,11 @@ fn read_v1beta1_spec(
     Ok(spec)
 }
 
-/// Sets one field of a spec; false if there is none of this name.
-fn set_spec_field(spec: &mut Spec, entry: &Entry) -> Result<bool, LineError> {
+/// Sets one field of a spec. Returns false if a spec has no field of this name.
+fn set_spec_field(spec: &mut Spec, entry: &Entry) -> Result<bool, PolicyLineError> {
     let part = match entry.key.as_str() {
         "readonly" => {
-            set_flag(&mut spec.is_readonly, entry)?;
+            set_bool(&mut spec.is_readonly, entry)?;
             return Ok(true);
         }
         "user" => &mut spec.user,
@@ -200,26 +205,26 @@ fn set_spec_field(spec: &mut Spec, entry: &Entry) -> Result<bool, LineError> {
     Ok(true)
 }
 
-/// The proposal's names `kind` and `ns` say the same as `resource` and `namespace`. To overlook
-/// them would grant every resource in every namespace.
+/// Reads the fields of version 0. The names `kind` and `ns` of the proposal mean the same as `resource` and
+/// `namespace`: ignoring them would grant every resource in every namespace.
 fn read_v0_spec(
     entries: &[Entry],
-    form: LineVersion,
+    version: PolicyLineVersion,
     legacy_kind: TextField<'_>,
     unknown: &mut Vec<UnknownField>,
-) -> Result<Spec, LineError> {
+) -> Result<Spec, PolicyLineError> {
     let mut spec = Spec::default();
     let mut ns = TextField::default();
     for entry in entries {
         match entry.key.as_str() {
             "apiVersion" | "kind" => {}
             "ns" => ns.set(entry)?,
-            "spec" if form == LineVersion::Unversioned => {
+            "spec" if version == PolicyLineVersion::Unversioned => {
                 let message =
                     "`spec` needs an apiVersion: without one it would be ignored, and the \
                                line would grant everything to everybody"
                         .to_owned();
-                let line_error = LineError::new(entry.key_span, message);
+                let line_error = PolicyLineError::new(entry.key_span, message);
                 return Err(line_error.with_hint(&format!("add `\"apiVersion\":\"{V1BETA1}\"`")));
             }
             name if V0_FIELDS.contains(&name) => {
@@ -240,13 +245,13 @@ fn read_v0_spec(
     Ok(spec)
 }
 
-/// Sets a part by its other name, unless both are set and differ.
+/// Sets a field from its older name. It is an error if both names are set and differ.
 fn set_from_legacy_name(
     part: &mut String,
     alias: &str,
     span: Span,
     names: [&str; 2],
-) -> Result<(), LineError> {
+) -> Result<(), PolicyLineError> {
     if alias.is_empty() || alias == part {
         return Ok(());
     }
@@ -256,38 +261,25 @@ fn set_from_legacy_name(
     }
     let [other, name] = names;
     let message = format!("`{other}` is `{alias}` but `{name}`, which means the same, is `{part}`");
-    Err(LineError::new(span, message))
+    Err(PolicyLineError::new(span, message))
 }
 
-fn set_flag(flag: &mut bool, entry: &Entry) -> Result<(), LineError> {
+fn set_bool(flag: &mut bool, entry: &Entry) -> Result<(), PolicyLineError> {
     match &entry.value.value {
         Value::Null => {}
         Value::Bool(value) => *flag = *value,
-        other => return Err(wrong_type(entry, other, "bool")),
+        other => return Err(wrong_type_error(entry, other, "a bool")),
     }
     Ok(())
 }
 
-fn wrong_type(entry: &Entry, value: &Value, want: &str) -> LineError {
-    let message = format!(
-        "`{}` must be {}, this is {}",
-        entry.key,
-        with_article(want),
-        with_article(value.kind())
-    );
-    let line_error = LineError::new(entry.value.span, message);
+fn wrong_type_error(entry: &Entry, value: &Value, want: &str) -> PolicyLineError {
+    let message = format!("`{}` must be {want}, this is {}", entry.key, value.kind_with_article());
+    let line_error = PolicyLineError::new(entry.value.span, message);
     match value {
-        Value::Text(text) if want == "bool" && matches!(text.as_str(), "true" | "false") => {
+        Value::Text(text) if want == "a bool" && matches!(text.as_str(), "true" | "false") => {
             line_error.with_hint("write it without quotes")
         }
         _ => line_error,
-    }
-}
-
-fn with_article(kind: &str) -> String {
-    match kind {
-        "null" => "null".to_owned(),
-        "array" | "object" => format!("an {kind}"),
-        _ => format!("a {kind}"),
     }
 }

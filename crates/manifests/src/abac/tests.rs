@@ -1,4 +1,4 @@
-//! What files load, where faults are, and what the loaded policies grant.
+//! Loading of policy files: positions of faults, and the grants of loaded policies.
 
 use authz::{Attributes, Recorder, Resource, Target, User, Verdict};
 use document::{Source, WarningCode};
@@ -14,7 +14,7 @@ fn load_text(text: &str) -> LoadedPolicies {
     load_with(text.as_bytes(), false).unwrap()
 }
 
-/// The position of the fault and its message.
+/// Returns the position and the message of the fault.
 fn fault(text: &[u8]) -> (usize, usize, String) {
     let error = load_with(text, false).unwrap_err();
     let position = error.diagnostic.position;
@@ -217,7 +217,7 @@ fn empty_files_and_files_without_last_newline_load() {
     assert_eq!(loaded.snapshot.policies()[0].line(), 2);
 }
 
-/// Lines that do not decode: each would otherwise be misread, most of them as a grant.
+/// Lines that must be refused. Most of them would otherwise count as a grant.
 #[test]
 fn bad_lines_have_a_place_and_a_cause() {
     let v1beta1 = "abac.authorization.kubernetes.io/v1beta1";
@@ -324,8 +324,8 @@ fn unknown_fields_and_missing_versions_are_warned_about() {
     assert_eq!((error.diagnostic.position.line, error.diagnostic.position.column), (2, 2));
 }
 
-/// A line that says that it is v0 is read as v0: its `spec` is a field that does not
-/// exist, which is warned about, and refused only where unknown fields are.
+/// A line with `apiVersion` v0 is read as v0. Version 0 has no `spec`, so the field is unknown: a warning, or
+/// an error in strict mode.
 #[test]
 fn a_spec_in_v0_is_an_unknown_field() {
     let line = "{\"apiVersion\":\"abac.authorization.kubernetes.io/v0\",\"kind\":\"Policy\",\
@@ -379,7 +379,7 @@ fn a_file_may_be_as_large_as_the_limit_and_no_larger() {
 }
 
 proptest! {
-    /// Whatever the bytes, loading ends, and a fault has a position in the text.
+    /// For any bytes, loading ends and each fault has a position in the text.
     #[test]
     fn no_input_breaks_the_loader(
         lines in prop::collection::vec(
@@ -399,7 +399,7 @@ proptest! {
             Err(error) => {
                 let position = error.diagnostic.position;
                 prop_assert!(position.line >= 1 && position.column >= 1 && position.start <= position.end);
-                // A file that begins with the mark of UTF-16 has another text.
+                // The text of a file that begins with a UTF-16 byte order mark is converted.
                 if !bytes.starts_with(b"\xff\xfe") && !bytes.starts_with(b"\xfe\xff") {
                     let text = source.text();
                     let n_before = text.get(..position.start).map(|text| text.matches('\n').count());

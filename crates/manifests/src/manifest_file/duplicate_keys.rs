@@ -1,46 +1,46 @@
-//! Keys that occur twice in a YAML document, by the objects that they are in.
+//! The duplicate keys of a YAML document, searchable by path.
 
 use document::DecodeProblem;
 use document::yaml::DuplicateKey;
 
-/// INVARIANT: sorted by path, so that those of an object are found without looking at all.
+/// The duplicate keys of one document.
+///
+/// INVARIANT: sorted by path, so that a binary search finds those of an object.
 #[derive(Debug, Default)]
 pub(super) struct DuplicateKeys {
-    sorted: Vec<DuplicateKey>,
+    sorted_by_path: Vec<DuplicateKey>,
 }
 
 impl DuplicateKeys {
     pub(super) fn new(mut duplicates: Vec<DuplicateKey>) -> Self {
         duplicates.sort_by(|a, b| a.path.cmp(&b.path));
-        Self { sorted: duplicates }
+        Self { sorted_by_path: duplicates }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.sorted.len()
+        self.sorted_by_path.len()
     }
 
     /// The duplicate keys inside the object at this path.
-    pub(super) fn within(&self, at: &str) -> Vec<DecodeProblem> {
+    pub(super) fn inside_object(&self, at: &str) -> Vec<DecodeProblem> {
         let prefix = match at {
             "" => String::new(),
             at => format!("{at}."),
         };
-        let first = self.sorted.partition_point(|it| it.path.as_str() < prefix.as_str());
-        let rest = self.sorted.iter().skip(first);
-        rest.take_while(|it| it.path.starts_with(&prefix)).map(problem).collect()
+        let first = self.sorted_by_path.partition_point(|it| it.path.as_str() < prefix.as_str());
+        let rest = self.sorted_by_path.iter().skip(first);
+        rest.take_while(|it| it.path.starts_with(&prefix))
+            .cloned()
+            .map(DecodeProblem::from)
+            .collect()
     }
 
     /// The duplicate keys at exactly this path.
-    pub(super) fn at(&self, path: &str) -> Vec<DecodeProblem> {
-        let first = self.sorted.partition_point(|it| it.path.as_str() < path);
-        let rest = self.sorted.iter().skip(first);
-        rest.take_while(|it| it.path == path).map(problem).collect()
+    pub(super) fn at_path(&self, path: &str) -> Vec<DecodeProblem> {
+        let first = self.sorted_by_path.partition_point(|it| it.path.as_str() < path);
+        let rest = self.sorted_by_path.iter().skip(first);
+        rest.take_while(|it| it.path == path).cloned().map(DecodeProblem::from).collect()
     }
-}
-
-fn problem(duplicate: &DuplicateKey) -> DecodeProblem {
-    let DuplicateKey { message, path, span } = duplicate.clone();
-    DecodeProblem { path, message, span, hint: None }
 }
 
 #[cfg(test)]
@@ -61,10 +61,10 @@ mod tests {
         let shown = |problems: Vec<DecodeProblem>| {
             problems.into_iter().map(|problem| problem.path).collect::<Vec<_>>()
         };
-        assert_eq!(shown(keys.within("items[1]")), ["items[1].a.b", "items[1].kind"]);
-        assert_eq!(shown(keys.within("items[3]")), [""; 0]);
-        assert_eq!(keys.within("").len(), 6);
-        assert_eq!(shown(keys.at("items")), ["items"]);
-        assert_eq!(shown(keys.at("item")), [""; 0]);
+        assert_eq!(shown(keys.inside_object("items[1]")), ["items[1].a.b", "items[1].kind"]);
+        assert_eq!(shown(keys.inside_object("items[3]")), [""; 0]);
+        assert_eq!(keys.inside_object("").len(), 6);
+        assert_eq!(shown(keys.at_path("items")), ["items"]);
+        assert_eq!(shown(keys.at_path("item")), [""; 0]);
     }
 }

@@ -1,13 +1,13 @@
-//! The same object twice.
+//! Finds objects that occur twice.
 
 use std::collections::HashMap;
 
 use document::{Diagnostic, Fault, SourcePosition};
 use field_errors::FieldPath;
 
-use super::{ERRORS_MAX, ManifestObject, WholeObject};
+use super::{ERRORS_MAX, ManifestObject, UnstructuredObject};
 
-/// The identity of an object, and its position.
+/// The identity and the position of an object.
 struct ObjectOccurrence<'o> {
     kind: &'o str,
     namespace: &'o str,
@@ -16,9 +16,9 @@ struct ObjectOccurrence<'o> {
     position: SourcePosition,
 }
 
-/// A fault for each object that occurs a second time, in one file or in several: which of the two
-/// should count? There are at most [`ERRORS_MAX`].
-pub fn duplicate_objects(objects: &[ManifestObject]) -> Vec<Diagnostic> {
+/// Returns a fault for each object that occurs a second time, in one file or in several, because the reader
+/// can not know which of the two should count. Returns at most [`ERRORS_MAX`] faults.
+pub fn find_duplicate_objects(objects: &[ManifestObject]) -> Vec<Diagnostic> {
     find_duplicates(objects.iter().map(|ManifestObject { object, file, position, .. }| {
         ObjectOccurrence {
             kind: object.kind_name(),
@@ -30,21 +30,21 @@ pub fn duplicate_objects(objects: &[ManifestObject]) -> Vec<Diagnostic> {
     }))
 }
 
-/// The same for objects that the caller wanted.
-pub fn duplicate_whole_objects(objects: &[&WholeObject]) -> Vec<Diagnostic> {
-    find_duplicates(objects.iter().map(|kept| ObjectOccurrence {
-        kind: kept.kind_name(),
-        namespace: kept.namespace(),
-        name: kept.name(),
-        file: &kept.file,
-        position: kept.position(),
+/// Does the same as [`find_duplicate_objects`] for objects that the reader has kept as JSON.
+pub fn find_duplicate_unstructured(objects: &[&UnstructuredObject]) -> Vec<Diagnostic> {
+    find_duplicates(objects.iter().map(|kept_objects| ObjectOccurrence {
+        kind: kept_objects.kind_name(),
+        namespace: kept_objects.namespace(),
+        name: kept_objects.name(),
+        file: &kept_objects.file,
+        position: kept_objects.position(),
     }))
 }
 
-fn find_duplicates<'o>(sightings: impl Iterator<Item = ObjectOccurrence<'o>>) -> Vec<Diagnostic> {
+fn find_duplicates<'o>(occurrences: impl Iterator<Item = ObjectOccurrence<'o>>) -> Vec<Diagnostic> {
     let mut first = HashMap::new();
     let mut faults = Vec::new();
-    for seen in sightings.filter(|seen| !seen.name.is_empty()) {
+    for seen in occurrences.filter(|seen| !seen.name.is_empty()) {
         let key = (seen.kind, seen.namespace, seen.name);
         match first.get(&key) {
             None => {

@@ -9,7 +9,7 @@ use super::locate::locate_field;
 use super::object_class::last_member;
 use crate::rbac::Kind;
 
-/// For a fault of an object of this kind.
+/// Returns a hint for a fault of a role or a binding.
 pub(super) fn hint_for_fault(kind: Kind, root: &Node, error: &FieldError) -> Option<String> {
     let (parent, name) = error.path.rsplit_once('.').unwrap_or(("", &error.path));
     let is_missing = error.kind == field_errors::FieldErrorKind::Required;
@@ -19,7 +19,7 @@ pub(super) fn hint_for_fault(kind: Kind, root: &Node, error: &FieldError) -> Opt
     };
     let (kind_name, is_namespaced) = (kind.name(), kind.is_namespaced());
     match (parent, name) {
-        ("metadata", "name") if is_missing && has_member_text(root, "generateName") => {
+        ("metadata", "name") if is_missing && has_metadata_member(root, "generateName") => {
             Some("nothing completes `generateName` in a file: set `name`".to_owned())
         }
         ("metadata", "namespace") if is_missing => Some(format!(
@@ -55,12 +55,12 @@ pub(super) fn hint_for_fault(kind: Kind, root: &Node, error: &FieldError) -> Opt
     }
 }
 
-fn has_member_text(root: &Node, name: &str) -> bool {
+fn has_metadata_member(root: &Node, name: &str) -> bool {
     let metadata = last_member(root, "metadata");
     metadata.and_then(|metadata| last_member(metadata, name)).is_some()
 }
 
-/// For the API group of a subject or of a reference to a role.
+/// Returns a hint for the API group of a subject or of a role reference.
 fn hint_for_api_group(root: &Node, parent: &str) -> Option<String> {
     let kind = locate_field(root, &format!("{parent}.kind")).value.map(|node| &node.value);
     match kind {

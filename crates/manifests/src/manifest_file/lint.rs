@@ -1,8 +1,8 @@
 //! Warnings about objects that the API accepts although they have no effect, or not the intended
 //! one.
 //!
-//! Warnings about a single object are found while it is read, when the spans of its fields are
-//! available; [`lint`] finds those that need all objects.
+//! [`lint_object`] finds the warnings about a single object while it is read, when the spans of its fields
+//! are available. [`lint_role_references`] finds the warnings that need all objects.
 
 mod built_in_resources;
 mod role_ref;
@@ -21,27 +21,27 @@ pub(super) fn lint_object(
     object: &rbac::Object,
     root: &Node,
     at: &NodePath<'_>,
-    report: &mut dyn FnMut(SpannedWarning),
+    add_warning: &mut dyn FnMut(SpannedWarning),
 ) {
-    let mut scope = LintScope { root, at, report };
+    let mut scope = LintScope { root, at, add_warning };
     match object {
         rbac::Object::Role(role) => rule::lint_rules(role, &mut scope),
         rbac::Object::Binding(binding) => subject::lint_subjects(binding, &mut scope),
     }
 }
 
-/// The object that is being linted.
+/// The object that is being checked, and the function that receives warnings.
 struct LintScope<'a> {
     root: &'a Node,
     at: &'a NodePath<'a>,
-    report: &'a mut dyn FnMut(SpannedWarning),
+    add_warning: &'a mut dyn FnMut(SpannedWarning),
 }
 
 impl LintScope<'_> {
-    /// Reports something about the field at `path` of the object.
+    /// Adds a warning about the field at `path` of the object.
     fn warn(&mut self, code: WarningCode, path: &str, message: String, hint: Option<String>) {
         let span = locate_field(self.root, path).span;
         let field = self.at.child(path).indexed_path();
-        (self.report)(SpannedWarning { code, field, message, span, hint });
+        (self.add_warning)(SpannedWarning { code, field, message, span, hint });
     }
 }

@@ -5,7 +5,7 @@ use document::hint::{did_you_mean, quoted_list};
 use document::{DecodeProblem, Fault, Node, NodePath, Span, SpannedFault, Value};
 use field_errors::{BadValue, FieldError};
 
-use super::whole_object::{KindHandler, KindHandling};
+use super::unstructured_object::{KindHandler, KindHandling};
 use crate::abac;
 use crate::node_object::NODE_KINDS;
 use crate::rbac::{API_VERSION, Kind};
@@ -26,7 +26,7 @@ pub(super) enum ObjectClass {
     },
     /// The caller asked for the whole object.
     Whole,
-    /// Its items are objects.
+    /// A list whose items are objects.
     List {
         /// The kind of an item that declares none.
         item: Option<TypeMeta>,
@@ -35,7 +35,7 @@ pub(super) enum ObjectClass {
     Other,
 }
 
-/// The two fields that tell.
+/// The two fields that identify the kind of an object.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct TypeMeta {
     pub(super) api_version: String,
@@ -54,23 +54,24 @@ pub(super) fn classify_object(
     kind_handler: KindHandler<'_>,
 ) -> Result<(ObjectClass, TypeMeta), Box<SpannedFault>> {
     let Value::Object(_) = &node.value else {
-        let message = format!("an object is expected here, this is {}", with_article(&node.value));
-        return Err(decode_fault(at.indexed_path(), message, node.span, None));
+        let message =
+            format!("an object is expected here, this is {}", node.value.kind_with_article());
+        return Err(new_decode_fault(at.indexed_path(), message, node.span, None));
     };
-    let kind = required_type_field(node, "kind", inherited.map(|meta| &meta.kind), at)?;
+    let kind = read_type_field(node, "kind", inherited.map(|meta| &meta.kind), at)?;
     let api_version =
-        required_type_field(node, "apiVersion", inherited.map(|meta| &meta.api_version), at)?;
+        read_type_field(node, "apiVersion", inherited.map(|meta| &meta.api_version), at)?;
     let identity = classify_kind(&api_version, &kind, kind_handler).map_err(|mistake| {
         let span = last_member(node, mistake.field).map_or(node.span, |value| value.span);
         let path = at.child(mistake.field).indexed_path();
-        decode_fault(path, mistake.message, span, Some(mistake.hint))
+        new_decode_fault(path, mistake.message, span, Some(mistake.hint))
     })?;
     Ok((identity, TypeMeta { api_version, kind }))
 }
 
-/// One of the two fields. Of several of that name the last counts; that is a fault for which
-/// others look.
-fn required_type_field(
+/// Reads `apiVersion` or `kind`. Of several fields of that name the last counts; other code reports the
+/// duplicate.
+fn read_type_field(
     node: &Node,
     name: &str,
     inherited: Option<&String>,
@@ -83,15 +84,16 @@ fn required_type_field(
             value @ (Value::Bool(_) | Value::Number(_) | Value::List(_) | Value::Object(_)),
             span,
         )) => {
-            let message = format!("`{name}` must be a string, this is {}", with_article(value));
-            Err(decode_fault(path(), message, span, None))
+            let message =
+                format!("`{name}` must be a string, this is {}", value.kind_with_article());
+            Err(new_decode_fault(path(), message, span, None))
         }
         Some((Value::Null | Value::Text(_), _)) | None => match inherited {
             Some(inherited) => Ok(inherited.clone()),
             None => {
                 let (kind, value) = (field_errors::FieldErrorKind::Required, BadValue::Omitted);
                 let error = FieldError { path: path(), kind, value, detail: String::new() };
-                let hint = similar_key(node, name).map_or_else(
+                let hint = find_similar_key(node, name).map_or_else(
                     || hint_for_missing_field(name),
                     |key| format!("write `{name}`, not `{key}`"),
                 );
@@ -110,10 +112,10 @@ fn hint_for_missing_field(name: &str) -> String {
 }
 
 /// Finds a key that is similar to `name`.
-fn similar_key<'n>(node: &'n Node, name: &str) -> Option<&'n str> {
+fn find_similar_key<'n>(node: &'n Node, name: &str) -> Option<&'n str> {
     let Value::Object(entries) = &node.value else { return None };
     let mut keys = entries.iter().map(|entry| entry.key.as_str());
-    keys.find(|key| *key != name && field_errors::nearest(key, [name]).is_some())
+    keys.find(|key| *key != name && field_errors::nearest_word(key, [name]).is_some())
 }
 
 pub(super) fn last_member<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
@@ -151,17 +153,17 @@ fn classify_kind(
     };
     let item_kind = kind.strip_suffix("List").unwrap_or(kind);
     match kind_handler(api_version, item_kind) {
-        KindHandling::KeepWhole if item_kind == kind => return Ok(ObjectClass::Whole),
-        KindHandling::KeepWhole if !item_kind.is_empty() => {
-            return Ok(list_of(api_version, item_kind));
+        KindHandling::KeepUnstructured if item_kind == kind => return Ok(ObjectClass::Whole),
+        KindHandling::KeepUnstructured if !item_kind.is_empty() => {
+            return Ok(list_class(api_version, item_kind));
         }
         KindHandling::Refuse { field, hint } => return unknown(field, hint),
-        KindHandling::KeepWhole | KindHandling::Standard => {}
+        KindHandling::KeepUnstructured | KindHandling::Standard => {}
     }
     if group == GROUP {
         return match Kind::from_name(api_version, item_kind) {
             Some(known) if item_kind == kind => Ok(ObjectClass::Rbac(known)),
-            Some(_) => Ok(list_of(api_version, item_kind)),
+            Some(_) => Ok(list_class(api_version, item_kind)),
             None if version != "v1" => unknown("apiVersion", format!("use `{API_VERSION}`")),
             None => unknown("kind", hint_for_rbac_kind(kind)),
         };
@@ -185,12 +187,12 @@ fn classify_kind(
         Some((_, _, is_namespaced)) if item_kind == kind => {
             ObjectClass::Node { is_namespaced: *is_namespaced }
         }
-        Some(_) => list_of(api_version, item_kind),
+        Some(_) => list_class(api_version, item_kind),
         None => ObjectClass::Other,
     })
 }
 
-fn list_of(api_version: &str, kind: &str) -> ObjectClass {
+fn list_class(api_version: &str, kind: &str) -> ObjectClass {
     let item = TypeMeta { api_version: api_version.to_owned(), kind: kind.to_owned() };
     ObjectClass::List { item: Some(item) }
 }
@@ -199,8 +201,8 @@ fn list_of(api_version: &str, kind: &str) -> ObjectClass {
 /// have kinds of these names.
 fn is_rbac_group_misspelled(group: &str, version: &str) -> bool {
     match group {
-        "" => version.starts_with('v') || field_errors::nearest(version, [GROUP]).is_some(),
-        group => field_errors::nearest(group, [GROUP]).is_some(),
+        "" => version.starts_with('v') || field_errors::nearest_word(version, [GROUP]).is_some(),
+        group => field_errors::nearest_word(group, [GROUP]).is_some(),
     }
 }
 
@@ -209,24 +211,13 @@ fn hint_for_rbac_kind(kind: &str) -> String {
         .unwrap_or_else(|| format!("use one of {}", quoted_list(&RBAC_KINDS)))
 }
 
-fn with_article(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a bool",
-        Value::Number(_) => "a number",
-        Value::Text(_) => "a string",
-        Value::List(_) => "an array",
-        Value::Object(_) => "an object",
-    }
-}
-
-fn decode_fault(
+fn new_decode_fault(
     path: String,
     message: String,
     span: Span,
     hint: Option<String>,
 ) -> Box<SpannedFault> {
-    Box::new(DecodeProblem { path, message, span, hint }.into())
+    Box::new(DecodeProblem::new(path, message, span).with_hint(hint).into())
 }
 
 #[cfg(test)]
@@ -235,7 +226,7 @@ mod tests {
 
     #[test]
     fn what_counts_and_what_is_passed_over() {
-        let list = |api_version: &str, kind: &str| list_of(api_version, kind);
+        let list = |api_version: &str, kind: &str| list_class(api_version, kind);
         for (api_version, kind, want) in [
             (API_VERSION, "Role", ObjectClass::Rbac(Kind::Role)),
             (API_VERSION, "ClusterRoleBinding", ObjectClass::Rbac(Kind::ClusterRoleBinding)),
@@ -293,7 +284,7 @@ mod tests {
     #[test]
     fn the_caller_keeps_what_it_wants() {
         let kind_handler = |api_version: &str, kind: &str| match (api_version, kind) {
-            (_, "Pod" | "Widget") => KindHandling::KeepWhole,
+            (_, "Pod" | "Widget") => KindHandling::KeepUnstructured,
             ("example.com/v2", _) => {
                 KindHandling::Refuse { field: "apiVersion", hint: "v1".to_owned() }
             }
@@ -301,7 +292,7 @@ mod tests {
         };
         for (api_version, kind, want) in [
             ("v1", "Pod", Ok(ObjectClass::Whole)),
-            ("v1", "PodList", Ok(list_of("v1", "Pod"))),
+            ("v1", "PodList", Ok(list_class("v1", "Pod"))),
             ("v1", "List", Ok(ObjectClass::List { item: None })),
             ("example.com/v1", "Widget", Ok(ObjectClass::Whole)),
             ("example.com/v1", "Gadget", Ok(ObjectClass::Other)),
@@ -311,7 +302,7 @@ mod tests {
             assert_eq!(found.map_err(|mistake| mistake.field), want, "{api_version} {kind}");
         }
         // A list of everything is still a list.
-        let all = classify_kind("v1", "List", &|_, _| KindHandling::KeepWhole);
+        let all = classify_kind("v1", "List", &|_, _| KindHandling::KeepUnstructured);
         assert_eq!(all.ok(), Some(ObjectClass::List { item: None }));
     }
 }

@@ -1,4 +1,4 @@
-//! From the bytes of a file to objects.
+//! Reads the objects of a manifest file.
 
 use std::sync::Arc;
 
@@ -16,7 +16,9 @@ use super::locate::{locate_error, locate_field};
 use super::object_class::{ObjectClass, TypeMeta, classify_object, last_member};
 use super::schema::LIST;
 use super::to_json::to_json;
-use super::whole_object::{KindHandler, KindHandling, UnfinishedObject, find_duplicate_members};
+use super::unstructured_object::{
+    KindHandler, KindHandling, UnfinishedObject, find_duplicate_members,
+};
 use super::{
     ERRORS_MAX, MANIFEST_BYTES_MAX, ManifestObject, Manifests, Object, RoleReference, WARNINGS_MAX,
     YAML_NODES_MAX, hint, lint,
@@ -66,7 +68,7 @@ struct ManifestReader<'t> {
     text: &'t str,
     lines: LineIndex<'t>,
     kind_handler: KindHandler<'t>,
-    kept: Vec<UnfinishedObject>,
+    kept_objects: Vec<UnfinishedObject>,
     manifests: Manifests,
 }
 
@@ -74,16 +76,16 @@ impl<'t> ManifestReader<'t> {
     fn new(name: &str, text: &'t str, kind_handler: KindHandler<'t>) -> Self {
         let lines = LineIndex::new(text);
         let manifests = Manifests::default();
-        Self { file: name.into(), text, lines, kind_handler, kept: Vec::new(), manifests }
+        Self { file: name.into(), text, lines, kind_handler, kept_objects: Vec::new(), manifests }
     }
 
-    /// Objects that are kept need the text for as long as they are; without any it may go.
+    /// Builds the result. Kept objects share a copy of the text, which is made only if there are such objects.
     fn finish(self) -> Manifests {
-        let Self { file, lines, kept, mut manifests, .. } = self;
-        if !kept.is_empty() {
+        let Self { file, lines, kept_objects, mut manifests, .. } = self;
+        if !kept_objects.is_empty() {
             let lines = Arc::new(lines.into_owned());
-            let kept = kept.into_iter().map(|object| object.finish(&file, &lines));
-            manifests.whole_objects = kept.collect();
+            let kept_objects = kept_objects.into_iter().map(|object| object.finish(&file, &lines));
+            manifests.unstructured_objects = kept_objects.collect();
         }
         manifests
     }
@@ -97,7 +99,7 @@ impl<'t> ManifestReader<'t> {
                 Ok(outline) => self.read_outline(&outline),
                 Err(error) => self.push_fault(file_fault(error.message, error.span)),
             }
-            if self.is_full() {
+            if self.has_too_many_errors() {
                 return;
             }
         }
@@ -118,12 +120,12 @@ impl<'t> ManifestReader<'t> {
                     }
                 }
                 Err(error) => {
-                    let hint = self.syntax_hint(&error);
+                    let hint = self.hint_for_yaml_error(&error);
                     self.push_fault(SpannedFault { hint, ..file_fault(error.message, error.span) });
                 }
             }
             is_empty = false;
-            if self.is_full() {
+            if self.has_too_many_errors() {
                 return;
             }
         }
@@ -133,14 +135,14 @@ impl<'t> ManifestReader<'t> {
         }
     }
 
-    fn syntax_hint(&self, error: &YamlError) -> Option<String> {
+    fn hint_for_yaml_error(&self, error: &YamlError) -> Option<String> {
         if error.message.ends_with(&format!("more than {YAML_NODES_MAX} values")) {
             return Some("lists in JSON may be longer: `kubectl get -o json`".to_owned());
         }
         syntax_hint::hint_for_syntax_error(&error.message, self.text, error.span.start)
     }
 
-    /// Reads a JSON value, of which the items are still to be read if it is a list.
+    /// Reads a JSON value. If it is a list, its items are read one by one.
     fn read_outline(&mut self, JsonOutline { root, items_start }: &JsonOutline) {
         let (identity, _) = match classify_object(root, None, &NodePath::ROOT, self.kind_handler) {
             Ok(found) => found,
@@ -157,14 +159,14 @@ impl<'t> ManifestReader<'t> {
                 Ok(node) => self.read_object(&node, item.as_ref(), &at.index(idx), &none),
                 Err(error) => self.push_fault(file_fault(error.message, error.span)),
             }
-            if self.is_full() {
+            if self.has_too_many_errors() {
                 return;
             }
         }
     }
 
-    /// Reads one object at `at`. `duplicates` are the keys that occur twice in its document, if
-    /// that is YAML; those of JSON are found in the object.
+    /// Reads the object at the path `at`. `duplicates` are the duplicate keys of a YAML document; the duplicate
+    /// keys of a JSON document are still in the tree.
     fn read_object(
         &mut self,
         root: &Node,
@@ -184,7 +186,7 @@ impl<'t> ManifestReader<'t> {
                 self.check_type_fields_unique(root, at, duplicates);
                 self.read_node_object(is_namespaced, root, &type_meta, at);
             }
-            ObjectClass::Whole => self.keep_whole_object(root, &type_meta, at, duplicates),
+            ObjectClass::Whole => self.keep_unstructured_object(root, &type_meta, at, duplicates),
             ObjectClass::List { item } => {
                 self.check_list(root, at, duplicates);
                 let at = at.child("items");
@@ -194,7 +196,7 @@ impl<'t> ManifestReader<'t> {
                 };
                 for (idx, node) in items.iter().enumerate() {
                     self.read_object(node, item.as_ref(), &at.index(idx), duplicates);
-                    if self.is_full() {
+                    if self.has_too_many_errors() {
                         return;
                     }
                 }
@@ -217,14 +219,12 @@ impl<'t> ManifestReader<'t> {
         let Value::Object(entries) = &root.value else { return };
         for name in ["apiVersion", "kind"] {
             let path = at.child(name).indexed_path();
-            let in_yaml = duplicates.at(&path).into_iter().map(|problem| problem.span);
+            let in_yaml = duplicates.at_path(&path).into_iter().map(|problem| problem.span);
             let in_json = entries.iter().filter(|entry| entry.key == name).skip(1);
             let spans = in_yaml.chain(in_json.map(|entry| entry.key_span));
             for span in spans {
                 let message = format!("duplicate field {}", go_compat::quote(&path));
-                self.push_fault(
-                    DecodeProblem { path: path.clone(), message, span, hint: None }.into(),
-                );
+                self.push_fault(DecodeProblem::new(path.clone(), message, span).into());
             }
         }
     }
@@ -234,22 +234,18 @@ impl<'t> ManifestReader<'t> {
         let mut problems = check_against_schema(self.text, "v1", root, &LIST, at);
         let items = at.child("items").indexed_path();
         let is_item = |path: &str| path.strip_prefix(&items).is_some_and(|rest| !rest.is_empty());
-        problems.duplicate_keys = duplicates.within(&at.indexed_path());
+        problems.duplicate_keys = duplicates.inside_object(&at.indexed_path());
         problems.duplicate_keys.retain(|problem| !is_item(&problem.path));
         self.push_problems(problems);
         match last_member(root, "items") {
             Some(Node { value: Value::List(_) | Value::Null, .. }) => {}
             Some(node) => {
                 let message = "`items` must be an array".to_owned();
-                self.push_fault(
-                    DecodeProblem { path: items, message, span: node.span, hint: None }.into(),
-                );
+                self.push_fault(DecodeProblem::new(items, message, node.span).into());
             }
             None => {
                 let message = "a list without `items`".to_owned();
-                self.push_fault(
-                    DecodeProblem { path: items, message, span: root.span, hint: None }.into(),
-                );
+                self.push_fault(DecodeProblem::new(items, message, root.span).into());
             }
         }
         let rest = locate_field(root, "metadata.continue");
@@ -275,25 +271,22 @@ impl<'t> ManifestReader<'t> {
         duplicates: &DuplicateKeys,
     ) {
         let mut problems = check_against_schema(self.text, "v1", root, kind.object_schema(), at);
-        problems.duplicate_keys = duplicates.within(&at.indexed_path());
+        problems.duplicate_keys = duplicates.inside_object(&at.indexed_path());
         if problems.kubernetes_message().is_some() {
             return self.push_problems(problems);
         }
         let manifest = match rbac::decode(&to_json(root, type_meta)) {
             Ok(manifest) => manifest,
             Err(error) => {
-                // The walk above leaves nothing that could be malformed.
-                let path = at.indexed_path();
-                let message = error.to_string();
-                return self.push_fault(
-                    DecodeProblem { path, message, span: root.span, hint: None }.into(),
-                );
+                // The schema check above has found every malformed value, so this does not occur.
+                let problem = DecodeProblem::new(at.indexed_path(), error.to_string(), root.span);
+                return self.push_fault(problem.into());
             }
         };
         match manifest.into_valid() {
             Ok(object) => {
                 lint::lint_object(&object, root, at, &mut |warning| self.push_warning(warning));
-                let role_reference = self.role_reference(&object, root, at);
+                let role_reference = self.locate_role_reference(&object, root, at);
                 self.push_object(Object::Rbac(object), root, role_reference);
             }
             Err(faults) => {
@@ -312,8 +305,8 @@ impl<'t> ManifestReader<'t> {
         }
     }
 
-    /// Path and position of the role's name in a binding.
-    fn role_reference(
+    /// Finds the path and the position of the role's name in a binding.
+    fn locate_role_reference(
         &self,
         object: &rbac::Object,
         root: &Node,
@@ -350,7 +343,7 @@ impl<'t> ManifestReader<'t> {
         self.push_object(object, root, None);
     }
 
-    fn keep_whole_object(
+    fn keep_unstructured_object(
         &mut self,
         root: &Node,
         type_meta: &TypeMeta,
@@ -358,11 +351,15 @@ impl<'t> ManifestReader<'t> {
         duplicates: &DuplicateKeys,
     ) {
         // The YAML reader has removed duplicate keys from the tree, so they come from its list.
-        let mut twice = duplicates.within(&at.indexed_path());
+        let mut twice = duplicates.inside_object(&at.indexed_path());
         find_duplicate_members(root, at, &mut twice);
         twice.into_iter().for_each(|problem| self.push_fault(problem.into()));
         if let Json::Object(value) = to_json(root, type_meta) {
-            self.kept.push(UnfinishedObject { value, root: root.clone(), at: at.indexed_path() });
+            self.kept_objects.push(UnfinishedObject {
+                value,
+                root: root.clone(),
+                at: at.indexed_path(),
+            });
         }
     }
 
@@ -386,7 +383,7 @@ impl<'t> ManifestReader<'t> {
     }
 
     /// Reports whether the limit of errors is reached.
-    fn is_full(&self) -> bool {
+    fn has_too_many_errors(&self) -> bool {
         self.manifests.errors.len() > ERRORS_MAX
     }
 
@@ -400,10 +397,10 @@ impl<'t> ManifestReader<'t> {
 }
 
 fn file_fault(message: String, span: Span) -> SpannedFault {
-    DecodeProblem { path: String::new(), message, span, hint: None }.into()
+    DecodeProblem::new("", message, span).into()
 }
 
-/// The parts of the name that an object lacks although the graph needs them.
+/// Returns the name fields that an object lacks although the node authorizer needs them.
 fn missing_name_fields(object: &Object, is_namespaced: bool) -> Vec<&'static str> {
     let matters = match object {
         Object::Node(node::Object::Pod(pod)) => !pod.node_name.is_empty(),

@@ -1,8 +1,8 @@
-//! What files hold, what is wrong with them and where.
+//! Objects, faults, warnings and positions of manifest files.
 
 mod limits;
 mod lint;
-mod whole_object;
+mod unstructured_object;
 
 use document::Source;
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ fn read_text(text: &str) -> Manifests {
     read(&Source { name: "F", bytes: text.as_bytes() })
 }
 
-/// Each object as `Kind namespace/name`.
+/// Formats each object as `Kind namespace/name`.
 fn names(manifests: &Manifests) -> Vec<String> {
     let name = |found: &ManifestObject| {
         let ManifestObject { object, .. } = found;
@@ -24,7 +24,7 @@ fn names(manifests: &Manifests) -> Vec<String> {
     manifests.objects.iter().map(name).collect()
 }
 
-/// Each error as `line:column message`, with its hint in brackets.
+/// Formats each error as `line:column message`, with its hint in brackets.
 fn faults(manifests: &Manifests) -> Vec<String> {
     let shown = |error: &Diagnostic| {
         let hint = error.hint.as_ref().map(|hint| format!(" [{hint}]")).unwrap_or_default();
@@ -33,7 +33,7 @@ fn faults(manifests: &Manifests) -> Vec<String> {
     manifests.errors.iter().map(shown).collect()
 }
 
-/// Each warning as `line:column code`, with its hint in brackets.
+/// Formats each warning as `line:column code`, with its hint in brackets.
 fn cautions(warnings: &[Warning]) -> Vec<String> {
     let shown = |warning: &Warning| {
         let hint = warning.hint.as_ref().map(|hint| format!(" [{hint}]")).unwrap_or_default();
@@ -101,7 +101,7 @@ fn documents_lists_and_streams_hold_objects() {
     accepted("apiVersion: v1\nkind: List\nitems:\n", &[]);
 }
 
-/// What a server answers to a list: its items do not say what they are.
+/// The response of a server to a list request, whose items have no `kind`.
 #[test]
 fn items_of_a_typed_list_need_not_say_what_they_are() {
     accepted(
@@ -186,7 +186,7 @@ fn unknown_and_duplicate_fields_are_refused_with_their_place() {
             "4:1 unknown field \"spec\"",
         ],
     );
-    // What is passed over must not say that it is something else as well.
+    // An ignored object must not declare a second kind.
     refused("kind: Role\napiVersion: v1\nkind: ConfigMap\n", &["3:1 duplicate field \"kind\""]);
     refused(
         r#"{"kind": "Role", "apiVersion": "v1", "kind": "ConfigMap"}"#,
@@ -400,9 +400,9 @@ fn the_same_object_twice_is_a_fault_that_names_both_places() {
     let first = role("ClusterRole", "");
     let second = format!("{}---\n{}", role("Role", ", namespace: team"), role("ClusterRole", ""));
     let mut objects = read(&Source { name: "a.yaml", bytes: first.as_bytes() }).objects;
-    assert!(duplicate_objects(&objects).is_empty());
+    assert!(find_duplicate_objects(&objects).is_empty());
     objects.extend(read(&Source { name: "b.yaml", bytes: second.as_bytes() }).objects);
-    let found = duplicate_objects(&objects);
+    let found = find_duplicate_objects(&objects);
     let [fault] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((fault.file.as_str(), fault.position.line, fault.position.column), ("b.yaml", 5, 1));
     assert_eq!(
@@ -410,19 +410,21 @@ fn the_same_object_twice_is_a_fault_that_names_both_places() {
         "metadata.name: Duplicate value: \"r\": this ClusterRole is first defined at a.yaml:1:1"
     );
     let twice = format!("{0}---\n{0}", role("Role", ", namespace: team"));
-    let found = duplicate_objects(&read_text(&twice).objects);
+    let found = find_duplicate_objects(&read_text(&twice).objects);
     assert_eq!(
         found[0].fault.to_string(),
         "metadata.name: Duplicate value: \"r\": this Role in namespace `team` is first defined at \
          F:1:1"
     );
-    // Objects that a server would name are not the same.
+    // Objects without a name are not duplicates: a server would give each its own name.
     let unnamed = "apiVersion: v1\nkind: Pod\nmetadata: {generateName: p}\n";
-    assert!(duplicate_objects(&read_text(&format!("{unnamed}---\n{unnamed}")).objects).is_empty());
+    assert!(
+        find_duplicate_objects(&read_text(&format!("{unnamed}---\n{unnamed}")).objects).is_empty()
+    );
 }
 
 proptest! {
-    /// Whatever the bytes, reading ends, and everything has a position in the text.
+    /// For any bytes, reading ends and every diagnostic has a position in the text.
     #[test]
     fn no_input_breaks_the_reader(
         pieces in prop::collection::vec(
@@ -451,7 +453,7 @@ proptest! {
             prop_assert!(position.line >= 1 && position.column >= 1);
             prop_assert!(text.get(position.start..position.end).is_some());
         }
-        duplicate_objects(&manifests.objects);
+        find_duplicate_objects(&manifests.objects);
         lint_role_references(&manifests.objects, true);
     }
 }

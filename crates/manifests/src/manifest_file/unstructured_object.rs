@@ -1,4 +1,4 @@
-//! Objects of kinds that the caller validates and this crate does not.
+//! Objects that the reader keeps as JSON, because the caller validates them and this crate does not.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -21,8 +21,8 @@ use crate::rbac::OBJECT_META;
 pub enum KindHandling {
     /// The reader treats them as it treats every object.
     Standard,
-    /// The reader keeps them whole.
-    KeepWhole,
+    /// The reader keeps them as JSON.
+    KeepUnstructured,
     /// The reader refuses them: the author most likely intended another kind.
     Refuse {
         /// The field at fault: `apiVersion` or `kind`.
@@ -32,7 +32,7 @@ pub enum KindHandling {
     },
 }
 
-/// Decides about an `apiVersion` and a `kind`.
+/// Decides how the reader handles objects of an `apiVersion` and a `kind`.
 pub type KindHandler<'a> = &'a dyn Fn(&str, &str) -> KindHandling;
 
 /// An object of a kind that the caller asked for, as it is in the file.
@@ -40,7 +40,7 @@ pub type KindHandler<'a> = &'a dyn Fn(&str, &str) -> KindHandling;
 /// The reader has only checked that it has no duplicate keys. The object keeps the span of every
 /// value, so that the caller can report the position of a fault.
 #[derive(Clone)]
-pub struct WholeObject {
+pub struct UnstructuredObject {
     /// The object. An item of a list has `apiVersion` and `kind`, even if only the list declares
     /// them.
     pub value: Map<String, Json>,
@@ -53,7 +53,7 @@ pub struct WholeObject {
 }
 
 /// Shows the position only: the object may hold secrets.
-impl fmt::Debug for WholeObject {
+impl fmt::Debug for UnstructuredObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SourcePosition { line, column, .. } = self.position();
         write!(f, "[at {}:{line}:{column}]", self.file)
@@ -68,13 +68,17 @@ pub(super) struct UnfinishedObject {
 }
 
 impl UnfinishedObject {
-    pub(super) fn finish(self, file: &Arc<str>, lines: &Arc<LineIndex<'static>>) -> WholeObject {
+    pub(super) fn finish(
+        self,
+        file: &Arc<str>,
+        lines: &Arc<LineIndex<'static>>,
+    ) -> UnstructuredObject {
         let Self { value, root, at } = self;
-        WholeObject { value, file: Arc::clone(file), root, at, lines: Arc::clone(lines) }
+        UnstructuredObject { value, file: Arc::clone(file), root, at, lines: Arc::clone(lines) }
     }
 }
 
-impl WholeObject {
+impl UnstructuredObject {
     /// Kubernetes' name of the kind.
     pub fn kind_name(&self) -> &str {
         text_member(&self.value, "kind")
@@ -107,7 +111,7 @@ impl WholeObject {
 
     /// Position of a field by its path in the object, such as `webhooks[0].name`, or of the object
     /// that lacks it.
-    pub fn position_of_field(&self, path: &str) -> SourcePosition {
+    pub fn field_position(&self, path: &str) -> SourcePosition {
         self.lines.position(locate_field(&self.root, path).span)
     }
 
@@ -125,8 +129,10 @@ impl WholeObject {
     pub fn field_diagnostic(&self, mut error: FieldError) -> Diagnostic {
         let located = locate_error(&self.root, &error);
         let is_tagged = located.value.is_some_and(|value| value.is_tagged);
-        let notes =
-            located.value.map(|value| expression_notes(value, &error.detail)).unwrap_or_default();
+        let notes = located
+            .value
+            .map(|value| parse_expression_notes(value, &error.detail))
+            .unwrap_or_default();
         let hint = match is_tagged {
             true => Some(hint::LEADING_BANG_HINT.to_owned()),
             false => hint_for_unsupported_value(&error),
@@ -136,25 +142,25 @@ impl WholeObject {
         self.diagnostic(SpannedFault { fault: Fault::Field(error), span, hint, notes })
     }
 
-    /// A field that the kind does not have. `known` are those that the object around it may have.
+    /// Builds the diagnostic of a field that the kind does not have. `known` lists the fields that its parent
+    /// may have.
     pub fn unknown_field_diagnostic(&self, path: &str, known: &[&str]) -> Diagnostic {
         let name = path.rsplit('.').next().unwrap_or_default();
         let message = format!("unknown field {}", go_compat::quote(&self.path_in_file(path)));
         let hint = did_you_mean(name, known);
         let span = locate_key(&self.root, path);
-        self.diagnostic(DecodeProblem { path: self.path_in_file(path), message, span, hint }.into())
+        let problem = DecodeProblem::new(self.path_in_file(path), message, span).with_hint(hint);
+        self.diagnostic(problem.into())
     }
 
     /// Builds the diagnostic of a value whose type is wrong.
     pub fn wrong_type_diagnostic(&self, path: &str, message: String) -> Diagnostic {
         let span = locate_field(&self.root, path).span;
-        self.diagnostic(
-            DecodeProblem { path: self.path_in_file(path), message, span, hint: None }.into(),
-        )
+        self.diagnostic(DecodeProblem::new(self.path_in_file(path), message, span).into())
     }
 
     /// Checks the metadata for unknown fields and wrong types.
-    pub fn metadata_diagnostics(&self) -> Vec<Diagnostic> {
+    pub fn check_metadata(&self) -> Vec<Diagnostic> {
         let Some(metadata) = last_member(&self.root, "metadata") else { return Vec::new() };
         let at = match self.at.as_str() {
             "" => NodePath::ROOT,
@@ -166,12 +172,7 @@ impl WholeObject {
                 .into_sorted();
         if !matches!(metadata.value, Value::Object(_) | Value::Null) {
             let message = format!("`metadata` must be an object, not {}", metadata.value.kind());
-            problems.push(DecodeProblem {
-                path: at.indexed_path(),
-                message,
-                span: metadata.span,
-                hint: None,
-            });
+            problems.push(DecodeProblem::new(at.indexed_path(), message, metadata.span));
         }
         problems.into_iter().map(|problem| self.diagnostic(problem.into())).collect()
     }
@@ -198,7 +199,7 @@ fn hint_for_unsupported_value(error: &FieldError) -> Option<String> {
 /// Parses the compiler's messages about an expression into notes. The compiler writes one line per
 /// issue, which begins with its line and column, and compiles the expression without surrounding
 /// white space.
-fn expression_notes(value: &Node, detail: &str) -> Vec<SpannedNote> {
+fn parse_expression_notes(value: &Node, detail: &str) -> Vec<SpannedNote> {
     let Value::Text(text) = &value.value else { return Vec::new() };
     let begins = text.as_str().len() - text.as_str().trim_start().len();
     let note = |line: usize, column: usize, message: &str| SpannedNote {
@@ -241,7 +242,7 @@ pub(super) fn find_duplicate_members(
                 if !seen.insert(entry.key.as_str()) {
                     let path = at.indexed_path();
                     let message = format!("duplicate field {}", go_compat::quote(&path));
-                    found.push(DecodeProblem { path, message, span: entry.key_span, hint: None });
+                    found.push(DecodeProblem::new(path, message, entry.key_span));
                 }
                 find_duplicate_members(&entry.value, &at, found);
             }

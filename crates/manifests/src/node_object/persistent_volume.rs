@@ -22,15 +22,15 @@ pub(super) fn parse_persistent_volume(object: &Value) -> PersistentVolume {
             namespace: text_or_empty(&claim["namespace"]),
             name: text_or_empty(&claim["name"]),
         }),
-        secrets: secret_references(spec),
+        secrets: read_secret_references(spec),
     }
 }
 
-fn secret_references(spec: &Value) -> Vec<SecretReference> {
+fn read_secret_references(spec: &Value) -> Vec<SecretReference> {
     match first_object_member(spec, &SECRET_VOLUMES) {
         None => Vec::new(),
         Some(("azureFile", source)) => {
-            let namespace = explicit_namespace(&source["secretNamespace"]);
+            let namespace = namespace_if_set(&source["secretNamespace"]);
             vec![SecretReference { namespace, name: text_or_empty(&source["secretName"]) }]
         }
         Some(("csi", source)) => CSI_NODE_SECRETS
@@ -40,10 +40,10 @@ fn secret_references(spec: &Value) -> Vec<SecretReference> {
         Some(("cinder" | "storageos", source)) => {
             parse_secret_reference(&source["secretRef"]).into_iter().collect()
         }
-        // Volumes stored before these references had a namespace mean that of the claim.
+        // An older volume has no namespace here; then the secret is in the namespace of the claim.
         Some((_, source)) => parse_secret_reference(&source["secretRef"])
             .map(|secret| SecretReference {
-                namespace: explicit_namespace(&source["secretRef"]["namespace"]),
+                namespace: namespace_if_set(&source["secretRef"]["namespace"]),
                 ..secret
             })
             .into_iter()
@@ -58,6 +58,6 @@ fn parse_secret_reference(reference: &Value) -> Option<SecretReference> {
     })
 }
 
-fn explicit_namespace(namespace: &Value) -> Option<String> {
+fn namespace_if_set(namespace: &Value) -> Option<String> {
     Some(text_or_empty(namespace)).filter(|namespace| !namespace.is_empty())
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{array_items, first_object_member, text_or_empty};
 
-/// Marks the image of a static pod, which its node made.
+/// The annotation of a mirror pod, which a kubelet creates to show a static pod.
 const MIRROR_ANNOTATION: &str = "kubernetes.io/config.mirror";
 
 /// Kinds of volumes that may name a secret, in Kubernetes' order.
@@ -36,7 +36,7 @@ pub(super) fn parse_pod(object: &Value) -> Pod {
             .map(|own| text_or_empty(&own["name"]))
             .collect(),
         resource_claims: array_items(&spec["resourceClaims"])
-            .filter_map(|claim| resource_claim_name(claim, &status["resourceClaimStatuses"]))
+            .filter_map(|claim| find_resource_claim_name(claim, &status["resourceClaimStatuses"]))
             .collect(),
         extended_resource_claim: extended.as_str().map(str::to_owned),
         ..Pod::default()
@@ -48,8 +48,8 @@ pub(super) fn parse_pod(object: &Value) -> Pod {
     pod
 }
 
-/// The claim of an entry; none if it was not made from its template yet, or never will be.
-fn resource_claim_name(entry: &Value, statuses: &Value) -> Option<String> {
+/// Returns the name of the claim of an entry; `None` while the claim of a template does not exist.
+fn find_resource_claim_name(entry: &Value, statuses: &Value) -> Option<String> {
     if let Some(name) = entry["resourceClaimName"].as_str() {
         return Some(name.to_owned());
     }
@@ -67,32 +67,34 @@ fn read_container(pod: &mut Pod, container: &Value) {
         (&from["secretKeyRef"], &from["configMapKeyRef"])
     });
     for (secret, config_map) in whole.chain(single) {
-        push_name(&mut pod.secrets, &secret["name"]);
-        push_name(&mut pod.config_maps, &config_map["name"]);
+        push_non_empty_name(&mut pod.secrets, &secret["name"]);
+        push_non_empty_name(&mut pod.config_maps, &config_map["name"]);
     }
 }
 
 fn read_volume(pod: &mut Pod, volume: &Value) {
     match first_object_member(volume, &SECRET_VOLUMES) {
         Some(("azureFile" | "secret", source)) => {
-            push_name(&mut pod.secrets, &source["secretName"]);
+            push_non_empty_name(&mut pod.secrets, &source["secretName"]);
         }
         Some(("projected", source)) => {
-            array_items(&source["sources"])
-                .for_each(|source| push_name(&mut pod.secrets, &source["secret"]["name"]));
+            array_items(&source["sources"]).for_each(|source| {
+                push_non_empty_name(&mut pod.secrets, &source["secret"]["name"])
+            });
         }
         Some(("csi", source)) => {
-            push_name(&mut pod.secrets, &source["nodePublishSecretRef"]["name"]);
+            push_non_empty_name(&mut pod.secrets, &source["nodePublishSecretRef"]["name"]);
         }
-        Some((_, source)) => push_name(&mut pod.secrets, &source["secretRef"]["name"]),
+        Some((_, source)) => push_non_empty_name(&mut pod.secrets, &source["secretRef"]["name"]),
         None => {}
     }
     match first_object_member(volume, &["projected", "configMap"]) {
         Some(("projected", source)) => {
-            array_items(&source["sources"])
-                .for_each(|source| push_name(&mut pod.config_maps, &source["configMap"]["name"]));
+            array_items(&source["sources"]).for_each(|source| {
+                push_non_empty_name(&mut pod.config_maps, &source["configMap"]["name"])
+            });
         }
-        Some((_, source)) => push_name(&mut pod.config_maps, &source["name"]),
+        Some((_, source)) => push_non_empty_name(&mut pod.config_maps, &source["name"]),
         None => {}
     }
     match first_object_member(volume, &["persistentVolumeClaim", "ephemeral"]) {
@@ -100,11 +102,13 @@ fn read_volume(pod: &mut Pod, volume: &Value) {
             let claim = format!("{}-{}", pod.name, text_or_empty(&volume["name"]));
             pod.persistent_volume_claims.push(claim);
         }
-        Some((_, source)) => push_name(&mut pod.persistent_volume_claims, &source["claimName"]),
+        Some((_, source)) => {
+            push_non_empty_name(&mut pod.persistent_volume_claims, &source["claimName"])
+        }
         None => {}
     }
 }
 
-fn push_name(names: &mut Vec<String>, name: &Value) {
+fn push_non_empty_name(names: &mut Vec<String>, name: &Value) {
     names.extend(name.as_str().filter(|name| !name.is_empty()).map(str::to_owned));
 }

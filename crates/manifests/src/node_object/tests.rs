@@ -65,7 +65,7 @@ fn volumes_refer_by_their_kind() {
         (json!({"persistentVolumeClaim": {"claimName": "v"}}), &[], &[], &["v"]),
         (json!({"name": "data", "ephemeral": {}}), &[], &[], &["p-data"]),
         (json!({"emptyDir": {}}), &[], &[], &[]),
-        // Kubernetes looks at the first kind of its own list, and not at the others.
+        // Of several kinds of volumes, Kubernetes uses the first one in its own order.
         (json!({"secret": {"secretName": "t"}, "rbd": secret}), &["s"], &[], &[]),
     ] {
         let pod = pod(json!({"volumes": [volume]}), Value::Null);

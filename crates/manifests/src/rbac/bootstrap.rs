@@ -1,4 +1,4 @@
-//! The default policy, from its data to objects.
+//! Decodes the default roles and bindings.
 
 use authz_rbac::{BOOTSTRAP_POLICY_JSON, BootstrapPolicy, resource_access_reviewer};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use super::decode::{DecodeError, Object, decode};
 /// The lists of the data, in the order in which they are reconciled.
 const LISTS: [&str; 4] = ["clusterRoles", "clusterRoleBindings", "roles", "roleBindings"];
 
-/// The default objects of Kubernetes, and the one role that Portcullis adds.
+/// Decodes the default roles and bindings of Kubernetes and the one role that Portcullis adds.
 ///
 /// # Errors
 /// Never in practice: the data is part of the program, and tests read it.

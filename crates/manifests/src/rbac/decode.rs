@@ -1,4 +1,4 @@
-//! From JSON to objects.
+//! Decodes roles and bindings from JSON. All crates that need one use [`decode`].
 
 use authz_rbac as domain;
 use field_errors::FieldErrors;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::metadata::OwnershipMetadata;
-use super::validate::{missing_namespace, validate};
+use super::validate::{missing_namespace_error, validate};
 use super::wire;
 
 /// The version of the four kinds.
@@ -39,7 +39,7 @@ pub enum Object {
 pub struct UnvalidatedObject {
     kind: Kind,
     object: Object,
-    /// Checked, and then forgotten: no decision depends on it.
+    /// Owner references and finalizers, which validation checks. No decision depends on them.
     ownership: OwnershipMetadata,
 }
 
@@ -48,7 +48,7 @@ pub struct UnvalidatedObject {
 pub enum DecodeError {
     /// The value declares another kind, or none.
     #[error("no kind of {API_VERSION}: kind `{kind}` of `{api_version}`")]
-    SubresourceKind {
+    OtherKind {
         /// The value of `apiVersion`.
         api_version: String,
         /// The value of `kind`.
@@ -109,13 +109,13 @@ impl Object {
 /// Reads one object. Fields that no kind has are ignored.
 ///
 /// # Errors
-/// Returns why the value is none of the four kinds.
+/// The value is none of the four kinds, or a field has a wrong type.
 pub fn decode(value: &Value) -> Result<UnvalidatedObject, DecodeError> {
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let Some(kind) = Kind::from_name(api_version, kind) else {
         let (api_version, kind) = (api_version.to_owned(), kind.to_owned());
-        return Err(DecodeError::SubresourceKind { api_version, kind });
+        return Err(DecodeError::OtherKind { api_version, kind });
     };
     let (object, ownership) = match kind {
         Kind::ClusterRole | Kind::Role => {
@@ -157,11 +157,11 @@ impl UnvalidatedObject {
     /// # Errors
     /// Returns every fault.
     pub fn into_valid(self) -> Result<Object, FieldErrors> {
-        self.into_valid_after(None)
+        self.into_valid_update(None)
     }
 
-    /// The same for an object that replaces `old`.
-    pub(super) fn into_valid_after(mut self, old: Option<&Object>) -> Result<Object, FieldErrors> {
+    /// Does the same as [`Self::into_valid`] for an object that replaces `old`.
+    pub(super) fn into_valid_update(mut self, old: Option<&Object>) -> Result<Object, FieldErrors> {
         self.fill_in_defaults();
         validate(self.kind, &self.object, &self.ownership, old).into_result(self.object)
     }
@@ -179,7 +179,7 @@ impl UnvalidatedObject {
         if !self.kind.is_namespaced() {
             metadata.namespace.clear();
         } else if metadata.namespace.is_empty() {
-            return Err(missing_namespace().into());
+            return Err(missing_namespace_error().into());
         }
         Ok(self.object)
     }

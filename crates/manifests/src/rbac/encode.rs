@@ -1,4 +1,4 @@
-//! From objects to JSON.
+//! Encodes roles and bindings as JSON.
 
 use authz_rbac as domain;
 use serde_json::Value;

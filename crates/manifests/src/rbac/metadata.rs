@@ -1,4 +1,4 @@
-//! The rules for the metadata of objects.
+//! The validation rules of object metadata.
 
 use std::collections::BTreeMap;
 
@@ -111,7 +111,7 @@ pub(super) fn validate_labels(
     }
 }
 
-/// One fault for each message about a value.
+/// Returns one error for each message about a value.
 pub(super) fn invalid_value_errors(
     at: &FieldPath<'_>,
     value: &str,

@@ -9,7 +9,7 @@ use field_errors::{BadValue, FieldErrors, FieldPath};
 /// Rules that are unchanged from `old` are not checked, so that a role that was stored before the
 /// limit existed can still be changed. The rules of an aggregated role come from other roles, which
 /// have the same limits, and their sum may be larger.
-pub fn limit_errors(role: &Role, old: Option<&Role>) -> FieldErrors {
+pub fn check_role_limits(role: &Role, old: Option<&Role>) -> FieldErrors {
     let mut faults = FieldErrors::new();
     if old.is_some_and(|old| old.rules == role.rules) {
         return faults;
@@ -23,7 +23,7 @@ pub fn limit_errors(role: &Role, old: Option<&Role>) -> FieldErrors {
                  verbs and names, or of URLs and verbs; split the rule into several, or use fewer \
                  entries"
             );
-            faults.push(rules.index(idx).invalid(number_value(n_own), &detail));
+            faults.push(rules.index(idx).invalid(bad_number(n_own), &detail));
         }
     }
     let n_all = n_combinations(&role.rules);
@@ -32,11 +32,11 @@ pub fn limit_errors(role: &Role, old: Option<&Role>) -> FieldErrors {
             "must have at most {ROLE_COMBINATIONS_MAX} combinations of API groups, resources, verbs \
              and names in all rules together; split the role into several"
         );
-        faults.push(rules.invalid(number_value(n_all), &detail));
+        faults.push(rules.invalid(bad_number(n_all), &detail));
     }
     faults
 }
 
-fn number_value(value: u64) -> BadValue {
+fn bad_number(value: u64) -> BadValue {
     BadValue::Json(value.to_string())
 }

@@ -1,4 +1,4 @@
-//! The fields of the four kinds, for those who read them strictly.
+//! The schemas of the four kinds, for readers that refuse unknown fields.
 
 use document::{FieldSchema, FieldType, ObjectSchema, TextRule};
 
@@ -16,46 +16,46 @@ impl Kind {
     }
 }
 
-const fn field(
-    name: &'static str,
-    description: &'static str,
-    field_type: FieldType,
-) -> FieldSchema {
-    FieldSchema { name, description, is_required: false, field_type }
+const fn text_field(name: &'static str, description: &'static str) -> FieldSchema {
+    FieldSchema::optional(name, description, FieldType::Text(TextRule::Any))
 }
 
-const fn text(name: &'static str, description: &'static str) -> FieldSchema {
-    field(name, description, FieldType::Text(TextRule::Any))
-}
-
-const fn list(
+const fn list_field(
     name: &'static str,
     description: &'static str,
     item: &'static ObjectSchema,
 ) -> FieldSchema {
-    field(name, description, FieldType::List { item, items_min: 0, items_max: None })
+    FieldSchema::optional(
+        name,
+        description,
+        FieldType::List { item, items_min: 0, items_max: None },
+    )
 }
 
-const API_VERSION: FieldSchema = text("apiVersion", "Version of the object.");
-const KIND: FieldSchema = text("kind", "Kind of the object.");
-const METADATA: FieldSchema =
-    field("metadata", "What identifies the object.", FieldType::Object(&OBJECT_META));
-const RULES: FieldSchema = list("rules", "What the role grants.", &POLICY_RULE);
-const SUBJECTS: FieldSchema = list("subjects", "To whom the role is granted.", &SUBJECT);
+const API_VERSION: FieldSchema = text_field("apiVersion", "Version of the object.");
+const KIND: FieldSchema = text_field("kind", "Kind of the object.");
+const METADATA: FieldSchema = FieldSchema::optional(
+    "metadata",
+    "Name, namespace and labels of the object.",
+    FieldType::Object(&OBJECT_META),
+);
+const RULES: FieldSchema = list_field("rules", "Rules that the role grants.", &POLICY_RULE);
+const SUBJECTS: FieldSchema =
+    list_field("subjects", "Users, groups and service accounts that get the role.", &SUBJECT);
 const ROLE_REF_FIELD: FieldSchema =
-    field("roleRef", "The role that is granted.", FieldType::Object(&ROLE_REF));
+    FieldSchema::optional("roleRef", "The role that is granted.", FieldType::Object(&ROLE_REF));
 
 static CLUSTER_ROLE: ObjectSchema = ObjectSchema {
     type_name: "ClusterRole",
-    description: "What may be done in the whole cluster.",
+    description: "Permissions in the whole cluster.",
     fields: &[
         API_VERSION,
         KIND,
         METADATA,
         RULES,
-        field(
+        FieldSchema::optional(
             "aggregationRule",
-            "Where the rules come from, if other roles supply them.",
+            "Selects the roles whose rules this role gets.",
             FieldType::Object(&AGGREGATION_RULE),
         ),
     ],
@@ -63,19 +63,19 @@ static CLUSTER_ROLE: ObjectSchema = ObjectSchema {
 
 static ROLE: ObjectSchema = ObjectSchema {
     type_name: "Role",
-    description: "What may be done in a namespace.",
+    description: "Permissions in one namespace.",
     fields: &[API_VERSION, KIND, METADATA, RULES],
 };
 
 static CLUSTER_ROLE_BINDING: ObjectSchema = ObjectSchema {
     type_name: "ClusterRoleBinding",
-    description: "Who has a role in the whole cluster.",
+    description: "Grants a role in the whole cluster.",
     fields: &[API_VERSION, KIND, METADATA, SUBJECTS, ROLE_REF_FIELD],
 };
 
 static ROLE_BINDING: ObjectSchema = ObjectSchema {
     type_name: "RoleBinding",
-    description: "Who has a role in a namespace.",
+    description: "Grants a role in one namespace.",
     fields: &[API_VERSION, KIND, METADATA, SUBJECTS, ROLE_REF_FIELD],
 };
 
@@ -83,26 +83,30 @@ static POLICY_RULE: ObjectSchema = ObjectSchema {
     type_name: "PolicyRule",
     description: "Verbs on resources, or verbs on paths.",
     fields: &[
-        field("verbs", "The verbs.", FieldType::TextList),
-        field("apiGroups", "The API groups of the resources.", FieldType::TextList),
-        field("resources", "The resources.", FieldType::TextList),
-        field(
+        FieldSchema::optional("verbs", "The verbs.", FieldType::TextList),
+        FieldSchema::optional("apiGroups", "The API groups of the resources.", FieldType::TextList),
+        FieldSchema::optional("resources", "The resources.", FieldType::TextList),
+        FieldSchema::optional(
             "resourceNames",
             "Names of objects; all of them if there are none.",
             FieldType::TextList,
         ),
-        field("nonResourceURLs", "Paths that are no resources.", FieldType::TextList),
+        FieldSchema::optional(
+            "nonResourceURLs",
+            "Paths that are no resources.",
+            FieldType::TextList,
+        ),
     ],
 };
 
 static SUBJECT: ObjectSchema = ObjectSchema {
     type_name: "Subject",
-    description: "One to whom a role is granted.",
+    description: "A user, group or service account that gets the role.",
     fields: &[
-        text("kind", "User, Group or ServiceAccount."),
-        text("apiGroup", "The API group of the kind."),
-        text("name", "The name."),
-        text("namespace", "The namespace of a service account."),
+        text_field("kind", "User, Group or ServiceAccount."),
+        text_field("apiGroup", "The API group of the kind."),
+        text_field("name", "The name."),
+        text_field("namespace", "The namespace of a service account."),
     ],
 };
 
@@ -110,18 +114,18 @@ static ROLE_REF: ObjectSchema = ObjectSchema {
     type_name: "RoleRef",
     description: "The role that is granted.",
     fields: &[
-        text("apiGroup", "The API group of the kind."),
-        text("kind", "Role or ClusterRole."),
-        text("name", "The name."),
+        text_field("apiGroup", "The API group of the kind."),
+        text_field("kind", "Role or ClusterRole."),
+        text_field("name", "The name."),
     ],
 };
 
 static AGGREGATION_RULE: ObjectSchema = ObjectSchema {
     type_name: "AggregationRule",
-    description: "Which roles supply the rules of another.",
-    fields: &[list(
+    description: "Selects the roles whose rules another role gets.",
+    fields: &[list_field(
         "clusterRoleSelectors",
-        "A role that any of these selects is a supplier.",
+        "A role is selected if any of these selectors matches it.",
         &LABEL_SELECTOR,
     )],
 };
@@ -130,8 +134,12 @@ static LABEL_SELECTOR: ObjectSchema = ObjectSchema {
     type_name: "LabelSelector",
     description: "A selector of objects by their labels.",
     fields: &[
-        field("matchLabels", "Labels that must have these values.", FieldType::TextMap),
-        list("matchExpressions", "Further requirements.", &LABEL_EXPRESSION),
+        FieldSchema::optional(
+            "matchLabels",
+            "Labels that must have these values.",
+            FieldType::TextMap,
+        ),
+        list_field("matchExpressions", "Further requirements.", &LABEL_EXPRESSION),
     ],
 };
 
@@ -139,33 +147,57 @@ static LABEL_EXPRESSION: ObjectSchema = ObjectSchema {
     type_name: "LabelSelectorRequirement",
     description: "One requirement on a label.",
     fields: &[
-        text("key", "The key of the label."),
-        text("operator", "In, NotIn, Exists or DoesNotExist."),
-        field("values", "The values of the first two operators.", FieldType::TextList),
+        text_field("key", "The key of the label."),
+        text_field("operator", "In, NotIn, Exists or DoesNotExist."),
+        FieldSchema::optional(
+            "values",
+            "The values of the first two operators.",
+            FieldType::TextList,
+        ),
     ],
 };
 
 /// The metadata of every object. The server sets most of it, so most fields occur in dumps only.
 pub(crate) static OBJECT_META: ObjectSchema = ObjectSchema {
     type_name: "ObjectMeta",
-    description: "What identifies and describes an object.",
+    description: "Identity and description of an object.",
     fields: &[
-        text("name", "The name."),
-        text("generateName", "The beginning of a name that the server completes."),
-        text("namespace", "The namespace."),
-        text("selfLink", "The path of the object, in dumps of old servers."),
-        text("uid", "Tells objects apart that had the same name at different times."),
-        text("resourceVersion", "Changes with every change of the object."),
-        field("generation", "Counts the changes.", FieldType::Integer),
-        text("creationTimestamp", "When the object was created."),
-        text("deletionTimestamp", "When the object is to be deleted."),
-        field("deletionGracePeriodSeconds", "How long deleting may take.", FieldType::Integer),
-        field("labels", "What others select the object by.", FieldType::TextMap),
-        field("annotations", "Notes of tools.", FieldType::TextMap),
-        list("ownerReferences", "The objects that this one is deleted with.", &OWNER_REFERENCE),
-        field("finalizers", "What must happen before the object is deleted.", FieldType::TextList),
-        field("managedFields", "Who set which field.", FieldType::Any),
-        field("initializers", "Who has to act before others see the object.", FieldType::Any),
+        text_field("name", "The name."),
+        text_field("generateName", "The beginning of a name that the server completes."),
+        text_field("namespace", "The namespace."),
+        text_field("selfLink", "The path of the object, in dumps of old servers."),
+        text_field("uid", "Distinguishes objects that had the same name at different times."),
+        text_field("resourceVersion", "Changes with every change of the object."),
+        FieldSchema::optional("generation", "Counts the changes.", FieldType::Integer),
+        text_field("creationTimestamp", "Time of creation."),
+        text_field("deletionTimestamp", "Time at which the object is deleted."),
+        FieldSchema::optional(
+            "deletionGracePeriodSeconds",
+            "Time that the deletion may take.",
+            FieldType::Integer,
+        ),
+        FieldSchema::optional(
+            "labels",
+            "Labels by which selectors find the object.",
+            FieldType::TextMap,
+        ),
+        FieldSchema::optional("annotations", "Notes of tools.", FieldType::TextMap),
+        list_field(
+            "ownerReferences",
+            "The objects that this one is deleted with.",
+            &OWNER_REFERENCE,
+        ),
+        FieldSchema::optional(
+            "finalizers",
+            "Names that must be removed before the object is deleted.",
+            FieldType::TextList,
+        ),
+        FieldSchema::optional("managedFields", "The manager of each field.", FieldType::Any),
+        FieldSchema::optional(
+            "initializers",
+            "Initializers that must act before others see the object.",
+            FieldType::Any,
+        ),
     ],
 };
 
@@ -173,12 +205,16 @@ static OWNER_REFERENCE: ObjectSchema = ObjectSchema {
     type_name: "OwnerReference",
     description: "An object that another one is deleted with.",
     fields: &[
-        text("apiVersion", "Version of the owner."),
-        text("kind", "Kind of the owner."),
-        text("name", "Name of the owner."),
-        text("uid", "Uid of the owner."),
-        field("controller", "The owner manages the object.", FieldType::Bool { default: false }),
-        field(
+        text_field("apiVersion", "Version of the owner."),
+        text_field("kind", "Kind of the owner."),
+        text_field("name", "Name of the owner."),
+        text_field("uid", "Uid of the owner."),
+        FieldSchema::optional(
+            "controller",
+            "The owner manages the object.",
+            FieldType::Bool { default: false },
+        ),
+        FieldSchema::optional(
             "blockOwnerDeletion",
             "The owner is deleted only after the object.",
             FieldType::Bool { default: false },

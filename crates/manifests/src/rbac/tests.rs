@@ -1,4 +1,4 @@
-//! Both sides of every rule for the four kinds.
+//! Each validation rule of the four kinds, with an accepted and a refused object.
 
 use authz_rbac::{
     BOOTSTRAP_POLICY_JSON, BootstrapPolicy, Extras, Snapshot, bootstrap, resource_access_reviewer,
@@ -242,7 +242,7 @@ fn values_that_were_stored_may_stay() {
     assert!(validate_update(bad(), &bad().into_unchecked().unwrap()).is_ok());
 }
 
-/// As in Go, where null leaves an item as it is: empty.
+/// As in Go, a null item of a list is an empty item.
 #[test]
 fn null_is_an_empty_item() {
     check(
@@ -290,7 +290,7 @@ fn an_unchecked_role_without_a_namespace_is_not_a_cluster_role() {
     assert_eq!(stray.metadata.namespace, "");
 }
 
-/// The lists of the data as JSON.
+/// The lists of the default policy as JSON.
 fn data() -> Value {
     serde_json::from_str(BOOTSTRAP_POLICY_JSON).unwrap()
 }

@@ -16,10 +16,10 @@ use super::metadata::{
 /// # Errors
 /// Every fault.
 pub fn validate_update(manifest: UnvalidatedObject, old: &Object) -> Result<Object, FieldErrors> {
-    manifest.into_valid_after(Some(old))
+    manifest.into_valid_update(Some(old))
 }
 
-pub(super) fn missing_namespace() -> FieldError {
+pub(super) fn missing_namespace_error() -> FieldError {
     METADATA.child("namespace").required("")
 }
 
@@ -44,7 +44,7 @@ pub(super) fn validate(
             if let Some(Object::Binding(old)) = old
                 && old.role_ref != binding.role_ref
             {
-                faults.push(changed_role_ref(binding));
+                faults.push(changed_role_ref_error(binding));
             }
         }
     }
@@ -69,7 +69,7 @@ fn validate_rule(kind: Kind, at: &FieldPath<'_>, rule: &PolicyRule, faults: &mut
     if !rule.non_resource_urls.is_empty() {
         let at = at.child("nonResourceURLs");
         let mut invalid =
-            |detail| faults.push(at.invalid(texts_value(&rule.non_resource_urls), detail));
+            |detail| faults.push(at.invalid(bad_texts(&rule.non_resource_urls), detail));
         if kind.is_namespaced() {
             invalid("namespaced rules cannot apply to non-resource URLs");
         }
@@ -89,7 +89,7 @@ fn validate_rule(kind: Kind, at: &FieldPath<'_>, rule: &PolicyRule, faults: &mut
     }
 }
 
-fn texts_value(texts: &[String]) -> BadValue {
+fn bad_texts(texts: &[String]) -> BadValue {
     BadValue::Json(serde_json::Value::from(texts).to_string())
 }
 
@@ -218,7 +218,7 @@ fn validate_subject(kind: Kind, at: &FieldPath<'_>, subject: &Subject, faults: &
     }
 }
 
-fn changed_role_ref(binding: &Binding) -> FieldError {
+fn changed_role_ref_error(binding: &Binding) -> FieldError {
     let role = &binding.role_ref;
     let value = serde_json::json!({
         "apiGroup": role.api_group, "kind": role.kind, "name": role.name,

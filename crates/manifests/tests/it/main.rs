@@ -50,7 +50,7 @@ fn list(item: impl Strategy<Value = Value> + 'static) -> BoxedStrategy<Value> {
 const KINDS: &[&str] =
     &["ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding", "Pod", "ConfigMap"];
 
-/// Something that says that it is a role, a binding or a pod.
+/// An arbitrary object with the kind of a role, a binding or a pod.
 fn manifest() -> impl Strategy<Value = Value> {
     let rule = object(
         &["verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs", "verb"],
@@ -80,7 +80,7 @@ fn read_text(text: &str) -> Manifests {
     read(&Source { name: "F", bytes: text.as_bytes() })
 }
 
-/// Everything that does not depend on where it was written.
+/// The parts of the result that do not depend on positions.
 fn meaning(manifests: &Manifests) -> impl PartialEq + std::fmt::Debug + use<> {
     let objects: Vec<_> = manifests.objects.iter().map(|found| found.object.clone()).collect();
     let mut errors: Vec<_> =
@@ -93,7 +93,7 @@ fn meaning(manifests: &Manifests) -> impl PartialEq + std::fmt::Debug + use<> {
 }
 
 proptest! {
-    /// JSON behind a line of dashes is read as YAML, which it is as well.
+    /// JSON after a line of dashes is read as YAML, since JSON is valid YAML.
     #[test]
     fn both_formats_mean_the_same(objects in prop::collection::vec(manifest(), 1..4)) {
         let list = json!({ "apiVersion": "v1", "kind": "List", "items": objects });

@@ -8,7 +8,7 @@ use admission::{
 use api_object::{Status, Tree};
 use api_resources::{Registry, Resource, equivalents, group_version_resource, written_kind};
 use authz::User;
-use manifests::WholeObject;
+use manifests::UnstructuredObject;
 use serde_json::{Value, json};
 
 use super::find_resource::{connection_kind, find_resource};
@@ -81,8 +81,8 @@ impl<'a> AdmissionWrite<'a> {
     pub(super) fn new(
         registry: &'a Registry,
         options: &'a WriteOptions,
-        new: &WholeObject,
-        old: Option<&WholeObject>,
+        new: &UnstructuredObject,
+        old: Option<&UnstructuredObject>,
     ) -> Result<Self, String> {
         let (group, version) = new.api_version().split_once('/').unwrap_or(("", new.api_version()));
         let written = GroupVersionKind { group, version, kind: new.kind_name() };
@@ -96,7 +96,7 @@ impl<'a> AdmissionWrite<'a> {
         };
         let kind = OwnedKind::from_borrowed(&hook_kind(resource, options, &written));
         let mut refused_with = None;
-        let mut prepared = |kept: &WholeObject, stored: Option<&Tree>| {
+        let mut prepared = |kept: &UnstructuredObject, stored: Option<&Tree>| {
             let tree = kept.value.clone();
             let prepared =
                 prepare_object(resource, options.operation, subresource, namespace, tree, stored);

@@ -9,7 +9,7 @@ use api_object::Tree;
 use api_resources::{Definition, Registry};
 use document::Diagnostic;
 use jiff::Timestamp;
-use manifests::{KindHandling, WholeObject};
+use manifests::{KindHandling, UnstructuredObject};
 
 use crate::admission::{ValidationRules, kind_handling, validate_configuration};
 use crate::offline::{
@@ -82,13 +82,13 @@ impl ManifestCluster {
 /// Configurations of admission, and what they look at besides the object.
 fn cluster_kind_handling(api_version: &str, kind: &str) -> KindHandling {
     match (api_version, kind) {
-        NAMESPACE | DEFINITION => KindHandling::KeepWhole,
+        NAMESPACE | DEFINITION => KindHandling::KeepUnstructured,
         (api_version, kind) => kind_handling(api_version, kind),
     }
 }
 
 /// Validates a configuration by the rules for stored objects, whose failurePolicy may be `Fail`.
-fn configuration_diagnostics(object: &WholeObject) -> Vec<Diagnostic> {
+fn configuration_diagnostics(object: &UnstructuredObject) -> Vec<Diagnostic> {
     match ConfigurationKind::from_type_meta(object.api_version(), object.kind_name()) {
         Some(_) => validate_configuration(object.clone(), ValidationRules::Stored)
             .err()
@@ -98,7 +98,7 @@ fn configuration_diagnostics(object: &WholeObject) -> Vec<Diagnostic> {
 }
 
 /// The resources of a server that has these definitions and serves what they define.
-fn build_registry(definitions: &[WholeObject]) -> Result<Registry, LoadFailure> {
+fn build_registry(definitions: &[UnstructuredObject]) -> Result<Registry, LoadFailure> {
     let built_in = Registry::built_in();
     let mut trees: Vec<Tree> = Vec::new();
     for object in definitions {
@@ -119,14 +119,14 @@ fn build_registry(definitions: &[WholeObject]) -> Result<Registry, LoadFailure> 
 }
 
 fn to_namespace_entry(
-    object: &WholeObject,
+    object: &UnstructuredObject,
     registry: &Registry,
 ) -> Result<(String, Tree), LoadFailure> {
     Ok((object.name().to_owned(), stored_object(object, registry)?))
 }
 
 /// An object of the cluster as a server would have stored it.
-fn stored_object(object: &WholeObject, registry: &Registry) -> Result<Tree, LoadFailure> {
+fn stored_object(object: &UnstructuredObject, registry: &Registry) -> Result<Tree, LoadFailure> {
     let position = object.position();
     let wrong = |why: &str| {
         let (file, line, column) = (&object.file, position.line, position.column);

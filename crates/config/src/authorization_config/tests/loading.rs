@@ -107,7 +107,7 @@ fn kind_and_version_are_required() {
         "cannot unmarshal number into Go struct field",
     );
     refused("kind and version", "- a\n", "cannot unmarshal array into Go value");
-    // The first look at kind and version ignores case; the strict one does not.
+    // Detection of kind and version ignores case; strict decoding does not.
     refused("strict fields", &HEADER.replace("kind", "Kind"), "unknown field \"Kind\"");
 }
 
@@ -186,7 +186,7 @@ fn values_have_the_types_of_their_fields() {
         "cannot unmarshal object into Go struct field AuthorizationConfiguration.authorizers of \
          type []v1.AuthorizerConfiguration",
     );
-    // No coercion, in either direction.
+    // Values of other types are not converted, in either direction.
     for (field, value) in [
         ("failurePolicy", "yes"),
         ("cacheAuthorizedRequests", "\"true\""),

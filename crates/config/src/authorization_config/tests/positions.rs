@@ -1,4 +1,4 @@
-//! Places, hints and limits: what goes beyond Kubernetes.
+//! Positions, hints and limits, which Kubernetes does not have.
 
 use document::hint::LEADING_BANG_HINT;
 use document::{DOCUMENT_BYTES_MAX, Diagnostic};
@@ -31,7 +31,7 @@ fn hint(text: &str, want: &str) {
 fn faults_have_places() {
     at("", &["1:1 authorizers"]);
     at(&format!("{HEADER}authorizers: []\n"), &["3:1 authorizers"]);
-    // A wrong value stands where it is written, a missing one where it is missing.
+    // A wrong value has its own position, a missing value has the position of its parent.
     let text = file(
         "- type: Webhook\n  name: W\n  webhook:\n    timeout: 60s\n    failurePolicy: deny\n    \
          subjectAccessReviewVersion: v1\n    connectionInfo:\n      type: KubeConfigFile\n",
@@ -93,7 +93,7 @@ fn near_misses_get_hints() {
 
 #[test]
 fn a_leading_bang_is_explained() {
-    // The tag eats the expression up to the first blank.
+    // The YAML tag includes the expression up to the first blank.
     let conditions = |expression: &str| {
         file(&webhook(&[("matchConditions", &format!("\n    - expression: {expression}"))]))
     };

@@ -6,9 +6,9 @@ use document::{FieldValue, ValidationReport, WarningCode};
 
 use super::{HEADER, WEBHOOK, faults, file, generic, load_text, server, warnings, webhook};
 use crate::authorization_config::validate::{ValidationRules, convert_authorizers};
-use crate::authorization_config::{LoadError, LoadOptions, unvalidated};
+use crate::authorization_config::{LoadError, LoadOptions, unvalidated_config};
 
-/// The validator with other types than the chain has.
+/// Loads with types that the chain does not implement.
 fn knowing<'a>(known_types: &'a [&'a str]) -> LoadOptions<'a> {
     LoadOptions { known_types, ..generic() }
 }
@@ -70,7 +70,8 @@ fn types_and_names_are_checked() {
         "- {type: Foo, name: a}\n- {type: Foo, name: b}\n",
         &["authorizers[1].type: Duplicate value: \"Foo\""],
     );
-    // Entries that stop at their type leave neither type nor name behind, and an empty name wins.
+    // An authorizer that is refused for its type reserves neither the type nor the name; an empty name is
+    // reported before a duplicate.
     check(
         "type and name in one entry",
         &["Foo", "Bar"],
@@ -121,17 +122,17 @@ fn durations_have_ranges() {
 
 #[test]
 fn zero_ttls_without_defaults_are_missing() {
-    let mut hook = unvalidated::Webhook::default();
+    let mut hook = unvalidated_config::Webhook::default();
     hook.timeout.value = 1;
-    let entry = unvalidated::Authorizer {
+    let entry = unvalidated_config::Authorizer {
         kind: FieldValue { value: "Webhook".to_owned(), ..FieldValue::default() },
         name: FieldValue { value: "w".to_owned(), ..FieldValue::default() },
         webhook: Some(hook),
-        ..unvalidated::Authorizer::default()
+        ..unvalidated_config::Authorizer::default()
     };
-    let configuration = unvalidated::Configuration {
+    let configuration = unvalidated_config::Configuration {
         authorizers: vec![entry],
-        ..unvalidated::Configuration::default()
+        ..unvalidated_config::Configuration::default()
     };
     let rules = ValidationRules {
         known_types: ["Webhook"].into(),
@@ -386,7 +387,7 @@ fn a_built_in_authorizer_without_a_name_gets_its_own() {
         assert_eq!(loaded.warnings[0].code, WarningCode::MissingBuiltInName);
         assert_eq!(loaded.warnings[0].field, "authorizers[0].name");
     }
-    // An empty name is there, and a webhook has no name of its own.
+    // An empty name counts as present, and a webhook has no default name.
     let text = file("- {type: Node, name: \"\"}\n- {type: Webhook}\n");
     assert_eq!(
         faults(&text, &server()),

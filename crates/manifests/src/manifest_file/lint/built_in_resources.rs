@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use crate::rbac::bootstrap_policy;
 
-/// Made once, since every role is held against it.
+/// The resources of the default roles. Built once, because every role is compared with them.
 pub(super) static BUILT_IN_RESOURCES: LazyLock<BuiltInResources> =
     LazyLock::new(BuiltInResources::new);
 
@@ -18,7 +18,7 @@ pub(super) struct BuiltInResources {
 /// The reason why the API groups of a rule do not have a resource.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct MisplacedResource {
-    pub(super) why: String,
+    pub(super) reason: String,
     pub(super) hint: String,
 }
 
@@ -51,18 +51,18 @@ impl BuiltInResources {
             return None;
         }
         let shown: Vec<_> = api_groups.iter().map(|group| go_compat::quote(group)).collect();
-        let why = format!("there is none in the API group {}", shown.join(" or "));
-        if let Some(plural) = plural_names(resource).into_iter().find(|plural| has(plural)) {
-            return Some(MisplacedResource { why, hint: format!("did you mean `{plural}`?") });
+        let reason = format!("there is none in the API group {}", shown.join(" or "));
+        if let Some(plural) = possible_plurals(resource).into_iter().find(|plural| has(plural)) {
+            return Some(MisplacedResource { reason, hint: format!("did you mean `{plural}`?") });
         }
         let (group, _) = self.groups.iter().find(|(_, resources)| resources.contains(resource))?;
         let group = go_compat::quote(group);
-        Some(MisplacedResource { why, hint: format!("it is in the API group `{group}`") })
+        Some(MisplacedResource { reason, hint: format!("it is in the API group `{group}`") })
     }
 }
 
 /// The possible plural forms of a word.
-fn plural_names(word: &str) -> [String; 3] {
+fn possible_plurals(word: &str) -> [String; 3] {
     let stem = word.strip_suffix('y').unwrap_or(word);
     [format!("{word}s"), format!("{word}es"), format!("{stem}ies")]
 }

@@ -1,4 +1,4 @@
-//! Bindings to roles that do not exist.
+//! Warnings about bindings to roles that do not exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ const HINTS_MAX: usize = 50;
 /// Finds bindings to roles that are not among the objects. With `bootstrap` the default roles of
 /// Kubernetes exist as well. Returns at most [`WARNINGS_MAX`] warnings.
 ///
-/// The objects must be complete: a role that could not be read is not missing.
+/// The caller must pass all objects. Otherwise a role that could not be read would count as missing.
 pub fn lint_role_references(objects: &[ManifestObject], bootstrap: bool) -> Vec<Warning> {
     if objects.iter().all(|found| found.role_reference.is_none()) {
         return Vec::new();
@@ -29,7 +29,7 @@ pub fn lint_role_references(objects: &[ManifestObject], bootstrap: bool) -> Vec<
         Object::Rbac(rbac::Object::Binding(_)) | Object::Node(_) => None,
     });
     for role in found.chain(&defaults) {
-        let names = roles.namespaces.entry(&role.metadata.namespace).or_default();
+        let names = roles.names_by_namespace.entry(&role.metadata.namespace).or_default();
         names.insert(&role.metadata.name);
     }
     let mut hints = BTreeMap::new();
@@ -88,13 +88,13 @@ fn referenced_role(binding: &Binding) -> (&str, &str) {
 /// The names of all roles.
 #[derive(Default)]
 struct KnownRoles<'r> {
-    /// By namespace, which is empty for cluster roles.
-    namespaces: BTreeMap<&'r str, BTreeSet<&'r str>>,
+    /// Role names by namespace. The namespace of cluster roles is empty.
+    names_by_namespace: BTreeMap<&'r str, BTreeSet<&'r str>>,
 }
 
 impl KnownRoles<'_> {
     fn contains_role(&self, namespace: &str, name: &str) -> bool {
-        self.namespaces.get(namespace).is_some_and(|names| names.contains(name))
+        self.names_by_namespace.get(namespace).is_some_and(|names| names.contains(name))
     }
 
     /// Suggests the role that was probably intended.
@@ -110,7 +110,8 @@ impl KnownRoles<'_> {
             );
         }
         if !namespace.is_empty()
-            && let Some((other, _)) = self.namespaces.iter().find(|(_, names)| names.contains(name))
+            && let Some((other, _)) =
+                self.names_by_namespace.iter().find(|(_, names)| names.contains(name))
         {
             return Some(format!(
                 "there is one in namespace `{other}`, but a binding grants roles of its own only"
@@ -119,8 +120,9 @@ impl KnownRoles<'_> {
         // The comparison is quadratic in the length, so names of a very different length are
         // excluded first.
         let near = |other: &&&str| other.len().abs_diff(name.len()) <= other.len().div_ceil(4);
-        let candidates = self.namespaces.get(namespace).into_iter().flatten().filter(near).copied();
-        let nearest = field_errors::nearest(name, candidates)?;
+        let candidates =
+            self.names_by_namespace.get(namespace).into_iter().flatten().filter(near).copied();
+        let nearest = field_errors::nearest_word(name, candidates)?;
         Some(format!("did you mean `{nearest}`?"))
     }
 }

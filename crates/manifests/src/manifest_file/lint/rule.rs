@@ -1,14 +1,14 @@
-//! Rules, or parts of them, that match no request.
+//! Warnings about rules, or parts of rules, that match no request.
 
 use authz_rbac::{PolicyRule, Role};
 use document::WarningCode;
 
 use super::LintScope;
 use super::built_in_resources::BUILT_IN_RESOURCES;
-use crate::rbac::limit_errors;
+use crate::rbac::check_role_limits;
 
 /// HTTP methods that are no verbs of resources, with the verb that corresponds to each.
-const METHODS: [(&str, &str); 3] = [("post", "create"), ("put", "update"), ("head", "get")];
+const METHOD_VERBS: [(&str, &str); 3] = [("post", "create"), ("put", "update"), ("head", "get")];
 
 /// Verbs of resources that are no methods of HTTP, and so no verbs of paths.
 const RESOURCE_VERBS: [&str; 5] = ["list", "watch", "create", "update", "deletecollection"];
@@ -21,15 +21,15 @@ pub(super) fn lint_rules(role: &Role, scope: &mut LintScope<'_>) {
     if role.aggregation_rule.is_some() {
         return;
     }
-    for fault in limit_errors(role, None) {
+    for fault in check_role_limits(role, None) {
         scope.warn(WarningCode::OversizedRole, &fault.path, fault.message_without_path(), None);
     }
     for (idx, rule) in role.rules.iter().enumerate() {
         let is_for_paths = !rule.non_resource_urls.is_empty();
         let mut each =
-            |code, field: &str, values: &[String], judge: &dyn Fn(&str) -> Option<LintFault>| {
+            |code, field: &str, values: &[String], lint: &dyn Fn(&str) -> Option<LintFault>| {
                 for (item, value) in values.iter().enumerate() {
-                    if let Some((message, hint)) = judge(value) {
+                    if let Some((message, hint)) = lint(value) {
                         scope.warn(code, &format!("rules[{idx}].{field}[{item}]"), message, hint);
                     }
                 }
@@ -62,7 +62,7 @@ fn lint_verb(verb: &str, is_for_paths: bool) -> Option<LintFault> {
             (message, Some(hint))
         });
     }
-    let (_, name) = METHODS.iter().find(|(method, _)| *method == verb)?;
+    let (_, name) = METHOD_VERBS.iter().find(|(method, _)| *method == verb)?;
     let message = format!("no request for a resource has the verb `{verb}`");
     Some((message, Some(format!("for resources it is `{name}`"))))
 }
@@ -120,7 +120,7 @@ fn lint_resource(resource: &str, api_groups: &[String]) -> Option<LintFault> {
         }
         (name, _) => {
             let fault = BUILT_IN_RESOURCES.find_misplaced_resource(name, api_groups)?;
-            Some((message(&fault.why), Some(fault.hint)))
+            Some((message(&fault.reason), Some(fault.hint)))
         }
     }
 }
@@ -139,8 +139,8 @@ fn lint_url(url: &str) -> Option<LintFault> {
     })
 }
 
-/// The request that creates an object has no name, but one that creates a subresource such as
-/// `pods/exec` has.
+/// Warns about `create` in a rule with names. A request that creates an object has no name; a request that
+/// creates a subresource such as `pods/exec` has one.
 fn lint_create_by_name(verb: &str, rule: &PolicyRule) -> Option<LintFault> {
     let is_named = !rule.resource_names.is_empty();
     let is_plain = rule.resources.iter().all(|resource| !resource.contains('/') && resource != "*");

@@ -21,7 +21,7 @@ const ACCOUNT_PREFIX: &str = "system:serviceaccount:";
 /// The prefix of the groups of all service accounts of a namespace.
 const ACCOUNTS_PREFIX: &str = "system:serviceaccounts:";
 
-/// Something to say about a field of a subject.
+/// A warning about a field of a subject.
 struct SubjectWarning {
     code: WarningCode,
     field: &'static str,
@@ -45,7 +45,7 @@ pub(super) fn lint_subjects(binding: &Binding, scope: &mut LintScope<'_>) {
 }
 
 fn lint_user(name: &str) -> Option<SubjectWarning> {
-    if let Some(warning) = lint_odd_name(name) {
+    if let Some(warning) = lint_unmatchable_name(name) {
         return Some(warning);
     }
     if let Some(account) = name.strip_prefix(ACCOUNT_PREFIX) {
@@ -67,7 +67,7 @@ fn lint_user(name: &str) -> Option<SubjectWarning> {
 }
 
 fn lint_group(name: &str) -> Option<SubjectWarning> {
-    if let Some(warning) = lint_odd_name(name) {
+    if let Some(warning) = lint_unmatchable_name(name) {
         return Some(warning);
     }
     if let Some(account) = name.strip_prefix(ACCOUNT_PREFIX) {
@@ -121,8 +121,8 @@ fn lint_ignored_namespace(subject: &Subject) -> Option<SubjectWarning> {
     })
 }
 
-/// Lints a name that no user and no group has.
-fn lint_odd_name(name: &str) -> Option<SubjectWarning> {
+/// Warns about a name that no user and no group has.
+fn lint_unmatchable_name(name: &str) -> Option<SubjectWarning> {
     if name == "*" {
         let message = "`*` stands for nobody: it is a name like any other".to_owned();
         let hint = "everybody who is known is in the group `system:authenticated`".to_owned();

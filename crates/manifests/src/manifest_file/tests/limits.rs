@@ -1,4 +1,4 @@
-//! What grows has a limit.
+//! The limits of manifest files.
 
 use super::*;
 

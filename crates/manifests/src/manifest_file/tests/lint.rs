@@ -1,4 +1,4 @@
-//! What is warned about, and the nearest thing that is not.
+//! Warnings, and for each the nearest object that causes none.
 
 use document::WarningCode;
 
@@ -151,13 +151,13 @@ fn rules_that_match_nothing_are_warned_about() {
         &read_text(&cluster_role("- verbs: [get]\n  apiGroups: ['']\n  resources:\n  - Pods\n"));
     assert_eq!(position.warnings[0].field, "rules[0].resources[0]");
     assert_eq!((position.warnings[0].position.line, position.warnings[0].position.column), (8, 5));
-    // Others wrote the rules of an aggregated role.
+    // The rules of an aggregated role come from other roles.
     let aggregated = cluster_role("- {verbs: [Get], nonResourceURLs: [a]}\n")
         + "aggregationRule: {clusterRoleSelectors: [{matchLabels: {a: b}}]}\n";
     assert_eq!(cautions(&read_text(&aggregated).warnings), [""; 0]);
 }
 
-/// The default roles have no fault, and what they hold to be right is not warned about.
+/// The default roles cause no warning.
 #[test]
 fn the_default_objects_are_clean() {
     let policy = rbac::bootstrap_policy().unwrap();
@@ -169,7 +169,7 @@ fn the_default_objects_are_clean() {
     assert_eq!(faults(&manifests), [""; 0]);
     assert_eq!(cautions(&manifests.warnings), [""; 0]);
     assert_eq!(manifests.objects.len(), 142);
-    assert!(duplicate_objects(&manifests.objects).is_empty());
+    assert!(find_duplicate_objects(&manifests.objects).is_empty());
     assert!(lint_role_references(&manifests.objects, false).is_empty());
 }
 

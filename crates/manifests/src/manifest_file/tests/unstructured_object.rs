@@ -1,4 +1,4 @@
-//! Objects that the caller wants whole.
+//! Objects that the reader keeps as JSON.
 
 use document::{Diagnostic, Source};
 use field_errors::FieldPath;
@@ -8,7 +8,7 @@ use super::faults;
 
 fn read_all(text: &str) -> Manifests {
     read_and_keep_kinds(&Source { name: "F", bytes: text.as_bytes() }, &|_, kind| match kind {
-        "Widget" => KindHandling::KeepWhole,
+        "Widget" => KindHandling::KeepUnstructured,
         "Wigdet" => {
             KindHandling::Refuse { field: "kind", hint: "did you mean `Widget`?".to_owned() }
         }
@@ -16,11 +16,11 @@ fn read_all(text: &str) -> Manifests {
     })
 }
 
-fn only(text: &str) -> WholeObject {
+fn only(text: &str) -> UnstructuredObject {
     let mut manifests = read_all(text);
     assert_eq!(faults(&manifests), [""; 0], "{text}");
-    assert_eq!(manifests.whole_objects.len(), 1, "{text}");
-    manifests.whole_objects.remove(0)
+    assert_eq!(manifests.unstructured_objects.len(), 1, "{text}");
+    manifests.unstructured_objects.remove(0)
 }
 
 /// Formats a diagnostic as `line:column message [hint]`.
@@ -44,17 +44,17 @@ spec:
 ";
 
 #[test]
-fn whole_objects_stand_beside_others() {
+fn kept_objects_do_not_change_the_other_objects() {
     let text = format!("{WIDGET}---\napiVersion: v1\nkind: ConfigMap\n---\nkind: Role\n");
     let manifests = read_all(&text);
-    assert_eq!((manifests.whole_objects.len(), manifests.n_other_objects), (1, 1));
+    assert_eq!((manifests.unstructured_objects.len(), manifests.n_other_objects), (1, 1));
     assert_eq!(manifests.errors.len(), 1, "a role is what it was");
-    let kept = &manifests.whole_objects[0];
+    let kept = &manifests.unstructured_objects[0];
     assert_eq!((kept.kind_name(), kept.api_version()), ("Widget", "example.com/v1"));
     assert_eq!((kept.namespace(), kept.name(), &*kept.file), ("", "cog", "F"));
     assert_eq!(kept.value["spec"]["parts"][0]["siez"], 3);
-    assert_eq!(format!("{kept:?}"), "[at F:1:1]", "what it holds may be secret");
-    assert!(read(&Source { name: "F", bytes: WIDGET.as_bytes() }).whole_objects.is_empty());
+    assert_eq!(format!("{kept:?}"), "[at F:1:1]", "the object may hold a secret");
+    assert!(read(&Source { name: "F", bytes: WIDGET.as_bytes() }).unstructured_objects.is_empty());
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn faults_have_their_places() {
     ] {
         assert_eq!(shown(&fault), want);
     }
-    let metadata: Vec<String> = kept.metadata_diagnostics().iter().map(shown).collect();
+    let metadata: Vec<String> = kept.check_metadata().iter().map(shown).collect();
     let want = [
         "5:3 unknown field \"metadata.labls\" [did you mean `labels`?]",
         "6:15 json: cannot unmarshal array into Go struct field ObjectMeta.metadata.labels of type \
@@ -91,7 +91,7 @@ fn faults_have_their_places() {
     assert_eq!(metadata, want);
 }
 
-/// The compiler counts from where the expression begins, and does not see white space before it.
+/// The compiler counts from the start of the expression, after leading white space.
 #[test]
 fn issues_of_an_expression_have_theirs() {
     let kept = only(WIDGET);
@@ -126,7 +126,7 @@ fn items_of_lists_know_where_they_are() {
         "3:79 duplicate field \"items[1].spec.x.y\"",
     ];
     assert_eq!(faults(&manifests), want);
-    let kept = &manifests.whole_objects[1];
+    let kept = &manifests.unstructured_objects[1];
     assert_eq!((kept.kind_name(), kept.name()), ("Widget", "c"));
     let fault = kept.field_diagnostic(FieldPath::root("spec").required(""));
     assert_eq!(shown(&fault), "3:64 items[1].spec: Required value");
@@ -147,8 +147,8 @@ fn a_kind_that_is_hardly_meant_is_refused() {
 
 #[test]
 fn the_same_object_twice_is_told() {
-    let kept = read_all(&format!("{WIDGET}---\n{WIDGET}")).whole_objects;
-    let found = duplicate_whole_objects(&kept.iter().collect::<Vec<_>>());
+    let kept = read_all(&format!("{WIDGET}---\n{WIDGET}")).unstructured_objects;
+    let found = find_duplicate_unstructured(&kept.iter().collect::<Vec<_>>());
     let want = "14:1 metadata.name: Duplicate value: \"cog\": this Widget is first defined at F:1:1 \
                 [remove one of the two, or rename it]";
     assert_eq!(found.iter().map(shown).collect::<Vec<_>>(), [want]);
