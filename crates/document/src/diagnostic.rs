@@ -19,7 +19,7 @@ pub struct Diagnostic {
     pub position: SourcePosition,
     /// The likely intention of the author.
     pub hint: Option<String>,
-    /// For an expression that does not compile: each issue with its own position.
+    /// The issues of an expression that does not compile, each with its own position.
     pub notes: Vec<Note>,
 }
 

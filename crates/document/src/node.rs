@@ -26,8 +26,7 @@ pub struct DocumentLimits {
     pub nodes_max: usize,
     /// The most bytes of text after aliases are expanded.
     ///
-    /// Without aliases a document holds no more than the file, so this is about aliases alone: a
-    /// few of them can repeat a long text many times.
+    /// Only aliases can exceed this limit: a few of them can repeat a long text many times.
     pub expanded_bytes_max: usize,
     /// The most duplicate keys that are noted.
     pub duplicate_keys_max: usize,

@@ -383,11 +383,11 @@ mod tests {
         let mut both = few;
         both.append(many);
         assert_eq!((both.len(), both.iter().len()), (150_100, FAULTS_MAX));
-        // Long values fill it earlier.
+        // Long values reach the byte limit first.
         let long = "x".repeat(8 * 1024);
         let long: FieldErrors = (0..200).map(|_| at.invalid(long.as_str(), &long)).collect();
         assert_eq!((long.len(), long.iter().len()), (200, 64));
-        // What is only counted is a fault all the same.
+        // A fault that is only counted still makes the document invalid.
         let mut left_out = all(FAULTS_MAX + 1);
         left_out.retain(|_| false);
         assert_eq!((left_out.is_empty(), left_out.len()), (false, 1));

@@ -170,7 +170,7 @@ impl FieldPath<'_> {
 mod tests {
     use super::*;
 
-    /// A16: a fault below a long key is as small as any other.
+    /// A16: a fault below a long map key takes bounded memory.
     #[test]
     fn a16_faults_are_small() {
         let long = "k".repeat(1 << 20);

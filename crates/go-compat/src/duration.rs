@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::quote::push_hex_escape;
 
-/// Why a text is not a duration. Displays as Go's message.
+/// The reason why a text is not a duration. Displays as Go's message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DurationError {
     input: String,

@@ -14,7 +14,7 @@ pub struct ParsedIp<'a> {
     pub ipv6_zone: &'a [u8],
 }
 
-/// Why a text is not an IP address. Displays as Go's message.
+/// The reason why a text is not an IP address. Displays as Go's message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IpError {
     input: Vec<u8>,

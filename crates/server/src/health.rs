@@ -124,7 +124,7 @@ async fn run_checks(server: &ServerState, endpoint: HealthEndpoint) -> Vec<Check
         checks.extend([
             CheckResult::new("storage-readiness", is_stored),
             CheckResult::degradable("storage-space", status.alarms.is_empty()),
-            CheckResult::degradable("storage-upkeep", status.degraded.is_none()),
+            CheckResult::degradable("storage-upkeep", status.failed_maintenance.is_none()),
             CheckResult::new("admission-config", !server.barrier.confirmation_age().is_stale),
             CheckResult::new("informer-sync", server.snapshot_cache.is_synced()),
             CheckResult::new(BOOTSTRAP_CHECK, is_bootstrapped),

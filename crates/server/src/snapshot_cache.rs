@@ -177,7 +177,8 @@ impl SnapshotCache {
             }
             let _guard = self.lock_updates();
             let old = self.newest.load();
-            let (next, report) = old.with_events(&self.prefix, &batch.events, batch.through);
+            let (next, report) =
+                old.with_events(&self.prefix, &batch.events, batch.complete_through);
             self.publish(next, report);
             self.object_watchers.apply_events(&batch.events);
             self.waiting_objects.apply_events(&batch.events);

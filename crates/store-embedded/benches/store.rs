@@ -1,5 +1,5 @@
 #![expect(clippy::expect_used, reason = "a benchmark that fails says so by panicking")]
-//! What the embedded store promises about speed and memory.
+//! Measures the speed and the memory of the embedded store.
 //!
 //! `cargo bench -p store-embedded` measures; `cargo test` runs the same once with small numbers.
 
@@ -17,7 +17,7 @@ use store::{At, Expect, Key, ListRequest, Prefix, Put, Revision, Store};
 use store_embedded::{EmbeddedStore, Options, SyncMode};
 use tempfile::TempDir;
 
-/// How much to do.
+/// The size of a run.
 struct Scale {
     n_keys: usize,
     n_gets: usize,
@@ -63,7 +63,7 @@ async fn measure(scale: &Scale) {
     let before = resident_bytes();
     let store = open(directory.path(), lazy);
     fill(&store, scale.n_keys).await;
-    // Only what is kept for the objects themselves, not for the history of their making.
+    // Counts the memory of the objects, not of the history of their creation.
     let current = store.current_rev().await.expect("open");
     store.compact(current).await.expect("compacts");
     let per_object = resident_bytes().saturating_sub(before) / scale.n_keys as u64;
@@ -82,8 +82,8 @@ async fn measure(scale: &Scale) {
     watches(open(directory.path(), SyncMode::Always), scale).await;
 }
 
-fn open(directory: &Path, sync: SyncMode) -> EmbeddedStore {
-    EmbeddedStore::open(directory, Options { sync, ..Options::default() }).expect("opens")
+fn open(directory: &Path, sync_mode: SyncMode) -> EmbeddedStore {
+    EmbeddedStore::open(directory, Options { sync_mode, ..Options::default() }).expect("opens")
 }
 
 fn key(n: usize) -> Key {
@@ -106,7 +106,7 @@ async fn fill(store: &EmbeddedStore, n_keys: usize) {
     }
 }
 
-/// All keys in no order, which is mostly waiting for memory, and a few keys again and again.
+/// Reads all keys in random order, which is bound by memory latency, and a few keys repeatedly.
 async fn gets(store: &EmbeddedStore, scale: &Scale) {
     for (name, n_keys) in [("any of all", scale.n_keys), ("one of 1000", 1000)] {
         let keys: Vec<Key> = (0..n_keys).map(|n| key(n * 7919 % scale.n_keys)).collect();
@@ -143,7 +143,7 @@ async fn lists(store: &EmbeddedStore, scale: &Scale) {
     time("500 from the middle, 1000 revisions ago", past).await;
 }
 
-/// What the disk alone takes to make the bytes of one put durable.
+/// Measures the time in which the disk alone makes the bytes of one put durable.
 fn disk(directory: &Path, scale: &Scale) {
     let mut file = fs::File::create(directory.join("floor")).expect("a file can be made");
     let began = Instant::now();
@@ -179,7 +179,7 @@ async fn writes(store: EmbeddedStore, scale: &Scale) {
     println!("durable puts, {} writers: {per_second:.0} per second", scale.n_writers);
 }
 
-/// From the beginning of a put until the last of many watches has its event.
+/// Measures the time from the start of a put until the last of many watches has its event.
 async fn watches(store: EmbeddedStore, scale: &Scale) {
     let start = store.current_rev().await.expect("open");
     let end = Revision::new(start.number() + scale.n_watched as u64);
@@ -188,9 +188,9 @@ async fn watches(store: EmbeddedStore, scale: &Scale) {
         let mut watch = store.watch(all(), start).await.expect("watches");
         let done = done.clone();
         tokio::spawn(async move {
-            let mut through = start;
-            while through < end {
-                through = watch.next().await.expect("tells").through;
+            let mut complete_through = start;
+            while complete_through < end {
+                complete_through = watch.next().await.expect("tells").complete_through;
                 done.send(()).await.expect("is heard");
             }
         });
@@ -206,8 +206,8 @@ async fn watches(store: EmbeddedStore, scale: &Scale) {
     println!("durable put to the last of {} watches: {mean:?}", scale.n_watches);
 }
 
-/// How long this thread has been computing, which other programs on the machine disturb less than the
-/// time of day. Falls back to that where the operating system does not say.
+/// The CPU time of this thread, which other programs disturb less than the time of day. Falls back to the time of
+/// day where the operating system does not report it.
 fn on_cpu() -> Duration {
     let spent = fs::read_to_string("/proc/thread-self/schedstat").ok();
     let ns = spent.and_then(|spent| spent.split(' ').next()?.parse().ok());
@@ -217,7 +217,7 @@ fn on_cpu() -> Duration {
     )
 }
 
-/// What the operating system says this process holds; zero where it does not say.
+/// The memory of this process as the operating system reports it; zero where it does not.
 fn resident_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -17,49 +17,49 @@ use crate::snapshot;
 use crate::store_files;
 use crate::store_state::StoreState;
 
-/// Restarts leave small logs behind. This many obsolete ones justify a snapshot.
+/// This many obsolete logs justify a snapshot even if they are small. Restarts leave small logs.
 const LOGS_MAX: usize = 64;
 
 /// A snapshot that is being written.
 #[derive(Debug)]
 pub(crate) struct Checkpoint {
     thread: JoinHandle<io::Result<u64>>,
-    cancel: Arc<AtomicBool>,
+    cancel_flag: Arc<AtomicBool>,
     revision: Revision,
 }
 
-/// The number of logs that a snapshot of the floor makes obsolete; `None` if it would free too little.
-pub(crate) fn n_logs_worth_a_snapshot(
-    sealed: &[SealedLog],
+/// Counts the logs that a snapshot of the floor makes obsolete. `None` if the snapshot would free too little.
+pub(crate) fn count_logs_worth_snapshot(
+    sealed_logs: &[SealedLog],
     newest_base: Revision,
     floor: Revision,
     bytes_min: u64,
 ) -> Option<usize> {
-    let n_logs = n_obsolete_logs(sealed, newest_base, floor);
-    let bytes: u64 = sealed.iter().take(n_logs).map(|log| log.bytes).sum();
+    let n_logs = count_obsolete_logs(sealed_logs, newest_base, floor);
+    let bytes: u64 = sealed_logs.iter().take(n_logs).map(|log| log.bytes).sum();
     (n_logs > 0 && (bytes >= bytes_min || n_logs >= LOGS_MAX)).then_some(n_logs)
 }
 
 /// Counts obsolete logs: those whose successor begins at or before the floor.
-pub(crate) fn n_obsolete_logs(
-    sealed: &[SealedLog],
+pub(crate) fn count_obsolete_logs(
+    sealed_logs: &[SealedLog],
     newest_base: Revision,
     floor: Revision,
 ) -> usize {
-    let next_bases = sealed.iter().skip(1).map(|log| log.base).chain([newest_base]);
-    next_bases.take(sealed.len()).take_while(|base| *base <= floor).count()
+    let next_bases = sealed_logs.iter().skip(1).map(|log| log.base_revision).chain([newest_base]);
+    next_bases.take(sealed_logs.len()).take_while(|base| *base <= floor).count()
 }
 
 impl Checkpoint {
     /// Starts a thread that writes the snapshot.
     pub(crate) fn start(directory: PathBuf, state: StoreState) -> io::Result<Self> {
-        let cancel = Arc::new(AtomicBool::new(false));
+        let cancel_flag = Arc::new(AtomicBool::new(false));
         let revision = state.floor;
-        let is_cancelled = cancel.clone();
+        let is_cancelled = cancel_flag.clone();
         let work =
             move || snapshot::write(&directory, &state, &|| is_cancelled.load(Ordering::Relaxed));
         let thread = std::thread::Builder::new().name("store-checkpoint".into()).spawn(work)?;
-        Ok(Self { thread, cancel, revision })
+        Ok(Self { thread, cancel_flag, revision })
     }
 
     pub(crate) fn is_finished(&self) -> bool {
@@ -76,27 +76,27 @@ impl Checkpoint {
     /// Cancels the thread and waits for it. Returns the same as [`Self::finish`] if the snapshot was already
     /// complete, because then older files are obsolete.
     pub(crate) fn cancel(self) -> Option<(Revision, u64)> {
-        self.cancel.store(true, Ordering::Relaxed);
+        self.cancel_flag.store(true, Ordering::Relaxed);
         self.finish().ok()
     }
 }
 
 /// Removes the oldest logs and older snapshots. The oldest log goes first, and a log that cannot be removed
 /// stays in the list for a later attempt, so the remaining logs are contiguous.
-pub(crate) fn remove_obsolete(
+pub(crate) fn remove_replaced_files(
     directory: &Path,
-    sealed: &mut Vec<SealedLog>,
+    sealed_logs: &mut Vec<SealedLog>,
     n_logs: usize,
     snapshot: Revision,
 ) -> io::Result<()> {
-    for _ in 0..n_logs.min(sealed.len()) {
-        if let Some(log) = sealed.first() {
+    for _ in 0..n_logs.min(sealed_logs.len()) {
+        if let Some(log) = sealed_logs.first() {
             match fs::remove_file(store_files::log_path(directory, log.sequence)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 Ok(()) | Err(_) => {}
             }
         }
-        sealed.remove(0);
+        sealed_logs.remove(0);
     }
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
@@ -119,7 +119,7 @@ mod tests {
     fn logs(bases: &[u64]) -> Vec<SealedLog> {
         let log = |(sequence, base): (usize, &u64)| SealedLog {
             sequence: sequence as u64,
-            base: Revision::new(*base),
+            base_revision: Revision::new(*base),
             bytes: 100,
         };
         bases.iter().enumerate().map(log).collect()
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_log_is_superfluous_when_the_next_begins_at_the_floor() {
         let count = |bases: &[u64], newest: u64, floor: u64| {
-            n_obsolete_logs(&logs(bases), Revision::new(newest), Revision::new(floor))
+            count_obsolete_logs(&logs(bases), Revision::new(newest), Revision::new(floor))
         };
         assert_eq!(count(&[], 5, 9), 0);
         assert_eq!(count(&[1, 5], 9, 4), 0);
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn a_snapshot_is_written_when_it_frees_enough() {
         let worth = |bases: &[u64], bytes_min| {
-            n_logs_worth_a_snapshot(&logs(bases), Revision::new(9), Revision::new(9), bytes_min)
+            count_logs_worth_snapshot(&logs(bases), Revision::new(9), Revision::new(9), bytes_min)
         };
         assert_eq!(worth(&[], 0), None);
         assert_eq!(worth(&[1, 5], 201), None);
@@ -149,19 +149,19 @@ mod tests {
         assert_eq!(worth(&[1; LOGS_MAX], u64::MAX), Some(LOGS_MAX));
     }
 
-    /// A gap between logs is damage to the next start, so a log that stays is removed before later ones.
+    /// The next start would report a gap between logs as damage, so the oldest log is removed first.
     #[test]
     fn a_log_that_can_not_be_removed_stays_in_the_list() {
         let directory = tempfile::tempdir().unwrap();
-        let mut sealed = logs(&[1, 5, 9]);
+        let mut sealed_logs = logs(&[1, 5, 9]);
         fs::write(store_files::log_path(directory.path(), 0), "").unwrap();
         fs::create_dir(store_files::log_path(directory.path(), 1)).unwrap();
         fs::write(store_files::log_path(directory.path(), 2), "").unwrap();
-        remove_obsolete(directory.path(), &mut sealed, 3, Revision::new(9)).unwrap_err();
-        assert_eq!(sealed, logs(&[1, 5, 9])[1..]);
+        remove_replaced_files(directory.path(), &mut sealed_logs, 3, Revision::new(9)).unwrap_err();
+        assert_eq!(sealed_logs, logs(&[1, 5, 9])[1..]);
         assert!(store_files::log_path(directory.path(), 2).exists());
         fs::remove_dir(store_files::log_path(directory.path(), 1)).unwrap();
-        remove_obsolete(directory.path(), &mut sealed, 2, Revision::new(9)).unwrap();
-        assert_eq!(sealed, []);
+        remove_replaced_files(directory.path(), &mut sealed_logs, 2, Revision::new(9)).unwrap();
+        assert_eq!(sealed_logs, []);
     }
 }

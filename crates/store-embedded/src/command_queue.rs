@@ -28,7 +28,7 @@ pub(crate) enum Command {
     Tick {
         reply: oneshot::Sender<()>,
     },
-    /// Ends the thread; then the sender is dropped.
+    /// Ends the writer thread.
     Close {
         reply: oneshot::Sender<()>,
     },
@@ -43,7 +43,7 @@ pub(crate) struct WriteCommand {
     pub(crate) expires_at_ms: Option<u64>,
 }
 
-/// How long the writer waits for how many commands before it starts a batch.
+/// The number of commands that the writer waits for before it starts a batch, and the maximum wait.
 ///
 /// Callers that were answered together send their next writes almost together. Without the wait the first
 /// of them would get a sync of its own while the others wait for it.
@@ -56,7 +56,7 @@ pub(crate) struct BatchWait {
 /// Commands in order of arrival.
 #[derive(Debug, Default)]
 pub(crate) struct CommandQueue {
-    inner: Mutex<QueueState>,
+    state: Mutex<QueueState>,
     batch_ready: Condvar,
 }
 
@@ -71,11 +71,11 @@ struct QueueState {
 impl CommandQueue {
     /// Adds a command and wakes the writer. After closing, the command is dropped and its caller gets an error.
     pub(crate) fn push(&self, command: Command) {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        if !inner.is_closed {
-            inner.commands.push(command);
-            let is_enough = inner.commands.len() >= inner.n_commands_wanted;
-            drop(inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.is_closed {
+            state.commands.push(command);
+            let is_enough = state.commands.len() >= state.n_commands_wanted;
+            drop(state);
             if is_enough {
                 self.batch_ready.notify_one();
             }
@@ -84,35 +84,36 @@ impl CommandQueue {
 
     /// Takes all commands: waits for the first one until a deadline, and then briefly for more.
     pub(crate) fn take_batch(&self, deadline: Instant, batch_wait: &BatchWait) -> Vec<Command> {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner = self.wait(inner, 1, deadline.saturating_duration_since(Instant::now()));
-        if !inner.commands.is_empty() {
-            inner = self.wait(inner, batch_wait.n_commands, batch_wait.time_max);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state =
+            self.wait_for_commands(state, 1, deadline.saturating_duration_since(Instant::now()));
+        if !state.commands.is_empty() {
+            state = self.wait_for_commands(state, batch_wait.n_commands, batch_wait.time_max);
         }
-        std::mem::take(&mut inner.commands)
+        std::mem::take(&mut state.commands)
     }
 
-    fn wait<'a>(
+    fn wait_for_commands<'a>(
         &self,
-        mut inner: MutexGuard<'a, QueueState>,
+        mut state: MutexGuard<'a, QueueState>,
         n_commands_wanted: usize,
         time_max: Duration,
     ) -> MutexGuard<'a, QueueState> {
-        if inner.commands.len() >= n_commands_wanted {
-            return inner;
+        if state.commands.len() >= n_commands_wanted {
+            return state;
         }
-        inner.n_commands_wanted = n_commands_wanted;
-        let too_few = |inner: &mut QueueState| inner.commands.len() < n_commands_wanted;
-        let wait = self.batch_ready.wait_timeout_while(inner, time_max, too_few);
-        wait.unwrap_or_else(PoisonError::into_inner).0
+        state.n_commands_wanted = n_commands_wanted;
+        let too_few = |state: &mut QueueState| state.commands.len() < n_commands_wanted;
+        let result = self.batch_ready.wait_timeout_while(state, time_max, too_few);
+        result.unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// Drops all commands, and all that arrive later.
     pub(crate) fn close(&self) {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.is_closed = true;
-        let dropped = std::mem::take(&mut inner.commands);
-        drop(inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.is_closed = true;
+        let dropped = std::mem::take(&mut state.commands);
+        drop(state);
         drop(dropped);
     }
 }

@@ -8,16 +8,17 @@ use std::thread::JoinHandle;
 
 use arc_swap::ArcSwap;
 use store::{
-    At, Got, Key, ListRequest, Page, Prefix, ReadError, Revision, Store, StoreFuture, StoreStatus,
-    Transaction, Unavailable, VALUE_BYTES_MAX, Watch, WatchError, WatchNotifier, WriteError,
+    At, GetResult, Key, ListRequest, Page, Prefix, ReadError, Revision, Store, StoreFuture,
+    StoreStatus, Transaction, Unavailable, VALUE_BYTES_MAX, Watch, WatchError, WatchNotifier,
+    WriteError,
 };
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::command_queue::{
     BYTES_PER_PERMIT, Command, CommandQueue, QUEUE_BYTES_MAX, WriteCommand,
 };
-use crate::directory::LockedDirectory;
 use crate::error::OpenError;
+use crate::locked_directory::LockedDirectory;
 use crate::options::{Clock, Options};
 use crate::recovery;
 use crate::store_files::io_error;
@@ -29,7 +30,7 @@ use crate::writer::Writer;
 ///
 /// Dropping it closes it and waits for that; [`Store::close`] does so without blocking the thread.
 pub struct EmbeddedStore {
-    core: Arc<SharedState>,
+    shared_state: Arc<SharedState>,
     write_permits: Arc<Semaphore>,
     clock: Clock,
     writer: Option<JoinHandle<()>>,
@@ -39,7 +40,7 @@ pub struct EmbeddedStore {
 impl fmt::Debug for EmbeddedStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EmbeddedStore")
-            .field("revision", &self.core.state.load().revision)
+            .field("revision", &self.shared_state.state.load().revision)
             .finish_non_exhaustive()
     }
 }
@@ -68,8 +69,8 @@ impl SharedState {
         self.watch_notifier.close();
     }
 
-    fn open_state(&self) -> Result<Arc<StoreState>, Unavailable> {
-        if self.is_closed() { Err(closed()) } else { Ok(self.state.load_full()) }
+    fn state_if_open(&self) -> Result<Arc<StoreState>, Unavailable> {
+        if self.is_closed() { Err(Unavailable::closed()) } else { Ok(self.state.load_full()) }
     }
 }
 
@@ -85,7 +86,7 @@ impl EmbeddedStore {
     /// The files of the directory cannot be used.
     pub fn open_locked(directory: LockedDirectory, options: Options) -> Result<Self, OpenError> {
         let recovered = recovery::recover(directory.path(), &options)?;
-        let core = Arc::new(SharedState {
+        let shared_state = Arc::new(SharedState {
             state: ArcSwap::from_pointee(recovered.state.clone()),
             queue: CommandQueue::default(),
             watch_notifier: WatchNotifier::default(),
@@ -95,20 +96,20 @@ impl EmbeddedStore {
         });
         let clock = options.clock.clone();
         let path = directory.path().to_owned();
-        let writer = Writer::new(core.clone(), directory, recovered, options);
+        let writer = Writer::new(shared_state.clone(), directory, recovered, options);
         let writer = std::thread::Builder::new()
             .name("store-writer".into())
             .spawn(move || writer.run())
             .map_err(|source| io_error("start a thread for", &path, source))?;
         let write_permits = Arc::new(Semaphore::new(QUEUE_BYTES_MAX / BYTES_PER_PERMIT));
-        Ok(Self { core, write_permits, clock, writer: Some(writer) })
+        Ok(Self { shared_state, write_permits, clock, writer: Some(writer) })
     }
 
     /// Runs the periodic work now: expiry, compaction by age, progress of idle watches, and retries. For tests
     /// that move the clock.
     pub async fn tick(&self) {
         let (reply, done) = oneshot::channel();
-        self.core.queue.push(Command::Tick { reply });
+        self.shared_state.queue.push(Command::Tick { reply });
         // No answer means that the store is closed, and then there is nothing to do.
         done.await.ok();
     }
@@ -119,8 +120,8 @@ impl EmbeddedStore {
         at: At,
         read: impl FnOnce(&StoreState) -> Result<T, ReadError> + Send + 'static,
     ) -> Result<T, ReadError> {
-        let state = self.core.open_state()?;
-        if state.is_paged(at) {
+        let state = self.shared_state.state_if_open()?;
+        if state.reads_files(at) {
             return run_blocking(move || read(&state)).await?;
         }
         read(&state)
@@ -130,7 +131,7 @@ impl EmbeddedStore {
 impl Drop for EmbeddedStore {
     fn drop(&mut self) {
         let (reply, _) = oneshot::channel();
-        self.core.queue.push(Command::Close { reply });
+        self.shared_state.queue.push(Command::Close { reply });
         if let Some(writer) = self.writer.take() {
             // Callers already got an error if the writer panicked.
             writer.join().ok();
@@ -139,14 +140,14 @@ impl Drop for EmbeddedStore {
 }
 
 impl Store for EmbeddedStore {
-    fn get<'a>(&'a self, key: &'a Key, at: At) -> StoreFuture<'a, Result<Got, ReadError>> {
+    fn get<'a>(&'a self, key: &'a Key, at: At) -> StoreFuture<'a, Result<GetResult, ReadError>> {
         Box::pin(async move {
             if at == At::Newest {
-                if self.core.is_closed() {
-                    return Err(closed().into());
+                if self.shared_state.is_closed() {
+                    return Err(Unavailable::closed().into());
                 }
                 // The common case takes no reference count.
-                return self.core.state.load().get(key, at);
+                return self.shared_state.state.load().get(key, at);
             }
             let key = key.clone();
             self.read(at, move |state| state.get(&key, at)).await
@@ -166,7 +167,7 @@ impl Store for EmbeddedStore {
 
     fn write(&self, transaction: Transaction) -> StoreFuture<'_, Result<Revision, WriteError>> {
         Box::pin(async move {
-            let bytes = transaction.value_bytes_max();
+            let bytes = transaction.largest_value_bytes();
             if bytes > VALUE_BYTES_MAX {
                 return Err(WriteError::ValueTooLarge { bytes });
             }
@@ -175,18 +176,18 @@ impl Store for EmbeddedStore {
                 let ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
                 self.clock.now_ms().saturating_add(ttl_ms).max(1)
             });
-            let n_permits = 1 + transaction.bytes() / BYTES_PER_PERMIT;
+            let n_permits = 1 + transaction.total_bytes() / BYTES_PER_PERMIT;
             let n_permits = u32::try_from(n_permits).unwrap_or(u32::MAX);
             let permits = self
                 .write_permits
                 .clone()
                 .acquire_many_owned(n_permits)
                 .await
-                .map_err(|_| closed())?;
+                .map_err(|_| Unavailable::closed())?;
             let (reply, answer) = oneshot::channel();
             let write = WriteCommand { transaction, expires_at_ms };
-            self.core.queue.push(Command::Write { write, reply, _write_permits: permits });
-            answer.await.unwrap_or_else(|_| Err(closed().into()))
+            self.shared_state.queue.push(Command::Write { write, reply, _write_permits: permits });
+            answer.await.unwrap_or_else(|_| Err(Unavailable::closed().into()))
         })
     }
 
@@ -196,26 +197,29 @@ impl Store for EmbeddedStore {
         after: Revision,
     ) -> StoreFuture<'_, Result<Box<dyn Watch>, WatchError>> {
         Box::pin(async move {
-            let watch = EmbeddedWatch::start(self.core.clone(), prefix, after)?;
+            let watch = EmbeddedWatch::start(self.shared_state.clone(), prefix, after)?;
             Ok(Box::new(watch) as Box<dyn Watch>)
         })
     }
 
     fn current_rev(&self) -> StoreFuture<'_, Result<Revision, ReadError>> {
-        Box::pin(async move { Ok(self.core.open_state()?.revision) })
+        Box::pin(async move { Ok(self.shared_state.state_if_open()?.revision) })
     }
 
-    fn wait_for(&self, revision: Revision) -> StoreFuture<'_, Result<Revision, ReadError>> {
+    fn wait_for_revision(
+        &self,
+        revision: Revision,
+    ) -> StoreFuture<'_, Result<Revision, ReadError>> {
         Box::pin(async move {
             // Every key is under `/`.
             let mut revision_changed =
-                self.core.watch_notifier.subscribe("/").ok_or_else(closed)?;
+                self.shared_state.watch_notifier.subscribe("/").ok_or_else(Unavailable::closed)?;
             loop {
-                let current = self.core.open_state()?.revision;
+                let current = self.shared_state.state_if_open()?.revision;
                 if current >= revision {
                     return Ok(current);
                 }
-                revision_changed.changed().await.map_err(|_| closed())?;
+                revision_changed.changed().await.map_err(|_| Unavailable::closed())?;
             }
         })
     }
@@ -223,42 +227,38 @@ impl Store for EmbeddedStore {
     fn compact(&self, revision: Revision) -> StoreFuture<'_, Result<Revision, ReadError>> {
         Box::pin(async move {
             let (reply, answer) = oneshot::channel();
-            self.core.queue.push(Command::Compact { revision, reply });
-            answer.await.unwrap_or_else(|_| Err(closed().into()))
+            self.shared_state.queue.push(Command::Compact { revision, reply });
+            answer.await.unwrap_or_else(|_| Err(Unavailable::closed().into()))
         })
     }
 
     fn compact_floor(&self) -> StoreFuture<'_, Result<Revision, ReadError>> {
-        Box::pin(async move { Ok(self.core.open_state()?.floor) })
+        Box::pin(async move { Ok(self.shared_state.state_if_open()?.floor) })
     }
 
     fn health(&self) -> StoreFuture<'_, Result<(), Unavailable>> {
         Box::pin(async move {
-            if self.core.is_closed() {
-                return Err(closed());
+            if self.shared_state.is_closed() {
+                return Err(Unavailable::closed());
             }
             let write_failure =
-                self.core.write_failure.lock().unwrap_or_else(PoisonError::into_inner);
+                self.shared_state.write_failure.lock().unwrap_or_else(PoisonError::into_inner);
             write_failure.clone().map_or(Ok(()), Err)
         })
     }
 
     fn status(&self) -> StoreStatus {
-        StoreStatus::clone(&self.core.status.load())
+        StoreStatus::clone(&self.shared_state.status.load())
     }
 
     fn close(&self) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let (reply, done) = oneshot::channel();
-            self.core.queue.push(Command::Close { reply });
+            self.shared_state.queue.push(Command::Close { reply });
             // No answer means that it was closed before.
             done.await.ok();
         })
     }
-}
-
-pub(crate) fn closed() -> Unavailable {
-    Unavailable { reason: "it is closed".into() }
 }
 
 /// Runs work that reads files on the blocking pool.

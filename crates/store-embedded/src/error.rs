@@ -1,46 +1,45 @@
-//! Errors of opening a data directory.
+//! The error of opening a data directory.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a store does not open. Recovery changes nothing before it has found the directory sound.
+/// The reason why a store does not open. Recovery changes no file before it has checked the whole directory.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another process has it open.
+    /// Another process has locked the directory.
     #[error("data directory `{}` is in use by another process", directory.display())]
     Locked {
-        /// The directory.
+        /// The path of the data directory.
         directory: PathBuf,
     },
-    /// Users other than its owner may write to it.
+    /// Users other than its owner may write to the directory.
     #[error(
         "data directory `{0}` has mode {mode:04o}: users other than its owner can replace its files; \
          run `chmod go-w {0}`", directory.display()
     )]
     Writable {
-        /// The directory.
+        /// The path of the data directory.
         directory: PathBuf,
-        /// Its mode.
+        /// The mode of the directory.
         mode: u32,
     },
-    /// It belongs to another user, who can replace its files.
+    /// The directory belongs to another user, who can replace its files.
     #[error(
         "data directory `{0}` belongs to user {owner}, and this program runs as user {own}; run \
          `chown {own} {0}`", directory.display()
     )]
     Foreign {
-        /// The directory.
+        /// The path of the data directory.
         directory: PathBuf,
-        /// Its owner.
+        /// The user id of its owner.
         owner: u32,
-        /// The user of this process.
+        /// The user id of this process.
         own: u32,
     },
-    /// A file was complete once and is damaged now. The operator must decide: restore a backup, or give up
-    /// the writes that follow.
+    /// A file was complete and is damaged now. The operator must restore a backup or give up the later writes.
     #[error("`{}` is damaged at offset {offset}: {reason}", file.display())]
     Damaged {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
         /// Byte offset of the damage.
         offset: u64,
@@ -53,17 +52,17 @@ pub enum OpenError {
          start the program that wrote it or a later one; nothing was changed", file.display()
     )]
     Newer {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
-        /// Its version.
+        /// The format version of the file.
         version: u8,
         /// The newest version that this program reads.
         version_max: u8,
     },
-    /// A file that must be there is not.
+    /// A required file does not exist.
     #[error("`{}` is missing", file.display())]
     Missing {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
     },
     /// An operation of the file system failed.
@@ -71,7 +70,7 @@ pub enum OpenError {
     Io {
         /// The operation that failed.
         action: &'static str,
-        /// The file or directory.
+        /// The path of the file or directory.
         path: PathBuf,
         /// The error of the system.
         source: io::Error,

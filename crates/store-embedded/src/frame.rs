@@ -1,8 +1,8 @@
 //! The file format of logs and snapshots: a header and checksummed frames.
 //!
-//! A file begins with a header that is complete from the moment the file has its name, because it is
-//! written and synced_revision under another name before. Then come frames. A log frame is one batch of writes,
-//! so what the disk tears apart in a crash is a frame that nobody was told of.
+//! A file begins with a header. The store writes and syncs the header under a temporary name before it renames
+//! the file, so the header is always complete. Frames follow. A frame of a log is one batch of writes, so a
+//! crash can only tear a frame that was not acknowledged.
 //!
 //! ```text
 //! header  kind 7 | version 1 | base revision 8 | salt 8 | flags 4 | checksum 4
@@ -10,7 +10,7 @@
 //! ```
 //!
 //! `durable` is the length of the file that was known to be on disk when the frame was written. It
-//! distinguishes a torn tail from damage: if a later good frame says that a bad frame was durable, the bad
+//! distinguishes a torn tail from damage: if a later valid frame says that an invalid frame was durable, that
 //! frame was damaged afterwards. Every checksum covers the salt and the offset of the frame, so that neither
 //! bytes of an old file nor a value that looks like a frame passes for one.
 
@@ -24,7 +24,7 @@ use store::Revision;
 /// record types. The server tests have a fixture of each version. Version 2 added records of several writes
 /// in one revision.
 pub(crate) const FORMAT_VERSION: u8 = 2;
-/// Offset of the version digit in the header; `1` for version 1.
+/// Offset of the version in the header, an ASCII digit.
 const VERSION_AT: usize = 7;
 
 pub(crate) const HEADER_BYTES: usize = 32;
@@ -48,16 +48,16 @@ impl FileKind {
 
 /// The header of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Header {
+pub(crate) struct FileHeader {
     pub(crate) kind: FileKind,
-    /// Log: the revision before its first record. Snapshot: the revision of its state.
-    pub(crate) base: Revision,
+    /// The revision before the first record of a log, or the revision of a snapshot.
+    pub(crate) base_revision: Revision,
     pub(crate) salt: u64,
     /// Whether writes were acknowledged before they were durable (sync mode `interval`).
     pub(crate) defers_sync: bool,
 }
 
-/// Why the header of a file cannot be read.
+/// The reason why the header of a file cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HeaderError {
     /// The header is damaged, or belongs to another kind of file.
@@ -79,29 +79,36 @@ pub(crate) enum FrameRead<'a> {
     Damaged,
 }
 
-impl Header {
+impl FileHeader {
     /// Makes a header with a new random salt.
     pub(crate) fn new(kind: FileKind, base: Revision, defers_sync: bool) -> Self {
-        // The standard library's hash keys are random, and each state has its own.
-        Self { kind, base, salt: RandomState::new().hash_one(base.number()), defers_sync }
+        // The hash keys of the standard library are random, so the hash is a random salt.
+        Self {
+            kind,
+            base_revision: base,
+            salt: RandomState::new().hash_one(base.number()),
+            defers_sync,
+        }
     }
 
     pub(crate) fn encode(&self) -> [u8; HEADER_BYTES] {
-        let mut bytes = [0; HEADER_BYTES];
-        bytes[..VERSION_AT].copy_from_slice(&self.kind.magic());
-        bytes[VERSION_AT] = b'0' + FORMAT_VERSION;
-        bytes[8..16].copy_from_slice(&self.base.number().to_le_bytes());
-        bytes[16..24].copy_from_slice(&self.salt.to_le_bytes());
-        bytes[24..28].copy_from_slice(&u32::from(self.defers_sync).to_le_bytes());
-        let checksum = crc32fast::hash(&bytes[..28]);
-        bytes[28..].copy_from_slice(&checksum.to_le_bytes());
-        bytes
+        let magic = self.kind.magic();
+        let version = [b'0' + FORMAT_VERSION];
+        let base = self.base_revision.number().to_le_bytes();
+        let salt = self.salt.to_le_bytes();
+        let flags = u32::from(self.defers_sync).to_le_bytes();
+        let fields: [&[u8]; 5] = [&magic, &version, &base, &salt, &flags];
+        let checksum = crc32fast::hash(&fields.concat()).to_le_bytes();
+        let mut header = [0; HEADER_BYTES];
+        let bytes = fields.into_iter().chain([checksum.as_slice()]).flatten();
+        header.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+        header
     }
 
     /// Decodes the header of a file of this kind.
     pub(crate) fn decode(file: &[u8], kind: FileKind) -> Result<Self, HeaderError> {
         Self::check_version(file, kind)?;
-        Self::decode_checked(file, kind).ok_or(HeaderError::Malformed)
+        Self::decode_if_valid(file, kind).ok_or(HeaderError::Malformed)
     }
 
     /// Refuses files of newer programs, of which only the positions of kind and version are known. If the
@@ -113,24 +120,25 @@ impl Header {
         if !file.starts_with(&kind.magic()) || version <= FORMAT_VERSION {
             return Ok(());
         }
-        let is_ours = |known: u8| {
+        let is_valid_as = |known: u8| {
             let mut ours: Vec<u8> = file.iter().take(HEADER_BYTES).copied().collect();
             if let Some(digit) = ours.get_mut(VERSION_AT) {
                 *digit = b'0' + known;
             }
-            Self::decode_checked(&ours, kind).is_some()
+            Self::decode_if_valid(&ours, kind).is_some()
         };
-        match (1..=FORMAT_VERSION).any(is_ours) {
+        match (1..=FORMAT_VERSION).any(is_valid_as) {
             true => Err(HeaderError::Malformed),
             false => Err(HeaderError::Newer { version }),
         }
     }
 
-    fn decode_checked(file: &[u8], kind: FileKind) -> Option<Self> {
+    fn decode_if_valid(file: &[u8], kind: FileKind) -> Option<Self> {
         let bytes: &[u8; HEADER_BYTES] = file.first_chunk()?;
-        if bytes[..VERSION_AT] != kind.magic()
-            || !(b'1'..=b'0' + FORMAT_VERSION).contains(&bytes[VERSION_AT])
-            || crc32fast::hash(&bytes[..28]) != u32_at(bytes, 28)?
+        let (fields, checksum) = bytes.split_last_chunk::<4>()?;
+        if !fields.starts_with(&kind.magic())
+            || !(b'1'..=b'0' + FORMAT_VERSION).contains(fields.get(VERSION_AT)?)
+            || crc32fast::hash(fields) != u32::from_le_bytes(*checksum)
         {
             return None;
         }
@@ -140,7 +148,7 @@ impl Header {
             1 => true,
             _ => return None,
         };
-        Some(Self { kind, base, salt: u64_at(bytes, 16)?, defers_sync })
+        Some(Self { kind, base_revision: base, salt: u64_at(bytes, 16)?, defers_sync })
     }
 }
 
@@ -149,11 +157,12 @@ pub(crate) fn seal_frame(frame: &mut [u8], salt: u64, offset: u64, durable: u64)
     let Some((header, payload)) = frame.split_first_chunk_mut::<FRAME_HEADER_BYTES>() else {
         return;
     };
-    header[..4].copy_from_slice(&(payload.len() as u32).to_le_bytes());
-    header[4..12].copy_from_slice(&durable.to_le_bytes());
-    header[12..16].copy_from_slice(&checksum(salt, offset, payload).to_le_bytes());
-    let of_header = checksum(salt, offset, &header[..16]);
-    header[16..].copy_from_slice(&of_header.to_le_bytes());
+    let len = (payload.len() as u32).to_le_bytes();
+    let payload_checksum = checksum(salt, offset, payload).to_le_bytes();
+    let fields = [len.as_slice(), &durable.to_le_bytes(), &payload_checksum].concat();
+    let fields_checksum = checksum(salt, offset, &fields).to_le_bytes();
+    let bytes = fields.iter().chain(&fields_checksum);
+    header.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
 }
 
 /// Reads the frame at an offset of a file that is in memory.
@@ -161,10 +170,11 @@ pub(crate) fn read_frame(file: &[u8], salt: u64, offset: usize) -> FrameRead<'_>
     if offset == file.len() {
         return FrameRead::End;
     }
-    if let Some((payload, _)) = frame_at(file, salt, offset) {
+    if let Some((payload, _)) = decode_frame(file, salt, offset) {
         return FrameRead::Frame { payload, next: offset + FRAME_HEADER_BYTES + payload.len() };
     }
-    let proves = |at| frame_at(file, salt, at).is_some_and(|(_, durable)| durable > offset as u64);
+    let proves =
+        |at| decode_frame(file, salt, at).is_some_and(|(_, durable)| durable > offset as u64);
     if (offset + 1..file.len()).any(proves) { FrameRead::Damaged } else { FrameRead::Torn }
 }
 
@@ -182,7 +192,7 @@ pub(crate) fn read_next_frame(
     }
     file.read_exact(&mut header)?;
     let len = u32_at(&header, 0).unwrap_or(0);
-    if checksum(salt, offset, &header[..16]) != u32_at(&header, 16).unwrap_or(0)
+    if header_checksum(salt, offset, &header) != u32_at(&header, 16).unwrap_or(0)
         || u64::from(len) > bytes_max - FRAME_HEADER_BYTES as u64
     {
         return Ok(None);
@@ -207,17 +217,23 @@ pub(crate) fn are_valid_frames(bytes: &[u8], salt: u64, offset: u64) -> bool {
 }
 
 /// The payload of a valid frame and its `durable` field.
-fn frame_at(file: &[u8], salt: u64, offset: usize) -> Option<(&[u8], u64)> {
+fn decode_frame(file: &[u8], salt: u64, offset: usize) -> Option<(&[u8], u64)> {
     let (header, rest) = file.get(offset..)?.split_first_chunk::<FRAME_HEADER_BYTES>()?;
     let durable = u64_at(header, 4)?;
-    // A cheap check first, because the search for later frames tries every byte.
+    // The cheap check comes first, because the search for later frames tries every byte.
     if durable > offset as u64
-        || checksum(salt, offset as u64, &header[..16]) != u32_at(header, 16)?
+        || header_checksum(salt, offset as u64, header) != u32_at(header, 16)?
     {
         return None;
     }
     let payload = rest.get(..u32_at(header, 0)? as usize)?;
     (checksum(salt, offset as u64, payload) == u32_at(header, 12)?).then_some((payload, durable))
+}
+
+/// The checksum of the fields of a frame header before the checksum itself.
+fn header_checksum(salt: u64, offset: u64, header: &[u8; FRAME_HEADER_BYTES]) -> u32 {
+    let fields = header.split_last_chunk::<4>().map_or(&[][..], |(fields, _)| fields);
+    checksum(salt, offset, fields)
 }
 
 fn checksum(salt: u64, offset: u64, bytes: &[u8]) -> u32 {
@@ -242,7 +258,7 @@ mod tests {
 
     const SALT: u64 = 0x1234_5678_9abc_def0;
 
-    /// Two frames after 32 bytes of header, the second with this mark.
+    /// Two frames after 32 bytes of header, the second with this `durable` length.
     fn file(durable: u64) -> (Vec<u8>, usize) {
         let mut file = vec![0; HEADER_BYTES];
         append(&mut file, b"one", HEADER_BYTES as u64);
@@ -260,47 +276,47 @@ mod tests {
 
     #[test]
     fn headers_are_read_as_written_and_any_flipped_bit_is_found() {
-        let header = Header::new(FileKind::Log, Revision::new(7), true);
+        let header = FileHeader::new(FileKind::Log, Revision::new(7), true);
         let bytes = header.encode();
         let malformed = Err(HeaderError::Malformed);
-        assert_eq!(Header::decode(&bytes, FileKind::Log), Ok(header));
-        assert_eq!(Header::decode(&bytes, FileKind::Snapshot), malformed);
-        assert_eq!(Header::decode(&bytes[..31], FileKind::Log), malformed);
+        assert_eq!(FileHeader::decode(&bytes, FileKind::Log), Ok(header));
+        assert_eq!(FileHeader::decode(&bytes, FileKind::Snapshot), malformed);
+        assert_eq!(FileHeader::decode(&bytes[..31], FileKind::Log), malformed);
         for bit in 0..HEADER_BYTES * 8 {
             let mut bytes = bytes;
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(Header::decode(&bytes, FileKind::Log), malformed, "bit {bit}");
+            assert_eq!(FileHeader::decode(&bytes, FileKind::Log), malformed, "bit {bit}");
         }
     }
 
     #[test]
     fn headers_of_later_programs_are_told_from_damage() {
         for kind in [FileKind::Log, FileKind::Snapshot] {
-            let mut bytes = Header::new(kind, Revision::new(7), false).encode();
+            let mut bytes = FileHeader::new(kind, Revision::new(7), false).encode();
             bytes[VERSION_AT] = b'3';
-            // The checksum of a header of the same form covers its version.
+            // If a later version keeps the header layout, the checksum covers its version.
             let checksum = crc32fast::hash(&bytes[..28]);
             bytes[28..].copy_from_slice(&checksum.to_le_bytes());
             let newer = Err(HeaderError::Newer { version: 3 });
-            assert_eq!(Header::decode(&bytes, kind), newer);
-            // One of another form may be shorter or longer.
-            assert_eq!(Header::decode(&bytes[..8], kind), newer);
+            assert_eq!(FileHeader::decode(&bytes, kind), newer);
+            // The header of a later version may have another length.
+            assert_eq!(FileHeader::decode(&bytes[..8], kind), newer);
             let other = if kind == FileKind::Log { FileKind::Snapshot } else { FileKind::Log };
-            assert_eq!(Header::decode(&bytes, other), Err(HeaderError::Malformed));
+            assert_eq!(FileHeader::decode(&bytes, other), Err(HeaderError::Malformed));
         }
     }
 
     #[test]
     fn headers_of_earlier_programs_are_read() {
-        let header = Header::new(FileKind::Log, Revision::new(7), false);
+        let header = FileHeader::new(FileKind::Log, Revision::new(7), false);
         let mut bytes = header.encode();
         bytes[VERSION_AT] = b'1';
         let checksum = crc32fast::hash(&bytes[..28]);
         bytes[28..].copy_from_slice(&checksum.to_le_bytes());
-        assert_eq!(Header::decode(&bytes, FileKind::Log), Ok(header));
-        // Damage to the version is told from a later program.
+        assert_eq!(FileHeader::decode(&bytes, FileKind::Log), Ok(header));
+        // A damaged version digit is distinguished from a later version.
         bytes[VERSION_AT] = b'5';
-        assert_eq!(Header::decode(&bytes, FileKind::Log), Err(HeaderError::Malformed));
+        assert_eq!(FileHeader::decode(&bytes, FileKind::Log), Err(HeaderError::Malformed));
     }
 
     #[test]
@@ -321,7 +337,7 @@ mod tests {
     #[test]
     fn damage_is_told_from_a_torn_tail_by_what_later_frames_knew() {
         for bit in HEADER_BYTES * 8..(HEADER_BYTES + FRAME_HEADER_BYTES + 3) * 8 {
-            // The second frame was written after the first was durable, so the first was good once.
+            // The second frame was written after the first was durable, so the first was valid then.
             let (mut synced_revision, second) = file(0);
             append(&mut synced_revision, b"three", second as u64);
             synced_revision[bit / 8] ^= 1 << (bit % 8);
@@ -330,7 +346,7 @@ mod tests {
                 FrameRead::Damaged,
                 "bit {bit}"
             );
-            // It was not: both may have been torn by one crash.
+            // The first frame was not durable: one crash may have torn both.
             let (mut lazy, _) = file(HEADER_BYTES as u64);
             lazy[bit / 8] ^= 1 << (bit % 8);
             assert_eq!(read_frame(&lazy, SALT, HEADER_BYTES), FrameRead::Torn, "bit {bit}");

@@ -24,10 +24,10 @@ pub(crate) struct KeyChange {
     pub(crate) old_version: Option<Arc<Version>>,
 }
 
-/// A list of changes.
+/// The list of all changes after the floor.
 #[derive(Debug, Clone)]
 pub(crate) struct History {
-    sealed: Arc<Vec<Chunk>>,
+    sealed_chunks: Arc<Vec<HistoryChunk>>,
     tail: Arc<Vec<KeyChange>>,
     /// Bytes of the old and new versions in the tail.
     tail_bytes: usize,
@@ -37,7 +37,7 @@ pub(crate) struct History {
 }
 
 #[derive(Debug, Clone)]
-struct Chunk {
+struct HistoryChunk {
     last_revision: Revision,
     len: usize,
     /// Bytes of the old versions.
@@ -51,7 +51,7 @@ enum ChunkBody {
     Paged(Arc<HistoryPage>),
 }
 
-/// The result of [`History::events_after`].
+/// The result of [`History::find_events_after`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct HistoryEvents {
     pub(crate) events: Vec<Event>,
@@ -65,15 +65,16 @@ impl KeyChange {
         self.new_version.as_ref().or(self.old_version.as_ref())
     }
 
-    fn ended_bytes(&self) -> usize {
+    fn old_version_bytes(&self) -> usize {
         self.old_version.as_ref().map_or(0, |version| version.value.len() + version.key.len())
     }
 
     fn bytes(&self) -> usize {
-        self.ended_bytes() + self.new_version.as_ref().map_or(0, |version| version.value.len())
+        self.old_version_bytes()
+            + self.new_version.as_ref().map_or(0, |version| version.value.len())
     }
 
-    fn event(&self) -> Option<Event> {
+    fn to_event(&self) -> Option<Event> {
         let (key, change) = match (&self.new_version, &self.old_version) {
             (Some(now), None) => (&now.key, Change::Create(now.entry())),
             (Some(now), Some(prev)) => {
@@ -89,7 +90,7 @@ impl KeyChange {
 impl History {
     pub(crate) fn new() -> Self {
         Self {
-            sealed: Arc::default(),
+            sealed_chunks: Arc::default(),
             tail: Arc::default(),
             tail_bytes: 0,
             len: 0,
@@ -97,7 +98,7 @@ impl History {
         }
     }
 
-    /// How many changes it holds, some of which may be at or before the floor.
+    /// The number of changes, some of which may be at or before the floor.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -107,36 +108,36 @@ impl History {
     }
 
     /// The last revision of the oldest chunk that is in memory.
-    pub(crate) fn oldest_in_memory(&self) -> Option<Revision> {
-        let resident = |chunk: &&Chunk| matches!(chunk.body, ChunkBody::Resident(_));
-        self.sealed.iter().find(resident).map(|chunk| chunk.last_revision)
+    pub(crate) fn oldest_resident_revision(&self) -> Option<Revision> {
+        let resident = |chunk: &&HistoryChunk| matches!(chunk.body, ChunkBody::Resident(_));
+        self.sealed_chunks.iter().find(resident).map(|chunk| chunk.last_revision)
     }
 
     pub(crate) fn push(&mut self, change: KeyChange) {
         self.tail_bytes += change.bytes();
-        self.memory_bytes += change.ended_bytes();
+        self.memory_bytes += change.old_version_bytes();
         self.len += 1;
         let revision = change.revision;
         let tail = Arc::make_mut(&mut self.tail);
         tail.push(change);
         if tail.len() >= CHUNK_CHANGES_MAX || self.tail_bytes >= CHUNK_BYTES_MAX {
             let changes = std::mem::take(&mut self.tail);
-            let chunk = Chunk {
+            let chunk = HistoryChunk {
                 last_revision: revision,
                 len: changes.len(),
-                bytes: changes.iter().map(KeyChange::ended_bytes).sum(),
+                bytes: changes.iter().map(KeyChange::old_version_bytes).sum(),
                 body: ChunkBody::Resident(changes),
             };
-            Arc::make_mut(&mut self.sealed).push(chunk);
+            Arc::make_mut(&mut self.sealed_chunks).push(chunk);
             self.tail_bytes = 0;
         }
     }
 
     /// Drops chunks that lie completely at or before the floor.
-    pub(crate) fn drop_through(&mut self, floor: Revision) {
-        let n_old = self.sealed.partition_point(|chunk| chunk.last_revision <= floor);
+    pub(crate) fn drop_up_to(&mut self, floor: Revision) {
+        let n_old = self.sealed_chunks.partition_point(|chunk| chunk.last_revision <= floor);
         if n_old > 0 {
-            for chunk in Arc::make_mut(&mut self.sealed).drain(..n_old) {
+            for chunk in Arc::make_mut(&mut self.sealed_chunks).drain(..n_old) {
                 self.len -= chunk.len;
                 if matches!(chunk.body, ChunkBody::Resident(_)) {
                     self.memory_bytes -= chunk.bytes;
@@ -145,20 +146,20 @@ impl History {
         }
         if self.tail.last().is_some_and(|change| change.revision <= floor) {
             self.len -= self.tail.len();
-            self.memory_bytes -= self.tail.iter().map(KeyChange::ended_bytes).sum::<usize>();
+            self.memory_bytes -= self.tail.iter().map(KeyChange::old_version_bytes).sum::<usize>();
             self.tail = Arc::default();
             self.tail_bytes = 0;
         }
     }
 
     /// Replaces the oldest chunk in memory by the page that `write` makes of it.
-    pub(crate) fn move_to_page(
+    pub(crate) fn move_oldest_to_page(
         &mut self,
         write: &mut dyn FnMut(&[KeyChange]) -> io::Result<HistoryPage>,
     ) -> io::Result<()> {
-        let resident = |chunk: &Chunk| matches!(chunk.body, ChunkBody::Resident(_));
-        let Some(at) = self.sealed.iter().position(resident) else { return Ok(()) };
-        let Some(chunk) = Arc::make_mut(&mut self.sealed).get_mut(at) else { return Ok(()) };
+        let resident = |chunk: &HistoryChunk| matches!(chunk.body, ChunkBody::Resident(_));
+        let Some(at) = self.sealed_chunks.iter().position(resident) else { return Ok(()) };
+        let Some(chunk) = Arc::make_mut(&mut self.sealed_chunks).get_mut(at) else { return Ok(()) };
         if let ChunkBody::Resident(changes) = &chunk.body {
             let page = write(changes)?;
             chunk.body = ChunkBody::Paged(Arc::new(page));
@@ -167,20 +168,20 @@ impl History {
         Ok(())
     }
 
-    /// Whether changes after this revision must be read from files.
+    /// Reports whether changes after this revision must be read from files.
     pub(crate) fn is_on_disk_after(&self, after: Revision) -> bool {
-        let at = self.sealed.partition_point(|chunk| chunk.last_revision <= after);
-        self.sealed.get(at).is_some_and(|chunk| matches!(chunk.body, ChunkBody::Paged(_)))
+        let at = self.sealed_chunks.partition_point(|chunk| chunk.last_revision <= after);
+        self.sealed_chunks.get(at).is_some_and(|chunk| matches!(chunk.body, ChunkBody::Paged(_)))
     }
 
-    /// Calls `visit` with each change after a revision, oldest first, until it says to stop.
+    /// Calls `visit` with each change after a revision, oldest first, until `visit` returns false.
     pub(crate) fn visit_changes_after(
         &self,
         after: Revision,
         visit: &mut dyn FnMut(&KeyChange) -> bool,
     ) -> io::Result<()> {
-        let from = self.sealed.partition_point(|chunk| chunk.last_revision <= after);
-        for chunk in self.sealed.iter().skip(from) {
+        let from = self.sealed_chunks.partition_point(|chunk| chunk.last_revision <= after);
+        for chunk in self.sealed_chunks.iter().skip(from) {
             let goes_on = match &chunk.body {
                 ChunkBody::Resident(changes) => visit_changes(changes, after, visit),
                 ChunkBody::Paged(page) => visit_changes(&page.read()?, after, visit),
@@ -193,8 +194,8 @@ impl History {
         Ok(())
     }
 
-    /// The events under a prefix after a revision, up to about the limits.
-    pub(crate) fn events_after(
+    /// Finds the events under a prefix after a revision. It may exceed the limits to complete a revision.
+    pub(crate) fn find_events_after(
         &self,
         prefix: &Prefix,
         after: Revision,
@@ -205,7 +206,7 @@ impl History {
         let mut n_changes = 0;
         let mut last = after;
         self.visit_changes_after(after, &mut |change| {
-            // A write and its mark are two changes of one revision, which is told whole.
+            // A transaction makes several changes of one revision, which must stay in one batch.
             let is_enough = found.events.len() >= events_max || n_changes >= changes_max;
             if is_enough && change.revision > last {
                 found.stopped_at = Some(last);
@@ -214,7 +215,7 @@ impl History {
             n_changes += 1;
             last = change.revision;
             if change.version().is_some_and(|version| prefix.covers(&version.key)) {
-                found.events.extend(change.event());
+                found.events.extend(change.to_event());
             }
             true
         })?;

@@ -1,7 +1,7 @@
 //! Old parts of the history that were moved from memory to files.
 //!
-//! Pages are for the running process alone: the log tells the history again after a restart. So they
-//! are not synced_revision, and what is left of them is removed when the directory is opened.
+//! Only the running process uses pages: after a restart, recovery rebuilds the history from the logs. So pages
+//! are not synced, and opening the directory removes leftover pages.
 
 use std::fs;
 use std::io::{self, Write};
@@ -20,23 +20,23 @@ pub(crate) struct HistoryPage {
     checksum: u32,
     len: u64,
     /// Sum of the bytes of all pages.
-    total: Arc<AtomicU64>,
+    all_pages_bytes: Arc<AtomicU64>,
 }
 
 impl HistoryPage {
     /// Writes changes to a new file, and adds its length to the total until it is removed.
     pub(crate) fn write(
         path: PathBuf,
-        steps: &[KeyChange],
-        total: &Arc<AtomicU64>,
+        changes: &[KeyChange],
+        all_pages_bytes: &Arc<AtomicU64>,
     ) -> io::Result<Self> {
         let mut bytes = Vec::new();
-        for step in steps {
-            encode_change(&mut bytes, step);
+        for change in changes {
+            encode_change(&mut bytes, change);
         }
         let (checksum, len) = (crc32fast::hash(&bytes), bytes.len() as u64);
-        total.fetch_add(len, Ordering::Relaxed);
-        let page = Self { path, checksum, len, total: total.clone() };
+        all_pages_bytes.fetch_add(len, Ordering::Relaxed);
+        let page = Self { path, checksum, len, all_pages_bytes: all_pages_bytes.clone() };
         store_files::create_new(&page.path)?.write_all(&bytes)?;
         Ok(page)
     }
@@ -45,20 +45,22 @@ impl HistoryPage {
     pub(crate) fn read(&self) -> io::Result<Vec<KeyChange>> {
         let bytes = store_files::read(&self.path)?;
         if crc32fast::hash(&bytes) != self.checksum {
-            return Err(self.damaged("its checksum is wrong"));
+            return Err(self.damaged_error("its checksum is wrong"));
         }
         let mut reader = RecordReader::new(&bytes);
-        let mut steps = Vec::new();
-        while let Some(record) = reader.next().map_err(|error| self.damaged(&error.to_string()))? {
+        let mut changes = Vec::new();
+        while let Some(record) =
+            reader.next().map_err(|error| self.damaged_error(&error.to_string()))?
+        {
             let Record::KeyChange(change) = record else {
-                return Err(self.damaged("it holds records that are not changes"));
+                return Err(self.damaged_error("it holds records that are not changes"));
             };
-            steps.push(change);
+            changes.push(change);
         }
-        Ok(steps)
+        Ok(changes)
     }
 
-    fn damaged(&self, why: &str) -> io::Error {
+    fn damaged_error(&self, why: &str) -> io::Error {
         let path = self.path.display();
         io::Error::new(io::ErrorKind::InvalidData, format!("page `{path}` is damaged: {why}"))
     }
@@ -68,6 +70,6 @@ impl Drop for HistoryPage {
     fn drop(&mut self) {
         // The next open removes a page that cannot be removed now.
         fs::remove_file(&self.path).ok();
-        self.total.fetch_sub(self.len, Ordering::Relaxed);
+        self.all_pages_bytes.fetch_sub(self.len, Ordering::Relaxed);
     }
 }

@@ -14,7 +14,7 @@ use crate::store_files;
 pub(crate) struct HistoryPager {
     directory: PathBuf,
     /// The number of the first log of this run.
-    run: u64,
+    run_number: u64,
     n_pages: u64,
     memory_bytes_max: usize,
     /// Bytes of all pages that still exist.
@@ -22,9 +22,9 @@ pub(crate) struct HistoryPager {
 }
 
 impl HistoryPager {
-    pub(crate) fn new(directory: &Path, run: u64, memory_bytes_max: usize) -> Self {
+    pub(crate) fn new(directory: &Path, run_number: u64, memory_bytes_max: usize) -> Self {
         let directory = directory.to_owned();
-        Self { directory, run, n_pages: 0, memory_bytes_max, bytes: Arc::default() }
+        Self { directory, run_number, n_pages: 0, memory_bytes_max, bytes: Arc::default() }
     }
 
     /// The bytes that the pages take up on disk.
@@ -33,15 +33,15 @@ impl HistoryPager {
     }
 
     /// Writes pages while the history takes too much memory. Returns whether it wrote any.
-    pub(crate) fn move_to_page(&mut self, history: &mut History) -> io::Result<bool> {
+    pub(crate) fn page_out(&mut self, history: &mut History) -> io::Result<bool> {
         let mut is_changed = false;
         while history.memory_bytes() > self.memory_bytes_max {
             let before = history.memory_bytes();
-            let Self { directory, run, n_pages, bytes, .. } = self;
-            history.move_to_page(&mut |steps| {
-                let path = store_files::page_path(directory, *run, *n_pages);
+            let Self { directory, run_number, n_pages, bytes, .. } = self;
+            history.move_oldest_to_page(&mut |changes| {
+                let path = store_files::page_path(directory, *run_number, *n_pages);
                 *n_pages += 1;
-                HistoryPage::write(path, steps, bytes)
+                HistoryPage::write(path, changes, bytes)
             })?;
             if history.memory_bytes() == before {
                 break;

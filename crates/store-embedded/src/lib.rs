@@ -7,17 +7,19 @@
 //! Owns: the format of the files, recovery, group commit, the history of versions, expiry, compaction.
 //! Must not know: what a value means, other engines, HTTP.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
 mod checkpoint;
 mod command_queue;
-mod directory;
-mod disk;
 mod engine;
 mod error;
 mod frame;
+mod free_space;
 mod history;
 mod history_page;
 mod history_pager;
-mod log;
+mod locked_directory;
+mod log_file;
 mod maintenance;
 mod maintenance_task;
 mod options;
@@ -35,9 +37,9 @@ mod version_tree;
 mod watch;
 mod writer;
 
-pub use directory::{DIRECTORY_MODE, LockedDirectory};
-pub use disk::Disk;
 pub use engine::EmbeddedStore;
 pub use error::OpenError;
+pub use free_space::FreeSpaceSource;
+pub use locked_directory::{DIRECTORY_MODE, LockedDirectory};
 pub use options::{Clock, Limits, Options, REVISION_GAP, SyncMode, SyncModeError};
-pub use tenant::TenantOf;
+pub use tenant::TenantResolver;

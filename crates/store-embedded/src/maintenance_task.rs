@@ -37,7 +37,7 @@ impl FailedTasks {
     }
 
     /// Describes all failures in one line.
-    pub(crate) fn describe(&self) -> Option<Arc<str>> {
+    pub(crate) fn describe_failures(&self) -> Option<Arc<str>> {
         let one = |(task, error): (&MaintenanceTask, &io::Error)| match task {
             MaintenanceTask::Rotate => format!("it can not begin another log file: {error}"),
             MaintenanceTask::Checkpoint => format!("it can not write a snapshot: {error}"),

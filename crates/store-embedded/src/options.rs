@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::disk::Disk;
-use crate::tenant::TenantOf;
+use crate::free_space::FreeSpaceSource;
+use crate::tenant::TenantResolver;
 
 /// Number of revisions that a restart skips after a run with sync mode `interval`, because a client may have
 /// seen revisions that never reached the disk. Such a run syncs before it is that far ahead.
@@ -16,19 +16,19 @@ pub const REVISION_GAP: u64 = 10_000;
 /// Options for opening an embedded store.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// When writes are made durable.
-    pub sync: SyncMode,
+    /// The time at which writes become durable.
+    pub sync_mode: SyncMode,
     /// The source of the time.
     pub clock: Clock,
     /// Limits of history and space.
     pub limits: Limits,
     /// Assigns keys to tenants for fair limits.
-    pub tenant_of: TenantOf,
-    /// The source of the free space measurement.
-    pub disk: Disk,
+    pub tenant_of: TenantResolver,
+    /// The source of the free disk space.
+    pub free_space: FreeSpaceSource,
 }
 
-/// When writes are made durable.
+/// The time at which writes become durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SyncMode {
     /// Before the store acknowledges or shows them.
@@ -39,7 +39,7 @@ pub enum SyncMode {
     Interval(Duration),
 }
 
-/// A text is not a [`SyncMode`].
+/// The error of a text that is not a [`SyncMode`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("want `always` or `interval:<milliseconds>` with 1 to {SYNC_INTERVAL_MS_MAX} milliseconds")]
 pub struct SyncModeError;
@@ -74,7 +74,7 @@ impl fmt::Display for SyncMode {
 /// The clock for expiry of keys and age of history.
 #[derive(Debug, Clone, Default)]
 pub enum Clock {
-    /// The system clock.
+    /// The clock of the operating system.
     #[default]
     System,
     /// Milliseconds since 1970, set by tests.

@@ -24,9 +24,9 @@ const ADDITIONAL_DELETE: u8 = 9;
 /// One record of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Record {
-    /// A write of a key. Earlier records tell the version that it replaces.
+    /// A write of a key. The version that it replaces is in earlier records.
     Put { revision: Revision, key: Key, value: Bytes, expires_at_ms: Option<u64> },
-    /// A delete of a key.
+    /// The deletion of a key.
     Delete { revision: Revision, key: Key },
     /// An additional write in the revision of the previous write. The key does not expire.
     AdditionalPut { key: Key, value: Bytes },
@@ -42,7 +42,7 @@ pub(crate) enum Record {
     KeyChange(KeyChange),
 }
 
-/// Why bytes do not decode as a record.
+/// The reason why bytes do not decode as a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RecordError {
     #[error("the record ends early")]
@@ -57,76 +57,76 @@ pub(crate) enum RecordError {
 
 pub(crate) fn encode_put(into: &mut Vec<u8>, version: &Version) {
     into.push(PUT);
-    put_revision(into, version.mod_rev);
-    put_deadline(into, version.expires_at_ms);
-    put_bytes(into, version.key.as_bytes());
-    put_bytes(into, &version.value);
+    append_revision(into, version.mod_rev);
+    append_deadline(into, version.expires_at_ms);
+    append_bytes(into, version.key.as_bytes());
+    append_bytes(into, &version.value);
 }
 
 pub(crate) fn encode_delete(into: &mut Vec<u8>, revision: Revision, key: &Key) {
     into.push(DELETE);
-    put_revision(into, revision);
-    put_bytes(into, key.as_bytes());
+    append_revision(into, revision);
+    append_bytes(into, key.as_bytes());
 }
 
-/// The record stands in the same frame as its write, so both are read or neither.
+/// The record is in the same frame as its write, so recovery reads both or neither.
 pub(crate) fn encode_additional_put(into: &mut Vec<u8>, key: &Key, value: &[u8]) {
     into.push(ADDITIONAL_PUT);
-    put_bytes(into, key.as_bytes());
-    put_bytes(into, value);
+    append_bytes(into, key.as_bytes());
+    append_bytes(into, value);
 }
 
-/// The record stands in the same frame as its write, so both are read or neither.
+/// The record is in the same frame as its write, so recovery reads both or neither.
 pub(crate) fn encode_additional_delete(into: &mut Vec<u8>, key: &Key) {
     into.push(ADDITIONAL_DELETE);
-    put_bytes(into, key.as_bytes());
+    append_bytes(into, key.as_bytes());
 }
 
 pub(crate) fn encode_compact(into: &mut Vec<u8>, floor: Revision) {
     into.push(COMPACT);
-    put_revision(into, floor);
+    append_revision(into, floor);
 }
 
 pub(crate) fn encode_version(into: &mut Vec<u8>, version: &Version) {
     into.push(VERSION);
-    put_version(into, version);
+    append_version(into, version);
 }
 
-pub(crate) fn encode_end(into: &mut Vec<u8>, n_versions: u64) {
+pub(crate) fn encode_snapshot_end(into: &mut Vec<u8>, n_versions: u64) {
     into.push(END);
     into.extend_from_slice(&n_versions.to_le_bytes());
 }
 
 pub(crate) fn encode_change(into: &mut Vec<u8>, change: &KeyChange) {
     into.push(STEP);
-    put_revision(into, change.revision);
+    append_revision(into, change.revision);
     for version in [&change.new_version, &change.old_version] {
         into.push(u8::from(version.is_some()));
         if let Some(version) = version {
-            put_version(into, version);
+            append_version(into, version);
         }
     }
 }
 
-fn put_version(into: &mut Vec<u8>, version: &Version) {
-    put_revision(into, version.mod_rev);
-    put_revision(into, version.create_rev);
-    put_deadline(into, version.expires_at_ms);
-    put_bytes(into, version.key.as_bytes());
-    put_bytes(into, &version.value);
+fn append_version(into: &mut Vec<u8>, version: &Version) {
+    append_revision(into, version.mod_rev);
+    append_revision(into, version.create_rev);
+    append_deadline(into, version.expires_at_ms);
+    append_bytes(into, version.key.as_bytes());
+    append_bytes(into, &version.value);
 }
 
-fn put_revision(into: &mut Vec<u8>, revision: Revision) {
+fn append_revision(into: &mut Vec<u8>, revision: Revision) {
     into.extend_from_slice(&revision.number().to_le_bytes());
 }
 
 /// Encodes `None` as zero.
-fn put_deadline(into: &mut Vec<u8>, expires_at_ms: Option<u64>) {
+fn append_deadline(into: &mut Vec<u8>, expires_at_ms: Option<u64>) {
     into.extend_from_slice(&expires_at_ms.unwrap_or(0).to_le_bytes());
 }
 
 /// Keys and values are at most 1.5 MiB, so their lengths fit.
-fn put_bytes(into: &mut Vec<u8>, bytes: &[u8]) {
+fn append_bytes(into: &mut Vec<u8>, bytes: &[u8]) {
     into.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
     into.extend_from_slice(bytes);
 }
@@ -134,17 +134,17 @@ fn put_bytes(into: &mut Vec<u8>, bytes: &[u8]) {
 /// Decodes a sequence of records.
 #[derive(Debug)]
 pub(crate) struct RecordReader<'a> {
-    rest: &'a [u8],
+    remaining_bytes: &'a [u8],
 }
 
 impl<'a> RecordReader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes }
+        Self { remaining_bytes: bytes }
     }
 
     /// Decodes the next record; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<Record>, RecordError> {
-        let Some(tag) = self.rest.split_off_first() else { return Ok(None) };
+        let Some(tag) = self.remaining_bytes.split_off_first() else { return Ok(None) };
         let record = match *tag {
             PUT => {
                 let revision = self.read_revision()?;
@@ -188,7 +188,7 @@ impl<'a> RecordReader<'a> {
     }
 
     fn read_optional_version(&mut self) -> Result<Option<Arc<Version>>, RecordError> {
-        let is_there = *self.rest.split_off_first().ok_or(RecordError::Short)?;
+        let is_there = *self.remaining_bytes.split_off_first().ok_or(RecordError::Short)?;
         if is_there == 0 {
             return Ok(None);
         }
@@ -204,19 +204,22 @@ impl<'a> RecordReader<'a> {
     }
 
     fn read_number(&mut self) -> Result<u64, RecordError> {
-        let (number, rest) = self.rest.split_first_chunk().ok_or(RecordError::Short)?;
-        self.rest = rest;
+        let (number, remaining_bytes) =
+            self.remaining_bytes.split_first_chunk().ok_or(RecordError::Short)?;
+        self.remaining_bytes = remaining_bytes;
         Ok(u64::from_le_bytes(*number))
     }
 
     fn read_bytes(&mut self, max: usize, error: RecordError) -> Result<&'a [u8], RecordError> {
-        let (len, rest) = self.rest.split_first_chunk().ok_or(RecordError::Short)?;
+        let (len, remaining_bytes) =
+            self.remaining_bytes.split_first_chunk().ok_or(RecordError::Short)?;
         let len = u32::from_le_bytes(*len) as usize;
         if len > max {
             return Err(error);
         }
-        let (bytes, rest) = rest.split_at_checked(len).ok_or(RecordError::Short)?;
-        self.rest = rest;
+        let (bytes, remaining_bytes) =
+            remaining_bytes.split_at_checked(len).ok_or(RecordError::Short)?;
+        self.remaining_bytes = remaining_bytes;
         Ok(bytes)
     }
 
@@ -246,7 +249,7 @@ mod tests {
         }
     }
 
-    /// One record of every kind, and its bytes.
+    /// One record of every kind with its encoding.
     fn every_kind() -> (Vec<Record>, Vec<u8>) {
         let version = version();
         let (revision, key) = (version.mod_rev, version.key.clone());
@@ -258,11 +261,11 @@ mod tests {
         encode_additional_put(&mut bytes, &key, b"beside");
         encode_additional_delete(&mut bytes, &key);
         bytes.push(MARK);
-        put_bytes(&mut bytes, key.as_bytes());
+        append_bytes(&mut bytes, key.as_bytes());
         encode_compact(&mut bytes, revision);
         encode_version(&mut bytes, &version);
         encode_change(&mut bytes, &change);
-        encode_end(&mut bytes, 9);
+        encode_snapshot_end(&mut bytes, 9);
         let put = Record::Put {
             revision,
             key: key.clone(),
@@ -309,10 +312,10 @@ mod tests {
     fn malformed_records_are_refused() {
         assert_eq!(read(&[99]), Err(RecordError::Tag(99)));
         let mut bytes = vec![DELETE, 1, 0, 0, 0, 0, 0, 0, 0];
-        put_bytes(&mut bytes, b"no-slash");
+        append_bytes(&mut bytes, b"no-slash");
         assert_eq!(read(&bytes), Err(RecordError::Key));
         bytes.truncate(9);
-        put_bytes(&mut bytes, b"/\xff");
+        append_bytes(&mut bytes, b"/\xff");
         assert_eq!(read(&bytes), Err(RecordError::Key));
         bytes.truncate(9);
         bytes.extend((KEY_BYTES_MAX as u32 + 1).to_le_bytes());

@@ -17,9 +17,11 @@ use std::path::{Path, PathBuf};
 use store::{Key, Revision};
 
 use crate::error::OpenError;
-use crate::frame::{self, FORMAT_VERSION, FileKind, FrameRead, HEADER_BYTES, Header, HeaderError};
+use crate::frame::{
+    self, FORMAT_VERSION, FileHeader, FileKind, FrameRead, HEADER_BYTES, HeaderError,
+};
 use crate::history_pager::HistoryPager;
-use crate::log::Log;
+use crate::log_file::LogFile;
 use crate::options::{Options, REVISION_GAP, SyncMode};
 use crate::record::{Record, RecordError, RecordReader};
 use crate::retention::HistoryRetention;
@@ -34,9 +36,9 @@ use crate::version_tree::VersionTree;
 pub(crate) struct RecoveredStore {
     pub(crate) state: StoreState,
     /// The log for new writes.
-    pub(crate) log: Log,
+    pub(crate) log: LogFile,
     /// The earlier logs, oldest first.
-    pub(crate) sealed: Vec<SealedLog>,
+    pub(crate) sealed_logs: Vec<SealedLog>,
     pub(crate) snapshot_bytes: u64,
     pub(crate) accounting: UsageAccounting,
     pub(crate) history_pager: HistoryPager,
@@ -47,7 +49,7 @@ pub(crate) struct RecoveredStore {
 pub(crate) struct SealedLog {
     pub(crate) sequence: u64,
     /// The revision before its first record.
-    pub(crate) base: Revision,
+    pub(crate) base_revision: Revision,
     pub(crate) bytes: u64,
 }
 
@@ -75,11 +77,11 @@ pub(crate) fn recover(path: &Path, options: &Options) -> Result<RecoveredStore, 
         history_pager,
         options,
         revision: None,
-        deferred_sync: false,
+        last_log_defers_sync: false,
     };
-    let mut sealed: Vec<SealedLog> = Vec::new();
+    let mut sealed_logs: Vec<SealedLog> = Vec::new();
     for (idx, sequence) in listing.logs.iter().enumerate() {
-        if let Some(before) = sealed.last()
+        if let Some(before) = sealed_logs.last()
             && *sequence != before.sequence + 1
         {
             return Err(OpenError::Missing {
@@ -87,29 +89,29 @@ pub(crate) fn recover(path: &Path, options: &Options) -> Result<RecoveredStore, 
             });
         }
         let is_last = idx + 1 == listing.logs.len();
-        sealed.push(replay.replay_log(path, *sequence, is_last)?);
+        sealed_logs.push(replay.replay_log(path, *sequence, is_last)?);
     }
-    if sealed.is_empty() && snapshot_bytes > 0 {
+    if sealed_logs.is_empty() && snapshot_bytes > 0 {
         return Err(OpenError::Missing { file: store_files::log_path(path, 1) });
     }
-    let LogReplay { accounting, history_pager, revision: end, deferred_sync, .. } = replay;
-    if let (Some(end), Some(log)) = (end, sealed.last())
+    let LogReplay { accounting, history_pager, revision: end, last_log_defers_sync, .. } = replay;
+    if let (Some(end), Some(log)) = (end, sealed_logs.last())
         && end < state.revision
     {
         let reason = format!("it ends at revision {end}, the snapshot is {}", state.revision);
-        return Err(damaged_file(
+        return Err(damaged_file_error(
             &store_files::log_path(path, log.sequence),
             log.bytes as usize,
             &reason,
         ));
     }
-    if deferred_sync {
-        state.revision = after_revision_gap(state.revision);
+    if last_log_defers_sync {
+        state.revision = skip_revision_gap(state.revision);
     }
-    let defers_sync = matches!(options.sync, SyncMode::Interval(_));
-    let log = Log::create(path, run, state.revision, defers_sync)
+    let defers_sync = matches!(options.sync_mode, SyncMode::Interval(_));
+    let log = LogFile::create(path, run, state.revision, defers_sync)
         .map_err(|source| io_error("create", &store_files::log_path(path, run), source))?;
-    Ok(RecoveredStore { state, log, sealed, snapshot_bytes, accounting, history_pager })
+    Ok(RecoveredStore { state, log, sealed_logs, snapshot_bytes, accounting, history_pager })
 }
 
 /// Refuses a directory that a newer program has written.
@@ -124,14 +126,14 @@ fn check_versions(directory: &Path, listing: &StoreFiles) -> Result<(), OpenErro
         let head = store_files::read_header_bytes(&file)
             .map_err(|source| io_error("read", &file, source))?;
         // Reading the file reports other faults of its header.
-        if let Err(HeaderError::Newer { version }) = Header::check_version(&head, kind) {
+        if let Err(HeaderError::Newer { version }) = FileHeader::check_version(&head, kind) {
             return Err(OpenError::Newer { file, version, version_max: FORMAT_VERSION });
         }
     }
     Ok(())
 }
 
-/// Why a log does not replay. The text becomes the reason of [`OpenError::Damaged`].
+/// The reason why a log cannot be replayed. The text becomes the reason of [`OpenError::Damaged`].
 #[derive(Debug, thiserror::Error)]
 enum ReplayError {
     #[error("it begins at revision {base}, the snapshot is {snapshot}")]
@@ -140,13 +142,13 @@ enum ReplayError {
     Gap { base: Revision, end: Revision },
     #[error("it makes revision {revision} instead of {want}")]
     WrongRevision { revision: Revision, want: Revision },
-    #[error("it deletes `{0}`, which is not there")]
+    #[error("it deletes `{0}`, which does not exist")]
     DeletesAbsent(Key),
-    #[error("it {action} `{key}` beside no write")]
+    #[error("it {action} `{key}` without a main write")]
     NoMainWrite { action: &'static str, key: Key },
-    #[error("it compacts revision {0} of the future")]
+    #[error("it compacts to revision {0}, which does not exist yet")]
     CompactsFuture(Revision),
-    #[error("a record of a snapshot")]
+    #[error("it has a record of a snapshot")]
     SnapshotRecord,
     #[error(transparent)]
     Record(#[from] RecordError),
@@ -161,7 +163,7 @@ struct LogReplay<'a> {
     /// The last replayed revision; `None` before the first log.
     revision: Option<Revision>,
     /// Whether the last log acknowledged writes before they were durable.
-    deferred_sync: bool,
+    last_log_defers_sync: bool,
 }
 
 impl LogReplay<'_> {
@@ -173,17 +175,17 @@ impl LogReplay<'_> {
     ) -> Result<SealedLog, OpenError> {
         let path = store_files::log_path(directory, sequence);
         let file = store_files::read(&path).map_err(|source| io_error("read", &path, source))?;
-        let damaged = |offset, reason: &str| damaged_file(&path, offset, reason);
-        let header = Header::decode(&file, FileKind::Log)
-            .map_err(|_| damaged(0, "the header is not that of a log"))?;
-        self.start_log(&header).map_err(|error| damaged(0, &error.to_string()))?;
+        let damaged_error = |offset, reason: &str| damaged_file_error(&path, offset, reason);
+        let header = FileHeader::decode(&file, FileKind::Log)
+            .map_err(|_| damaged_error(0, "the header is not that of a log"))?;
+        self.check_log_start(&header).map_err(|error| damaged_error(0, &error.to_string()))?;
         let mut offset = HEADER_BYTES;
         loop {
             match frame::read_frame(&file, header.salt, offset) {
                 FrameRead::Frame { payload, next } => {
                     self.replay_frame(payload)
-                        .map_err(|error| damaged(offset, &error.to_string()))?;
-                    self.bound_history();
+                        .map_err(|error| damaged_error(offset, &error.to_string()))?;
+                    self.limit_history();
                     offset = next;
                 }
                 FrameRead::End => break,
@@ -192,16 +194,16 @@ impl LogReplay<'_> {
                     break;
                 }
                 FrameRead::Torn | FrameRead::Damaged => {
-                    return Err(damaged(offset, "the checksum is wrong and writes follow"));
+                    return Err(damaged_error(offset, "the checksum is wrong and writes follow"));
                 }
             }
         }
-        Ok(SealedLog { sequence, base: header.base, bytes: offset as u64 })
+        Ok(SealedLog { sequence, base_revision: header.base_revision, bytes: offset as u64 })
     }
 
     /// Applies the limits of the running store to the replayed history. If pages cannot be written, the
     /// history is dropped instead: a full disk must not prevent a start.
-    fn bound_history(&mut self) {
+    fn limit_history(&mut self) {
         self.accounting.record_new_changes(self.state);
         self.accounting.commit(self.state.floor);
         let limits = &self.options.limits;
@@ -210,12 +212,12 @@ impl LogReplay<'_> {
         {
             self.compact(floor);
         }
-        let mut paged: io::Result<bool> = self.history_pager.move_to_page(&mut self.state.history);
+        let mut paged: io::Result<bool> = self.history_pager.page_out(&mut self.state.history);
         while paged.is_err()
-            && let Some(floor) = self.state.history.oldest_in_memory()
+            && let Some(floor) = self.state.history.oldest_resident_revision()
         {
             self.compact(floor);
-            paged = self.history_pager.move_to_page(&mut self.state.history);
+            paged = self.history_pager.page_out(&mut self.state.history);
         }
     }
 
@@ -226,8 +228,8 @@ impl LogReplay<'_> {
     }
 
     /// Checks that a log continues where the previous one ended.
-    fn start_log(&mut self, header: &Header) -> Result<(), ReplayError> {
-        let base = header.base;
+    fn check_log_start(&mut self, header: &FileHeader) -> Result<(), ReplayError> {
+        let base = header.base_revision;
         match self.revision {
             None if base > self.state.revision => {
                 let snapshot = self.state.revision;
@@ -236,7 +238,7 @@ impl LogReplay<'_> {
             // Only a restart makes a gap, not a log rotation.
             Some(revision)
                 if base != revision
-                    && !(self.deferred_sync && base == after_revision_gap(revision)) =>
+                    && !(self.last_log_defers_sync && base == skip_revision_gap(revision)) =>
             {
                 return Err(ReplayError::Gap { base, end: revision });
             }
@@ -245,7 +247,7 @@ impl LogReplay<'_> {
         self.revision = Some(base);
         // Skipped revisions count even if nothing follows.
         self.state.revision = self.state.revision.max(base);
-        self.deferred_sync = header.defers_sync;
+        self.last_log_defers_sync = header.defers_sync;
         Ok(())
     }
 
@@ -256,14 +258,14 @@ impl LogReplay<'_> {
         while let Some(record) = records.next()? {
             match record {
                 Record::Put { revision, key, value, expires_at_ms } => {
-                    let is_after_snapshot = self.is_after_snapshot(revision)?;
+                    let is_after_snapshot = self.accept_revision(revision)?;
                     if is_after_snapshot {
                         self.state.put(revision, key, value, expires_at_ms);
                     }
                     last_write = Some((revision, is_after_snapshot));
                 }
                 Record::Delete { revision, key } => {
-                    let is_after_snapshot = self.is_after_snapshot(revision)?;
+                    let is_after_snapshot = self.accept_revision(revision)?;
                     if is_after_snapshot && self.state.delete(revision, &key).is_none() {
                         return Err(ReplayError::DeletesAbsent(key));
                     }
@@ -298,8 +300,8 @@ impl LogReplay<'_> {
         Ok(())
     }
 
-    /// Checks that a record makes the next revision. Returns whether the snapshot lacks it.
-    fn is_after_snapshot(&mut self, revision: Revision) -> Result<bool, ReplayError> {
+    /// Checks that a record makes the next revision, and advances to it. Returns whether the snapshot lacks it.
+    fn accept_revision(&mut self, revision: Revision) -> Result<bool, ReplayError> {
         let want = self.revision.unwrap_or(Revision::FIRST).next();
         if revision != want {
             return Err(ReplayError::WrongRevision { revision, want });
@@ -309,12 +311,12 @@ impl LogReplay<'_> {
     }
 }
 
-/// The next revision to use if clients may have seen later revisions that were lost.
-fn after_revision_gap(revision: Revision) -> Revision {
+/// Skips the revisions that clients may have seen although they were lost.
+fn skip_revision_gap(revision: Revision) -> Revision {
     Revision::new(revision.number().saturating_add(REVISION_GAP))
 }
 
-fn damaged_file(path: &Path, offset: usize, reason: &str) -> OpenError {
+fn damaged_file_error(path: &Path, offset: usize, reason: &str) -> OpenError {
     OpenError::Damaged { file: PathBuf::from(path), offset: offset as u64, reason: reason.into() }
 }
 
@@ -374,8 +376,8 @@ mod tests {
         bytes
     }
 
-    /// Which revision wrote the key beside, after a frame on top of a snapshot of this revision.
-    fn replayed(snapshot: u64, records: &[Vec<u8>]) -> Result<Option<u64>, String> {
+    /// Replays a frame on top of a snapshot of this revision. Returns the revision that wrote the additional key.
+    fn replay(snapshot: u64, records: &[Vec<u8>]) -> Result<Option<u64>, ReplayError> {
         let mut state = StoreState::new(Revision::new(snapshot), VersionTree::new());
         let (revision, options) = (Some(Revision::FIRST), &Options::default());
         let accounting = UsageAccounting::new(options.tenant_of.clone(), &state);
@@ -387,35 +389,34 @@ mod tests {
             history_pager,
             options,
             revision,
-            deferred_sync: false,
+            last_log_defers_sync: false,
         }
-        .replay_frame(&records.concat())
-        .map_err(|error| error.to_string())?;
+        .replay_frame(&records.concat())?;
         Ok(state.tree.get("/beside").map(|version| version.mod_rev.number()))
     }
 
     #[test]
     fn writes_beside_belong_to_the_write_before_them() {
-        assert_eq!(replayed(1, &[put(2)]), Ok(None));
-        assert_eq!(replayed(1, &[put(2), beside()]), Ok(Some(2)));
-        assert_eq!(replayed(1, &[put(2), beside(), put(3)]), Ok(Some(2)));
-        assert_eq!(replayed(1, &[put(2), beside(), delete(3), beside()]), Ok(Some(3)));
-        assert_eq!(replayed(1, &[put(2), beside(), put(3), gone()]), Ok(None));
-        assert_eq!(replayed(1, &[put(2), beside(), beside()]), Ok(Some(2)), "any number");
-        let refused = Err("it writes `/beside` beside no write".to_owned());
-        assert_eq!(replayed(1, &[beside()]), refused);
-        assert_eq!(replayed(1, &[put(2), compact(), beside()]), refused);
-        let refused = Err("it deletes `/beside` beside no write".to_owned());
-        assert_eq!(replayed(1, &[gone()]), refused);
-        let refused = Err("it deletes `/beside`, which is not there".to_owned());
-        assert_eq!(replayed(1, &[put(2), gone()]), refused);
+        assert_eq!(replay(1, &[put(2)]).unwrap(), None);
+        assert_eq!(replay(1, &[put(2), beside()]).unwrap(), Some(2));
+        assert_eq!(replay(1, &[put(2), beside(), put(3)]).unwrap(), Some(2));
+        assert_eq!(replay(1, &[put(2), beside(), delete(3), beside()]).unwrap(), Some(3));
+        assert_eq!(replay(1, &[put(2), beside(), put(3), gone()]).unwrap(), None);
+        assert_eq!(replay(1, &[put(2), beside(), beside()]).unwrap(), Some(2), "any number");
+        let refused = "it writes `/beside` without a main write";
+        assert_eq!(replay(1, &[beside()]).unwrap_err().to_string(), refused);
+        assert_eq!(replay(1, &[put(2), compact(), beside()]).unwrap_err().to_string(), refused);
+        let refused = "it deletes `/beside` without a main write";
+        assert_eq!(replay(1, &[gone()]).unwrap_err().to_string(), refused);
+        let refused = "it deletes `/beside`, which does not exist";
+        assert_eq!(replay(1, &[put(2), gone()]).unwrap_err().to_string(), refused);
     }
 
     #[test]
     fn writes_beside_that_the_snapshot_has_are_skipped() {
-        // The snapshot says that it was deleted since.
-        assert_eq!(replayed(2, &[put(2), beside()]), Ok(None));
-        assert_eq!(replayed(2, &[put(2), gone()]), Ok(None));
-        assert_eq!(replayed(2, &[put(2), beside(), put(3), beside()]), Ok(Some(3)));
+        // The snapshot shows that the key was deleted later.
+        assert_eq!(replay(2, &[put(2), beside()]).unwrap(), None);
+        assert_eq!(replay(2, &[put(2), gone()]).unwrap(), None);
+        assert_eq!(replay(2, &[put(2), beside(), put(3), beside()]).unwrap(), Some(3));
     }
 }

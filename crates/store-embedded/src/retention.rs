@@ -8,7 +8,7 @@ use crate::options::Limits;
 use crate::store_state::StoreState;
 use crate::usage_accounting::UsageAccounting;
 
-/// The age of history is known with this resolution: one sample per 1/30 of the maximum age.
+/// Number of samples per maximum age: the age of a revision is known to 1/30 of it.
 const SAMPLES_PER_AGE: u64 = 30;
 /// History that is kept only for the minimum number of revisions takes at most 1/4 of the bytes.
 const OLD_HISTORY_DIVISOR: u64 = 4;
@@ -27,7 +27,7 @@ pub(crate) struct SpacePressure {
 /// Samples of (time, revision), oldest first, from which the age of a revision is known.
 #[derive(Debug, Default)]
 pub(crate) struct HistoryRetention {
-    samples: VecDeque<(u64, Revision)>,
+    revision_samples: VecDeque<(u64, Revision)>,
 }
 
 impl HistoryRetention {
@@ -43,12 +43,11 @@ impl HistoryRetention {
             || accounting.history_bytes() > with_slack(limits.history_bytes_max)
     }
 
-    /// The floor that the history calls for, which may be lower than the one there is:
+    /// Returns the floor that the limits require. It may be lower than the current floor.
     ///
-    /// 1. States that are old enough go, but of these the newest stay while they are few_enough in number and
-    ///    in bytes.
-    /// 2. States beyond the largest number and beyond the bytes go, whatever their age.
-    /// 3. Under pressure most go.
+    /// 1. Old states are dropped, except the newest of them up to a number and a size.
+    /// 2. States beyond the maximum number and the maximum size are dropped, whatever their age.
+    /// 3. Under space pressure most states are dropped.
     pub(crate) fn target_floor(
         &mut self,
         limits: &Limits,
@@ -60,21 +59,21 @@ impl HistoryRetention {
         let age_ms = u64::try_from(limits.history_age.as_millis()).unwrap_or(u64::MAX);
         let current = state.revision;
         if self
-            .samples
+            .revision_samples
             .back()
             .is_none_or(|(at_ms, _)| now_ms.saturating_sub(*at_ms) >= age_ms / SAMPLES_PER_AGE)
         {
-            self.samples.push_back((now_ms, current));
+            self.revision_samples.push_back((now_ms, current));
         }
         let is_old = |(at_ms, _): &(u64, Revision)| now_ms.saturating_sub(*at_ms) >= age_ms;
         // Keep the newest sample that is old enough; it gives the floor.
-        while self.samples.get(1).is_some_and(is_old) {
-            self.samples.pop_front();
+        while self.revision_samples.get(1).is_some_and(is_old) {
+            self.revision_samples.pop_front();
         }
         let newest = |n: u64| Revision::new(current.number().saturating_sub(n));
         let keeping = |bytes: u64| accounting.floor_for_bytes(bytes).unwrap_or(Revision::ZERO);
         let bytes_max = limits.history_bytes_max;
-        let known = self.samples.front().filter(|sample| is_old(sample));
+        let known = self.revision_samples.front().filter(|sample| is_old(sample));
         let old = known.map_or(state.floor, |(_, revision)| *revision);
         let few_enough =
             newest(limits.history_revisions_min).max(keeping(bytes_max / OLD_HISTORY_DIVISOR));

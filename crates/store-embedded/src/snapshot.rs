@@ -7,8 +7,8 @@ use std::sync::Arc;
 use store::Revision;
 
 use crate::error::OpenError;
-use crate::frame::{self, FRAME_HEADER_BYTES, FileKind, HEADER_BYTES, Header};
-use crate::record::{Record, RecordReader, encode_end, encode_version};
+use crate::frame::{self, FRAME_HEADER_BYTES, FileHeader, FileKind, HEADER_BYTES};
+use crate::record::{Record, RecordReader, encode_snapshot_end, encode_version};
 use crate::store_files;
 use crate::store_state::StoreState;
 use crate::version_tree::VersionTree;
@@ -23,7 +23,7 @@ pub(crate) fn write(
     state: &StoreState,
     is_cancelled: &dyn Fn() -> bool,
 ) -> io::Result<u64> {
-    let header = Header::new(FileKind::Snapshot, state.floor, false);
+    let header = FileHeader::new(FileKind::Snapshot, state.floor, false);
     let mut offset = HEADER_BYTES as u64;
     let path = store_files::snapshot_path(directory, state.floor);
     store_files::create_atomically(&path, &mut |file| {
@@ -41,12 +41,12 @@ pub(crate) fn write(
             frame.truncate(FRAME_HEADER_BYTES);
             Ok(())
         };
-        state.visit_floor(&mut |version| {
+        state.visit_versions_at_floor(&mut |version| {
             n_versions += 1;
             encode_version(&mut frame, version);
             if frame.len() >= FRAME_BYTES { flush(&mut frame) } else { Ok(()) }
         })?;
-        encode_end(&mut frame, n_versions);
+        encode_snapshot_end(&mut frame, n_versions);
         flush(&mut frame)
     })?;
     Ok(offset)
@@ -67,9 +67,9 @@ pub(crate) fn read(directory: &Path, revision: Revision) -> Result<(VersionTree,
     };
     let mut head = Vec::with_capacity(HEADER_BYTES);
     Read::by_ref(&mut file).take(HEADER_BYTES as u64).read_to_end(&mut head).map_err(failed)?;
-    let header = Header::decode(&head, FileKind::Snapshot)
+    let header = FileHeader::decode(&head, FileKind::Snapshot)
         .ok()
-        .filter(|header| header.base == revision)
+        .filter(|header| header.base_revision == revision)
         .ok_or_else(|| damaged(0, "the header is not that of this snapshot"))?;
     let mut tree = VersionTree::new();
     let mut offset = HEADER_BYTES as u64;

@@ -63,7 +63,7 @@ pub(crate) struct SpaceBudget {
 pub(crate) struct PendingPut<'a> {
     pub(crate) key: &'a str,
     pub(crate) value_len: usize,
-    pub(crate) prev_len: Option<usize>,
+    pub(crate) old_value_len: Option<usize>,
     /// Whether it is a step of deleting the object.
     pub(crate) is_removal: bool,
 }
@@ -112,20 +112,20 @@ impl SpaceBudget {
         accounting: &UsageAccounting,
     ) -> Result<(), WriteError> {
         let bytes = version_bytes(put.key.len(), put.value_len);
-        let prev = put.prev_len.map_or(0, |len| version_bytes(put.key.len(), len));
+        let prev = put.old_value_len.map_or(0, |len| version_bytes(put.key.len(), len));
         let growth = bytes.saturating_sub(prev);
-        let is_small = put.prev_len.is_some() && growth <= SMALL_BYTES_MAX;
+        let is_small = put.old_value_len.is_some() && growth <= SMALL_BYTES_MAX;
         let full = |share: Option<&str>| WriteError::NoSpace { tenant: share.map(Arc::from) };
-        self.is_disk_short |= self.disk_is_below(self.disk_reserve(accounting));
+        self.is_disk_short |= self.is_disk_below(self.disk_reserve_bytes(accounting));
         if self.is_disk_short {
             let min = self.disk_free_bytes_min;
             let is_large = bytes > LARGE_BYTES_MIN;
             let is_refused = match put.is_removal {
-                true => is_large && self.disk_is_below(min / 4),
+                true => is_large && self.is_disk_below(min / 4),
                 false => {
                     (growth > 0 && !is_small)
-                        || (is_large && self.disk_is_below(min / 2))
-                        || self.disk_is_below(min / 4)
+                        || (is_large && self.is_disk_below(min / 2))
+                        || self.is_disk_below(min / 4)
                 }
             };
             if is_refused {
@@ -174,9 +174,9 @@ impl SpaceBudget {
     ) {
         self.disk_free_bytes = disk_free_bytes;
         self.has_checkpoint = has_checkpoint;
-        let reserve = self.disk_reserve(accounting);
+        let reserve = self.disk_reserve_bytes(accounting);
         let wanted = if self.is_disk_short { fraction_of(reserve, CLEAR_ABOVE) } else { reserve };
-        self.is_disk_short = self.disk_is_below(wanted);
+        self.is_disk_short = self.is_disk_below(wanted);
         if accounting.live_bytes() <= fraction_of(self.quota_bytes, CLEAR_BELOW) {
             self.is_over_quota = false;
         }
@@ -211,7 +211,7 @@ impl SpaceBudget {
 
     /// The free space to keep: the configured minimum, and room for a snapshot, without which no log can be
     /// removed.
-    fn disk_reserve(&self, accounting: &UsageAccounting) -> u64 {
+    fn disk_reserve_bytes(&self, accounting: &UsageAccounting) -> u64 {
         match self.disk_free_bytes_min {
             0 => 0,
             min if self.has_checkpoint => min,
@@ -219,7 +219,7 @@ impl SpaceBudget {
         }
     }
 
-    fn disk_is_below(&self, bytes: u64) -> bool {
+    fn is_disk_below(&self, bytes: u64) -> bool {
         self.disk_free_bytes.is_some_and(|free| free < bytes)
     }
 }

@@ -82,8 +82,8 @@ pub(crate) fn create_new(path: &Path) -> io::Result<File> {
     open_no_follow(OpenOptions::new().write(true).create_new(true), path)
 }
 
-/// Opens a file, or creates it with mode 0600. It does not follow a symbolic link: a link in the directory
-/// would choose which file is read or written.
+/// Opens a file, or creates it with mode 0600. Does not follow symbolic links: a link in the directory could
+/// redirect reads and writes to any file.
 pub(crate) fn open_no_follow(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
     let opened = options.mode(0o600).custom_flags(no_follow).open(path);
@@ -95,8 +95,8 @@ pub(crate) fn open_no_follow(options: &mut OpenOptions, path: &Path) -> io::Resu
     })
 }
 
-/// Makes a file that is whole from the moment it has its name: `write` fills another one, which is
-/// synced_revision and renamed, and then the directory is synced_revision.
+/// Creates a file that is complete when it gets its name: `write` fills a temporary file, which is then synced
+/// and renamed, and then the directory is synced.
 pub(crate) fn create_atomically(
     path: &Path,
     write: &mut dyn FnMut(&mut dyn Write) -> io::Result<()>,
@@ -130,7 +130,7 @@ fn write_and_rename(
     Ok(file)
 }
 
-/// Makes names durable: without it a crash may forget a file that was synced_revision itself.
+/// Makes file names durable. Without it a crash may lose the name of a file that was synced.
 pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }

@@ -1,8 +1,7 @@
-//! A state of the store: what all reads and watches look at.
+//! An immutable state of the store, which reads and watches use.
 //!
-//! It holds the newest versions and the steps that led to them. An older state is the newest one with
-//! the later steps old_versions, so that history costs nothing while nobody asks for it, and the tree never
-//! holds what is deleted.
+//! A state holds the newest versions and the changes that led to them. A read of an older state undoes the later
+//! changes. So history costs nothing until somebody reads it, and the tree holds no deleted keys.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,17 +10,19 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use store::{At, Entry, Got, Key, ListRequest, Page, Prefix, ReadError, Revision, Unavailable};
+use store::{
+    At, Entry, GetResult, Key, ListRequest, Page, Prefix, ReadError, Revision, Unavailable,
+};
 
 use crate::history::{History, KeyChange};
 use crate::version::Version;
 use crate::version_tree::{VersionIter, VersionTree};
 
-/// A state. Cloning copies a few pointers; a clone does not see later writes.
+/// A state of the store. Cloning copies a few pointers; a clone does not see later writes.
 #[derive(Debug, Clone)]
 pub(crate) struct StoreState {
     pub(crate) revision: Revision,
-    /// The oldest state that can be told.
+    /// The oldest revision that can be read.
     pub(crate) floor: Revision,
     pub(crate) tree: VersionTree,
     pub(crate) history: History,
@@ -31,12 +32,12 @@ pub(crate) struct StoreState {
 type OldVersions = BTreeMap<Key, Option<Arc<Version>>>;
 
 impl StoreState {
-    /// A store to which nothing was written, or one that begins with these versions.
+    /// Makes a state with these versions and no history.
     pub(crate) fn new(revision: Revision, tree: VersionTree) -> Self {
         Self { revision, floor: revision, tree, history: History::new() }
     }
 
-    /// Writes the version that `revision` makes of a key and returns it with the one before.
+    /// Writes a version of a key. Returns it with the version that it replaces.
     pub(crate) fn put(
         &mut self,
         revision: Revision,
@@ -57,7 +58,7 @@ impl StoreState {
         (version, prev)
     }
 
-    /// Deletes a key and returns its last version; absent when there is nothing to delete.
+    /// Deletes a key and returns its last version; `None` if the key does not exist.
     pub(crate) fn delete(&mut self, revision: Revision, key: &str) -> Option<Arc<Version>> {
         let prev = self.tree.remove(key)?;
         self.revision = revision;
@@ -69,16 +70,16 @@ impl StoreState {
         Some(prev)
     }
 
-    /// Forgets the states before a revision.
+    /// Drops the states before a revision.
     pub(crate) fn compact(&mut self, floor: Revision) {
         if floor > self.floor {
             self.floor = floor;
-            self.history.drop_through(floor);
+            self.history.drop_up_to(floor);
         }
     }
 
-    /// The revision that a read is to show.
-    pub(crate) fn resolve(&self, at: At) -> Result<Revision, ReadError> {
+    /// Returns the revision that a read shows.
+    pub(crate) fn resolve_revision(&self, at: At) -> Result<Revision, ReadError> {
         let (requested, current, floor) = match at {
             At::Newest => return Ok(self.revision),
             At::NotOlderThan(requested) => (requested, self.revision, Revision::ZERO),
@@ -93,52 +94,54 @@ impl StoreState {
         Ok(if matches!(at, At::Exactly(_)) { requested } else { current })
     }
 
-    /// Whether telling this state takes reading files.
-    pub(crate) fn is_paged(&self, at: At) -> bool {
+    /// Reports whether a read of this state must read files.
+    pub(crate) fn reads_files(&self, at: At) -> bool {
         match at {
             At::Newest | At::NotOlderThan(_) => false,
             At::Exactly(revision) => self.history.is_on_disk_after(revision),
         }
     }
 
-    pub(crate) fn get(&self, key: &str, at: At) -> Result<Got, ReadError> {
-        let revision = self.resolve(at)?;
+    pub(crate) fn get(&self, key: &str, at: At) -> Result<GetResult, ReadError> {
+        let revision = self.resolve_revision(at)?;
         let mut entry = self.tree.get(key).map(|version| version.entry());
         if revision < self.revision
-            && let Some(old_versions) = self.old_version_at(key, revision).map_err(unreadable)?
+            && let Some(old_version) =
+                self.find_old_version(key, revision).map_err(unreadable_history_error)?
         {
-            entry = old_versions;
+            entry = old_version;
         }
-        Ok(Got { entry, revision })
+        Ok(GetResult { entry, revision })
     }
 
     pub(crate) fn list(&self, prefix: &Prefix, request: &ListRequest) -> Result<Page, ReadError> {
-        let revision = self.resolve(request.at)?;
+        let revision = self.resolve_revision(request.at)?;
         let (start, skipped) = match &request.from {
             Bound::Included(key) => (key.as_str(), None),
             Bound::Excluded(key) => (key.as_str(), Some(key.as_str())),
             Bound::Unbounded => (prefix.as_str(), None),
         };
         let start = start.max(prefix.as_str());
-        let end = prefix_end(prefix);
+        let end = prefix.range_end();
         if start >= end.as_str() {
             return Ok(Page { items: Vec::new(), remaining: 0, revision });
         }
-        let mut old_versions = self.old_versions_at(prefix, revision).map_err(unreadable)?;
+        let mut old_versions =
+            self.collect_old_versions(prefix, revision).map_err(unreadable_history_error)?;
         old_versions.retain(|key, _| key.as_str() >= start);
         let n_all = self.count(start, &end, skipped, &old_versions);
-        let n_commands_wanted = request.limit.map_or(n_all, |limit| limit.get().min(n_all));
-        let mut items = Vec::with_capacity(n_commands_wanted);
+        let n_wanted = request.limit.map_or(n_all, |limit| limit.get().min(n_all));
+        let mut items = Vec::with_capacity(n_wanted);
         let versions = self
-            .versions(start, &old_versions)
+            .iter_versions(start, &old_versions)
             .filter(|version| skipped.is_none_or(|skipped| version.key.as_str() != skipped));
-        items.extend(versions.take(n_commands_wanted).map(|version| version.item()));
+        items.extend(versions.take(n_wanted).map(|version| version.to_item()));
         let remaining = (n_all - items.len()) as u64;
         Ok(Page { items, remaining, revision })
     }
 
     /// Calls `visit` with every version of the state at the floor.
-    pub(crate) fn visit_floor(
+    pub(crate) fn visit_versions_at_floor(
         &self,
         visit: &mut dyn FnMut(&Version) -> io::Result<()>,
     ) -> io::Result<()> {
@@ -147,10 +150,10 @@ impl StoreState {
             record_old_version(&mut old_versions, change, |_| true);
             true
         })?;
-        self.versions("", &old_versions).try_for_each(|version| visit(version))
+        self.iter_versions("", &old_versions).try_for_each(|version| visit(version))
     }
 
-    /// How many keys of an older state lie in a range.
+    /// Counts the keys of an older state in a range.
     fn count(
         &self,
         start: &str,
@@ -158,7 +161,8 @@ impl StoreState {
         skipped: Option<&str>,
         old_versions: &OldVersions,
     ) -> usize {
-        let mut n = self.tree.rank(end).saturating_sub(self.tree.rank(start));
+        let mut n =
+            self.tree.count_keys_before(end).saturating_sub(self.tree.count_keys_before(start));
         for (key, then) in old_versions {
             match (self.tree.get(key), then) {
                 (Some(_), None) => n = n.saturating_sub(1),
@@ -174,13 +178,13 @@ impl StoreState {
         n - usize::from(n_skipped)
     }
 
-    fn versions<'a>(&'a self, start: &str, old_versions: &'a OldVersions) -> VersionsAt<'a> {
+    fn iter_versions<'a>(&'a self, start: &str, old_versions: &'a OldVersions) -> OldStateIter<'a> {
         let tree = self.tree.iter_from(start).peekable();
-        VersionsAt { tree, old_versions: old_versions.iter().peekable() }
+        OldStateIter { tree, old_versions: old_versions.iter().peekable() }
     }
 
-    /// The versions of the keys under a prefix in an older state, as far as they differ.
-    fn old_versions_at(&self, prefix: &Prefix, revision: Revision) -> io::Result<OldVersions> {
+    /// Collects the versions of the keys under a prefix in an older state, for the keys that were written since.
+    fn collect_old_versions(&self, prefix: &Prefix, revision: Revision) -> io::Result<OldVersions> {
         let mut old_versions = OldVersions::new();
         if revision < self.revision {
             self.history.visit_changes_after(revision, &mut |change| {
@@ -191,8 +195,8 @@ impl StoreState {
         Ok(old_versions)
     }
 
-    /// The version of a key in an older state; `None` if the key was not written since.
-    fn old_version_at(&self, key: &str, revision: Revision) -> io::Result<Option<Option<Entry>>> {
+    /// Finds the version of a key in an older state; `None` if the key was not written since.
+    fn find_old_version(&self, key: &str, revision: Revision) -> io::Result<Option<Option<Entry>>> {
         let mut found = None;
         self.history.visit_changes_after(revision, &mut |change| {
             let written = change.new_version.as_ref().or(change.old_version.as_ref());
@@ -205,7 +209,7 @@ impl StoreState {
     }
 }
 
-/// The first step after a state that touches a key tells what the key was.
+/// Records the old version of the key of a change, unless an earlier change of the key was recorded.
 fn record_old_version(
     old_versions: &mut OldVersions,
     change: &KeyChange,
@@ -220,12 +224,12 @@ fn record_old_version(
 }
 
 /// The versions of an older state in the order of their keys.
-struct VersionsAt<'a> {
+struct OldStateIter<'a> {
     tree: Peekable<VersionIter<'a>>,
     old_versions: Peekable<std::collections::btree_map::Iter<'a, Key, Option<Arc<Version>>>>,
 }
 
-impl<'a> Iterator for VersionsAt<'a> {
+impl<'a> Iterator for OldStateIter<'a> {
     type Item = &'a Arc<Version>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -242,15 +246,6 @@ impl<'a> Iterator for VersionsAt<'a> {
     }
 }
 
-/// The least text that is greater than every key of a prefix. A prefix ends with `/`, and `0` is the
-/// character after it.
-fn prefix_end(prefix: &Prefix) -> String {
-    let text = prefix.as_str();
-    let mut end = text.strip_suffix('/').unwrap_or(text).to_owned();
-    end.push('0');
-    end
-}
-
-pub(crate) fn unreadable(error: io::Error) -> Unavailable {
+pub(crate) fn unreadable_history_error(error: io::Error) -> Unavailable {
     Unavailable { reason: format!("can not read history: {error}").into() }
 }

@@ -7,7 +7,7 @@ use store::Revision;
 
 use crate::history::KeyChange;
 use crate::store_state::StoreState;
-use crate::tenant::TenantOf;
+use crate::tenant::TenantResolver;
 use crate::version::Version;
 
 /// Overhead of a version in bytes, beside its key and value.
@@ -19,7 +19,7 @@ const SEGMENT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Bytes per tenant and in total.
 #[derive(Debug, Default)]
 struct BytesByTenant {
-    total: u64,
+    total_bytes: u64,
     by_tenant: HashMap<Arc<str>, u64, foldhash::fast::RandomState>,
 }
 
@@ -29,15 +29,15 @@ struct PendingChange {
     revision: Revision,
     tenant: Arc<str>,
     /// Bytes of the new version.
-    added: u64,
+    added_bytes: u64,
     /// Bytes of the old version.
-    ended: u64,
+    replaced_bytes: u64,
 }
 
 /// A run of changes that is dropped as a whole.
 #[derive(Debug, Default)]
-struct Segment {
-    last: Revision,
+struct HistorySegment {
+    last_revision: Revision,
     n_changes: usize,
     bytes: u64,
     by_tenant: Vec<(Arc<str>, u64)>,
@@ -46,12 +46,12 @@ struct Segment {
 /// The byte counts of the store, kept by the writer.
 #[derive(Debug)]
 pub(crate) struct UsageAccounting {
-    tenant_of: TenantOf,
-    live: BytesByTenant,
-    history: BytesByTenant,
-    segments: VecDeque<Segment>,
+    tenant_of: TenantResolver,
+    live_by_tenant: BytesByTenant,
+    history_by_tenant: BytesByTenant,
+    segments: VecDeque<HistorySegment>,
     /// Changes of the current batch, which is not durable yet.
-    pending: Vec<PendingChange>,
+    pending_changes: Vec<PendingChange>,
     /// All changes up to this revision are counted.
     recorded_through: Revision,
 }
@@ -61,19 +61,19 @@ pub(crate) fn version_bytes(key_len: usize, value_len: usize) -> u64 {
     (key_len as u64).saturating_add(value_len as u64).saturating_add(VERSION_BYTES)
 }
 
-fn bytes_of(version: Option<&Arc<Version>>) -> u64 {
+fn accounted_bytes(version: Option<&Arc<Version>>) -> u64 {
     version.map_or(0, |version| version_bytes(version.key.len(), version.value.len()))
 }
 
 impl BytesByTenant {
     fn add(&mut self, tenant: &Arc<str>, bytes: u64) {
-        self.total = self.total.saturating_add(bytes);
+        self.total_bytes = self.total_bytes.saturating_add(bytes);
         let own = self.by_tenant.entry(tenant.clone()).or_default();
         *own = own.saturating_add(bytes);
     }
 
     fn subtract(&mut self, tenant: &Arc<str>, bytes: u64) {
-        self.total = self.total.saturating_sub(bytes);
+        self.total_bytes = self.total_bytes.saturating_sub(bytes);
         if let Some(own) = self.by_tenant.get_mut(tenant) {
             *own = own.saturating_sub(bytes);
             if *own == 0 {
@@ -94,29 +94,40 @@ impl BytesByTenant {
 
 impl UsageAccounting {
     /// Counts a state that has no history yet.
-    pub(crate) fn new(tenant_of: TenantOf, state: &StoreState) -> Self {
-        let mut live = BytesByTenant::default();
+    pub(crate) fn new(tenant_of: TenantResolver, state: &StoreState) -> Self {
+        let mut live_by_tenant = BytesByTenant::default();
         for version in state.tree.iter_from("") {
-            let tenant = live.intern_tenant(tenant_of.tenant(&version.key));
-            live.add(&tenant, bytes_of(Some(version)));
+            let tenant = live_by_tenant.intern_tenant(tenant_of.tenant_of_key(&version.key));
+            live_by_tenant.add(&tenant, accounted_bytes(Some(version)));
         }
-        let history = BytesByTenant::default();
-        let (segments, pending) = (VecDeque::new(), Vec::new());
-        Self { tenant_of, live, history, segments, pending, recorded_through: state.revision }
+        let history_by_tenant = BytesByTenant::default();
+        let (segments, pending_changes) = (VecDeque::new(), Vec::new());
+        Self {
+            tenant_of,
+            live_by_tenant,
+            history_by_tenant,
+            segments,
+            pending_changes,
+            recorded_through: state.revision,
+        }
     }
 
     pub(crate) fn live_bytes(&self) -> u64 {
-        self.live.total
+        self.live_by_tenant.total_bytes
     }
 
     pub(crate) fn history_bytes(&self) -> u64 {
-        self.history.total
+        self.history_by_tenant.total_bytes
     }
 
     /// The tenant of a key, with its bytes in the current versions and in the history.
     pub(crate) fn tenant_usage<'k>(&self, key: &'k str) -> (&'k str, u64, u64) {
-        let tenant = self.tenant_of.tenant(key);
-        (tenant, self.live.bytes_of_tenant(tenant), self.history.bytes_of_tenant(tenant))
+        let tenant = self.tenant_of.tenant_of_key(key);
+        (
+            tenant,
+            self.live_by_tenant.bytes_of_tenant(tenant),
+            self.history_by_tenant.bytes_of_tenant(tenant),
+        )
     }
 
     /// Counts the changes since the last call.
@@ -137,35 +148,44 @@ impl UsageAccounting {
         let Some(version) = change.new_version.as_ref().or(change.old_version.as_ref()) else {
             return;
         };
-        let text = self.tenant_of.tenant(&version.key);
-        let tenant = self.live.intern_tenant(text);
-        let (added, ended) =
-            (bytes_of(change.new_version.as_ref()), bytes_of(change.old_version.as_ref()));
-        self.live.add(&tenant, added);
-        self.live.subtract(&tenant, ended);
-        self.history.add(&tenant, added + ended);
-        self.pending.push(PendingChange { revision: change.revision, tenant, added, ended });
+        let text = self.tenant_of.tenant_of_key(&version.key);
+        let tenant = self.live_by_tenant.intern_tenant(text);
+        let (added_bytes, replaced_bytes) = (
+            accounted_bytes(change.new_version.as_ref()),
+            accounted_bytes(change.old_version.as_ref()),
+        );
+        self.live_by_tenant.add(&tenant, added_bytes);
+        self.live_by_tenant.subtract(&tenant, replaced_bytes);
+        self.history_by_tenant.add(&tenant, added_bytes + replaced_bytes);
+        self.pending_changes.push(PendingChange {
+            revision: change.revision,
+            tenant,
+            added_bytes,
+            replaced_bytes,
+        });
     }
 
     /// Commits the batch, and drops the history up to the floor.
     pub(crate) fn commit(&mut self, floor: Revision) {
-        for change in std::mem::take(&mut self.pending) {
-            let is_full = |segment: &Segment| {
+        for change in std::mem::take(&mut self.pending_changes) {
+            let is_full = |segment: &HistorySegment| {
                 // A revision is never split between segments.
-                segment.last < change.revision
+                segment.last_revision < change.revision
                     && (segment.n_changes >= SEGMENT_CHANGES_MAX
                         || segment.bytes >= SEGMENT_BYTES_MAX)
             };
             if self.segments.back().is_none_or(is_full) {
-                self.segments.push_back(Segment::default());
+                self.segments.push_back(HistorySegment::default());
             }
             if let Some(segment) = self.segments.back_mut() {
                 segment.add(change);
             }
         }
-        while let Some(segment) = self.segments.pop_front_if(|segment| segment.last <= floor) {
+        while let Some(segment) =
+            self.segments.pop_front_if(|segment| segment.last_revision <= floor)
+        {
             for (tenant, bytes) in &segment.by_tenant {
-                self.history.subtract(tenant, *bytes);
+                self.history_by_tenant.subtract(tenant, *bytes);
             }
         }
     }
@@ -173,12 +193,12 @@ impl UsageAccounting {
     /// Undoes the batch after it failed.
     pub(crate) fn roll_back(&mut self, revision: Revision) {
         // Newest first, so that no count falls below zero.
-        for PendingChange { tenant, added, ended, .. } in
-            std::mem::take(&mut self.pending).into_iter().rev()
+        for PendingChange { tenant, added_bytes, replaced_bytes, .. } in
+            std::mem::take(&mut self.pending_changes).into_iter().rev()
         {
-            self.live.add(&tenant, ended);
-            self.live.subtract(&tenant, added);
-            self.history.subtract(&tenant, added + ended);
+            self.live_by_tenant.add(&tenant, replaced_bytes);
+            self.live_by_tenant.subtract(&tenant, added_bytes);
+            self.history_by_tenant.subtract(&tenant, added_bytes + replaced_bytes);
         }
         self.recorded_through = revision;
     }
@@ -186,23 +206,23 @@ impl UsageAccounting {
     /// The lowest floor that keeps at most `bytes_max` bytes of history, in whole segments; `None` if all of
     /// it may stay.
     pub(crate) fn floor_for_bytes(&self, bytes_max: u64) -> Option<Revision> {
-        let mut excess = self.history.total.saturating_sub(bytes_max);
+        let mut excess = self.history_by_tenant.total_bytes.saturating_sub(bytes_max);
         let mut floor = None;
         for segment in &self.segments {
             if excess == 0 {
                 break;
             }
             excess = excess.saturating_sub(segment.bytes);
-            floor = Some(segment.last);
+            floor = Some(segment.last_revision);
         }
         floor
     }
 }
 
-impl Segment {
+impl HistorySegment {
     fn add(&mut self, change: PendingChange) {
-        let bytes = change.added + change.ended;
-        self.last = change.revision;
+        let bytes = change.added_bytes + change.replaced_bytes;
+        self.last_revision = change.revision;
         self.n_changes += 1;
         self.bytes += bytes;
         match self.by_tenant.iter_mut().find(|(tenant, _)| *tenant == change.tenant) {
@@ -225,7 +245,7 @@ mod tests {
 
     fn accounting() -> (StoreState, UsageAccounting) {
         let state = StoreState::new(Revision::FIRST, VersionTree::new());
-        let accounting = UsageAccounting::new(TenantOf::default(), &state);
+        let accounting = UsageAccounting::new(TenantResolver::default(), &state);
         (state, accounting)
     }
 
@@ -251,7 +271,7 @@ mod tests {
             (one(300) + one(1000), 0)
         );
         assert_eq!(
-            UsageAccounting::new(TenantOf::default(), &state).live_bytes(),
+            UsageAccounting::new(TenantResolver::default(), &state).live_bytes(),
             accounting.live_bytes()
         );
     }
@@ -285,7 +305,7 @@ mod tests {
             accounting.commit(state.floor);
         }
         assert_eq!(accounting.floor_for_bytes(accounting.history_bytes()), None);
-        // The first change ended nothing, so it is half as large as the others.
+        // The first change replaces no version, so it is half as large as the others.
         assert_eq!(
             accounting.floor_for_bytes(accounting.history_bytes() - 1),
             Some(Revision::new(2))

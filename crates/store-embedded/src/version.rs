@@ -19,7 +19,7 @@ impl Version {
         Entry { value: self.value.clone(), mod_rev: self.mod_rev, create_rev: self.create_rev }
     }
 
-    pub(crate) fn item(&self) -> Item {
+    pub(crate) fn to_item(&self) -> Item {
         Item { key: self.key.clone(), entry: self.entry() }
     }
 }

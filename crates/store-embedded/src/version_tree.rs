@@ -29,7 +29,7 @@ pub(crate) struct VersionTree {
 #[derive(Debug, Clone)]
 enum Node {
     Leaf(Vec<LeafEntry>),
-    Branch(Branch),
+    Branch(TreeBranch),
 }
 
 /// A version of a leaf with the hash of its key. Comparing the adjacent hashes reads one version; a binary
@@ -40,34 +40,36 @@ struct LeafEntry {
     version: Arc<Version>,
 }
 
-/// Keys share long prefixes, so a lookup compares the eight bytes after the common prefix, which are
-/// adjacent in memory, and reads the keys only if those are equal.
+/// An inner node. Keys share long prefixes, so a lookup compares the eight bytes after the common prefix, which
+/// are adjacent in memory, and reads the keys only if those are equal.
 ///
-/// INVARIANT: has at least one child; `common_prefix_len` and each `head` are as [`Branch::new`] makes them, or
+/// INVARIANT: has at least one child; `common_prefix_len` and each `key_head` are as [`TreeBranch::new`] makes them, or
 /// were so with more children.
 #[derive(Debug, Clone)]
-struct Branch {
+struct TreeBranch {
     common_prefix_len: usize,
-    children: Vec<Child>,
+    children: Vec<TreeChild>,
 }
 
-/// INVARIANT: every key under a child is at least its `first` and less than the `first` of the next.
+/// A child of a branch.
+///
+/// INVARIANT: every key under a child is at least its `first_key` and less than the `first_key` of the next child.
 #[derive(Debug, Clone)]
-struct Child {
-    head: u64,
+struct TreeChild {
+    key_head: u64,
     first_key: Key,
     len: usize,
     node: Arc<Node>,
 }
 
-impl Branch {
-    fn new(children: Vec<Child>) -> Self {
+impl TreeBranch {
+    fn new(children: Vec<TreeChild>) -> Self {
         let mut branch = Self { common_prefix_len: 0, children };
         branch.recompute_heads();
         branch
     }
 
-    /// Restores the invariant after a child was added or has a new `first`.
+    /// Restores the invariant after a child was added or has a new `first_key`.
     fn recompute_heads(&mut self) {
         let (Some(first), Some(last)) = (self.children.first(), self.children.last()) else {
             return;
@@ -75,7 +77,7 @@ impl Branch {
         let pairs = first.first_key.bytes().zip(last.first_key.bytes());
         self.common_prefix_len = pairs.take_while(|(one, other)| one == other).count();
         for child in &mut self.children {
-            child.head = key_head(&child.first_key, self.common_prefix_len);
+            child.key_head = key_head(&child.first_key, self.common_prefix_len);
         }
     }
 
@@ -89,8 +91,9 @@ impl Branch {
             Ordering::Greater => self.children.len() - 1,
             Ordering::Equal => {
                 let head = key_head(key, self.common_prefix_len);
-                let is_before = |child: &Child| {
-                    child.head < head || (child.head == head && child.first_key.as_str() <= key)
+                let is_before = |child: &TreeChild| {
+                    child.key_head < head
+                        || (child.key_head == head && child.first_key.as_str() <= key)
                 };
                 self.children.partition_point(is_before).saturating_sub(1)
             }
@@ -124,10 +127,11 @@ impl VersionTree {
         let mut node = &*self.root;
         loop {
             match node {
-                Node::Leaf(slots) => {
-                    let is_it =
-                        |slot: &&LeafEntry| slot.hash == hash && slot.version.key.as_str() == key;
-                    return slots.iter().find(is_it).map(|slot| &slot.version);
+                Node::Leaf(entries) => {
+                    let is_it = |entry: &&LeafEntry| {
+                        entry.hash == hash && entry.version.key.as_str() == key
+                    };
+                    return entries.iter().find(is_it).map(|entry| &entry.version);
                 }
                 Node::Branch(branch) => node = &branch.children.get(branch.child_index(key))?.node,
             }
@@ -143,13 +147,13 @@ impl VersionTree {
         if let Some(right) = split
             && let Some(first) = self.root.first_key()
         {
-            let left = Child {
-                head: 0,
+            let left = TreeChild {
+                key_head: 0,
                 first_key: first.clone(),
                 len: self.len - right.len,
                 node: std::mem::take(&mut self.root),
             };
-            self.root = Arc::new(Node::Branch(Branch::new(vec![left, right])));
+            self.root = Arc::new(Node::Branch(TreeBranch::new(vec![left, right])));
         }
         replaced
     }
@@ -171,20 +175,20 @@ impl VersionTree {
         Some(removed)
     }
 
-    /// How many keys are less than this one.
-    pub(crate) fn rank(&self, key: &str) -> usize {
-        let mut rank = 0;
+    /// Counts the keys that are less than this one.
+    pub(crate) fn count_keys_before(&self, key: &str) -> usize {
+        let mut n_before = 0;
         let mut node = &*self.root;
         loop {
             match node {
-                Node::Leaf(slots) => {
-                    return rank + search(slots, key).unwrap_or_else(|at| at);
+                Node::Leaf(entries) => {
+                    return n_before + search_leaf(entries, key).unwrap_or_else(|at| at);
                 }
                 Node::Branch(branch) => {
                     let at = branch.child_index(key);
                     let children = &branch.children;
-                    rank += children.iter().take(at).map(|child| child.len).sum::<usize>();
-                    let Some(child) = children.get(at) else { return rank };
+                    n_before += children.iter().take(at).map(|child| child.len).sum::<usize>();
+                    let Some(child) = children.get(at) else { return n_before };
                     node = &child.node;
                 }
             }
@@ -197,9 +201,9 @@ impl VersionTree {
         let mut node = &*self.root;
         loop {
             match node {
-                Node::Leaf(slots) => {
-                    let at = search(slots, key).unwrap_or_else(|at| at);
-                    let leaf = slots.get(at..).unwrap_or_default().iter();
+                Node::Leaf(entries) => {
+                    let at = search_leaf(entries, key).unwrap_or_else(|at| at);
+                    let leaf = entries.get(at..).unwrap_or_default().iter();
                     return VersionIter { branches, leaf };
                 }
                 Node::Branch(branch) => {
@@ -219,7 +223,7 @@ impl VersionTree {
 /// Versions in the order of their keys.
 #[derive(Debug)]
 pub(crate) struct VersionIter<'a> {
-    branches: Vec<std::slice::Iter<'a, Child>>,
+    branches: Vec<std::slice::Iter<'a, TreeChild>>,
     leaf: std::slice::Iter<'a, LeafEntry>,
 }
 
@@ -228,8 +232,8 @@ impl<'a> Iterator for VersionIter<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if let Some(slot) = self.leaf.next() {
-                return Some(&slot.version);
+            if let Some(entry) = self.leaf.next() {
+                return Some(&entry.version);
             }
             let child = loop {
                 match self.branches.last_mut()?.next() {
@@ -243,15 +247,15 @@ impl<'a> Iterator for VersionIter<'a> {
                 node = &rest.next()?.node;
                 self.branches.push(rest);
             }
-            if let Node::Leaf(slots) = node {
-                self.leaf = slots.iter();
+            if let Node::Leaf(entries) = node {
+                self.leaf = entries.iter();
             }
         }
     }
 }
 
-fn search(slots: &[LeafEntry], key: &str) -> Result<usize, usize> {
-    slots.binary_search_by(|slot| slot.version.key.as_str().cmp(key))
+fn search_leaf(entries: &[LeafEntry], key: &str) -> Result<usize, usize> {
+    entries.binary_search_by(|entry| entry.version.key.as_str().cmp(key))
 }
 
 /// A hash collision costs one comparison, so the seed need not be secret.
@@ -260,17 +264,17 @@ fn hash(key: &str) -> u64 {
 }
 
 /// Inserts below a node. Returns the replaced version, and the right half of a node that was split.
-fn insert(node: &mut Node, version: Arc<Version>) -> (Option<Arc<Version>>, Option<Child>) {
+fn insert(node: &mut Node, version: Arc<Version>) -> (Option<Arc<Version>>, Option<TreeChild>) {
     match node {
-        Node::Leaf(slots) => match search(slots, &version.key) {
+        Node::Leaf(entries) => match search_leaf(entries, &version.key) {
             Ok(at) => {
-                let slot = slots.get_mut(at);
-                (slot.map(|slot| std::mem::replace(&mut slot.version, version)), None)
+                let entry = entries.get_mut(at);
+                (entry.map(|entry| std::mem::replace(&mut entry.version, version)), None)
             }
             Err(at) => {
-                slots.reserve_exact(1);
-                slots.insert(at, LeafEntry { hash: hash(&version.key), version });
-                (None, split_leaf(slots, at))
+                entries.reserve_exact(1);
+                entries.insert(at, LeafEntry { hash: hash(&version.key), version });
+                (None, split_leaf(entries, at))
             }
         },
         Node::Branch(branch) => {
@@ -299,18 +303,18 @@ fn insert(node: &mut Node, version: Arc<Version>) -> (Option<Arc<Version>>, Opti
 }
 
 /// Splits a leaf. Keys often arrive in ascending order; then the left part stays full.
-fn split_leaf(slots: &mut Vec<LeafEntry>, inserted: usize) -> Option<Child> {
-    if slots.len() <= WIDTH {
+fn split_leaf(entries: &mut Vec<LeafEntry>, inserted: usize) -> Option<TreeChild> {
+    if entries.len() <= WIDTH {
         return None;
     }
-    let at = if inserted + 1 == slots.len() { inserted } else { slots.len() / 2 };
-    let right = slots.split_off(at);
-    slots.shrink_to_fit();
+    let at = if inserted + 1 == entries.len() { inserted } else { entries.len() / 2 };
+    let right = entries.split_off(at);
+    entries.shrink_to_fit();
     let first_key = right.first()?.version.key.clone();
-    Some(Child { head: 0, first_key, len: right.len(), node: Arc::new(Node::Leaf(right)) })
+    Some(TreeChild { key_head: 0, first_key, len: right.len(), node: Arc::new(Node::Leaf(right)) })
 }
 
-fn split_branch(branch: &mut Branch) -> Option<Child> {
+fn split_branch(branch: &mut TreeBranch) -> Option<TreeChild> {
     let n_children = branch.children.len();
     if n_children <= WIDTH {
         return None;
@@ -320,14 +324,19 @@ fn split_branch(branch: &mut Branch) -> Option<Child> {
     branch.recompute_heads();
     let first_key = right.first()?.first_key.clone();
     let len = right.iter().map(|child| child.len).sum();
-    Some(Child { head: 0, first_key, len, node: Arc::new(Node::Branch(Branch::new(right))) })
+    Some(TreeChild {
+        key_head: 0,
+        first_key,
+        len,
+        node: Arc::new(Node::Branch(TreeBranch::new(right))),
+    })
 }
 
 fn remove(node: &mut Node, key: &str) -> Option<Arc<Version>> {
     match node {
-        Node::Leaf(slots) => {
-            let at = search(slots, key).ok()?;
-            Some(slots.remove(at).version)
+        Node::Leaf(entries) => {
+            let at = search_leaf(entries, key).ok()?;
+            Some(entries.remove(at).version)
         }
         Node::Branch(branch) => {
             let at = branch.child_index(key);
@@ -337,7 +346,7 @@ fn remove(node: &mut Node, key: &str) -> Option<Arc<Version>> {
             child.len -= 1;
             if child.len == 0 {
                 children.remove(at);
-            } else if child.node.width() < WIDTH_MIN {
+            } else if child.node.n_entries() < WIDTH_MIN {
                 merge_narrow_child(children, at);
             }
             Some(removed)
@@ -346,17 +355,17 @@ fn remove(node: &mut Node, key: &str) -> Option<Arc<Version>> {
 }
 
 /// Merges a narrow child with a neighbour if both fit into one node.
-fn merge_narrow_child(children: &mut Vec<Child>, at: usize) {
+fn merge_narrow_child(children: &mut Vec<TreeChild>, at: usize) {
     let left = if at + 1 < children.len() { at } else { at.saturating_sub(1) };
     let Some([one, other]) = children.get(left..left + 2) else { return };
-    if one.node.width() + other.node.width() > WIDTH {
+    if one.node.n_entries() + other.node.n_entries() > WIDTH {
         return;
     }
     let right = children.remove(left + 1);
     let Some(one) = children.get_mut(left) else { return };
     one.len += right.len;
     match (Arc::make_mut(&mut one.node), &*right.node) {
-        (Node::Leaf(slots), Node::Leaf(more)) => slots.extend(more.iter().cloned()),
+        (Node::Leaf(entries), Node::Leaf(more)) => entries.extend(more.iter().cloned()),
         (Node::Branch(parts), Node::Branch(more)) => {
             parts.children.extend(more.children.iter().cloned());
             parts.recompute_heads();
@@ -373,17 +382,17 @@ impl Default for Node {
 }
 
 impl Node {
-    /// A lower bound of its keys; absent when it has none.
+    /// A lower bound of the keys of the node; `None` if it has none.
     fn first_key(&self) -> Option<&Key> {
         match self {
-            Self::Leaf(slots) => slots.first().map(|slot| &slot.version.key),
+            Self::Leaf(entries) => entries.first().map(|entry| &entry.version.key),
             Self::Branch(branch) => branch.children.first().map(|child| &child.first_key),
         }
     }
 
-    fn width(&self) -> usize {
+    fn n_entries(&self) -> usize {
         match self {
-            Self::Leaf(slots) => slots.len(),
+            Self::Leaf(entries) => entries.len(),
             Self::Branch(branch) => branch.children.len(),
         }
     }

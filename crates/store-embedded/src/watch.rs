@@ -3,12 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use store::{Batch, Prefix, Revision, StoreFuture, Watch, WatchError, WatchSlot};
+use store::{Prefix, Revision, StoreFuture, Unavailable, Watch, WatchBatch, WatchError, WatchSlot};
 use tokio::sync::watch;
 
-use crate::engine::{SharedState, closed, run_blocking};
+use crate::engine::{SharedState, run_blocking};
 use crate::history::HistoryEvents;
-use crate::store_state::{StoreState, unreadable};
+use crate::store_state::{StoreState, unreadable_history_error};
 
 /// Maximum events of a batch, which bounds the memory of one call.
 const BATCH_EVENTS_MAX: usize = 256;
@@ -18,10 +18,10 @@ const SEARCH_CHANGES_MAX: usize = 8 * 1024;
 /// A running watch of the embedded store. It holds no events: a slow reader costs nothing until
 /// compaction overtakes it.
 pub(crate) struct EmbeddedWatch {
-    core: Arc<SharedState>,
+    shared_state: Arc<SharedState>,
     prefix: Prefix,
     /// Everything up to this revision was delivered or is not under the prefix.
-    after: Revision,
+    delivered_through: Revision,
     revision_changed: watch::Receiver<Revision>,
     /// Whether more events may be available without waiting.
     is_behind: bool,
@@ -33,75 +33,99 @@ impl fmt::Debug for EmbeddedWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EmbeddedWatch")
             .field("prefix", &self.prefix)
-            .field("after", &self.after)
+            .field("after", &self.delivered_through)
             .finish_non_exhaustive()
     }
 }
 
 impl EmbeddedWatch {
     pub(crate) fn start(
-        core: Arc<SharedState>,
+        shared_state: Arc<SharedState>,
         prefix: Prefix,
         after: Revision,
     ) -> Result<Self, WatchError> {
-        let slot = core.watch_notifier.reserve_slot()?;
-        let revision_changed = core.watch_notifier.subscribe(prefix.as_str()).ok_or_else(closed)?;
-        let watch = Self { core, prefix, after, revision_changed, is_behind: true, _slot: slot };
-        watch.check(&watch.core.state.load())?;
+        let slot = shared_state.watch_notifier.reserve_slot()?;
+        let revision_changed = shared_state
+            .watch_notifier
+            .subscribe(prefix.as_str())
+            .ok_or_else(Unavailable::closed)?;
+        let watch = Self {
+            shared_state,
+            prefix,
+            delivered_through: after,
+            revision_changed,
+            is_behind: true,
+            _slot: slot,
+        };
+        watch.check_not_compacted(&watch.shared_state.state.load())?;
         Ok(watch)
     }
 
-    fn check(&self, state: &StoreState) -> Result<(), WatchError> {
+    fn check_not_compacted(&self, state: &StoreState) -> Result<(), WatchError> {
         // Before the first revision there was no event, so nothing is missed by starting there.
-        if self.after.max(Revision::FIRST) < state.floor {
-            return Err(WatchError::Compacted { after: self.after, floor: state.floor });
+        if self.delivered_through.max(Revision::FIRST) < state.floor {
+            return Err(WatchError::Compacted {
+                after: self.delivered_through,
+                floor: state.floor,
+            });
         }
         Ok(())
     }
 
     /// Searches a state for events. The position advances only after this returns.
-    async fn search(&mut self, state: &Arc<StoreState>) -> Result<HistoryEvents, WatchError> {
-        let (prefix, after) = (&self.prefix, self.after);
+    async fn search_events(
+        &mut self,
+        state: &Arc<StoreState>,
+    ) -> Result<HistoryEvents, WatchError> {
+        let (prefix, after) = (&self.prefix, self.delivered_through);
         let found = if state.history.is_on_disk_after(after) {
             let (state, prefix) = (state.clone(), prefix.clone());
             run_blocking(move || {
-                state.history.events_after(&prefix, after, BATCH_EVENTS_MAX, SEARCH_CHANGES_MAX)
+                state.history.find_events_after(
+                    &prefix,
+                    after,
+                    BATCH_EVENTS_MAX,
+                    SEARCH_CHANGES_MAX,
+                )
             })
             .await?
         } else {
-            state.history.events_after(prefix, after, BATCH_EVENTS_MAX, SEARCH_CHANGES_MAX)
+            state.history.find_events_after(prefix, after, BATCH_EVENTS_MAX, SEARCH_CHANGES_MAX)
         };
-        Ok(found.map_err(unreadable)?)
+        Ok(found.map_err(unreadable_history_error)?)
     }
 }
 
 impl Watch for EmbeddedWatch {
-    fn next(&mut self) -> StoreFuture<'_, Result<Batch, WatchError>> {
+    fn next(&mut self) -> StoreFuture<'_, Result<WatchBatch, WatchError>> {
         Box::pin(async move {
             loop {
                 if !self.is_behind {
-                    self.revision_changed.changed().await.map_err(|_| closed())?;
+                    self.revision_changed.changed().await.map_err(|_| Unavailable::closed())?;
                     self.is_behind = true;
                 }
-                if self.core.is_closed() {
-                    return Err(closed().into());
+                if self.shared_state.is_closed() {
+                    return Err(Unavailable::closed().into());
                 }
                 // Reset the channel before reading the state, so that no write is missed.
                 self.revision_changed.mark_unchanged();
-                let state = self.core.state.load_full();
-                self.check(&state)?;
-                if state.revision <= self.after {
+                let state = self.shared_state.state.load_full();
+                self.check_not_compacted(&state)?;
+                if state.revision <= self.delivered_through {
                     self.is_behind = false;
                     continue;
                 }
-                let found = self.search(&state).await?;
+                let found = self.search_events(&state).await?;
                 self.is_behind = found.stopped_at.is_some();
-                self.after = found.stopped_at.unwrap_or(state.revision);
+                self.delivered_through = found.stopped_at.unwrap_or(state.revision);
                 if found.events.is_empty() && self.is_behind {
                     tokio::task::yield_now().await;
                     continue;
                 }
-                return Ok(Batch { events: found.events, through: self.after });
+                return Ok(WatchBatch {
+                    events: found.events,
+                    complete_through: self.delivered_through,
+                });
             }
         })
     }

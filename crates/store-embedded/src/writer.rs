@@ -18,10 +18,10 @@ use tokio::sync::oneshot;
 
 use crate::checkpoint::Checkpoint;
 use crate::command_queue::{BatchWait, Command, Reply, WriteCommand};
-use crate::directory::LockedDirectory;
 use crate::engine::SharedState;
 use crate::history_pager::HistoryPager;
-use crate::log::{FrameBuffer, Log};
+use crate::locked_directory::LockedDirectory;
+use crate::log_file::{FrameBuffer, LogFile};
 use crate::maintenance_task::{FailedTasks, MaintenanceTask};
 use crate::options::{Options, REVISION_GAP, SyncMode};
 use crate::record::encode_compact;
@@ -41,24 +41,24 @@ const EXPIRED_MAX: usize = 1000;
 const UNSYNCED_REVISIONS_MAX: u64 = REVISION_GAP / 2;
 
 /// A batch waits for as many commands as the previous one had, for at most 1/4 of its duration.
-const GATHER_PART: u32 = 4;
+const BATCH_WAIT_DIVISOR: u32 = 4;
 /// Maximum wait for more commands.
-const GATHER_MAX: Duration = Duration::from_millis(1);
+const BATCH_WAIT_MAX: Duration = Duration::from_millis(1);
 
 /// The state of the writer thread.
 pub(crate) struct Writer {
-    pub(crate) core: Arc<SharedState>,
+    pub(crate) shared_state: Arc<SharedState>,
     pub(crate) directory: LockedDirectory,
     pub(crate) options: Options,
     /// Ahead of the published state while a batch is in progress.
     pub(crate) state: StoreState,
-    pub(crate) log: Log,
-    pub(crate) sealed: Vec<SealedLog>,
+    pub(crate) log: LogFile,
+    pub(crate) sealed_logs: Vec<SealedLog>,
     pub(crate) snapshot_bytes: u64,
     pub(crate) checkpoint: Option<Checkpoint>,
     pub(crate) expiries: BTreeSet<(u64, Key)>,
     pub(crate) accounting: UsageAccounting,
-    pub(crate) budget: SpaceBudget,
+    pub(crate) space_budget: SpaceBudget,
     pub(crate) retention: HistoryRetention,
     pub(crate) history_pager: HistoryPager,
     pub(crate) failed_tasks: FailedTasks,
@@ -66,18 +66,18 @@ pub(crate) struct Writer {
     batch_wait: BatchWait,
     next_tick: Instant,
     pub(crate) next_sync: Option<Instant>,
-    pub(crate) maintenance_after: Instant,
+    pub(crate) next_maintenance: Instant,
     /// Set while the log cannot be written: then the store is read-only.
-    pub(crate) failure: Option<Unavailable>,
+    pub(crate) log_failure: Option<Unavailable>,
 }
 
 /// The keys that a batch has written so far, and the replies to send.
 #[derive(Default)]
 struct WriteBatch {
-    written: Vec<Key>,
+    written_keys: Vec<Key>,
     replies: Vec<PendingReply>,
-    ticks: Vec<oneshot::Sender<()>>,
-    close: Option<oneshot::Sender<()>>,
+    tick_replies: Vec<oneshot::Sender<()>>,
+    close_reply: Option<oneshot::Sender<()>>,
 }
 
 enum PendingReply {
@@ -96,23 +96,23 @@ impl Drop for CloseOnDrop {
 
 impl Writer {
     pub(crate) fn new(
-        core: Arc<SharedState>,
+        shared_state: Arc<SharedState>,
         directory: LockedDirectory,
         recovered: RecoveredStore,
         options: Options,
     ) -> Self {
-        let RecoveredStore { state, log, sealed, snapshot_bytes, accounting, history_pager } =
+        let RecoveredStore { state, log, sealed_logs, snapshot_bytes, accounting, history_pager } =
             recovered;
         let mut writer = Self {
-            core,
+            shared_state,
             directory,
-            expiries: expiries(&state),
-            budget: SpaceBudget::new(&options.limits),
+            expiries: collect_expiries(&state),
+            space_budget: SpaceBudget::new(&options.limits),
             options,
             synced_revision: state.revision,
             state,
             log,
-            sealed,
+            sealed_logs,
             snapshot_bytes,
             checkpoint: None,
             accounting,
@@ -122,8 +122,8 @@ impl Writer {
             batch_wait: BatchWait::default(),
             next_tick: Instant::now() + TICK,
             next_sync: None,
-            maintenance_after: Instant::now(),
-            failure: None,
+            next_maintenance: Instant::now(),
+            log_failure: None,
         };
         writer.refresh_usage();
         writer
@@ -131,14 +131,14 @@ impl Writer {
 
     /// Runs until a close command.
     pub(crate) fn run(mut self) {
-        let guard = CloseOnDrop(self.core.clone());
+        let guard = CloseOnDrop(self.shared_state.clone());
         let mut frame = FrameBuffer::new();
         loop {
             let deadline = self.next_sync.map_or(self.next_tick, |sync| sync.min(self.next_tick));
-            let commands = self.core.queue.take_batch(deadline, &self.batch_wait);
+            let commands = self.shared_state.queue.take_batch(deadline, &self.batch_wait);
             let is_time = Instant::now() >= self.next_tick;
             if is_time || commands.iter().any(|command| matches!(command, Command::Tick { .. })) {
-                self.retry_log();
+                self.try_leave_read_only();
                 self.refresh_usage();
             }
             let n_commands = commands.len();
@@ -146,7 +146,7 @@ impl Writer {
             for command in commands {
                 self.apply_command(command, &mut batch, &mut frame);
             }
-            let is_tick = Instant::now() >= self.next_tick || !batch.ticks.is_empty();
+            let is_tick = Instant::now() >= self.next_tick || !batch.tick_replies.is_empty();
             if is_tick {
                 self.next_tick = Instant::now() + TICK;
                 self.delete_expired(&mut batch, &mut frame);
@@ -160,26 +160,26 @@ impl Writer {
             {
                 self.compact_by_retention(&mut frame);
             }
-            let is_close = batch.close.is_some();
+            let is_close = batch.close_reply.is_some();
             let began = Instant::now();
             self.commit(&mut frame, is_close).unwrap_or_else(|error| self.enter_read_only(&error));
             frame.clear();
-            let time_max = (began.elapsed() / GATHER_PART).min(GATHER_MAX);
+            let time_max = (began.elapsed() / BATCH_WAIT_DIVISOR).min(BATCH_WAIT_MAX);
             self.batch_wait = BatchWait { n_commands, time_max };
             self.publish(&batch, is_tick);
-            let WriteBatch { replies, ticks, close, .. } = batch;
-            replies.into_iter().for_each(|answer| answer.send(self.failure.as_ref()));
-            if let Some(close) = close {
+            let WriteBatch { replies, tick_replies, close_reply, .. } = batch;
+            replies.into_iter().for_each(|answer| answer.send(self.log_failure.as_ref()));
+            if let Some(reply) = close_reply {
                 self.close();
                 drop(guard);
-                close.send(()).ok();
+                reply.send(()).ok();
                 return;
             }
-            if !ticks.is_empty() {
-                self.maintenance_after = Instant::now();
+            if !tick_replies.is_empty() {
+                self.next_maintenance = Instant::now();
             }
             self.run_maintenance();
-            for tick in ticks {
+            for tick in tick_replies {
                 tick.send(()).ok();
             }
         }
@@ -196,8 +196,8 @@ impl Writer {
                 let result = self.compact(revision, frame);
                 batch.replies.push(PendingReply::Compact(reply, result));
             }
-            Command::Tick { reply } => batch.ticks.push(reply),
-            Command::Close { reply } => batch.close = Some(reply),
+            Command::Tick { reply } => batch.tick_replies.push(reply),
+            Command::Close { reply } => batch.close_reply = Some(reply),
         }
     }
 
@@ -210,19 +210,19 @@ impl Writer {
         if requested > current {
             return Err(ReadError::Future { requested, current });
         }
-        if requested > self.state.floor && self.failure.is_none() {
+        if requested > self.state.floor && self.log_failure.is_none() {
             self.state.compact(requested);
-            encode_compact(frame.records(), requested);
+            encode_compact(frame.records_mut(), requested);
         }
         Ok(self.state.floor)
     }
 
-    /// Deletes expired keys.
+    /// Deletes the keys whose time to live has passed, up to [`EXPIRED_MAX`].
     fn delete_expired(&mut self, batch: &mut WriteBatch, frame: &mut FrameBuffer) {
         let now_ms = self.options.clock.now_ms();
         for _ in 0..EXPIRED_MAX {
             let Some((deadline, key)) = self.expiries.first() else { return };
-            if *deadline > now_ms || self.failure.is_some() {
+            if *deadline > now_ms || self.log_failure.is_some() {
                 return;
             }
             let key = key.clone();
@@ -246,7 +246,7 @@ impl Writer {
     /// Raises the compaction floor as [`HistoryRetention`] demands.
     fn compact_by_retention(&mut self, frame: &mut FrameBuffer) {
         let pressure = SpacePressure {
-            is_disk_short: self.budget.is_disk_short(),
+            is_disk_short: self.space_budget.is_disk_short(),
             is_memory_short: self.failed_tasks.is_failing(MaintenanceTask::Page)
                 && self.history_pager.exceeds_memory_limit(&self.state.history),
         };
@@ -259,12 +259,12 @@ impl Writer {
 
     /// Appends the batch to the log, and syncs it if a sync is due.
     fn commit(&mut self, frame: &mut FrameBuffer, is_close: bool) -> io::Result<()> {
-        if self.failure.is_some() {
+        if self.log_failure.is_some() {
             return Ok(());
         }
         if !frame.is_empty() {
             self.log.append(frame)?;
-            self.budget.subtract_free_bytes(frame.len());
+            self.space_budget.subtract_free_bytes(frame.len());
         }
         if !self.log.is_synced() && self.is_sync_due(is_close) {
             self.sync()?;
@@ -276,7 +276,7 @@ impl Writer {
 
     fn is_sync_due(&mut self, is_close: bool) -> bool {
         let now = Instant::now();
-        match self.options.sync {
+        match self.options.sync_mode {
             SyncMode::Always => true,
             SyncMode::Interval(interval) => {
                 let unsynced =
@@ -296,16 +296,16 @@ impl Writer {
 
     /// Publishes the state to readers, then wakes watches.
     fn publish(&self, batch: &WriteBatch, is_tick: bool) {
-        let before = self.core.state.load();
+        let before = self.shared_state.state.load();
         if before.revision != self.state.revision || before.floor != self.state.floor {
-            self.core.state.store(Arc::new(self.state.clone()));
+            self.shared_state.state.store(Arc::new(self.state.clone()));
         }
-        if self.failure.is_none() && !batch.written.is_empty() {
-            let written = batch.written.iter().map(|key| (key, self.state.revision));
-            self.core.watch_notifier.notify(written);
+        if self.log_failure.is_none() && !batch.written_keys.is_empty() {
+            let written = batch.written_keys.iter().map(|key| (key, self.state.revision));
+            self.shared_state.watch_notifier.notify(written);
         }
         if is_tick {
-            self.core.watch_notifier.notify_all(self.state.revision);
+            self.shared_state.watch_notifier.notify_all(self.state.revision);
         }
     }
 
@@ -320,7 +320,7 @@ impl Writer {
 }
 
 /// The deadlines of all keys with a time to live, earliest first.
-pub(crate) fn expiries(state: &StoreState) -> BTreeSet<(u64, Key)> {
+pub(crate) fn collect_expiries(state: &StoreState) -> BTreeSet<(u64, Key)> {
     let expiry = |version: &Arc<Version>| Some((version.expires_at_ms?, version.key.clone()));
     state.tree.iter_from("").filter_map(expiry).collect()
 }

@@ -5,24 +5,24 @@ use std::error::Error;
 use store::{ReadError, Unavailable};
 use tonic::{Code, ConnectError, Status};
 
-/// Why a request has no answer.
+/// The reason why a request to etcd failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CallError {
     /// The revision is below the floor.
     Compacted,
     /// The revision does not exist yet.
     Future,
-    /// The member does not take requests of this size.
+    /// The request is larger than the member accepts.
     RequestTooLarge,
-    /// The answer is larger than we take.
+    /// The response is larger than the client accepts.
     ResponseTooLarge,
-    /// The lease does not exist.
+    /// etcd does not know the lease.
     NoLease,
-    /// The quota of the cluster is used up, and it refuses writes that add.
+    /// The quota of the cluster is used up, so it refuses writes that need space.
     NoSpace,
-    /// There was no answer in time.
+    /// The request did not finish in time.
     Timeout,
-    /// Anything else.
+    /// The request failed for any other reason.
     Unavailable(Unavailable),
 }
 
@@ -33,8 +33,8 @@ impl From<Unavailable> for CallError {
 }
 
 impl CallError {
-    /// As the error of a read that names no revision, and of any other where it is not expected.
-    pub(crate) fn unexpected(self) -> ReadError {
+    /// Converts an error that the caller does not handle itself to a read error.
+    pub(crate) fn into_unexpected_error(self) -> ReadError {
         let unavailable = |reason: &str| Unavailable { reason: reason.into() }.into();
         match self {
             Self::Timeout => ReadError::Timeout,
@@ -52,15 +52,15 @@ impl CallError {
 /// The cause of a failure, which decides whether another member is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FaultSource {
-    /// Every member would say the same.
+    /// The request: every member would return the same error.
     Request,
-    /// Another member may do better. Whether the request has been carried out is not known.
+    /// The member: another one may succeed. It is unknown whether this one has carried out the request.
     Member,
-    /// The request was never sent.
+    /// The connection: the request was never sent.
     Connection,
 }
 
-/// A failed attempt.
+/// A failed attempt at one member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CallFailure {
     pub(crate) error: CallError,
@@ -68,8 +68,8 @@ pub(crate) struct CallFailure {
 }
 
 impl CallFailure {
-    /// The member can not be reached.
-    pub(crate) fn unreachable(uri: &str, why: &str) -> Self {
+    /// Makes the failure of a member that can not be reached.
+    pub(crate) fn unreachable_member(uri: &str, why: &str) -> Self {
         let reason = format!("etcd member {uri}: {why}").into();
         Self { error: Unavailable { reason }.into(), fault: FaultSource::Connection }
     }
@@ -106,7 +106,7 @@ impl CallFailure {
             Code::DeadlineExceeded => {
                 Self { error: CallError::Timeout, fault: FaultSource::Member }
             }
-            Code::Unavailable if was_not_sent(status) => Self::unreachable(uri, text),
+            Code::Unavailable if was_not_sent(status) => Self::unreachable_member(uri, text),
             Code::Ok
             | Code::Cancelled
             | Code::Unknown
@@ -118,7 +118,7 @@ impl CallFailure {
     }
 }
 
-/// Whether there was no connection to send the request over.
+/// Reports whether the request failed before a connection existed.
 fn was_not_sent(status: &Status) -> bool {
     let mut cause = status.source();
     while let Some(error) = cause {

@@ -21,7 +21,7 @@ use crate::etcd_messages::{
     RangeRequest, RangeResponse, WatchCreateRequest, WatchRequest, WatchResponse,
 };
 use crate::member::{EtcdMethod, Member, MemberConnection, RANGE, attempt_call};
-use crate::options::Address;
+use crate::options::MemberAddress;
 
 /// Maximum concurrent requests; further ones wait. etcd serves about ten thousand a second, so this is a few
 /// dozen milliseconds of work.
@@ -40,7 +40,7 @@ pub(crate) struct Client {
     /// `None` after the store was closed.
     members: RwLock<Option<Arc<[Member]>>>,
     next_member: AtomicUsize,
-    in_flight: Semaphore,
+    request_permits: Semaphore,
     request_timeout: Duration,
     /// The newest revision in any answer.
     newest_revision: AtomicU64,
@@ -50,7 +50,7 @@ pub(crate) struct Client {
 pub(crate) struct WatchStream {
     stream: Streaming<WatchResponse>,
     members: Arc<[Member]>,
-    at: usize,
+    member_index: usize,
     connection: MemberConnection,
 }
 
@@ -63,36 +63,36 @@ impl WatchStream {
             Err(status) => status.message().to_owned(),
         };
         self.mark_member_failed();
-        Err(self.unavailable(&reason))
+        Err(self.unavailable_error(&reason))
     }
 
     /// Marks the member failed, so that the next watch goes to another one.
     pub(crate) fn mark_member_failed(&self) {
-        if let Some(member) = self.members.get(self.at) {
+        if let Some(member) = self.members.get(self.member_index) {
             member.mark_failed();
         }
     }
 
     /// Abandons the connection of a silent member, because the connection itself may be broken.
-    pub(crate) fn give_up(&self) {
-        if let Some(member) = self.members.get(self.at) {
-            member.give_up(&self.connection);
+    pub(crate) fn abandon_connection(&self) {
+        if let Some(member) = self.members.get(self.member_index) {
+            member.abandon_connection(&self.connection);
         }
     }
 
-    pub(crate) fn unavailable(&self, reason: &str) -> Unavailable {
-        let uri = self.members.get(self.at).map_or("", |member| &*member.uri);
+    pub(crate) fn unavailable_error(&self, reason: &str) -> Unavailable {
+        let uri = self.members.get(self.member_index).map_or("", |member| &*member.uri);
         Unavailable { reason: format!("etcd member {uri}: {reason}").into() }
     }
 }
 
 impl Client {
     /// Makes a client that connects lazily: it needs a runtime but no cluster.
-    pub(crate) fn new(addresses: Vec<Address>, request_timeout: Duration) -> Self {
+    pub(crate) fn new(addresses: Vec<MemberAddress>, request_timeout: Duration) -> Self {
         Self {
             members: RwLock::new(Some(addresses.into_iter().map(Member::new).collect())),
             next_member: AtomicUsize::new(0),
-            in_flight: Semaphore::new(IN_FLIGHT_MAX as usize),
+            request_permits: Semaphore::new(IN_FLIGHT_MAX as usize),
             request_timeout,
             newest_revision: AtomicU64::new(0),
         }
@@ -106,8 +106,8 @@ impl Client {
     /// Waits for the running requests.
     pub(crate) async fn wait_for_requests(&self) {
         // An error means that another caller has waited already.
-        if let Ok(all) = self.in_flight.acquire_many(IN_FLIGHT_MAX).await {
-            self.in_flight.close();
+        if let Ok(all) = self.request_permits.acquire_many(IN_FLIGHT_MAX).await {
+            self.request_permits.close();
             drop(all);
         }
     }
@@ -117,7 +117,7 @@ impl Client {
     }
 
     /// Records that the cluster has reached a revision.
-    pub(crate) fn note_revision(&self, revision: Revision) {
+    pub(crate) fn record_revision(&self, revision: Revision) {
         self.newest_revision.fetch_max(revision.number(), Ordering::Relaxed);
     }
 
@@ -128,7 +128,7 @@ impl Client {
 
     fn members(&self) -> Result<Arc<[Member]>, Unavailable> {
         let members = self.members.read().unwrap_or_else(PoisonError::into_inner);
-        members.clone().ok_or_else(closed)
+        members.clone().ok_or_else(Unavailable::closed)
     }
 
     /// Sends a request to one member after the other until one answers:
@@ -142,11 +142,11 @@ impl Client {
         Q: Message + Clone + 'static,
         A: Message + Default + 'static,
     {
-        self.call_within(self.request_timeout.min(method.time_max), method, request).await
+        self.call_with_timeout(self.request_timeout.min(method.time_max), method, request).await
     }
 
     /// The same as [`Self::call`], with its own timeout.
-    pub(crate) async fn call_within<Q, A>(
+    pub(crate) async fn call_with_timeout<Q, A>(
         &self,
         time: Duration,
         method: EtcdMethod,
@@ -157,12 +157,12 @@ impl Client {
         A: Message + Default + 'static,
     {
         let deadline = Instant::now() + time;
-        let room = timeout_at(deadline, self.in_flight.acquire()).await;
-        let _room = room.map_err(|_| CallError::Timeout)?.map_err(|_| closed())?;
+        let permit = timeout_at(deadline, self.request_permits.acquire()).await;
+        let _permit = permit.map_err(|_| CallError::Timeout)?.map_err(|_| Unavailable::closed())?;
         let members = self.members()?;
         let mut failure = CallError::Timeout;
         let mut order = self.member_order(&members);
-        if method.attempt_max.is_some() && order.len() == 1 {
+        if method.attempt_time_max.is_some() && order.len() == 1 {
             order.extend(order.front().copied());
         }
         while let Some(at) = order.pop_front() {
@@ -171,8 +171,8 @@ impl Client {
             let n_left = u32::try_from(order.len() + 1).unwrap_or(u32::MAX);
             let share = match method {
                 EtcdMethod { is_repeatable: false, .. } => left,
-                EtcdMethod { attempt_max: Some(attempt_max), .. } if n_left > 1 => {
-                    left.min(attempt_max)
+                EtcdMethod { attempt_time_max: Some(attempt_time_max), .. } if n_left > 1 => {
+                    left.min(attempt_time_max)
                 }
                 EtcdMethod { .. } => left / n_left,
             };
@@ -242,39 +242,40 @@ impl Client {
     ) -> Result<WatchStream, Unavailable> {
         let members = self.members()?;
         let at = self.member_order(&members).pop_front().unwrap_or_default();
-        let member = members.get(at).ok_or_else(closed)?;
+        let member = members.get(at).ok_or_else(Unavailable::closed)?;
         // The request stream stays open: etcd could treat its end as the end of the watch.
         let requests = tokio_stream::once(WatchRequest { create: Some(create) })
             .chain(tokio_stream::pending());
         let mut request = Request::new(requests);
         request.metadata_mut().insert("hasleader", MetadataValue::from_static("true"));
-        let connection = member.connection();
+        let connection = member.current_connection();
         let open = async {
-            let mut grpc = connection.grpc();
-            grpc.ready().await.map_err(|error| error.to_string())?;
+            let mut grpc_client = connection.grpc_client();
+            grpc_client.ready().await.map_err(|error| error.to_string())?;
             let path = PathAndQuery::from_static(WATCH);
-            let answer = grpc.streaming(request, path, ProstCodec::default()).await;
+            let answer = grpc_client.streaming(request, path, ProstCodec::default()).await;
             answer.map_err(|status| status.message().to_owned())
         };
         let opened = timeout(self.request_timeout.min(WATCH_OPEN_MAX), open).await;
         let reason = match opened {
             Ok(Ok(answer)) => {
                 let stream = answer.into_inner();
-                return Ok(WatchStream { stream, members: members.clone(), at, connection });
+                return Ok(WatchStream {
+                    stream,
+                    members: members.clone(),
+                    member_index: at,
+                    connection,
+                });
             }
             Ok(Err(reason)) => {
                 member.mark_failed();
                 reason
             }
             Err(_) => {
-                member.give_up(&connection);
+                member.abandon_connection(&connection);
                 "it does not answer".to_owned()
             }
         };
         Err(Unavailable { reason: format!("etcd member {}: {reason}", member.uri).into() })
     }
-}
-
-pub(crate) fn closed() -> Unavailable {
-    Unavailable { reason: "it is closed".into() }
 }

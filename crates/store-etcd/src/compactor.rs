@@ -24,11 +24,11 @@ use crate::shared_watch::SharedWatch;
 /// The key that kube-apiserver uses for the same purpose.
 const KEY: &[u8] = b"compact_rev_key";
 
-/// State kept between rounds.
+/// The state that one compaction round leaves for the next one.
 #[derive(Debug, Clone, Copy, Default)]
 struct CompactionRound {
     version: i64,
-    /// Zero before the first round.
+    /// The newest revision of the previous round; zero before the first round.
     revision: Revision,
 }
 
@@ -44,13 +44,13 @@ pub(crate) async fn compact_periodically(
     loop {
         clock.tick().await;
         // After a failed round the next one compacts to the same revision.
-        if let Ok(next) = run_round(client, shared_watch, round).await {
+        if let Ok(next) = run_compaction_round(client, shared_watch, round).await {
             round = next;
         }
     }
 }
 
-async fn run_round(
+async fn run_compaction_round(
     client: &Client,
     shared_watch: &SharedWatch,
     round: CompactionRound,
@@ -59,10 +59,11 @@ async fn run_round(
     let value = Bytes::from(round.revision.to_string());
     let put = Operation::Put(PutRequest { key: key.clone(), value, lease: 0 });
     let txn = TxnRequest::write(Compare::version(key, round.version), put);
-    let response: TxnResponse = client.call(TXN, &txn).await.map_err(CallError::unexpected)?;
+    let response: TxnResponse =
+        client.call(TXN, &txn).await.map_err(CallError::into_unexpected_error)?;
     let revision =
         conversion::to_revision(response.header.as_ref().map_or(0, |header| header.revision));
-    client.note_revision(revision);
+    client.record_revision(revision);
     if !response.succeeded {
         let version = response.current_key_value().map_or(0, |kv| kv.version);
         return Ok(CompactionRound { version, revision });
@@ -80,16 +81,16 @@ pub(crate) async fn compact(
     revision: Revision,
 ) -> Result<Revision, ReadError> {
     if revision == Revision::ZERO {
-        return event_stream::compaction_floor(client).await;
+        return event_stream::find_compaction_floor(client).await;
     }
     let request =
         CompactionRequest { revision: conversion::to_etcd_revision(revision).unwrap_or(i64::MAX) };
     let floor = match client.call::<_, CompactionResponse>(COMPACT, &request).await {
         Ok(_) => revision,
-        Err(CallError::Compacted) => event_stream::compaction_floor(client).await?,
+        Err(CallError::Compacted) => event_stream::find_compaction_floor(client).await?,
         Err(CallError::Future) => return Err(read::future_revision_error(client, revision).await),
-        Err(error) => return Err(error.unexpected()),
+        Err(error) => return Err(error.into_unexpected_error()),
     };
-    shared_watch.forget(floor);
+    shared_watch.forget_up_to(floor);
     Ok(floor)
 }

@@ -1,16 +1,16 @@
-//! From etcd's key-values and events to those of the contract.
+//! Converts etcd's key-values and events to those of the store.
 
 use bytes::Bytes;
 use store::{Change, Entry, Event, Item, Key, Revision};
 
 use crate::etcd_messages::{KIND_DELETE, KeyValue, WatchEvent};
 
-/// A revision of etcd. It has a sign there but is never negative.
+/// Converts a revision of etcd, which is signed but never negative.
 pub(crate) fn to_revision(number: i64) -> Revision {
     Revision::new(u64::try_from(number).unwrap_or_default())
 }
 
-/// A revision as etcd wants it; absent when etcd can not have such a one.
+/// Converts a revision to the type of etcd; `None` if it is out of range.
 pub(crate) fn to_etcd_revision(revision: Revision) -> Option<i64> {
     i64::try_from(revision.number()).ok()
 }
@@ -23,7 +23,7 @@ pub(crate) fn to_entry(kv: &KeyValue) -> Entry {
     }
 }
 
-/// The item; absent when the key is none that this store could have written.
+/// Converts a key-value; `None` if its key is not a valid key of this store.
 pub(crate) fn to_item(kv: &KeyValue) -> Option<Item> {
     Some(Item { key: to_key(&kv.key)?, entry: to_entry(kv) })
 }
@@ -36,19 +36,21 @@ fn to_key(bytes: &Bytes) -> Option<Key> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ConvertedEvent {
     Event(Event),
-    /// The key is none that this store could have written.
+    /// The key is not a valid key of this store.
     Foreign,
-    /// The version before is missing, because it is compacted.
+    /// The previous version is missing, because it is compacted.
     NoPrevious,
 }
 
-/// The revision that made an event.
+/// Returns the revision of an event.
 pub(crate) fn event_revision(event: &WatchEvent) -> Revision {
     to_revision(event.kv.as_ref().map_or(0, |kv| kv.mod_revision))
 }
 
-/// 1. A delete is told by the version before; its own revision is that of the event.
-/// 2. A put that made the key is a create, every other one an update of the version before.
+/// Converts an event of etcd.
+///
+/// 1. A delete carries the previous version; the revision of the delete is that of the event.
+/// 2. A put is a create if it created the key, and otherwise an update of the previous version.
 pub(crate) fn convert_event(event: &WatchEvent) -> ConvertedEvent {
     let Some(kv) = &event.kv else { return ConvertedEvent::Foreign };
     let Some(key) = to_key(&kv.key) else { return ConvertedEvent::Foreign };

@@ -1,50 +1,50 @@
-//! The store as callers see it.
+//! The etcd store: implements `Store` over the client and the shared watch.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use store::{
-    At, Got, Key, ListRequest, Page, Prefix, ReadError, Revision, Store, StoreFuture, Transaction,
-    Unavailable, Watch, WatchError, WriteError,
+    At, GetResult, Key, ListRequest, Page, Prefix, ReadError, Revision, Store, StoreFuture,
+    Transaction, Unavailable, Watch, WatchError, WriteError,
 };
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
-use crate::client::{Client, closed};
+use crate::client::Client;
 use crate::compactor;
 use crate::event_stream;
-use crate::format::{self, FormatError};
+use crate::format_version::{self, FormatError};
 use crate::lease_pool::LeasePool;
-use crate::options::{OpenError, Options, addresses};
+use crate::options::{OpenError, Options, parse_addresses};
 use crate::read::{self, PrefixInUse};
 use crate::shared_watch::SharedWatch;
 use crate::watch::{CATCH_UPS_MAX, EtcdWatch};
 use crate::write;
 
-/// How long the cluster may take to say that it is well.
+/// Timeout of a health check.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A store on an etcd cluster.
+/// A store that keeps its data in an etcd cluster.
 ///
-/// Dropping it stops its tasks and watches; [`Store::close`] also waits for writes on their way.
+/// Dropping it stops its tasks and watches; [`Store::close`] also waits for running writes.
 pub struct EtcdStore {
-    core: Arc<Core>,
+    shared_state: Arc<SharedState>,
     leases: LeasePool,
     prefix: Prefix,
-    /// Those that follow the cluster, ask after members that have failed, and compact.
+    /// The tasks that follow the events of the cluster, probe failed members and compact.
     tasks: Vec<AbortHandle>,
 }
 
 /// State shared by callers, watches and tasks.
-pub(crate) struct Core {
+pub(crate) struct SharedState {
     pub(crate) client: Client,
     pub(crate) shared_watch: SharedWatch,
-    /// The turns of watches that read from etcd because they are behind.
-    pub(crate) catch_ups: Semaphore,
+    /// Permits of watches that read from etcd because they are behind the window.
+    pub(crate) catch_up_permits: Semaphore,
 }
 
-/// Tells whose keys it keeps, not where they lie.
+/// Prints the prefix, not the addresses of members.
 impl fmt::Debug for EtcdStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EtcdStore").field("prefix", &self.prefix).finish_non_exhaustive()
@@ -52,46 +52,51 @@ impl fmt::Debug for EtcdStore {
 }
 
 impl EtcdStore {
-    /// Starts the tasks of the store, in the current runtime of tokio. Whether the cluster can be
-    /// reached shows with the first request.
+    /// Starts the tasks of the store in the current tokio runtime. Does not connect: the first request shows
+    /// whether the cluster is reachable.
     pub async fn open(options: Options) -> Result<Self, OpenError> {
-        let client = Client::new(addresses(&options)?, options.request_timeout);
-        let core = Arc::new(Core {
+        let client = Client::new(parse_addresses(&options)?, options.request_timeout);
+        let shared_state = Arc::new(SharedState {
             client,
             shared_watch: SharedWatch::new(),
-            catch_ups: Semaphore::new(CATCH_UPS_MAX),
+            catch_up_permits: Semaphore::new(CATCH_UPS_MAX),
         });
-        let (follower, prober) = (core.clone(), core.clone());
+        let (follower, prober) = (shared_state.clone(), shared_state.clone());
         let follow = async move { follower.shared_watch.run(&follower.client).await };
         let probe = async move { prober.client.probe_failed_members().await };
         let mut tasks =
             vec![tokio::spawn(follow).abort_handle(), tokio::spawn(probe).abort_handle()];
         if let Some(every) = options.compaction_interval.filter(|every| !every.is_zero()) {
-            let core = core.clone();
+            let shared_state = shared_state.clone();
             let compact = async move {
-                compactor::compact_periodically(&core.client, &core.shared_watch, every).await
+                compactor::compact_periodically(
+                    &shared_state.client,
+                    &shared_state.shared_watch,
+                    every,
+                )
+                .await
             };
             tasks.push(tokio::spawn(compact).abort_handle());
         }
-        Ok(Self { core, leases: LeasePool::default(), prefix: options.prefix, tasks })
+        Ok(Self { shared_state, leases: LeasePool::default(), prefix: options.prefix, tasks })
     }
 
-    /// Refuses a prefix under which another API server keeps its objects. Reads all values there, so
-    /// it is for the start of a server.
+    /// Refuses a prefix under which another API server keeps its objects. Reads all values under the prefix, so
+    /// call it once at the start of a server.
     pub async fn check_prefix(&self) -> Result<(), PrefixInUse> {
-        read::check_prefix(&self.core.client, &self.prefix).await
+        read::check_prefix(&self.shared_state.client, &self.prefix).await
     }
 
-    /// Refuses a prefix under which a program of a later version keeps its objects, and says under it
-    /// which version this program writes.
+    /// Refuses a prefix under which a program with a later format version keeps its objects. Writes the format
+    /// version of this program if there is none.
     pub async fn check_format(&self) -> Result<(), FormatError> {
-        format::check(self, &self.prefix).await
+        format_version::check_format_version(self, &self.prefix).await
     }
 
     fn stop(&self) {
-        self.core.client.stop_accepting();
-        self.core.shared_watch.notifier.close();
-        self.core.catch_ups.close();
+        self.shared_state.client.stop_accepting();
+        self.shared_state.shared_watch.notifier.close();
+        self.shared_state.catch_up_permits.close();
         self.tasks.iter().for_each(AbortHandle::abort);
     }
 }
@@ -103,8 +108,8 @@ impl Drop for EtcdStore {
 }
 
 impl Store for EtcdStore {
-    fn get<'a>(&'a self, key: &'a Key, at: At) -> StoreFuture<'a, Result<Got, ReadError>> {
-        Box::pin(read::get(&self.core.client, key, at))
+    fn get<'a>(&'a self, key: &'a Key, at: At) -> StoreFuture<'a, Result<GetResult, ReadError>> {
+        Box::pin(read::get(&self.shared_state.client, key, at))
     }
 
     fn list<'a>(
@@ -112,11 +117,11 @@ impl Store for EtcdStore {
         prefix: &'a Prefix,
         request: ListRequest,
     ) -> StoreFuture<'a, Result<Page, ReadError>> {
-        Box::pin(read::list(&self.core.client, prefix, request))
+        Box::pin(read::list(&self.shared_state.client, prefix, request))
     }
 
     fn write(&self, transaction: Transaction) -> StoreFuture<'_, Result<Revision, WriteError>> {
-        Box::pin(write::write(&self.core.client, &self.leases, transaction))
+        Box::pin(write::write(&self.shared_state.client, &self.leases, transaction))
     }
 
     fn watch(
@@ -125,48 +130,64 @@ impl Store for EtcdStore {
         after: Revision,
     ) -> StoreFuture<'_, Result<Box<dyn Watch>, WatchError>> {
         Box::pin(async move {
-            let watch = EtcdWatch::start(self.core.clone(), prefix, after)?;
+            let watch = EtcdWatch::start(self.shared_state.clone(), prefix, after)?;
             Ok(Box::new(watch) as Box<dyn Watch>)
         })
     }
 
     fn current_rev(&self) -> StoreFuture<'_, Result<Revision, ReadError>> {
-        Box::pin(read::current_revision(&self.core.client))
+        Box::pin(read::read_current_revision(&self.shared_state.client))
     }
 
-    fn wait_for(&self, revision: Revision) -> StoreFuture<'_, Result<Revision, ReadError>> {
+    fn wait_for_revision(
+        &self,
+        revision: Revision,
+    ) -> StoreFuture<'_, Result<Revision, ReadError>> {
         Box::pin(async move {
             // Every key is under `/`.
-            let mut revision_changed =
-                self.core.shared_watch.notifier.subscribe("/").ok_or_else(closed)?;
+            let mut revision_changed = self
+                .shared_state
+                .shared_watch
+                .notifier
+                .subscribe("/")
+                .ok_or_else(Unavailable::closed)?;
             loop {
                 let current = self.current_rev().await?;
                 if current >= revision {
                     return Ok(current);
                 }
-                while self.core.shared_watch.through().is_none_or(|through| through < revision) {
-                    revision_changed.changed().await.map_err(|_| closed())?;
+                while self
+                    .shared_state
+                    .shared_watch
+                    .complete_through()
+                    .is_none_or(|complete_through| complete_through < revision)
+                {
+                    revision_changed.changed().await.map_err(|_| Unavailable::closed())?;
                 }
             }
         })
     }
 
     fn compact(&self, revision: Revision) -> StoreFuture<'_, Result<Revision, ReadError>> {
-        Box::pin(compactor::compact(&self.core.client, &self.core.shared_watch, revision))
+        Box::pin(compactor::compact(
+            &self.shared_state.client,
+            &self.shared_state.shared_watch,
+            revision,
+        ))
     }
 
     fn compact_floor(&self) -> StoreFuture<'_, Result<Revision, ReadError>> {
-        Box::pin(event_stream::compaction_floor(&self.core.client))
+        Box::pin(event_stream::find_compaction_floor(&self.shared_state.client))
     }
 
     fn health(&self) -> StoreFuture<'_, Result<(), Unavailable>> {
-        Box::pin(read::health(&self.core.client, &self.prefix, HEALTH_TIMEOUT))
+        Box::pin(read::health(&self.shared_state.client, &self.prefix, HEALTH_TIMEOUT))
     }
 
     fn close(&self) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             self.stop();
-            self.core.client.wait_for_requests().await;
+            self.shared_state.client.wait_for_requests().await;
         })
     }
 }

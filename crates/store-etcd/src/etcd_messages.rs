@@ -1,8 +1,7 @@
-//! The messages of etcd's API, version 3, as far as this crate uses them.
+//! The messages of etcd's API, version 3, that this crate uses.
 //!
-//! They are written by hand: two dozen small structures, each field with its number, need neither a
-//! compiler for `.proto` files nor a step of the build. Fields that nobody here reads are left out, which
-//! the encoding allows.
+//! They are written by hand: two dozen small structures need neither a compiler for `.proto` files nor a build
+//! step. Fields that this crate does not use are left out, which the encoding allows.
 
 use bytes::Bytes;
 use prost::{Message, Oneof};
@@ -22,14 +21,14 @@ pub(crate) struct KeyValue {
     pub(crate) create_revision: i64,
     #[prost(int64, tag = "3")]
     pub(crate) mod_revision: i64,
-    /// How often the key was written since it was created.
+    /// Number of writes since the key was created.
     #[prost(int64, tag = "4")]
     pub(crate) version: i64,
     #[prost(bytes = "bytes", tag = "5")]
     pub(crate) value: Bytes,
 }
 
-/// Keys from `key` up to `range_end`, which is not included; the one key when that is empty. The flag
+/// Reads the keys from `key` up to, and without, `range_end`; only `key` if `range_end` is empty. The flag
 /// `serializable` is left out on purpose: every read asks the quorum.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct RangeRequest {
@@ -37,10 +36,10 @@ pub(crate) struct RangeRequest {
     pub(crate) key: Bytes,
     #[prost(bytes = "bytes", tag = "2")]
     pub(crate) range_end: Bytes,
-    /// Zero means all.
+    /// The maximum number of keys; zero means no limit.
     #[prost(int64, tag = "3")]
     pub(crate) limit: i64,
-    /// Zero means the newest.
+    /// The revision to read; zero means the newest.
     #[prost(int64, tag = "4")]
     pub(crate) revision: i64,
     #[prost(bool, tag = "9")]
@@ -55,7 +54,7 @@ pub(crate) struct RangeResponse {
     pub(crate) kvs: Vec<KeyValue>,
     #[prost(bool, tag = "3")]
     pub(crate) more: bool,
-    /// How many keys the range has, whatever the limit.
+    /// Number of keys in the range, whatever the limit.
     #[prost(int64, tag = "4")]
     pub(crate) count: i64,
 }
@@ -66,7 +65,7 @@ pub(crate) struct PutRequest {
     pub(crate) key: Bytes,
     #[prost(bytes = "bytes", tag = "2")]
     pub(crate) value: Bytes,
-    /// Zero means none.
+    /// The lease of the key; zero means none.
     #[prost(int64, tag = "3")]
     pub(crate) lease: i64,
 }
@@ -100,7 +99,7 @@ pub(crate) struct ResponseOp {
     pub(crate) range: Option<RangeResponse>,
 }
 
-/// That a property of a key equals a value. `result` is left out because zero means equal.
+/// A condition that a property of a key equals a value. `result` is left out because zero means equal.
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct Compare {
     #[prost(int32, tag = "2")]
@@ -125,13 +124,13 @@ const TARGET_VERSION: i32 = 0;
 const TARGET_MOD: i32 = 2;
 
 impl Compare {
-    /// That this revision wrote the key last; zero means that it does not exist.
+    /// Requires that this revision wrote the key last; zero requires that the key does not exist.
     pub(crate) fn mod_revision(key: Bytes, revision: i64) -> Self {
         let target_union = Some(TargetUnion::ModRevision(revision));
         Self { target: TARGET_MOD, key, target_union }
     }
 
-    /// That the key was written so often; zero means that it does not exist.
+    /// Requires this number of writes since the key was created; zero requires that the key does not exist.
     pub(crate) fn version(key: Bytes, version: i64) -> Self {
         let target_union = Some(TargetUnion::Version(version));
         Self { target: TARGET_VERSION, key, target_union }
@@ -149,7 +148,7 @@ pub(crate) struct TxnRequest {
 }
 
 impl TxnRequest {
-    /// Does one operation if the key is as expected, and reads the key if not.
+    /// Makes a request that runs one operation if the condition holds, and reads the key otherwise.
     pub(crate) fn write(compare: Compare, operation: Operation) -> Self {
         let read = RangeRequest { key: compare.key.clone(), ..RangeRequest::default() };
         Self {
@@ -159,16 +158,16 @@ impl TxnRequest {
         }
     }
 
-    /// Does so only if another key is as expected too, and reads that one as well if not.
-    pub(crate) fn only_if(mut self, compare: Compare) -> Self {
+    /// Adds a condition on another key, which is read as well if a condition fails.
+    pub(crate) fn add_condition(mut self, compare: Compare) -> Self {
         let read = RangeRequest { key: compare.key.clone(), ..RangeRequest::default() };
         self.compare.push(compare);
         self.failure.push(RequestOp { request: Some(Operation::Range(read)) });
         self
     }
 
-    /// Does another operation with it, in the same revision.
-    pub(crate) fn also(mut self, operation: Operation) -> Self {
+    /// Adds an operation in the same revision.
+    pub(crate) fn add_operation(mut self, operation: Operation) -> Self {
         self.success.push(RequestOp { request: Some(operation) });
         self
     }
@@ -190,7 +189,7 @@ impl TxnResponse {
         self.current_key_values().next()?
     }
 
-    /// The same of each key that was compared.
+    /// The current value of each compared key after a failed transaction.
     pub(crate) fn current_key_values(self) -> impl Iterator<Item = Option<KeyValue>> {
         let ranges = self.responses.into_iter().filter_map(|response| response.range);
         ranges.map(|range| range.kvs.into_iter().next())
@@ -254,7 +253,7 @@ pub(crate) struct WatchResponse {
     pub(crate) compact_revision: i64,
     #[prost(string, tag = "6")]
     pub(crate) cancel_reason: String,
-    /// That the next answer goes on with this one.
+    /// Whether the next message continues this one.
     #[prost(bool, tag = "7")]
     pub(crate) fragment: bool,
     #[prost(message, repeated, tag = "11")]
@@ -263,7 +262,7 @@ pub(crate) struct WatchResponse {
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct WatchEvent {
-    /// Zero is a put, one a delete.
+    /// The kind of event: zero is a put, one is a delete.
     #[prost(int32, tag = "1")]
     pub(crate) kind: i32,
     #[prost(message, optional, tag = "2")]
@@ -298,8 +297,8 @@ mod tests {
         let delete = Operation::DeleteRange(DeleteRangeRequest { key: "k".into() });
         let put = PutRequest { key: "m".into(), value: Bytes::new(), lease: 0 };
         let txn = TxnRequest::write(Compare::mod_revision("k".into(), 7), delete)
-            .only_if(Compare::mod_revision("m".into(), 0))
-            .also(Operation::Put(put));
+            .add_condition(Compare::mod_revision("m".into(), 0))
+            .add_operation(Operation::Put(put));
         let want: &[u8] = &[
             0x0a, 0x07, 0x10, 0x02, 0x1a, 0x01, b'k', 0x30, 0x07, // compare: MOD, key, 7
             0x0a, 0x07, 0x10, 0x02, 0x1a, 0x01, b'm', 0x30, 0x00, // compare: MOD, mark, 0

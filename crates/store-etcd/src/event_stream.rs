@@ -21,7 +21,7 @@ const ALL_KEYS: &[u8] = b"\0";
 
 /// A stream of all events after a revision.
 pub(crate) struct EventStream {
-    messages: WatchStream,
+    watch_stream: WatchStream,
     assembler: RevisionAssembler,
 }
 
@@ -32,10 +32,10 @@ pub(crate) struct EventBatch {
     /// together.
     pub(crate) events: Vec<Event>,
     /// The stream has delivered all events up to this revision.
-    pub(crate) through: Revision,
+    pub(crate) complete_through: Revision,
 }
 
-/// Why a stream ended.
+/// The reason why a stream ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum EventStreamError {
     /// The next events are compacted; `floor` is the oldest state that may be complete.
@@ -62,17 +62,17 @@ impl EventStream {
         };
         let messages = client.watch(create).await?;
         Ok(Self {
-            messages,
-            assembler: RevisionAssembler { through: after, incomplete: Vec::new() },
+            watch_stream: messages,
+            assembler: RevisionAssembler { complete_through: after, incomplete_events: Vec::new() },
         })
     }
 
     /// The next revisions. Dropping the future loses no event.
     pub(crate) async fn next(&mut self) -> Result<EventBatch, EventStreamError> {
         loop {
-            let message = self.messages.next().await?;
+            let message = self.watch_stream.next().await?;
             if message.canceled {
-                return Err(self.cancelled(&message));
+                return Err(self.cancellation_error(&message));
             }
             if let Some(step) = self.assembler.push_message(message)? {
                 return Ok(step);
@@ -80,28 +80,28 @@ impl EventStream {
         }
     }
 
-    fn cancelled(&self, message: &WatchResponse) -> EventStreamError {
+    fn cancellation_error(&self, message: &WatchResponse) -> EventStreamError {
         if message.compact_revision > 0 {
             return EventStreamError::Compacted {
                 floor: conversion::to_revision(message.compact_revision),
             };
         }
-        self.messages.mark_member_failed();
-        EventStreamError::Broken(self.messages.unavailable(&message.cancel_reason))
+        self.watch_stream.mark_member_failed();
+        EventStreamError::Broken(self.watch_stream.unavailable_error(&message.cancel_reason))
     }
 
     /// Abandons a member that is silent although newer revisions exist.
-    pub(crate) fn give_up(&self) -> EventStreamError {
-        self.messages.give_up();
-        EventStreamError::Broken(self.messages.unavailable("it tells no events"))
+    pub(crate) fn abandon_member(&self) -> EventStreamError {
+        self.watch_stream.abandon_connection();
+        EventStreamError::Broken(self.watch_stream.unavailable_error("it sends no events"))
     }
 }
 
 /// Assembles fragments of watch responses into complete revisions.
 struct RevisionAssembler {
-    through: Revision,
+    complete_through: Revision,
     /// Events of the last revision while more of it may arrive.
-    incomplete: Vec<WatchEvent>,
+    incomplete_events: Vec<WatchEvent>,
 }
 
 impl RevisionAssembler {
@@ -110,16 +110,16 @@ impl RevisionAssembler {
         &mut self,
         message: WatchResponse,
     ) -> Result<Option<EventBatch>, EventStreamError> {
-        self.incomplete.extend(message.events);
-        let mut whole = std::mem::take(&mut self.incomplete);
+        self.incomplete_events.extend(message.events);
+        let mut whole = std::mem::take(&mut self.incomplete_events);
         if message.fragment
             && let Some(last) = whole.last().map(conversion::event_revision)
         {
-            self.incomplete =
+            self.incomplete_events =
                 whole.split_off(whole.partition_point(|e| conversion::event_revision(e) < last));
         }
-        let before = self.through;
-        let mut through = before;
+        let before = self.complete_through;
+        let mut complete_through = before;
         let mut events = Vec::new();
         for event in &whole {
             let revision = conversion::event_revision(event);
@@ -127,7 +127,7 @@ impl RevisionAssembler {
             if revision <= before {
                 continue;
             }
-            if revision > through.next() {
+            if revision > complete_through.next() {
                 return Err(EventStreamError::Compacted { floor: revision });
             }
             match conversion::convert_event(event) {
@@ -137,23 +137,23 @@ impl RevisionAssembler {
                     return Err(EventStreamError::Compacted { floor: revision });
                 }
             }
-            through = revision;
+            complete_through = revision;
         }
-        self.through = through;
-        Ok((through > before).then_some(EventBatch { events, through }))
+        self.complete_through = complete_through;
+        Ok((complete_through > before).then_some(EventBatch { events, complete_through }))
     }
 }
 
 /// The oldest state that can be read. etcd reports it only in errors: a read of the first revision shows
 /// whether anything is compacted, and a watch from there fails with the floor.
-pub(crate) async fn compaction_floor(client: &Client) -> Result<Revision, ReadError> {
+pub(crate) async fn find_compaction_floor(client: &Client) -> Result<Revision, ReadError> {
     let key = Bytes::from_static(ALL_KEYS);
     let first = conversion::to_etcd_revision(Revision::FIRST).unwrap_or_default();
     let range = RangeRequest { key, revision: first, count_only: true, ..RangeRequest::default() };
     match client.call::<_, RangeResponse>(RANGE, &range).await {
         Ok(_) => return Ok(Revision::FIRST),
         Err(CallError::Compacted) => {}
-        Err(error) => return Err(error.unexpected()),
+        Err(error) => return Err(error.into_unexpected_error()),
     }
     let create = WatchCreateRequest {
         key: range.key,
@@ -192,15 +192,18 @@ mod tests {
         WatchResponse { fragment, events, ..WatchResponse::default() }
     }
 
-    /// Keys and end of a step.
+    /// Formats the keys and the revision of a batch.
     fn told(step: Result<Option<EventBatch>, EventStreamError>) -> Option<(String, u64)> {
         let step = step.unwrap()?;
         let keys: Vec<&str> = step.events.iter().map(|event| event.key.as_str()).collect();
-        Some((keys.join(" "), step.through.number()))
+        Some((keys.join(" "), step.complete_through.number()))
     }
 
     fn after(revision: u64) -> RevisionAssembler {
-        RevisionAssembler { through: Revision::new(revision), incomplete: Vec::new() }
+        RevisionAssembler {
+            complete_through: Revision::new(revision),
+            incomplete_events: Vec::new(),
+        }
     }
 
     #[test]

@@ -1,77 +1,77 @@
-//! The newest events, in memory.
+//! The newest events of the cluster, in memory.
 
 use std::collections::VecDeque;
 
 use store::{Change, Entry, Event, Prefix, Revision};
 
-/// Most bytes of keys and values that are kept. Watches that are further behind read from etcd.
+/// Maximum bytes of keys and values in memory. Watches that are further behind read from etcd.
 const BYTES_MAX: usize = 64 * 1024 * 1024;
-/// Most events that are kept, since each costs something even when it is small.
+/// Maximum number of events in memory, because each has an overhead.
 const EVENTS_MAX: usize = 100_000;
 /// Approximate size of an event besides its key and values.
 const EVENT_BYTES: usize = 256;
-/// A batch has about so many events, so that one call does not hold on to too much memory.
+/// Approximate maximum of events in a batch, which bounds the memory of one call.
 pub(crate) const BATCH_EVENTS_MAX: usize = 256;
-/// After so many events of other prefixes a search lets other tasks run.
+/// Number of events after which a search yields to other tasks.
 const SEARCH_EVENTS_MAX: usize = 8 * 1024;
 
-/// Consecutive revisions up to the newest that was heard of.
+/// The events of consecutive revisions up to the newest known one.
 ///
-/// INVARIANT: `events` are all events after `start` up to `through`, in the order of their revisions.
+/// INVARIANT: `events` are all events after `start` up to `complete_through`, in the order of their revisions.
 #[derive(Debug)]
 pub(crate) struct EventWindow {
     start: Revision,
-    through: Revision,
+    complete_through: Revision,
     events: VecDeque<Event>,
     bytes: usize,
 }
 
-/// The result of a search.
+/// The result of searching the window.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct WindowEvents {
-    /// The events under the prefix, revisions whole.
+    /// The events under the prefix, in complete revisions.
     pub(crate) events: Vec<Event>,
-    /// Everything up to here has been looked at.
-    pub(crate) through: Revision,
+    /// The search covered all events up to this revision.
+    pub(crate) complete_through: Revision,
     /// Whether the search stopped early.
     pub(crate) is_truncated: bool,
 }
 
 impl EventWindow {
-    /// Without events, at a revision.
-    pub(crate) fn at(revision: Revision) -> Self {
-        Self { start: revision, through: revision, events: VecDeque::new(), bytes: 0 }
+    /// Makes a window without events that starts after a revision.
+    pub(crate) fn empty_at(revision: Revision) -> Self {
+        Self { start: revision, complete_through: revision, events: VecDeque::new(), bytes: 0 }
     }
 
     pub(crate) fn start(&self) -> Revision {
         self.start
     }
 
-    pub(crate) fn through(&self) -> Revision {
-        self.through
+    pub(crate) fn complete_through(&self) -> Revision {
+        self.complete_through
     }
 
-    /// Adds the next revisions and forgets the oldest if there are too many.
-    pub(crate) fn push(&mut self, events: Vec<Event>, through: Revision) {
-        self.bytes += events.iter().map(bytes_of).sum::<usize>();
+    /// Adds the events of the next revisions and drops the oldest ones beyond the limits.
+    pub(crate) fn push(&mut self, events: Vec<Event>, complete_through: Revision) {
+        self.bytes += events.iter().map(event_bytes).sum::<usize>();
         self.events.extend(events);
-        self.through = through;
+        self.complete_through = complete_through;
         while self.bytes > BYTES_MAX || self.events.len() > EVENTS_MAX {
             let Some(oldest) = self.events.front() else { return };
-            self.forget(oldest.revision);
+            self.forget_up_to(oldest.revision);
         }
     }
 
-    /// Forgets the events up to a revision.
-    pub(crate) fn forget(&mut self, up_to: Revision) {
-        self.start = self.start.max(up_to.min(self.through));
+    /// Drops the events up to a revision.
+    pub(crate) fn forget_up_to(&mut self, up_to: Revision) {
+        self.start = self.start.max(up_to.min(self.complete_through));
         while let Some(event) = self.events.pop_front_if(|event| event.revision <= up_to) {
-            self.bytes -= bytes_of(&event);
+            self.bytes -= event_bytes(&event);
         }
     }
 
-    /// The events under a prefix after a revision; absent when some of them may be forgotten.
-    pub(crate) fn search(&self, prefix: &Prefix, after: Revision) -> Option<WindowEvents> {
+    /// Finds the events under a prefix after a revision; `None` if the window may lack some of them.
+    pub(crate) fn search_events(&self, prefix: &Prefix, after: Revision) -> Option<WindowEvents> {
         if after < self.start {
             return None;
         }
@@ -81,18 +81,18 @@ impl EventWindow {
         for (n_seen, event) in self.events.range(first..).enumerate() {
             let is_enough = events.len() >= BATCH_EVENTS_MAX || n_seen >= SEARCH_EVENTS_MAX;
             if is_enough && event.revision > last {
-                return Some(WindowEvents { events, through: last, is_truncated: true });
+                return Some(WindowEvents { events, complete_through: last, is_truncated: true });
             }
             last = event.revision;
             if prefix.covers(&event.key) {
                 events.push(event.clone());
             }
         }
-        Some(WindowEvents { events, through: self.through, is_truncated: false })
+        Some(WindowEvents { events, complete_through: self.complete_through, is_truncated: false })
     }
 }
 
-fn bytes_of(event: &Event) -> usize {
+fn event_bytes(event: &Event) -> usize {
     let value = |entry: Option<&Entry>| entry.map_or(0, |entry| entry.value.len());
     let change: &Change = &event.change;
     EVENT_BYTES + event.key.len() + value(change.entry()) + value(change.prev())
@@ -121,47 +121,54 @@ mod tests {
 
     #[test]
     fn a_search_finds_its_prefix_after_its_revision() {
-        let mut window = EventWindow::at(Revision::new(4));
+        let mut window = EventWindow::empty_at(Revision::new(4));
         window.push(vec![event("/a/x", 5, 0), event("/b/x", 6, 0)], Revision::new(6));
         window.push(vec![event("/a/x", 7, 0), event("/a/y", 7, 0)], Revision::new(9));
-        let search = |after| window.search(&a(), Revision::new(after));
+        let search = |after| window.search_events(&a(), Revision::new(after));
         assert_eq!(search(3), None);
         assert_eq!(revisions(&search(4).unwrap()), [5, 7, 7]);
         assert_eq!(revisions(&search(5).unwrap()), [7, 7]);
         assert_eq!(revisions(&search(7).unwrap()), [0; 0]);
         for after in [4, 7, 9, 12] {
             let found = search(after).unwrap();
-            assert_eq!((found.through, found.is_truncated), (Revision::new(9), false), "{after}");
+            assert_eq!(
+                (found.complete_through, found.is_truncated),
+                (Revision::new(9), false),
+                "{after}"
+            );
         }
     }
 
     #[test]
     fn batches_end_between_revisions() {
-        let mut window = EventWindow::at(Revision::new(1));
+        let mut window = EventWindow::empty_at(Revision::new(1));
         let n = BATCH_EVENTS_MAX as u64;
         let mut events: Vec<Event> = (2..=n).map(|revision| event("/a/x", revision, 0)).collect();
         events.extend([event("/a/x", n + 1, 0), event("/a/y", n + 1, 0), event("/a/x", n + 2, 0)]);
         window.push(events, Revision::new(n + 2));
-        let found = window.search(&a(), Revision::new(1)).unwrap();
-        assert_eq!((found.events.len(), found.through.number()), (BATCH_EVENTS_MAX + 1, n + 1));
+        let found = window.search_events(&a(), Revision::new(1)).unwrap();
+        assert_eq!(
+            (found.events.len(), found.complete_through.number()),
+            (BATCH_EVENTS_MAX + 1, n + 1)
+        );
         assert!(found.is_truncated);
-        let rest = window.search(&a(), found.through).unwrap();
+        let rest = window.search_events(&a(), found.complete_through).unwrap();
         assert_eq!((revisions(&rest), rest.is_truncated), (vec![n + 2], false));
     }
 
     #[test]
     fn long_searches_pause() {
-        let mut window = EventWindow::at(Revision::new(0));
+        let mut window = EventWindow::empty_at(Revision::new(0));
         let n = SEARCH_EVENTS_MAX as u64 + 1;
         let events = (1..=n).map(|revision| event("/b/x", revision, 0)).collect();
         window.push(events, Revision::new(n));
-        let found = window.search(&a(), Revision::ZERO).unwrap();
-        assert_eq!((found.through.number(), found.is_truncated), (n - 1, true));
+        let found = window.search_events(&a(), Revision::ZERO).unwrap();
+        assert_eq!((found.complete_through.number(), found.is_truncated), (n - 1, true));
     }
 
     #[test]
     fn the_oldest_go_when_there_is_too_much() {
-        let mut window = EventWindow::at(Revision::new(0));
+        let mut window = EventWindow::empty_at(Revision::new(0));
         let quarter = BYTES_MAX / 4;
         for revision in 1..=3 {
             window.push(vec![event("/a/x", revision, quarter)], Revision::new(revision));
@@ -170,7 +177,7 @@ mod tests {
         window.push(vec![event("/a/x", 4, quarter)], Revision::new(4));
         assert_eq!((window.start(), window.events.len()), (Revision::new(1), 3));
         let small = |revision: usize| event("/a/x", revision as u64, 0);
-        let mut window = EventWindow::at(Revision::new(0));
+        let mut window = EventWindow::empty_at(Revision::new(0));
         window.push((1..=EVENTS_MAX).map(small).collect(), Revision::new(EVENTS_MAX as u64));
         assert_eq!(window.start(), Revision::ZERO);
         window.push(vec![small(EVENTS_MAX + 1)], Revision::new(EVENTS_MAX as u64 + 1));
@@ -179,14 +186,14 @@ mod tests {
 
     #[test]
     fn forgetting_moves_the_start_but_not_past_the_end() {
-        let mut window = EventWindow::at(Revision::new(4));
+        let mut window = EventWindow::empty_at(Revision::new(4));
         window.push(vec![event("/a/x", 5, 9), event("/a/x", 6, 9)], Revision::new(6));
-        window.forget(Revision::new(5));
-        assert_eq!(window.search(&a(), Revision::new(4)), None);
-        assert_eq!(revisions(&window.search(&a(), Revision::new(5)).unwrap()), [6]);
-        window.forget(Revision::new(3));
+        window.forget_up_to(Revision::new(5));
+        assert_eq!(window.search_events(&a(), Revision::new(4)), None);
+        assert_eq!(revisions(&window.search_events(&a(), Revision::new(5)).unwrap()), [6]);
+        window.forget_up_to(Revision::new(3));
         assert_eq!(window.start(), Revision::new(5));
-        window.forget(Revision::new(99));
+        window.forget_up_to(Revision::new(99));
         assert_eq!((window.start(), window.bytes), (Revision::new(6), 0));
     }
 }

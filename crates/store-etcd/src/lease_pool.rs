@@ -27,9 +27,9 @@ const OPEN_MAX: usize = 16;
 /// Leases that accept more keys, newest last.
 #[derive(Debug, Default)]
 pub(crate) struct LeasePool {
-    open: Mutex<Vec<Lease>>,
+    open_leases: Mutex<Vec<Lease>>,
     /// Held while a lease is granted, so that concurrent writers share it.
-    granting: tokio::sync::Mutex<()>,
+    grant_lock: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,12 +47,12 @@ impl LeasePool {
         client: &Client,
         ttl: Duration,
     ) -> Result<i64, CallError> {
-        if let Some(id) = reuse_lease(&mut self.open_leases(), Instant::now(), ttl) {
+        if let Some(id) = reuse_lease(&mut self.lock_open_leases(), Instant::now(), ttl) {
             return Ok(id);
         }
-        let _granting = self.granting.lock().await;
+        let _granting = self.grant_lock.lock().await;
         let now = Instant::now();
-        if let Some(id) = reuse_lease(&mut self.open_leases(), now, ttl) {
+        if let Some(id) = reuse_lease(&mut self.lock_open_leases(), now, ttl) {
             return Ok(id);
         }
         let wanted = ttl.saturating_add(sharing_window(ttl));
@@ -62,7 +62,7 @@ impl LeasePool {
         // The lease began after the request was sent, so this is a lower bound.
         let time = Duration::from_secs(u64::try_from(granted.ttl_seconds).unwrap_or_default());
         if let Some(ends_at) = now.checked_add(time) {
-            let mut open = self.open_leases();
+            let mut open = self.lock_open_leases();
             if open.len() >= OPEN_MAX {
                 open.remove(0);
             }
@@ -73,11 +73,11 @@ impl LeasePool {
 
     /// Removes a lease that etcd no longer knows.
     pub(crate) fn forget_lease(&self, id: i64) {
-        self.open_leases().retain(|lease| lease.id != id);
+        self.lock_open_leases().retain(|lease| lease.id != id);
     }
 
-    fn open_leases(&self) -> std::sync::MutexGuard<'_, Vec<Lease>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_open_leases(&self) -> std::sync::MutexGuard<'_, Vec<Lease>> {
+        self.open_leases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -116,7 +116,7 @@ mod tests {
         let ends_at = now + hour + WINDOW_MAX + second;
         let mut open = vec![lease_for_ttl(7, ends_at)];
         assert_eq!(reuse_lease(&mut open, now, hour), Some(7));
-        // A minute later it is still long enough, and then no more.
+        // A minute later the lease still lasts long enough; after that it does not.
         assert_eq!(reuse_lease(&mut open, now + WINDOW_MAX + second, hour), Some(7));
         assert_eq!(reuse_lease(&mut open, now + WINDOW_MAX + 2 * second, hour), None);
         // A much shorter time to live does not fit.

@@ -7,6 +7,8 @@
 //! Owns: requests to etcd and what their failures mean, fail-over, leases, compaction by age, watches.
 //! Must not know: what a value means, which resources exist, HTTP of the API, the other engines.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
+
 mod call_error;
 mod client;
 mod compactor;
@@ -15,7 +17,7 @@ mod engine;
 mod etcd_messages;
 mod event_stream;
 mod event_window;
-mod format;
+mod format_version;
 mod lease_pool;
 mod member;
 mod options;
@@ -26,7 +28,7 @@ mod watch;
 mod write;
 
 pub use engine::EtcdStore;
-pub use format::FormatError;
-pub use options::{IdentityFiles, OpenError, Options};
+pub use format_version::FormatError;
+pub use options::{ClientCertificateFiles, OpenError, Options};
 pub use read::PrefixInUse;
 pub use tls::TlsFilesError;

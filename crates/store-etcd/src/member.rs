@@ -13,7 +13,7 @@ use tonic::transport::Channel;
 use tonic_prost::ProstCodec;
 
 use crate::call_error::{CallError, CallFailure, FaultSource};
-use crate::options::Address;
+use crate::options::MemberAddress;
 
 /// Largest request in bytes: the largest value plus overhead.
 const SEND_BYTES_MAX: usize = 2 * 1024 * 1024;
@@ -35,24 +35,24 @@ pub(crate) struct EtcdMethod {
     /// Maximum time, including retries.
     pub(crate) time_max: Duration,
     /// Maximum time of each attempt but the last; `None` divides the time evenly between the members.
-    pub(crate) attempt_max: Option<Duration>,
+    pub(crate) attempt_time_max: Option<Duration>,
 }
 
 const fn method(path: &'static str, is_repeatable: bool) -> EtcdMethod {
-    EtcdMethod { path, is_repeatable, time_max: Duration::MAX, attempt_max: None }
+    EtcdMethod { path, is_repeatable, time_max: Duration::MAX, attempt_time_max: None }
 }
 
 pub(crate) const RANGE: EtcdMethod = method("/etcdserverpb.KV/Range", true);
 /// A range of one key.
 pub(crate) const GET: EtcdMethod =
-    EtcdMethod { time_max: GET_TIME_MAX, attempt_max: Some(GET_ATTEMPT_MAX), ..RANGE };
+    EtcdMethod { time_max: GET_TIME_MAX, attempt_time_max: Some(GET_ATTEMPT_MAX), ..RANGE };
 pub(crate) const TXN: EtcdMethod = method("/etcdserverpb.KV/Txn", false);
 pub(crate) const COMPACT: EtcdMethod = method("/etcdserverpb.KV/Compact", true);
 pub(crate) const LEASE_GRANT: EtcdMethod = method("/etcdserverpb.Lease/LeaseGrant", true);
 
 /// A member of the cluster.
 pub(crate) struct Member {
-    address: Address,
+    address: MemberAddress,
     pub(crate) uri: String,
     connection: Mutex<MemberConnection>,
     /// Whether its last request failed. Then it gets requests only after all others failed, so that a hanging
@@ -69,7 +69,7 @@ pub(crate) struct MemberConnection {
 }
 
 impl MemberConnection {
-    pub(crate) fn grpc(&self) -> Grpc<Channel> {
+    pub(crate) fn grpc_client(&self) -> Grpc<Channel> {
         Grpc::new(self.channel.clone())
             .max_encoding_message_size(SEND_BYTES_MAX)
             .max_decoding_message_size(RECEIVE_BYTES_MAX)
@@ -77,8 +77,8 @@ impl MemberConnection {
 }
 
 impl Member {
-    pub(crate) fn new(address: Address) -> Self {
-        let connection = MemberConnection { channel: address.channel(), generation: 0 };
+    pub(crate) fn new(address: MemberAddress) -> Self {
+        let connection = MemberConnection { channel: address.open_channel(), generation: 0 };
         Self {
             uri: address.uri(),
             address,
@@ -99,19 +99,19 @@ impl Member {
         self.is_down.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn connection(&self) -> MemberConnection {
+    pub(crate) fn current_connection(&self) -> MemberConnection {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Replaces a connection on which a request was not answered. A broken network path sends no error, and
     /// keep-alive would notice it only seconds later.
-    pub(crate) fn give_up(&self, connection: &MemberConnection) {
+    pub(crate) fn abandon_connection(&self, connection: &MemberConnection) {
         self.mark_failed();
         let mut current = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         // Only the first of several waiters replaces the connection.
         if current.generation == connection.generation {
             *current = MemberConnection {
-                channel: self.address.channel(),
+                channel: self.address.open_channel(),
                 generation: connection.generation + 1,
             };
         }
@@ -129,18 +129,18 @@ where
     Q: Message + 'static,
     A: Message + Default + 'static,
 {
-    let connection = member.connection();
+    let connection = member.current_connection();
     let ask = async {
-        let mut grpc = connection.grpc();
-        let unreachable = |why: &str| CallFailure::unreachable(&member.uri, why);
-        grpc.ready().await.map_err(|error| unreachable(&error.to_string()))?;
+        let mut grpc_client = connection.grpc_client();
+        let unreachable = |why: &str| CallFailure::unreachable_member(&member.uri, why);
+        grpc_client.ready().await.map_err(|error| unreachable(&error.to_string()))?;
         let path = PathAndQuery::from_static(method.path);
-        let answer = grpc.unary(Request::new(request), path, ProstCodec::default()).await;
+        let answer = grpc_client.unary(Request::new(request), path, ProstCodec::default()).await;
         let failed = |status| CallFailure::from_status(&member.uri, &status);
         answer.map(tonic::Response::into_inner).map_err(failed)
     };
     timeout(time, ask).await.unwrap_or_else(|_| {
-        member.give_up(&connection);
+        member.abandon_connection(&connection);
         Err(CallFailure { error: CallError::Timeout, fault: FaultSource::Member })
     })
 }

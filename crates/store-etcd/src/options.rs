@@ -17,8 +17,8 @@ pub struct Options {
     pub endpoints: Vec<String>,
     /// CA bundle that verifies the members; required for `https`.
     pub ca_file: Option<PathBuf>,
-    /// Client certificate and key.
-    pub identity: Option<IdentityFiles>,
+    /// The client certificate and its key.
+    pub client_certificate: Option<ClientCertificateFiles>,
     /// Prefix of all keys of this store. Callers pass whole keys; the prefix only says which keys of the
     /// cluster belong to the store.
     pub prefix: Prefix,
@@ -36,7 +36,7 @@ impl Options {
         Self {
             endpoints,
             ca_file: None,
-            identity: None,
+            client_certificate: None,
             prefix,
             compaction_interval: Some(Duration::from_secs(5 * 60)),
             request_timeout: Duration::from_secs(10),
@@ -44,16 +44,16 @@ impl Options {
     }
 }
 
-/// A certificate and its key, both PEM.
+/// The files of a client certificate and its key, both PEM.
 #[derive(Debug, Clone)]
-pub struct IdentityFiles {
+pub struct ClientCertificateFiles {
     /// The file of the certificate.
     pub cert_file: PathBuf,
     /// The file of the private key.
     pub key_file: PathBuf,
 }
 
-/// Invalid options. An unreachable member is no error: the store connects lazily.
+/// The reason why options are invalid. An unreachable member is no error: the store connects lazily.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// No endpoint is configured.
@@ -64,19 +64,19 @@ pub enum OpenError {
         "etcd endpoint `{endpoint}` is not of the form `http://host:port` or `https://host:port`"
     )]
     Endpoint {
-        /// The configured endpoint.
+        /// The endpoint as it is configured.
         endpoint: String,
     },
     /// An `https` endpoint has no CA bundle.
     #[error("etcd endpoint `{endpoint}` needs a file of certificates to trust")]
     NoCa {
-        /// The configured endpoint.
+        /// The endpoint as it is configured.
         endpoint: String,
     },
     /// The certificates or the key are invalid.
     #[error("the certificates for etcd endpoint `{endpoint}` can not be used")]
     Tls {
-        /// The configured endpoint.
+        /// The endpoint as it is configured.
         endpoint: String,
         /// The fault of the files.
         source: TlsFilesError,
@@ -96,35 +96,34 @@ const STREAM_WINDOW_BYTES: u32 = 512 * 1024;
 const CONNECTION_WINDOW_BYTES: u32 = 32 * 1024 * 1024;
 
 /// The address of a member and the connector for it.
-pub(crate) struct Address {
+pub(crate) struct MemberAddress {
     endpoint: Endpoint,
     connector: Connector,
 }
 
-impl Address {
+impl MemberAddress {
     pub(crate) fn uri(&self) -> String {
         self.endpoint.uri().to_string()
     }
 
     /// A channel that connects lazily and reconnects.
-    pub(crate) fn channel(&self) -> Channel {
+    pub(crate) fn open_channel(&self) -> Channel {
         self.endpoint.connect_with_connector_lazy(self.connector.clone())
     }
 }
 
-/// One address per member.
-pub(crate) fn addresses(options: &Options) -> Result<Vec<Address>, OpenError> {
+/// Parses the address of each member.
+pub(crate) fn parse_addresses(options: &Options) -> Result<Vec<MemberAddress>, OpenError> {
     if options.endpoints.is_empty() {
         return Err(OpenError::NoEndpoint);
     }
-    let files = options
-        .ca_file
-        .as_ref()
-        .map(|ca_file| Arc::new(TlsFiles::new(ca_file.clone(), options.identity.clone())));
-    options.endpoints.iter().map(|text| address(text, files.as_ref())).collect()
+    let files = options.ca_file.as_ref().map(|ca_file| {
+        Arc::new(TlsFiles::new(ca_file.clone(), options.client_certificate.clone()))
+    });
+    options.endpoints.iter().map(|text| parse_address(text, files.as_ref())).collect()
 }
 
-fn address(text: &str, files: Option<&Arc<TlsFiles>>) -> Result<Address, OpenError> {
+fn parse_address(text: &str, files: Option<&Arc<TlsFiles>>) -> Result<MemberAddress, OpenError> {
     let malformed = || OpenError::Endpoint { endpoint: text.to_owned() };
     let uri: Uri = text.parse().map_err(|_| malformed())?;
     let is_bare = matches!(uri.path(), "" | "/") && uri.query().is_none();
@@ -147,11 +146,11 @@ fn address(text: &str, files: Option<&Arc<TlsFiles>>) -> Result<Address, OpenErr
         (true, None) => return Err(OpenError::NoCa { endpoint: text.to_owned() }),
         (true, Some(files)) => {
             let unusable = |source| OpenError::Tls { endpoint: text.to_owned(), source };
-            files.load().map_err(unusable)?;
+            files.load_config().map_err(unusable)?;
             Some(Arc::clone(files))
         }
     };
-    Ok(Address { endpoint, connector: Connector::new(CONNECT_TIMEOUT, tls) })
+    Ok(MemberAddress { endpoint, connector: Connector::new(CONNECT_TIMEOUT, tls) })
 }
 
 #[cfg(test)]
@@ -164,12 +163,15 @@ mod tests {
     }
 
     fn message(options: &Options) -> String {
-        addresses(options).map(|_| ()).unwrap_err().to_string()
+        parse_addresses(options).map(|_| ()).unwrap_err().to_string()
     }
 
     #[test]
     fn addresses_are_checked() {
-        assert_eq!(addresses(&options(&["http://a:2379", "http://b:2379/"])).unwrap().len(), 2);
+        assert_eq!(
+            parse_addresses(&options(&["http://a:2379", "http://b:2379/"])).unwrap().len(),
+            2
+        );
         assert_eq!(message(&options(&[])), "no etcd endpoint is given");
         for text in ["", "a", "a:2379", "ftp://a:1", "http://a:1/x", "http://a:1/?x", "unix:///a"] {
             let want = format!(
@@ -190,7 +192,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("ca.pem");
         let secure = Options { ca_file: Some(file.clone()), ..options(&["https://a:1"]) };
-        let why = |options: &Options| match addresses(options).map(drop) {
+        let why = |options: &Options| match parse_addresses(options).map(drop) {
             Err(OpenError::Tls { source, .. }) => source.to_string(),
             other => panic!("{other:?}"),
         };

@@ -1,9 +1,11 @@
-//! Gets and lists. Every read is linearizable.
+//! Reads single keys and lists. Every read is linearizable.
 
 use std::ops::Bound;
 
 use bytes::Bytes;
-use store::{At, Got, Item, Key, ListRequest, Page, Prefix, ReadError, Revision, Unavailable};
+use store::{
+    At, GetResult, Item, Key, ListRequest, Page, Prefix, ReadError, Revision, Unavailable,
+};
 
 use crate::call_error::CallError;
 use crate::client::Client;
@@ -22,22 +24,24 @@ const ROUND_BYTES: usize = 8 * 1024 * 1024;
 /// A key to read when only the revision matters. It need not exist.
 const ANY_KEY: &[u8] = b"\0";
 
-/// The newest revision.
-pub(crate) async fn current_revision(client: &Client) -> Result<Revision, ReadError> {
+/// Reads the newest revision of the cluster.
+pub(crate) async fn read_current_revision(client: &Client) -> Result<Revision, ReadError> {
     let key = Bytes::from_static(ANY_KEY);
     let range = RangeRequest { key, count_only: true, ..RangeRequest::default() };
-    let response = client.call(GET, &range).await.map_err(CallError::unexpected)?;
-    Ok(response_revision(client, &response))
+    let response = client.call(GET, &range).await.map_err(CallError::into_unexpected_error)?;
+    Ok(record_response_revision(client, &response))
 }
 
-pub(crate) async fn get(client: &Client, key: &Key, at: At) -> Result<Got, ReadError> {
+pub(crate) async fn get(client: &Client, key: &Key, at: At) -> Result<GetResult, ReadError> {
     let range = RangeRequest { key: key_bytes(key), ..RangeRequest::default() };
-    let (response, revision) = match range_at(client, GET, range, at).await {
+    let (response, revision) = match read_range_at(client, GET, range, at).await {
         Ok(answer) => answer,
-        Err(ListRoundError::TooLarge) => return Err(CallError::ResponseTooLarge.unexpected()),
+        Err(ListRoundError::TooLarge) => {
+            return Err(CallError::ResponseTooLarge.into_unexpected_error());
+        }
         Err(ListRoundError::Read(error)) => return Err(error),
     };
-    Ok(Got { entry: response.kvs.first().map(conversion::to_entry), revision })
+    Ok(GetResult { entry: response.kvs.first().map(conversion::to_entry), revision })
 }
 
 /// Reads a list in rounds at one revision, so that neither side buffers a large list twice.
@@ -49,7 +53,7 @@ pub(crate) async fn list(
     let (start, range_end) = range_bounds(prefix, &request.from);
     let mut rounds = ListRounds { start, range_end, at: request.at, n_keys: ROUND_KEYS };
     let mut items: Vec<Item> = Vec::new();
-    // Counts of all keys read; keys that this store cannot have written are skipped.
+    // The counts include keys that are not valid keys of this store, which the page leaves out.
     let (mut n_read, mut bytes) = (0_usize, 0_usize);
     loop {
         let n_left = request.limit.map(|limit| limit.get() - items.len());
@@ -89,12 +93,12 @@ impl ListRounds {
                 limit: i64::try_from(n_keys).unwrap_or(i64::MAX),
                 ..RangeRequest::default()
             };
-            match range_at(client, RANGE, range, self.at).await {
+            match read_range_at(client, RANGE, range, self.at).await {
                 Ok(answer) => return Ok(answer),
                 Err(ListRoundError::Read(error)) => return Err(error),
                 Err(ListRoundError::TooLarge) if n_keys > 1 => self.n_keys = n_keys / 2,
                 Err(ListRoundError::TooLarge) => {
-                    return Err(CallError::ResponseTooLarge.unexpected());
+                    return Err(CallError::ResponseTooLarge.into_unexpected_error());
                 }
             }
         }
@@ -102,7 +106,7 @@ impl ListRounds {
 
     /// Continues after a key, at the revision that was read.
     fn continue_after(&mut self, last: &KeyValue, revision: Revision, bytes_per_key: usize) {
-        self.start = key_after(&last.key);
+        self.start = first_key_after(&last.key);
         self.at = At::Exactly(revision);
         self.n_keys = (ROUND_BYTES / bytes_per_key.max(1)).clamp(1, ROUND_KEYS_MAX);
     }
@@ -120,7 +124,7 @@ impl From<ReadError> for ListRoundError {
 }
 
 /// Reads a range at the requested state, and returns its revision.
-async fn range_at(
+async fn read_range_at(
     client: &Client,
     method: EtcdMethod,
     range: RangeRequest,
@@ -130,7 +134,7 @@ async fn range_at(
         At::Newest | At::NotOlderThan(_) => 0,
         // etcd would treat revision 0 as the newest.
         At::Exactly(requested @ Revision::ZERO) => {
-            let floor = event_stream::compaction_floor(client).await?;
+            let floor = event_stream::find_compaction_floor(client).await?;
             return Err(ReadError::Compacted { requested, floor }.into());
         }
         At::Exactly(revision) => conversion::to_etcd_revision(revision).unwrap_or(i64::MAX),
@@ -140,15 +144,15 @@ async fn range_at(
         (Ok(response), _) => response,
         (Err(CallError::ResponseTooLarge), _) => return Err(ListRoundError::TooLarge),
         (Err(CallError::Compacted), At::Exactly(requested)) => {
-            let floor = event_stream::compaction_floor(client).await?;
+            let floor = event_stream::find_compaction_floor(client).await?;
             return Err(ReadError::Compacted { requested, floor }.into());
         }
         (Err(CallError::Future), At::Exactly(requested)) => {
             return Err(future_revision_error(client, requested).await.into());
         }
-        (Err(error), _) => return Err(error.unexpected().into()),
+        (Err(error), _) => return Err(error.into_unexpected_error().into()),
     };
-    let current = response_revision(client, &response);
+    let current = record_response_revision(client, &response);
     match at {
         At::NotOlderThan(requested) if current < requested => {
             Err(ReadError::Future { requested, current }.into())
@@ -158,10 +162,10 @@ async fn range_at(
     }
 }
 
-/// The error of a request for a state that did not exist when the request was answered.
+/// Makes the error of a request for a revision that did not exist when etcd answered.
 pub(crate) async fn future_revision_error(client: &Client, requested: Revision) -> ReadError {
-    match current_revision(client).await {
-        // It exists by now, but then it was the future.
+    match read_current_revision(client).await {
+        // The revision exists now, but did not when etcd answered.
         Ok(current) if current >= requested => {
             let current = Revision::new(requested.number().saturating_sub(1));
             ReadError::Future { requested, current }
@@ -171,33 +175,27 @@ pub(crate) async fn future_revision_error(client: &Client, requested: Revision) 
     }
 }
 
-fn response_revision(client: &Client, response: &RangeResponse) -> Revision {
+fn record_response_revision(client: &Client, response: &RangeResponse) -> Revision {
     let revision =
         conversion::to_revision(response.header.as_ref().map_or(0, |header| header.revision));
-    client.note_revision(revision);
+    client.record_revision(revision);
     revision
 }
 
-/// The first key of a list and the end, which is not in it.
+/// Returns the first key of a list and the exclusive end of its range.
 fn range_bounds(prefix: &Prefix, from: &Bound<Key>) -> (Bytes, Bytes) {
     let first = Bytes::copy_from_slice(prefix.as_str().as_bytes());
-    let end = prefix_end(prefix);
+    let end = Bytes::from(prefix.range_end());
     let start = match from {
         Bound::Unbounded => first.clone(),
         Bound::Included(key) => key_bytes(key),
-        Bound::Excluded(key) => key_after(key.as_bytes()),
+        Bound::Excluded(key) => first_key_after(key.as_bytes()),
     };
     (start.max(first).min(end.clone()), end)
 }
 
-/// The first key behind all keys under a prefix: `/a0` for `/a/`, since `0` follows `/`.
-pub(crate) fn prefix_end(prefix: &Prefix) -> Bytes {
-    let text = prefix.as_str();
-    format!("{}0", text.strip_suffix('/').unwrap_or(text)).into()
-}
-
-/// The first key behind a key.
-fn key_after(key: &[u8]) -> Bytes {
+/// Returns the first possible key after a key.
+fn first_key_after(key: &[u8]) -> Bytes {
     [key, b"\0"].concat().into()
 }
 
@@ -205,28 +203,28 @@ pub(crate) fn key_bytes(key: &Key) -> Bytes {
     Bytes::copy_from_slice(key.as_bytes())
 }
 
-/// Another API server has its objects under the prefix.
+/// The reason why a prefix can not be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PrefixInUse {
-    /// A value has the mark of an object that Kubernetes has encoded.
+    /// A value begins like an object of kube-apiserver.
     #[error(
         "`{prefix}` belongs to another API server: `{key}` is not JSON but Kubernetes' own encoding"
     )]
     Taken {
-        /// The prefix.
+        /// The prefix of this store.
         prefix: Prefix,
-        /// One such key.
+        /// The key of one such value.
         key: String,
     },
-    /// The values can not be read.
+    /// The values under the prefix can not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
 }
 
-/// How values begin that Kubernetes has encoded.
+/// The first bytes of values that kube-apiserver has encoded.
 const FOREIGN_MARK: &[u8] = b"k8s\0";
 
-/// Reads all values under a prefix and looks at how they begin.
+/// Reads all values under a prefix and refuses those of kube-apiserver.
 pub(crate) async fn check_prefix(client: &Client, prefix: &Prefix) -> Result<(), PrefixInUse> {
     let (start, range_end) = range_bounds(prefix, &Bound::Unbounded);
     let mut rounds = ListRounds { start, range_end, at: At::Newest, n_keys: ROUND_KEYS };
@@ -243,7 +241,7 @@ pub(crate) async fn check_prefix(client: &Client, prefix: &Prefix) -> Result<(),
     }
 }
 
-/// Whether the cluster answers.
+/// Checks that the cluster answers a read in time.
 pub(crate) async fn health(
     client: &Client,
     prefix: &Prefix,
@@ -251,10 +249,10 @@ pub(crate) async fn health(
 ) -> Result<(), Unavailable> {
     let key = Bytes::from(format!("{prefix}health"));
     let range = RangeRequest { key, ..RangeRequest::default() };
-    match client.call_within::<_, RangeResponse>(time, RANGE, &range).await {
+    match client.call_with_timeout::<_, RangeResponse>(time, RANGE, &range).await {
         Ok(_) => Ok(()),
         Err(CallError::Unavailable(error)) => Err(error),
-        Err(error) => Err(Unavailable { reason: error.unexpected().to_string().into() }),
+        Err(error) => Err(Unavailable { reason: error.into_unexpected_error().to_string().into() }),
     }
 }
 
@@ -276,7 +274,7 @@ mod tests {
             let want = (Bytes::from(start), Bytes::from("/a0"));
             assert_eq!(range_bounds(&prefix, &from), want, "{from:?}");
         }
-        assert_eq!(prefix_end(&Prefix::new("/").unwrap()), "0");
+        assert_eq!(Prefix::new("/").unwrap().range_end(), "0");
     }
 
     #[test]

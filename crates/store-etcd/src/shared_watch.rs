@@ -36,7 +36,7 @@ pub(crate) struct SharedWatch {
 }
 
 /// The result of a search in the window.
-pub(crate) enum WindowSearch {
+pub(crate) enum WindowSearchResult {
     Events(WindowEvents),
     /// The window starts later; earlier events must be read from etcd.
     Behind,
@@ -49,42 +49,42 @@ impl SharedWatch {
         Self { window: Mutex::new(None), notifier: WatchNotifier::default() }
     }
 
-    fn window(&self) -> MutexGuard<'_, Option<EventWindow>> {
+    fn lock_window(&self) -> MutexGuard<'_, Option<EventWindow>> {
         self.window.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn search(&self, prefix: &Prefix, after: Revision) -> WindowSearch {
-        match &*self.window() {
-            Some(window) => {
-                window.search(prefix, after).map_or(WindowSearch::Behind, WindowSearch::Events)
-            }
-            None => WindowSearch::NotReady,
+    pub(crate) fn search_events(&self, prefix: &Prefix, after: Revision) -> WindowSearchResult {
+        match &*self.lock_window() {
+            Some(window) => window
+                .search_events(prefix, after)
+                .map_or(WindowSearchResult::Behind, WindowSearchResult::Events),
+            None => WindowSearchResult::NotReady,
         }
     }
 
     /// Reports whether the window holds all events after a revision.
-    pub(crate) fn has_all_after(&self, revision: Revision) -> bool {
-        self.window().as_ref().is_some_and(|window| window.start() <= revision)
+    pub(crate) fn has_all_events_after(&self, revision: Revision) -> bool {
+        self.lock_window().as_ref().is_some_and(|window| window.start() <= revision)
     }
 
     /// The last revision in the window.
-    pub(crate) fn through(&self) -> Option<Revision> {
-        self.window().as_ref().map(EventWindow::through)
+    pub(crate) fn complete_through(&self) -> Option<Revision> {
+        self.lock_window().as_ref().map(EventWindow::complete_through)
     }
 
     /// Drops events before a compaction floor, so that watches that need them end.
-    pub(crate) fn forget(&self, floor: Revision) {
-        if let Some(window) = self.window().as_mut() {
-            window.forget(floor);
+    pub(crate) fn forget_up_to(&self, floor: Revision) {
+        if let Some(window) = self.lock_window().as_mut() {
+            window.forget_up_to(floor);
         }
     }
 
     fn push(&self, step: EventBatch) {
-        let EventBatch { events, through } = step;
-        let mut window = self.window();
+        let EventBatch { events, complete_through } = step;
+        let mut window = self.lock_window();
         if let Some(window) = window.as_mut() {
             // Clones share their bytes; they are needed because watches are notified after the window is unlocked.
-            window.push(events.clone(), through);
+            window.push(events.clone(), complete_through);
         }
         drop(window);
         self.notifier.notify(events.iter().map(|event| (&event.key, event.revision)));
@@ -92,7 +92,7 @@ impl SharedWatch {
 
     /// Restarts the window after a revision. Watches further behind notice when they read from etcd.
     fn restart_after(&self, after: Revision) {
-        *self.window() = Some(EventWindow::at(after));
+        *self.lock_window() = Some(EventWindow::empty_at(after));
         self.notifier.notify_all(after);
     }
 
@@ -105,30 +105,34 @@ impl SharedWatch {
         let mut pause = PAUSE_MIN;
         let mut patience = SILENCE_MIN;
         loop {
-            let before = self.through();
+            let before = self.complete_through();
             match self.follow_events(client, &mut patience).await {
                 EventStreamError::Compacted { floor } => self.restart_after(floor),
                 EventStreamError::Broken(_) if client.is_closed() => return,
                 // Requests that fail at the same time report the cause.
                 EventStreamError::Broken(_) => {}
             }
-            pause = if self.through() > before { PAUSE_MIN } else { (pause * 2).min(PAUSE_MAX) };
+            pause = if self.complete_through() > before {
+                PAUSE_MIN
+            } else {
+                (pause * 2).min(PAUSE_MAX)
+            };
             sleep(pause).await;
         }
     }
 
     /// Follows until an error. `patience` is the time that a member may be silent.
     async fn follow_events(&self, client: &Client, patience: &mut Duration) -> EventStreamError {
-        let after = match self.through() {
-            Some(through) => through,
-            None => match read::current_revision(client).await {
+        let after = match self.complete_through() {
+            Some(complete_through) => complete_through,
+            None => match read::read_current_revision(client).await {
                 Ok(current) => {
                     let back = current.number().saturating_sub(REVISIONS_BACK);
                     let after = Revision::new(back).max(Revision::FIRST);
                     self.restart_after(after);
                     after
                 }
-                Err(error) => return broken(&error.to_string()),
+                Err(error) => return broken_error(&error.to_string()),
             },
         };
         let mut events = match EventStream::open(client, after).await {
@@ -146,18 +150,18 @@ impl SharedWatch {
                     Ok(step) => {
                         behind_since = None;
                         *patience = SILENCE_MIN;
-                        client.note_revision(step.through);
+                        client.record_revision(step.complete_through);
                         self.push(step);
                     }
                     Err(error) => return error,
                 },
-                _ = progress.tick() => self.notifier.notify_all(self.through().unwrap_or_default()),
+                _ = progress.tick() => self.notifier.notify_all(self.complete_through().unwrap_or_default()),
                 _ = silence.tick() => {
-                    if client.newest_revision() <= self.through().unwrap_or_default() {
+                    if client.newest_revision() <= self.complete_through().unwrap_or_default() {
                         behind_since = None;
                     } else if behind_since.get_or_insert_with(Instant::now).elapsed() > *patience {
                         *patience = (*patience * 2).min(SILENCE_MAX);
-                        return events.give_up();
+                        return events.abandon_member();
                     }
                 }
             }
@@ -165,6 +169,6 @@ impl SharedWatch {
     }
 }
 
-fn broken(reason: &str) -> EventStreamError {
+fn broken_error(reason: &str) -> EventStreamError {
     EventStreamError::Broken(store::Unavailable { reason: reason.into() })
 }

@@ -1,7 +1,7 @@
-//! Connections to members, with the certificates that the files hold at the time.
+//! TLS connections to members.
 //!
-//! Every new connection reads the files again: a renewed certificate is shown, and an authority that
-//! was removed is not trusted any more, without a restart.
+//! Every new connection reads the certificate files again. So a renewed client certificate is used, and a removed
+//! CA is no longer trusted, without a restart.
 
 use std::fs;
 use std::future::Future;
@@ -23,56 +23,59 @@ use tokio_rustls::TlsConnector;
 use tower_service::Service;
 use x509_verify::{Certificate, Roots, ServerVerifier};
 
-use crate::options::IdentityFiles;
+use crate::options::ClientCertificateFiles;
 
 /// The ALPN protocol of etcd.
 const ALPN_HTTP2: &[u8] = b"h2";
 
-/// Why the certificates for etcd can not be used.
+/// The reason why the certificates for etcd can not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsFilesError {
     /// A file can not be read.
     #[error("can not read {}", file.display())]
     Read {
-        /// Which.
+        /// The path of the file.
         file: PathBuf,
-        /// Why.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A file holds something else.
+    /// A file does not hold the expected PEM object.
     #[error("{} holds no {what} in PEM form", file.display())]
     Missing {
-        /// Which.
+        /// The path of the file.
         file: PathBuf,
-        /// The expected content.
+        /// The PEM object that the file must hold.
         what: &'static str,
     },
-    /// Certificate and key can not be used together.
+    /// The client certificate and its key can not be used together.
     #[error("the client certificate can not be used")]
     Identity(#[source] rustls::Error),
 }
 
-/// The files that TLS to the members needs.
+/// The certificate files of TLS connections to members.
 pub(crate) struct TlsFiles {
     ca_file: PathBuf,
-    identity: Option<IdentityFiles>,
+    client_certificate: Option<ClientCertificateFiles>,
     /// The TLS configuration of the last valid files.
-    last: Mutex<Option<Arc<ClientConfig>>>,
+    last_valid_config: Mutex<Option<Arc<ClientConfig>>>,
 }
 
 impl TlsFiles {
-    pub(crate) fn new(ca_file: PathBuf, identity: Option<IdentityFiles>) -> Self {
-        Self { ca_file, identity, last: Mutex::default() }
+    pub(crate) fn new(
+        ca_file: PathBuf,
+        client_certificate: Option<ClientCertificateFiles>,
+    ) -> Self {
+        Self { ca_file, client_certificate, last_valid_config: Mutex::default() }
     }
 
-    /// Reads the files.
-    pub(crate) fn load(&self) -> Result<Arc<ClientConfig>, TlsFilesError> {
+    /// Reads the files and builds a TLS configuration.
+    pub(crate) fn load_config(&self) -> Result<Arc<ClientConfig>, TlsFilesError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let authorities = certificates(&self.ca_file)?;
+        let authorities = read_certificates(&self.ca_file)?;
         let authorities = authorities.iter().filter_map(|der| Certificate::parse(der).ok());
         let roots = Roots::new(authorities);
         if roots.is_empty() {
-            return Err(missing(&self.ca_file, "certificate"));
+            return Err(missing_pem_error(&self.ca_file, "certificate"));
         }
         let verifier = ServerVerifier::new(Arc::new(roots), Arc::clone(&provider));
         let builder = ClientConfig::builder_with_provider(provider)
@@ -80,26 +83,27 @@ impl TlsFiles {
             .map_err(TlsFilesError::Identity)?
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier));
-        let mut config = match &self.identity {
+        let mut config = match &self.client_certificate {
             None => builder.with_no_client_auth(),
-            Some(IdentityFiles { cert_file, key_file }) => {
+            Some(ClientCertificateFiles { cert_file, key_file }) => {
                 let key = PrivateKeyDer::from_pem_slice(&read(key_file)?)
-                    .map_err(|_| missing(key_file, "private key"))?;
-                let chain = certificates(cert_file)?;
+                    .map_err(|_| missing_pem_error(key_file, "private key"))?;
+                let chain = read_certificates(cert_file)?;
                 builder.with_client_auth_cert(chain, key).map_err(TlsFilesError::Identity)?
             }
         };
         config.alpn_protocols = vec![ALPN_HTTP2.to_vec()];
         let config = Arc::new(config);
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&config));
+        *self.last_valid_config.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(Arc::clone(&config));
         Ok(config)
     }
 
-    /// Reads the files; while they can not be used, as between the writing of a certificate and of
-    /// its key, what they held before counts.
-    fn current(&self) -> Result<Arc<ClientConfig>, TlsFilesError> {
-        self.load().or_else(|error| {
-            let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Reads the files. While they can not be used, for example between the writes of a certificate and of its
+    /// key, returns the last valid configuration.
+    fn load_or_last_valid(&self) -> Result<Arc<ClientConfig>, TlsFilesError> {
+        self.load_config().or_else(|error| {
+            let last = self.last_valid_config.lock().unwrap_or_else(PoisonError::into_inner);
             last.clone().ok_or(error)
         })
     }
@@ -109,22 +113,22 @@ fn read(file: &Path) -> Result<Vec<u8>, TlsFilesError> {
     fs::read(file).map_err(|source| TlsFilesError::Read { file: file.to_owned(), source })
 }
 
-fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsFilesError> {
+fn read_certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsFilesError> {
     let found: Vec<_> = CertificateDer::pem_slice_iter(&read(file)?)
         .collect::<Result<_, _>>()
-        .map_err(|_| missing(file, "certificate"))?;
-    if found.is_empty() { Err(missing(file, "certificate")) } else { Ok(found) }
+        .map_err(|_| missing_pem_error(file, "certificate"))?;
+    if found.is_empty() { Err(missing_pem_error(file, "certificate")) } else { Ok(found) }
 }
 
-fn missing(file: &Path, what: &'static str) -> TlsFilesError {
+fn missing_pem_error(file: &Path, what: &'static str) -> TlsFilesError {
     TlsFilesError::Missing { file: file.to_owned(), what }
 }
 
-/// Makes connections to one member.
+/// Opens connections to one member.
 #[derive(Clone)]
 pub(crate) struct Connector {
     tcp: HttpConnector,
-    /// Absent means that the member speaks plain HTTP.
+    /// The certificate files; `None` connects without TLS.
     tls: Option<Arc<TlsFiles>>,
 }
 
@@ -138,17 +142,17 @@ impl Connector {
     }
 }
 
-/// A connection, encrypted or not.
+/// A connection with or without TLS.
 pub(crate) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
-type Connected = Result<TokioIo<Box<dyn Io>>, Box<dyn std::error::Error + Send + Sync>>;
+type ConnectResult = Result<TokioIo<Box<dyn Io>>, Box<dyn std::error::Error + Send + Sync>>;
 
 impl Service<Uri> for Connector {
     type Response = TokioIo<Box<dyn Io>>;
     type Error = Box<dyn std::error::Error + Send + Sync>;
-    type Future = Pin<Box<dyn Future<Output = Connected> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = ConnectResult> + Send>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.tcp.poll_ready(cx).map_err(Into::into)
@@ -164,7 +168,7 @@ impl Service<Uri> for Connector {
             let Some(files) = tls else {
                 return Ok(TokioIo::new(Box::new(stream) as Box<dyn Io>));
             };
-            let config = tokio::task::spawn_blocking(move || files.current()).await??;
+            let config = tokio::task::spawn_blocking(move || files.load_or_last_valid()).await??;
             let name = ServerName::try_from(name)?;
             let stream = TlsConnector::from(config).connect(name, stream).await?;
             if stream.get_ref().1.alpn_protocol() != Some(ALPN_HTTP2) {

@@ -4,15 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use store::{Batch, Event, Prefix, Revision, StoreFuture, Watch, WatchError, WatchSlot};
+use store::{
+    Event, Prefix, Revision, StoreFuture, Unavailable, Watch, WatchBatch, WatchError, WatchSlot,
+};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use crate::client::closed;
-use crate::engine::Core;
+use crate::engine::SharedState;
 use crate::event_stream::{self, EventStream, EventStreamError};
 use crate::event_window::{BATCH_EVENTS_MAX, WindowEvents};
-use crate::shared_watch::WindowSearch;
+use crate::shared_watch::WindowSearchResult;
 
 /// Maximum watches that read from etcd at a time because they are behind the window; others wait.
 pub(crate) const CATCH_UPS_MAX: usize = 16;
@@ -25,15 +26,15 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// A running watch. It has no connection of its own: it reads the newest events from the shared window, and
 /// reads from etcd only while it is further behind.
 pub(crate) struct EtcdWatch {
-    core: Arc<Core>,
+    shared_state: Arc<SharedState>,
     prefix: Prefix,
-    /// Everything up to this revision was delivered, is in `pending`, or is not under the prefix.
-    after: Revision,
+    /// Everything up to this revision was delivered, is in `pending_events`, or is not under the prefix.
+    delivered_through: Revision,
     /// Events read from etcd but not delivered, because the caller dropped the future.
-    pending: Vec<Event>,
+    pending_events: Vec<Event>,
     revision_changed: watch::Receiver<Revision>,
     /// The error that ended the watch.
-    end: Option<WatchError>,
+    end_error: Option<WatchError>,
     _slot: WatchSlot,
 }
 
@@ -42,63 +43,69 @@ impl fmt::Debug for EtcdWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EtcdWatch")
             .field("prefix", &self.prefix)
-            .field("after", &self.after)
+            .field("after", &self.delivered_through)
             .finish_non_exhaustive()
     }
 }
 
 impl EtcdWatch {
     pub(crate) fn start(
-        core: Arc<Core>,
+        shared_state: Arc<SharedState>,
         prefix: Prefix,
         after: Revision,
     ) -> Result<Self, WatchError> {
-        let slot = core.shared_watch.notifier.reserve_slot()?;
-        let revision_changed =
-            core.shared_watch.notifier.subscribe(prefix.as_str()).ok_or_else(closed)?;
+        let slot = shared_state.shared_watch.notifier.reserve_slot()?;
+        let revision_changed = shared_state
+            .shared_watch
+            .notifier
+            .subscribe(prefix.as_str())
+            .ok_or_else(Unavailable::closed)?;
         // Before the first revision there was no event, so nothing is missed by starting there.
         let after = after.max(Revision::FIRST);
         Ok(Self {
-            core,
+            shared_state,
             prefix,
-            after,
-            pending: Vec::new(),
+            delivered_through: after,
+            pending_events: Vec::new(),
             revision_changed,
-            end: None,
+            end_error: None,
             _slot: slot,
         })
     }
 
-    async fn search(&mut self) -> Result<Batch, WatchError> {
+    async fn next_batch(&mut self) -> Result<WatchBatch, WatchError> {
         loop {
-            if self.core.client.is_closed() {
-                return Err(closed().into());
+            if self.shared_state.client.is_closed() {
+                return Err(Unavailable::closed().into());
             }
-            if !self.pending.is_empty() {
-                return Ok(self.batch());
+            if !self.pending_events.is_empty() {
+                return Ok(self.take_batch());
             }
             // Reset the channel before reading the window, so that no event is missed.
             self.revision_changed.mark_unchanged();
-            match self.core.shared_watch.search(&self.prefix, self.after) {
-                WindowSearch::Events(WindowEvents { events, through, is_truncated })
-                    if through > self.after =>
-                {
-                    self.after = through;
+            match self.shared_state.shared_watch.search_events(&self.prefix, self.delivered_through)
+            {
+                WindowSearchResult::Events(WindowEvents {
+                    events,
+                    complete_through,
+                    is_truncated,
+                }) if complete_through > self.delivered_through => {
+                    self.delivered_through = complete_through;
                     if events.is_empty() && is_truncated {
                         tokio::task::yield_now().await;
                         continue;
                     }
-                    return Ok(Batch { events, through });
+                    return Ok(WatchBatch { events, complete_through });
                 }
-                WindowSearch::Events(_) | WindowSearch::NotReady => {
-                    self.revision_changed.changed().await.map_err(|_| closed())?;
+                WindowSearchResult::Events(_) | WindowSearchResult::NotReady => {
+                    self.revision_changed.changed().await.map_err(|_| Unavailable::closed())?;
                 }
-                WindowSearch::Behind => match self.catch_up().await {
-                    Ok(()) => return Ok(self.batch()),
+                WindowSearchResult::Behind => match self.catch_up().await {
+                    Ok(()) => return Ok(self.take_batch()),
                     // Deliver the events before the error first.
-                    Err(_) if !self.pending.is_empty() => return Ok(self.batch()),
+                    Err(_) if !self.pending_events.is_empty() => return Ok(self.take_batch()),
                     Err(EventStreamError::Compacted { floor }) => {
-                        return Err(self.compacted(floor).await);
+                        return Err(self.compacted_error(floor).await);
                     }
                     Err(EventStreamError::Broken(_)) => sleep(PAUSE).await,
                 },
@@ -106,45 +113,51 @@ impl EtcdWatch {
         }
     }
 
-    fn batch(&mut self) -> Batch {
-        Batch { events: std::mem::take(&mut self.pending), through: self.after }
+    fn take_batch(&mut self) -> WatchBatch {
+        WatchBatch {
+            events: std::mem::take(&mut self.pending_events),
+            complete_through: self.delivered_through,
+        }
     }
 
     /// Reads from etcd until a batch is full or the window continues.
     async fn catch_up(&mut self) -> Result<(), EventStreamError> {
-        let core = self.core.clone();
-        let _turn = core.catch_ups.acquire().await.map_err(|_| closed())?;
-        let mut events = EventStream::open(&core.client, self.after).await?;
-        while self.pending.len() < BATCH_EVENTS_MAX && !core.shared_watch.has_all_after(self.after)
+        let shared_state = self.shared_state.clone();
+        let _turn =
+            shared_state.catch_up_permits.acquire().await.map_err(|_| Unavailable::closed())?;
+        let mut events = EventStream::open(&shared_state.client, self.delivered_through).await?;
+        while self.pending_events.len() < BATCH_EVENTS_MAX
+            && !shared_state.shared_watch.has_all_events_after(self.delivered_through)
         {
             let Ok(step) = timeout(SILENCE_MAX, events.next()).await else {
-                return Err(events.give_up());
+                return Err(events.abandon_member());
             };
             let step = step?;
-            self.after = step.through;
-            self.pending.extend(step.events.into_iter().filter(|e| self.prefix.covers(&e.key)));
+            self.delivered_through = step.complete_through;
+            self.pending_events
+                .extend(step.events.into_iter().filter(|e| self.prefix.covers(&e.key)));
         }
         Ok(())
     }
 
-    /// The end of a watch whose next events are gone. `known` is where they can go on at the earliest.
-    async fn compacted(&self, known: Revision) -> WatchError {
-        let floor = event_stream::compaction_floor(&self.core.client)
+    /// Makes the error of a watch whose next events are compacted. `known` is a lower bound of the floor.
+    async fn compacted_error(&self, known: Revision) -> WatchError {
+        let floor = event_stream::find_compaction_floor(&self.shared_state.client)
             .await
             .unwrap_or(known)
-            .max(self.after.next());
-        WatchError::Compacted { after: self.after, floor }
+            .max(self.delivered_through.next());
+        WatchError::Compacted { after: self.delivered_through, floor }
     }
 }
 
 impl Watch for EtcdWatch {
-    fn next(&mut self) -> StoreFuture<'_, Result<Batch, WatchError>> {
+    fn next(&mut self) -> StoreFuture<'_, Result<WatchBatch, WatchError>> {
         Box::pin(async move {
-            if let Some(end) = &self.end {
+            if let Some(end) = &self.end_error {
                 return Err(end.clone());
             }
-            let result = self.search().await;
-            self.end = result.as_ref().err().cloned();
+            let result = self.next_batch().await;
+            self.end_error = result.as_ref().err().cloned();
             result
         })
     }

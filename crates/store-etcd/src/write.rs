@@ -17,7 +17,7 @@ use crate::lease_pool::LeasePool;
 use crate::member::TXN;
 use crate::read;
 
-/// A mod revision that no key has, present or absent.
+/// A mod revision that neither an existing nor an absent key has.
 const NEVER: i64 = -1;
 
 pub(crate) async fn write(
@@ -25,7 +25,7 @@ pub(crate) async fn write(
     leases: &LeasePool,
     transaction: Transaction,
 ) -> Result<Revision, WriteError> {
-    let bytes = transaction.value_bytes_max();
+    let bytes = transaction.largest_value_bytes();
     if bytes > VALUE_BYTES_MAX {
         return Err(WriteError::ValueTooLarge { bytes });
     }
@@ -35,7 +35,7 @@ pub(crate) async fn write(
         let lease = match ttl {
             Some(ttl) => {
                 let lease = leases.lease_for_ttl(client, ttl).await;
-                lease.map_err(|error| write_error(error, bytes))?
+                lease.map_err(|error| to_write_error(error, bytes))?
             }
             None => 0,
         };
@@ -79,12 +79,12 @@ impl WriteRefusal {
         match self {
             Self::Conflict(current) => WriteError::Conflict { current },
             Self::ConditionFailed(key, current) => WriteError::ConditionFailed { key, current },
-            Self::Call(error) => write_error(error, bytes),
+            Self::Call(error) => to_write_error(error, bytes),
         }
     }
 }
 
-fn write_error(error: CallError, bytes: usize) -> WriteError {
+fn to_write_error(error: CallError, bytes: usize) -> WriteError {
     match error {
         CallError::Timeout => WriteError::Timeout,
         CallError::Unavailable(error) => error.into(),
@@ -95,7 +95,7 @@ fn write_error(error: CallError, bytes: usize) -> WriteError {
         | CallError::Future
         | CallError::ResponseTooLarge
         | CallError::NoLease => {
-            Unavailable { reason: error.unexpected().to_string().into() }.into()
+            Unavailable { reason: error.into_unexpected_error().to_string().into() }.into()
         }
     }
 }
@@ -109,17 +109,17 @@ async fn write_once(
     let response: TxnResponse = client.call(TXN, &request).await.map_err(WriteRefusal::Call)?;
     let revision =
         conversion::to_revision(response.header.as_ref().map_or(0, |header| header.revision));
-    client.note_revision(revision);
+    client.record_revision(revision);
     if response.succeeded {
         return Ok(revision);
     }
     let mut currents = response.current_key_values();
     let current = currents.next().flatten();
-    if !is_at(current.as_ref(), expected_mod_revision_of_write(transaction)) {
+    if !has_mod_revision(current.as_ref(), expected_mod_revision_of_write(transaction)) {
         return Err(WriteRefusal::Conflict(current.as_ref().map(conversion::to_entry)));
     }
     for (condition, current) in transaction.conditions().iter().zip(currents) {
-        if !is_at(current.as_ref(), expected_mod_revision(condition.expect)) {
+        if !has_mod_revision(current.as_ref(), expected_mod_revision(condition.expect)) {
             let current = current.as_ref().map(conversion::to_entry);
             return Err(WriteRefusal::ConditionFailed(condition.key.clone(), current));
         }
@@ -128,29 +128,30 @@ async fn write_once(
     Err(WriteRefusal::Call(CallError::Unavailable(Unavailable { reason })))
 }
 
-fn is_at(current: Option<&KeyValue>, expected: i64) -> bool {
+fn has_mod_revision(current: Option<&KeyValue>, expected: i64) -> bool {
     current.map_or(0, |kv| kv.mod_revision) == expected
 }
 
-/// The operations are in the order in which watches deliver them. etcd refuses to write a key twice in one
-/// transaction; a [`Transaction`] never does.
+/// Builds the etcd transaction. The operations are in the order in which watches deliver them. etcd refuses to
+/// write a key twice in one transaction, and a [`Transaction`] never does.
 fn txn_request(transaction: &Transaction, lease: i64) -> TxnRequest {
     let key = read::key_bytes(transaction.key());
     let compare = Compare::mod_revision(key.clone(), expected_mod_revision_of_write(transaction));
     let content = transaction.content().map(|content| &content.value);
-    let mut txn = TxnRequest::write(compare, operation(key, content, lease));
+    let mut txn = TxnRequest::write(compare, put_or_delete(key, content, lease));
     for condition in transaction.conditions() {
         let key = read::key_bytes(&condition.key);
-        txn = txn.only_if(Compare::mod_revision(key, expected_mod_revision(condition.expect)));
+        txn =
+            txn.add_condition(Compare::mod_revision(key, expected_mod_revision(condition.expect)));
     }
     for AdditionalWrite { key, value } in transaction.additional_writes() {
-        txn = txn.also(operation(read::key_bytes(key), value.as_ref(), 0));
+        txn = txn.add_operation(put_or_delete(read::key_bytes(key), value.as_ref(), 0));
     }
     txn
 }
 
-/// A put, or a delete if there is no value.
-fn operation(key: Bytes, value: Option<&Bytes>, lease: i64) -> Operation {
+/// Makes a put, or a delete if there is no value.
+fn put_or_delete(key: Bytes, value: Option<&Bytes>, lease: i64) -> Operation {
     match value {
         Some(value) => Operation::Put(PutRequest { key, value: value.clone(), lease }),
         None => Operation::DeleteRange(DeleteRangeRequest { key }),

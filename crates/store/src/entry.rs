@@ -34,10 +34,10 @@ impl fmt::Debug for Entry {
     }
 }
 
-/// A key and its version.
+/// A key with its current version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// The key.
+    /// The key of the item.
     pub key: Key,
     /// Its newest version in the state that was read.
     pub entry: Entry,
@@ -51,13 +51,13 @@ pub enum At {
     Newest,
     /// Any state that is at least this new. An engine may answer from memory.
     NotOlderThan(Revision),
-    /// Exactly this state.
+    /// The state of exactly this revision.
     Exactly(Revision),
 }
 
-/// The result of a get.
+/// The result of reading one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Got {
+pub struct GetResult {
     /// The version of the key; `None` if the key does not exist.
     pub entry: Option<Entry>,
     /// The revision of the state that was read.
@@ -82,7 +82,7 @@ impl Default for ListRequest {
     }
 }
 
-/// The result of a list.
+/// The result of listing the keys under a prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
     /// The items in the order of their keys.

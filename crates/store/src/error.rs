@@ -13,7 +13,15 @@ pub struct Unavailable {
     pub reason: Arc<str>,
 }
 
-/// Why a read failed.
+impl Unavailable {
+    /// The error of every operation after [`Store::close`](crate::Store::close).
+    #[must_use]
+    pub fn closed() -> Self {
+        Self { reason: "it is closed".into() }
+    }
+}
+
+/// The reason why a read failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     /// The state is older than the compaction floor.
@@ -29,7 +37,7 @@ pub enum ReadError {
     Future {
         /// The revision of the request.
         requested: Revision,
-        /// The newest state.
+        /// The newest revision of the store.
         current: Revision,
     },
     /// The store cannot serve the read.
@@ -40,7 +48,7 @@ pub enum ReadError {
     Timeout,
 }
 
-/// Why the store did not acknowledge a write.
+/// The reason why the store did not acknowledge a write.
 ///
 /// After [`Self::Conflict`], [`Self::ConditionFailed`], [`Self::ValueTooLarge`], [`Self::NoSpace`] and
 /// [`Self::Throttled`] nothing was written and no revision was used. After the others the outcome is
@@ -65,7 +73,7 @@ pub enum WriteError {
     /// The value is larger than [`VALUE_BYTES_MAX`](crate::VALUE_BYTES_MAX).
     #[error("the value has {bytes} bytes, at most {max} are allowed", max = crate::VALUE_BYTES_MAX)]
     ValueTooLarge {
-        /// Its length.
+        /// The length of the value in bytes.
         bytes: usize,
     },
     /// The store has no space for the write. It still accepts deletes.
@@ -83,7 +91,7 @@ pub enum WriteError {
         /// Time after which the client may try again.
         retry_after: Duration,
     },
-    /// The store cannot write.
+    /// The store is unavailable for writes.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
     /// The store did not answer in time.
@@ -91,7 +99,7 @@ pub enum WriteError {
     Timeout,
 }
 
-/// Why a watch ended. It delivers no event after a gap.
+/// The reason why a watch ended. A watch never delivers events after a gap.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WatchError {
     /// The store no longer has the events after this revision.

@@ -2,10 +2,10 @@
 
 use crate::{Entry, Key, Revision};
 
-/// One successful write.
+/// One successful write of one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// The written key.
+    /// The key that was written.
     pub key: Key,
     /// The revision of the write. A new entry has it as its `mod_rev`.
     pub revision: Revision,
@@ -20,14 +20,14 @@ pub enum Change {
     Create(Entry),
     /// The key has a new version.
     Update {
-        /// The new version.
+        /// The version after the write.
         entry: Entry,
-        /// The version before it.
+        /// The version before the write.
         prev: Entry,
     },
     /// The key was deleted, by request or by its time to live.
     Delete {
-        /// The last version.
+        /// The last version before the delete.
         prev: Entry,
     },
 }
@@ -54,10 +54,10 @@ impl Change {
 
 /// The next events of a watch and its progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Batch {
+pub struct WatchBatch {
     /// Events in the order of their revisions. Empty for a pure progress notification.
     pub events: Vec<Event>,
     /// After these events the watch has delivered everything up to this revision. It never decreases and
     /// is never less than the last event.
-    pub through: Revision,
+    pub complete_through: Revision,
 }

@@ -1,4 +1,4 @@
-//! Keys and key prefixes.
+//! The syntax of keys and key prefixes.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -16,20 +16,20 @@ pub const KEY_BYTES_MAX: usize = 8 * 1024;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(Arc<str>);
 
-/// The common beginning of the keys of a list or a watch: `/registry/configmaps/team-a/`.
+/// The prefix of the keys of a list or a watch: `/registry/configmaps/team-a/`.
 ///
 /// INVARIANT: begins and ends with `/`, has no NUL and at most [`KEY_BYTES_MAX`] bytes. So a prefix
 /// never covers half of a name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Prefix(Arc<str>);
 
-/// Why a text is not a valid key or prefix.
+/// The reason why a text is not a valid key or prefix.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// It does not begin with `/`.
     #[error("does not begin with `/`")]
     NoLeadingSlash,
-    /// A key ends with `/`, which would make it a prefix.
+    /// A key ends with `/`, like a prefix.
     #[error("ends with `/`")]
     TrailingSlash,
     /// A prefix does not end with `/`.
@@ -41,44 +41,44 @@ pub enum KeyError {
     /// It is longer than [`KEY_BYTES_MAX`].
     #[error("has {bytes} bytes, at most {KEY_BYTES_MAX} are allowed")]
     TooLong {
-        /// Its length.
+        /// The length of the text in bytes.
         bytes: usize,
     },
 }
 
 impl Key {
-    /// Validates a key.
+    /// Checks the syntax of a key.
     pub fn new(text: &str) -> Result<Self, KeyError> {
-        check(text)?;
+        check_syntax(text)?;
         if text.ends_with('/') {
             return Err(KeyError::TrailingSlash);
         }
         Ok(Self(text.into()))
     }
 
-    /// Its text.
+    /// Returns the text with its slashes.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The prefixes that cover it, shortest first.
+    /// Returns the prefixes of the key, shortest first.
     pub fn prefixes(&self) -> impl Iterator<Item = &str> {
         self.0.match_indices('/').map(|(at, _)| &self.0[..=at])
     }
 }
 
 impl Prefix {
-    /// Validates a prefix.
+    /// Checks the syntax of a prefix.
     pub fn new(text: &str) -> Result<Self, KeyError> {
-        check(text)?;
+        check_syntax(text)?;
         if !text.ends_with('/') {
             return Err(KeyError::NoTrailingSlash);
         }
         Ok(Self(text.into()))
     }
 
-    /// Its text.
+    /// Returns the text with its slashes.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -89,9 +89,16 @@ impl Prefix {
     pub fn covers(&self, key: &str) -> bool {
         key.starts_with(&*self.0)
     }
+
+    /// Returns the least text that is greater than every key under the prefix: `/a0` for `/a/`, because `0` is
+    /// the character after `/`.
+    #[must_use]
+    pub fn range_end(&self) -> String {
+        format!("{}0", self.0.strip_suffix('/').unwrap_or(&self.0))
+    }
 }
 
-fn check(text: &str) -> Result<(), KeyError> {
+fn check_syntax(text: &str) -> Result<(), KeyError> {
     if text.len() > KEY_BYTES_MAX {
         return Err(KeyError::TooLong { bytes: text.len() });
     }
@@ -112,7 +119,7 @@ impl Deref for Key {
     }
 }
 
-/// Sound because the order and the hash of a key are those of its text.
+/// Keys and texts have the same order and the same hash, as `Borrow` requires.
 impl Borrow<str> for Key {
     fn borrow(&self) -> &str {
         &self.0
@@ -177,7 +184,7 @@ mod tests {
         assert_eq!(Prefix::new(&format!("{longest}/")), Err(KeyError::TooLong { bytes }));
     }
 
-    /// L9: a list does not reach its neighbours.
+    /// L9: a list does not return keys of similar prefixes.
     #[test]
     fn a_prefix_covers_whole_names_only() {
         let prefix = Prefix::new("/a/b/").unwrap();

@@ -20,13 +20,13 @@ mod transaction;
 mod watch_notifier;
 mod write;
 
-pub use entry::{At, Entry, Got, Item, ListRequest, Page, VALUE_BYTES_MAX};
+pub use entry::{At, Entry, GetResult, Item, ListRequest, Page, VALUE_BYTES_MAX};
 pub use error::{ReadError, Unavailable, WatchError, WriteError};
-pub use event::{Batch, Change, Event};
+pub use event::{Change, Event, WatchBatch};
 pub use key::{KEY_BYTES_MAX, Key, KeyError, Prefix};
 pub use revision::Revision;
 pub use status::{Alarm, StoreStatus, Usage};
 pub use store::{PROGRESS_SECONDS_MAX, Store, StoreFuture, Watch};
-pub use transaction::{AdditionalWrite, Condition, Content, Transaction};
+pub use transaction::{AdditionalWrite, Condition, Transaction, WriteContent};
 pub use watch_notifier::{WATCHES_MAX, WatchNotifier, WatchSlot};
 pub use write::{Delete, Expect, Put, SharedRevision};

@@ -18,13 +18,13 @@ impl Revision {
     /// a `resourceVersion` from which a client can watch.
     pub const FIRST: Self = Self(1);
 
-    /// Makes the revision with this number.
+    /// Makes a revision from its number.
     #[must_use]
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
 
-    /// Its number.
+    /// Returns the revision as a number.
     #[must_use]
     pub const fn number(self) -> u64 {
         self.0

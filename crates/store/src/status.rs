@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-/// Why a store refuses creates and growing updates. It clears by itself when there is space again.
+/// The reason why a store refuses creates and growing updates. An alarm clears by itself when there is space
+/// again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Alarm {
     /// The current versions of all keys exceed the quota.
@@ -15,7 +16,7 @@ impl Alarm {
     /// All alarms, for metrics.
     pub const ALL: [Self; 2] = [Self::Quota, Self::Disk];
 
-    /// Its name in metrics and log lines.
+    /// The name of the alarm in metrics and log lines.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -25,14 +26,14 @@ impl Alarm {
     }
 }
 
-/// The state of a store, beside whether it can be read and written.
+/// The status of a store in addition to its health.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoreStatus {
     /// Active alarms; empty if the store accepts all writes.
     pub alarms: Vec<Alarm>,
     /// Failed maintenance that the store retries and that blocks no request, such as moving history to a
     /// file. For the operator: it may name files.
-    pub degraded: Option<Arc<str>>,
+    pub failed_maintenance: Option<Arc<str>>,
     /// Space usage; `None` for an external store such as etcd.
     pub usage: Option<Usage>,
 }
@@ -42,11 +43,11 @@ pub struct StoreStatus {
 pub struct Usage {
     /// Size of the current versions of all keys.
     pub live_bytes: u64,
-    /// Maximum of `live_bytes`.
+    /// The maximum of `live_bytes`.
     pub quota_bytes: u64,
     /// Size of the changes that watches can still read.
     pub history_bytes: u64,
-    /// Maximum of `history_bytes`.
+    /// The maximum of `history_bytes`.
     pub history_bytes_max: u64,
     /// The part of `history_bytes` that is in memory and not in files.
     pub history_memory_bytes: u64,

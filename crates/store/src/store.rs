@@ -5,8 +5,8 @@ use std::future::Future;
 use std::pin::Pin;
 
 use crate::{
-    At, Batch, Delete, Got, Key, ListRequest, Page, Prefix, Put, ReadError, Revision, StoreStatus,
-    Transaction, Unavailable, WatchError, WriteError,
+    At, Delete, GetResult, Key, ListRequest, Page, Prefix, Put, ReadError, Revision, StoreStatus,
+    Transaction, Unavailable, WatchBatch, WatchError, WriteError,
 };
 
 /// Maximum time in seconds until a watch without events reports progress. The API sends bookmarks once a
@@ -27,8 +27,8 @@ pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// A write changes one object. A [`Transaction`] adds conditions on other keys, and writes of keys that
 /// hold no object, such as a [`SharedRevision`](crate::SharedRevision) or a reservation.
 pub trait Store: Send + Sync + 'static {
-    /// Reads one key.
-    fn get<'a>(&'a self, key: &'a Key, at: At) -> StoreFuture<'a, Result<Got, ReadError>>;
+    /// Reads one key in the given state.
+    fn get<'a>(&'a self, key: &'a Key, at: At) -> StoreFuture<'a, Result<GetResult, ReadError>>;
 
     /// Reads the keys under a prefix.
     fn list<'a>(
@@ -67,7 +67,8 @@ pub trait Store: Send + Sync + 'static {
 
     /// Waits until the store has reached a revision and returns the newest one. The caller limits the wait
     /// by dropping the future.
-    fn wait_for(&self, revision: Revision) -> StoreFuture<'_, Result<Revision, ReadError>>;
+    fn wait_for_revision(&self, revision: Revision)
+    -> StoreFuture<'_, Result<Revision, ReadError>>;
 
     /// Drops the states before a revision and returns the compaction floor, which never decreases. The
     /// newest version of every key stays. A revision in the future is an error.
@@ -98,5 +99,5 @@ pub trait Watch: fmt::Debug + Send + 'static {
     /// Events arrive in the order of their revisions, each exactly once. Events of one revision are in one
     /// batch, the main write before the additional writes. Dropping the future loses nothing: the next call
     /// returns the events. After an error every further call returns an error.
-    fn next(&mut self) -> StoreFuture<'_, Result<Batch, WatchError>>;
+    fn next(&mut self) -> StoreFuture<'_, Result<WatchBatch, WatchError>>;
 }

@@ -22,7 +22,7 @@ use crate::{Delete, Expect, Key, Put, Revision, SharedRevision};
 pub struct Transaction {
     key: Key,
     expect: Expect,
-    content: Option<Content>,
+    content: Option<WriteContent>,
     conditions: Vec<Condition>,
     additional_writes: Vec<AdditionalWrite>,
     is_removal: bool,
@@ -30,26 +30,26 @@ pub struct Transaction {
 
 /// The content of the key that a transaction writes.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Content {
-    /// The new bytes.
+pub struct WriteContent {
+    /// The new bytes of the key.
     pub value: Bytes,
     /// Time to live, as in [`Put::ttl`].
     pub ttl: Option<Duration>,
 }
 
-/// An expectation about a key.
+/// An expected state of another key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Condition {
-    /// The key.
+    /// The key that is checked.
     pub key: Key,
-    /// The expectation.
+    /// The expected state of the key.
     pub expect: Expect,
 }
 
 /// A write of another key in the same transaction. The key does not expire.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AdditionalWrite {
-    /// The key.
+    /// The key that is written.
     pub key: Key,
     /// The new bytes; `None` deletes the key.
     pub value: Option<Bytes>,
@@ -59,12 +59,12 @@ impl Transaction {
     /// Declares the write a step of deleting the object, such as setting a deletion timestamp. A full store
     /// accepts it like a delete. Callers must bound the number of such writes per key.
     #[must_use]
-    pub fn for_removal(mut self) -> Self {
+    pub fn mark_as_removal(mut self) -> Self {
         self.is_removal = true;
         self
     }
 
-    /// Adds a condition.
+    /// Adds a condition on another key.
     #[must_use]
     pub fn require(mut self, key: Key, expect: Expect) -> Self {
         self.conditions.push(Condition { key, expect });
@@ -112,7 +112,7 @@ impl Transaction {
 
     /// The content to write; `None` deletes the key.
     #[must_use]
-    pub fn content(&self) -> Option<&Content> {
+    pub fn content(&self) -> Option<&WriteContent> {
         self.content.as_ref()
     }
 
@@ -122,30 +122,30 @@ impl Transaction {
         self.is_removal || self.content.is_none()
     }
 
-    /// The expectations about other keys.
+    /// Returns the conditions on other keys in order.
     #[must_use]
     pub fn conditions(&self) -> &[Condition] {
         &self.conditions
     }
 
-    /// The additional writes.
+    /// Returns the writes of other keys.
     #[must_use]
     pub fn additional_writes(&self) -> &[AdditionalWrite] {
         &self.additional_writes
     }
 
-    /// The length of the largest value.
+    /// The length of the largest value that the transaction writes.
     #[must_use]
-    pub fn value_bytes_max(&self) -> usize {
+    pub fn largest_value_bytes(&self) -> usize {
         let own = self.content.as_ref().map_or(0, |content| content.value.len());
         let additional_writes =
             self.additional_writes.iter().filter_map(|write| Some(write.value.as_ref()?.len()));
         additional_writes.fold(own, usize::max)
     }
 
-    /// The length of all keys and values.
+    /// The total length of all keys and values.
     #[must_use]
-    pub fn bytes(&self) -> usize {
+    pub fn total_bytes(&self) -> usize {
         let own = self.content.as_ref().map_or(0, |content| content.value.len());
         let conditions = self.conditions.iter().map(|condition| condition.key.len());
         let additional_writes = self.additional_writes.iter().map(|write| {
@@ -155,7 +155,7 @@ impl Transaction {
         self.key.len() + own + conditions.sum::<usize>() + additional_writes.sum::<usize>()
     }
 
-    fn new(key: Key, expect: Expect, content: Option<Content>) -> Self {
+    fn new(key: Key, expect: Expect, content: Option<WriteContent>) -> Self {
         let (conditions, additional_writes) = (Vec::new(), Vec::new());
         Self { key, expect, content, conditions, additional_writes, is_removal: false }
     }
@@ -172,7 +172,7 @@ impl Transaction {
 impl From<Put> for Transaction {
     fn from(put: Put) -> Self {
         let Put { key, value, expect, ttl, shared_revision } = put;
-        let content = Some(Content { value, ttl });
+        let content = Some(WriteContent { value, ttl });
         Self::new(key, expect, content).with_shared_revision(shared_revision)
     }
 }
@@ -199,7 +199,7 @@ impl fmt::Debug for Transaction {
     }
 }
 
-impl fmt::Debug for Content {
+impl fmt::Debug for WriteContent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { value, ttl } = self;
         f.debug_struct("Content")
@@ -244,7 +244,7 @@ mod tests {
         let conditions = [("/a", Expect::Absent), ("/b", Expect::At(one))];
         let conditions = conditions.map(|(text, expect)| Condition { key: key(text), expect });
         assert_eq!(both.conditions(), conditions);
-        assert_eq!((both.value_bytes_max(), both.bytes()), (6, 6 + 2 + 2 + 2 + 2 + 1));
+        assert_eq!((both.largest_value_bytes(), both.total_bytes()), (6, 6 + 2 + 2 + 2 + 2 + 1));
     }
 
     #[test]

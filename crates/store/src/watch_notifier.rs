@@ -11,14 +11,14 @@ use tokio::sync::watch;
 
 use crate::{Key, Revision, Unavailable};
 
-/// How many watches a store serves at once. Each takes a few hundred bytes, whatever it watches.
+/// The most watches that a store serves at once. Each takes a few hundred bytes.
 pub const WATCHES_MAX: usize = 100_000;
 
 /// One channel per watched prefix, and the number of open watches.
 #[derive(Debug)]
 pub struct WatchNotifier {
     /// `None` after the store was closed.
-    by_prefix: Mutex<Option<HashMap<Box<str>, watch::Sender<Revision>>>>,
+    senders_by_prefix: Mutex<Option<HashMap<Box<str>, watch::Sender<Revision>>>>,
     n_watches: Arc<AtomicUsize>,
 }
 
@@ -34,7 +34,7 @@ impl Drop for WatchSlot {
 
 impl Default for WatchNotifier {
     fn default() -> Self {
-        Self { by_prefix: Mutex::new(Some(HashMap::new())), n_watches: Arc::default() }
+        Self { senders_by_prefix: Mutex::new(Some(HashMap::new())), n_watches: Arc::default() }
     }
 }
 
@@ -55,45 +55,50 @@ impl WatchNotifier {
 
     /// Subscribes to writes under a prefix; `None` if the store is closed.
     pub fn subscribe(&self, prefix: &str) -> Option<watch::Receiver<Revision>> {
-        let mut by_prefix = self.by_prefix.lock().unwrap_or_else(PoisonError::into_inner);
-        let by_prefix = by_prefix.as_mut()?;
-        if let Some(sender) = by_prefix.get(prefix) {
+        let mut senders_by_prefix =
+            self.senders_by_prefix.lock().unwrap_or_else(PoisonError::into_inner);
+        let senders_by_prefix = senders_by_prefix.as_mut()?;
+        if let Some(sender) = senders_by_prefix.get(prefix) {
             return Some(sender.subscribe());
         }
         let (sender, receiver) = watch::channel(Revision::ZERO);
-        by_prefix.insert(prefix.into(), sender);
+        senders_by_prefix.insert(prefix.into(), sender);
         Some(receiver)
     }
 
     /// Wakes the watches of these keys. Each key comes with the revision that wrote it.
     pub fn notify<'k>(&self, written: impl IntoIterator<Item = (&'k Key, Revision)>) {
-        let by_prefix = self.by_prefix.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(by_prefix) = by_prefix.as_ref().filter(|by_prefix| !by_prefix.is_empty()) else {
+        let senders_by_prefix =
+            self.senders_by_prefix.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(senders_by_prefix) =
+            senders_by_prefix.as_ref().filter(|senders_by_prefix| !senders_by_prefix.is_empty())
+        else {
             return;
         };
         for (key, revision) in written {
-            for sender in key.prefixes().filter_map(|prefix| by_prefix.get(prefix)) {
-                advance(sender, revision);
+            for sender in key.prefixes().filter_map(|prefix| senders_by_prefix.get(prefix)) {
+                raise_revision(sender, revision);
             }
         }
     }
 
     /// Wakes every watch that has not seen this revision, and drops prefixes without a watch.
     pub fn notify_all(&self, revision: Revision) {
-        let mut by_prefix = self.by_prefix.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(by_prefix) = by_prefix.as_mut() {
-            by_prefix.retain(|_, sender| !sender.is_closed());
-            by_prefix.values().for_each(|sender| advance(sender, revision));
+        let mut senders_by_prefix =
+            self.senders_by_prefix.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(senders_by_prefix) = senders_by_prefix.as_mut() {
+            senders_by_prefix.retain(|_, sender| !sender.is_closed());
+            senders_by_prefix.values().for_each(|sender| raise_revision(sender, revision));
         }
     }
 
     /// Closes all channels, so that every watch wakes up and ends.
     pub fn close(&self) {
-        self.by_prefix.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.senders_by_prefix.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
-fn advance(sender: &watch::Sender<Revision>, revision: Revision) {
+fn raise_revision(sender: &watch::Sender<Revision>, revision: Revision) {
     sender.send_if_modified(|known| {
         let is_newer = *known < revision;
         *known = revision.max(*known);

@@ -1,4 +1,4 @@
-//! Puts, deletes and their expectations.
+//! Puts and deletes of single keys, and their expectations.
 
 use std::fmt;
 use std::time::Duration;
@@ -16,8 +16,8 @@ pub enum Expect {
     At(Revision),
 }
 
-/// A key whose `mod_rev` is the revision of the last write to a group of keys, and the part that a write
-/// takes in it.
+/// How a write uses a shared revision. A shared revision is a key whose `mod_rev` is the revision of the last
+/// write to a group of keys.
 ///
 /// It answers "has any key of the group changed since?" by one read instead of a list. The protocol:
 ///
@@ -33,28 +33,28 @@ pub enum Expect {
 /// A write may name its own key. Then the write itself is the bump, and nothing else is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SharedRevision {
-    /// The write bumps it.
+    /// The write bumps the shared revision.
     Bump {
         /// The key of the shared revision.
         key: Key,
-        /// An additional expectation about it; `None` for none.
+        /// The expected state of the shared revision; `None` accepts any.
         expect: Option<Expect>,
     },
-    /// The write requires that it is unchanged.
+    /// The write requires that the shared revision is unchanged.
     Unchanged {
         /// The key of the shared revision.
         key: Key,
-        /// The expectation about it.
+        /// The expected state of the shared revision.
         expect: Expect,
     },
 }
 
-/// A write of one key.
+/// A write of a new version of one key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Put {
-    /// The key.
+    /// The key that is written.
     pub key: Key,
-    /// The new bytes.
+    /// The new bytes of the key.
     pub value: Bytes,
     /// The expected state of the key.
     pub expect: Expect,
@@ -66,10 +66,10 @@ pub struct Put {
     pub shared_revision: Option<SharedRevision>,
 }
 
-/// A delete of one key.
+/// The deletion of one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delete {
-    /// The key.
+    /// The key that is deleted.
     pub key: Key,
     /// The expected state of the key.
     pub expect: Expect,

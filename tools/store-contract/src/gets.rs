@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use store::{At, Entry, Got, ReadError, Revision, Store};
+use store::{At, Entry, GetResult, ReadError, Revision, Store};
 
 use crate::Harness;
 use crate::shorthand::{create, delete, get, update, value};
@@ -12,7 +12,7 @@ pub async fn absent_keys_have_no_entry(harness: &impl Harness) {
     let store = harness.fresh().await;
     let start = store.current_rev().await.unwrap();
     assert!(start >= Revision::FIRST);
-    let absent = |revision| Ok(Got { entry: None, revision });
+    let absent = |revision| Ok(GetResult { entry: None, revision });
     assert_eq!(get(&store, "a", At::Newest).await, absent(start));
     let made = create(&store, "a", "1").await;
     let gone = delete(&store, "a", made).await;
@@ -63,14 +63,15 @@ pub async fn gets_not_older_than_a_revision_refuse_the_future(harness: &impl Har
 pub async fn waiting_for_a_revision_ends_when_it_is_there(harness: &impl Harness) {
     let store = harness.fresh().await;
     let current = store.current_rev().await.unwrap();
-    assert_eq!(store.wait_for(Revision::ZERO).await, Ok(current));
-    assert_eq!(store.wait_for(current).await, Ok(current));
-    let early = tokio::time::timeout(Duration::from_millis(20), store.wait_for(current.next()));
+    assert_eq!(store.wait_for_revision(Revision::ZERO).await, Ok(current));
+    assert_eq!(store.wait_for_revision(current).await, Ok(current));
+    let early =
+        tokio::time::timeout(Duration::from_millis(20), store.wait_for_revision(current.next()));
     assert!(early.await.is_err(), "nothing was written");
     let write = async {
         tokio::task::yield_now().await;
         create(&store, "a", "1").await
     };
-    let (reached, made) = tokio::join!(store.wait_for(current.next()), write);
+    let (reached, made) = tokio::join!(store.wait_for_revision(current.next()), write);
     assert_eq!(reached, Ok(made));
 }

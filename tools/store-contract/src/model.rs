@@ -8,7 +8,7 @@ use bytes::Bytes;
 use proptest::prelude::{Strategy, any, prop_oneof};
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use store::{
-    AdditionalWrite, At, Change, Condition, Delete, Entry, Event, Expect, Got, Item, Key,
+    AdditionalWrite, At, Change, Condition, Delete, Entry, Event, Expect, GetResult, Item, Key,
     ListRequest, Page, Put, ReadError, Revision, SharedRevision, Store, Transaction, WriteError,
 };
 
@@ -327,7 +327,7 @@ async fn compare(store: &dyn Store, model: &mut Model, idx: usize, step: &Step) 
         Step::Get { n, back } => {
             let (key, at) = (name(n), model.back(back.into()));
             let entry = model.state(at).map(|state| state.get(&key).cloned());
-            let want = entry.map(|entry| Got { entry, revision: at });
+            let want = entry.map(|entry| GetResult { entry, revision: at });
             assert_eq!(store.get(&key, At::Exactly(at)).await, want, "{step:?}");
         }
         Step::List { from, limit, back } => {

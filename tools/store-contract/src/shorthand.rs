@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use store::{
-    At, Batch, Delete, Event, Expect, Got, Key, ListRequest, Page, Prefix, Put, ReadError,
-    Revision, Store, Watch, WatchError, WriteError,
+    At, Delete, Event, Expect, GetResult, Key, ListRequest, Page, Prefix, Put, ReadError, Revision,
+    Store, Watch, WatchBatch, WatchError, WriteError,
 };
 
 /// Past this a wait counts as hanging. Only a failing check takes so long.
@@ -58,7 +58,7 @@ pub(crate) async fn try_delete(
     store.delete(Delete { key: key(name), expect, shared_revision: None }).await
 }
 
-pub(crate) async fn get(store: &dyn Store, name: &str, at: At) -> Result<Got, ReadError> {
+pub(crate) async fn get(store: &dyn Store, name: &str, at: At) -> Result<GetResult, ReadError> {
     store.get(&key(name), at).await
 }
 
@@ -97,26 +97,30 @@ pub(crate) fn want(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 /// The next batch, or a panic when none comes.
-pub(crate) async fn next(watch: &mut dyn Watch) -> Result<Batch, WatchError> {
+pub(crate) async fn next(watch: &mut dyn Watch) -> Result<WatchBatch, WatchError> {
     tokio::time::timeout(HANGS, watch.next()).await.expect("the watch hangs")
 }
 
 /// All events of a watch up to a revision, checked for their order.
 pub(crate) async fn events(watch: &mut dyn Watch, after: Revision, up_to: Revision) -> Vec<Event> {
     let mut told = Vec::new();
-    let mut through = after;
-    while through < up_to {
+    let mut complete_through = after;
+    while complete_through < up_to {
         let batch = next(watch).await.unwrap();
-        assert!(batch.through >= through, "progress goes back: {through} to {}", batch.through);
-        let mut last = through.next();
+        assert!(
+            batch.complete_through >= complete_through,
+            "progress goes back: {complete_through} to {}",
+            batch.complete_through
+        );
+        let mut last = complete_through.next();
         for event in batch.events {
             // Of one revision there may be several, but no other batch has one of them.
             assert!(event.revision >= last, "{} comes after {last}", event.revision);
-            assert!(event.revision <= batch.through);
+            assert!(event.revision <= batch.complete_through);
             last = event.revision;
             told.push(event);
         }
-        through = batch.through;
+        complete_through = batch.complete_through;
     }
     told
 }

@@ -104,14 +104,14 @@ pub async fn an_idle_watch_tells_progress(harness: &impl Harness) {
     let mut watch = store.watch(elsewhere, start).await.unwrap();
     let end = create(&store, "a", "1").await;
     harness.pass(&store, Duration::from_secs(PROGRESS_SECONDS_MAX)).await;
-    let mut through = start;
-    while through < end {
+    let mut complete_through = start;
+    while complete_through < end {
         let batch = next(&mut *watch).await.unwrap();
         assert_eq!(batch.events, []);
-        assert!(batch.through > through, "a batch without news");
-        through = batch.through;
+        assert!(batch.complete_through > complete_through, "a batch without news");
+        complete_through = batch.complete_through;
     }
-    assert_eq!(through, end);
+    assert_eq!(complete_through, end);
 }
 
 /// Waiting with a limit of time, as servers do, neither loses nor repeats an event.

@@ -2,8 +2,8 @@
 
 use anyhow::Context;
 use store::Prefix;
-use store_embedded::{EmbeddedStore, Limits, LockedDirectory, Options, TenantOf};
-use store_etcd::{EtcdStore, IdentityFiles};
+use store_embedded::{EmbeddedStore, Limits, LockedDirectory, Options, TenantResolver};
+use store_etcd::{ClientCertificateFiles, EtcdStore};
 
 use super::flags::StoreFlags;
 
@@ -35,14 +35,14 @@ pub(super) fn open_embedded(
     let store_name = directory.path().display().to_string();
     let prefix = flags.etcd_prefix.clone();
     let options = Options {
-        sync: flags.store_sync,
+        sync_mode: flags.store_sync,
         limits: Limits {
             quota_bytes: flags.store_quota_bytes,
             history_bytes_max: flags.store_history_bytes,
             disk_free_bytes_min: flags.store_disk_free_bytes,
             ..Limits::default()
         },
-        tenant_of: TenantOf::new(move |key| api_resources::tenant_of_key(&prefix, key)),
+        tenant_of: TenantResolver::new(move |key| api_resources::tenant_of_key(&prefix, key)),
         ..Options::default()
     };
     let store = EmbeddedStore::open_locked(directory, options)
@@ -57,16 +57,17 @@ pub(super) fn open_embedded(
 pub(super) async fn open_etcd(flags: &StoreFlags) -> anyhow::Result<(EtcdStore, String)> {
     let prefix = Prefix::new(&format!("{}/", flags.etcd_prefix))
         .with_context(|| format!("--etcd-prefix `{}`", flags.etcd_prefix))?;
-    let identity = match (&flags.etcd_certfile, &flags.etcd_keyfile) {
-        (Some(cert_file), Some(key_file)) => {
-            Some(IdentityFiles { cert_file: cert_file.clone(), key_file: key_file.clone() })
-        }
+    let client_certificate = match (&flags.etcd_certfile, &flags.etcd_keyfile) {
+        (Some(cert_file), Some(key_file)) => Some(ClientCertificateFiles {
+            cert_file: cert_file.clone(),
+            key_file: key_file.clone(),
+        }),
         _ => None,
     };
     let interval = flags.etcd_compaction_interval;
     let options = store_etcd::Options {
         ca_file: flags.etcd_cafile.clone(),
-        identity,
+        client_certificate,
         compaction_interval: (!interval.is_zero()).then_some(interval),
         ..store_etcd::Options::new(flags.etcd_servers.clone(), prefix)
     };

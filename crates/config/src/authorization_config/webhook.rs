@@ -369,8 +369,8 @@ mod tests {
         load(&source, &options).configuration
     }
 
-    /// Patterns of a few characters can take megabytes. Those of all webhooks count together, and
-    /// the condition that finds no room is named with its position.
+    /// A pattern of a few characters can take megabytes. The limit is for the patterns of all webhooks together, and
+    /// the error names the condition that exceeds it.
     #[test]
     fn patterns_of_a_file_are_bounded_together() {
         let ordinary =

@@ -25,7 +25,7 @@ pub enum UrlPart {
     Fragment,
 }
 
-/// Why a text could not be unescaped. Displays as Go's message.
+/// The reason why a text could not be unescaped. Displays as Go's message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EscapeError {
     /// A percent sign without two hexadecimal digits, or an escape that a host may not contain.

@@ -8,7 +8,7 @@ use super::{Url, authority};
 use crate::ip::IpError;
 use crate::quote::quote;
 
-/// Why a text is not a URL. Displays as Go's message: `parse "x": invalid URI for request`.
+/// The reason why a text is not a URL. Displays as Go's message: `parse "x": invalid URI for request`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UrlError {
     input: String,

@@ -301,7 +301,7 @@ mod tests {
             let found = classify_kind(api_version, kind, &kind_handler);
             assert_eq!(found.map_err(|mistake| mistake.field), want, "{api_version} {kind}");
         }
-        // A list of everything is still a list.
+        // `List` without an item kind is a list too.
         let all = classify_kind("v1", "List", &|_, _| KindHandling::KeepUnstructured);
         assert_eq!(all.ok(), Some(ObjectClass::List { item: None }));
     }

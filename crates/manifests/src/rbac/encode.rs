@@ -25,7 +25,7 @@ pub fn encode(object: &Object) -> Result<Value, serde_json::Error> {
 /// Encodes a single rule.
 ///
 /// # Errors
-/// As for [`encode`].
+/// The same as for [`encode`]: never in practice.
 pub fn encode_rule(rule: &domain::PolicyRule) -> Result<Value, serde_json::Error> {
     serde_json::to_value(wire::PolicyRule::from(rule))
 }
@@ -33,7 +33,7 @@ pub fn encode_rule(rule: &domain::PolicyRule) -> Result<Value, serde_json::Error
 /// Encodes a single subject.
 ///
 /// # Errors
-/// As for [`encode`].
+/// The same as for [`encode`]: never in practice.
 pub fn encode_subject(subject: &domain::Subject) -> Result<Value, serde_json::Error> {
     serde_json::to_value(wire::Subject::from(subject))
 }

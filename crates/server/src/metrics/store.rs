@@ -88,7 +88,7 @@ impl StoreMetrics {
             let is_on = status.alarms.contains(&alarm);
             self.alarms.with_label_values(&[alarm.name()]).set(i64::from(is_on));
         }
-        self.degraded.set(i64::from(status.degraded.is_some()));
+        self.degraded.set(i64::from(status.failed_maintenance.is_some()));
         let Some(usage) = &status.usage else { return };
         self.size_bytes.set(gauge_value(usage.disk_bytes));
         self.live_bytes.set(gauge_value(usage.live_bytes));

@@ -42,7 +42,7 @@ pub(super) async fn wait_for_revision(
     verb: &str,
 ) -> Result<At, Status> {
     let revision = Revision::new(number);
-    let waiting = ctx.server.store.wait_for(revision);
+    let waiting = ctx.server.store.wait_for_revision(revision);
     match tokio::time::timeout(FUTURE_WAIT, waiting).await {
         Ok(Ok(_)) => Ok(At::NotOlderThan(revision)),
         Ok(Err(error)) => Err(ctx.read_failed(verb, &error)),

@@ -49,7 +49,7 @@ pub(crate) async fn persist(
     let put = Put { key, value, expect, ttl: ctx.ttl(), shared_revision: mark };
     let mut transaction = addresses.attach(put.into());
     if stored.is_some_and(|stored| is_step_of_removal(admitted.tree(), stored)) {
-        transaction = transaction.for_removal();
+        transaction = transaction.mark_as_removal();
     }
     let (operation, mut preconditions) = match expect {
         Expect::Absent => ("create", CreatePreconditions::check(ctx, &admitted).await?),

@@ -218,7 +218,7 @@ impl Watcher {
                 self.pending_events.push_back(visible);
             }
         }
-        self.through = batch.through;
+        self.through = batch.complete_through;
         Ok(())
     }
 

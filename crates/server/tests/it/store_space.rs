@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use store_embedded::{Disk, Limits, Options, TenantOf};
+use store_embedded::{FreeSpaceSource, Limits, Options, TenantResolver};
 
 use crate::client::{Answer, Client};
 use crate::cluster::Cluster;
 
 const MIB: u64 = 1024 * 1024;
 
-async fn start(limits: Limits, disk: Disk) -> Cluster {
-    let tenant_of = TenantOf::new(|key| api_resources::tenant_of_key("/registry", key));
-    let options = Options { limits, tenant_of, disk, ..Options::default() };
+async fn start(limits: Limits, free_space: FreeSpaceSource) -> Cluster {
+    let tenant_of = TenantResolver::new(|key| api_resources::tenant_of_key("/registry", key));
+    let options = Options { limits, tenant_of, free_space, ..Options::default() };
     Cluster::start_on(tempfile::tempdir().unwrap(), options, |_, _| {}, |_| {}).await
 }
 
@@ -44,7 +44,8 @@ async fn metric(admin: &Client, line: &str) -> bool {
 /// The rule: a delete is the way out, so it works when nothing else does.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_store_answers_507_and_takes_deletes() {
-    let cluster = start(Limits { quota_bytes: 16 * MIB, ..limits() }, Disk::System).await;
+    let cluster =
+        start(Limits { quota_bytes: 16 * MIB, ..limits() }, FreeSpaceSource::System).await;
     let admin = cluster.admin();
     let spaces = ["a", "b", "c", "d", "e"];
     make_namespaces(&admin, &spaces).await;
@@ -98,7 +99,8 @@ async fn a_full_store_answers_507_and_takes_deletes() {
 /// One ConfigMap that is updated without end: its namespace is put off, and nobody else.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_of_updates_is_answered_429_in_its_namespace_alone() {
-    let cluster = start(Limits { history_bytes_max: 16 * MIB, ..limits() }, Disk::System).await;
+    let cluster =
+        start(Limits { history_bytes_max: 16 * MIB, ..limits() }, FreeSpaceSource::System).await;
     let admin = cluster.admin();
     make_namespaces(&admin, &["flood", "quiet"]).await;
     let before = admin.post(&maps("quiet"), &map("before", 10)).await.expect(201);
@@ -166,7 +168,7 @@ async fn a_flood_of_updates_is_answered_429_in_its_namespace_alone() {
 async fn a_disk_without_free_space_answers_507_until_there_is_some() {
     let free = Arc::new(AtomicU64::new(1000 * MIB));
     let limits = Limits { disk_free_bytes_min: 100 * MIB, ..Limits::default() };
-    let cluster = start(limits, Disk::Manual(free.clone())).await;
+    let cluster = start(limits, FreeSpaceSource::Manual(free.clone())).await;
     let admin = cluster.admin();
     admin.post(&maps("default"), &map("old", 10)).await.expect(201);
     free.store(90 * MIB, Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! The tree beside a plain map, and its shape.
+//! Compares the tree with a plain map, and checks its shape.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use store::Revision;
 
 use super::*;
 
-/// Keys of different lengths, some of which begin like others and differ after eight bytes only.
+/// Keys of different lengths. Some share more than their first eight bytes.
 fn name(n: u16) -> String {
     match n % 4 {
         0 => format!("/{}", n / 4),
@@ -30,18 +30,18 @@ fn version(n: u16, mod_rev: u64) -> Arc<Version> {
 
 /// Checks the shape: counts, order of bounds, equal depth, no node too wide or empty.
 fn check(node: &Node, is_root: bool) -> (usize, usize) {
-    assert!(node.width() <= WIDTH);
+    assert!(node.n_entries() <= WIDTH);
     match node {
-        Node::Leaf(slots) => {
-            assert!(is_root || !slots.is_empty());
-            (1, slots.len())
+        Node::Leaf(entries) => {
+            assert!(is_root || !entries.is_empty());
+            (1, entries.len())
         }
-        Node::Branch(Branch { common_prefix_len, children }) => {
+        Node::Branch(TreeBranch { common_prefix_len, children }) => {
             assert!(!children.is_empty());
             let common = &children[0].first_key[..*common_prefix_len];
             for child in children {
                 assert!(child.first_key.starts_with(common));
-                assert_eq!(child.head, key_head(&child.first_key, *common_prefix_len));
+                assert_eq!(child.key_head, key_head(&child.first_key, *common_prefix_len));
             }
             let parts: Vec<(usize, usize)> =
                 children.iter().map(|child| check(&child.node, false)).collect();
@@ -59,7 +59,7 @@ fn agree(tree: &VersionTree, model: &BTreeMap<String, Arc<Version>>, probe: u16)
     assert_eq!(tree.len(), model.len());
     let from = name(probe);
     assert!(tree.iter_from(&from).eq(model.range(from.clone()..).map(|(_, version)| version)));
-    assert_eq!(tree.rank(&from), model.range(..from.clone()).count());
+    assert_eq!(tree.count_keys_before(&from), model.range(..from.clone()).count());
     assert_eq!(tree.get(&from), model.get(&from));
 }
 
@@ -95,7 +95,7 @@ proptest! {
 #[test]
 fn many_levels_grow_and_shrink() {
     let mut tree = VersionTree::new();
-    // Every fourth name, since those with the same ending are in order; in two orders that are none.
+    // Every fourth name in two unsorted orders; names with the same ending would be sorted.
     const N: u16 = 1 << 14;
     let shuffled = |stride: u16| (0..N).map(move |n| n.wrapping_mul(stride) % N * 4 + 2);
     for n in shuffled(7919) {
@@ -103,7 +103,7 @@ fn many_levels_grow_and_shrink() {
     }
     let (depth, len) = check(&tree.root, true);
     assert!(depth >= 3 && len == usize::from(N), "{len} keys in {depth} levels");
-    assert_eq!(tree.rank(&name(4 * 12_345 + 2)), 12_345);
+    assert_eq!(tree.count_keys_before(&name(4 * 12_345 + 2)), 12_345);
     for (idx, n) in shuffled(5).enumerate() {
         assert!(tree.remove(&name(n)).is_some());
         if idx % 1000 == 0 {

@@ -7,7 +7,7 @@ use store::{AdditionalWrite, Expect, Key, Revision, Transaction, Unavailable, Wr
 
 use super::{WriteBatch, Writer};
 use crate::command_queue::WriteCommand;
-use crate::log::FrameBuffer;
+use crate::log_file::FrameBuffer;
 use crate::record::{encode_additional_delete, encode_additional_put, encode_delete, encode_put};
 use crate::space_budget::PendingPut;
 use crate::version::Version;
@@ -19,38 +19,38 @@ impl Writer {
         batch: &mut WriteBatch,
         frame: &mut FrameBuffer,
     ) -> Result<Revision, WriteError> {
-        if let Some(failure) = &self.failure {
+        if let Some(failure) = &self.log_failure {
             return Err(failure.clone().into());
         }
         let WriteCommand { transaction, expires_at_ms } = write;
-        self.check(transaction)?;
+        self.check_expectations(transaction)?;
         self.check_space(transaction)?;
         let revision = self.state.revision.next();
         if revision == self.state.revision {
             return Err(Unavailable { reason: "it has no revisions left".into() }.into());
         }
         let key = transaction.key();
-        batch.written.push(key.clone());
+        batch.written_keys.push(key.clone());
         match transaction.content() {
             Some(content) => {
                 let value = detached_copy(&content.value);
                 let version = self.put(revision, key, value, *expires_at_ms);
-                encode_put(frame.records(), &version);
+                encode_put(frame.records_mut(), &version);
             }
             None => {
-                encode_delete(frame.records(), revision, key);
+                encode_delete(frame.records_mut(), revision, key);
                 self.delete(revision, key);
             }
         }
         for AdditionalWrite { key, value } in transaction.additional_writes() {
-            batch.written.push(key.clone());
+            batch.written_keys.push(key.clone());
             match value {
                 Some(value) => {
                     let version = self.put(revision, key, detached_copy(value), None);
-                    encode_additional_put(frame.records(), key, &version.value);
+                    encode_additional_put(frame.records_mut(), key, &version.value);
                 }
                 None => {
-                    encode_additional_delete(frame.records(), key);
+                    encode_additional_delete(frame.records_mut(), key);
                     self.delete(revision, key);
                 }
             }
@@ -59,7 +59,7 @@ impl Writer {
     }
 
     /// Checks the expectation of the write, then its conditions in order.
-    fn check(&self, transaction: &Transaction) -> Result<(), WriteError> {
+    fn check_expectations(&self, transaction: &Transaction) -> Result<(), WriteError> {
         let current = self.state.tree.get(transaction.key());
         let is_nothing = current.is_none() && transaction.content().is_none();
         if is_nothing || !is_as_expected(current, transaction.expect()) {
@@ -75,18 +75,18 @@ impl Writer {
         Ok(())
     }
 
-    /// Whether there is room for everything that is written. There always is for a delete, which makes
-    /// write_permits, and for the little that is written beside it.
+    /// Checks whether there is space for all writes. A delete always passes, because it frees space, and so do
+    /// its small additional writes.
     fn check_space(&mut self, transaction: &Transaction) -> Result<(), WriteError> {
         let Some(content) = transaction.content() else { return Ok(()) };
         let own = (transaction.key(), content.value.len());
         let beside = transaction.additional_writes().iter();
         let beside = beside.filter_map(|write| Some((&write.key, write.value.as_ref()?.len())));
         for (key, value_len) in std::iter::once(own).chain(beside) {
-            let prev_len = self.state.tree.get(key).map(|version| version.value.len());
+            let old_value_len = self.state.tree.get(key).map(|version| version.value.len());
             let is_removal = transaction.is_removal();
-            let put = PendingPut { key, value_len, prev_len, is_removal };
-            self.budget.check_put(put, &self.accounting)?;
+            let put = PendingPut { key, value_len, old_value_len, is_removal };
+            self.space_budget.check_put(put, &self.accounting)?;
         }
         Ok(())
     }
@@ -101,17 +101,17 @@ impl Writer {
         let (version, prev) = self.state.put(revision, key.clone(), value, expires_at_ms);
         self.expiries.extend(expires_at_ms.map(|deadline| (deadline, key.clone())));
         // Remove the old deadline, unless the new version has the same.
-        self.forget_deadline(prev.filter(|prev| prev.expires_at_ms != expires_at_ms));
+        self.remove_expiry(prev.filter(|prev| prev.expires_at_ms != expires_at_ms));
         version
     }
 
     fn delete(&mut self, revision: Revision, key: &Key) {
         let prev = self.state.delete(revision, key);
-        self.forget_deadline(prev);
+        self.remove_expiry(prev);
     }
 
     /// Removes the deadline of a replaced or deleted version.
-    fn forget_deadline(&mut self, prev: Option<Arc<Version>>) {
+    fn remove_expiry(&mut self, prev: Option<Arc<Version>>) {
         if let Some(prev) = prev
             && let Some(deadline) = prev.expires_at_ms
         {

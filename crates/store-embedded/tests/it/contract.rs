@@ -1,4 +1,4 @@
-//! The contract, kept by the store as it is usually opened and by one that pages everything.
+//! Runs the contract tests with the default options, and with options that page out all history.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ struct Fresh {
     options: Options,
 }
 
-fn fresh(sync: SyncMode, limits: Limits) -> Fresh {
+fn fresh(sync_mode: SyncMode, limits: Limits) -> Fresh {
     let hands = Hands::default();
-    let options = Options { sync, limits, clock: hands.clock(), ..Options::default() };
+    let options = Options { sync_mode, limits, clock: hands.clock(), ..Options::default() };
     Fresh { hands, directories: TempDir::new().unwrap(), options }
 }
 
@@ -49,7 +49,7 @@ mod interval {
     ));
 }
 
-/// Nothing of the history stays in memory, every log has a few records, snapshots are made all the time.
+/// Options with which no history stays in memory, each log has a few records and snapshots are frequent.
 mod tight {
     store_contract::suite!(super::fresh(
         store_embedded::SyncMode::Always,

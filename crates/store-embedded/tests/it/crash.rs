@@ -1,7 +1,7 @@
-//! A process that is killed while it writes, again and again.
+//! Kills a process repeatedly while it writes, and checks what it left.
 //!
-//! The test starts itself as a child. The child tells each acknowledged write on its standard output;
-//! after so many the parent kills it, reads what is left in the pipe, opens the directory and looks.
+//! The test starts itself as a child. The child prints each acknowledged write to its standard output. After
+//! some writes the parent kills it, reads the rest of the pipe, opens the directory and checks it.
 //! `STORE_CRASH_ROUNDS` sets the number of kills, for a longer run.
 
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ fn acknowledged_writes_survive_kills() {
     let directory = TempDir::new().unwrap();
     let mut known = BTreeMap::new();
     for round in 0..rounds {
-        // Now early, now late in a batch, a file or a snapshot.
+        // The numbers vary, so that kills hit early and late in a batch, a file or a snapshot.
         let n_acks = 1 + (round * 7919) % 2500;
         let acks = run_and_kill(directory.path(), n_acks as usize);
         let newest = known.last_key_value().map_or(1, |(revision, _)| *revision);
@@ -58,7 +58,7 @@ fn acknowledged_writes_survive_kills() {
     }
 }
 
-/// Runs a child until it has acknowledged so many writes. Returns them all, by revision.
+/// Runs a child until it has acknowledged this many writes. Returns all of them by revision.
 fn run_and_kill(directory: &Path, n_acks: usize) -> Vec<(u64, (String, String))> {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([TEST, "--exact", "--nocapture"])
@@ -74,19 +74,19 @@ fn run_and_kill(directory: &Path, n_acks: usize) -> Vec<(u64, (String, String))>
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    // The last line may be cut; then its writer had not told it.
+    // The last line may be incomplete; then its write does not count as acknowledged.
     acks.extend(lines.map_while(Result::ok).filter_map(|line| parse(&line)));
     acks
 }
 
-/// `ack <revision> <name> <text> .`
+/// Parses a line `ack <revision> <name> <text> .`
 fn parse(line: &str) -> Option<(u64, (String, String))> {
     let words: Vec<&str> = line.split(' ').collect();
     let ["ack", revision, name, text, "."] = words.as_slice() else { return None };
     Some((revision.parse().ok()?, ((*name).to_owned(), (*text).to_owned())))
 }
 
-/// Looks at what a killed process left. All events must agree with what was ever known of them.
+/// Checks the directory of a killed process. All events must agree with what earlier rounds have seen.
 async fn check(directory: &Path, known: &mut BTreeMap<u64, (String, String)>) {
     let store = EmbeddedStore::open(directory, options()).unwrap();
     let current = store.current_rev().await.unwrap().number();
@@ -107,7 +107,7 @@ async fn check(directory: &Path, known: &mut BTreeMap<u64, (String, String)>) {
         let moved = moved.map(|mark| (mark.key, mark.change.entry().map(|entry| entry.mod_rev)));
         let want = is_marked(&name).then(|| (key("mark"), Some(event.revision)));
         assert_eq!(moved, want, "a write and its mark are torn apart");
-        // A write that was not acknowledged may be there, and from now on stays.
+        // A write that was not acknowledged may have happened; from now on it must stay.
         let write = known.entry(event.revision.number()).or_insert((name.clone(), text.clone()));
         assert_eq!(*write, (name, text), "revision {}", event.revision);
     }
@@ -137,7 +137,7 @@ async fn write_until_killed(directory: &Path) {
         loop {
             let current = store.current_rev().await.unwrap().number();
             store.compact(Revision::new(current.saturating_sub(300))).await.unwrap();
-            store.wait_for(Revision::new(current + 100)).await.unwrap();
+            store.wait_for_revision(Revision::new(current + 100)).await.unwrap();
         }
     };
     tokio::select! {
@@ -146,7 +146,7 @@ async fn write_until_killed(directory: &Path) {
     }
 }
 
-/// Every other writer moves the mark with each of its writes.
+/// Every other writer bumps the shared revision with each write.
 fn is_marked(name: &str) -> bool {
     name.as_bytes().first().is_some_and(|writer| writer % 2 == 0)
 }
@@ -161,7 +161,7 @@ async fn write(store: Arc<EmbeddedStore>, writer: u64) {
         let mark = mark().filter(|_| is_marked(&name));
         let put = Put { key: key(&name), value, expect, ttl: None, shared_revision: mark };
         let revision = store.put(put).await.unwrap();
-        // One call, so that a line is in the pipe whole unless the kill comes in between.
+        // One call, so that a line reaches the pipe completely unless the kill interrupts it.
         let line = format!("ack {revision} {name} {text} .\n");
         std::io::stdout().lock().write_all(line.as_bytes()).unwrap();
     }

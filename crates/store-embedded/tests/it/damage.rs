@@ -1,4 +1,4 @@
-//! Every byte of the files, cut off or changed.
+//! Truncates the files at every byte, and changes every byte.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ use store_embedded::{EmbeddedStore, OpenError, Options};
 use tempfile::TempDir;
 
 use crate::scratch::{
-    Content, content, open, set, set_marked, set_with_ttl, states, tight, unset, unset_marked,
+    WriteContent, content, open, set, set_marked, set_with_ttl, states, tight, unset, unset_marked,
 };
 
-/// A directory with one log, where each frame ends, and the state after each frame.
+/// A directory with one log, the end of each frame, and the state after each frame.
 struct Recorded {
     directory: TempDir,
     ends: Vec<usize>,
-    states: Vec<(Revision, Content)>,
+    states: Vec<(Revision, WriteContent)>,
 }
 
 const HEADER_BYTES: usize = 32;
@@ -37,7 +37,7 @@ fn record() -> Recorded {
                 2 => drop(set(&store, "a", "").await),
                 3 => drop(unset(&store, "b").await),
                 4 => drop(store.compact(Revision::new(3)).await),
-                // A write and its mark are there both or not at all.
+                // A write and its shared revision are both present or both absent.
                 5 => drop(set_marked(&store, "b", "123").await),
                 6 => drop(unset_marked(&store, "b").await),
                 _ => drop(set_with_ttl(&store, "b", "x", Some(Duration::from_secs(3600))).await),
@@ -55,7 +55,7 @@ fn log(directory: &Path, sequence: u64) -> PathBuf {
     directory.join(format!("log-{sequence:020}"))
 }
 
-/// Opens a directory that has this as its only log.
+/// Opens a directory whose only log has these bytes.
 fn open_with(bytes: &[u8]) -> (TempDir, Result<EmbeddedStore, OpenError>) {
     let directory = TempDir::new().unwrap();
     fs::write(log(directory.path(), 1), bytes).unwrap();
@@ -63,8 +63,12 @@ fn open_with(bytes: &[u8]) -> (TempDir, Result<EmbeddedStore, OpenError>) {
     (directory, opened)
 }
 
-/// Checks that a store is in this state, goes on from it, and is the same when opened again.
-fn check_state(directory: &Path, store: EmbeddedStore, (revision, want): &(Revision, Content)) {
+/// Checks that a store has this state, accepts writes, and has the same state after a restart.
+fn check_state(
+    directory: &Path,
+    store: EmbeddedStore,
+    (revision, want): &(Revision, WriteContent),
+) {
     block_on(async {
         assert_eq!(store.current_rev().await, Ok(*revision));
         assert_eq!(content(&store, At::Newest).await, *want);
@@ -83,7 +87,7 @@ fn a_log_cut_at_any_byte_has_the_frames_before_the_cut() {
     for len in 0..=bytes.len() {
         let (directory, opened) = open_with(&bytes[..len]);
         if len < HEADER_BYTES {
-            // A header is whole before the file has its name, so this was done by somebody else.
+            // The store writes the header before it names the file, so a short header is damage.
             assert!(matches!(opened, Err(OpenError::Damaged { offset: 0, .. })), "cut at {len}");
             continue;
         }
@@ -114,12 +118,12 @@ fn a_log_with_any_byte_changed_is_refused_unless_it_is_the_last_frame() {
             Err(error) => panic!("byte {at}: {error}"),
             Ok(_) => panic!("byte {at}: damage goes unnoticed"),
         }
-        // Nothing was repaired away: the same bytes are still there to look at.
+        // The failed open has not changed the files.
         assert_eq!(fs::read(log(directory.path(), 1)).unwrap(), bytes);
     }
 }
 
-/// Garbage or zeros after the last frame are what a file system may leave after a power failure.
+/// A file system may leave garbage or zeros after the last frame when the power fails.
 #[test]
 fn a_log_with_anything_after_its_last_frame_is_cut() {
     let recorded = record();
@@ -131,7 +135,7 @@ fn a_log_with_anything_after_its_last_frame_is_cut() {
     }
 }
 
-/// Whatever the bytes are, opening ends, and with a store or an error.
+/// For any bytes, opening ends with a store or an error.
 #[test]
 fn a_log_of_any_bytes_is_opened_or_refused() {
     let recorded = record();
@@ -153,7 +157,7 @@ fn a_log_of_any_bytes_is_opened_or_refused() {
     TestRunner::new(config).run(&splice, run).unwrap();
 }
 
-/// Only the last log can have been torn by a crash.
+/// A crash can tear only the last log.
 #[test]
 fn an_earlier_log_is_neither_cut_nor_missing() {
     let recorded = record();
@@ -170,7 +174,7 @@ fn an_earlier_log_is_neither_cut_nor_missing() {
         let Err(OpenError::Damaged { file, offset, .. }) = opened else { panic!("cut at {len}") };
         assert_eq!((file, offset), (second.clone(), HEADER_BYTES as u64));
     }
-    // A whole frame is missing, which no checksum tells; the next log does.
+    // A whole frame is missing. No checksum shows it, but the base revision of the next log does.
     fs::write(&second, &bytes[..HEADER_BYTES]).unwrap();
     let Err(OpenError::Damaged { file, .. }) = EmbeddedStore::open(directory, Options::default())
     else {
@@ -197,7 +201,7 @@ fn a_snapshot_with_any_byte_changed_or_cut_is_refused() {
             store.tick().await;
         }
     });
-    // There may be an older one that was to be removed next.
+    // An older snapshot may still exist, because its removal comes later.
     let snapshot = snapshots(directory.path()).into_iter().max().unwrap();
     let bytes = fs::read(&snapshot).unwrap();
     let refused = |bytes: &[u8]| {

@@ -1,4 +1,4 @@
-//! Whose directory it is, and what may lie in it.
+//! Owner, mode and symbolic links of the data directory.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -17,7 +17,7 @@ fn refusal(directory: &Path) -> String {
     format!("{error}{}", source.unwrap_or_default())
 }
 
-/// Whoever may write to the directory could put another log in place of the one there is.
+/// A user who may write to the directory could replace the log.
 #[test]
 fn a_directory_that_others_can_write_is_refused() {
     for (mode, is_refused) in [
@@ -45,7 +45,7 @@ fn a_directory_that_others_can_write_is_refused() {
     }
 }
 
-/// A link would make the store read or overwrite a file of somebody's choice.
+/// A symbolic link would make the store read or overwrite another file.
 #[test]
 fn links_in_it_are_not_followed() {
     let elsewhere = TempDir::new().unwrap();
@@ -57,7 +57,7 @@ fn links_in_it_are_not_followed() {
         let link = directory.path().join(name);
         symlink(&target, &link).unwrap();
         if name.ends_with(".tmp") {
-            // What another process left unfinished is removed, the link and not its target.
+            // Opening removes unfinished files of another process: the link, not its target.
             open(directory.path());
             assert!(!fs::symlink_metadata(&link).is_ok_and(|found| found.is_symlink()));
         } else {
@@ -83,7 +83,7 @@ fn files_are_for_their_owner_alone() {
     }
 }
 
-/// An owner that gives up may remove the lock file; a lock on a removed file protects nothing.
+/// A process that closes the store may remove the lock file. A lock on a removed file protects nothing.
 #[test]
 fn a_lock_file_that_was_removed_does_not_count() {
     let directory = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! Files of later versions: they are refused with words, and nothing is lost.
+//! Files of later versions: the store refuses them with a message and changes nothing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,17 +12,17 @@ use tempfile::TempDir;
 
 use crate::scratch::{content, open, set, tight};
 
-/// The place of the version in a file.
+/// The offset of the version in a file.
 const VERSION_AT: usize = 7;
 
-/// Every file of a directory but the lock.
+/// Lists the files of a directory without the lock.
 fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let paths = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let others = paths.filter(|path| path.file_name().unwrap() != "lock");
     others.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
 }
 
-/// A directory with a snapshot, logs, and what a process left behind that was killed.
+/// A directory with a snapshot, logs, and unfinished files of a killed process.
 fn directory() -> TempDir {
     let directory = TempDir::new().unwrap();
     let options = Options { limits: tight(), ..Options::default() };
@@ -49,7 +49,7 @@ fn a_later_version_of_any_file_is_refused_and_nothing_is_changed() {
     let before = files(directory.path());
     let mut n_versioned = 0;
     for (path, bytes) in before.iter().filter(|(_, bytes)| bytes.starts_with(b"PCUL")) {
-        // A later version may keep nothing but the first bytes.
+        // A later version may change everything but the first bytes.
         let mut later = bytes.clone();
         later[VERSION_AT] = b'3';
         later.truncate(later.len() / 2);
@@ -76,7 +76,7 @@ fn a_later_version_of_any_file_is_refused_and_nothing_is_changed() {
     });
 }
 
-/// A version that one flipped bit made is damage, not a later program.
+/// A version digit with one flipped bit is damage, not a later version.
 #[test]
 fn a_damaged_version_is_told_as_damage() {
     let directory = directory();

@@ -1,4 +1,4 @@
-//! How much of the past is kept, and where.
+//! Retention of history, in memory and in files.
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,7 +20,7 @@ async fn write(store: &EmbeddedStore, n_writes: u64) -> Revision {
     store.current_rev().await.unwrap()
 }
 
-/// Both must hold before a state is forgotten: it is old, and there are enough newer ones.
+/// The store drops a state only if it is old and enough newer states exist.
 #[tokio::test]
 async fn states_are_kept_for_a_time_and_a_number() {
     let directory = TempDir::new().unwrap();
@@ -28,7 +28,7 @@ async fn states_are_kept_for_a_time_and_a_number() {
     let store = open(directory.path(), &hands, Limits::default());
     let minute = Duration::from_secs(60);
     let old = write(&store, 1100).await;
-    // The store looks at the clock every ten seconds, and may have done so during the writes.
+    // The store samples the clock every ten seconds, possibly during the writes.
     hands.advance(minute / 6);
     store.tick().await;
     hands.advance(4 * minute);
@@ -64,13 +64,13 @@ async fn a_burst_of_writes_is_forgotten_earlier() {
     write(&store, 1).await;
     store.tick().await;
     assert_eq!(store.compact_floor().await, Ok(Revision::new(2)), "one past it");
-    // Without a tick there is some slack, and an end to it.
+    // Between ticks the history may exceed the limit by a bounded slack.
     let current = write(&store, 500).await;
     let floor = store.compact_floor().await.unwrap();
     assert!(current.number() - floor.number() < 300, "{floor} of {current}");
 }
 
-/// A watch that sleeps for long finds its events in files, and then does not find them.
+/// A slow watch first reads its events from files, and ends when they are compacted.
 #[tokio::test]
 async fn slow_watches_read_files_until_they_are_overtaken() {
     let directory = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! What grows has an end.
+//! Limits of the queue and of searches.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ async fn watches_have_a_largest_number() {
     store.watch(things(), Revision::FIRST).await.unwrap();
 }
 
-/// More than fits into the queue at once: the rest waits its turn.
+/// Writes that exceed the queue wait for space.
 #[tokio::test]
 async fn writes_beyond_the_queue_wait() {
     let directory = TempDir::new().unwrap();
@@ -44,13 +44,13 @@ async fn writes_beyond_the_queue_wait() {
     assert_eq!(store.current_rev().await, Ok(Revision::new(61)));
 }
 
-/// A watch of a quiet prefix looks through many writes of others in several goes.
+/// A watch of a prefix without writes searches many changes of other prefixes in several steps.
 #[tokio::test]
 async fn a_long_search_finds_what_is_at_its_end() {
     let directory = TempDir::new().unwrap();
-    let sync = SyncMode::Interval(Duration::from_millis(100));
+    let sync_mode = SyncMode::Interval(Duration::from_millis(100));
     let store =
-        EmbeddedStore::open(directory.path(), Options { sync, ..Options::default() }).unwrap();
+        EmbeddedStore::open(directory.path(), Options { sync_mode, ..Options::default() }).unwrap();
     for n in 0..20_000 {
         set(&store, &format!("busy/{}", n % 100), "x").await;
     }
@@ -58,6 +58,6 @@ async fn a_long_search_finds_what_is_at_its_end() {
     let quiet = Prefix::new("/registry/things/quiet/").unwrap();
     let mut watch = store.watch(quiet, Revision::FIRST).await.unwrap();
     let batch = watch.next().await.unwrap();
-    assert_eq!((batch.events.len(), batch.through), (1, last));
+    assert_eq!((batch.events.len(), batch.complete_through), (1, last));
     assert_eq!(batch.events[0].revision, last);
 }

@@ -1,4 +1,4 @@
-//! What a directory tells when it is opened again.
+//! The state after a restart.
 
 use std::fs;
 use std::time::Duration;
@@ -42,14 +42,14 @@ async fn states_and_events_since_the_floor_survive() {
         let floor = store.compact_floor().await.unwrap();
         before = Some((floor, states(&store, floor).await, events(&store, floor).await));
         if round == 4 {
-            // Closing gives up a snapshot that is on its way, so the last round waits for one.
+            // Closing cancels a running snapshot, so the last round waits for one.
             while directory.path().join(format!("log-{:020}", 1)).exists() {
                 store.tick().await;
             }
         }
         store.close().await;
     }
-    // Snapshots were made and old logs are gone.
+    // The store has written snapshots and removed old logs.
     let names: Vec<String> = fs::read_dir(directory.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -94,12 +94,12 @@ async fn deadlines_survive() {
     assert_eq!(content(&store, At::Newest).await.len(), 3);
     hands.advance(Duration::from_secs(5));
     store.tick().await;
-    let names = |content: crate::scratch::Content| -> Vec<String> {
+    let names = |content: crate::scratch::WriteContent| -> Vec<String> {
         content.into_iter().map(|(name, ..)| name).collect()
     };
     assert_eq!(names(content(&store, At::Newest).await), ["kept", "renewed"]);
     drop(store);
-    // The time went on while nobody looked.
+    // The clock advanced while the store was closed.
     hands.advance(Duration::from_secs(5));
     let store = EmbeddedStore::open(directory.path(), hands.options()).unwrap();
     store.tick().await;
@@ -121,7 +121,7 @@ async fn a_directory_is_open_once() {
 async fn lazy_runs_leave_a_gap_behind() {
     let directory = TempDir::new().unwrap();
     let interval = SyncMode::Interval(Duration::from_millis(50));
-    let lazy = Options { sync: interval, limits: tight(), ..Options::default() };
+    let lazy = Options { sync_mode: interval, limits: tight(), ..Options::default() };
     let store = EmbeddedStore::open(directory.path(), lazy.clone()).unwrap();
     let mut last = Revision::FIRST;
     for n in 0..100 {
@@ -131,7 +131,7 @@ async fn lazy_runs_leave_a_gap_behind() {
     }
     drop(store);
     let skip = |revision: Revision| Revision::new(revision.number() + REVISION_GAP);
-    // Opened twice without a write: nothing was lost in between, but nobody knows.
+    // Opened twice without a write: nothing was lost, but the store can not know that.
     for _ in 0..2 {
         let store = EmbeddedStore::open(directory.path(), lazy.clone()).unwrap();
         last = skip(last);

@@ -1,4 +1,4 @@
-//! Stores in directories that go away, and clocks that tests move.
+//! Stores in temporary directories, and clocks that tests set.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub(crate) fn things() -> Prefix {
     Prefix::new("/registry/things/").unwrap()
 }
 
-/// Writes a text, whatever the key holds now.
+/// Writes a text, whether or not the key exists.
 pub(crate) async fn set(store: &EmbeddedStore, name: &str, text: &str) -> Revision {
     set_with_ttl(store, name, text, None).await
 }
@@ -68,12 +68,12 @@ pub(crate) async fn set_with_ttl(
     store.put(Put { key: key(name), value, expect, ttl, shared_revision: None }).await.unwrap()
 }
 
-/// The mark, as one of the things, so that everything that looks at them looks at it.
+/// The key of the shared revision. It is under the tested prefix, so that every check includes it.
 pub(crate) fn mark() -> Option<SharedRevision> {
     Some(SharedRevision::Bump { key: key("mark"), expect: None })
 }
 
-/// Writes a text, moves the mark, and writes the text to a key beside it.
+/// Writes a text, bumps the shared revision, and writes the text to an additional key.
 pub(crate) async fn set_marked(store: &EmbeddedStore, name: &str, text: &str) -> Revision {
     let expect = expect(store, name).await;
     let value = Bytes::copy_from_slice(text.as_bytes());
@@ -82,7 +82,7 @@ pub(crate) async fn set_marked(store: &EmbeddedStore, name: &str, text: &str) ->
     store.write(Transaction::from(put).also_put(key("beside"), value, None)).await.unwrap()
 }
 
-/// Deletes a key, moves the mark, and deletes the key beside it.
+/// Deletes a key, bumps the shared revision, and deletes the additional key.
 pub(crate) async fn unset_marked(store: &EmbeddedStore, name: &str) -> Revision {
     let delete =
         Delete { key: key(name), expect: expect(store, name).await, shared_revision: mark() };
@@ -103,10 +103,10 @@ async fn expect(store: &EmbeddedStore, name: &str) -> Expect {
     got.entry.map_or(Expect::Absent, |entry| Expect::At(entry.mod_rev))
 }
 
-/// Every key with its text and its two revisions.
-pub(crate) type Content = Vec<(String, String, u64, u64)>;
+/// Returns every key with its text and its two revisions.
+pub(crate) type WriteContent = Vec<(String, String, u64, u64)>;
 
-pub(crate) async fn content(store: &EmbeddedStore, at: At) -> Content {
+pub(crate) async fn content(store: &EmbeddedStore, at: At) -> WriteContent {
     let page = store.list(&things(), ListRequest { at, ..ListRequest::default() }).await.unwrap();
     page.items
         .into_iter()
@@ -118,8 +118,8 @@ pub(crate) async fn content(store: &EmbeddedStore, at: At) -> Content {
         .collect()
 }
 
-/// All states from a revision to the newest.
-pub(crate) async fn states(store: &EmbeddedStore, from: Revision) -> Vec<Content> {
+/// Reads all states from a revision to the newest.
+pub(crate) async fn states(store: &EmbeddedStore, from: Revision) -> Vec<WriteContent> {
     let current = store.current_rev().await.unwrap();
     let mut states = Vec::new();
     for revision in from.number()..=current.number() {
@@ -128,16 +128,16 @@ pub(crate) async fn states(store: &EmbeddedStore, from: Revision) -> Vec<Content
     states
 }
 
-/// All events after a revision.
+/// Reads all events after a revision.
 pub(crate) async fn events(store: &EmbeddedStore, after: Revision) -> Vec<store::Event> {
     let current = store.current_rev().await.unwrap();
     let mut watch = store.watch(things(), after).await.unwrap();
     let mut events = Vec::new();
-    let mut through = after;
-    while through < current {
+    let mut complete_through = after;
+    while complete_through < current {
         let batch = watch.next().await.unwrap();
         events.extend(batch.events);
-        through = batch.through;
+        complete_through = batch.complete_through;
     }
     events
 }

@@ -1,4 +1,4 @@
-//! How much room there is, for whom, and what happens when there is none.
+//! Quota, disk space and fair shares of tenants.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use store::{
     Alarm, At, Delete, Expect, Key, Put, Revision, Store, Transaction, WatchError, WriteError,
 };
-use store_embedded::{Disk, EmbeddedStore, Limits, Options};
+use store_embedded::{EmbeddedStore, FreeSpaceSource, Limits, Options};
 use tempfile::TempDir;
 
 use crate::scratch::{Hands, tight};
@@ -29,7 +29,7 @@ fn key(namespace: &str, name: &str) -> Key {
     Key::new(&format!("/registry/things/{namespace}/{name}")).unwrap()
 }
 
-/// Writes a value of so many bytes, whatever the key holds now.
+/// Writes a value of this many bytes, whether or not the key exists.
 async fn try_set(
     store: &EmbeddedStore,
     namespace: &str,
@@ -43,7 +43,7 @@ async fn try_set(
     store.put(Put { key, value, expect, ttl: None, shared_revision: None }).await
 }
 
-/// Writes a value that says that the key is about to go.
+/// Writes a value as a step of deleting the key.
 async fn try_remove_later(
     store: &EmbeddedStore,
     namespace: &str,
@@ -54,7 +54,7 @@ async fn try_remove_later(
     let entry = store.get(&key, At::Newest).await.unwrap().entry.unwrap();
     let (value, expect) = (Bytes::from(vec![b'y'; bytes]), Expect::At(entry.mod_rev));
     let put = Put { key, value, expect, ttl: None, shared_revision: None };
-    store.write(Transaction::from(put).for_removal()).await
+    store.write(Transaction::from(put).mark_as_removal()).await
 }
 
 async fn try_unset(
@@ -76,7 +76,7 @@ fn full() -> Result<Revision, WriteError> {
     Err(WriteError::NoSpace { tenant: None })
 }
 
-/// One key that many namespaces write in turn, so that no share is too large.
+/// Many namespaces write one key each in turn, so that no share is too large.
 async fn churn(store: &EmbeddedStore, n_writes: usize, bytes: usize) {
     for n in 0..n_writes {
         try_set(store, &format!("ns{}", n % 8), "a", bytes).await.unwrap();
@@ -99,13 +99,13 @@ async fn history_has_a_largest_size() {
     let prefix = store::Prefix::new("/registry/things/").unwrap();
     let watch = store.watch(prefix, Revision::new(100)).await;
     assert!(matches!(watch, Err(WatchError::Compacted { .. })), "{watch:?}");
-    // Pages, the logs that tell the history again, a snapshot, and logs not yet worth another one.
+    // The files are pages, the logs of the history, a snapshot, and logs that do not justify another snapshot.
     store.tick().await;
     let disk = disk_bytes(directory.path());
     assert!(disk < 3 * bytes_max + 128 * MIB as u64, "{disk} bytes on disk");
 }
 
-/// Before, a restart kept the whole history in memory.
+/// An earlier version kept the whole history in memory after a restart.
 #[tokio::test]
 async fn a_restart_takes_no_more_memory_for_history_than_running() {
     let directory = TempDir::new().unwrap();
@@ -126,12 +126,12 @@ async fn a_restart_takes_no_more_memory_for_history_than_running() {
     }
     assert_eq!(running.live_bytes, restarted.live_bytes);
     assert_eq!(running.history_bytes, restarted.history_bytes);
-    // It is all there, in files.
+    // The whole history can be read, from files.
     let got = store.get(&key("ns1", "a"), At::Exactly(Revision::new(3))).await.unwrap();
     assert_eq!(got.entry.map(|entry| entry.mod_rev), Some(Revision::new(3)));
 }
 
-/// What an earlier program left behind is not read into memory or written to pages as a whole.
+/// Opening the data of a program without limits neither reads it all into memory nor writes it all to pages.
 #[tokio::test]
 async fn a_restart_forgets_history_beyond_its_size() {
     let directory = TempDir::new().unwrap();
@@ -148,7 +148,7 @@ async fn a_restart_forgets_history_beyond_its_size() {
     assert_eq!(store.current_rev().await, Ok(Revision::new(101)));
 }
 
-/// One namespace that writes without end is put off, and another one does not notice.
+/// A namespace that writes too much is throttled, and another namespace is not affected.
 #[tokio::test]
 async fn a_flood_of_one_namespace_is_put_off_and_others_write_on() {
     let directory = TempDir::new().unwrap();
@@ -172,7 +172,7 @@ async fn a_flood_of_one_namespace_is_put_off_and_others_write_on() {
         let name = format!("{n}");
         try_set(&store, "quiet", &name, 1000).await.unwrap();
     }
-    // Others may write to the same namespace, and what belongs to a removal is accepted whatever its size.
+    // Small writes to the same namespace pass, and so do writes of any size that are steps of a delete.
     try_set(&store, "flood", "small", 5000).await.unwrap();
     try_remove_later(&store, "flood", "a", MIB).await.unwrap();
     try_unset(&store, "flood", "a").await.unwrap();
@@ -182,7 +182,7 @@ async fn a_flood_of_one_namespace_is_put_off_and_others_write_on() {
     assert_eq!(got.entry.map(|entry| entry.mod_rev), Some(start));
     let usage = store.status().usage.unwrap();
     assert_eq!((usage.n_throttled, usage.n_refused), (1, 0));
-    // With time the history of the flood is forgotten, and then it may write again.
+    // After compaction of its history the namespace may write again.
     hands.advance(Duration::from_secs(10));
     store.tick().await;
     hands.advance(Duration::from_secs(600));
@@ -190,7 +190,7 @@ async fn a_flood_of_one_namespace_is_put_off_and_others_write_on() {
     try_set(&store, "flood", "a", MIB).await.unwrap();
 }
 
-/// The same after a restart: the books are those of the files.
+/// The limits hold after a restart too, because the usage is counted from the files.
 #[tokio::test]
 async fn a_flood_is_put_off_after_a_restart_too() {
     let directory = TempDir::new().unwrap();
@@ -250,7 +250,7 @@ async fn a_full_quota_refuses_what_adds_and_clears_by_itself() {
     try_set(&store, "other", "new", 10).await.unwrap();
 }
 
-/// The last quarter of the quota is not for those who hold a quarter already.
+/// A tenant that holds a quarter of the quota can not use its last quarter.
 #[tokio::test]
 async fn one_namespace_can_not_take_the_whole_quota() {
     let directory = TempDir::new().unwrap();
@@ -267,7 +267,7 @@ async fn one_namespace_can_not_take_the_whole_quota() {
     let tenant = Some("/registry/things/greedy/".into());
     assert_eq!((n_written, refused), (11, Err(WriteError::NoSpace { tenant })));
     try_set(&store, "modest", "a", MIB).await.unwrap();
-    // Many small updates are no way around its share.
+    // Many small updates can not exceed the share of the tenant.
     let tenant = Some("/registry/things/greedy/".into());
     let refused = try_set(&store, "greedy", "1", MIB + 900).await;
     assert_eq!(refused, Err(WriteError::NoSpace { tenant }));
@@ -282,16 +282,16 @@ async fn a_disk_that_fills_up_refuses_what_adds_and_keeps_room_for_deletes() {
     let directory = TempDir::new().unwrap();
     let hands = Hands::default();
     let free = Arc::new(AtomicU64::new(1000 * MIB as u64));
-    let disk = Disk::Manual(free.clone());
+    let free_space = FreeSpaceSource::Manual(free.clone());
     let limits = Limits { disk_free_bytes_min: 100 * MIB as u64, ..limits() };
-    let options = Options { limits, disk, ..hands.options() };
+    let options = Options { limits, free_space, ..hands.options() };
     let store = EmbeddedStore::open(directory.path(), options).unwrap();
     for name in ["a", "b", "c", "d"] {
         try_set(&store, "ns", name, 100_000).await.unwrap();
     }
     try_set(&store, "ns", "small", 1000).await.unwrap();
-    // Free space in MiB; then whether these are accepted: a new key, a large one that shrinks by a
-    // byte, a small one that stays as it is.
+    // Free space in MiB, and whether the store accepts a new key, a large value that shrinks by a byte, and a
+    // small value of the same size.
     for (free_mib, new, large, small, alarms) in [
         (102, true, true, true, vec![]),
         (100, false, true, true, vec![Alarm::Disk]),
@@ -330,13 +330,13 @@ async fn a_page_that_can_not_be_written_is_told_and_then_forgotten() {
     for n in 0..200 {
         try_set(&store, "ns", &format!("{}", n % 5), 100).await.unwrap();
     }
-    let degraded = store.status().degraded.unwrap();
+    let degraded = store.status().failed_maintenance.unwrap();
     assert!(degraded.contains("can not move history to a file"), "{degraded}");
     assert_eq!(store.health().await, Ok(()), "it reads and writes all the same");
     let memory = store.status().usage.unwrap().history_memory_bytes;
-    // The next page has another name, so it can be written as soon as it is tried.
+    // The next page has another name, so the next attempt succeeds.
     store.tick().await;
-    assert_eq!(store.status().degraded, None);
+    assert_eq!(store.status().failed_maintenance, None);
     store.tick().await;
     let after = store.status().usage.unwrap().history_memory_bytes;
     assert!(after < memory, "{after} of {memory}");

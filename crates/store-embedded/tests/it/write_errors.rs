@@ -1,7 +1,7 @@
-//! A disk that takes no more.
+//! A disk that is full.
 //!
 //! The test starts itself as a child that may not make files larger than a limit, which the operating
-//! system enforces like a full disk: a write ends short, the next one fails.
+//! system enforces like a full disk: one write is short, and the next one fails.
 
 use std::io::Write;
 use std::path::Path;
@@ -48,7 +48,7 @@ fn a_full_disk_is_survived_without_a_restart() {
         for name in &acknowledged {
             assert!(names.iter().any(|other| other == name), "{name} is lost");
         }
-        // With room again, it goes on where it was.
+        // With free space again, writes succeed.
         let current = store.current_rev().await.unwrap();
         assert_eq!(set(&store, "after", "1").await, current.next());
         assert_eq!(store.health().await, Ok(()));
@@ -72,7 +72,7 @@ async fn write_until_full(store: &EmbeddedStore) {
     let WriteError::Unavailable(unavailable) = error else { panic!("{error}") };
     assert!(unavailable.reason.contains("only reads"), "{unavailable}");
     assert_eq!(store.health().await, Err(unavailable.clone()));
-    // What was there is there, and what was refused is not.
+    // Acknowledged writes exist, and refused writes do not.
     let current = store.current_rev().await.unwrap();
     assert_eq!(current.number(), n_written + 1);
     assert_eq!(content(store, At::Newest).await.len() as u64, n_written);
@@ -80,7 +80,7 @@ async fn write_until_full(store: &EmbeddedStore) {
     let again = Put { key, value, expect: Expect::Absent, ttl: None, shared_revision: None };
     assert_eq!(store.put(again.clone()).await, Err(WriteError::Unavailable(unavailable)));
     assert_eq!(store.current_rev().await, Ok(current));
-    // The limit is for one file, so another one has room, and the store finds out by itself.
+    // The limit is per file, so the store recovers by starting a new log.
     store.tick().await;
     assert_eq!(store.health().await, Ok(()));
     assert_eq!(store.put(again).await, Ok(current.next()));

@@ -1,4 +1,4 @@
-//! Compaction by age.
+//! Periodic compaction by several servers.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use store_etcd::Options;
 use crate::member::{open_with, options};
 use crate::shorthand::{create, key};
 
-/// Two servers compact one cluster: together once per interval, and to what was newest one ago.
+/// Two servers compact one cluster once per interval, each time to the newest revision of the previous round.
 #[tokio::test]
 async fn one_of_several_servers_compacts() {
     let every = Duration::from_millis(400);
@@ -20,16 +20,17 @@ async fn one_of_several_servers_compacts() {
     let mut floors = Vec::new();
     let mut last = Revision::FIRST;
     while floors.len() < 4 {
+        // waits for a real process: etcd, which the store compacts at an interval
         tokio::time::sleep(every / 10).await;
         let floor = two.compact_floor().await.unwrap();
-        assert!(floor >= last, "the floor sinks");
+        assert!(floor >= last, "the floor decreases");
         if floor > last {
             floors.push((tokio::time::Instant::now(), floor));
             last = floor;
         }
     }
     let (first, end) = (floors[0], floors[3]);
-    // Every round of compaction is one write of its key, whoever compacts.
+    // Every compaction round writes its key once, whichever server compacts.
     let current = two.current_rev().await.unwrap().number();
     assert!(current <= old.number() + 8, "more rounds than floors: {current}");
     assert!(end.0 - first.0 >= 2 * every, "{floors:?}");

@@ -1,4 +1,4 @@
-//! The contract, each test with a member of its own: the counter is one for the whole cluster.
+//! Runs the contract tests. Each test has its own member, because the revision counter is global to a cluster.
 
 use std::time::Duration;
 
@@ -30,12 +30,13 @@ impl Harness for Fresh {
         store
     }
 
-    /// etcd has no clock that could be moved.
+    /// Waits, because tests can not set the clock of etcd.
     async fn pass(&self, _store: &EtcdStore, time: Duration) {
+        // waits for a real process: etcd, whose leases expire by its own clock
         tokio::time::sleep(time).await;
     }
 
-    /// Every operation is a round trip and a sync of the disk.
+    /// Few cases, because every operation takes a round trip and a disk sync.
     fn cases(&self) -> u32 {
         12
     }

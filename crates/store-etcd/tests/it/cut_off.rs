@@ -1,7 +1,7 @@
-//! Lines to the members that are cut, and what waits at their end.
+//! Interrupted connections to members.
 //!
-//! Who admits requests by what it has read last has five seconds: by then a read has an answer or an
-//! error, and when the line is good again, it must not take a restart to notice.
+//! A read must return a result or an error within five seconds, because admission depends on fresh reads. After
+//! an interruption the store must recover without a restart.
 
 use std::time::Duration;
 
@@ -13,25 +13,25 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::member::{open, open_with, options};
 use crate::shorthand::{create, key, put, things};
 
-/// When there must be an answer or an error.
+/// The time after which a read must have returned a result or an error.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
-/// How soon everything goes on when the line is good again.
+/// The time after which requests succeed once the connection works again.
 const BACK_MAX: Duration = Duration::from_secs(5);
 
-/// A store at the end of these lines.
+/// Opens a store that connects through these proxies.
 async fn open_through(lines: &[Line]) -> EtcdStore {
     let endpoints = lines.iter().map(|line| line.url.clone()).collect();
     open_with(Options { endpoints, ..options(&[]) }).await
 }
 
-/// Reads which revision a key has. Fails if there is neither answer nor error in time.
+/// Reads the revision of a key. Panics if neither a result nor an error arrives in time.
 async fn read(store: &EtcdStore, name: &str) -> Result<Option<Revision>, ReadError> {
     let got = timeout(ANSWER_MAX, store.get(&key(name), At::Newest)).await;
     let got = got.expect("a read takes longer than five seconds");
     got.map(|got| got.entry.map(|entry| entry.mod_rev))
 }
 
-/// Waits until the watch has told an event of this revision.
+/// Waits until the watch has delivered an event of this revision.
 async fn hear(watch: &mut dyn Watch, revision: Revision) {
     let told = async {
         while watch.next().await.unwrap().events.iter().all(|event| event.revision < revision) {}
@@ -39,7 +39,7 @@ async fn hear(watch: &mut dyn Watch, revision: Revision) {
     timeout(BACK_MAX, told).await.expect("the watch does not tell");
 }
 
-/// Reads until there is an answer.
+/// Reads until a read succeeds.
 async fn insist(store: &EtcdStore, name: &str, want: Revision) {
     let began = Instant::now();
     loop {
@@ -47,12 +47,13 @@ async fn insist(store: &EtcdStore, name: &str, want: Revision) {
             return assert_eq!(found, Some(want), "a stale read");
         }
         assert!(began.elapsed() < BACK_MAX, "reads do not resume");
+        // waits for a real process: etcd, which becomes reachable again
         sleep(Duration::from_millis(50)).await;
     }
 }
 
-/// The only member can not be reached. Reads fail in time, the watch waits, and afterwards both go on
-/// with what somebody else has written meanwhile.
+/// The only member is unreachable for a while. Reads fail in time and the watch waits. Afterwards both see what
+/// another store has written meanwhile.
 async fn cut_and_mend(state: State, cut_for: Duration, is_read_meanwhile: bool) {
     let member = Member::alone();
     let elsewhere = open(&[&member]).await;
@@ -67,6 +68,7 @@ async fn cut_and_mend(state: State, cut_for: Duration, is_read_meanwhile: bool) 
     while is_read_meanwhile && cut_at.elapsed() < cut_for {
         let got = read(&store, "a").await;
         assert!(got.is_err(), "{got:?} through a cut line");
+        // waits for a real process: etcd, which is unreachable for a while
         sleep(Duration::from_millis(500)).await;
     }
     let left = cut_for.saturating_sub(cut_at.elapsed()).max(Duration::from_millis(1));
@@ -84,21 +86,21 @@ async fn a_closed_line_is_noticed_at_once() {
     cut_and_mend(State::Closed, Duration::from_secs(3), true).await;
 }
 
-/// Longer than it takes to give up connections, so that those made meanwhile are lost as well.
+/// The interruption lasts longer than a connection, so that connections made meanwhile are lost as well.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_silent_line_is_noticed_in_time() {
     cut_and_mend(State::Silent, Duration::from_secs(11), true).await;
 }
 
-/// Nobody asked while the line was cut, so the first read afterwards finds a connection that is lost and
-/// does not know it.
+/// No request runs during the interruption, so the first read afterwards uses a connection that is silently
+/// lost.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_that_was_lost_unnoticed_is_replaced() {
     cut_and_mend(State::Silent, Duration::from_secs(1), false).await;
 }
 
-/// Whichever of three is out of reach: reads have an answer in time, and the watch tells in time what was
-/// written meanwhile, also in the round in which it had listened to that member.
+/// Any one of three members is unreachable: reads return in time, and the watch delivers concurrent writes in
+/// time, even if that member served the watch.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_of_three_lines_is_silent() {
     let members = Member::three();
@@ -119,7 +121,7 @@ async fn one_of_three_lines_is_silent() {
     }
 }
 
-/// Without a majority nobody answers, and nobody is asked for longer than is good.
+/// Without a majority every request fails within its time limit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_majority_is_noticed_in_time() {
     let mut members = Member::three();
@@ -138,7 +140,7 @@ async fn a_lost_majority_is_noticed_in_time() {
     insist(&store, "a", last).await;
     let written = store.put(put("a", "2", Expect::At(last))).await.unwrap();
     hear(&mut *watch, written).await;
-    // The last one stops in good order, and the other two are a majority as well.
+    // The last member stops gracefully, and the other two are a majority.
     members[lost[1]].restart();
     members[lost[1]].wait_until_healthy();
     let stopped = (first + 2) % 3;

@@ -1,4 +1,4 @@
-//! Leases.
+//! Keys with a time to live, and their leases.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use store::{Change, Expect, Put, Store};
 use crate::member::open;
 use crate::shorthand::{put, text, things};
 
-/// Keys that expire together share a lease and so a revision, and a watch tells them together.
+/// Keys that expire together share a lease and a revision, and a watch delivers them in one batch.
 #[tokio::test]
 async fn keys_that_expire_together_are_told_together() {
     let member = Member::alone();
@@ -26,7 +26,7 @@ async fn keys_that_expire_together_are_told_together() {
         let batch = watch.next().await.unwrap();
         let deletes = batch.events.into_iter();
         gone.extend(deletes.filter(|event| matches!(event.change, Change::Delete { .. })));
-        // A batch ends where a revision does.
+        // A batch never splits a revision.
         assert!(gone.is_empty() || gone.len() == 5, "{gone:?}");
     }
     let revisions: BTreeSet<_> = gone.iter().map(|event| event.revision).collect();
@@ -34,7 +34,7 @@ async fn keys_that_expire_together_are_told_together() {
     assert_eq!(store.current_rev().await.unwrap().number(), start.number() + 6);
 }
 
-/// Who writes a key every moment to say that it lives needs few leases for it, and none is left behind.
+/// A key that is renewed often, such as a heartbeat, needs few leases, and all of them expire.
 #[tokio::test]
 async fn a_key_that_is_renewed_takes_few_leases() {
     let member = Member::alone();
@@ -42,8 +42,9 @@ async fn a_key_that_is_renewed_takes_few_leases() {
     let ttl = Some(Duration::from_secs(5));
     let mut expect = Expect::Absent;
     for _ in 0..20 {
-        // It succeeds only if the key has lived on.
+        // The put succeeds only if the key has not expired.
         expect = Expect::At(store.put(Put { ttl, ..put("a", "x", expect) }).await.unwrap());
+        // waits for a real process: etcd, whose leases run by its own clock
         tokio::time::sleep(Duration::from_millis(250)).await;
     }
     let count = |what: &str| member.metric(&format!("etcd_debugging_lease_{what}_total")).unwrap();
@@ -52,6 +53,7 @@ async fn a_key_that_is_renewed_takes_few_leases() {
     let began = Instant::now();
     while count("revoked") < granted {
         assert!(began.elapsed() < Duration::from_secs(15), "leases are left behind");
+        // waits for a real process: etcd, which revokes the leases
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     assert_eq!(text(&store, "a").await, None);

@@ -1,4 +1,4 @@
-//! Members that are not there, and limits.
+//! Unreachable members, and limits.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use store_etcd::{EtcdStore, Options};
 use crate::member::{open, open_with, options};
 use crate::shorthand::{create, key, put, text, things};
 
-/// Nobody listens there: the port is reserved and needs rights that tests do not use.
+/// No process listens there: the port is reserved and needs privileges that tests do not have.
 const NOWHERE: &str = "http://127.0.0.1:1";
 
-/// What never left is sent to another member, even a write.
+/// A request that was never sent goes to another member, even a write.
 #[tokio::test]
 async fn endpoints_where_nobody_listens_are_passed_over() {
     let member = Member::alone();
@@ -49,7 +49,7 @@ async fn a_member_that_does_not_answer_is_too_late() {
     member.thaw();
 }
 
-/// Two servers on one cluster: what one writes the other tells, and both compare with the same key.
+/// Two stores on one cluster: each delivers the writes of the other, and both check the same key.
 #[tokio::test]
 async fn servers_see_each_other() {
     let member = Member::alone();

@@ -1,4 +1,4 @@
-//! Three members, of which one fails.
+//! Failures of one of three members.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::member::{open, open_with, options};
 use crate::shorthand::{create, events, is_unsure, key, put, text, things};
 
 const N_WRITERS: usize = 6;
-/// So many writes must get through before the leader goes, and as many after.
+/// The number of writes that must succeed before the leader is killed, and again afterwards.
 const N_WRITES: usize = 100;
 
-/// Creates keys until told to stop. Returns those that were acknowledged, in order.
+/// Creates keys until `stop` is set. Returns the acknowledged ones in order.
 async fn write(
     store: Arc<EtcdStore>,
     writer: usize,
@@ -35,6 +35,7 @@ async fn write(
             }
             Err(error) => {
                 assert!(is_unsure(&error), "{error}");
+                // waits for a real process: etcd, which elects a new leader
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         }
@@ -45,6 +46,7 @@ async fn write(
 async fn until(n_done: &AtomicUsize, n_wanted: usize) {
     let wait = async {
         while n_done.load(Ordering::SeqCst) < n_wanted {
+            // waits for a real process: etcd, which accepts the writes of other tasks
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
@@ -79,7 +81,7 @@ async fn writes_resume_and_none_is_lost_when_the_leader_is_killed() {
     for (name, revision) in acknowledged.iter().flatten() {
         assert_eq!(stored.get(key(name).as_str()), Some(revision), "{name}");
     }
-    // The watch went through the change of leaders: every key once, at its revision.
+    // The watch survived the change of leaders: it delivered every key once, at its revision.
     let told = events(&mut *watch, start, page.revision).await;
     let told: Vec<(&str, Revision)> =
         told.iter().map(|event| (event.key.as_str(), event.revision)).collect();
@@ -88,8 +90,8 @@ async fn writes_resume_and_none_is_lost_when_the_leader_is_killed() {
     assert_eq!(told, stored);
 }
 
-/// Whoever is cut off, the leader or another: the others go on, and when it is back it does not answer
-/// from what it knew before.
+/// One member is unreachable, the leader or another: the others continue, and the member returns no stale
+/// state when it is back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_member_that_was_cut_off_is_never_stale() {
     let members = Member::three();
@@ -107,14 +109,14 @@ async fn a_member_that_was_cut_off_is_never_stale() {
         revision = insist(&store, &written, revision).await;
         let got = store.get(&key("a"), At::Newest).await.unwrap();
         assert_eq!(got.entry.unwrap().mod_rev, revision);
-        // In one of the rounds it is the member from which the store hears of events.
+        // In one of the rounds this member serves the watch of the store.
         let told = events(&mut *watch, Revision::new(revision.number() - 1), revision).await;
         assert_eq!(told.last().map(|event| event.revision), Some(revision));
-        // The read is on its way when the member wakes up, still in its old world.
+        // The read arrives when the member resumes with its old state.
         let asked = key("a");
         let read = direct.get(&asked, At::Newest);
         let (read, ()) = tokio::join!(read, async { members[cut_off].thaw() });
-        // No answer is no stale answer, but in the end there is one.
+        // The first reads may fail, but none may be stale, and finally one succeeds.
         if let Ok(got) = read {
             assert_eq!(got.entry.unwrap().mod_rev, revision, "a stale read");
         }
@@ -123,8 +125,8 @@ async fn a_member_that_was_cut_off_is_never_stale() {
     }
 }
 
-/// While a member hangs, the others write and compact. Who listens to that member then hears every event
-/// or that some are gone, and goes on either way.
+/// While a member hangs, the others write and compact. A watch on that member then delivers every event or
+/// reports a compaction, and the store continues in both cases.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_watch_that_compaction_overtakes_leaves_nothing_out() {
     let members = Member::three();
@@ -144,18 +146,18 @@ async fn a_watch_that_compaction_overtakes_leaves_nothing_out() {
     others.compact(end).await.unwrap();
     members[cut_off].thaw();
 
-    let mut through = start;
-    while through < end {
+    let mut complete_through = start;
+    while complete_through < end {
         match tokio::time::timeout(Duration::from_secs(30), watch.next()).await.unwrap() {
             Ok(batch) => {
                 for event in batch.events {
-                    assert_eq!(event.revision, through.next(), "an event is left out");
-                    through = event.revision;
+                    assert_eq!(event.revision, complete_through.next(), "an event is left out");
+                    complete_through = event.revision;
                 }
-                assert_eq!(batch.through, through, "progress without its events");
+                assert_eq!(batch.complete_through, complete_through, "progress without its events");
             }
             Err(WatchError::Compacted { after, floor }) => {
-                assert_eq!((after, floor), (through, end));
+                assert_eq!((after, floor), (complete_through, end));
                 break;
             }
             Err(error) => panic!("{error}"),
@@ -167,14 +169,14 @@ async fn a_watch_that_compaction_overtakes_leaves_nothing_out() {
     assert_eq!(told.iter().map(|event| event.revision).collect::<Vec<_>>(), [last]);
 }
 
-/// Writes a text until the cluster takes it, and returns the revision of the key.
+/// Retries a write until it succeeds, and returns the revision of the key.
 async fn insist(store: &EtcdStore, text: &str, mut expect: Revision) -> Revision {
     let began = std::time::Instant::now();
     loop {
         match store.put(put("a", text, Expect::At(expect))).await {
             Ok(revision) => return revision,
             Err(store::WriteError::Conflict { current }) => {
-                // An attempt that was not acknowledged has happened.
+                // An earlier attempt was applied without being acknowledged.
                 let current = current.unwrap();
                 if current.value == text.as_bytes() {
                     return current.mod_rev;
@@ -184,6 +186,7 @@ async fn insist(store: &EtcdStore, text: &str, mut expect: Revision) -> Revision
             Err(error) => assert!(is_unsure(&error), "{error}"),
         }
         assert!(began.elapsed() < Duration::from_secs(30), "writes do not resume");
+        // waits for a real process: etcd, which accepts writes again
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

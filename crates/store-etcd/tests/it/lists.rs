@@ -1,4 +1,4 @@
-//! Lists that take several rounds, and whose keys they are.
+//! Lists of several rounds, and keys of other programs.
 
 use std::num::NonZeroUsize;
 use std::ops::Bound;
@@ -16,7 +16,7 @@ use crate::shorthand::{create, key, put, things};
 async fn a_list_of_many_rounds_is_one_list() {
     let member = Member::alone();
     let store = Arc::new(open(&[&member]).await);
-    // More than the first round has, and large enough for the second to be smaller than the rest.
+    // More keys than fit into the first round, and so large that the second round does not hold the rest.
     let (n_small, n_large) = (600_usize, 40_usize);
     let mut writers = tokio::task::JoinSet::new();
     for n in 0..n_small + n_large {
@@ -58,7 +58,7 @@ async fn a_prefix_of_kubernetes_is_refused() {
     assert!(error.to_string().contains("`/registry/things/c`"), "{error}");
 }
 
-/// By default a member takes less than the largest value and what is sent with it.
+/// The default request limit of a member is below the size of the largest value.
 #[tokio::test]
 async fn the_limit_of_the_member_is_told_as_a_limit() {
     let member = Member::alone_with("http", &[]);

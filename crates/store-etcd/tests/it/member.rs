@@ -1,4 +1,4 @@
-//! Stores on members of etcd.
+//! Opens stores on members of etcd.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use etcd_testing::Member;
 use store::{Prefix, Store};
 use store_etcd::{EtcdStore, Options};
 
-/// A store that does not answer after so long has failed. Elections and busy machines take seconds.
+/// The longest time until a store is healthy. Elections and busy machines take seconds.
 const UP_MAX: Duration = Duration::from_secs(30);
 
 /// Options for these members, without compaction.
@@ -16,7 +16,7 @@ pub(crate) fn options(members: &[&Member]) -> Options {
     Options { compaction_interval: None, ..Options::new(endpoints, prefix) }
 }
 
-/// A store on these members that answers.
+/// Opens a store on these members and waits until it is healthy.
 pub(crate) async fn open(members: &[&Member]) -> EtcdStore {
     open_with(options(members)).await
 }
@@ -26,6 +26,7 @@ pub(crate) async fn open_with(options: Options) -> EtcdStore {
     let began = Instant::now();
     while let Err(error) = store.health().await {
         assert!(began.elapsed() < UP_MAX, "{error}");
+        // waits for a real process: etcd, which starts
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     store

@@ -1,4 +1,4 @@
-//! Watches across crashes of the member, and behind what the process remembers.
+//! Watches that continue after a crash of the member, or that start before the window of events.
 
 use std::time::Duration;
 
@@ -8,13 +8,14 @@ use store::{Expect, Revision, Store, WriteError};
 use crate::member::open;
 use crate::shorthand::{create, events, is_unsure, put, things};
 
-/// Creates a key, again and again until the member takes it.
+/// Retries to create a key until the member accepts it.
 async fn insist(store: &store_etcd::EtcdStore, name: &str) {
     loop {
         match store.put(put(name, "x", Expect::Absent)).await {
             Ok(_) | Err(WriteError::Conflict { .. }) => return,
             Err(error) => assert!(is_unsure(&error), "{error}"),
         }
+        // waits for a real process: etcd, which restarts
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -26,24 +27,24 @@ async fn a_watch_outlives_the_member() {
     let start = store.current_rev().await.unwrap();
     let mut watch = store.watch(things(), start).await.unwrap();
     let mut told = Vec::new();
-    let mut through = start;
+    let mut complete_through = start;
     for round in 0..3 {
         create(&store, &format!("{round}-before"), "x").await;
         member.kill();
         member.restart();
         insist(&store, &format!("{round}-after")).await;
-        // The first rounds are told while the member is killed again.
+        // The watch reads the events of the first rounds while the member is killed again.
         if round > 0 {
             let current = store.current_rev().await.unwrap();
-            told.extend(events(&mut *watch, through, current).await);
-            through = current;
+            told.extend(events(&mut *watch, complete_through, current).await);
+            complete_through = current;
         }
     }
     let names: Vec<&str> = told.iter().map(|event| event.key.rsplit('/').next().unwrap()).collect();
     assert_eq!(names, ["0-before", "0-after", "1-before", "1-after", "2-before", "2-after"]);
 }
 
-/// A server that has just started knows little, and its clients go on from long ago.
+/// A server that has just started has few events in memory, and its clients continue from older revisions.
 #[tokio::test]
 async fn watches_from_long_ago_read_from_the_cluster() {
     let member = Member::alone();

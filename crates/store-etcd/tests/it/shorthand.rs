@@ -1,4 +1,4 @@
-//! Short forms of the operations.
+//! Short forms of store operations.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use bytes::Bytes;
 use store::{At, Event, Expect, Key, Prefix, Put, Revision, Store, Watch, WriteError};
 use store_etcd::EtcdStore;
 
-/// Past this a wait counts as hanging.
+/// The longest time that a test waits before it fails.
 const HANGS: Duration = Duration::from_secs(30);
 
 pub(crate) fn key(name: &str) -> Key {
@@ -31,11 +31,11 @@ pub(crate) async fn text(store: &EtcdStore, name: &str) -> Option<String> {
     got.entry.map(|entry| String::from_utf8(entry.value.to_vec()).unwrap())
 }
 
-/// All events of a watch up to a revision, whose order is checked.
+/// Reads all events of a watch up to a revision and checks their order.
 pub(crate) async fn events(watch: &mut dyn Watch, after: Revision, up_to: Revision) -> Vec<Event> {
     let mut told: Vec<Event> = Vec::new();
-    let mut through = after;
-    while through < up_to {
+    let mut complete_through = after;
+    while complete_through < up_to {
         let batch = tokio::time::timeout(HANGS, watch.next()).await.expect("the watch hangs");
         let batch = batch.unwrap();
         for event in batch.events {
@@ -43,13 +43,13 @@ pub(crate) async fn events(watch: &mut dyn Watch, after: Revision, up_to: Revisi
             assert!(event.revision > last, "{} comes after {last}", event.revision);
             told.push(event);
         }
-        assert!(batch.through >= through);
-        through = batch.through;
+        assert!(batch.complete_through >= complete_through);
+        complete_through = batch.complete_through;
     }
     told
 }
 
-/// Whether a write failed in a way that says nothing about whether it happened.
+/// Reports whether the outcome of a failed write is unknown.
 pub(crate) fn is_unsure(error: &WriteError) -> bool {
     match error {
         WriteError::Unavailable(_) | WriteError::Timeout => true,

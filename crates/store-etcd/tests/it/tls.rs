@@ -1,4 +1,4 @@
-//! Members that want certificates.
+//! Members that require client certificates.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair,
 };
 use store::Store;
-use store_etcd::{EtcdStore, IdentityFiles, Options};
+use store_etcd::{ClientCertificateFiles, EtcdStore, Options};
 use tempfile::TempDir;
 
 use crate::member::{open_with, options};
@@ -23,8 +23,8 @@ fn authority() -> Issuer {
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
-/// Writes a certificate for loopback, which serves and asks, and its key.
-fn issue(directory: &Path, name: &str, by: &Issuer) -> IdentityFiles {
+/// Writes a certificate for loopback and its key, for servers and clients.
+fn issue(directory: &Path, name: &str, by: &Issuer) -> ClientCertificateFiles {
     let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
     params.extended_key_usages =
         vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
@@ -32,7 +32,7 @@ fn issue(directory: &Path, name: &str, by: &Issuer) -> IdentityFiles {
     let cert = params.signed_by(&key, by).unwrap();
     let cert_file = write(directory, &format!("{name}.crt"), &cert.pem());
     let key_file = write(directory, &format!("{name}.key"), &key.serialize_pem());
-    IdentityFiles { cert_file, key_file }
+    ClientCertificateFiles { cert_file, key_file }
 }
 
 fn write(directory: &Path, name: &str, text: &str) -> PathBuf {
@@ -59,9 +59,9 @@ async fn both_sides_show_certificates() {
             "--client-cert-auth",
         ],
     );
-    let with = |ca_file: &PathBuf, identity: Option<IdentityFiles>| Options {
+    let with = |ca_file: &PathBuf, client_certificate: Option<ClientCertificateFiles>| Options {
         ca_file: Some(ca_file.clone()),
-        identity,
+        client_certificate,
         ..options(&[&member])
     };
     let store = open_with(with(&ca_file, Some(client.clone()))).await;
@@ -77,7 +77,7 @@ async fn both_sides_show_certificates() {
     }
 }
 
-/// Every connection shows what the files hold at the time, and trusts whom they name.
+/// Every new connection uses the current content of the certificate files.
 #[tokio::test]
 async fn files_are_read_again_for_new_connections() {
     let directory = TempDir::new().unwrap();
@@ -93,11 +93,11 @@ async fn files_are_read_again_for_new_connections() {
             "--client-cert-auth",
         ],
     );
-    // Whoever is refused later is refused by a member that serves.
+    // The member works, so later failures are refusals.
     let known = issue(directory.path(), "known", &ours);
-    let with = |ca_file: &PathBuf, identity: IdentityFiles| Options {
+    let with = |ca_file: &PathBuf, client_certificate: ClientCertificateFiles| Options {
         ca_file: Some(ca_file.clone()),
-        identity: Some(identity),
+        client_certificate: Some(client_certificate),
         ..options(&[&member])
     };
     open_with(with(&member_ca, known)).await;
@@ -109,29 +109,30 @@ async fn files_are_read_again_for_new_connections() {
     assert!(store.health().await.is_err(), "the member does not know us");
     issue(directory.path(), "client", &ours);
     healthy(&store).await;
-    // A pair that does not fit leaves the one that did.
+    // While certificate and key do not match, the previous pair stays in use.
     fs::write(&client.key_file, KeyPair::generate().unwrap().serialize_pem()).unwrap();
     assert!(store.health().await.is_ok());
 }
 
-/// Waits until the member answers; one that has failed is asked again after a while.
+/// Waits until the store is healthy. The store probes a failed member at an interval.
 async fn healthy(store: &EtcdStore) {
     let answered = async {
         while store.health().await.is_err() {
+            // waits for a real process: etcd, which the store probes
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
     tokio::time::timeout(Duration::from_secs(20), answered).await.unwrap();
 }
 
-/// The certificate of a member in the file of authorities is trusted itself and signs no other.
+/// A member certificate in the CA file is trusted itself, but no certificate that it has signed.
 #[tokio::test]
 async fn a_member_in_the_file_of_authorities_signs_no_other() {
     let directory = TempDir::new().unwrap();
     let loopback = || CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
     let key = KeyPair::generate().unwrap();
     let pretender = CertifiedIssuer::self_signed(loopback(), key).unwrap();
-    let own = IdentityFiles {
+    let own = ClientCertificateFiles {
         cert_file: write(directory.path(), "own.crt", &pretender.pem()),
         key_file: write(directory.path(), "own.key", &pretender.key().serialize_pem()),
     };

@@ -1,58 +1,61 @@
-//! The version of the form in which a cluster keeps objects, under a key of its own.
+//! The format version of the stored objects, which a key of the cluster holds.
 //!
-//! Servers of one version share a cluster. The first one writes the key; data without it is of
-//! version 1, since servers before the key kept objects in the same form.
+//! Servers of one format version share a cluster. The first server writes the key. Data without the key has
+//! version 1, because servers that did not write the key used the same format.
 
 use bytes::Bytes;
 use store::{At, Expect, Key, KeyError, Prefix, Put, ReadError, Store, WriteError};
 
 use crate::engine::EtcdStore;
 
-/// The version that this program writes, and up to which it reads. Whatever a program of an earlier
-/// version would misread needs the next one: other keys, another encoding of values.
+/// The version that this program writes, and the newest one that it reads. A change that an earlier program would
+/// misread needs the next version: other keys, another encoding of values.
 const FORMAT_VERSION: u64 = 1;
-/// The key, below the prefix.
+/// The key of the format version, relative to the prefix.
 const FORMAT_KEY: &str = "portcullis/format";
 
-/// Why the objects of a cluster can not be used. Nothing was changed.
+/// The reason why the objects of a cluster can not be used. The check has changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
-    /// A program of a later version keeps objects here.
+    /// A program with a later format version keeps objects under the prefix.
     #[error(
         "`{key}` says format version {version}, and this program reads versions up to \
          {FORMAT_VERSION}: start the program that wrote it or a later one; nothing was changed"
     )]
     Newer {
-        /// The key that says so.
+        /// The key of the format version.
         key: Key,
-        /// The version.
+        /// The version that the key holds.
         version: u64,
     },
     /// The key does not hold a version.
     #[error("`{key}` holds `{value}` instead of a format version; nothing was changed")]
     Malformed {
-        /// The key.
+        /// The key of the format version.
         key: Key,
-        /// Its value.
+        /// The value of the key.
         value: String,
     },
     /// The key of the format version under this prefix is not valid, for example because it is too
     /// long.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// The key can not be read.
+    /// The key of the format version can not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The key can not be written.
+    /// The key of the format version can not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
 }
 
-/// Reads the version, and writes it if nobody did.
-pub(crate) async fn check(store: &EtcdStore, prefix: &Prefix) -> Result<(), FormatError> {
+/// Checks the format version, and writes it if the key does not exist.
+pub(crate) async fn check_format_version(
+    store: &EtcdStore,
+    prefix: &Prefix,
+) -> Result<(), FormatError> {
     let key = Key::new(&format!("{prefix}{FORMAT_KEY}"))?;
     if let Some(entry) = store.get(&key, At::Newest).await?.entry {
-        return check_value(key, &entry.value);
+        return check_format_value(key, &entry.value);
     }
     let value = Bytes::from(FORMAT_VERSION.to_string());
     let put =
@@ -60,12 +63,12 @@ pub(crate) async fn check(store: &EtcdStore, prefix: &Prefix) -> Result<(), Form
     match store.put(put).await {
         Ok(_) => Ok(()),
         // Another server has started at the same time.
-        Err(WriteError::Conflict { current: Some(entry) }) => check_value(key, &entry.value),
+        Err(WriteError::Conflict { current: Some(entry) }) => check_format_value(key, &entry.value),
         Err(error) => Err(error.into()),
     }
 }
 
-fn check_value(key: Key, value: &[u8]) -> Result<(), FormatError> {
+fn check_format_value(key: Key, value: &[u8]) -> Result<(), FormatError> {
     let value = String::from_utf8_lossy(value);
     match value.parse::<u64>() {
         Ok(1..=FORMAT_VERSION) => Ok(()),
@@ -80,7 +83,7 @@ mod tests {
 
     #[test]
     fn versions_up_to_ours_are_read_and_others_refused_with_words() {
-        let checked = |value: &str| check_value(Key::new("/r/k").unwrap(), value.as_bytes());
+        let checked = |value: &str| check_format_value(Key::new("/r/k").unwrap(), value.as_bytes());
         assert_eq!(checked("1"), Ok(()));
         for (value, want) in [
             (

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The source of the free space measurement.
+/// The source of the free disk space.
 #[derive(Debug, Clone, Default)]
-pub enum Disk {
+pub enum FreeSpaceSource {
     /// The file system of the directory.
     #[default]
     System,
@@ -14,7 +14,7 @@ pub enum Disk {
     Manual(Arc<AtomicU64>),
 }
 
-impl Disk {
+impl FreeSpaceSource {
     /// The bytes that this process may still write; `None` if the system does not report them.
     pub(crate) fn free_bytes(&self, directory: &Path) -> Option<u64> {
         match self {
@@ -34,7 +34,9 @@ mod tests {
     #[test]
     fn the_system_knows_the_free_space_of_a_directory() {
         let directory = tempfile::tempdir().unwrap();
-        assert!(Disk::System.free_bytes(directory.path()).is_some_and(|bytes| bytes > 0));
-        assert_eq!(Disk::System.free_bytes(&directory.path().join("none")), None);
+        assert!(
+            FreeSpaceSource::System.free_bytes(directory.path()).is_some_and(|bytes| bytes > 0)
+        );
+        assert_eq!(FreeSpaceSource::System.free_bytes(&directory.path().join("none")), None);
     }
 }

@@ -31,7 +31,7 @@ impl LockedDirectory {
     /// Creates the directory if needed, checks its owner and mode, and locks it.
     ///
     /// # Errors
-    /// Another process has it, others than its owner may write to it, or the system refuses.
+    /// Another process has locked the directory, other users may write to it, or the system refuses.
     pub fn lock(path: &Path) -> Result<Self, OpenError> {
         let mut builder = DirBuilder::new();
         let created = builder.recursive(true).mode(DIRECTORY_MODE).create(path);
@@ -46,7 +46,7 @@ impl LockedDirectory {
                 .map_err(|source| io_error("open", &file, source))?;
             match lock.try_lock() {
                 // The previous owner may have removed the lock file; then lock the new one.
-                Ok(()) if !is_same(&lock, &file) => {}
+                Ok(()) if !is_same_file(&lock, &file) => {}
                 Ok(()) => return Ok(Self { path: path.to_owned(), _lock: lock }),
                 Err(fs::TryLockError::WouldBlock) if begun.elapsed() < LOCK_PATIENCE => {
                     std::thread::sleep(LOCK_RETRY);
@@ -68,9 +68,9 @@ impl LockedDirectory {
     }
 }
 
-fn is_same(lock: &File, path: &Path) -> bool {
-    let place = |found: io::Result<fs::Metadata>| found.map(|found| (found.dev(), found.ino()));
-    match (place(lock.metadata()), place(fs::symlink_metadata(path))) {
+fn is_same_file(lock: &File, path: &Path) -> bool {
+    let identity = |found: io::Result<fs::Metadata>| found.map(|found| (found.dev(), found.ino()));
+    match (identity(lock.metadata()), identity(fs::symlink_metadata(path))) {
         (Ok(locked), Ok(named)) => locked == named,
         (Ok(_) | Err(_), _) => false,
     }

@@ -7,16 +7,16 @@ use std::path::Path;
 
 use store::Revision;
 
-use crate::frame::{self, FRAME_HEADER_BYTES, FileKind, HEADER_BYTES, Header};
+use crate::frame::{self, FRAME_HEADER_BYTES, FileHeader, FileKind, HEADER_BYTES};
 use crate::store_files;
 
 /// An open log file with its durable and acknowledged lengths.
 #[derive(Debug)]
-pub(crate) struct Log {
+pub(crate) struct LogFile {
     file: File,
     salt: u64,
     sequence: u64,
-    base: Revision,
+    base_revision: Revision,
     /// Length of the file; the next frame starts here.
     end: u64,
     /// Length that is known to be on disk.
@@ -43,7 +43,7 @@ impl FrameBuffer {
     }
 
     /// The buffer to append records to.
-    pub(crate) fn records(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn records_mut(&mut self) -> &mut Vec<u8> {
         &mut self.0
     }
 
@@ -55,7 +55,7 @@ impl FrameBuffer {
     }
 }
 
-impl Log {
+impl LogFile {
     /// Creates a log file. `base` is the revision before its first record.
     pub(crate) fn create(
         directory: &Path,
@@ -63,7 +63,7 @@ impl Log {
         base: Revision,
         defers_sync: bool,
     ) -> io::Result<Self> {
-        let header = Header::new(FileKind::Log, base, defers_sync);
+        let header = FileHeader::new(FileKind::Log, base, defers_sync);
         let path = store_files::log_path(directory, sequence);
         let file =
             store_files::create_atomically(&path, &mut |file| file.write_all(&header.encode()))?;
@@ -72,7 +72,7 @@ impl Log {
             file,
             salt: header.salt,
             sequence,
-            base,
+            base_revision: base,
             end,
             durable_end: end,
             acknowledged_end: end,
@@ -84,7 +84,7 @@ impl Log {
     }
 
     pub(crate) fn base(&self) -> Revision {
-        self.base
+        self.base_revision
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -95,17 +95,17 @@ impl Log {
         self.durable_end == self.end
     }
 
-    /// Says that everything appended so far will be shown and acknowledged_end.
+    /// Marks everything appended so far as acknowledged.
     pub(crate) fn acknowledge(&mut self) {
         self.acknowledged_end = self.end;
     }
 
     /// Appends a frame, not yet durable. After an error nothing more may be appended before
-    /// [`Self::repair`].
+    /// [`Self::repair_after_error`].
     pub(crate) fn append(&mut self, frame: &mut FrameBuffer) -> io::Result<()> {
         frame::seal_frame(&mut frame.0, self.salt, self.end, self.durable_end);
         if let Err(error) = self.file.write_all(&frame.0) {
-            // Repair and recovery would cut off a partial frame too; this frees its space at once.
+            // Repair and recovery would also cut off a partial frame; this frees its space at once.
             self.file.set_len(self.end).ok();
             return Err(error);
         }
@@ -113,17 +113,16 @@ impl Log {
         Ok(())
     }
 
-    /// After an error, makes the file end where the last acknowledged_end frame ends, durably.
+    /// After an error, truncates the file durably after the last acknowledged frame.
     ///
-    /// A sync that failed may have dropped what was to be written, although the bytes can still be read
-    /// and the next sync succeeds. So frames that were acknowledged_end before they were durable_end are
-    /// checked and written again.
-    pub(crate) fn repair(&mut self) -> io::Result<()> {
+    /// A failed sync may have dropped writes although the bytes can still be read and the next sync succeeds. So
+    /// this checks frames that were acknowledged before they were durable, and writes them again.
+    pub(crate) fn repair_after_error(&mut self) -> io::Result<()> {
         let unsynced = usize::try_from(self.acknowledged_end.saturating_sub(self.durable_end));
         let mut bytes = vec![0; unsynced.map_err(io::Error::other)?];
         self.file.read_exact_at(&mut bytes, self.durable_end)?;
         if !frame::are_valid_frames(&bytes, self.salt, self.durable_end) {
-            return Err(io::Error::other("acknowledged_end frames can not be read back"));
+            return Err(io::Error::other("acknowledged frames can not be read back"));
         }
         self.file.write_all_at(&bytes, self.durable_end)?;
         self.file.set_len(self.acknowledged_end)?;
@@ -134,7 +133,7 @@ impl Log {
         Ok(())
     }
 
-    /// Makes all frames durable. After an error it is unknown which are.
+    /// Makes all frames durable. After an error it is unknown which frames are durable.
     pub(crate) fn sync(&mut self) -> io::Result<()> {
         self.file.sync_data()?;
         self.durable_end = self.end;
@@ -147,9 +146,9 @@ mod tests {
     use super::*;
     use std::fs;
 
-    fn append(log: &mut Log, text: &[u8]) {
+    fn append(log: &mut LogFile, text: &[u8]) {
         let mut frame = FrameBuffer::new();
-        frame.records().extend(text);
+        frame.records_mut().extend(text);
         log.append(&mut frame).unwrap();
     }
 
@@ -157,7 +156,8 @@ mod tests {
     fn a_repair_keeps_what_was_acknowledged_and_cuts_the_rest() {
         for is_synced in [true, false] {
             let directory = tempfile::tempdir().unwrap();
-            let mut log = Log::create(directory.path(), 1, Revision::FIRST, !is_synced).unwrap();
+            let mut log =
+                LogFile::create(directory.path(), 1, Revision::FIRST, !is_synced).unwrap();
             append(&mut log, b"one");
             if is_synced {
                 log.sync().unwrap();
@@ -166,7 +166,7 @@ mod tests {
             let end = log.bytes();
             append(&mut log, b"two, which nobody was told of");
             log.file.write_all(b"half a frame").unwrap();
-            log.repair().unwrap();
+            log.repair_after_error().unwrap();
             let path = store_files::log_path(directory.path(), 1);
             assert_eq!((log.bytes(), fs::metadata(&path).unwrap().len()), (end, end));
             assert!(log.is_synced());
@@ -178,14 +178,14 @@ mod tests {
         }
     }
 
-    /// Acknowledged and not durable_end, and now unreadable: writing on would hide it.
+    /// An acknowledged frame that is not durable can no longer be read. Further writes would hide that.
     #[test]
     fn a_repair_does_not_cover_up_a_loss() {
         let directory = tempfile::tempdir().unwrap();
-        let mut log = Log::create(directory.path(), 1, Revision::FIRST, true).unwrap();
+        let mut log = LogFile::create(directory.path(), 1, Revision::FIRST, true).unwrap();
         append(&mut log, b"one");
         log.acknowledge();
         log.file.write_all_at(b"x", HEADER_BYTES as u64 + 5).unwrap();
-        assert!(log.repair().is_err());
+        assert!(log.repair_after_error().is_err());
     }
 }
