@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use admission::{Attributes, Hook, ReviewVersion, SideEffects};
-use api_object::{Details, Status, uuid4};
+use api_object::uuid4;
 use bytes::Bytes;
-use https_client::{Fault, FaultKind, Reply};
+use https_client::{FaultKind, Reply};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::time::{Instant, timeout_at};
 
@@ -14,14 +14,11 @@ use crate::call_timeout::{SessionDeadline, timeout_query};
 use crate::catch_panic::catch_panic;
 use crate::connection::ExchangeError;
 use crate::connections::HookTarget;
+use crate::hook_refusal::HookRefusal;
 use crate::observer::Phase;
-use crate::refusal::Refusal;
 use crate::response::{HookResponse, HttpReply, parse_response};
 use crate::review::encode_review;
 use crate::select::PresentedRequest;
-
-/// The `Retry-After` of a request that exceeds the calls in flight of a hook.
-const RETRY_AFTER_SECONDS: u32 = 1;
 
 /// A call that is ready to be sent. It borrows nothing, so that a task can own it.
 #[derive(Debug)]
@@ -43,10 +40,10 @@ pub(crate) enum CallError {
     /// The hook failed. Its failure policy decides.
     HookFailed(CallFailure),
     /// The request is refused, whatever the failure policy.
-    Rejected(Refusal),
-    /// This server could not send the call or wait for its end: 429, 503 or 504, whatever the failure
-    /// policy.
-    ServerFault(Refusal),
+    Rejected(HookRefusal),
+    /// This server could not send the call or wait for its end. The request is refused, whatever the
+    /// failure policy.
+    ServerFault(HookRefusal),
 }
 
 impl From<CallFailure> for CallError {
@@ -56,35 +53,15 @@ impl From<CallFailure> for CallError {
 }
 
 impl CallError {
-    /// The deadline of the request has passed.
-    fn deadline_exceeded() -> Self {
-        Self::ServerFault(Refusal::deadline_exceeded())
-    }
-
     /// This server can not call the hook now; the client may retry.
     fn unavailable(webhook: &str, why: impl std::fmt::Display) -> Self {
-        let name = go_compat::quote(webhook);
-        let retry = Details { retry_after_seconds: RETRY_AFTER_SECONDS, ..Details::default() };
-        let status = Status::unavailable(format!("failed calling webhook {name}: {why}"));
-        Self::ServerFault(Status { details: Some(Box::new(retry)), ..status }.into())
-    }
-
-    /// The address policy of this server forbids the address of the hook. A retry does not help.
-    fn address_refused(webhook: &str, fault: &Fault) -> Self {
-        let name = go_compat::quote(webhook);
-        Self::ServerFault(
-            Status::unavailable(format!("failed calling webhook {name}: {fault}")).into(),
-        )
-    }
-
-    /// This server stops before the call has ended.
-    pub(crate) fn shutdown() -> Self {
-        Self::ServerFault(Status::unavailable("apiserver is shutting down").into())
+        let (webhook, why) = (webhook.to_owned(), why.to_string());
+        Self::ServerFault(HookRefusal::CallUnavailable { webhook, why, is_temporary: true })
     }
 
     /// This server can not process the call or its response.
-    pub(crate) fn internal(why: &str) -> Self {
-        Self::Rejected(Status::internal(why).into())
+    pub(crate) fn internal(why: impl Into<String>) -> Self {
+        Self::Rejected(HookRefusal::Internal(why.into()))
     }
 }
 
@@ -128,14 +105,14 @@ impl Call {
         let (phase, webhook) = (self.phase, self.webhook.clone());
         match timeout_at(deadline.at, catch_panic(self.exchange(target))).await {
             Ok(Ok(Err(_))) if deadline.has_passed(Instant::now()) => {
-                Err(CallError::deadline_exceeded())
+                Err(CallError::ServerFault(HookRefusal::DeadlineExceeded))
             }
             Ok(Ok(outcome)) => outcome,
             Ok(Err(text)) => {
                 let plugin = phase.plugin();
-                Err(CallError::internal(&format!("{plugin}/{webhook} has panicked: {text}")))
+                Err(CallError::internal(format!("{plugin}/{webhook} has panicked: {text}")))
             }
-            Err(_) => Err(CallError::deadline_exceeded()),
+            Err(_) => Err(CallError::ServerFault(HookRefusal::DeadlineExceeded)),
         }
     }
 
@@ -145,8 +122,8 @@ impl Call {
             target.ok_or_else(|| CallError::unavailable(webhook, "there is no client for it"))?;
         let _permit =
             calls_in_flight.acquire(authz::user_limit_key(&self.user)).map_err(|busy| {
-                let why = format!("failed calling webhook {}: {busy}", go_compat::quote(webhook));
-                CallError::ServerFault(Status::too_many_requests(&why, RETRY_AFTER_SECONDS).into())
+                let webhook = webhook.clone();
+                CallError::ServerFault(HookRefusal::TooManyCalls { webhook, busy })
             })?;
         let query = timeout_query(self.timeout);
         let reply = connection.exchange(&query, self.body, self.timeout).await;
@@ -156,8 +133,11 @@ impl Call {
                 CallFailure { message, code: 500, cause: FailOpenCause::Configuration }.into()
             }
             ExchangeError::TooLarge(fault) => CallError::unavailable(webhook, fault),
+            // The address policy of this server forbids the address, so a retry does not help.
             ExchangeError::Fault(fault) if fault.kind == FaultKind::AddressRefused => {
-                CallError::address_refused(webhook, &fault)
+                let (webhook, why) = (webhook.clone(), fault.to_string());
+                let is_temporary = false;
+                CallError::ServerFault(HookRefusal::CallUnavailable { webhook, why, is_temporary })
             }
             ExchangeError::Fault(fault) => CallFailure::from_transport_fault(&fault)
                 .map_or_else(|| CallError::unavailable(webhook, fault), CallError::from),
@@ -184,9 +164,8 @@ fn check_side_effects(hook: &Hook) -> Result<(), CallError> {
             Err(CallFailure { message, code: 400, cause: FailOpenCause::Configuration }.into())
         }
         Some(SideEffects::Some | SideEffects::Unknown) => {
-            let name = go_compat::quote(&hook.name);
-            let message = format!("admission webhook {name} does not support dry run");
-            Err(CallError::Rejected(Status::bad_request(message).into()))
+            let webhook = hook.name.clone();
+            Err(CallError::Rejected(HookRefusal::DryRunUnsupported { webhook }))
         }
     }
 }

@@ -7,7 +7,7 @@
 use https_client::{Fault, FaultKind};
 use serde_json::Value;
 
-use crate::refusal::HookStatus;
+use crate::hook_denial::HookStatus;
 
 /// The longest part of the message of a `Status` that an error message contains.
 const MESSAGE_BYTES_MAX: usize = 2048;
@@ -122,11 +122,6 @@ impl CallFailure {
     pub(crate) fn invalid_patch(why: impl std::fmt::Display) -> Self {
         let step = "received undecodable patch in webhook response";
         Self::new(step, why, 503, FailOpenCause::BadAnswer)
-    }
-
-    /// The message for the client.
-    pub(crate) fn client_message(&self, hook: &str) -> String {
-        format!("failed calling webhook {}: {self}", go_compat::quote(hook))
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) fn parse_patch(bytes: &[u8]) -> Result<Option<Value>, CallError> {
         let why = error.to_string();
         // serde_json has no other way to tell this error from others.
         match why.starts_with("recursion limit exceeded") {
-            true => CallError::internal(&format!("the patch of a webhook can not be read: {why}")),
+            true => CallError::internal(format!("the patch of a webhook can not be read: {why}")),
             false => CallFailure::invalid_patch(why).into(),
         }
     })?;
@@ -52,7 +52,7 @@ fn is_operation(value: &Value) -> bool {
 /// Applies a patch. A patch that does not apply refuses the request, with the text of Kubernetes.
 pub(crate) fn apply_patch(tree: &Tree, patch: &Value) -> Result<Tree, CallError> {
     json_patch(tree.clone(), patch.clone())
-        .map_err(|error| CallError::internal(&kubernetes_text(&error, patch)))
+        .map_err(|error| CallError::internal(kubernetes_text(&error, patch)))
 }
 
 fn kubernetes_text(error: &PatchError, patch: &Value) -> String {

@@ -9,8 +9,10 @@
 //!
 //! Owns: the wire format of reviews, the order of calls, patches, failure policies, deadlines, warnings
 //! and audit annotations.
-//! Must not know: how configurations are stored and watched, HTTP routing, files, metrics formats, the
-//! schemas of kinds.
+//! Must not know: how configurations are stored and watched, HTTP routing, the status codes of responses to
+//! clients, files, metrics formats, the schemas of kinds.
+
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod session;
 
@@ -40,22 +42,25 @@ mod hook_target;
 mod service_credentials;
 
 mod annotations;
+mod hook_denial;
+mod hook_refusal;
 mod observer;
-mod refusal;
 mod session_report;
 mod warnings;
 
 pub use annotations::{AnnotationLevel, AuditAnnotation};
 pub use call_failure::FailOpenCause;
 pub use call_timeout::CALL_TIME_MAX;
+pub use catch_panic::{PanicMessage, catch_panic};
 pub use connection::{CALLS_IN_FLIGHT_MAX, HookEnvironment, RESPONSE_BYTES_MAX, Services};
 pub use connections::Connections;
+pub use hook_denial::HookDenial;
+pub use hook_refusal::{HookRefusal, call_failure_message};
 pub use hook_target::{HookTargetError, hook_target};
 pub use object_kinds::{ObjectKindError, ObjectKinds, UntypedKinds};
 pub use observer::{
     CallReport, ConditionOutcome, ConditionReport, NoObserver, Observer, Phase, RejectionCause,
 };
-pub use refusal::Refusal;
 pub use service_credentials::{ServiceCredentials, ServiceCredentialsTable};
 pub use session::{HookRequest, HookSession};
 pub use session_report::{CallVerdict, HookEvent, HookOutcome, SessionReport, SkipReason};

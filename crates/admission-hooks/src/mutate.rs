@@ -13,11 +13,12 @@ use crate::call::{Call, CallError};
 use crate::call_failure::{CallFailure, FailOpenCause};
 use crate::call_timeout::SessionDeadline;
 use crate::failure_policy::{apply_failure_policy, metric_code_and_cause};
+use crate::hook_denial::HookDenial;
+use crate::hook_refusal::HookRefusal;
 use crate::immutable_metadata;
 use crate::json_patch;
 use crate::object_kinds::convert_kind;
 use crate::observer::{CallReport, Phase, RejectionCause};
-use crate::refusal::Refusal;
 use crate::reinvocation::Reinvocation;
 use crate::select::{PresentedRequest, Selection, select_hook};
 use crate::session::HookRequest;
@@ -32,7 +33,7 @@ enum Mutation {
     /// The hook allows the object with this patch; `object` is converted back to the kind of the request.
     Patch { patch: Value, object: Tree, has_changed: bool },
     /// The hook denies the request.
-    Deny(Refusal),
+    Deny(HookDenial),
 }
 
 /// Runs one round of the mutating hooks.
@@ -49,7 +50,7 @@ pub(crate) async fn run_round(
     reinvocation: &mut Reinvocation,
     report: &mut SessionReportBuilder,
     decisions: &mut AuthorizerDecisions,
-) -> Result<Option<Tree>, Refusal> {
+) -> Result<Option<Tree>, HookRefusal> {
     for matched in request.matched_hooks.mutating(&request.attributes) {
         let (index, hook) = (matched.position, matched.hook);
         let at = HookPosition { round: reinvocation.round(), index };
@@ -71,7 +72,7 @@ pub(crate) async fn run_round(
             Selection::Call(presented) => presented,
         };
         if deadline.has_passed(Instant::now()) {
-            return Err(Refusal::deadline_exceeded());
+            return Err(HookRefusal::DeadlineExceeded);
         }
         let began = Instant::now();
         let outcome = call_hook(request, &matched, &attributes, &presented, deadline, report).await;
@@ -112,12 +113,12 @@ async fn call_hook(
     let response = call.send(target, deadline).await?;
     report.add_response(&hook.name, &response);
     if !response.is_allowed {
-        return Ok(Mutation::Deny(Refusal::denied_by(&hook.name, response.status)));
+        return Ok(Mutation::Deny(HookDenial::new(&hook.name, response.status)));
     }
     let Some(patch) = json_patch::parse_patch(&response.patch)? else { return Ok(Mutation::Allow) };
     let Some(object) = &presented.object else {
         let name = go_compat::quote(&hook.name);
-        return Err(CallError::internal(&format!(
+        return Err(CallError::internal(format!(
             "admission webhook {name} attempted to modify the object, which is not supported for \
              this operation"
         )));
@@ -129,15 +130,15 @@ async fn call_hook(
     }
     let patched = json_patch::apply_patch(object, &patch)?;
     immutable_metadata::check_unchanged(object, &patched)
-        .map_err(|change| CallError::internal(&change.client_message(&hook.name)))?;
+        .map_err(|change| CallError::internal(change.client_message(&hook.name)))?;
     let patched = request
         .kinds
         .normalize(patched, &presented.kind)
-        .map_err(|why| CallError::internal(&why.to_string()))?;
+        .map_err(|why| CallError::internal(why.to_string()))?;
     let has_changed = patched != **object;
     let patched = Cow::Owned(patched);
     let patched = convert_kind(request.kinds, patched, &presented.kind, &attributes.kind)
-        .map_err(|why| CallError::internal(&why.to_string()))?;
+        .map_err(|why| CallError::internal(why.to_string()))?;
     Ok(Mutation::Patch { patch, object: patched.into_owned(), has_changed })
 }
 
@@ -145,13 +146,15 @@ async fn call_hook(
 fn conclude_call(
     hook: &Hook,
     outcome: Result<Mutation, CallError>,
-) -> (CallVerdict, Result<Option<Tree>, Refusal>) {
+) -> (CallVerdict, Result<Option<Tree>, HookRefusal>) {
     match outcome {
         Ok(Mutation::Allow) => (CallVerdict::Allow, Ok(None)),
         Ok(Mutation::Patch { patch, object, has_changed }) => {
             (CallVerdict::Patch { patch, changed: has_changed }, Ok(Some(object)))
         }
-        Ok(Mutation::Deny(refusal)) => (CallVerdict::Deny(refusal.message.clone()), Err(refusal)),
+        Ok(Mutation::Deny(denial)) => {
+            (CallVerdict::Deny(denial.message.clone()), Err(HookRefusal::Denied(denial)))
+        }
         Err(error) => {
             let (verdict, end) = apply_failure_policy(hook, error);
             (verdict, end.map(|()| None))
@@ -167,7 +170,7 @@ fn call_report<'a>(
 ) -> CallReport<'a> {
     let (code, rejection) = match outcome {
         Ok(Mutation::Allow | Mutation::Patch { .. }) => (200, None),
-        Ok(Mutation::Deny(refusal)) => (refusal.code, Some(RejectionCause::Denial)),
+        Ok(Mutation::Deny(denial)) => (denial.code, Some(RejectionCause::Denial)),
         Err(error) => metric_code_and_cause(hook, error),
     };
     let operation = request.attributes.operation;

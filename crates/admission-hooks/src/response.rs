@@ -12,9 +12,9 @@ use serde_json::Value;
 use crate::call_failure::{
     CallFailure, NAME_BYTES_MAX, excerpt, failure_from_http_reply, failure_from_status,
 };
+use crate::hook_denial::HookStatus;
 use crate::lenient_json;
 use crate::observer::Phase;
-use crate::refusal::HookStatus;
 use crate::review::{KIND, version_name};
 
 /// The valid response of a hook.

@@ -6,13 +6,13 @@ use admission::{
     Attributes, AuthorizerDecisions, CallDecision, ConditionInput, GroupVersionKind,
     GroupVersionResource, Hook, HookMatch, SkipCause,
 };
-use api_object::{Status, Tree};
+use api_object::Tree;
 use authz::{Recorder, Verdict};
 use tokio::time::{Instant, timeout_at};
 
+use crate::hook_refusal::HookRefusal;
 use crate::object_kinds::convert_kind;
 use crate::observer::{ConditionOutcome, ConditionReport, Phase};
-use crate::refusal::Refusal;
 use crate::session::HookRequest;
 use crate::session_report::SkipReason;
 
@@ -44,19 +44,19 @@ pub(crate) async fn select_hook<'a>(
     attributes: &Attributes<'a>,
     deadline: Instant,
     decisions: &mut AuthorizerDecisions,
-) -> Result<Selection<'a>, Refusal> {
+) -> Result<Selection<'a>, HookRefusal> {
     let HookMatch { hook, matched_resource: identity, .. } = matched;
     match hook.evaluate_selectors(attributes, identity, request.namespace) {
         CallDecision::Call => {}
         CallDecision::Skip(skip) => return Ok(Selection::Skip(skip.into())),
-        CallDecision::Refuse(status) => return Err(status.into()),
+        CallDecision::Refuse(error) => return Err(HookRefusal::Selection(error)),
     }
     // `select` refuses an identity without a kind, so the default is never used.
     let kind = identity.kind.unwrap_or(attributes.kind);
     let converted = |tree: Option<&'a Tree>| {
         let tree =
             tree.map(|it| convert_kind(request.kinds, Cow::Borrowed(it), &attributes.kind, &kind));
-        tree.transpose().map_err(|why| Refusal::from(Status::internal(&why.to_string())))
+        tree.transpose().map_err(|why| HookRefusal::Internal(why.to_string()))
     };
     let presented = Box::new(PresentedRequest {
         kind,
@@ -96,7 +96,7 @@ pub(crate) async fn select_hook<'a>(
     match considered {
         CallDecision::Call => Ok(Selection::Call(presented)),
         CallDecision::Skip(skip) => Ok(Selection::Skip(skip.into())),
-        CallDecision::Refuse(status) => Err(status.into()),
+        CallDecision::Refuse(error) => Err(HookRefusal::Selection(error)),
     }
 }
 
@@ -109,7 +109,7 @@ async fn evaluate_conditions<'h>(
     input: &ConditionInput<'_>,
     deadline: Instant,
     decisions: &mut AuthorizerDecisions,
-) -> Result<CallDecision<'h>, Refusal> {
+) -> Result<CallDecision<'h>, HookRefusal> {
     loop {
         let known = request.authorizer.map(|_| &*decisions);
         match hook.evaluate_conditions(attributes, input, known) {
@@ -117,15 +117,16 @@ async fn evaluate_conditions<'h>(
             Err(check) => {
                 let Some(authorizer) = request.authorizer else {
                     // Conditions request no check if they were given no decisions.
-                    return Err(Status::internal("there is no authorizer to ask").into());
+                    let why = "there is no authorizer to ask".to_owned();
+                    return Err(HookRefusal::Internal(why));
                 };
                 let attributes = check.attributes(attributes.user);
                 let decision = authorizer.authorize(&attributes, Recorder::off());
                 let decision = timeout_at(deadline, decision)
                     .await
-                    .map_err(|_| Refusal::deadline_exceeded())?;
+                    .map_err(|_| HookRefusal::DeadlineExceeded)?;
                 if let Verdict::Unavailable(why) = decision.verdict {
-                    return Err(Status::undecided(why).into());
+                    return Err(HookRefusal::Undecided(why));
                 }
                 decisions.record(*check, &decision);
             }

@@ -9,9 +9,9 @@ use tokio::time::Instant;
 
 use crate::call_timeout::{CALL_TIME_MAX, SessionDeadline};
 use crate::connections::Connections;
+use crate::hook_refusal::HookRefusal;
 use crate::object_kinds::ObjectKinds;
 use crate::observer::{Observer, Phase};
-use crate::refusal::Refusal;
 use crate::reinvocation::Reinvocation;
 use crate::session_report::{SessionReport, SessionReportBuilder};
 use crate::{mutate, validate};
@@ -88,12 +88,12 @@ impl HookSession {
     /// `object` takes the place of the object of the attributes.
     ///
     /// # Errors
-    /// [`Refusal`] if a hook denies the request, or if a hook that must not be skipped could not be called.
+    /// [`HookRefusal`] if a hook denies the request, or if a hook that must not be skipped could not be called.
     pub async fn mutate(
         &mut self,
         request: &HookRequest<'_>,
         object: Option<Tree>,
-    ) -> Result<Option<Tree>, Refusal> {
+    ) -> Result<Option<Tree>, HookRefusal> {
         if self.reinvocation.needs_another_round() {
             self.reinvocation.begin_second_round(object.as_ref());
         }
@@ -110,9 +110,9 @@ impl HookSession {
     /// Calls the validating hooks, all at once, about the object of the attributes.
     ///
     /// # Errors
-    /// [`Refusal`] by the first hook in the list that denies the request, or that must not be skipped and
+    /// [`HookRefusal`] by the first hook in the list that denies the request, or that must not be skipped and
     /// could not be called.
-    pub async fn validate(&mut self, request: &HookRequest<'_>) -> Result<(), Refusal> {
+    pub async fn validate(&mut self, request: &HookRequest<'_>) -> Result<(), HookRefusal> {
         validate::call_hooks(request, self.deadline, &mut self.report, &mut self.decisions).await
     }
 

@@ -12,8 +12,9 @@ use crate::call::{Call, CallError};
 use crate::call_failure::FailOpenCause;
 use crate::call_timeout::SessionDeadline;
 use crate::failure_policy::{apply_failure_policy, metric_code_and_cause};
+use crate::hook_denial::HookDenial;
+use crate::hook_refusal::HookRefusal;
 use crate::observer::{CallReport, Phase, RejectionCause};
-use crate::refusal::Refusal;
 use crate::response::HookResponse;
 use crate::select::{PresentedRequest, Selection, select_hook};
 use crate::session::HookRequest;
@@ -41,7 +42,7 @@ pub(crate) async fn call_hooks(
     deadline: SessionDeadline,
     report: &mut SessionReportBuilder,
     decisions: &mut AuthorizerDecisions,
-) -> Result<(), Refusal> {
+) -> Result<(), HookRefusal> {
     let mut selected = Vec::new();
     for matched in request.matched_hooks.validating(&request.attributes) {
         let (index, hook) = (matched.position, &**matched.hook);
@@ -62,7 +63,7 @@ pub(crate) async fn call_hooks(
         return Ok(());
     }
     if deadline.has_passed(Instant::now()) {
-        return Err(Refusal::deadline_exceeded());
+        return Err(HookRefusal::DeadlineExceeded);
     }
     let mut first_refusal = Ok(());
     let outcomes = call_all(request, &selected, deadline).await;
@@ -103,14 +104,17 @@ async fn call_all(
     while let Some(ended) = tasks.join_next_with_id().await {
         let (id, outcome) = match ended {
             Ok(ended) => ended,
-            Err(error) => (error.id(), (Err(CallError::shutdown()), began.elapsed())),
+            Err(error) => (
+                error.id(),
+                (Err(CallError::ServerFault(HookRefusal::ShuttingDown)), began.elapsed()),
+            ),
         };
         if let Some(slot) = index_by_task.get(&id).and_then(|index| outcomes.get_mut(*index)) {
             *slot = Some(outcome);
         }
     }
     // A task returns a result even if it panics, so a missing one means that the server stops.
-    let unknown = || (Err(CallError::shutdown()), began.elapsed());
+    let unknown = || (Err(CallError::ServerFault(HookRefusal::ShuttingDown)), began.elapsed());
     outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(unknown)).collect()
 }
 
@@ -122,7 +126,7 @@ fn conclude_call(
     outcome: Result<HookResponse, CallError>,
     duration: Duration,
     report: &mut SessionReportBuilder,
-) -> (CallVerdict, Result<(), Refusal>) {
+) -> (CallVerdict, Result<(), HookRefusal>) {
     let hook = called.hook;
     let (code, rejection, verdict, end) = match outcome {
         Ok(response) => {
@@ -130,9 +134,10 @@ fn conclude_call(
             if response.is_allowed {
                 (200, None, CallVerdict::Allow, Ok(()))
             } else {
-                let refusal = Refusal::denied_by(&hook.name, response.status);
-                let verdict = CallVerdict::Deny(refusal.message.clone());
-                (refusal.code, Some(RejectionCause::Denial), verdict, Err(refusal))
+                let denial = HookDenial::new(&hook.name, response.status);
+                let verdict = CallVerdict::Deny(denial.message.clone());
+                let refusal = HookRefusal::Denied(denial);
+                (refusal.metric_code(), Some(RejectionCause::Denial), verdict, Err(refusal))
             }
         }
         Err(error) => {

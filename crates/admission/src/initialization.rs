@@ -9,14 +9,15 @@
 //! Time is always an argument.
 
 mod create_decision;
+mod initialize_denied;
 mod initializers_field;
 mod options;
 mod read_repair;
-mod statuses;
 mod timers;
 mod update_decision;
 
 pub use create_decision::{CreateDecision, InitializersOrigin, decide_create};
+pub use initialize_denied::InitializeDenied;
 pub use initializers_field::{
     Initializers, copy_initializers, has_pending_initializers, normalize_initializers,
     without_initializer,
@@ -25,10 +26,5 @@ pub use options::{
     InitializerOptions, WAITING_OBJECTS_MAX, WAITING_OBJECTS_PER_USER_MAX, WaitingObjectsMax,
 };
 pub use read_repair::{ReadRepair, read_repair};
-pub use statuses::{
-    TimeoutCause, UninitializedObject, being_initialized_status, create_denied_status,
-    deleted_while_waiting_status, denied_update_status, initialization_failure_status,
-    initialization_timeout_status,
-};
 pub use timers::{ExpiredInitializer, ExpiryAction, InitializerTimers};
 pub use update_decision::{UpdateDecision, decide_update};

@@ -7,7 +7,7 @@
 //!
 //! Owns: the configuration kinds with their defaults and validation, hooks, initializers and their order, the matching
 //! of requests, match conditions, exemptions, the timers of initialization.
-//! Must not know: HTTP, calls, stores, clocks, which resources exist, where snapshots come from.
+//! Must not know: HTTP and its status codes, calls, stores, clocks, which resources exist, where snapshots come from.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
@@ -41,13 +41,11 @@ pub use configuration::{
 pub use exemption::{Exemption, is_admission_configuration};
 pub use hook::{FailurePolicy, Hook, MatchPolicy, ReinvocationPolicy, ReviewVersion, SideEffects};
 pub use initialization::{
-    CreateDecision, ExpiredInitializer, ExpiryAction, InitializerOptions, InitializerTimers,
-    Initializers, InitializersOrigin, ReadRepair, TimeoutCause, UninitializedObject,
-    UpdateDecision, WAITING_OBJECTS_MAX, WAITING_OBJECTS_PER_USER_MAX, WaitingObjectsMax,
-    being_initialized_status, copy_initializers, create_denied_status, decide_create,
-    decide_update, deleted_while_waiting_status, denied_update_status, has_pending_initializers,
-    initialization_failure_status, initialization_timeout_status, normalize_initializers,
-    read_repair, without_initializer,
+    CreateDecision, ExpiredInitializer, ExpiryAction, InitializeDenied, InitializerOptions,
+    InitializerTimers, Initializers, InitializersOrigin, ReadRepair, UpdateDecision,
+    WAITING_OBJECTS_MAX, WAITING_OBJECTS_PER_USER_MAX, WaitingObjectsMax, copy_initializers,
+    decide_create, decide_update, has_pending_initializers, normalize_initializers, read_repair,
+    without_initializer,
 };
 pub use initializer::{Initializer, InitializerOrdering};
 pub use initializer_order::{
@@ -59,7 +57,7 @@ pub use match_conditions::{
     ExplainedCondition, MATCH_CONDITIONS_MAX, MatchConditions, MatchConditionsResult,
 };
 pub use matching::{
-    CallDecision, HookMatch, LabelSelector, MatchedHooks, MatchedResource, Rule, RuleDialect,
-    RuleTarget, SkipCause,
+    CallDecision, HookMatch, HookSelectionError, LabelSelector, LabelSelectorError, MatchedHooks,
+    MatchedResource, Rule, RuleDialect, RuleTarget, SkipCause,
 };
 pub use snapshot::{Configuration, HookList, Snapshot};

@@ -8,8 +8,7 @@
 //!
 //! Owns: the sources of identity and their order, tokens of service accounts, `TokenReview` and
 //! `TokenRequest`, impersonation and the permissions that it needs.
-//! Must not know: sockets, TLS handshakes, clocks, stores, any one authorizer, the wording of
-//! refusals.
+//! Must not know: sockets, TLS handshakes, clocks, stores, any one authorizer, HTTP status codes.
 
 #![deny(clippy::indexing_slicing)]
 
@@ -43,7 +42,8 @@ pub use client_certificate::{AuthorityError, CertificateError, PRESENTED_CERTIFI
 pub use csv::{CsvError, CsvFault};
 pub use front_proxy::{FrontProxyHeaders, HeaderNameError, HeaderValueError};
 pub use impersonation::{
-    ImpersonatedUser, ImpersonationMode, Impersonator, MakeForbidden, strip_impersonation_headers,
+    ImpersonatedUser, ImpersonationError, ImpersonationMode, Impersonator, MissingPermission,
+    strip_impersonation_headers,
 };
 pub use jwt::{SignatureError, TOKEN_BYTES_MAX};
 pub use key::{Algorithm, KeyError, SigningKey, VerifyingKey};
@@ -57,9 +57,9 @@ pub use service_account::{
 };
 pub use token_file::{TOKEN_FILE_BYTES_MAX, TokenFile, TokenFileError, TokenFileWarning};
 pub use token_request::{
-    IssuedToken, TokenRequest, TokenRequestSettings, set_token_request_defaults,
+    IssuedToken, TokenRequest, TokenRequestError, TokenRequestSettings, set_token_request_defaults,
 };
-pub use token_review::user_info_json;
+pub use token_review::{TokenReviewError, user_info_json};
 pub use trusted_authorities::AuthorityKind;
 pub use well_known::{
     ANONYMOUS_USER, AUTHENTICATED_GROUP, CREDENTIAL_ID_KEY, LOOPBACK_USER, MASTERS_GROUP,

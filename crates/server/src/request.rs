@@ -16,6 +16,7 @@ mod response_slot;
 use std::sync::Arc;
 use std::time::Duration;
 
+use admission_hooks::catch_panic;
 use api_object::Status;
 use api_resources::Verb;
 use authn::CertificateIdentity;
@@ -33,9 +34,9 @@ use crate::audit_record_guard::AuditRecordGuard;
 use crate::authorize::{Authorized, ChainAuthorizer, authorize};
 use crate::deadline::request_duration_max;
 use crate::discovery;
+use crate::error_status::IntoStatus;
 use crate::health;
 use crate::hook_trace;
-use crate::panic_guard::catch_panic;
 use crate::record::RequestRecord;
 use crate::request_error::{RequestError, error_response};
 use crate::respond::{PLAIN_JSON, Reply, text_response};
@@ -85,7 +86,7 @@ pub(crate) async fn handle(
     let mut body = Some(body);
     let processing =
         process(&server, &mut parts, &mut body, &connection, &mut record, &mut slot, now);
-    let response = match catch_panic(processing).await {
+    let response = match catch_panic(Box::pin(processing)).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => error.into_response(&parts, &mut record, now),
         Err(message) => {
@@ -217,7 +218,8 @@ async fn authenticate_and_authorize(
     let impersonated = {
         let attributes = info.attributes(Some(&user));
         let chain = ChainAuthorizer(Arc::clone(&cluster.chain));
-        server.impersonator.impersonate(&parts.headers, &attributes, &chain).await?
+        let impersonated = server.impersonator.impersonate(&parts.headers, &attributes, &chain);
+        impersonated.await.map_err(IntoStatus::into_status)?
     };
     let user = match impersonated {
         None => user,

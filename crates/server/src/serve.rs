@@ -213,7 +213,7 @@ impl Server {
             readiness: Readiness::default(),
             loopback_user: loopback_user(String::new()),
             authenticator,
-            impersonator: Impersonator::new(access_reviews::forbidden_status),
+            impersonator: Impersonator::default(),
             token_issuer: options.token_issuer,
             auditor: options.auditor,
             authorization_metrics: options.authorization_metrics,

@@ -9,8 +9,8 @@ use admission::{
     MatchedHooks, Operation, Snapshot,
 };
 use admission_hooks::{
-    CallReport, Connections, FailOpenCause, HookEnvironment, HookRequest, HookSession, ObjectKinds,
-    Observer, Phase, Refusal, SessionReport, UntypedKinds,
+    CallReport, Connections, FailOpenCause, HookEnvironment, HookRefusal, HookRequest, HookSession,
+    ObjectKinds, Observer, Phase, SessionReport, UntypedKinds,
 };
 use api_object::Tree;
 use authz::{Authorizer, User};
@@ -240,11 +240,11 @@ impl Scene {
     pub(crate) async fn allowed(&self) -> (Tree, SessionReport) {
         match self.run().await {
             Admission::Allowed { object, notes } => (object.unwrap_or_default(), notes),
-            Admission::Refused { refusal, .. } => panic!("{}", refusal.message),
+            Admission::Refused { refusal, .. } => panic!("{refusal}"),
         }
     }
 
-    pub(crate) async fn refused(&self) -> (Refusal, SessionReport) {
+    pub(crate) async fn refused(&self) -> (HookRefusal, SessionReport) {
         match self.run().await {
             Admission::Allowed { .. } => panic!("it was allowed"),
             Admission::Refused { refusal, notes, .. } => (refusal, notes),
@@ -253,14 +253,14 @@ impl Scene {
 
     /// The message of the refusal.
     pub(crate) async fn complaint(&self) -> String {
-        self.refused().await.0.message
+        self.refused().await.0.to_string()
     }
 }
 
 /// The result of both phases of a session for one request.
 pub(crate) enum Admission {
     Allowed { object: Option<Tree>, notes: SessionReport },
-    Refused { refusal: Refusal, notes: SessionReport },
+    Refused { refusal: HookRefusal, notes: SessionReport },
 }
 
 /// Runs both phases of a session, with nothing in between.
@@ -274,7 +274,7 @@ pub(crate) async fn admit(mut session: HookSession, asking: &HookRequest<'_>) ->
 async fn both_phases(
     session: &mut HookSession,
     asking: &HookRequest<'_>,
-) -> Result<Option<Tree>, Refusal> {
+) -> Result<Option<Tree>, HookRefusal> {
     let mut object = session.mutate(asking, asking.attributes.object.cloned()).await?;
     if session.needs_another_round() {
         object = session.mutate(asking, object).await?;
@@ -306,7 +306,8 @@ pub(crate) fn annotations(notes: &SessionReport) -> BTreeMap<&str, &str> {
 pub(crate) async fn until(holds: impl Fn() -> bool) {
     let wait = async {
         while !holds() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
+            std::thread::yield_now();
+            tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(Duration::from_secs(20), wait).await.unwrap();

@@ -32,8 +32,8 @@ pub enum CreateDecision {
     /// initializers anyway, so for such a client the pod waits for none; for others it waits for the initializers that
     /// the configuration names.
     AssignUnlessPermitted(PendingInitializers),
-    /// The client supplies the list, which may be empty. It needs the permission `initialize`; without it, the response is
-    /// [`create_denied_status`](crate::create_denied_status).
+    /// The client supplies the list, which may be empty. It needs the permission `initialize`; without it, the error is
+    /// [`InitializeDenied`](crate::InitializeDenied).
     NeedsPermission(Initializers),
 }
 

@@ -14,8 +14,8 @@ pub enum UpdateDecision {
     /// The request writes a subresource. The stored field is [kept](crate::copy_initializers).
     KeepStored,
     /// The object has pending initializers, and this is the new value of the field. The client needs the permission
-    /// `initialize`, even if the value does not change; without it, the response is
-    /// [`denied_update_status`](crate::denied_update_status).
+    /// `initialize`, even if the value does not change; without it, the error is
+    /// [`InitializeDenied`](crate::InitializeDenied).
     NeedsPermission(Initializers),
 }
 

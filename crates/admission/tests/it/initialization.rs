@@ -1,15 +1,12 @@
-//! Objects with pending initializers: decisions, validation, responses and read repair.
+//! Objects with pending initializers: decisions, validation and read repair.
 
 use admission::ConfigurationKind::Initializer;
 use admission::{
     Attributes, CreateDecision, InitializerOptions, Initializers, Operation, PendingInitializer,
-    ReadRepair, Snapshot, TimeoutCause, UninitializedObject, UpdateDecision,
-    being_initialized_status, copy_initializers, create_denied_status, decide_create,
-    decide_update, deleted_while_waiting_status, denied_update_status, has_pending_initializers,
-    initialization_failure_status, initialization_timeout_status, normalize_initializers,
-    read_repair, without_initializer,
+    ReadRepair, Snapshot, UpdateDecision, copy_initializers, decide_create, decide_update,
+    has_pending_initializers, normalize_initializers, read_repair, without_initializer,
 };
-use api_object::{GroupResource, Status, Tree};
+use api_object::Tree;
 use authz::User;
 use field_errors::FieldErrors;
 use proptest::prelude::*;
@@ -95,9 +92,6 @@ fn who_says_something_needs_permission_and_is_taken_at_their_word() {
         panic!("the list is the client's");
     };
     assert_eq!(names(&own), ["x.y.z", "b.b.c"]);
-    let denied = create_denied_status(&GroupResource::new("", "pods"), "x", "no rule");
-    let want = r#"pods "x" is forbidden: create with initializers denied: no rule"#;
-    assert_eq!((denied.code, denied.message.as_str()), (403, want));
 }
 
 #[test]
@@ -198,9 +192,6 @@ fn every_write_to_an_uninitialized_object_needs_permission() {
         assert_eq!(has_pending_initializers(&new), !want.is_empty());
         assert_eq!(said(&new).is_null(), want.is_empty());
     }
-    let denied = denied_update_status(&GroupResource::new("", "pods"), "x", "no rule");
-    let want = r#"pods "x" is forbidden: update to uninitialized resource denied: no rule"#;
-    assert_eq!((denied.code, denied.message.as_str()), (403, want));
 }
 
 #[test]
@@ -244,39 +235,6 @@ fn a_result_ends_it_and_can_not_be_changed() {
     assert_eq!(on_update(&old, &failed), Err(want.to_owned()));
     assert_eq!(on_update(&pod_with(json!(null)), &failed), Err(want.to_owned()));
     assert!(on_update(&failed, &failed).is_ok());
-}
-
-#[test]
-fn the_creator_gets_the_result() {
-    let answer = |result: Value| {
-        let status = initialization_failure_status(&pod_with(json!({"result": result}))).unwrap();
-        (status.code, serde_json::to_value(&status).unwrap())
-    };
-    let details = json!({"name": "x", "group": "g", "kind": "k", "uid": "u",
-        "causes": [{"reason": "r", "message": "m", "field": "f"}], "retryAfterSeconds": 3});
-    let given = json!({"status": "Failure", "code": 403, "reason": "Odd", "message": "no",
-        "details": details});
-    let whole = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-        "message": "no", "reason": "Odd", "details": details, "code": 403});
-    assert_eq!(answer(given), (403, whole));
-    for (code, http, shown) in
-        [(json!(null), 500, 500), (json!(0), 500, 500), (json!(200), 500, 200)]
-    {
-        let (found, body) = answer(json!({"status": "Failure", "code": code}));
-        assert_eq!((found, &body["code"]), (http, &json!(shown)), "{code}");
-    }
-    assert_eq!(initialization_failure_status(&pod_pending(&["a.b.c"])), None);
-}
-
-#[test]
-fn the_creator_of_an_object_that_is_gone_is_told_why() {
-    let status = deleted_while_waiting_status(&pod_pending(&["a.b.c"]));
-    let want = "Internal error occurred: object deleted while waiting for creation";
-    assert_eq!((status.code, status.message.as_str()), (500, want));
-    let status = deleted_while_waiting_status(&pod_with(
-        json!({"result": {"status": "Failure", "code": 418}}),
-    ));
-    assert_eq!(status.code, 418);
 }
 
 #[test]
@@ -356,35 +314,6 @@ fn values_of_wrong_types_are_told_with_their_place() {
         normalize_initializers(&mut odd).unwrap();
         assert!(said(&odd).is_null());
     }
-}
-
-#[test]
-fn what_clients_are_told_while_it_lasts() {
-    let deployments = GroupResource::new("apps", "deployments");
-    let own = pod_pending(&["a.b.c", "x.y.z"]);
-    let awaited = UninitializedObject { resource: &deployments, tree: &own, revision: 42 };
-    let details = json!({"name": "x", "group": "apps", "kind": "deployments", "uid": "u", "causes": [
-        {"reason": "InitializationTimeout", "message": "x.y.z",
-         "field": "metadata.initializers.pending[1]"},
-        {"reason": "ResourceVersion", "message": "42"},
-    ]});
-    let told = |status: &Status| serde_json::to_value(status).unwrap();
-    let want = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-        "message": "Timeout: server has timed out waiting for the initialization of deployments.apps x",
-        "reason": "Timeout", "details": details, "code": 504});
-    assert_eq!(told(&initialization_timeout_status(&awaited, TimeoutCause::Step(1))), want);
-    let deadline = told(&initialization_timeout_status(&awaited, TimeoutCause::Deadline));
-    assert_eq!(
-        (deadline["message"].as_str(), &deadline["code"]),
-        (Some("Timeout: request did not complete within requested timeout"), &json!(504))
-    );
-    assert_eq!(deadline["details"]["causes"][0]["message"], "a.b.c");
-    let lost = told(&initialization_timeout_status(&awaited, TimeoutCause::WatchLost));
-    assert_eq!(lost["message"], want["message"]);
-    let shown = told(&being_initialized_status(&awaited));
-    assert_eq!((&shown["status"], &shown["code"]), (&json!("Success"), &json!(202)));
-    assert_eq!(shown["details"]["uid"], "u");
-    assert_eq!(shown["details"]["causes"], json!([{"reason": "ResourceVersion", "message": "42"}]));
 }
 
 /// A pod of ten o'clock.
@@ -489,7 +418,6 @@ proptest! {
         }
         let _ = (own.create_errors(64), own.update_errors(&Initializers::from_object(&old), 64));
         let _ = (on_create(&new, &configured(&[])), on_update(&new, &old));
-        prop_assert_eq!(initialization_failure_status(&new).is_some(), own.result.is_some());
         if let Some(PendingInitializer { name, .. }) = own.pending.first() {
             let next = without_initializer(&new, name).unwrap();
             prop_assert_eq!(Initializers::from_object(&next).pending.len(), own.pending.len() - 1);

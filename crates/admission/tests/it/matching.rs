@@ -102,7 +102,7 @@ fn considered(
         CallDecision::Skip(SkipCause::ObjectSelector) => "object".to_owned(),
         CallDecision::Skip(SkipCause::Condition { name }) => format!("condition {name}"),
         CallDecision::Skip(SkipCause::ConditionError(_)) => "condition error".to_owned(),
-        CallDecision::Refuse(status) => format!("{} {}", status.code, status.message),
+        CallDecision::Refuse(error) => format!("refused: {error}"),
     })
 }
 
@@ -212,7 +212,7 @@ fn rules_match_equivalent_resources() {
     let scale = Attributes { equivalents: &unknown, ..scale };
     assert_eq!(
         outcome(one, &scale, None),
-        "500 Internal error occurred: unable to convert to extensions/v1beta1, \
+        "refused: unable to convert to extensions/v1beta1, \
          Resource=deployments: unknown kind"
     );
 }
@@ -234,7 +234,7 @@ fn namespace_selectors() {
     assert_eq!(outcome(selects("test"), &creation, None), "namespace");
     let deletion = Attributes { old_object: Some(&test), ..namespace_object(Operation::Delete) };
     assert_eq!(outcome(selects("prod"), &deletion, Some(&prod)), "called");
-    let missing = "404 namespaces \"team-a\" not found";
+    let missing = "refused: namespaces \"team-a\" not found";
     assert_eq!(outcome(selects("prod"), &pod(), None), missing);
     let elsewhere = with(selects("prod"), json!({"rules": [rule(json!({"apiGroups": ["apps"]}))]}));
     assert_eq!(outcome(elsewhere, &pod(), None), "no rule");
@@ -254,7 +254,7 @@ fn stored_selectors_that_mean_nothing_fail_the_requests_they_are_about() {
     let odd = json!({"objectSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}});
     assert_eq!(
         outcome(odd.clone(), &pod(), None),
-        "500 Internal error occurred: \"Near\" is not a valid label selector operator"
+        "refused: \"Near\" is not a valid label selector operator"
     );
     let elsewhere = with(odd, json!({"rules": [rule(json!({"apiGroups": ["apps"]}))]}));
     assert_eq!(outcome(elsewhere, &pod(), None), "no rule");
@@ -304,7 +304,7 @@ fn match_conditions_decide_last() {
         (
             "Fail",
             vec!["true", error],
-            "403 pods \"x\" is forbidden: expression 'object.absent == 1' resulted in error: no such \
+            "refused: expression 'object.absent == 1' resulted in error: no such \
              key: absent",
         ),
         ("Ignore", vec!["true", error], "condition error"),
@@ -339,7 +339,7 @@ fn conditions_that_cost_too_much_together_fail() {
     assert_eq!(outcome("Fail", 1), "condition c0");
     assert_eq!(
         outcome("Fail", 5),
-        "403 pods \"x\" is forbidden: validation failed due to running out of cost budget, no \
+        "refused: validation failed due to running out of cost budget, no \
          further validation rules will be run"
     );
     assert_eq!(outcome("Ignore", 5), "condition error");
@@ -350,7 +350,7 @@ fn conditions_that_cost_too_much_together_fail() {
 fn conditions_that_ask_nobody_fail() {
     let asks = "!authorizer.group('').resource('pods').check('breakglass').allowed()";
     assert_eq!(outcome(conditions("Ignore", &[asks]), &pod(), None), "condition error");
-    assert!(outcome(conditions("Fail", &[asks]), &pod(), None).starts_with("403 "));
+    assert!(outcome(conditions("Fail", &[asks]), &pod(), None).starts_with("refused: "));
 }
 
 #[test]
@@ -358,7 +358,7 @@ fn stored_conditions_that_do_not_compile_fail() {
     let broken = conditions("Fail", &["6"]);
     assert_eq!(
         outcome(broken, &pod(), None),
-        "403 pods \"x\" is forbidden: compilation error: must evaluate to bool but got int"
+        "refused: compilation error: must evaluate to bool but got int"
     );
 }
 

@@ -16,6 +16,7 @@ use super::hook_kinds::HookKinds;
 use super::namespace_lifecycle::{check_definition, check_namespace, find_namespace};
 use crate::authorize::{ChainAuthorizer, current_chain};
 use crate::cluster_snapshot::Namespace;
+use crate::error_status::IntoStatus;
 use crate::initialize::{assign_initializers, check_initializer_update, conform_initializers};
 use crate::rest::{RequestContext, VersionedObject};
 
@@ -116,7 +117,8 @@ async fn run_rounds(
     let operation = request.attributes.operation;
     loop {
         let object = (operation != Operation::Delete).then(|| std::mem::take(&mut tree));
-        if let Some(next) = session.mutate(request, object).await? {
+        let mutated = session.mutate(request, object).await.map_err(IntoStatus::into_status)?;
+        if let Some(next) = mutated {
             tree = next;
         }
         if !session.needs_another_round() {
@@ -176,7 +178,7 @@ async fn call_validating_hooks(
     let (took, is_refused) = (begun.elapsed(), result.is_err());
     let plugin = Phase::Validating.plugin();
     metrics.record_controller(plugin, Phase::Validating, write.operation, took, is_refused);
-    Ok(result?)
+    result.map_err(IntoStatus::into_status)
 }
 
 fn new_session(ctx: &RequestContext<'_>) -> HookSession {

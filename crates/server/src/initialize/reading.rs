@@ -1,13 +1,12 @@
 //! Reads one object that may be uninitialized.
 
-use admission::{
-    UninitializedObject, being_initialized_status, has_pending_initializers, read_repair,
-};
+use admission::{has_pending_initializers, read_repair};
 use api_object::{Status, Tree};
 use store::{Entry, WriteError};
 
 use crate::admission::NotFresh;
 use crate::cluster_snapshot::is_tracked;
+use crate::error_status::{UninitializedObject, being_initialized_status};
 use crate::rest::{RequestContext, VersionedObject, get_entry};
 
 /// The response to a client that reads an uninitialized object by its name.

@@ -12,12 +12,13 @@ use admission::{
     GroupVersionResource, Operation, Snapshot,
 };
 use admission_hooks::{
-    Connections, HookEnvironment, HookRequest, HookSession, NoObserver, Phase, Refusal,
+    Connections, HookEnvironment, HookRefusal, HookRequest, HookSession, NoObserver, Phase,
     SessionReport, UntypedKinds,
 };
 use api_object::Tree;
 use authz::{Authorizer, Decision, DecisionFuture as Decided, Recorder};
 use serde_json::{Map, Value, json};
+use server::IntoStatus;
 
 use self::peers::Peers;
 use super::Answer;
@@ -97,7 +98,7 @@ pub(super) fn exact_length(text: &str) -> usize {
 async fn run_phases(
     session: &mut HookSession,
     request: &HookRequest<'_>,
-) -> Result<Option<Tree>, (Phase, Refusal)> {
+) -> Result<Option<Tree>, (Phase, HookRefusal)> {
     let mutating = |refusal| (Phase::Mutating, refusal);
     let object = request.attributes.object.cloned();
     let mut object = session.mutate(request, object).await.map_err(mutating)?;
@@ -112,7 +113,7 @@ async fn run_phases(
 
 /// The result of both phases, in the form of the recorded one.
 fn shown(
-    result: Result<Option<Tree>, (Phase, Refusal)>,
+    result: Result<Option<Tree>, (Phase, HookRefusal)>,
     report: SessionReport,
     calls: Value,
 ) -> Value {
@@ -123,9 +124,12 @@ fn shown(
                 Phase::Mutating => "mutating",
                 Phase::Validating => "validating",
             };
+            let status = refusal.into_status();
+            // A hook may choose a code that HTTP does not have.
+            let code = status.foreign.map_or(i32::from(status.code), |foreign| foreign.code);
             json!({
-                "allowed": false, "phase": phase, "code": refusal.code, "reason": refusal.reason,
-                "message": peers::with_host(&refusal.message),
+                "allowed": false, "phase": phase, "code": code, "reason": status.reason,
+                "message": peers::with_host(&status.message),
             })
         }
     };

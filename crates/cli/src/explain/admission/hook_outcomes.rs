@@ -11,6 +11,7 @@ use admission::{
 use admission_hooks::{ObjectKinds, Phase, UntypedKinds};
 use api_object::{Status, Tree};
 use authz::Recorder;
+use server::IntoStatus;
 
 use super::admission_write::AdmissionWrite;
 use super::manifest_cluster::ManifestCluster;
@@ -181,8 +182,9 @@ fn hook_outcome<'a>(
     match hook.evaluate_selectors(attributes, identity, namespace) {
         CallDecision::Call => {}
         CallDecision::Skip(skip) => return (HookOutcome::Skipped(skip.into()), Vec::new()),
-        CallDecision::Refuse(status) => {
-            return (HookOutcome::Refuses(status, RefusalStep::Selection), Vec::new());
+        CallDecision::Refuse(error) => {
+            let refused = HookOutcome::Refuses(error.into_status(), RefusalStep::Selection);
+            return (refused, Vec::new());
         }
     }
     let (explained, conditions) = match check_conditions(cluster, attributes, found, decisions) {
@@ -192,7 +194,9 @@ fn hook_outcome<'a>(
     let outcome = match explained {
         CallDecision::Call => call_outcome(hook, attributes),
         CallDecision::Skip(skip) => HookOutcome::Skipped(skip.into()),
-        CallDecision::Refuse(status) => HookOutcome::Refuses(status, RefusalStep::Selection),
+        CallDecision::Refuse(error) => {
+            HookOutcome::Refuses(error.into_status(), RefusalStep::Selection)
+        }
     };
     (outcome, conditions)
 }

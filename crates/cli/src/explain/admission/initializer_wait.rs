@@ -1,12 +1,13 @@
 //! Determines which initializers a written object waits for.
 
 use admission::{
-    CreateDecision, Initializer, InitializerOptions, Initializers, InitializersOrigin, Operation,
-    PendingInitializer, UpdateDecision, create_denied_status, decide_create, decide_update,
-    denied_update_status, runnable_initializers,
+    CreateDecision, InitializeDenied, Initializer, InitializerOptions, Initializers,
+    InitializersOrigin, Operation, PendingInitializer, UpdateDecision, decide_create,
+    decide_update, runnable_initializers,
 };
 use api_object::Status;
 use authz::{Attributes, Recorder, Resource, Target, Verdict};
+use server::IntoStatus;
 
 use super::admission_write::AdmissionWrite;
 use super::manifest_cluster::ManifestCluster;
@@ -69,7 +70,7 @@ pub(super) fn initializer_wait<'a>(
             CreateDecision::AssignUnlessPermitted(list) => {
                 let own = Initializers::default();
                 let errors = field_errors::FieldErrors::new();
-                match wait_if_permitted(cluster, write, own, create_denied_status, &errors) {
+                match wait_if_permitted(cluster, write, own, &errors) {
                     InitializerWait::Refused(_) => {
                         wait_for(cluster, list.entries, InitializersOrigin::Configuration)
                     }
@@ -78,20 +79,16 @@ pub(super) fn initializer_wait<'a>(
             }
             CreateDecision::NeedsPermission(own) => {
                 let errors = own.create_errors(options.pending_max);
-                wait_if_permitted(cluster, write, own, create_denied_status, &errors)
+                wait_if_permitted(cluster, write, own, &errors)
             }
         },
         Operation::Update => match decide_update(&options, &attributes) {
             Ok(UpdateDecision::NoInitializers | UpdateDecision::KeepStored) => {
                 InitializerWait::None
             }
-            Ok(UpdateDecision::NeedsPermission(own)) => wait_if_permitted(
-                cluster,
-                write,
-                own,
-                denied_update_status,
-                &field_errors::FieldErrors::new(),
-            ),
+            Ok(UpdateDecision::NeedsPermission(own)) => {
+                wait_if_permitted(cluster, write, own, &field_errors::FieldErrors::new())
+            }
             Err(errors) => InitializerWait::Refused(invalid(write, &errors)),
         },
         Operation::Delete | Operation::Connect => InitializerWait::None,
@@ -103,7 +100,6 @@ fn wait_if_permitted<'a>(
     cluster: &'a ManifestCluster,
     write: &AdmissionWrite<'_>,
     own: Initializers,
-    denied: fn(&api_object::GroupResource, &str, &str) -> Status,
     errors: &field_errors::FieldErrors,
 ) -> InitializerWait<'a> {
     let attributes = write.attributes();
@@ -129,9 +125,13 @@ fn wait_if_permitted<'a>(
         return InitializerWait::Unknown(why.to_owned());
     }
     if decision.verdict != Verdict::Allow {
-        let resource = write.resource.group_resource();
-        let reason = decision.reason.to_string();
-        return InitializerWait::Refused(denied(&resource, attributes.name, &reason));
+        let denied = InitializeDenied {
+            operation: attributes.operation,
+            resource: write.resource.group_resource(),
+            name: attributes.name.to_owned(),
+            reason: decision.reason.to_string(),
+        };
+        return InitializerWait::Refused(denied.into_status());
     }
     if !errors.is_empty() {
         return InitializerWait::Refused(invalid(write, errors));

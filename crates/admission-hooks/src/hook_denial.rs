@@ -1,45 +1,32 @@
-//! The refusal of a request by a hook, or because of one.
+//! The denial of a request by a hook, with the `Status` that the hook sent.
 
-use api_object::{Cause, Details, ForeignStatus, Status};
-use serde::{Deserialize, Serialize, Serializer};
+use api_object::{Cause, Details};
+use serde::Deserialize;
 
 use crate::lenient_json;
 
-/// The lowest HTTP status code of an error.
+/// The lowest status code of a denial. A hook that names a lower one, such as that of a redirect, gets this one.
 const CODE_MIN: i32 = 400;
-/// The highest HTTP status code.
-const CODE_MAX: i32 = 599;
 
-/// The refusal of a request: a `Status` whose reason may be any text, because a hook may choose it.
+/// The denial of a request by a hook. Apart from the limits here, the hook chooses all of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
-    /// The status code, at least 400. A hook may choose one that HTTP does not have, see
-    /// [`Refusal::http_code`].
+pub struct HookDenial {
+    /// The status code, at least 400. HTTP need not have it.
     pub code: i32,
-    /// `Failure`, unless a hook chose another text.
+    /// `Failure`, unless the hook chose another text.
     pub status: String,
     /// The machine-readable reason; may be empty.
     pub reason: String,
-    /// The message for people.
+    /// The message for people, which names the hook.
     pub message: String,
-    /// The object and the causes of the refusal.
+    /// The object and the causes of the denial.
     pub details: Option<Box<Details>>,
 }
 
-impl Refusal {
-    /// The deadline of the request has passed.
-    pub(crate) fn deadline_exceeded() -> Self {
-        Self {
-            message: "Timeout: request did not complete within requested timeout".to_owned(),
-            details: Some(Box::default()),
-            ..Status::timeout().into()
-        }
-    }
-
-    /// A hook denied the request. The message names the hook; the status code is at least 400.
-    pub(crate) fn denied_by(hook: &str, status: Option<HookStatus>) -> Self {
+impl HookDenial {
+    pub(crate) fn new(webhook: &str, status: Option<HookStatus>) -> Self {
         let hook_status = status.unwrap_or_default();
-        let denied = format!("admission webhook {} denied the request", go_compat::quote(hook));
+        let denied = format!("admission webhook {} denied the request", go_compat::quote(webhook));
         let reason = hook_status.reason.unwrap_or_default();
         let message = match (hook_status.message.unwrap_or_default().as_str(), reason.as_str()) {
             ("", "") => format!("{denied} without explanation"),
@@ -50,82 +37,13 @@ impl Refusal {
             word if word.is_empty() || word == "Success" => "Failure".to_owned(),
             word => word,
         };
-        let code = hook_status.code.unwrap_or_default();
         Self {
-            code: if code < CODE_MIN { CODE_MIN } else { code },
+            code: hook_status.code.unwrap_or_default().max(CODE_MIN),
             status,
             reason,
             message,
             details: hook_status.details.map(|details| Box::new(details.into())),
         }
-    }
-
-    /// The status code of the HTTP response: that of the hook if HTTP has it, otherwise 500.
-    #[must_use]
-    pub fn http_code(&self) -> u16 {
-        let known = Some(self.code).filter(|code| (CODE_MIN..=CODE_MAX).contains(code));
-        known.and_then(|code| u16::try_from(code).ok()).unwrap_or(500)
-    }
-}
-
-impl From<Status> for Refusal {
-    fn from(status: Status) -> Self {
-        Self {
-            code: i32::from(status.code),
-            status: "Failure".to_owned(),
-            reason: status.reason.into_owned(),
-            message: status.message,
-            details: status.details,
-        }
-    }
-}
-
-impl From<Refusal> for Status {
-    fn from(refusal: Refusal) -> Self {
-        let code = refusal.http_code();
-        let foreign = ForeignStatus { status: refusal.status, code: refusal.code };
-        Self {
-            code,
-            reason: refusal.reason.into(),
-            message: refusal.message,
-            details: refusal.details,
-            continue_token: String::new(),
-            foreign: Some(Box::new(foreign)),
-        }
-    }
-}
-
-/// Serializes the refusal as the `Status` in the response body.
-impl Serialize for Refusal {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct StatusBody<'a> {
-            kind: &'static str,
-            api_version: &'static str,
-            metadata: Empty,
-            status: &'a str,
-            #[serde(skip_serializing_if = "str::is_empty")]
-            message: &'a str,
-            #[serde(skip_serializing_if = "str::is_empty")]
-            reason: &'a str,
-            #[serde(skip_serializing_if = "Option::is_none")]
-            details: Option<&'a Details>,
-            code: i32,
-        }
-        #[derive(Serialize)]
-        struct Empty {}
-        let body = StatusBody {
-            kind: "Status",
-            api_version: "v1",
-            metadata: Empty {},
-            status: &self.status,
-            message: &self.message,
-            reason: &self.reason,
-            details: self.details.as_deref(),
-            code: self.code,
-        };
-        body.serialize(serializer)
     }
 }
 
@@ -192,8 +110,8 @@ mod tests {
 
     use super::*;
 
-    fn denial(told: Value) -> Refusal {
-        Refusal::denied_by("h.x.y", serde_json::from_value(told).unwrap())
+    fn denial(told: Value) -> HookDenial {
+        HookDenial::new("h.x.y", serde_json::from_value(told).unwrap())
     }
 
     #[test]
@@ -214,9 +132,6 @@ mod tests {
         {
             assert_eq!(denial(json!({ "code": told })).code, want);
         }
-        // A status code that HTTP does not have stays in the body.
-        let odd = denial(json!({ "code": 70_000 }));
-        assert_eq!((odd.code, odd.http_code()), (70_000, 500));
     }
 
     #[test]
@@ -245,27 +160,8 @@ mod tests {
             "name": "n", "group": "g", "kind": "k", "uid": "u", "retryAfterSeconds": 3,
             "causes": [{"reason": "r", "message": "m", "field": "f"}],
         });
-        let refusal = denial(json!({"reason": "Odd", "details": details, "code": 422}));
-        let want = json!({
-            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-            "message": "admission webhook \"h.x.y\" denied the request: Odd", "reason": "Odd",
-            "details": details, "code": 422,
-        });
-        assert_eq!(serde_json::to_value(&refusal).unwrap(), want);
-    }
-
-    #[test]
-    fn a_status_says_the_same() {
-        for told in [
-            json!({"code": 403, "reason": "Odd"}),
-            json!({"code": 70_000}),
-            json!({"status": "custom", "details": {"causes": [{"message": "m"}]}}),
-        ] {
-            let refusal = denial(told);
-            let status = Status::from(refusal.clone());
-            assert_eq!(status.code, refusal.http_code());
-            let (status, refusal) = (serde_json::to_value(status), serde_json::to_value(refusal));
-            assert_eq!(status.unwrap(), refusal.unwrap());
-        }
+        let denial = denial(json!({"reason": "Odd", "details": details, "code": 422}));
+        assert_eq!((denial.code, denial.reason.as_str()), (422, "Odd"));
+        assert_eq!(serde_json::to_value(denial.details).unwrap(), details);
     }
 }
