@@ -12,11 +12,12 @@
 
 #![deny(clippy::indexing_slicing)]
 
+mod authenticated_user;
 mod authenticator;
 mod bearer_token;
+mod certificate_identity;
 mod client_certificate;
 mod csv;
-mod der;
 mod front_proxy;
 mod impersonation;
 mod jwt;
@@ -33,11 +34,10 @@ mod token_table;
 mod trusted_authorities;
 mod well_known;
 
-pub use authenticator::{
-    AuthenticatedUser, Authenticator, CertificateIdentity, CredentialError, Method, Request,
-    Unauthenticated,
-};
+pub use authenticated_user::{AuthenticatedUser, CredentialError, Method, Unauthenticated};
+pub use authenticator::{Authenticator, Request};
 pub use bearer_token::SubprotocolError;
+pub use certificate_identity::CertificateIdentity;
 pub use client_certificate::{AuthorityError, CertificateError, PRESENTED_CERTIFICATES_MAX};
 pub use csv::{CsvError, CsvFault};
 pub use front_proxy::{FrontProxyHeaders, HeaderNameError, HeaderValueError};

@@ -7,7 +7,7 @@ use rustls::{AlertDescription, CertificateError, InvalidMessage};
 use rustls_pki_types::UnixTime;
 use x509_verify::VerifyError;
 
-use crate::certificate_verifier::InsecureCertificate;
+use crate::certificate_check::InsecureCertificate;
 use crate::fault::{Fault, FaultKind};
 
 /// The most causes of an error that are examined. Libraries wrap about three times.

@@ -33,8 +33,8 @@
 #![deny(clippy::indexing_slicing)]
 
 mod address_policy;
+mod certificate_check;
 mod certificate_observer;
-mod certificate_verifier;
 mod client;
 mod client_certificate;
 mod connection;

@@ -9,9 +9,10 @@ use rustls::sign::SingleCertAndKey;
 use rustls_pki_types::ServerName;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+use x509_verify::ServerVerifier;
 
+use crate::certificate_check::CertificateCheck;
 use crate::certificate_observer::CertificateObserver;
-use crate::certificate_verifier::CertificateVerifier;
 use crate::client::BuildError;
 use crate::client_certificate::{ClientCertificate, LoadedCertificate, crypto_provider};
 use crate::connection::ByteStream;
@@ -34,7 +35,8 @@ impl TlsClient {
         observe: Arc<dyn CertificateObserver>,
     ) -> Result<Self, BuildError> {
         let provider = Arc::new(crypto_provider());
-        let verifier = CertificateVerifier::new(trust, Arc::clone(&provider), observe);
+        let check = CertificateCheck::new(trust, observe);
+        let verifier = ServerVerifier::new(check, Arc::clone(&provider));
         let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|_| BuildError::Cryptography)?;

@@ -21,7 +21,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
-use x509_verify::{Certificate, Roots, ServerVerifier};
+use x509_verify::{Certificate, Roots, RootsCheck, ServerVerifier};
 
 use crate::options::IdentityFiles;
 
@@ -74,7 +74,7 @@ impl TlsFiles {
         if roots.is_empty() {
             return Err(missing(&self.ca_file, "certificate"));
         }
-        let verifier = ServerVerifier::new(Arc::new(roots), Arc::clone(&provider));
+        let verifier = ServerVerifier::new(RootsCheck::new(Arc::new(roots)), Arc::clone(&provider));
         let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(TlsFilesError::Identity)?

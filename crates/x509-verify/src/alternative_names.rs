@@ -1,11 +1,11 @@
 //! The subject alternative names of a certificate.
 
-use crate::der::{self, Reader, SEQUENCE};
+use crate::der::{self, DerReader, DerTag};
 
-pub(crate) const EMAIL: u8 = der::context_tag(1);
-pub(crate) const DNS: u8 = der::context_tag(2);
-pub(crate) const URI: u8 = der::context_tag(6);
-pub(crate) const IP: u8 = der::context_tag(7);
+pub(crate) const EMAIL: DerTag = DerTag::primitive_context(1);
+pub(crate) const DNS: DerTag = DerTag::primitive_context(2);
+pub(crate) const URI: DerTag = DerTag::primitive_context(6);
+pub(crate) const IP: DerTag = DerTag::primitive_context(7);
 
 /// The alternative names to which name constraints apply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,10 +19,10 @@ pub(crate) struct AlternativeNames {
 
 impl AlternativeNames {
     pub(crate) fn read(value: &[u8]) -> Option<Self> {
-        let mut list: Reader<'_> = der::parse_single(value, SEQUENCE)?;
+        let mut list: DerReader<'_> = der::parse_single_value(value, DerTag::SEQUENCE)?;
         let mut names = Self::default();
         while !list.is_empty() {
-            let name = list.read_any()?;
+            let name = list.read_any_value()?;
             match name.tag {
                 DNS => names.dns_names.push(parse_ascii(name.contents)?),
                 EMAIL => names.email_addresses.push(parse_ascii(name.contents)?),

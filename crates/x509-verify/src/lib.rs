@@ -6,7 +6,7 @@
 //! length, name constraints and validity are checked like those of every other certificate. A
 //! certificate that is no authority matches only itself.
 //!
-//! Owns: parsing certificates, building chains, the checks that Go applies to a chain; handshake
+//! Owns: DER, parsing certificates, building chains, the checks that Go applies to a chain; handshake
 //! signatures; the server certificate verifier for `rustls`; certificate signing requests.
 //! Must not know: users, files, sockets, clocks.
 
@@ -32,9 +32,10 @@ pub use ca_bundle::{CaBundle, CaBundleError};
 pub use certificate::{Certificate, MalformedError};
 pub use certificate_request::{CertificateRequest, RequestError};
 pub use chain::{Roots, Usage, Validity};
+pub use der::{DerReader, DerTag, DerValue, encode_der_value};
 #[cfg(feature = "rustls")]
 pub use handshake_signature::{verify_tls12_signature, verify_tls13_signature};
 pub use name_constraints::NameConstraintError;
 #[cfg(feature = "rustls")]
-pub use server_verifier::ServerVerifier;
+pub use server_verifier::{RootsCheck, ServerCertificateCheck, ServerVerifier};
 pub use verify_error::{IssuerFault, SigningFault, VerifyError};

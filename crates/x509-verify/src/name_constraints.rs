@@ -2,7 +2,7 @@
 
 use crate::alternative_names::{self, AlternativeNames};
 use crate::certificate::Certificate;
-use crate::der::{self, Reader, SEQUENCE};
+use crate::der::{self, DerReader, DerTag};
 
 /// Upper bound on the comparisons of names with constraints in one chain.
 const COMPARISONS_MAX: usize = 250_000;
@@ -59,9 +59,9 @@ pub enum NameConstraintError {
 impl NameConstraints {
     /// Parses the constraints, and reports whether all of them are of a supported kind.
     pub(crate) fn read(value: &[u8]) -> Option<(Self, bool)> {
-        let mut reader = der::parse_single(value, SEQUENCE)?;
-        let permitted = reader.read_optional(der::constructed_context_tag(0))?;
-        let excluded = reader.read_optional(der::constructed_context_tag(1))?;
+        let mut reader = der::parse_single_value(value, DerTag::SEQUENCE)?;
+        let permitted = reader.read_optional_value(DerTag::constructed_context(0))?;
+        let excluded = reader.read_optional_value(DerTag::constructed_context(1))?;
         reader.expect_end()?;
         let permitted = permitted.map(|value| value.contents).unwrap_or_default();
         let excluded = excluded.map(|value| value.contents).unwrap_or_default();
@@ -138,11 +138,11 @@ impl NameConstraints {
 
 impl NameSubtrees {
     fn read(contents: &[u8], is_handled: &mut bool) -> Option<Self> {
-        let mut list = Reader::new(contents);
+        let mut list = DerReader::new(contents);
         let mut trees = Self::default();
         while !list.is_empty() {
-            let mut subtree = list.read_nested(SEQUENCE)?;
-            let base = subtree.read_any()?;
+            let mut subtree = list.read_nested(DerTag::SEQUENCE)?;
+            let base = subtree.read_any_value()?;
             subtree.expect_end()?;
             let domain = || {
                 alternative_names::parse_ascii(base.contents)
