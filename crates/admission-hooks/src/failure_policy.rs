@@ -2,8 +2,8 @@
 
 use admission::{FailurePolicy, Hook};
 
-use crate::call::CallError;
 use crate::call_failure::CallFailure;
+use crate::hook_call::CallError;
 use crate::hook_refusal::HookRefusal;
 use crate::observer::RejectionCause;
 use crate::session_report::CallVerdict;

@@ -54,7 +54,7 @@ pub(crate) struct HookStatus {
     pub(crate) message: Option<String>,
     pub(crate) reason: Option<String>,
     pub(crate) code: Option<i32>,
-    #[serde(default, deserialize_with = "lenient_json::object_or_null")]
+    #[serde(default, deserialize_with = "lenient_json::deserialize_object_or_null")]
     details: Option<HookDetails>,
 }
 
@@ -68,7 +68,7 @@ struct HookDetails {
     group: Option<String>,
     kind: Option<String>,
     uid: Option<String>,
-    #[serde(default, deserialize_with = "lenient_json::objects_or_null")]
+    #[serde(default, deserialize_with = "lenient_json::deserialize_objects_or_null")]
     causes: Vec<HookCause>,
     retry_after_seconds: Option<i32>,
 }

@@ -4,8 +4,8 @@ use api_object::Tree;
 use object_patch::{PatchError, json_patch};
 use serde_json::Value;
 
-use crate::call::CallError;
 use crate::call_failure::CallFailure;
+use crate::hook_call::CallError;
 use crate::response::go_type_name;
 
 /// Decodes a patch; `None` if it has no operations.
@@ -52,10 +52,10 @@ fn is_operation(value: &Value) -> bool {
 /// Applies a patch. A patch that does not apply refuses the request, with the text of Kubernetes.
 pub(crate) fn apply_patch(tree: &Tree, patch: &Value) -> Result<Tree, CallError> {
     json_patch(tree.clone(), patch.clone())
-        .map_err(|error| CallError::internal(kubernetes_text(&error, patch)))
+        .map_err(|error| CallError::internal(patch_error_text(&error, patch)))
 }
 
-fn kubernetes_text(error: &PatchError, patch: &Value) -> String {
+fn patch_error_text(error: &PatchError, patch: &Value) -> String {
     let operation = |idx: usize, name: &str| {
         let member = patch.get(idx).and_then(|operation| operation.get(name));
         member.and_then(Value::as_str).unwrap_or_default()
@@ -148,7 +148,7 @@ mod tests {
         ] {
             let patch = json!([operation]);
             let error = json_patch(tree.clone(), patch.clone()).unwrap_err();
-            assert_eq!(kubernetes_text(&error, &patch), want);
+            assert_eq!(patch_error_text(&error, &patch), want);
         }
     }
 }

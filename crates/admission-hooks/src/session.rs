@@ -8,11 +8,11 @@ use authz::Authorizer;
 use tokio::time::Instant;
 
 use crate::call_timeout::{CALL_TIME_MAX, SessionDeadline};
-use crate::connections::Connections;
+use crate::hook_connections::HookConnections;
 use crate::hook_refusal::HookRefusal;
 use crate::object_kinds::ObjectKinds;
 use crate::observer::{Observer, Phase};
-use crate::reinvocation::Reinvocation;
+use crate::reinvocation::ReinvocationState;
 use crate::session_report::{SessionReport, SessionReportBuilder};
 use crate::{mutate, validate};
 
@@ -27,14 +27,14 @@ pub struct HookRequest<'a> {
     /// because they depend on the object.
     pub matched_hooks: &'a MatchedHooks,
     /// The connections to the hooks of the snapshot in which these were matched.
-    pub connections: &'a Connections,
+    pub connections: &'a HookConnections,
     /// The stored namespace of the request, if there is one. Hooks see it only if
     /// [`HookRequest::needs_namespace`].
     pub namespace: Option<&'a Tree>,
     /// Decides `authorizer` checks of match conditions. Without one, a condition with such a check fails.
     pub authorizer: Option<&'a dyn Authorizer>,
     /// Converts objects between versions and applies their defaults.
-    pub kinds: &'a dyn ObjectKinds,
+    pub object_kinds: &'a dyn ObjectKinds,
     /// Receives a report of each call.
     pub observer: &'a dyn Observer,
 }
@@ -57,7 +57,7 @@ impl HookRequest<'_> {
 #[derive(Debug)]
 pub struct HookSession {
     deadline: SessionDeadline,
-    reinvocation: Reinvocation,
+    reinvocation: ReinvocationState,
     report: SessionReportBuilder,
     /// Each distinct `authorizer` check is decided once, so that all hooks and rounds get the same answer.
     decisions: AuthorizerDecisions,
@@ -69,7 +69,7 @@ impl HookSession {
     pub fn new(deadline: Instant) -> Self {
         Self {
             deadline: SessionDeadline { at: deadline, call_time_max: CALL_TIME_MAX },
-            reinvocation: Reinvocation::default(),
+            reinvocation: ReinvocationState::default(),
             report: SessionReportBuilder::default(),
             decisions: AuthorizerDecisions::default(),
         }

@@ -8,15 +8,15 @@ use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 
 use crate::annotations::HookPosition;
-use crate::call::{Call, CallError};
-use crate::call_failure::FailOpenCause;
+use crate::call_failure::HookFailureCause;
 use crate::call_timeout::SessionDeadline;
 use crate::failure_policy::{apply_failure_policy, metric_code_and_cause};
+use crate::hook_call::{CallError, HookCall};
 use crate::hook_denial::HookDenial;
 use crate::hook_refusal::HookRefusal;
 use crate::observer::{CallReport, Phase, RejectionCause};
 use crate::response::HookResponse;
-use crate::select::{PresentedRequest, Selection, select_hook};
+use crate::select_hook::{ConvertedRequest, Selection, select_hook};
 use crate::session::HookRequest;
 use crate::session_report::{CallVerdict, HookOutcome, SessionReportBuilder, SkipReason};
 
@@ -26,7 +26,7 @@ const PHASE: Phase = Phase::Validating;
 struct SelectedHook<'a> {
     index: usize,
     hook: &'a Hook,
-    presented: Box<PresentedRequest<'a>>,
+    converted_request: Box<ConvertedRequest<'a>>,
 }
 
 /// The response of a hook, and how long the call took.
@@ -48,14 +48,16 @@ pub(crate) async fn call_hooks(
         let (index, hook) = (matched.position, &**matched.hook);
         let attributes = &request.attributes;
         match select_hook(request, PHASE, &matched, attributes, deadline.at, decisions).await? {
-            Selection::Call(presented) => selected.push(SelectedHook { index, hook, presented }),
+            Selection::Call(converted_request) => {
+                selected.push(SelectedHook { index, hook, converted_request })
+            }
             Selection::Skip(skip) => {
                 let at = HookPosition { round: 0, index };
                 if let SkipReason::ConditionError(_) = &skip {
-                    let cause = FailOpenCause::MatchCondition;
-                    report.fail_open(request.observer, PHASE, at, hook, cause);
+                    let cause = HookFailureCause::MatchCondition;
+                    report.record_fail_open(request.observer, PHASE, at, hook, cause);
                 }
-                report.event(PHASE, at, hook, HookOutcome::Skipped(skip));
+                report.record_event(PHASE, at, hook, HookOutcome::Skipped(skip));
             }
         }
     }
@@ -70,7 +72,7 @@ pub(crate) async fn call_hooks(
     for (call_index, (called, (outcome, duration))) in selected.iter().zip(outcomes).enumerate() {
         let (verdict, end) = conclude_call(request, called, call_index, outcome, duration, report);
         let at = HookPosition { round: 0, index: called.index };
-        report.event(PHASE, at, called.hook, HookOutcome::Called { duration, verdict });
+        report.record_event(PHASE, at, called.hook, HookOutcome::Called { duration, verdict });
         first_refusal = first_refusal.and(end);
     }
     first_refusal
@@ -87,19 +89,22 @@ async fn call_all(
     let mut tasks = JoinSet::new();
     let mut index_by_task: HashMap<Id, usize> = HashMap::new();
     let mut outcomes: Vec<Option<TimedResponse>> = Vec::new();
-    for (call_index, SelectedHook { index, hook, presented }) in selected.iter().enumerate() {
-        outcomes.push(match Call::new(PHASE, hook, &request.attributes, presented, deadline) {
-            Err(error) => Some((Err(error), began.elapsed())),
-            Ok(call) => {
-                let target = request.connections.get(PHASE, *index).cloned();
-                let task = async move {
-                    let response = call.send(target, deadline).await;
-                    (response, began.elapsed())
-                };
-                index_by_task.insert(tasks.spawn(task).id(), call_index);
-                None
-            }
-        });
+    for (call_index, SelectedHook { index, hook, converted_request }) in selected.iter().enumerate()
+    {
+        outcomes.push(
+            match HookCall::new(PHASE, hook, &request.attributes, converted_request, deadline) {
+                Err(error) => Some((Err(error), began.elapsed())),
+                Ok(call) => {
+                    let target = request.connections.get(PHASE, *index).cloned();
+                    let task = async move {
+                        let response = call.send(target, deadline).await;
+                        (response, began.elapsed())
+                    };
+                    index_by_task.insert(tasks.spawn(task).id(), call_index);
+                    None
+                }
+            },
+        );
     }
     while let Some(ended) = tasks.join_next_with_id().await {
         let (id, outcome) = match ended {
@@ -148,10 +153,10 @@ fn conclude_call(
     };
     let operation = request.attributes.operation;
     let call_report = CallReport::new(hook, PHASE, operation, duration, code, rejection);
-    request.observer.called(&call_report);
+    request.observer.on_call(&call_report);
     if let CallVerdict::FailOpen { cause, .. } = &verdict {
         let at = HookPosition { round: 0, index: call_index };
-        report.fail_open(request.observer, PHASE, at, hook, *cause);
+        report.record_fail_open(request.observer, PHASE, at, hook, *cause);
     }
     (verdict, end)
 }

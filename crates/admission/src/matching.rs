@@ -6,7 +6,7 @@ mod matched_hooks;
 mod rule;
 mod rule_index;
 
-pub(crate) use hook_matching::MatchedName;
+pub(crate) use hook_matching::MatchedResourceName;
 pub use hook_matching::{CallDecision, HookSelectionError, MatchedResource, SkipCause};
 pub(crate) use label_selector::parse_operator as parse_selector_operator;
 pub use label_selector::{LabelSelector, LabelSelectorError};

@@ -7,21 +7,21 @@ use api_object::Tree;
 use crate::attributes::{Attributes, Operation};
 use crate::configuration::ConfigurationKind;
 use crate::hook::Hook;
-use crate::initializer::{Initializer, in_global_order};
+use crate::initializer::{Initializer, sort_in_global_order};
 use crate::json_members::read_objects;
 use crate::match_conditions::ConditionCompiler;
-use crate::matching::{HookMatch, MatchedHooks, MatchedName, RuleIndex};
+use crate::matching::{HookMatch, MatchedHooks, MatchedResourceName, RuleIndex};
 
 /// A compiled configuration object. It is immutable and shared, so a change of one object compiles that object only.
 #[derive(Debug)]
 pub struct Configuration {
     kind: ConfigurationKind,
     name: String,
-    content: Content,
+    entries: ConfigurationEntries,
 }
 
 #[derive(Debug)]
-enum Content {
+enum ConfigurationEntries {
     Initializers(Vec<Initializer>),
     Hooks(Vec<Arc<Hook>>),
 }
@@ -33,18 +33,20 @@ impl Configuration {
         let name = api_object::name(tree);
         let entries = read_objects(tree, kind.list_member());
         let content = match kind {
-            ConfigurationKind::Initializer => Content::Initializers(Initializer::read_all(tree)),
+            ConfigurationKind::Initializer => {
+                ConfigurationEntries::Initializers(Initializer::read_all(tree))
+            }
             ConfigurationKind::ExternalHook => {
                 let read = |entry: &Tree| Arc::new(Hook::read_v1alpha1(name, entry));
-                Content::Hooks(entries.into_iter().map(read).collect())
+                ConfigurationEntries::Hooks(entries.into_iter().map(read).collect())
             }
             ConfigurationKind::Mutating | ConfigurationKind::Validating => {
                 let mut compiler = ConditionCompiler::default();
                 let read = |entry: &Tree| Arc::new(Hook::read(name, entry, &mut compiler));
-                Content::Hooks(entries.into_iter().map(read).collect())
+                ConfigurationEntries::Hooks(entries.into_iter().map(read).collect())
             }
         };
-        Self { kind, name: name.to_owned(), content }
+        Self { kind, name: name.to_owned(), entries: content }
     }
 
     /// The kind of the object.
@@ -88,15 +90,17 @@ impl Snapshot {
         let mut validating = Vec::new();
         let mut initializers = Vec::new();
         for configuration in all {
-            match (&configuration.content, configuration.kind) {
-                (Content::Initializers(own), _) => initializers.extend(own.iter().cloned()),
-                (Content::Hooks(own), ConfigurationKind::Mutating) => {
+            match (&configuration.entries, configuration.kind) {
+                (ConfigurationEntries::Initializers(own), _) => {
+                    initializers.extend(own.iter().cloned())
+                }
+                (ConfigurationEntries::Hooks(own), ConfigurationKind::Mutating) => {
                     mutating.extend(own.iter().cloned());
                 }
-                (Content::Hooks(own), _) => validating.extend(own.iter().cloned()),
+                (ConfigurationEntries::Hooks(own), _) => validating.extend(own.iter().cloned()),
             }
         }
-        let initializers = in_global_order(initializers);
+        let initializers = sort_in_global_order(initializers);
         let initializer_index = RuleIndex::new(initializers.iter().map(|it| it.rules.as_slice()));
         Self {
             mutating: HookList::new(mutating),
@@ -127,7 +131,7 @@ impl Snapshot {
 
     /// Finds an initializer by name.
     #[must_use]
-    pub fn initializer(&self, name: &str) -> Option<&Initializer> {
+    pub fn find_initializer(&self, name: &str) -> Option<&Initializer> {
         self.initializers.iter().find(|initializer| initializer.name == name)
     }
 
@@ -178,7 +182,7 @@ impl HookList {
     pub(crate) fn match_rules(
         &self,
         attributes: &Attributes<'_>,
-    ) -> impl Iterator<Item = (usize, &Arc<Hook>, MatchedName)> {
+    ) -> impl Iterator<Item = (usize, &Arc<Hook>, MatchedResourceName)> {
         let candidates = match self.hooks.is_empty() {
             true => Vec::new(),
             false => self.index.find_candidates(attributes),

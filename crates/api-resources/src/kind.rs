@@ -275,7 +275,7 @@ fn conform_to_schema(resource: &Resource, tree: &mut Tree) -> Result<(), Status>
     let fitted = match (row.rules, row.schema) {
         // The controllers of these kinds validate and complete them; the schema is for clients.
         (Rules::Configuration(kind), _) => {
-            admission::prepare(kind, tree).map_err(|wrong| wrong.to_string())
+            admission::prepare_configuration(kind, tree).map_err(|wrong| wrong.to_string())
         }
         (_, Some(schema)) => conform_fields(schema, tree).map_err(|wrong| wrong.to_string()),
         (_, None) => Ok(()),

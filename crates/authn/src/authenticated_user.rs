@@ -69,7 +69,7 @@ pub enum CredentialError {
 }
 
 /// The result of one credential source: a user, no credential, or the errors of a wrong credential.
-pub(crate) type SourceResult = Result<Option<AuthenticatedUser>, Vec<CredentialError>>;
+pub(crate) type AuthenticationResult = Result<Option<AuthenticatedUser>, Vec<CredentialError>>;
 
 impl AuthenticatedUser {
     /// A user whose credential names no audience.
@@ -98,7 +98,7 @@ impl Unauthenticated {
     /// Returns the user of a source, or adds the errors of the source to this value.
     pub(crate) fn take_user_or_errors(
         &mut self,
-        found_user: SourceResult,
+        found_user: AuthenticationResult,
     ) -> Option<AuthenticatedUser> {
         match found_user {
             Ok(authenticated) => authenticated,

@@ -8,15 +8,15 @@ use jiff::Timestamp;
 use rustls_pki_types::CertificateDer;
 
 use crate::authenticated_user::{
-    AuthenticatedUser, CredentialError, Method, SourceResult, Unauthenticated,
+    AuthenticatedUser, AuthenticationResult, CredentialError, Method, Unauthenticated,
 };
 use crate::bearer_token::{self, AuthorizationHeader};
 use crate::certificate_identity::{
     CertificateCheck, CertificateIdentity, check_client, check_front_proxy,
 };
 use crate::front_proxy::FrontProxyHeaders;
-use crate::options::{Anonymous, Options, OptionsError};
-use crate::service_account::{Audiences, ObjectLookup, ServiceAccountTokenVerifier};
+use crate::options::{AnonymousAccess, Options, OptionsError};
+use crate::service_account::{AudienceCheck, ObjectLookup, ServiceAccountTokenVerifier};
 use crate::token_file::TokenFile;
 use crate::token_table::TokenTable;
 use crate::trusted_authorities::{AuthorityKind, TrustedAuthorities};
@@ -35,7 +35,7 @@ pub struct Authenticator {
     token_file: Option<TokenFile>,
     service_accounts: Option<ServiceAccountTokenVerifier>,
     api_audiences: Vec<String>,
-    anonymous: Anonymous,
+    anonymous: AnonymousAccess,
 }
 
 #[derive(Debug)]
@@ -115,7 +115,7 @@ impl Authenticator {
         presented: &[CertificateDer<'_>],
         now: Timestamp,
     ) -> CertificateIdentity {
-        let authorities = self.authorities.load();
+        let authorities = self.authorities.current_authorities();
         let proxy = match (&self.front_proxy, &authorities.proxy_authorities) {
             (Some(proxy), Some(authorities)) => {
                 check_front_proxy(authorities, &proxy.allowed_names, presented, now)
@@ -175,9 +175,9 @@ impl Authenticator {
         });
         let found_user = match (found_user, bearer) {
             (None, Some(token)) => {
-                let wanted = Some(self.api_audiences.as_slice());
+                let requested_audiences = Some(self.api_audiences.as_slice());
                 refused.take_user_or_errors(
-                    self.authenticate_bearer_token(token, wanted, lookup, now).await,
+                    self.authenticate_bearer_token(token, requested_audiences, lookup, now).await,
                 )
             }
             (None, None) if is_undecodable => {
@@ -216,15 +216,20 @@ impl Authenticator {
         lookup: &L,
         now: Timestamp,
     ) -> Result<AuthenticatedUser, Unauthenticated> {
-        let wanted = audiences.unwrap_or(&self.api_audiences);
+        let requested_audiences = audiences.unwrap_or(&self.api_audiences);
         let header = format!("Bearer {token}");
         let mut refused = Unauthenticated::default();
         let found_user = match bearer_token::parse_authorization_value(&header) {
             AuthorizationHeader::Token(token) => match self.loopback_tokens.user(token) {
-                Some(user) => {
-                    Ok(self.for_audience_free_credential(user, Method::Loopback, Some(wanted)))
+                Some(user) => Ok(self.restrict_to_api_audiences(
+                    user,
+                    Method::Loopback,
+                    Some(requested_audiences),
+                )),
+                None => {
+                    self.authenticate_bearer_token(token, Some(requested_audiences), lookup, now)
+                        .await
                 }
-                None => self.authenticate_bearer_token(token, Some(wanted), lookup, now).await,
             },
             AuthorizationHeader::None
             | AuthorizationHeader::Warning(_)
@@ -261,12 +266,12 @@ impl Authenticator {
         headers: &HeaderMap,
         certificates: &CertificateIdentity,
         now: Timestamp,
-    ) -> SourceResult {
+    ) -> AuthenticationResult {
         let Some(proxy) = &self.front_proxy else { return Ok(None) };
-        if certificates.proxy.valid_at(now).map_err(single_error)?.is_none() {
+        if certificates.proxy.valid_at(now).map_err(to_error_list)?.is_none() {
             return Ok(None);
         }
-        let user = proxy.headers.user(headers).map_err(single_error)?;
+        let user = proxy.headers.user(headers).map_err(to_error_list)?;
         Ok(user.map(|user| AuthenticatedUser::new(user, Method::FrontProxy)))
     }
 
@@ -275,12 +280,12 @@ impl Authenticator {
         headers: &HeaderMap,
         lookup: &L,
         now: Timestamp,
-    ) -> SourceResult {
-        match bearer_token::token_from_subprotocols(headers).map_err(single_error)? {
+    ) -> AuthenticationResult {
+        match bearer_token::token_from_subprotocols(headers).map_err(to_error_list)? {
             None => Ok(None),
             Some(token) => {
-                let wanted = Some(self.api_audiences.as_slice());
-                self.authenticate_bearer_token(&token, wanted, lookup, now).await
+                let requested_audiences = Some(self.api_audiences.as_slice());
+                self.authenticate_bearer_token(&token, requested_audiences, lookup, now).await
             }
         }
     }
@@ -289,44 +294,53 @@ impl Authenticator {
     async fn authenticate_bearer_token<L: ObjectLookup>(
         &self,
         token: &str,
-        wanted: Option<&[String]>,
+        requested_audiences: Option<&[String]>,
         lookup: &L,
         now: Timestamp,
-    ) -> SourceResult {
+    ) -> AuthenticationResult {
         if let Some(user) = self.token_file.as_ref().and_then(|file| file.user(token))
             && let Some(authenticated) =
-                self.for_audience_free_credential(user, Method::TokenFile, wanted)
+                self.restrict_to_api_audiences(user, Method::TokenFile, requested_audiences)
         {
             return Ok(Some(authenticated));
         }
         let Some(accounts) = &self.service_accounts else {
             return Err(vec![CredentialError::UnknownToken]);
         };
-        let server_audiences = self.api_audiences.as_slice();
-        let audiences = Audiences { server_audiences, wanted: wanted.unwrap_or(server_audiences) };
+        let default_audiences = self.api_audiences.as_slice();
+        let audiences = AudienceCheck {
+            default_audiences,
+            accepted_audiences: requested_audiences.unwrap_or(default_audiences),
+        };
         match accounts.authenticate(token, audiences, lookup, now).await {
             Ok(Some((user, audiences))) => {
                 let method = Method::ServiceAccount;
                 Ok(Some(AuthenticatedUser { audiences, ..AuthenticatedUser::new(user, method) }))
             }
             Ok(None) => Err(vec![CredentialError::UnknownToken]),
-            Err(error) => Err(single_error(error)),
+            Err(error) => Err(to_error_list(error)),
         }
     }
 
     /// A credential that names no audience is valid for the server's own audiences: the result
     /// holds those that are requested, and there is no result if none is.
-    fn for_audience_free_credential(
+    fn restrict_to_api_audiences(
         &self,
         user: &User,
         method: Method,
-        wanted: Option<&[String]>,
+        requested_audiences: Option<&[String]>,
     ) -> Option<AuthenticatedUser> {
-        let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else {
+        let Some(requested_audiences) =
+            requested_audiences.filter(|requested_audiences| !requested_audiences.is_empty())
+        else {
             return Some(AuthenticatedUser::new(user.clone(), method));
         };
-        let audiences: Vec<String> =
-            self.api_audiences.iter().filter(|own| wanted.contains(own)).cloned().collect();
+        let audiences: Vec<String> = self
+            .api_audiences
+            .iter()
+            .filter(|own| requested_audiences.contains(own))
+            .cloned()
+            .collect();
         let is_good = !audiences.is_empty();
         is_good.then(|| AuthenticatedUser {
             audiences,
@@ -335,12 +349,15 @@ impl Authenticator {
     }
 }
 
-fn authenticate_by_certificate(certificates: &CertificateIdentity, now: Timestamp) -> SourceResult {
-    let user = certificates.client.valid_at(now).map_err(single_error)?;
+fn authenticate_by_certificate(
+    certificates: &CertificateIdentity,
+    now: Timestamp,
+) -> AuthenticationResult {
+    let user = certificates.client.valid_at(now).map_err(to_error_list)?;
     Ok(user.map(|user| AuthenticatedUser::new(user.clone(), Method::ClientCertificate)))
 }
 
-fn single_error(error: impl Into<CredentialError>) -> Vec<CredentialError> {
+fn to_error_list(error: impl Into<CredentialError>) -> Vec<CredentialError> {
     vec![error.into()]
 }
 

@@ -4,7 +4,7 @@ use authz::User;
 use jiff::Timestamp;
 use rustls_pki_types::CertificateDer;
 
-use crate::client_certificate::{self, CertificateAuthorities, CertificateError, Validity};
+use crate::client_certificate::{self, CertificateAuthorities, CertificateError, ValidityPeriod};
 
 /// The identity that the certificates of one connection prove. It is computed when the connection
 /// begins and used for each request until the authorities change.
@@ -27,11 +27,11 @@ pub(crate) enum CertificateCheck<T> {
     /// The certificate is not valid.
     Rejected(CertificateError),
     /// The certificate proves this value while the chain is valid.
-    Verified(T, Validity),
+    Verified(T, ValidityPeriod),
 }
 
 impl<T> CertificateCheck<T> {
-    fn from_result(result: Result<Option<(T, Validity)>, CertificateError>) -> Self {
+    fn from_result(result: Result<Option<(T, ValidityPeriod)>, CertificateError>) -> Self {
         match result {
             Ok(None) => Self::NotPresented,
             Ok(Some((value, validity))) => Self::Verified(value, validity),

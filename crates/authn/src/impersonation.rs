@@ -7,24 +7,24 @@
 
 mod headers;
 mod impersonation_error;
-mod last_mode;
-mod mode;
+mod impersonation_mode;
+mod last_mode_cache;
 mod permission_checks;
 
 use authz::{Attributes, Authorizer, User};
 use http::HeaderMap;
 
-use last_mode::LastModeCache;
+use last_mode_cache::LastModeCache;
 use permission_checks::{CheckError, PermissionChecks};
 
 pub use headers::strip_impersonation_headers;
 pub use impersonation_error::{ImpersonationError, MissingPermission};
-pub use mode::ImpersonationMode;
+pub use impersonation_mode::ImpersonationMode;
 
 /// Decides which users may impersonate which others.
 #[derive(Debug, Default)]
 pub struct Impersonator {
-    last_modes: LastModeCache,
+    last_mode_cache: LastModeCache,
 }
 
 /// The user that a request impersonates.
@@ -61,7 +61,7 @@ impl Impersonator {
         let Some(requestor) = attributes.user else {
             return Err(ImpersonationError::NoRequestor);
         };
-        let remembered = self.last_modes.last_successful_mode(&requestor.name);
+        let remembered = self.last_mode_cache.last_successful_mode(&requestor.name);
         let others = ImpersonationMode::ALL.into_iter().filter(|mode| Some(*mode) != remembered);
         let mut first_missing = None;
         for mode in remembered.into_iter().chain(others) {
@@ -71,7 +71,7 @@ impl Impersonator {
             let checks = PermissionChecks::new(mode, attributes, requestor, authorizer);
             match checks.check_permissions(&requested).await {
                 Ok(user) => {
-                    self.last_modes.record_success(&requestor.name, mode);
+                    self.last_mode_cache.record_success(&requestor.name, mode);
                     return Ok(Some(ImpersonatedUser { user, mode }));
                 }
                 Err(CheckError::Missing(missing)) => {

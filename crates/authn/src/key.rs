@@ -110,7 +110,7 @@ impl VerifyingKey {
 
     fn new(algorithm: Algorithm, public_key_bytes: &[u8]) -> Self {
         let hash =
-            digest::digest(&digest::SHA256, &subject_public_key_info(algorithm, public_key_bytes));
+            digest::digest(&digest::SHA256, &encode_public_key_info(algorithm, public_key_bytes));
         Self {
             id: URL_SAFE_NO_PAD.encode(hash),
             algorithm,
@@ -196,7 +196,7 @@ impl fmt::Debug for SigningKey {
 }
 
 /// The `SubjectPublicKeyInfo` in DER, whose hash is the key id.
-fn subject_public_key_info(algorithm: Algorithm, public_key_bytes: &[u8]) -> Vec<u8> {
+fn encode_public_key_info(algorithm: Algorithm, public_key_bytes: &[u8]) -> Vec<u8> {
     let null = encode_der_value(DerTag::NULL, &[]);
     let curve = |oid: &[u8]| encode_der_value(DerTag::OID, &[oid]);
     let (kind, parameters) = match algorithm {

@@ -48,7 +48,8 @@ pub use impersonation::{
 pub use jwt::{SignatureError, TOKEN_BYTES_MAX};
 pub use key::{Algorithm, KeyError, SigningKey, VerifyingKey};
 pub use options::{
-    Anonymous, AnonymousError, FrontProxyOptions, LoopbackCredential, Options, OptionsError,
+    AnonymousAccess, AnonymousConfigError, FrontProxyOptions, LoopbackCredential, Options,
+    OptionsError,
 };
 pub use random_secrets::{RandomnessError, random_token_id};
 pub use service_account::{

@@ -4,7 +4,7 @@ use std::fmt;
 
 use authz::User;
 
-use crate::csv::{CsvError, parse_records};
+use crate::csv::{CsvError, parse_csv};
 use crate::random_secrets::RandomnessError;
 use crate::token_table::TokenTable;
 
@@ -14,7 +14,7 @@ pub const TOKEN_FILE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// The users of a token file by token.
 pub struct TokenFile {
-    table: TokenTable,
+    users_by_token: TokenTable,
     warnings: Vec<TokenFileWarning>,
 }
 
@@ -46,7 +46,7 @@ pub enum TokenFileError {
     Randomness(#[from] RandomnessError),
 }
 
-/// A questionable record in a usable token file. Records are counted from 1.
+/// A questionable record in a usable token file. CsvRecords are counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenFileWarning {
     /// A record without a token is skipped.
@@ -83,7 +83,7 @@ impl TokenFile {
         }
         let mut table = TokenTable::new()?;
         let mut warnings = Vec::new();
-        for (idx, columns) in parse_records(text).enumerate() {
+        for (idx, columns) in parse_csv(text).enumerate() {
             let columns = columns?;
             let record = idx + 1;
             let [token, name, uid, rest @ ..] = columns.as_slice() else {
@@ -105,7 +105,7 @@ impl TokenFile {
                 warnings.push(TokenFileWarning::DuplicateToken { record });
             }
         }
-        Ok(Self { table, warnings })
+        Ok(Self { users_by_token: table, warnings })
     }
 
     /// The questionable records of the file.
@@ -115,13 +115,13 @@ impl TokenFile {
 
     /// The user that a token authenticates.
     pub fn user(&self, token: &str) -> Option<&User> {
-        self.table.user(token)
+        self.users_by_token.user(token)
     }
 }
 
 impl fmt::Debug for TokenFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TokenFile").field("table", &self.table).finish_non_exhaustive()
+        f.debug_struct("TokenFile").field("table", &self.users_by_token).finish_non_exhaustive()
     }
 }
 

@@ -71,10 +71,10 @@ impl ServerCertificateCheck for CertificateCheck {
     ) -> Result<(), Error> {
         let weaknesses = CertificateWeaknesses::find(end_entity, intermediates);
         if weaknesses.is_missing_san {
-            self.observer.missing_san();
+            self.observer.on_missing_san();
         }
         if weaknesses.is_signed_with_sha1 {
-            self.observer.sha1_signature();
+            self.observer.on_sha1_signature();
         }
         let checked = match &self.trust_rule {
             TrustRule::AcceptAny => Ok(()),

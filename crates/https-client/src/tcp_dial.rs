@@ -30,7 +30,7 @@ pub(crate) async fn dial(at: &HostPort, policy: AddressPolicy) -> Result<TcpStre
     };
     dial_first_reachable(addresses, policy).await.map_err(|fault| match fault.kind {
         // The message has the name and not its address, which the client of the API may not know.
-        FaultKind::AddressRefused => fault.within(format_args!("dial tcp {at}")),
+        FaultKind::AddressRefused => fault.with_prefix(format_args!("dial tcp {at}")),
         _ => fault,
     })
 }
@@ -39,7 +39,9 @@ pub(crate) async fn dial(at: &HostPort, policy: AddressPolicy) -> Result<TcpStre
 pub(crate) fn check_ip_literal(at: &HostPort, policy: AddressPolicy) -> Result<(), Fault> {
     let address = at.host.parse().ok();
     let checked = address.map_or(Ok(()), |address| policy.check(address));
-    checked.map_err(|refused| refused_address_fault(refused).within(format_args!("dial tcp {at}")))
+    checked.map_err(|refused| {
+        refused_address_fault(refused).with_prefix(format_args!("dial tcp {at}"))
+    })
 }
 
 fn refused_address_fault(refused: RefusedAddress) -> Fault {

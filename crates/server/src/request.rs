@@ -24,7 +24,7 @@ use authz::{RequestInfo, User};
 use http::header::HeaderMap;
 use http::request::Parts;
 use http::{Request, Response};
-use https_server::{Body, Connection, InFlightPermit, Phase, RequestKind, Responder};
+use https_server::{Body, Connection, InFlightPermit, RequestKind, Responder, ShutdownPhase};
 use hyper::body::{Body as _, Incoming};
 use jiff::Timestamp;
 
@@ -119,7 +119,7 @@ async fn process(
     let target = parts.uri.path_and_query().map_or("/", |own| own.as_str()).to_owned();
     let info = decode_target(parts, &target)?;
     record.record_target(&info);
-    if server.shutdown.phase() >= Phase::Refusing && !is_health_path(&info.path) {
+    if server.shutdown.phase() >= ShutdownPhase::Refusing && !is_health_path(&info.path) {
         return Err(RequestError::Retry(Status::unavailable("apiserver is shutting down")));
     }
     let query = Query::parse(&target);
@@ -191,7 +191,7 @@ async fn authenticate_and_authorize(
     warnings: &mut Vec<String>,
 ) -> Result<(Authorized, Option<InFlightPermit>), RequestError> {
     // 2. Authenticate the user, then impersonate.
-    let certificates = connection.identity(
+    let certificates = connection.get_or_compute_identity(
         |known| server.authenticator.uses_current_authorities(known),
         |presented| server.authenticator.identify_certificates(presented, now),
     );

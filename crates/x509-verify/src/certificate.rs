@@ -12,7 +12,7 @@ use crate::signature::{PublicKey, SignedData};
 /// The bytes are not a well-formed certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("malformed certificate")]
-pub struct MalformedError;
+pub struct MalformedCertificateError;
 
 /// A parsed certificate. Nothing about it has been verified.
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ pub struct Certificate {
     pub(crate) not_before: i64,
     pub(crate) not_after: i64,
     pub(crate) key: PublicKey,
-    pub(crate) signed: SignedData,
+    pub(crate) signed_data: SignedData,
     pub(crate) extensions: Extensions,
 }
 
@@ -56,14 +56,14 @@ impl Certificate {
     ///
     /// # Errors
     /// The bytes are not a well-formed certificate.
-    pub fn parse(der: &CertificateDer<'_>) -> Result<Self, MalformedError> {
-        parse_fields(der).ok_or(MalformedError)
+    pub fn parse(der: &CertificateDer<'_>) -> Result<Self, MalformedCertificateError> {
+        parse_certificate(der).ok_or(MalformedCertificateError)
     }
 
     /// Reports whether these bytes are a certificate.
     #[must_use]
     pub fn is_certificate(der: &[u8]) -> bool {
-        parse_fields(&CertificateDer::from(der)).is_some()
+        parse_certificate(&CertificateDer::from(der)).is_some()
     }
 
     /// The DER encoding of the certificate.
@@ -77,7 +77,7 @@ impl Certificate {
     }
 }
 
-fn parse_fields(bytes: &CertificateDer<'_>) -> Option<Certificate> {
+fn parse_certificate(bytes: &CertificateDer<'_>) -> Option<Certificate> {
     let mut outer = der::parse_single_value(bytes, DerTag::SEQUENCE)?;
     let tbs = outer.read_value(DerTag::SEQUENCE)?;
     let algorithm = outer.read_value(DerTag::SEQUENCE)?;
@@ -122,7 +122,7 @@ fn parse_fields(bytes: &CertificateDer<'_>) -> Option<Certificate> {
         not_before,
         not_after,
         key,
-        signed: SignedData {
+        signed_data: SignedData {
             message: tbs.encoding.to_vec(),
             algorithm: algorithm.contents.to_vec(),
             signature: signature.to_vec(),

@@ -8,7 +8,7 @@ const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
 
 /// Why a certificate signing request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum RequestError {
+pub enum CertificateRequestError {
     /// The request is malformed.
     #[error("x509: malformed certificate request")]
     Malformed,
@@ -32,11 +32,14 @@ impl CertificateRequest {
     ///
     /// # Errors
     /// The request is malformed, or its own key did not sign it.
-    pub fn parse(der: &[u8]) -> Result<Self, RequestError> {
-        let (request, key, signed) = parse_request_info(der).ok_or(RequestError::Malformed)?;
+    pub fn parse(der: &[u8]) -> Result<Self, CertificateRequestError> {
+        let (request, key, signed) =
+            parse_request_info(der).ok_or(CertificateRequestError::Malformed)?;
         key.verify(&signed).map_err(|fault| match fault {
-            SignatureFault::Unsupported => RequestError::UnsupportedAlgorithm,
-            SignatureFault::OtherKey | SignatureFault::Invalid => RequestError::Signature,
+            SignatureFault::Unsupported => CertificateRequestError::UnsupportedAlgorithm,
+            SignatureFault::OtherKey | SignatureFault::Invalid => {
+                CertificateRequestError::Signature
+            }
         })?;
         Ok(request)
     }

@@ -34,13 +34,13 @@ fn parse_digits(text: &[u8]) -> Option<i64> {
     })
 }
 
-fn is_leap(year: i64) -> bool {
+fn is_leap_year(year: i64) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
 fn days_in_month(year: i64, month: i64) -> i64 {
     match month {
-        2 if is_leap(year) => 29,
+        2 if is_leap_year(year) => 29,
         2 => 28,
         4 | 6 | 9 | 11 => 30,
         _ => 31,

@@ -29,9 +29,9 @@ mod signature;
 mod verify_error;
 
 pub use ca_bundle::{CaBundle, CaBundleError};
-pub use certificate::{Certificate, MalformedError};
-pub use certificate_request::{CertificateRequest, RequestError};
-pub use chain::{Roots, Usage, Validity};
+pub use certificate::{Certificate, MalformedCertificateError};
+pub use certificate_request::{CertificateRequest, CertificateRequestError};
+pub use chain::{CertificateUsage, Roots, Validity};
 pub use der::{DerReader, DerTag, DerValue, encode_der_value};
 #[cfg(feature = "rustls")]
 pub use handshake_signature::{verify_tls12_signature, verify_tls13_signature};

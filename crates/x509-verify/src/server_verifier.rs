@@ -11,7 +11,7 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
-use crate::chain::{Roots, Usage};
+use crate::chain::{CertificateUsage, Roots};
 use crate::handshake_signature::{verify_tls12_signature, verify_tls13_signature};
 use crate::verify_error::VerifyError;
 
@@ -58,7 +58,7 @@ impl ServerCertificateCheck for RootsCheck {
             std::iter::once(end_entity).chain(intermediates).cloned().collect();
         let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
         self.0
-            .verify(&presented, Usage::ServerAuth, seconds)
+            .verify(&presented, CertificateUsage::ServerAuth, seconds)
             .map_err(|error| to_rustls_error(error, now))?;
         verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)
     }

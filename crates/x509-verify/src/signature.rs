@@ -50,11 +50,11 @@ impl PublicKey {
         let algorithms = webpki::ALL_VERIFICATION_ALGS
             .iter()
             .filter(|algorithm| algorithm.signature_alg_id().as_ref() == signed.algorithm);
-        self.verify_with_any(algorithms.copied(), &signed.message, &signed.signature)
+        self.verify_with_algorithms(algorithms.copied(), &signed.message, &signed.signature)
     }
 
     /// Verifies a signature with the first of the algorithms that fits this type of key.
-    pub(crate) fn verify_with_any<'a>(
+    pub(crate) fn verify_with_algorithms<'a>(
         &self,
         algorithms: impl Iterator<Item = &'a dyn SignatureVerificationAlgorithm>,
         message: &[u8],

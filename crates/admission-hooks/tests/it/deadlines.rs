@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use admission_hooks::{CallVerdict, FailOpenCause, HookOutcome, HookRefusal};
+use admission_hooks::{CallVerdict, HookFailureCause, HookOutcome, HookRefusal};
 use fake_http::{Answer, Conduct};
 use serde_json::Value;
 
@@ -73,7 +73,7 @@ async fn a_hook_that_takes_too_long_is_a_failed_call() {
     else {
         panic!("{notes:?}")
     };
-    assert_eq!(*cause, FailOpenCause::Timeout);
+    assert_eq!(*cause, HookFailureCause::Timeout);
     assert!(message.contains("context deadline exceeded"), "{message}");
 }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use admission_hooks::{Connections, HookEnvironment, HookRefusal, HookSession, RESPONSE_BYTES_MAX};
+use admission_hooks::{
+    HookConnections, HookEnvironment, HookRefusal, HookSession, RESPONSE_BYTES_MAX,
+};
 use authz::User;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -251,7 +253,7 @@ async fn calls_in_flight_are_limited_for_each_hook_and_user() {
     assert_eq!(are_too_many, [false, false, true, false, true]);
     assert_eq!(hanging.n_requests(), 3);
     // All places are free again, also with another configuration of the hook.
-    let next = Connections::new(&snapshot, &scene.environment, &connections);
+    let next = HookConnections::new(&snapshot, &scene.environment, &connections);
     let mut asking = scene.asking(&snapshot, &next);
     asking.attributes.user = Some(&users[0]);
     let refusal =

@@ -9,8 +9,8 @@ use admission::{
     MatchedHooks, Operation, Snapshot,
 };
 use admission_hooks::{
-    CallReport, Connections, FailOpenCause, HookEnvironment, HookRefusal, HookRequest, HookSession,
-    ObjectKinds, Observer, Phase, SessionReport, UntypedKinds,
+    CallReport, HookConnections, HookEnvironment, HookFailureCause, HookRefusal, HookRequest,
+    HookSession, ObjectKinds, Observer, Phase, SessionReport, UntypedKinds,
 };
 use api_object::Tree;
 use authz::{Authorizer, User};
@@ -105,13 +105,13 @@ pub(crate) struct Seen {
 }
 
 impl Observer for Seen {
-    fn called(&self, report: &CallReport<'_>) {
-        let rejection = report.rejection.map(|cause| cause.label());
+    fn on_call(&self, report: &CallReport<'_>) {
+        let rejection = report.rejection.map(|cause| cause.metric_label());
         self.calls.lock().unwrap().push((report.webhook.to_owned(), report.code, rejection));
     }
 
-    fn failed_open(&self, webhook: &str, phase: Phase, cause: FailOpenCause) {
-        let shown = format!("{webhook} {} {}", phase.label(), cause.name());
+    fn on_fail_open(&self, webhook: &str, phase: Phase, cause: HookFailureCause) {
+        let shown = format!("{webhook} {} {}", phase.metric_label(), cause.name());
         self.failed_open.lock().unwrap().push(shown);
     }
 }
@@ -181,8 +181,8 @@ impl Scene {
         Snapshot::new(&self.configurations)
     }
 
-    pub(crate) fn connections(&self, snapshot: &Snapshot) -> Connections {
-        Connections::new(snapshot, &self.environment, &Connections::default())
+    pub(crate) fn connections(&self, snapshot: &Snapshot) -> HookConnections {
+        HookConnections::new(snapshot, &self.environment, &HookConnections::default())
     }
 
     pub(crate) fn attributes(&self) -> Attributes<'_> {
@@ -213,7 +213,7 @@ impl Scene {
     pub(crate) fn asking<'a>(
         &'a self,
         snapshot: &'a Snapshot,
-        connections: &'a Connections,
+        connections: &'a HookConnections,
     ) -> HookRequest<'a> {
         HookRequest {
             attributes: self.attributes(),
@@ -221,7 +221,7 @@ impl Scene {
             connections,
             namespace: None,
             authorizer: self.authorizer.as_deref(),
-            kinds: &*self.kinds,
+            object_kinds: &*self.kinds,
             observer: &self.seen,
         }
     }

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use admission_hooks::{
-    Connections, HookEnvironment, HookRefusal, ServiceCredentials, ServiceCredentialsTable,
-    Services,
+    ClusterServices, HookConnections, HookEnvironment, HookRefusal, ServiceCredentials,
+    ServiceCredentialsTable,
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use fake_http::{Answer, Leaf, Peer, Script, ServerTls};
-use https_client::{Credentials, HostPort, Resolve, ResolveError, Secret, ServiceName};
+use https_client::{Credentials, HostPort, ResolveError, Secret, ServiceName, ServiceResolver};
 use serde_json::{Value, json};
 
 use crate::fixture::{AUTHORITY, Scene, allow, answer_to, hook, peer, says, until, with};
@@ -30,9 +30,9 @@ impl Table {
     }
 }
 
-impl Resolve for Table {
+impl ServiceResolver for Table {
     /// Every host is this machine.
-    fn address(&self, _: &str, port: u16) -> Option<SocketAddr> {
+    fn override_address(&self, _: &str, port: u16) -> Option<SocketAddr> {
         Some(SocketAddr::from(([127, 0, 0, 1], port)))
     }
 
@@ -52,7 +52,7 @@ impl Resolve for Table {
     }
 }
 
-impl Services for Table {
+impl ClusterServices for Table {
     fn tcp_ports(&self, _: &str, name: &str) -> Result<Vec<u16>, ResolveError> {
         let found = self.0.lock().unwrap().get(name).map(|(ports, _)| ports.clone());
         found.ok_or_else(|| missing(name))
@@ -64,7 +64,7 @@ fn missing(name: &str) -> ResolveError {
 }
 
 fn surroundings_of(table: &Arc<Table>) -> Arc<HookEnvironment> {
-    let services = Some(Arc::clone(table) as Arc<dyn Services>);
+    let services = Some(Arc::clone(table) as Arc<dyn ClusterServices>);
     Arc::new(HookEnvironment { services, ..HookEnvironment::default() })
 }
 
@@ -241,7 +241,7 @@ async fn hooks_at_one_place_share_its_connections_from_snapshot_to_snapshot() {
     scene.session().mutate(&asking, scene.object.clone()).await.unwrap();
     let scene = scene.validating("b", vec![hook("c.x.y", &peer)]);
     let snapshot = scene.snapshot();
-    let next = Connections::new(&snapshot, &scene.environment, &connections);
+    let next = HookConnections::new(&snapshot, &scene.environment, &connections);
     let asking = scene.asking(&snapshot, &next);
     scene.session().validate(&asking).await.unwrap();
     assert_eq!((peer.n_requests(), peer.n_accepted()), (3, 1));
@@ -280,7 +280,7 @@ async fn http1_is_spoken_to_hooks_that_offer_http2() {
     }
 }
 
-/// Connections are kept to so many services, and to those that were called last.
+/// HookConnections are kept to so many services, and to those that were called last.
 #[tokio::test]
 async fn connections_are_kept_to_as_many_places_as_permitted() {
     const PLACES_MAX: usize = 200;
@@ -309,7 +309,7 @@ async fn connections_are_kept_to_as_many_places_as_permitted() {
         ],
     );
     let snapshot = scene.snapshot();
-    let shrunk = Connections::new(&snapshot, &environment, &connections);
+    let shrunk = HookConnections::new(&snapshot, &environment, &connections);
     let asking = scene.asking(&snapshot, &shrunk);
     scene.session().mutate(&asking, scene.object.clone()).await.unwrap();
     assert_eq!(peer.n_accepted(), PLACES_MAX + 2);
@@ -326,7 +326,8 @@ async fn hooks_are_told_who_we_are_to_them() {
     let token = Credentials::Token(Secret::new("hunter2"));
     let access = ServiceCredentials { credentials: token, ..ServiceCredentials::ANONYMOUS };
     let users = HashMap::from([(known.address().to_string(), access)]);
-    let access = ServiceCredentialsTable { by_name: users, ..ServiceCredentialsTable::default() };
+    let access =
+        ServiceCredentialsTable { by_target_name: users, ..ServiceCredentialsTable::default() };
     let hooks = vec![hook("known.x.y", &known), hook("other.x.y", &other)];
     let mut scene = Scene::new().validating("c", hooks);
     scene.environment =
@@ -349,8 +350,10 @@ async fn a_client_that_could_not_be_made_is_made_when_it_can_be() {
     };
     let current =
         ServiceCredentials { client_certificate: Some(identity), ..ServiceCredentials::ANONYMOUS };
-    let access =
-        ServiceCredentialsTable { current: Some(current), ..ServiceCredentialsTable::default() };
+    let access = ServiceCredentialsTable {
+        current_context: Some(current),
+        ..ServiceCredentialsTable::default()
+    };
     let peer = peer(says(allow()));
     let mut scene = Scene::new().validating("c", vec![hook("v.x.y", &peer)]);
     scene.environment =

@@ -16,7 +16,7 @@ use super::rule::RuleTarget;
 use crate::attributes::{Attributes, GroupVersionKind, GroupVersionResource, Operation};
 use crate::hook::{FailurePolicy, Hook, MatchPolicy};
 use crate::match_conditions::{
-    AuthorizerDecisions, AuthorizerQuestion, ConditionInput, MatchConditionsResult,
+    AuthorizerDecisions, ConditionVariables, MatchConditionsResult, PendingAuthorizerCheck,
 };
 
 /// The resource and kind of the review for a hook.
@@ -84,14 +84,14 @@ pub enum SkipCause<'h> {
 
 /// Under which of the names of its resource a request matches a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MatchedName {
+pub(crate) enum MatchedResourceName {
     /// The resource of the request.
     Requested,
     /// The equivalent at this position of [`Attributes::equivalents`].
     Equivalent(usize),
 }
 
-impl MatchedName {
+impl MatchedResourceName {
     /// Looks the name up in the attributes. Attributes of another request, with fewer equivalents, give no kind,
     /// so that [`Hook::evaluate_selectors`] refuses the request.
     pub(crate) fn to_resource<'a>(self, attributes: &Attributes<'a>) -> MatchedResource<'a> {
@@ -112,10 +112,10 @@ impl Hook {
     /// 2. With `matchPolicy: Exact`, nothing else matches.
     /// 3. The first rule that matches an equivalent resource decides; of several equivalents that it matches, the
     ///    one that was registered first.
-    pub(crate) fn match_rules(&self, attributes: &Attributes<'_>) -> Option<MatchedName> {
+    pub(crate) fn match_rules(&self, attributes: &Attributes<'_>) -> Option<MatchedResourceName> {
         let target = attributes.rule_target();
         if self.rules.iter().any(|rule| rule.matches(&target)) {
-            return Some(MatchedName::Requested);
+            return Some(MatchedResourceName::Requested);
         }
         if self.match_policy == MatchPolicy::Exact {
             return None;
@@ -125,7 +125,7 @@ impl Hook {
         self.rules.iter().find_map(|rule| {
             let matches = |resource| rule.matches(&RuleTarget { resource, ..target });
             let (idx, _) = others.clone().find(|(_, other)| matches(other.resource))?;
-            Some(MatchedName::Equivalent(idx))
+            Some(MatchedResourceName::Equivalent(idx))
         })
     }
 
@@ -183,9 +183,9 @@ impl Hook {
     pub fn evaluate_conditions(
         &self,
         attributes: &Attributes<'_>,
-        input: &ConditionInput<'_>,
+        input: &ConditionVariables<'_>,
         decisions: Option<&AuthorizerDecisions>,
-    ) -> Result<CallDecision<'_>, Box<AuthorizerQuestion>> {
+    ) -> Result<CallDecision<'_>, Box<PendingAuthorizerCheck>> {
         Ok(match self.match_conditions.evaluate(input, decisions)? {
             MatchConditionsResult::Hold => CallDecision::Call,
             MatchConditionsResult::Exclude { condition } => {

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::hook_matching::{MatchedName, MatchedResource};
+use super::hook_matching::{MatchedResource, MatchedResourceName};
 use crate::attributes::Attributes;
 use crate::hook::Hook;
 use crate::snapshot::HookList;
@@ -26,7 +26,7 @@ pub struct MatchedHooks {
 struct MatchedHook {
     position: usize,
     hook: Arc<Hook>,
-    matched_name: MatchedName,
+    matched_name: MatchedResourceName,
 }
 
 /// A hook one of whose rules matches a request.

@@ -2,7 +2,7 @@
 
 use admission::ConfigurationKind::Validating;
 use admission::{
-    AUTHORIZER_CHECKS_MAX, Attributes, AuthorizerDecisions, ConditionInput, GroupVersionKind,
+    AUTHORIZER_CHECKS_MAX, Attributes, AuthorizerDecisions, ConditionVariables, GroupVersionKind,
     GroupVersionResource, MatchConditionsResult, Snapshot,
 };
 use authz::{Decision, User};
@@ -51,7 +51,8 @@ fn evaluate(
 ) -> (String, Vec<String>) {
     let snapshot = hook(expressions);
     let conditions = &snapshot.validating().hooks()[0].match_conditions;
-    let input = ConditionInput::new(attributes, attributes, attributes.kind, attributes.resource);
+    let input =
+        ConditionVariables::new(attributes, attributes, attributes.kind, attributes.resource);
     let mut asked = Vec::new();
     loop {
         match conditions.evaluate(&input, Some(decisions)) {
@@ -66,7 +67,7 @@ fn evaluate(
                     asked.push(shown(&attributes));
                     decide(&attributes)
                 };
-                decisions.record(*question, &answer);
+                decisions.record_decision(*question, &answer);
             }
         }
         assert!(asked.len() as u64 <= AUTHORIZER_CHECKS_MAX, "{asked:?}");
@@ -116,7 +117,7 @@ fn what_is_asked_about_is_what_was_requested() {
     let requested = pod();
     let kind = GroupVersionKind { group: "other", version: "v9", kind: "Pod" };
     let resource = GroupVersionResource { group: "other", version: "v9", resource: "capsules" };
-    let input = ConditionInput::new(&requested, &requested, kind, resource);
+    let input = ConditionVariables::new(&requested, &requested, kind, resource);
     let conditions = &snapshot.validating().hooks()[0].match_conditions;
     let question = conditions.evaluate(&input, Some(&AuthorizerDecisions::default())).unwrap_err();
     assert_eq!(shown(&question.attributes(None)), "nobody get ,*,pods,,team-a,x");
@@ -193,7 +194,8 @@ fn checks_are_few() {
 fn without_an_authorizer_a_check_is_an_error() {
     let snapshot = hook(&["authorizer.path('/x').check('get').allowed() || true"]);
     let attributes = pod();
-    let input = ConditionInput::new(&attributes, &attributes, attributes.kind, attributes.resource);
+    let input =
+        ConditionVariables::new(&attributes, &attributes, attributes.kind, attributes.resource);
     let conditions = &snapshot.validating().hooks()[0].match_conditions;
     assert_eq!(conditions.evaluate(&input, None).unwrap(), MatchConditionsResult::Hold);
     let snapshot = hook(&["authorizer.path('/x').check('get').allowed()"]);

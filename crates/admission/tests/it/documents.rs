@@ -1,8 +1,8 @@
 //! Configurations to be judged, and what is said about them.
 
 use admission::{
-    Configuration, ConfigurationKind, Snapshot, configuration_warnings, prepare, validate_create,
-    validate_update,
+    Configuration, ConfigurationKind, Snapshot, configuration_warnings, prepare_configuration,
+    validate_create, validate_update,
 };
 use api_object::Tree;
 use field_errors::FieldError;
@@ -31,7 +31,7 @@ pub(crate) fn with(mut base: Value, changes: Value) -> Value {
 /// A prepared object of these entries.
 pub(crate) fn object(kind: ConfigurationKind, name: &str, entries: Value) -> Tree {
     let mut tree = tree(json!({"metadata": {"name": name}, (kind.list_member()): entries}));
-    prepare(kind, &mut tree).unwrap();
+    prepare_configuration(kind, &mut tree).unwrap();
     tree
 }
 

@@ -2,9 +2,10 @@
 
 use admission::ConfigurationKind::Initializer;
 use admission::{
-    Attributes, CreateDecision, InitializerOptions, Initializers, Operation, PendingInitializer,
-    ReadRepair, Snapshot, UpdateDecision, copy_initializers, decide_create, decide_update,
-    has_pending_initializers, normalize_initializers, read_repair, without_initializer,
+    Attributes, InitializerOptions, Initializers, InitializersOnCreate, InitializersOnUpdate,
+    Operation, PendingInitializer, ReadRepair, Snapshot, copy_initializers,
+    decide_initializers_on_create, decide_initializers_on_update, has_pending_initializers,
+    normalize_initializers, repair_on_read, without_initializer,
 };
 use api_object::Tree;
 use authz::User;
@@ -45,15 +46,16 @@ fn names(initializers: &Initializers) -> Vec<&str> {
     initializers.pending.iter().map(|entry| entry.name.as_str()).collect()
 }
 
-fn on_create(tree: &Tree, snapshot: &Snapshot) -> CreateDecision {
+fn on_create(tree: &Tree, snapshot: &Snapshot) -> InitializersOnCreate {
     let attributes = Attributes { object: Some(tree), ..pod() };
-    decide_create(&InitializerOptions::default(), &attributes, snapshot)
+    decide_initializers_on_create(&InitializerOptions::default(), &attributes, snapshot)
 }
 
-fn on_update(new: &Tree, old: &Tree) -> Result<UpdateDecision, String> {
+fn on_update(new: &Tree, old: &Tree) -> Result<InitializersOnUpdate, String> {
     let update = request(Operation::Update, ("", "v1", "pods"), "Pod", "", "team-a");
     let attributes = Attributes { object: Some(new), old_object: Some(old), ..update };
-    decide_update(&InitializerOptions::default(), &attributes).map_err(|errors| errors.to_string())
+    decide_initializers_on_update(&InitializerOptions::default(), &attributes)
+        .map_err(|errors| errors.to_string())
 }
 
 fn texts(errors: &FieldErrors) -> Vec<String> {
@@ -64,8 +66,8 @@ fn texts(errors: &FieldErrors) -> Vec<String> {
 fn the_configuration_decides_about_objects_that_say_nothing() {
     let none = configured(&[]);
     let two = configured(&[("z.b.c", "Ignore"), ("a.b.c", "Fail")]);
-    assert_eq!(on_create(&pod_with(json!(null)), &none), CreateDecision::Initialized);
-    let CreateDecision::Assign(list) = on_create(&pod_with(json!(null)), &two) else {
+    assert_eq!(on_create(&pod_with(json!(null)), &none), InitializersOnCreate::Initialized);
+    let InitializersOnCreate::Assign(list) = on_create(&pod_with(json!(null)), &two) else {
         panic!("two match");
     };
     let mut new = pod_with(json!(null));
@@ -79,7 +81,7 @@ fn who_says_something_needs_permission_and_is_taken_at_their_word() {
     let all = configured(&[("a.b.c", "Ignore")]);
     for empty in [json!({}), json!({"pending": []}), json!({"pending": [], "result": null})] {
         let new = pod_with(empty.clone());
-        let CreateDecision::NeedsPermission(own) = on_create(&new, &all) else {
+        let InitializersOnCreate::NeedsPermission(own) = on_create(&new, &all) else {
             panic!("{empty} is not nothing");
         };
         assert!(own.is_empty());
@@ -87,7 +89,8 @@ fn who_says_something_needs_permission_and_is_taken_at_their_word() {
         own.write_to(&mut new);
         assert_eq!(said(&new), Value::Null, "{empty}");
     }
-    let CreateDecision::NeedsPermission(own) = on_create(&pod_pending(&["x.y.z", "b.b.c"]), &all)
+    let InitializersOnCreate::NeedsPermission(own) =
+        on_create(&pod_pending(&["x.y.z", "b.b.c"]), &all)
     else {
         panic!("the list is the client's");
     };
@@ -130,11 +133,14 @@ fn some_objects_wait_for_nobody() {
     let own_node = node("system:node:n1", "system:nodes");
     let attributes = Attributes { object: Some(&mirror), user: Some(&own_node), ..pod() };
     let on = InitializerOptions::default();
-    assert_eq!(decide_create(&on, &attributes, &all), CreateDecision::Initialized);
+    assert_eq!(
+        decide_initializers_on_create(&on, &attributes, &all),
+        InitializersOnCreate::Initialized
+    );
     let other = request(Operation::Create, ("apps", "v1", "pods"), "Pod", "", "team-a");
     let attributes = Attributes { object: Some(&mirror), ..other };
-    let decision = decide_create(&on, &attributes, &all);
-    assert!(matches!(decision, CreateDecision::Assign(_)), "only pods of the core group");
+    let decision = decide_initializers_on_create(&on, &attributes, &all);
+    assert!(matches!(decision, InitializersOnCreate::Assign(_)), "only pods of the core group");
     for other in [
         node("system:node:n2", "system:nodes"),
         node("system:node:n1", "system:authenticated"),
@@ -142,35 +148,52 @@ fn some_objects_wait_for_nobody() {
         node("jane", "developers"),
     ] {
         let attributes = Attributes { object: Some(&mirror), user: Some(&other), ..pod() };
-        let decision = decide_create(&on, &attributes, &all);
-        assert!(matches!(decision, CreateDecision::AssignUnlessPermitted(_)), "A21: {other:?}");
+        let decision = decide_initializers_on_create(&on, &attributes, &all);
+        assert!(
+            matches!(decision, InitializersOnCreate::AssignUnlessPermitted(_)),
+            "A21: {other:?}"
+        );
     }
     // A21: the annotation alone makes no mirror pod.
     for spec in [json!({}), json!({"nodeName": ""}), json!({"nodeName": 1})] {
         let annotations = json!({"kubernetes.io/config.mirror": "x"});
         let unbound = tree(json!({"metadata": {"annotations": annotations}, "spec": spec}));
         let attributes = Attributes { object: Some(&unbound), user: Some(&own_node), ..pod() };
-        let decision = decide_create(&on, &attributes, &all);
-        assert!(matches!(decision, CreateDecision::Assign(_)), "A21: {unbound:?}");
+        let decision = decide_initializers_on_create(&on, &attributes, &all);
+        assert!(matches!(decision, InitializersOnCreate::Assign(_)), "A21: {unbound:?}");
     }
 
     let off = InitializerOptions { is_enabled: false, ..InitializerOptions::default() };
     let own = pod_pending(&["x.y.z"]);
     let attributes = Attributes { object: Some(&own), ..pod() };
-    assert_eq!(decide_create(&off, &attributes, &all), CreateDecision::Initialized);
+    assert_eq!(
+        decide_initializers_on_create(&off, &attributes, &all),
+        InitializersOnCreate::Initialized
+    );
     let update = Attributes {
         old_object: Some(&own),
         ..Attributes { operation: Operation::Update, ..attributes }
     };
-    assert_eq!(decide_update(&off, &update), Ok(UpdateDecision::NoInitializers));
+    assert_eq!(
+        decide_initializers_on_update(&off, &update),
+        Ok(InitializersOnUpdate::NoInitializers)
+    );
 
     let group = ("admissionregistration.k8s.io", "v1alpha1", "initializerconfigurations");
     let exempt = request(Operation::Create, group, "InitializerConfiguration", "", "");
     let attributes = Attributes { object: Some(&own), ..exempt };
-    assert_eq!(decide_create(&on, &attributes, &all), CreateDecision::Initialized, "exempt");
+    assert_eq!(
+        decide_initializers_on_create(&on, &attributes, &all),
+        InitializersOnCreate::Initialized,
+        "exempt"
+    );
     let binding = request(Operation::Create, ("", "v1", "pods"), "Binding", "binding", "team-a");
     let attributes = Attributes { object: Some(&own), ..binding };
-    assert_eq!(decide_create(&on, &attributes, &all), CreateDecision::Initialized, "subresource");
+    assert_eq!(
+        decide_initializers_on_create(&on, &attributes, &all),
+        InitializersOnCreate::Initialized,
+        "subresource"
+    );
 }
 
 #[test]
@@ -183,7 +206,7 @@ fn every_write_to_an_uninitialized_object_needs_permission() {
         (pod_with(json!({"pending": []})), vec![]),
         (pod_with(json!(null)), vec![]),
     ] {
-        let Ok(UpdateDecision::NeedsPermission(next)) = on_update(&new, &old) else {
+        let Ok(InitializersOnUpdate::NeedsPermission(next)) = on_update(&new, &old) else {
             panic!("{new:?} needs permission");
         };
         assert_eq!(names(&next), want);
@@ -210,7 +233,7 @@ fn what_is_initialized_stays_so() {
         assert_eq!(texts(&errors), [want], "a hook can not do it either");
     }
     for new in [pod_with(json!({"pending": []})), pod_with(json!({})), pod_with(json!(null))] {
-        assert_eq!(on_update(&new, &old), Ok(UpdateDecision::NoInitializers));
+        assert_eq!(on_update(&new, &old), Ok(InitializersOnUpdate::NoInitializers));
     }
 }
 
@@ -219,7 +242,7 @@ fn a_result_ends_it_and_can_not_be_changed() {
     let old = pod_pending(&["a.b.c"]);
     let failed = pod_with(json!({"pending": [{"name": "a.b.c"}],
         "result": {"status": "Failure", "code": 403, "reason": "Odd", "message": "no"}}));
-    assert!(matches!(on_update(&failed, &old), Ok(UpdateDecision::NeedsPermission(_))));
+    assert!(matches!(on_update(&failed, &old), Ok(InitializersOnUpdate::NeedsPermission(_))));
     let success = pod_with(json!({"result": {"status": "Success"}}));
     let want =
         r#"metadata.initializers.result.status: Invalid value: "Success": must be 'Failure'"#;
@@ -243,8 +266,8 @@ fn subresources_leave_the_list_alone() {
     let mut new = pod_with(json!({"result": {"status": "Success"}}));
     let status = request(Operation::Update, ("", "v1", "pods"), "Pod", "status", "team-a");
     let attributes = Attributes { object: Some(&new), old_object: Some(&old), ..status };
-    let decision = decide_update(&InitializerOptions::default(), &attributes);
-    assert_eq!(decision, Ok(UpdateDecision::KeepStored));
+    let decision = decide_initializers_on_update(&InitializerOptions::default(), &attributes);
+    assert_eq!(decision, Ok(InitializersOnUpdate::KeepStored));
     copy_initializers(&mut new, &old);
     assert_eq!(said(&new), said(&old));
     copy_initializers(&mut new, &pod_with(json!(null)));
@@ -326,7 +349,7 @@ fn old_pod(names: &[&str]) -> Tree {
 
 fn repaired(tree: &Tree, now: &str, configured: Option<&Snapshot>) -> Option<ReadRepair> {
     let now = format!("2026-11-16T{now}Z").parse().unwrap();
-    read_repair(&InitializerOptions::default(), tree, now, configured)
+    repair_on_read(&InitializerOptions::default(), tree, now, configured)
 }
 
 #[test]
@@ -337,10 +360,13 @@ fn a_read_repairs_what_is_old_enough() {
         assert_eq!(repaired(&two, now, Some(&dead)), None, "{now}");
     }
     let first = repaired(&two, "10:10:30", Some(&dead)).unwrap();
-    assert_eq!((first.initializer_name.as_str(), &first.tree), ("a.b.c", &old_pod(&["b.b.c"])));
-    let second = repaired(&first.tree, "10:10:31", Some(&dead)).unwrap();
-    assert!(!has_pending_initializers(&second.tree));
-    assert_eq!(repaired(&second.tree, "10:10:31", Some(&dead)), None);
+    assert_eq!(
+        (first.initializer_name.as_str(), &first.repaired_object),
+        ("a.b.c", &old_pod(&["b.b.c"]))
+    );
+    let second = repaired(&first.repaired_object, "10:10:31", Some(&dead)).unwrap();
+    assert!(!has_pending_initializers(&second.repaired_object));
+    assert_eq!(repaired(&second.repaired_object, "10:10:31", Some(&dead)), None);
 
     let fail = configured(&[("a.b.c", "Fail"), ("b.b.c", "Ignore")]);
     assert_eq!(repaired(&two, "10:11:00", Some(&fail)), None);
@@ -362,7 +388,7 @@ fn nothing_else_is_repaired() {
     let off = InitializerOptions { is_enabled: false, ..InitializerOptions::default() };
     let now = "2026-11-16T12:00:00Z".parse().unwrap();
     assert_eq!(
-        read_repair(&off, &old_pod(&["a.b.c"]), now, Some(&dead)),
+        repair_on_read(&off, &old_pod(&["a.b.c"]), now, Some(&dead)),
         None,
         "the feature is off"
     );
@@ -372,7 +398,7 @@ fn nothing_else_is_repaired() {
     };
     let now = "2026-11-16T10:10:00Z".parse().unwrap();
     assert!(
-        read_repair(&alone, &old_pod(&["a.b.c"]), now, Some(&dead)).is_some(),
+        repair_on_read(&alone, &old_pod(&["a.b.c"]), now, Some(&dead)).is_some(),
         "only one clock"
     );
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use admission::ConfigurationKind::{self, ExternalHook, Initializer, Mutating, Validating};
 use admission::{
-    Attributes, CallDecision, ConditionInput, EquivalentResource, GroupVersionKind,
+    Attributes, CallDecision, ConditionVariables, EquivalentResource, GroupVersionKind,
     GroupVersionResource, Hook, Operation, SkipCause, Snapshot,
 };
 use api_object::Tree;
@@ -88,7 +88,7 @@ fn considered(
     let hook: &Arc<Hook> = found.hook;
     let mut outcome = hook.evaluate_selectors(attributes, &found.matched_resource, namespace);
     if outcome == CallDecision::Call {
-        let input = ConditionInput::new(
+        let input = ConditionVariables::new(
             attributes,
             attributes,
             found.matched_resource.kind.unwrap(),

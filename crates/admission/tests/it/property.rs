@@ -109,12 +109,12 @@ proptest! {
             let compiled = admission::Configuration::compile(kind, &raw);
             prop_assert_eq!(compiled.name(), "a");
             let mut tree = raw.clone();
-            if admission::prepare(kind, &mut tree).is_ok() {
+            if admission::prepare_configuration(kind, &mut tree).is_ok() {
                 let _ = admission::validate_create(kind, &tree);
                 let _ = admission::validate_update(kind, &tree, &raw);
                 let _ = admission::configuration_warnings(kind, &tree, Some(&raw));
                 let mut again = tree.clone();
-                prop_assert!(admission::prepare(kind, &mut again).is_ok());
+                prop_assert!(admission::prepare_configuration(kind, &mut again).is_ok());
                 prop_assert_eq!(again, tree);
             }
         }

@@ -396,7 +396,7 @@ fn wrong_types_are_told_with_their_place() {
         ),
     ] {
         let mut tree = crate::documents::tree(json!({"webhooks": webhooks}));
-        let error = admission::prepare(Mutating, &mut tree).unwrap_err().to_string();
+        let error = admission::prepare_configuration(Mutating, &mut tree).unwrap_err().to_string();
         assert!(error.starts_with("json: ") && error.ends_with(want), "{error}");
     }
 }
@@ -410,7 +410,7 @@ fn what_the_kind_lacks_and_what_is_null_goes() {
         admission::unknown_fields(Validating, &tree),
         ["spec", "webhooks[1].reinvocationPolicy", "webhooks[1].x"]
     );
-    admission::prepare(Validating, &mut tree).unwrap();
+    admission::prepare_configuration(Validating, &mut tree).unwrap();
     let defaults = json!({
         "failurePolicy": "Fail", "matchPolicy": "Equivalent", "namespaceSelector": {},
         "objectSelector": {}, "timeoutSeconds": 10,

@@ -27,7 +27,7 @@ fn options() -> Options {
     Options {
         token_file: Some(TokenFile::parse("f", FILE).unwrap()),
         client_authorities: vec![authority()],
-        anonymous: Anonymous::On,
+        anonymous: AnonymousAccess::On,
         ..Options::default()
     }
 }
@@ -101,8 +101,10 @@ fn a_wrong_token_is_never_anonymous_and_none_is() {
         let user = Ask { headers: &lines, ..asking(options()) }.user();
         assert_eq!((user.name.as_str(), user.groups.len()), ("system:anonymous", 1), "{value}");
         assert_eq!(user.groups, ["system:unauthenticated"]);
-        let refused =
-            Ask { headers: &lines, ..asking(Options { anonymous: Anonymous::Off, ..options() }) };
+        let refused = Ask {
+            headers: &lines,
+            ..asking(Options { anonymous: AnonymousAccess::Off, ..options() })
+        };
         assert_eq!(refused.answer(), Err(Unauthenticated::default()));
     }
     let lines = [("Authorization", "Bearer  t1")];
@@ -113,7 +115,7 @@ fn a_wrong_token_is_never_anonymous_and_none_is() {
 #[test]
 fn anonymous_requests_may_be_for_some_paths_only() {
     let paths = vec!["/healthz".to_owned(), "/livez".to_owned()];
-    let options = || Options { anonymous: Anonymous::OnlyFor(paths.clone()), ..options() };
+    let options = || Options { anonymous: AnonymousAccess::OnlyFor(paths.clone()), ..options() };
     assert!(Ask { path: "/healthz", ..asking(options()) }.answer().unwrap().is_anonymous());
     for path in ["/api", "/healthz/", "/healthz/ping", "/HEALTHZ"] {
         assert!(Ask { path, ..asking(options()) }.answer().is_err(), "{path}");
@@ -242,7 +244,7 @@ fn authorities_are_checked_at_start() {
     let broken = vec![authority(), CertificateDer::from(vec![1])];
     let options = Options { client_authorities: broken.clone(), ..Options::default() };
     let error = Authenticator::new(options).unwrap_err();
-    assert!(matches!(error, OptionsError::ClientAuthority(error) if error.position == 1));
+    assert!(matches!(error, OptionsError::ClientAuthority(error) if error.certificate_index == 1));
     for (authorities, is_absent) in [(broken, false), (vec![], true)] {
         let front_proxy = FrontProxyOptions {
             authorities,

@@ -4,7 +4,7 @@ use authz::User;
 use http::{HeaderMap, HeaderName};
 
 use super::impersonation_error::ImpersonationError;
-use crate::front_proxy::{HeaderValueError, decode_extra_key, header_text};
+use crate::front_proxy::{HeaderValueError, decode_extra_key, read_header_text};
 
 const USER: HeaderName = HeaderName::from_static("impersonate-user");
 const GROUP: HeaderName = HeaderName::from_static("impersonate-group");
@@ -36,7 +36,7 @@ pub fn strip_impersonation_headers(headers: &mut HeaderMap) {
 }
 
 fn parse_impersonation_headers(headers: &HeaderMap) -> Result<User, HeaderValueError> {
-    let text = |name: &HeaderName, value| header_text(name, value).map(str::to_owned);
+    let text = |name: &HeaderName, value| read_header_text(name, value).map(str::to_owned);
     let first = |name: HeaderName| headers.get(&name).map_or(Ok(String::new()), |v| text(&name, v));
     let mut requested = User { name: first(USER)?, uid: first(UID)?, ..User::default() };
     for value in headers.get_all(GROUP) {

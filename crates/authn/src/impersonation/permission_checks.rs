@@ -8,7 +8,7 @@ use authz::{
 use field_errors::{FieldErrors, FieldPath};
 
 use super::impersonation_error::MissingPermission;
-use super::mode::ImpersonationMode;
+use super::impersonation_mode::ImpersonationMode;
 use crate::well_known::{
     ANONYMOUS_USER, AUTHENTICATED_GROUP, MASTERS_GROUP, NODES_GROUP, UNAUTHENTICATED_GROUP,
     parse_node_user_name, service_account_groups, split_service_account,

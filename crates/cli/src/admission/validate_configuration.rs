@@ -1,6 +1,6 @@
 //! Validates one admission configuration.
 
-use admission::{ConfigurationKind, Warning};
+use admission::{ConfigurationKind, ConfigurationWarning};
 use api_object::Tree;
 use document::Diagnostic;
 use field_errors::{FieldErrorKind, FieldErrors, dns1123_subdomain_faults};
@@ -28,7 +28,7 @@ pub(crate) struct ValidConfiguration {
     /// The object with defaults, as a server stores it.
     pub(crate) tree: Tree,
     /// Warnings about the configuration.
-    pub(crate) warnings: Vec<Warning>,
+    pub(crate) warnings: Vec<ConfigurationWarning>,
 }
 
 /// Validates a configuration as a server does with strict field validation:
@@ -88,7 +88,8 @@ fn apply_defaults(kind: ConfigurationKind, object: &WholeObject) -> Result<Tree,
             _ => Tree::new(),
         };
         let shaped = api_object::normalize_metadata(&mut tree);
-        let Err(wrong) = shaped.and_then(|()| admission::prepare(kind, &mut tree)) else {
+        let Err(wrong) = shaped.and_then(|()| admission::prepare_configuration(kind, &mut tree))
+        else {
             // The kinds have cluster scope; the server ignores a namespace.
             api_object::metadata_mut(&mut tree).shift_remove("namespace");
             return if faults.is_empty() { Ok(tree) } else { Err(faults) };

@@ -18,7 +18,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(20);
 pub(crate) fn target(scheme: Scheme, address: SocketAddr) -> Target {
     let place =
         Destination::Url { scheme, host: address.ip().to_string(), port: Some(address.port()) };
-    Target { can_compress: false, ..Target::new(place, "/authorize") }
+    Target { accepts_gzip: false, ..Target::new(place, "/authorize") }
 }
 
 pub(crate) fn http(address: SocketAddr) -> Target {
@@ -79,11 +79,11 @@ impl Counted {
 }
 
 impl CertificateObserver for Counted {
-    fn missing_san(&self) {
+    fn on_missing_san(&self) {
         self.n_missing_san.fetch_add(1, Ordering::SeqCst);
     }
 
-    fn sha1_signature(&self) {
+    fn on_sha1_signature(&self) {
         self.n_sha1.fetch_add(1, Ordering::SeqCst);
     }
 }

@@ -60,7 +60,7 @@ impl Host {
         let pki = pki(&directory);
         let certificate =
             Arc::new(ReloadingCertificate::load(pki.serving_certificate.clone()).unwrap());
-        let tls = Arc::new(https_server::server_config(Arc::clone(&certificate)).unwrap());
+        let tls = Arc::new(https_server::tls_server_config(Arc::clone(&certificate)).unwrap());
         let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), tls).unwrap();
         let address = listener.address();
         let shutdown = Shutdown::new();
@@ -77,9 +77,9 @@ impl Host {
     /// Answers every request with its protocol, the number of certificates and the body.
     pub(crate) fn echo(limits: Limits) -> Self {
         Self::start(limits, |request, connection| async move {
-            let certificates = *connection.identity(|_| true, <[_]>::len);
+            let certificates = *connection.get_or_compute_identity(|_| true, <[_]>::len);
             let head = format!("{:?} {certificates} ", connection.protocol);
-            match https_server::collect_limited(request.into_body(), 1 << 20).await {
+            match https_server::collect_body(request.into_body(), 1 << 20).await {
                 Ok(bytes) => Response::new(Body::from([head.as_bytes(), &bytes].concat())),
                 Err(error) => Response::new(Body::from(error.to_string())),
             }

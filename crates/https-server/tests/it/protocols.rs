@@ -143,7 +143,8 @@ async fn the_identity_is_computed_once_for_a_connection() {
     let host = Host::start(Limits::default(), move |_, connection| {
         let counter = Arc::clone(&counter);
         async move {
-            connection.identity(|_| true, |_| counter.fetch_add(1, Ordering::Relaxed));
+            connection
+                .get_or_compute_identity(|_| true, |_| counter.fetch_add(1, Ordering::Relaxed));
             Response::new(Body::empty())
         }
     });

@@ -101,7 +101,7 @@ async fn call_mutating_hooks(
     let result = run_rounds(ctx, namespace_uid, &request, session, tree).await;
     let metrics = &ctx.server.admission_metrics;
     let (took, is_refused) = (begun.elapsed(), result.is_err());
-    let plugin = Phase::Mutating.plugin();
+    let plugin = Phase::Mutating.plugin_name();
     metrics.record_controller(plugin, Phase::Mutating, write.operation, took, is_refused);
     result
 }
@@ -176,7 +176,7 @@ async fn call_validating_hooks(
     let result = session.validate(&inputs.hook_request(name, object, old_object)).await;
     let metrics = &ctx.server.admission_metrics;
     let (took, is_refused) = (begun.elapsed(), result.is_err());
-    let plugin = Phase::Validating.plugin();
+    let plugin = Phase::Validating.plugin_name();
     metrics.record_controller(plugin, Phase::Validating, write.operation, took, is_refused);
     result.map_err(IntoStatus::into_status)
 }
@@ -249,7 +249,7 @@ impl<'q> HookInputs<'q> {
             connections: &self.snapshot.hooks.connections,
             namespace: self.namespace.as_ref().map(|namespace| namespace.name_and_labels.as_ref()),
             authorizer: Some(&self.authorizer),
-            kinds: &self.kinds,
+            object_kinds: &self.kinds,
             observer: self.metrics,
         }
     }

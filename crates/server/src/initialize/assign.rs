@@ -1,8 +1,9 @@
 //! The initializers of an object, decided during admission.
 
 use admission::{
-    Attributes, CreateDecision, InitializeDenied, Initializers, InitializersOrigin, Operation,
-    PendingInitializers, UpdateDecision, copy_initializers, decide_update, normalize_initializers,
+    Attributes, InitializeDenied, Initializers, InitializersOnCreate, InitializersOnUpdate,
+    InitializersOrigin, Operation, PendingInitializers, copy_initializers,
+    decide_initializers_on_update, normalize_initializers,
 };
 use api_object::{Status, Tree};
 use authz::{Recorder, Target, Verdict};
@@ -18,21 +19,21 @@ use crate::rest::RequestContext;
 /// 403 if the client supplied initializers and may not `initialize` the object.
 pub(crate) async fn assign_initializers(
     ctx: &RequestContext<'_>,
-    decision: CreateDecision,
+    decision: InitializersOnCreate,
     tree: &mut Tree,
 ) -> Result<InitializersOrigin, Status> {
     let mut origin = InitializersOrigin::Configuration;
     let initializers = match decision {
-        CreateDecision::Initialized => Initializers::default(),
-        CreateDecision::Assign(list) => from_configuration(ctx, list),
-        CreateDecision::AssignUnlessPermitted(list) => {
+        InitializersOnCreate::Initialized => Initializers::default(),
+        InitializersOnCreate::Assign(list) => from_configuration(ctx, list),
+        InitializersOnCreate::AssignUnlessPermitted(list) => {
             match check_may_initialize(ctx, api_object::name(tree), Operation::Create).await {
                 Ok(()) => Initializers::default(),
                 Err(denied) if denied.code == 403 => from_configuration(ctx, list),
                 Err(undecided) => return Err(undecided),
             }
         }
-        CreateDecision::NeedsPermission(initializers) => {
+        InitializersOnCreate::NeedsPermission(initializers) => {
             check_may_initialize(ctx, api_object::name(tree), Operation::Create).await?;
             origin = InitializersOrigin::Client;
             initializers
@@ -64,14 +65,14 @@ pub(crate) async fn check_initializer_update(
     let name = api_object::name(tree).to_owned();
     let attributes = write.attributes(ctx, &name, &[]);
     let attributes = Attributes { object: Some(tree), old_object: old, ..attributes };
-    let decision = decide_update(&ctx.server.initialization, &attributes);
+    let decision = decide_initializers_on_update(&ctx.server.initialization, &attributes);
     let decision =
         decision.map_err(|errors| Status::invalid(&ctx.resource.group_kind(), &name, &errors))?;
     match (decision, old) {
-        (UpdateDecision::NoInitializers, _) => Initializers::default().write_to(tree),
-        (UpdateDecision::KeepStored, Some(old)) => copy_initializers(tree, old),
-        (UpdateDecision::KeepStored, None) => {}
-        (UpdateDecision::NeedsPermission(initializers), _) => {
+        (InitializersOnUpdate::NoInitializers, _) => Initializers::default().write_to(tree),
+        (InitializersOnUpdate::KeepStored, Some(old)) => copy_initializers(tree, old),
+        (InitializersOnUpdate::KeepStored, None) => {}
+        (InitializersOnUpdate::NeedsPermission(initializers), _) => {
             check_may_initialize(ctx, &name, Operation::Update).await?;
             initializers.write_to(tree);
         }

@@ -12,7 +12,7 @@ use admission::{
     GroupVersionResource, Operation, Snapshot,
 };
 use admission_hooks::{
-    Connections, HookEnvironment, HookRefusal, HookRequest, HookSession, NoObserver, Phase,
+    HookConnections, HookEnvironment, HookRefusal, HookRequest, HookSession, NoObserver, Phase,
     SessionReport, UntypedKinds,
 };
 use api_object::Tree;
@@ -35,9 +35,9 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
         configurations.push(Arc::new(configuration(&peers.with_trust(object)?)?));
     }
     let snapshot = Snapshot::new(&configurations);
-    let services = Some(peers.hosts() as Arc<dyn admission_hooks::Services>);
+    let services = Some(peers.hosts() as Arc<dyn admission_hooks::ClusterServices>);
     let surroundings = Arc::new(HookEnvironment { services, ..HookEnvironment::default() });
-    let connections = Connections::new(&snapshot, &surroundings, &Connections::default());
+    let connections = HookConnections::new(&snapshot, &surroundings, &HookConnections::default());
 
     let request = vector.member("request")?;
     let text = |member: &str| request[member].as_str().unwrap_or_default();
@@ -68,7 +68,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
         connections: &connections,
         namespace: namespace(vector, text("namespace")),
         authorizer: Some(&DenyAll),
-        kinds: &UntypedKinds,
+        object_kinds: &UntypedKinds,
         observer: &NoObserver,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use admission::{
-    AUTHORIZER_CHECKS_MAX, Attributes, AuthorizerDecisions, CallDecision, ConditionInput,
+    AUTHORIZER_CHECKS_MAX, Attributes, AuthorizerDecisions, CallDecision, ConditionVariables,
     ExplainedCondition, FailurePolicy, GroupVersionKind, Hook, HookList, HookMatch,
     MatchedResource, SideEffects, SkipCause,
 };
@@ -218,7 +218,7 @@ fn check_conditions<'a>(
     let old_object = converted_object(attributes.old_object, attributes, &kind)?;
     let objects =
         Attributes { object: object.as_deref(), old_object: old_object.as_deref(), ..*attributes };
-    let input = ConditionInput::new(attributes, &objects, kind, identity.resource);
+    let input = ConditionVariables::new(attributes, &objects, kind, identity.resource);
     // One more than there are questions, for the evaluation that asks none.
     for _ in 0..=AUTHORIZER_CHECKS_MAX {
         match hook.evaluate_conditions(attributes, &input, Some(decisions)) {
@@ -232,7 +232,7 @@ fn check_conditions<'a>(
                     let why = "its conditions need an authorizer check, which would call a webhook";
                     return Err(why.to_owned());
                 }
-                decisions.record(*question, &decision);
+                decisions.record_decision(*question, &decision);
             }
         }
     }

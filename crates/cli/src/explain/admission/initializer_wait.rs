@@ -1,9 +1,9 @@
 //! Determines which initializers a written object waits for.
 
 use admission::{
-    CreateDecision, InitializeDenied, Initializer, InitializerOptions, Initializers,
-    InitializersOrigin, Operation, PendingInitializer, UpdateDecision, decide_create,
-    decide_update, runnable_initializers,
+    InitializeDenied, Initializer, InitializerOptions, Initializers, InitializersOnCreate,
+    InitializersOnUpdate, InitializersOrigin, Operation, PendingInitializer,
+    decide_initializers_on_create, decide_initializers_on_update, runnable_initializers,
 };
 use api_object::Status;
 use authz::{Attributes, Recorder, Resource, Target, Verdict};
@@ -62,31 +62,33 @@ pub(super) fn initializer_wait<'a>(
         return InitializerWait::None;
     }
     match attributes.operation {
-        Operation::Create => match decide_create(&options, &attributes, &cluster.snapshot) {
-            CreateDecision::Initialized => InitializerWait::None,
-            CreateDecision::Assign(list) => {
-                wait_for(cluster, list.entries, InitializersOrigin::Configuration)
-            }
-            CreateDecision::AssignUnlessPermitted(list) => {
-                let own = Initializers::default();
-                let errors = field_errors::FieldErrors::new();
-                match wait_if_permitted(cluster, write, own, &errors) {
-                    InitializerWait::Refused(_) => {
-                        wait_for(cluster, list.entries, InitializersOrigin::Configuration)
+        Operation::Create => {
+            match decide_initializers_on_create(&options, &attributes, &cluster.snapshot) {
+                InitializersOnCreate::Initialized => InitializerWait::None,
+                InitializersOnCreate::Assign(list) => {
+                    wait_for(cluster, list.entries, InitializersOrigin::Configuration)
+                }
+                InitializersOnCreate::AssignUnlessPermitted(list) => {
+                    let own = Initializers::default();
+                    let errors = field_errors::FieldErrors::new();
+                    match wait_if_permitted(cluster, write, own, &errors) {
+                        InitializerWait::Refused(_) => {
+                            wait_for(cluster, list.entries, InitializersOrigin::Configuration)
+                        }
+                        unhindered => unhindered,
                     }
-                    unhindered => unhindered,
+                }
+                InitializersOnCreate::NeedsPermission(own) => {
+                    let errors = own.create_errors(options.pending_max);
+                    wait_if_permitted(cluster, write, own, &errors)
                 }
             }
-            CreateDecision::NeedsPermission(own) => {
-                let errors = own.create_errors(options.pending_max);
-                wait_if_permitted(cluster, write, own, &errors)
-            }
-        },
-        Operation::Update => match decide_update(&options, &attributes) {
-            Ok(UpdateDecision::NoInitializers | UpdateDecision::KeepStored) => {
+        }
+        Operation::Update => match decide_initializers_on_update(&options, &attributes) {
+            Ok(InitializersOnUpdate::NoInitializers | InitializersOnUpdate::KeepStored) => {
                 InitializerWait::None
             }
-            Ok(UpdateDecision::NeedsPermission(own)) => {
+            Ok(InitializersOnUpdate::NeedsPermission(own)) => {
                 wait_if_permitted(cluster, write, own, &field_errors::FieldErrors::new())
             }
             Err(errors) => InitializerWait::Refused(invalid(write, &errors)),
@@ -153,7 +155,7 @@ fn wait_for(
     }
     let runnable = runnable_initializers(&entries);
     let awaited = entries.into_iter().enumerate().map(|(idx, entry)| AwaitedInitializer {
-        initializer: cluster.snapshot.initializer(&entry.name),
+        initializer: cluster.snapshot.find_initializer(&entry.name),
         is_runnable: runnable.contains(&idx),
         entry,
     });

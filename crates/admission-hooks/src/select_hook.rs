@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use admission::{
-    Attributes, AuthorizerDecisions, CallDecision, ConditionInput, GroupVersionKind,
+    Attributes, AuthorizerDecisions, CallDecision, ConditionVariables, GroupVersionKind,
     GroupVersionResource, Hook, HookMatch, SkipCause,
 };
 use api_object::Tree;
@@ -18,7 +18,7 @@ use crate::session_report::SkipReason;
 
 /// A request in the version in which one hook reviews it.
 #[derive(Debug)]
-pub(crate) struct PresentedRequest<'a> {
+pub(crate) struct ConvertedRequest<'a> {
     pub(crate) kind: GroupVersionKind<'a>,
     pub(crate) resource: GroupVersionResource<'a>,
     /// The objects in that kind.
@@ -28,7 +28,7 @@ pub(crate) struct PresentedRequest<'a> {
 
 /// Whether a hook is called.
 pub(crate) enum Selection<'a> {
-    Call(Box<PresentedRequest<'a>>),
+    Call(Box<ConvertedRequest<'a>>),
     Skip(SkipReason),
 }
 
@@ -54,27 +54,28 @@ pub(crate) async fn select_hook<'a>(
     // `select` refuses an identity without a kind, so the default is never used.
     let kind = identity.kind.unwrap_or(attributes.kind);
     let converted = |tree: Option<&'a Tree>| {
-        let tree =
-            tree.map(|it| convert_kind(request.kinds, Cow::Borrowed(it), &attributes.kind, &kind));
+        let tree = tree.map(|it| {
+            convert_kind(request.object_kinds, Cow::Borrowed(it), &attributes.kind, &kind)
+        });
         tree.transpose().map_err(|why| HookRefusal::Internal(why.to_string()))
     };
-    let presented = Box::new(PresentedRequest {
+    let converted_request = Box::new(ConvertedRequest {
         kind,
         resource: identity.resource,
         object: converted(attributes.object)?,
         old_object: converted(attributes.old_object)?,
     });
     if hook.match_conditions.is_empty() {
-        return Ok(Selection::Call(presented));
+        return Ok(Selection::Call(converted_request));
     }
     let began = Instant::now();
     let considered = {
         let objects = Attributes {
-            object: presented.object.as_deref(),
-            old_object: presented.old_object.as_deref(),
+            object: converted_request.object.as_deref(),
+            old_object: converted_request.old_object.as_deref(),
             ..*attributes
         };
-        let input = ConditionInput::new(attributes, &objects, kind, identity.resource);
+        let input = ConditionVariables::new(attributes, &objects, kind, identity.resource);
         evaluate_conditions(request, hook, attributes, &input, deadline, decisions).await?
     };
     let outcome = match &considered {
@@ -86,7 +87,7 @@ pub(crate) async fn select_hook<'a>(
             SkipCause::NamespaceSelector | SkipCause::ObjectSelector | SkipCause::Condition { .. },
         ) => ConditionOutcome::Exclude,
     };
-    request.observer.conditions(&ConditionReport {
+    request.observer.on_conditions(&ConditionReport {
         webhook: &hook.name,
         phase,
         operation: attributes.operation,
@@ -94,7 +95,7 @@ pub(crate) async fn select_hook<'a>(
         outcome,
     });
     match considered {
-        CallDecision::Call => Ok(Selection::Call(presented)),
+        CallDecision::Call => Ok(Selection::Call(converted_request)),
         CallDecision::Skip(skip) => Ok(Selection::Skip(skip.into())),
         CallDecision::Refuse(error) => Err(HookRefusal::Selection(error)),
     }
@@ -106,7 +107,7 @@ async fn evaluate_conditions<'h>(
     request: &HookRequest<'_>,
     hook: &'h Hook,
     attributes: &Attributes<'_>,
-    input: &ConditionInput<'_>,
+    input: &ConditionVariables<'_>,
     deadline: Instant,
     decisions: &mut AuthorizerDecisions,
 ) -> Result<CallDecision<'h>, HookRefusal> {
@@ -128,7 +129,7 @@ async fn evaluate_conditions<'h>(
                 if let Verdict::Unavailable(why) = decision.verdict {
                     return Err(HookRefusal::Undecided(why));
                 }
-                decisions.record(*check, &decision);
+                decisions.record_decision(*check, &decision);
             }
         }
     }

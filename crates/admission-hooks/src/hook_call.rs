@@ -9,20 +9,20 @@ use https_client::{FaultKind, Reply};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::time::{Instant, timeout_at};
 
-use crate::call_failure::{CallFailure, FailOpenCause};
+use crate::call_failure::{CallFailure, HookFailureCause};
 use crate::call_timeout::{SessionDeadline, timeout_query};
 use crate::catch_panic::catch_panic;
-use crate::connection::ExchangeError;
-use crate::connections::HookTarget;
+use crate::hook_connection::ExchangeError;
+use crate::hook_connections::LimitedConnection;
 use crate::hook_refusal::HookRefusal;
 use crate::observer::Phase;
 use crate::response::{HookResponse, HttpReply, parse_response};
 use crate::review::encode_review;
-use crate::select::PresentedRequest;
+use crate::select_hook::ConvertedRequest;
 
 /// A call that is ready to be sent. It borrows nothing, so that a task can own it.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct HookCall {
     phase: Phase,
     webhook: String,
     /// The user of the request, whose calls in flight are limited.
@@ -65,13 +65,13 @@ impl CallError {
     }
 }
 
-impl Call {
+impl HookCall {
     /// Encodes the review for a hook, with a new uid.
     pub(crate) fn new(
         phase: Phase,
         hook: &Hook,
         attributes: &Attributes<'_>,
-        presented: &PresentedRequest<'_>,
+        converted_request: &ConvertedRequest<'_>,
         deadline: SessionDeadline,
     ) -> Result<Self, CallError> {
         if attributes.is_dry_run {
@@ -82,9 +82,9 @@ impl Call {
                 "webhook does not accept known AdmissionReview versions (v1, v1beta1)",
             )
         })?;
-        let uid = new_uid()
+        let uid = generate_uid()
             .ok_or_else(|| CallError::unavailable(&hook.name, "the system has no random bytes"))?;
-        let body = encode_review(version, &uid, attributes, presented)
+        let body = encode_review(version, &uid, attributes, converted_request)
             .map_err(|error| CallError::unavailable(&hook.name, error))?;
         let user = attributes.user.map(|user| user.name.clone()).unwrap_or_default();
         let (webhook, timeout) = (hook.name.clone(), deadline.call_timeout(hook));
@@ -99,7 +99,7 @@ impl Call {
     /// 3. Otherwise the result of the exchange counts.
     pub(crate) async fn send(
         self,
-        target: Option<HookTarget>,
+        target: Option<LimitedConnection>,
         deadline: SessionDeadline,
     ) -> Result<HookResponse, CallError> {
         let (phase, webhook) = (self.phase, self.webhook.clone());
@@ -109,28 +109,27 @@ impl Call {
             }
             Ok(Ok(outcome)) => outcome,
             Ok(Err(text)) => {
-                let plugin = phase.plugin();
+                let plugin = phase.plugin_name();
                 Err(CallError::internal(format!("{plugin}/{webhook} has panicked: {text}")))
             }
             Err(_) => Err(CallError::ServerFault(HookRefusal::DeadlineExceeded)),
         }
     }
 
-    async fn exchange(self, target: Option<HookTarget>) -> Result<HookResponse, CallError> {
+    async fn exchange(self, target: Option<LimitedConnection>) -> Result<HookResponse, CallError> {
         let webhook = &self.webhook;
-        let HookTarget { connection, calls_in_flight } =
+        let LimitedConnection { connection, call_limit } =
             target.ok_or_else(|| CallError::unavailable(webhook, "there is no client for it"))?;
-        let _permit =
-            calls_in_flight.acquire(authz::user_limit_key(&self.user)).map_err(|busy| {
-                let webhook = webhook.clone();
-                CallError::ServerFault(HookRefusal::TooManyCalls { webhook, busy })
-            })?;
+        let _permit = call_limit.acquire(authz::user_limit_key(&self.user)).map_err(|busy| {
+            let webhook = webhook.clone();
+            CallError::ServerFault(HookRefusal::TooManyCalls { webhook, busy })
+        })?;
         let query = timeout_query(self.timeout);
         let reply = connection.exchange(&query, self.body, self.timeout).await;
         let reply = reply.map_err(|error| match error {
             // The message names the failed step already.
             ExchangeError::NoClient(message) => {
-                CallFailure { message, code: 500, cause: FailOpenCause::Configuration }.into()
+                CallFailure { message, code: 500, cause: HookFailureCause::Configuration }.into()
             }
             ExchangeError::TooLarge(fault) => CallError::unavailable(webhook, fault),
             // The address policy of this server forbids the address, so a retry does not help.
@@ -142,11 +141,11 @@ impl Call {
             ExchangeError::Fault(fault) => CallFailure::from_transport_fault(&fault)
                 .map_or_else(|| CallError::unavailable(webhook, fault), CallError::from),
         })?;
-        Ok(parse_response(http_reply(&reply), self.version, self.phase, &self.uid)?)
+        Ok(parse_response(to_http_reply(&reply), self.version, self.phase, &self.uid)?)
     }
 }
 
-fn http_reply(reply: &Reply) -> HttpReply<'_> {
+fn to_http_reply(reply: &Reply) -> HttpReply<'_> {
     let content_type = reply.headers.get("content-type").and_then(|value| value.to_str().ok());
     HttpReply {
         code: reply.status,
@@ -161,7 +160,7 @@ fn check_side_effects(hook: &Hook) -> Result<(), CallError> {
         Some(SideEffects::None | SideEffects::NoneOnDryRun) => Ok(()),
         None => {
             let message = "Webhook SideEffects is nil".to_owned();
-            Err(CallFailure { message, code: 400, cause: FailOpenCause::Configuration }.into())
+            Err(CallFailure { message, code: 400, cause: HookFailureCause::Configuration }.into())
         }
         Some(SideEffects::Some | SideEffects::Unknown) => {
             let webhook = hook.name.clone();
@@ -171,7 +170,7 @@ fn check_side_effects(hook: &Hook) -> Result<(), CallError> {
 }
 
 /// `None` if the system has no random bytes.
-fn new_uid() -> Option<String> {
+fn generate_uid() -> Option<String> {
     let mut random = [0; 16];
     SystemRandom::new().fill(&mut random).ok()?;
     Some(uuid4(random))
