@@ -1,4 +1,4 @@
-//! From the client configuration of a hook to the target that the HTTPS client connects to.
+//! Converts the client configuration of a hook to the target of an HTTPS client.
 
 use admission::{ClientConfig, HookEndpoint};
 use https_client::{CaBundle, CaBundleError, Destination, Scheme, ServiceName, Target, Trust};

@@ -111,7 +111,7 @@ mod tests {
         assert!(matches!(parse_patch(b"[{}]"), Ok(Some(_))));
     }
 
-    /// The depth of an object is its author's choice, who must not make a hook fail by it.
+    /// The author of an object chooses its depth, and must not be able to make a hook fail by that.
     #[test]
     fn a_patch_that_is_too_deep_is_no_failure_of_the_hook() {
         let patch = |depth: usize| {

@@ -1,4 +1,4 @@
-//! Mutating hooks: one after the other, each on what the ones before have left.
+//! Calls the mutating hooks one after the other. Each hook reviews the object as the hooks before it left it.
 
 use std::borrow::Cow;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! One write on its way through the hooks.
+//! The state of one write while its hooks are called.
 
 use std::time::Duration;
 

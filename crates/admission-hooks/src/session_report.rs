@@ -95,7 +95,7 @@ pub struct SessionReport {
     pub events: Vec<HookEvent>,
 }
 
-/// Collects a [`SessionReport`].
+/// Collects the parts of a [`SessionReport`].
 #[derive(Debug, Default)]
 pub(crate) struct SessionReportBuilder {
     pub(crate) warnings: ClientWarnings,

@@ -1,4 +1,4 @@
-//! Validating hooks: all at once, about one and the same object.
+//! Calls the validating hooks, all at once, about the same object.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -38,7 +38,7 @@ impl fmt::Display for CsvError {
 
 impl std::error::Error for CsvError {}
 
-/// An iterator over the records of a text. CsvRecords may differ in their number of fields; blank
+/// An iterator over the records of a text. Records may differ in their number of fields; blank
 /// lines are skipped.
 pub(crate) struct CsvRecords<'t> {
     unread_text: &'t str,
@@ -191,8 +191,8 @@ mod tests {
 
     use super::*;
 
-    fn read(text: &str) -> Result<Vec<Vec<String>>, String> {
-        parse_csv(text).map(|record| record.map_err(|error| error.to_string())).collect()
+    fn read(text: &str) -> Result<Vec<Vec<String>>, CsvError> {
+        parse_csv(text).collect()
     }
 
     #[test]
@@ -225,7 +225,7 @@ mod tests {
             ("a\n\"b\nc\"d", format!("record on line 2; parse error on line 3, column 2: {quote}")),
             ("a,b\"c", "parse error on line 1, column 4: bare \" in non-quoted-field".to_owned()),
         ] {
-            assert_eq!(read(text), Err(want), "{text:?}");
+            assert_eq!(read(text).unwrap_err().to_string(), want, "{text:?}");
         }
     }
 

@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(error.to_string(), "request header x-remote-group is not valid UTF-8");
     }
 
-    /// A22: HTTP/2 hands on blanks around a value, and a name with them looks like another.
+    /// A22: HTTP/2 passes blanks around a value on, and a name with blanks looks like another name.
     #[test]
     fn a22_values_with_whitespace_around_them_are_refused() {
         for name in ["x-remote-user", "x-remote-uid", "x-remote-group", "x-remote-extra-k"] {

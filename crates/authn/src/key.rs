@@ -15,7 +15,7 @@ use x509_verify::{DerTag, encode_der_value};
 /// curve P-521; such keys are refused when they are loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
-    /// RSA with SHA-256.
+    /// RSA with PKCS#1 v1.5 padding and SHA-256.
     Rs256,
     /// ECDSA on P-256 with SHA-256.
     Es256,

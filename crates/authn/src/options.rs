@@ -45,7 +45,7 @@ pub struct FrontProxyOptions {
 /// How requests without credentials are handled.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum AnonymousAccess {
-    /// They are refused.
+    /// They are refused with 401.
     #[default]
     Off,
     /// They are authenticated as the anonymous user.

@@ -46,7 +46,7 @@ pub enum TokenFileError {
     Randomness(#[from] RandomnessError),
 }
 
-/// A questionable record in a usable token file. CsvRecords are counted from 1.
+/// A questionable record in a usable token file. Records are counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenFileWarning {
     /// A record without a token is skipped.
@@ -168,7 +168,7 @@ mod tests {
         );
     }
 
-    /// L21: an empty token in the file is nobody's.
+    /// L21: an empty token in the file authenticates no user.
     #[test]
     fn odd_records_are_warned_about() {
         let file = TokenFile::parse("f", ",user5,uid5\nt,a,1\nt,b,2\n").unwrap();

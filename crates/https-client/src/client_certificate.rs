@@ -178,12 +178,12 @@ mod tests {
 
     use super::*;
 
-    fn inline(certificate: &str, key: &str) -> Result<(), String> {
+    fn inline(certificate: &str, key: &str) -> Result<(), ClientCertificateError> {
         let identity = ClientCertificate {
             certificate: PemLocation::Inline(Secret::new(certificate)),
             key: PemLocation::Inline(Secret::new(key)),
         };
-        identity.check().map_err(|error| error.to_string())
+        identity.check()
     }
 
     #[test]
@@ -195,7 +195,7 @@ mod tests {
         let both = format!("{key}{certificate}");
         inline(certificate, key).unwrap();
         inline(&both, &both).unwrap();
-        let fault = |certificate, key| inline(certificate, key).unwrap_err();
+        let fault = |certificate, key| inline(certificate, key).unwrap_err().to_string();
         assert_eq!(
             fault(certificate, &other.key_pem),
             "tls: private key does not match public key"

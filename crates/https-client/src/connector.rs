@@ -76,7 +76,7 @@ impl Connector {
 }
 
 impl Route {
-    /// Opens a connection that is ready for requests, with_prefix the connect timeout.
+    /// Opens a connection that is ready for requests, within the connect timeout.
     pub(crate) async fn connect(&self) -> Result<TargetConnection, Fault> {
         let mut fault = match timeout(self.connect_timeout, self.connect_without_timeout()).await {
             Ok(Ok(wire)) => return Ok(wire),

@@ -68,7 +68,7 @@ mod tests {
         check_status_line(b"HTTP/1.0 201\r\n\r\n").unwrap();
         let fault = |answer: &[u8]| check_status_line(answer).unwrap_err().message;
         assert_eq!(fault(b"HTTP/1.1 403 No way\r\n\r\n"), "No way");
-        for junk in ["", "\r\n\r\n", "SSH-2.0 200\r\n\r\n", "HTTP/1.1 abc\r\n\r\n"] {
+        for junk in ["", "\r\n\r\n", "ICY 200\r\n\r\n", "HTTP/1.1 abc\r\n\r\n"] {
             assert!(fault(junk.as_bytes()).starts_with("malformed"), "{junk}");
         }
     }

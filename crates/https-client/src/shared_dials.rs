@@ -126,7 +126,7 @@ impl DialState {
                 // While other dials run, the waiters after the first may still get a connection.
                 let n_failed = if self.n_dials == 0 { self.waiters.len() } else { 1 };
                 for waiter in self.waiters.drain(..n_failed.min(self.waiters.len())) {
-                    // A request that gave up hears of nothing.
+                    // A request that gave up no longer receives.
                     let _ = waiter.send(Err(fault.clone()));
                 }
             }

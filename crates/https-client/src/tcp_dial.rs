@@ -155,8 +155,8 @@ mod tests {
 
     const POLICY: AddressPolicy = AddressPolicy { allows_loopback: true };
 
-    /// A19, L7: names of every spelling are checked by the address that they lead to, and addresses that are
-    /// permitted are dialed though others of the name are not.
+    /// A19, L7: the check applies to the address that a name leads to, however the name is spelled. A permitted address
+    /// is dialed even if another address of the same name is refused.
     #[tokio::test]
     async fn a19_the_address_of_a_dial_is_checked() {
         let peer = Peer::start(Answer::json("{}")).unwrap();

@@ -23,7 +23,7 @@ pub enum HttpProtocol {
 pub struct Connection<T> {
     /// The address of the client.
     pub peer: SocketAddr,
-    /// The negotiated protocol.
+    /// The HTTP version that both sides agreed on.
     pub protocol: HttpProtocol,
     /// The certificates that the peer sent, its own first; empty if it sent none. The handshake
     /// proved that the peer holds the key of the first one. Nothing else about them was verified.

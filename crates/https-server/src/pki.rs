@@ -79,7 +79,7 @@ pub struct CertificateFiles {
 /// read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PkiFiles {
-    /// The data directory.
+    /// The data directory, which holds the generated files.
     pub directory: PathBuf,
     /// The certificate that the server presents to clients.
     pub serving_certificate: CertificateFiles,
@@ -103,7 +103,7 @@ pub enum PkiError {
     /// The data directory can not be created.
     #[error("can not create directory `{path}`")]
     Directory {
-        /// The directory.
+        /// The path of the directory.
         path: String,
         /// The error of the system.
         source: io::Error,
@@ -114,7 +114,7 @@ pub enum PkiError {
     /// A file can not be written.
     #[error("can not write `{path}`")]
     Write {
-        /// The file.
+        /// The path of the file.
         path: String,
         /// The error of the system.
         source: io::Error,
@@ -122,7 +122,7 @@ pub enum PkiError {
     /// A file exists and is not what it should be. It was left unchanged.
     #[error("`{path}` can not be used: {reason}")]
     Unusable {
-        /// The file.
+        /// The path of the file.
         path: String,
         /// The fault of the file.
         reason: String,
@@ -130,7 +130,7 @@ pub enum PkiError {
     /// A file is missing and can not be derived from the existing ones.
     #[error("`{path}` is missing: {reason}")]
     Missing {
-        /// The file.
+        /// The path of the file.
         path: String,
         /// The purpose of the file.
         reason: &'static str,

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use crate::connection::ActiveRequest;
 
-/// A response body.
+/// The body of a response, which may arrive over time.
 #[derive(Debug, Default)]
 pub struct Body {
     content: BodyContent,

@@ -71,7 +71,7 @@ pub enum ConnectionFault {
         /// The timeout that the peer exceeded.
         reason: &'static str,
     },
-    /// The service panicked.
+    /// The service panicked in a request or a connection.
     #[error("a request or a connection was lost to a panic")]
     Panic,
 }

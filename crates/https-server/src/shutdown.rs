@@ -25,7 +25,7 @@ pub enum ShutdownPhase {
     Refusing,
     /// Connections are closed as soon as their active requests have ended.
     Closing,
-    /// Connections are dropped.
+    /// All connections are dropped, with or without active requests.
     Dropping,
 }
 
@@ -87,7 +87,7 @@ impl Shutdown {
         }))
     }
 
-    /// The current phase.
+    /// The phase that the shutdown has reached.
     pub fn phase(&self) -> ShutdownPhase {
         *self.0.phase.borrow()
     }

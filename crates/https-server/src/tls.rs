@@ -38,9 +38,9 @@ pub enum TlsError {
     /// Certificate and key are well-formed but can not be used together.
     #[error("`{certificate}` and `{key}` can not be used: {reason}")]
     Pair {
-        /// The certificate file.
+        /// The path of the certificate file.
         certificate: String,
-        /// The key file.
+        /// The path of the key file.
         key: String,
         /// The error of the library.
         reason: String,

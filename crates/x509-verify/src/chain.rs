@@ -27,9 +27,9 @@ pub enum CertificateUsage {
 /// included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Validity {
-    /// The first second.
+    /// The first second in which the chain is valid.
     pub not_before: i64,
-    /// The last second.
+    /// The last second in which the chain is valid.
     pub not_after: i64,
 }
 
@@ -48,7 +48,7 @@ enum IssuerPosition {
 }
 
 impl Roots {
-    /// Trusts these certificates.
+    /// Trusts these certificates; duplicates are dropped.
     pub fn new(certificates: impl IntoIterator<Item = Certificate>) -> Self {
         let mut roots = Self::default();
         for certificate in certificates {

@@ -42,7 +42,7 @@ impl DerTag {
     }
 }
 
-/// One DER value.
+/// One DER value, which borrows from the bytes that it was read from.
 #[derive(Debug, Clone, Copy)]
 pub struct DerValue<'d> {
     /// The tag of the value.

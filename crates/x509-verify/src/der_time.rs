@@ -1,4 +1,4 @@
-//! Timestamps in certificates.
+//! Reads the timestamps in certificates.
 
 use crate::der::{DerReader, DerTag};
 

@@ -7,15 +7,15 @@ use crate::name_constraints::NameConstraints;
 
 /// The first two bytes of the extensions that RFC 5280 defines: 2.5.29.
 const CERTIFICATE_EXTENSION: [u8; 2] = [0x55, 0x1d];
-/// 1.3.6.1.5.5.7.1.1
+/// The object identifier 1.3.6.1.5.5.7.1.1.
 const AUTHORITY_INFORMATION_ACCESS: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 1, 1];
-/// 1.3.6.1.5.5.7.3.1
+/// The object identifier 1.3.6.1.5.5.7.3.1.
 const SERVER_AUTH: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 3, 1];
-/// 1.3.6.1.5.5.7.3.2
+/// The object identifier 1.3.6.1.5.5.7.3.2.
 const CLIENT_AUTH: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 3, 2];
-/// 2.5.29.37.0
+/// The object identifier 2.5.29.37.0.
 const ANY_USAGE: &[u8] = &[0x55, 0x1d, 37, 0];
-/// 2.5.29.32.0
+/// The object identifier 2.5.29.32.0.
 const ANY_POLICY: &[u8] = &[0x55, 0x1d, 32, 0];
 
 /// The basic constraints extension.

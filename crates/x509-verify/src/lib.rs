@@ -1,8 +1,8 @@
 //! Verification of X.509 certificates, with the same results as Go's `crypto/x509`.
 //!
 //! kube-apiserver verifies client certificates and the certificates of webhooks and of etcd with
-//! `Certificate.Verify`; [`Roots::verify`] is that function. A certificate in a CA file is not an
-//! authority because it stands there: its basic constraints, key usage, extended key usage, path
+//! `Certificate.Verify`; [`Roots::verify`] is that function. A certificate is not an authority
+//! just because a CA file contains it: its basic constraints, key usage, extended key usage, path
 //! length, name constraints and validity are checked like those of every other certificate. A
 //! certificate that is no authority matches only itself.
 //!

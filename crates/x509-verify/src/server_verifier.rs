@@ -40,7 +40,7 @@ pub struct ServerVerifier<C> {
 }
 
 impl RootsCheck {
-    /// Trusts these roots.
+    /// Trusts the certificates among these roots.
     pub fn new(roots: Arc<Roots>) -> Self {
         Self(roots)
     }

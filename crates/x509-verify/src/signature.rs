@@ -7,7 +7,7 @@ use crate::der::{DerReader, DerTag};
 /// A public key as a certificate holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PublicKey {
-    /// The encoded `SubjectPublicKeyInfo`.
+    /// The DER encoding of the whole `SubjectPublicKeyInfo`.
     pub(crate) spki_der: Vec<u8>,
     /// The contents of its `AlgorithmIdentifier`.
     algorithm: Vec<u8>,

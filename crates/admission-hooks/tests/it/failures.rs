@@ -147,7 +147,7 @@ async fn a_dry_run_calls_only_those_who_promise_to_do_nothing() {
         assert_eq!(refusal.to_string(), "admission webhook \"v.x.y\" does not support dry run");
         assert_eq!(scene.seen.calls.lock().unwrap()[0].2, Some("apiserver_internal_error"));
 
-        // Who does not match is not asked.
+        // A hook that does not match is not called.
         let mut scene = Scene::new().validating("c", vec![with(hook, "rules", json!([]))]);
         scene.is_dry_run = true;
         scene.allowed().await;
@@ -155,7 +155,7 @@ async fn a_dry_run_calls_only_those_who_promise_to_do_nothing() {
     assert_eq!(peer.n_requests(), 2);
 }
 
-/// Stored objects may be older than the rule that they must say it.
+/// Stored objects may predate the rule that makes `sideEffects` required.
 #[tokio::test]
 async fn a_dry_run_fails_for_those_who_promise_nothing_at_all() {
     let peer = peer(says(allow()));
@@ -261,7 +261,7 @@ async fn calls_in_flight_are_limited_for_each_hook_and_user() {
     assert_eq!(refusal.unwrap_err(), HookRefusal::DeadlineExceeded);
 }
 
-/// A long object makes a long answer, and its author must not make the hook fail by that.
+/// A long object makes a long response, and its author must not be able to make the hook fail by that.
 #[tokio::test]
 async fn an_answer_to_a_long_object_may_be_longer() {
     // The patch repeats the object, as base64 and with and without the escapes of Go.

@@ -60,7 +60,7 @@ pub(crate) fn deny(message: &str) -> Value {
     json!({ "allowed": false, "status": { "message": message } })
 }
 
-/// Allows, and patches.
+/// A response that allows the request with a patch.
 pub(crate) fn patch(operations: Value) -> Value {
     let patch = STANDARD.encode(operations.to_string());
     json!({ "allowed": true, "patchType": "JSONPatch", "patch": patch })
@@ -96,7 +96,7 @@ pub(crate) fn with(mut hook: Value, member: &str, value: impl Into<Value>) -> Va
     hook
 }
 
-/// What is observed.
+/// An observer that keeps what it is told.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// Name, code and error type of calls.

@@ -1,4 +1,4 @@
-//! What hooks change.
+//! Patches of mutating hooks, and how they are applied.
 
 use admission::{GroupVersionKind, Operation};
 use admission_hooks::{HookRefusal, ObjectKindError, ObjectKinds, UntypedKinds};

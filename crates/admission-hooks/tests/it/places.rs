@@ -1,4 +1,4 @@
-//! Where hooks are.
+//! Addresses of hooks: URLs, services, endpoints, credentials.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -280,7 +280,7 @@ async fn http1_is_spoken_to_hooks_that_offer_http2() {
     }
 }
 
-/// HookConnections are kept to so many services, and to those that were called last.
+/// Clients are kept for a limited number of services: those that were called last.
 #[tokio::test]
 async fn connections_are_kept_to_as_many_places_as_permitted() {
     const PLACES_MAX: usize = 200;
@@ -377,7 +377,7 @@ async fn a_client_that_could_not_be_made_is_made_when_it_can_be() {
 
 #[tokio::test]
 async fn a_panic_in_a_call_refuses_the_request() {
-    // But that it is a fault of ours, which no failure policy lets pass.
+    // A panic is a fault of this server, so the failure policy `Ignore` does not apply.
     for policy in ["Fail", "Ignore"] {
         let hook = service_hook(json!({"namespace": "ns", "name": "panics"}));
         let hook = with(hook, "failurePolicy", policy);

@@ -57,7 +57,7 @@ pub enum HookSelectionError {
     /// The match conditions of the hook can not be evaluated, and its failure policy is `Fail`.
     #[error("{cause}")]
     ConditionsFailed {
-        /// The requested resource.
+        /// The resource that the request names.
         resource: GroupResource,
         /// The name of the requested object; may be empty.
         name: String,

@@ -51,11 +51,10 @@ fn on_create(tree: &Tree, snapshot: &Snapshot) -> InitializersOnCreate {
     decide_initializers_on_create(&InitializerOptions::default(), &attributes, snapshot)
 }
 
-fn on_update(new: &Tree, old: &Tree) -> Result<InitializersOnUpdate, String> {
+fn on_update(new: &Tree, old: &Tree) -> Result<InitializersOnUpdate, FieldErrors> {
     let update = request(Operation::Update, ("", "v1", "pods"), "Pod", "", "team-a");
     let attributes = Attributes { object: Some(new), old_object: Some(old), ..update };
     decide_initializers_on_update(&InitializerOptions::default(), &attributes)
-        .map_err(|errors| errors.to_string())
 }
 
 fn texts(errors: &FieldErrors) -> Vec<String> {
@@ -227,7 +226,7 @@ fn what_is_initialized_stays_so() {
         pod_with(json!({"pending": [], "result": {"status": "Failure"}})),
         pod_pending(&["Test"]),
     ] {
-        assert_eq!(on_update(&new, &old), Err(want.to_owned()));
+        assert_eq!(on_update(&new, &old).unwrap_err().to_string(), want);
         let errors =
             Initializers::from_object(&new).update_errors(&Initializers::from_object(&old), 64);
         assert_eq!(texts(&errors), [want], "a hook can not do it either");
@@ -246,17 +245,17 @@ fn a_result_ends_it_and_can_not_be_changed() {
     let success = pod_with(json!({"result": {"status": "Success"}}));
     let want =
         r#"metadata.initializers.result.status: Invalid value: "Success": must be 'Failure'"#;
-    assert_eq!(on_update(&success, &old), Err(want.to_owned()));
+    assert_eq!(on_update(&success, &old).unwrap_err().to_string(), want);
     let want = r#"metadata.initializers.result.status: Invalid value: "": must be 'Failure'"#;
-    assert_eq!(on_update(&pod_with(json!({"result": {}})), &old), Err(want.to_owned()));
+    assert_eq!(on_update(&pod_with(json!({"result": {}})), &old).unwrap_err().to_string(), want);
 
     let other = pod_with(json!({"result": {"status": "Failure"}}));
     let want =
         r#"metadata.initializers.result: Invalid value: {"status":"Failure"}: field is immutable"#;
-    assert_eq!(on_update(&other, &failed), Err(want.to_owned()));
+    assert_eq!(on_update(&other, &failed).unwrap_err().to_string(), want);
     let want = "metadata.initializers.result: Invalid value: null: field is immutable";
-    assert_eq!(on_update(&old, &failed), Err(want.to_owned()));
-    assert_eq!(on_update(&pod_with(json!(null)), &failed), Err(want.to_owned()));
+    assert_eq!(on_update(&old, &failed).unwrap_err().to_string(), want);
+    assert_eq!(on_update(&pod_with(json!(null)), &failed).unwrap_err().to_string(), want);
     assert!(on_update(&failed, &failed).is_ok());
 }
 

@@ -129,8 +129,8 @@ fn client_certificates() {
     assert_eq!((answer.user.name.as_str(), answer.user.uid.as_str()), ("client_cn", "client_id"));
     assert_eq!(answer.user.groups, ["My Org", "second", "third", "system:authenticated"]);
     assert!(asking(options()).answer().unwrap().is_anonymous());
-    let nobody_looks = Options { client_authorities: vec![], ..options() };
-    let answer = Ask { certificates: &[leaf()], ..asking(nobody_looks) }.answer().unwrap();
+    let without_authorities = Options { client_authorities: vec![], ..options() };
+    let answer = Ask { certificates: &[leaf()], ..asking(without_authorities) }.answer().unwrap();
     assert!(answer.is_anonymous());
 }
 
@@ -154,7 +154,7 @@ fn a_certificate_can_expire_while_the_connection_lasts() {
     assert!(expired.starts_with("verifying certificate failed: it is valid only until 2126-"));
 }
 
-/// L22: anybody else's headers of that name say nothing.
+/// L22: such headers count only if a verified proxy sends them.
 #[test]
 fn only_a_verified_proxy_names_users() {
     let lines = [("X-Remote-User", "Bob"), ("X-Remote-Group", "g")];
@@ -168,7 +168,7 @@ fn only_a_verified_proxy_names_users() {
     assert_eq!((answer.user.name.as_str(), answer.method), ("Bob", Method::FrontProxy));
     assert_eq!(answer.user.groups, ["g", "system:authenticated"]);
     assert_eq!(ask(&[], &presented).user().name, "Bob");
-    // Without a certificate the headers are nobody's word.
+    // Without a certificate of a proxy the headers are ignored.
     assert_eq!(ask(&[], &[]).user().name, "system:anonymous");
     let alone = Options { client_authorities: vec![], ..proxied(&["other"]) };
     let refused = Ask { headers: &lines, certificates: &presented, ..asking(alone) };
@@ -206,7 +206,7 @@ fn a_websocket_brings_its_token_among_the_protocols() {
 
 /// L22, L24: identity headers are removed, whether they were believed or not.
 #[test]
-fn nothing_behind_the_gate_sees_credentials() {
+fn credentials_are_stripped_from_headers() {
     let mut map = headers(&[
         ("Authorization", "Bearer t1"),
         ("X-Remote-User", "Bob"),
@@ -257,9 +257,9 @@ fn authorities_are_checked_at_start() {
     }
 }
 
-/// The server answers requests on several threads.
+/// The server polls requests on several threads, so the futures must be `Send`.
 #[test]
-fn whoever_waits_can_move_between_threads() {
+fn futures_of_authentication_are_send() {
     fn is_send<T: Send>(_: &T) -> bool {
         true
     }

@@ -115,7 +115,7 @@ mod tests {
         assert!(matches!(requested_user(&map), Err(ImpersonationError::Header(_))));
     }
 
-    /// A22: the user who is authorized is the one who is named, to the last blank.
+    /// A22: a name with blanks around it is refused, because it looks like the name of another user.
     #[test]
     fn a22_values_with_whitespace_around_them_are_refused() {
         let names =

@@ -33,7 +33,7 @@ impl LastModeCache {
             .copied()
     }
 
-    /// CsvRecords that a mode succeeded for a user.
+    /// Records that a mode succeeded for a user.
     pub(super) fn record_success(&self, user_name: &str, mode: ImpersonationMode) {
         let mut generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = generations.young_generation.get_mut(user_name) {

@@ -7,7 +7,7 @@ use super::*;
 use crate::testing::poll_once;
 use crate::well_known::NODE_NAME_KEY;
 
-/// Allows what begins with one of the texts, and notes what it was asked. A question reads
+/// Allows checks whose text begins with one of the allowed texts, and records each check. The text of a check is
 /// `VERB GROUP/RESOURCE/SUBRESOURCE NAMESPACE/NAME`, or `VERB PATH`.
 struct Rules<'a> {
     allowed: &'a [&'a str],
@@ -56,12 +56,12 @@ fn error_text(error: &ImpersonationError) -> String {
 
 const ADMIN: &str = "system:serviceaccount:ns:agent";
 
-/// The user or the message, and the questions.
+/// The result of impersonation, and the checks that the authorizer was asked.
 fn ask(
     impersonator: &Impersonator,
     lines: &[(&str, &str)],
     allowed: &[&str],
-) -> (Result<Option<ImpersonatedUser>, String>, Vec<String>) {
+) -> (Result<Option<ImpersonatedUser>, ImpersonationError>, Vec<String>) {
     let headers = lines
         .iter()
         .map(|(name, value)| (name.parse::<HeaderName>().unwrap(), value.parse().unwrap()))
@@ -71,7 +71,6 @@ fn ask(
     let attributes = Attributes { user: Some(&requestor), verb: "get", target: Target::Path("/p") };
     let rules = Rules { allowed, asked: Mutex::default() };
     let answer = poll_once(impersonator.impersonate(&headers, &attributes, &rules));
-    let answer = answer.map_err(|error| error_text(&error));
     (answer, rules.asked.into_inner().unwrap())
 }
 
@@ -80,7 +79,7 @@ fn user(lines: &[(&str, &str)], allowed: &[&str]) -> User {
 }
 
 fn refusal(lines: &[(&str, &str)], allowed: &[&str]) -> String {
-    ask(&Impersonator::default(), lines, allowed).0.unwrap_err()
+    error_text(&ask(&Impersonator::default(), lines, allowed).0.unwrap_err())
 }
 
 const USER: &str = "Impersonate-User";
@@ -88,7 +87,8 @@ const GROUP: &str = "Impersonate-Group";
 
 #[test]
 fn without_headers_nothing_is_asked() {
-    assert_eq!(ask(&Impersonator::default(), &[], &[]), (Ok(None), vec![]));
+    let (answer, asked) = ask(&Impersonator::default(), &[], &[]);
+    assert_eq!((answer.unwrap(), asked.len()), (None, 0));
 }
 
 #[test]
@@ -140,8 +140,8 @@ fn groups_say_whether_one_is_authenticated() {
     assert_eq!(user(&twice, &all).groups, ["g", "system:authenticated"]);
 }
 
-/// The first question of a mode is about the request, so that is
-/// what the refusal of somebody without any permission names.
+/// The first check of a mode is about the request itself, so a user without any permission reads about that
+/// check.
 #[test]
 fn the_first_refusal_is_the_answer() {
     let lines = [(USER, "u")];
@@ -155,12 +155,12 @@ fn the_first_refusal_is_the_answer() {
     assert_eq!(refusal(&lines, &["impersonate-on:user-info:get"]), want);
 }
 
-/// No other mode takes the place of one that this server failed to ask about.
+/// If this server could not get a decision for one mode, it does not try another mode.
 #[test]
 fn a_question_that_is_not_decided_ends_the_search() {
     let (answer, asked) = ask(&Impersonator::default(), &[(USER, "u")], &["busy"]);
     let want = "no authorization decision is available";
-    assert_eq!((answer.unwrap_err().as_str(), asked.len()), (want, 1));
+    assert_eq!((answer.unwrap_err().to_string().as_str(), asked.len()), (want, 1));
 }
 
 #[test]
@@ -220,9 +220,9 @@ fn the_mode_that_worked_is_tried_first() {
     assert_eq!(asked, ["impersonate-on:user-info:get /p", "impersonate /users/ /u"]);
     let (_, asked) = ask(&impersonator, &lines, &legacy);
     assert_eq!(asked, ["impersonate /users/ /u"]);
-    // A permission that is gone is gone, and the other modes are tried again.
+    // A revoked permission takes effect at once, and the other modes are tried again.
     let (answer, asked) = ask(&impersonator, &lines, &[]);
-    assert_eq!(answer, Err("impersonate /users/ /u: no rule".to_owned()));
+    assert_eq!(error_text(&answer.unwrap_err()), "impersonate /users/ /u: no rule");
     assert_eq!(asked, ["impersonate /users/ /u", "impersonate-on:user-info:get /p"]);
 }
 

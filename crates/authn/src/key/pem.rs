@@ -147,7 +147,7 @@ fn algorithm_for_curve(
     }
 }
 
-/// Parses a `SubjectPublicKeyInfo`.
+/// Parses a public key in the form of a `SubjectPublicKeyInfo`.
 fn parse_public_key(der: &[u8]) -> Result<VerifyingKey, KeyError> {
     let PublicKeyFields { kind, curve, key } =
         PublicKeyFields::read(der).ok_or(KeyError::Malformed)?;

@@ -76,7 +76,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Objects in memory.
+    /// A lookup of objects that a test puts into memory.
     #[derive(Debug, Default)]
     pub(crate) struct Objects {
         known: HashMap<(ReferencedKind, String, String), Arc<Tree>>,

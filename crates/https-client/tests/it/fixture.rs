@@ -44,7 +44,7 @@ pub(crate) async fn post(client: &Client) -> Result<Reply, Fault> {
 pub(crate) async fn until(holds: impl Fn() -> bool) {
     let wait = async {
         while !holds() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
+            tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(LONG, wait).await.unwrap();
@@ -54,7 +54,9 @@ pub(crate) async fn until(holds: impl Fn() -> bool) {
 /// connection is there by then, so one look at the sockets suffices.
 pub(crate) async fn close_connections(peer: &Peer) {
     peer.close_connections().unwrap();
-    tokio::time::sleep(Duration::from_millis(20)).await;
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
 }
 
 /// An authority and how a peer with a certificate of it speaks TLS.

@@ -23,7 +23,7 @@ impl ServiceResolver for Rebinding {
     }
 }
 
-/// L6: a name that resolves to something else the second time gains nothing by it: there is no second
+/// L6: a name can not resolve to something else after the check, because there is no second
 /// time for one connection.
 #[tokio::test]
 async fn an_answer_that_changes_is_used_as_it_was_given() {

@@ -11,18 +11,18 @@ use https_client::{
 
 use crate::fixture::{close_connections, post};
 
-struct Directory(Mutex<Result<SocketAddr, String>>);
+struct Directory(Mutex<Result<SocketAddr, ResolveError>>);
 
 impl Directory {
     fn set(&self, at: Result<SocketAddr, &str>) {
-        *self.0.lock().unwrap() = at.map_err(str::to_owned);
+        *self.0.lock().unwrap() = at.map_err(|why| ResolveError(why.to_owned()));
     }
 }
 
 impl ServiceResolver for Directory {
     fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
         assert_eq!(service.to_string(), "some-service.some-namespace.svc:443");
-        let at = self.0.lock().unwrap().clone().map_err(ResolveError)?;
+        let at = self.0.lock().unwrap().clone()?;
         Ok(HostPort { host: at.ip().to_string(), port: at.port() })
     }
 
@@ -75,7 +75,7 @@ async fn new_connections_go_where_the_service_is() {
 async fn services_that_are_nowhere_or_somebody_else() {
     let authority = Authority::new("ca").unwrap();
     let reason = "cannot route to service with ClusterIP \"None\"";
-    let directory = Arc::new(Directory(Mutex::new(Err(reason.to_owned()))));
+    let directory = Arc::new(Directory(Mutex::new(Err(ResolveError(reason.to_owned())))));
     let client = service(&authority.pem(), &directory);
     let url = "Post \"https://some-service.some-namespace.svc:443/?timeout=3s\": ";
     let fault = post(&client).await.unwrap_err();

@@ -93,7 +93,7 @@ impl Host {
     pub(crate) async fn trouble_with(&self, text: &str) {
         let wait = async {
             while !self.troubles().iter().any(|trouble| trouble.contains(text)) {
-                tokio::time::sleep(Duration::from_millis(5)).await;
+                tokio::task::yield_now().await;
             }
         };
         if tokio::time::timeout(SOON, wait).await.is_err() {
