@@ -101,7 +101,13 @@ impl AuditAnnotations {
             HookFailureCause::MatchCondition => {
                 format!("{by}/round_{}_list_{}", at.round, at.index)
             }
-            _ => {
+            HookFailureCause::Connect
+            | HookFailureCause::Tls
+            | HookFailureCause::ConnectionLost
+            | HookFailureCause::Timeout
+            | HookFailureCause::HttpStatus
+            | HookFailureCause::BadAnswer
+            | HookFailureCause::Configuration => {
                 let key = format!("failed-open.{phase}.webhook.admission.k8s.io/{at}");
                 self.add(key, webhook.to_owned(), AnnotationLevel::Metadata);
                 format!("{by}/{at}")

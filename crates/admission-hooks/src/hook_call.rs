@@ -54,13 +54,13 @@ impl From<CallFailure> for CallError {
 
 impl CallError {
     /// This server can not call the hook now; the client may retry.
-    fn unavailable(webhook: &str, why: impl std::fmt::Display) -> Self {
+    fn unavailable_error(webhook: &str, why: impl std::fmt::Display) -> Self {
         let (webhook, why) = (webhook.to_owned(), why.to_string());
         Self::ServerFault(HookRefusal::CallUnavailable { webhook, why, is_temporary: true })
     }
 
     /// This server can not process the call or its response.
-    pub(crate) fn internal(why: impl Into<String>) -> Self {
+    pub(crate) fn internal_error(why: impl Into<String>) -> Self {
         Self::Rejected(HookRefusal::Internal(why.into()))
     }
 }
@@ -82,10 +82,11 @@ impl HookCall {
                 "webhook does not accept known AdmissionReview versions (v1, v1beta1)",
             )
         })?;
-        let uid = generate_uid()
-            .ok_or_else(|| CallError::unavailable(&hook.name, "the system has no random bytes"))?;
+        let uid = generate_uid().ok_or_else(|| {
+            CallError::unavailable_error(&hook.name, "the system has no random bytes")
+        })?;
         let body = encode_review(version, &uid, attributes, converted_request)
-            .map_err(|error| CallError::unavailable(&hook.name, error))?;
+            .map_err(|error| CallError::unavailable_error(&hook.name, error))?;
         let user = attributes.user.map(|user| user.name.clone()).unwrap_or_default();
         let (webhook, timeout) = (hook.name.clone(), deadline.call_timeout(hook));
         Ok(Self { phase, webhook, user, timeout, version, uid, body })
@@ -110,7 +111,7 @@ impl HookCall {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(text)) => {
                 let plugin = phase.plugin_name();
-                Err(CallError::internal(format!("{plugin}/{webhook} has panicked: {text}")))
+                Err(CallError::internal_error(format!("{plugin}/{webhook} has panicked: {text}")))
             }
             Err(_) => Err(CallError::ServerFault(HookRefusal::DeadlineExceeded)),
         }
@@ -118,8 +119,8 @@ impl HookCall {
 
     async fn exchange(self, target: Option<LimitedConnection>) -> Result<HookResponse, CallError> {
         let webhook = &self.webhook;
-        let LimitedConnection { connection, call_limit } =
-            target.ok_or_else(|| CallError::unavailable(webhook, "there is no client for it"))?;
+        let LimitedConnection { connection, call_limit } = target
+            .ok_or_else(|| CallError::unavailable_error(webhook, "there is no client for it"))?;
         let _permit = call_limit.acquire(authz::user_limit_key(&self.user)).map_err(|busy| {
             let webhook = webhook.clone();
             CallError::ServerFault(HookRefusal::TooManyCalls { webhook, busy })
@@ -131,7 +132,7 @@ impl HookCall {
             ExchangeError::NoClient(message) => {
                 CallFailure { message, code: 500, cause: HookFailureCause::Configuration }.into()
             }
-            ExchangeError::TooLarge(fault) => CallError::unavailable(webhook, fault),
+            ExchangeError::TooLarge(fault) => CallError::unavailable_error(webhook, fault),
             // The address policy of this server forbids the address, so a retry does not help.
             ExchangeError::Fault(fault) if fault.kind == FaultKind::AddressRefused => {
                 let (webhook, why) = (webhook.clone(), fault.to_string());
@@ -139,7 +140,7 @@ impl HookCall {
                 CallError::ServerFault(HookRefusal::CallUnavailable { webhook, why, is_temporary })
             }
             ExchangeError::Fault(fault) => CallFailure::from_transport_fault(&fault)
-                .map_or_else(|| CallError::unavailable(webhook, fault), CallError::from),
+                .map_or_else(|| CallError::unavailable_error(webhook, fault), CallError::from),
         })?;
         Ok(parse_response(to_http_reply(&reply), self.version, self.phase, &self.uid)?)
     }

@@ -92,7 +92,7 @@ impl HookConnection {
         Self { client_config, environment, pool, key }
     }
 
-    pub(crate) fn has_environment(&self, environment: &Arc<HookEnvironment>) -> bool {
+    pub(crate) fn uses_environment(&self, environment: &Arc<HookEnvironment>) -> bool {
         Arc::ptr_eq(&self.environment, environment)
     }
 
@@ -116,9 +116,9 @@ impl HookConnection {
     fn client(&self, query: &str) -> Result<Arc<Client>, ExchangeError> {
         let clients = match self.pool.get(self.key) {
             Some(clients) => clients,
-            None => {
-                self.pool.put(self.key, HookClients::new(&self.client_config, &self.environment)?)
-            }
+            None => self
+                .pool
+                .insert(self.key, HookClients::new(&self.client_config, &self.environment)?),
         };
         clients.client(&self.client_config, &self.environment, query)
     }

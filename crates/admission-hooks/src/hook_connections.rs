@@ -47,15 +47,15 @@ impl HookConnections {
         let previous_targets = previous.mutating.iter().chain(&previous.validating);
         let mut known: HashMap<&ClientConfig, Arc<HookConnection>> = previous_targets
             .map(|it| &it.connection)
-            .filter(|it| it.has_environment(environment))
+            .filter(|it| it.uses_environment(environment))
             .map(|it| (&it.client_config, Arc::clone(it)))
             .collect();
         let mut limits = HashMap::new();
         let mut mutating = Vec::new();
         let mut validating = Vec::new();
         for (phase, list, targets) in [
-            (Phase::Mutating, snapshot.mutating(), &mut mutating),
-            (Phase::Validating, snapshot.validating(), &mut validating),
+            (Phase::Mutating, snapshot.mutating_hooks(), &mut mutating),
+            (Phase::Validating, snapshot.validating_hooks(), &mut validating),
         ] {
             for hook in list.hooks() {
                 let connection = known.entry(&hook.client_config).or_insert_with(|| {

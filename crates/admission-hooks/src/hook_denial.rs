@@ -55,7 +55,7 @@ pub(crate) struct HookStatus {
     pub(crate) reason: Option<String>,
     pub(crate) code: Option<i32>,
     #[serde(default, deserialize_with = "lenient_json::deserialize_object_or_null")]
-    details: Option<HookDetails>,
+    details: Option<HookStatusDetails>,
 }
 
 /// The limit on the causes of a hook that the client gets; one more says how many were omitted.
@@ -63,25 +63,25 @@ const CAUSES_MAX: usize = 100;
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct HookDetails {
+struct HookStatusDetails {
     name: Option<String>,
     group: Option<String>,
     kind: Option<String>,
     uid: Option<String>,
     #[serde(default, deserialize_with = "lenient_json::deserialize_objects_or_null")]
-    causes: Vec<HookCause>,
+    causes: Vec<HookStatusCause>,
     retry_after_seconds: Option<i32>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
-struct HookCause {
+struct HookStatusCause {
     reason: Option<String>,
     message: Option<String>,
     field: Option<String>,
 }
 
-impl From<HookDetails> for Details {
-    fn from(details: HookDetails) -> Self {
+impl From<HookStatusDetails> for Details {
+    fn from(details: HookStatusDetails) -> Self {
         let n_left_out = details.causes.len().saturating_sub(CAUSES_MAX);
         let causes = details.causes.into_iter().take(CAUSES_MAX).map(|cause| Cause {
             reason: cause.reason.unwrap_or_default(),

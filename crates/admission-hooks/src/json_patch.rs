@@ -20,7 +20,9 @@ pub(crate) fn parse_patch(bytes: &[u8]) -> Result<Option<Value>, CallError> {
         let why = error.to_string();
         // serde_json has no other way to tell this error from others.
         match why.starts_with("recursion limit exceeded") {
-            true => CallError::internal(format!("the patch of a webhook can not be read: {why}")),
+            true => {
+                CallError::internal_error(format!("the patch of a webhook can not be read: {why}"))
+            }
             false => CallFailure::invalid_patch(why).into(),
         }
     })?;
@@ -52,7 +54,7 @@ fn is_operation(value: &Value) -> bool {
 /// Applies a patch. A patch that does not apply refuses the request, with the text of Kubernetes.
 pub(crate) fn apply_patch(tree: &Tree, patch: &Value) -> Result<Tree, CallError> {
     json_patch(tree.clone(), patch.clone())
-        .map_err(|error| CallError::internal(patch_error_text(&error, patch)))
+        .map_err(|error| CallError::internal_error(patch_error_text(&error, patch)))
 }
 
 fn patch_error_text(error: &PatchError, patch: &Value) -> String {

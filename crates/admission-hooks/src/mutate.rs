@@ -51,9 +51,9 @@ pub(crate) async fn run_round(
     report: &mut SessionReportBuilder,
     decisions: &mut AuthorizerDecisions,
 ) -> Result<Option<Tree>, HookRefusal> {
-    for matched in request.matched_hooks.mutating(&request.attributes) {
+    for matched in request.matched_hooks.mutating_hooks(&request.attributes) {
         let (index, hook) = (matched.position, matched.hook);
-        let at = HookPosition { round: reinvocation.round(), index };
+        let at = HookPosition { round: reinvocation.round_number(), index };
         let attributes = Attributes { object: object.as_ref(), ..request.attributes };
         let selection = select_hook(request, PHASE, &matched, &attributes, deadline.at, decisions);
         let converted_request = match selection.await? {
@@ -121,7 +121,7 @@ async fn call_hook(
     };
     let Some(object) = &converted_request.object else {
         let name = go_compat::quote(&hook.name);
-        return Err(CallError::internal(format!(
+        return Err(CallError::internal_error(format!(
             "admission webhook {name} attempted to modify the object, which is not supported for \
              this operation"
         )));
@@ -132,17 +132,17 @@ async fn call_hook(
         return Err(CallFailure { message, code: 400, cause }.into());
     }
     let patched = json_patch::apply_patch(object, &patch)?;
-    immutable_metadata::check_unchanged(object, &patched)
-        .map_err(|change| CallError::internal(change.client_message(&hook.name)))?;
+    immutable_metadata::check_identity_unchanged(object, &patched)
+        .map_err(|change| CallError::internal_error(change.client_message(&hook.name)))?;
     let patched = request
         .object_kinds
         .normalize(patched, &converted_request.kind)
-        .map_err(|why| CallError::internal(why.to_string()))?;
+        .map_err(|why| CallError::internal_error(why.to_string()))?;
     let has_changed = patched != **object;
     let patched = Cow::Owned(patched);
     let patched =
         convert_kind(request.object_kinds, patched, &converted_request.kind, &attributes.kind)
-            .map_err(|why| CallError::internal(why.to_string()))?;
+            .map_err(|why| CallError::internal_error(why.to_string()))?;
     Ok(MutatingVerdict::Patch { patch, object: patched.into_owned(), has_changed })
 }
 

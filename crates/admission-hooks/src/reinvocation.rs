@@ -23,7 +23,7 @@ pub(crate) struct ReinvocationState {
 
 impl ReinvocationState {
     /// The number of the round in audit annotations: 0 or 1.
-    pub(crate) fn round(&self) -> u8 {
+    pub(crate) fn round_number(&self) -> u8 {
         u8::from(self.is_second_round)
     }
 

@@ -67,7 +67,7 @@ pub(crate) fn parse_response(
             format!("0-length response with status code: {code} and content type: {content_type}");
         return Err(CallFailure::unreadable_response(what));
     }
-    let document = parse_object(body)?;
+    let document = parse_json_object(body)?;
     let document_type = TypeMeta::deserialize(&document)
         .map_err(|error| undecodable_failure(error_text_without_value(&error)))?;
     match version {
@@ -112,7 +112,7 @@ fn error_text_without_value(error: &serde_json::Error) -> String {
 
 /// Decodes the object in a body; null counts as an empty object. The error texts are those of Go, which
 /// decodes the body as YAML, where text that is not JSON is a string.
-fn parse_object(body: &[u8]) -> Result<Value, CallFailure> {
+fn parse_json_object(body: &[u8]) -> Result<Value, CallFailure> {
     const WANTED: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind \
                           string \"json:\\\"kind,omitempty\\\"\" }";
     let found = match serde_json::from_slice(body) {
@@ -154,7 +154,8 @@ fn failure_of_status_document(document: Value) -> CallFailure {
 
 /// A v1alpha1 hook responds in the status of the review.
 fn convert_v1alpha1_response(document: Value) -> Result<HookResponse, CallFailure> {
-    let review: AlphaReviewBody = serde_json::from_value(document).map_err(wrong_type_failure)?;
+    let review: V1alpha1ReviewBody =
+        serde_json::from_value(document).map_err(wrong_type_failure)?;
     let status = review.status.ok_or_else(missing_response_failure)?;
     Ok(HookResponse {
         is_allowed: status.allowed.unwrap_or_default(),
@@ -178,7 +179,7 @@ fn convert_v1_response(
             go_compat::quote(truncate_text(own_uid, NAME_BYTES_MAX))
         )));
     }
-    if !document_type.is_complete() {
+    if !document_type.has_version_and_kind() {
         return Err(CallFailure::invalid_response(format!(
             "expected webhook response of admission.k8s.io/v1, Kind={KIND}, got {document_type}"
         )));
@@ -242,7 +243,7 @@ impl TypeMeta {
         self.kind.as_deref().unwrap_or_default()
     }
 
-    fn is_complete(&self) -> bool {
+    fn has_version_and_kind(&self) -> bool {
         !self.api_version().is_empty() && !self.kind().is_empty()
     }
 
@@ -302,13 +303,13 @@ struct ResponseBody {
 }
 
 #[derive(Deserialize)]
-struct AlphaReviewBody {
+struct V1alpha1ReviewBody {
     #[serde(default, deserialize_with = "lenient_json::deserialize_object_or_null")]
-    status: Option<AlphaStatusBody>,
+    status: Option<V1alpha1StatusBody>,
 }
 
 #[derive(Deserialize)]
-struct AlphaStatusBody {
+struct V1alpha1StatusBody {
     allowed: Option<bool>,
     #[serde(default, deserialize_with = "lenient_json::deserialize_object_or_null")]
     status: Option<HookStatus>,

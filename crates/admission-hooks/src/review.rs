@@ -34,7 +34,7 @@ pub(crate) fn encode_review(
         ReviewVersion::V1 | ReviewVersion::V1beta1 => {
             let api_version = match version {
                 ReviewVersion::V1 => "admission.k8s.io/v1",
-                _ => "admission.k8s.io/v1beta1",
+                ReviewVersion::V1beta1 | ReviewVersion::V1alpha1 => "admission.k8s.io/v1beta1",
             };
             let request = Request {
                 uid,
@@ -69,7 +69,7 @@ pub(crate) fn encode_review(
             };
             let api_version = "admission.k8s.io/v1alpha1";
             let status = EmptyStatus { allowed: false };
-            serde_json::to_vec(&AlphaReview { kind: KIND, api_version, spec, status })?
+            serde_json::to_vec(&V1alpha1Review { kind: KIND, api_version, spec, status })?
         }
     };
     Ok(body.into())
@@ -113,7 +113,7 @@ struct Request<'a> {
 /// A v1alpha1 review, which has no uid and contains the status that the hook fills in.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct AlphaReview<'a> {
+struct V1alpha1Review<'a> {
     kind: &'static str,
     api_version: &'static str,
     spec: Spec<'a>,

@@ -42,9 +42,9 @@ impl ServiceCredentialsTable {
     #[must_use]
     pub fn credentials_for_host(&self, host: &str, port: u16) -> ServiceCredentials {
         let at = HostPort { host: host.to_owned(), port };
-        let with_port = self.find_by_name(&at.to_string());
+        let with_port = self.find_by_target_name(&at.to_string());
         let found = with_port.or_else(|| match port {
-            DEFAULT_PORT => self.find_by_name(host),
+            DEFAULT_PORT => self.find_by_target_name(host),
             _ => None,
         });
         let own =
@@ -53,7 +53,7 @@ impl ServiceCredentialsTable {
         found.or_else(own).or_else(fallback).cloned().unwrap_or(ServiceCredentials::ANONYMOUS)
     }
 
-    fn find_by_name(&self, name: &str) -> Option<&ServiceCredentials> {
+    fn find_by_target_name(&self, name: &str) -> Option<&ServiceCredentials> {
         let mut rest = name;
         let mut found = self.by_target_name.get(name);
         while found.is_none() {

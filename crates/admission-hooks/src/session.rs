@@ -46,8 +46,8 @@ impl HookRequest<'_> {
     pub fn needs_namespace(&self, phase: Phase) -> bool {
         let needs = |found: HookMatch<'_, '_>| found.hook.needs_stored_namespace(&self.attributes);
         match phase {
-            Phase::Mutating => self.matched_hooks.mutating(&self.attributes).any(needs),
-            Phase::Validating => self.matched_hooks.validating(&self.attributes).any(needs),
+            Phase::Mutating => self.matched_hooks.mutating_hooks(&self.attributes).any(needs),
+            Phase::Validating => self.matched_hooks.validating_hooks(&self.attributes).any(needs),
         }
     }
 }

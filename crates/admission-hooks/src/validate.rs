@@ -44,7 +44,7 @@ pub(crate) async fn call_hooks(
     decisions: &mut AuthorizerDecisions,
 ) -> Result<(), HookRefusal> {
     let mut selected = Vec::new();
-    for matched in request.matched_hooks.validating(&request.attributes) {
+    for matched in request.matched_hooks.validating_hooks(&request.attributes) {
         let (index, hook) = (matched.position, &**matched.hook);
         let attributes = &request.attributes;
         match select_hook(request, PHASE, &matched, attributes, deadline.at, decisions).await? {

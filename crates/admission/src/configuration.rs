@@ -45,20 +45,20 @@ pub fn prepare_configuration(kind: ConfigurationKind, tree: &mut Tree) -> Result
 
 /// Returns the paths of unknown members, such as `webhooks[0].matchPolcy`, except in metadata. [`prepare_configuration`] removes them.
 #[must_use]
-pub fn unknown_fields(kind: ConfigurationKind, tree: &Tree) -> Vec<String> {
+pub fn unknown_configuration_fields(kind: ConfigurationKind, tree: &Tree) -> Vec<String> {
     field_types::unknown_members(kind, tree)
 }
 
 /// Returns the members that the object at a path, such as `webhooks[0].clientConfig`, may have; the empty path is the
 /// configuration itself. It serves hints for misspelled members.
 #[must_use]
-pub fn known_fields(kind: ConfigurationKind, at: &str) -> Vec<&'static str> {
+pub fn known_configuration_fields(kind: ConfigurationKind, at: &str) -> Vec<&'static str> {
     field_types::known_members_at(kind, at)
 }
 
 /// Validates a new configuration that was [prepared](prepare_configuration), except its metadata.
 #[must_use]
-pub fn validate_create(kind: ConfigurationKind, new: &Tree) -> FieldErrors {
+pub fn validate_configuration_create(kind: ConfigurationKind, new: &Tree) -> FieldErrors {
     let mut errors = FieldErrors::new();
     validate(kind, new, None, &mut errors);
     if name(new).ends_with(STATIC_SUFFIX) {
@@ -72,7 +72,11 @@ pub fn validate_create(kind: ConfigurationKind, new: &Tree) -> FieldErrors {
 ///
 /// Some rules apply only if the stored state satisfies them, so that an object that predates a rule can still be changed.
 #[must_use]
-pub fn validate_update(kind: ConfigurationKind, new: &Tree, old: &Tree) -> FieldErrors {
+pub fn validate_configuration_update(
+    kind: ConfigurationKind,
+    new: &Tree,
+    old: &Tree,
+) -> FieldErrors {
     let mut errors = FieldErrors::new();
     validate(kind, new, Some(old), &mut errors);
     errors
@@ -87,7 +91,7 @@ fn validate(kind: ConfigurationKind, new: &Tree, old: Option<&Tree>, errors: &mu
             check_v1alpha1::check_initializers(&entries, stored.as_deref(), &at, errors);
         }
         ConfigurationKind::ExternalHook => {
-            check_v1alpha1::check_hooks(&entries, stored.as_deref(), &at, errors);
+            check_v1alpha1::check_external_hooks(&entries, stored.as_deref(), &at, errors);
         }
         ConfigurationKind::Mutating | ConfigurationKind::Validating => {
             let strictness = UpdateRatchet::for_update(&entries, stored.as_deref());

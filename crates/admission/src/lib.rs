@@ -35,9 +35,9 @@ pub use attributes::{
 pub use client_config::{ClientConfig, HookEndpoint};
 pub use configuration::{
     ConfigurationKind, ConfigurationWarning, WarningKind, configuration_warnings,
-    initializer_ordering_errors, initializer_ordering_warnings, known_fields,
-    prepare_configuration, refused_address_warnings, unknown_fields, validate_create,
-    validate_update,
+    initializer_ordering_errors, initializer_ordering_warnings, known_configuration_fields,
+    prepare_configuration, refused_address_warnings, unknown_configuration_fields,
+    validate_configuration_create, validate_configuration_update,
 };
 pub use exemption::{Exemption, is_admission_configuration};
 pub use hook::{FailurePolicy, Hook, MatchPolicy, ReinvocationPolicy, ReviewVersion, SideEffects};

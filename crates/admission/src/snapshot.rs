@@ -65,8 +65,8 @@ impl Configuration {
 /// The hooks and initializers that one request is admitted by, in both phases.
 #[derive(Debug)]
 pub struct Snapshot {
-    mutating: HookList,
-    validating: HookList,
+    mutating_hooks: HookList,
+    validating_hooks: HookList,
     initializers: Vec<Initializer>,
     initializer_index: RuleIndex,
 }
@@ -103,8 +103,8 @@ impl Snapshot {
         let initializers = sort_in_global_order(initializers);
         let initializer_index = RuleIndex::new(initializers.iter().map(|it| it.rules.as_slice()));
         Self {
-            mutating: HookList::new(mutating),
-            validating: HookList::new(validating),
+            mutating_hooks: HookList::new(mutating),
+            validating_hooks: HookList::new(validating),
             initializers,
             initializer_index,
         }
@@ -112,21 +112,21 @@ impl Snapshot {
 
     /// The mutating hooks, which are called one after the other.
     #[must_use]
-    pub fn mutating(&self) -> &HookList {
-        &self.mutating
+    pub fn mutating_hooks(&self) -> &HookList {
+        &self.mutating_hooks
     }
 
     /// The validating hooks, which are called at the same time.
     #[must_use]
-    pub fn validating(&self) -> &HookList {
-        &self.validating
+    pub fn validating_hooks(&self) -> &HookList {
+        &self.validating_hooks
     }
 
     /// Matches a request against the rules of all hooks. Selectors and match conditions come later, since they
     /// depend on the object.
     #[must_use]
     pub fn match_hooks(&self, attributes: &Attributes<'_>) -> MatchedHooks {
-        MatchedHooks::match_request(&self.mutating, &self.validating, attributes)
+        MatchedHooks::match_request(&self.mutating_hooks, &self.validating_hooks, attributes)
     }
 
     /// Finds an initializer by name.

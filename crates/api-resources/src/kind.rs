@@ -184,8 +184,8 @@ fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut Fi
         }
         Rules::ConfigMap => config_map::validate(new, old, errors),
         Rules::Configuration(kind) => errors.append(match old {
-            None => admission::validate_create(kind, new),
-            Some(old) => admission::validate_update(kind, new, old),
+            None => admission::validate_configuration_create(kind, new),
+            Some(old) => admission::validate_configuration_update(kind, new, old),
         }),
         Rules::CustomResourceDefinition => custom::validate(new, old, errors),
         Rules::EndpointSlice => endpoint_slice::validate(new, old, errors),

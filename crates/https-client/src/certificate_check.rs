@@ -41,7 +41,7 @@ pub(crate) enum InsecureCertificate {
     Sha1,
 }
 
-/// Weaknesses of a certificate chain, whoever signed it.
+/// Weaknesses of a certificate chain, trusted or not.
 struct CertificateWeaknesses {
     is_missing_san: bool,
     is_signed_with_sha1: bool,

@@ -62,7 +62,7 @@ impl AdmissionMetrics {
     pub fn set_config_in_effect(&self, snapshot: &Arc<Snapshot>) {
         *self.snapshot_in_effect.write().unwrap_or_else(PoisonError::into_inner) =
             Some(Arc::clone(snapshot));
-        let lists = [snapshot.mutating(), snapshot.validating()].into_iter();
+        let lists = [snapshot.mutating_hooks(), snapshot.validating_hooks()].into_iter();
         let hooks: HashSet<&str> =
             lists.flat_map(|list| list.hooks()).map(|hook| hook.name.as_str()).collect();
         self.hook_calls.retain(&|name| name == OTHER_NAMES || hooks.contains(name));

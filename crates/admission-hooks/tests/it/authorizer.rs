@@ -33,7 +33,7 @@ impl Authorizer for Clerk {
         let target = attributes.resource().map_or(attributes.path(), |resource| resource.name);
         self.asked.lock().unwrap().push(format!("{user} {} {target}", attributes.verb));
         Box::pin(async move {
-            // An authorizer may have to wait for somebody else.
+            // An authorizer may have to wait for another server.
             tokio::task::yield_now().await;
             match (attributes.verb, user) {
                 ("hang", _) => std::future::pending().await,

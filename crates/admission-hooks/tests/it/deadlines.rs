@@ -49,7 +49,7 @@ async fn the_end_of_the_request_is_its_end_whatever_the_policy() {
     }
     assert_eq!(later.n_requests(), 0);
 
-    // A request whose time is over calls nobody.
+    // A request whose deadline has passed calls no hook.
     let hooks = vec![hook("v.x.y", &later)];
     let mut scene = Scene::new().validating("a", hooks.clone());
     scene.limit = Duration::ZERO;

@@ -1,4 +1,4 @@
-//! What hooks decide, and whose decision counts.
+//! Denials of hooks, and which of several denials counts.
 
 use std::time::Duration;
 

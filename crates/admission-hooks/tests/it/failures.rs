@@ -1,4 +1,4 @@
-//! What it means when calls fail.
+//! Failed calls, and the effect of the failure policy.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -96,7 +96,7 @@ pub(crate) fn with(mut hook: Value, member: &str, value: impl Into<Value>) -> Va
     hook
 }
 
-/// An observer that keeps what it is told.
+/// An observer that keeps all reports.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// Name, code and error type of calls.

@@ -1,4 +1,4 @@
-//! What happens to this process, and no failure policy lets pass.
+//! Faults of this process, to which no failure policy applies.
 
 use std::fs::File;
 use std::future::poll_fn;

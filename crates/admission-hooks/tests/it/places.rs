@@ -176,7 +176,7 @@ async fn the_endpoint_is_chosen_for_each_call() {
     table.put("hook", &[443], Some(new.address()));
     scene.session().validate(&asking).await.unwrap();
     assert_eq!((old.n_requests(), new.n_requests()), (1, 1));
-    // Whoever is called again is called on the connection that is there.
+    // The second call of a hook uses the open connection.
     table.put("hook", &[443], Some(old.address()));
     scene.session().validate(&asking).await.unwrap();
     assert_eq!((old.n_requests(), old.n_accepted()), (2, 1));
@@ -339,7 +339,7 @@ async fn hooks_are_told_who_we_are_to_them() {
     assert_eq!(authorization(&other), None);
 }
 
-/// What a client is made of may be in files that come later.
+/// The files that a client is built from may appear later.
 #[tokio::test]
 async fn a_client_that_could_not_be_made_is_made_when_it_can_be() {
     let folder = tempfile::tempdir().unwrap();

@@ -52,7 +52,7 @@ pub fn initializer_ordering_errors(new: &Tree, others: &[&Tree]) -> FieldErrors 
     let is_own =
         |idx: &usize| initializers.get(*idx).is_some_and(|it| it.configuration_name == own);
     let Some(first) = in_cycles.into_iter().find(is_own) else { return FieldErrors::new() };
-    let Some(cycle) = graph.cycle_through(first) else { return FieldErrors::new() };
+    let Some(cycle) = graph.find_cycle_through(first) else { return FieldErrors::new() };
     let names: Vec<&str> =
         cycle.iter().filter_map(|idx| Some(initializers.get(*idx)?.name.as_str())).collect();
     cycle_error(new, &names).into()

@@ -132,8 +132,9 @@ mod tests {
 
     #[test]
     fn a_path_is_not_a_resource() {
-        let question =
-            PendingAuthorizerCheck::new(question(AuthorizerCheckTarget::Path(Arc::from("healthz"))));
+        let question = PendingAuthorizerCheck::new(question(AuthorizerCheckTarget::Path(
+            Arc::from("healthz"),
+        )));
         let attributes = question.attributes(None);
         assert!(attributes.resource().is_none());
         assert_eq!(attributes.path(), "healthz");

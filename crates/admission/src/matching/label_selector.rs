@@ -63,7 +63,7 @@ fn read_requirements(tree: &Tree) -> Result<Vec<LabelRequirement>, LabelSelector
     labels.sort_unstable();
     let equals = labels
         .into_iter()
-        .map(|(key, value)| validated_requirement(key, LabelOperator::In, vec![value.to_owned()]));
+        .map(|(key, value)| build_requirement(key, LabelOperator::In, vec![value.to_owned()]));
     let expressions = read_objects(tree, "matchExpressions").into_iter().map(|expression| {
         let name = read_string(expression, "operator").unwrap_or_default();
         let operator = parse_operator(name).ok_or_else(|| {
@@ -71,7 +71,7 @@ fn read_requirements(tree: &Tree) -> Result<Vec<LabelRequirement>, LabelSelector
             LabelSelectorError(format!("{name} is not a valid label selector operator"))
         })?;
         let key = read_string(expression, "key").unwrap_or_default();
-        validated_requirement(key, operator, read_owned_strings(expression, "values"))
+        build_requirement(key, operator, read_owned_strings(expression, "values"))
     });
     equals.chain(expressions).collect()
 }
@@ -88,7 +88,7 @@ pub(crate) fn parse_operator(name: &str) -> Option<LabelOperator> {
 }
 
 /// Validates a requirement as Kubernetes does when it evaluates a stored selector.
-fn validated_requirement(
+fn build_requirement(
     key: &str,
     operator: LabelOperator,
     mut values: Vec<String>,

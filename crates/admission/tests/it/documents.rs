@@ -2,7 +2,7 @@
 
 use admission::{
     Configuration, ConfigurationKind, Snapshot, configuration_warnings, prepare_configuration,
-    validate_create, validate_update,
+    validate_configuration_create, validate_configuration_update,
 };
 use api_object::Tree;
 use field_errors::FieldError;
@@ -35,18 +35,21 @@ pub(crate) fn object(kind: ConfigurationKind, name: &str, entries: Value) -> Tre
     tree
 }
 
-/// What is wrong with a new object of these entries.
+/// The validation errors of a new object with these entries.
 pub(crate) fn created(kind: ConfigurationKind, entries: Value) -> Vec<String> {
-    validate_create(kind, &object(kind, "a", entries)).iter().map(FieldError::to_string).collect()
+    validate_configuration_create(kind, &object(kind, "a", entries))
+        .iter()
+        .map(FieldError::to_string)
+        .collect()
 }
 
-/// What is wrong with an update from one list of entries to another.
+/// The validation errors of an update from one list of entries to another.
 pub(crate) fn updated(kind: ConfigurationKind, from: Value, to: Value) -> Vec<String> {
     let (old, new) = (object(kind, "a", from), object(kind, "a", to));
-    validate_update(kind, &new, &old).iter().map(FieldError::to_string).collect()
+    validate_configuration_update(kind, &new, &old).iter().map(FieldError::to_string).collect()
 }
 
-/// What the author is told.
+/// The warnings that the author receives.
 pub(crate) fn told(kind: ConfigurationKind, old: Option<Value>, new: Value) -> Vec<String> {
     let old = old.map(|old| object(kind, "a", old));
     let warnings = configuration_warnings(kind, &object(kind, "a", new), old.as_ref());

@@ -21,7 +21,8 @@ fn hook(kind: ConfigurationKind, entry: Value, is_prepared: bool) -> Arc<Hook> {
         false => tree(json!({"metadata": {"name": "a"}, (kind.list_member()): [entry]})),
     };
     let snapshot = Snapshot::new(&[Arc::new(Configuration::compile(kind, &stored))]);
-    let list = if kind == Mutating { snapshot.mutating() } else { snapshot.validating() };
+    let list =
+        if kind == Mutating { snapshot.mutating_hooks() } else { snapshot.validating_hooks() };
     Arc::clone(&list.hooks()[0])
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn pod_pending(names: &[&str]) -> Tree {
     pod_with(json!({"pending": entries}))
 }
 
-/// What a pod says about its initializers; null if nothing.
+/// The field `metadata.initializers` of a pod; null if it is absent.
 fn said(tree: &Tree) -> Value {
     api_object::metadata(tree).get("initializers").cloned().unwrap_or_default()
 }

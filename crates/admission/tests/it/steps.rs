@@ -199,7 +199,7 @@ fn annotations_tell_entries_apart() {
     }
 }
 
-/// What an initializer does.
+/// An action of an initializer in a random history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Behaviour {
     /// Nothing, and it may be skipped.

@@ -92,9 +92,7 @@ impl<'d> Pkcs8Fields<'d> {
     fn read(der: &'d [u8]) -> Option<Self> {
         let mut fields = DerReader::new(der).read_nested(DerTag::SEQUENCE)?;
         fields.read_value(DerTag::INTEGER)?;
-        let mut algorithm = fields.read_nested(DerTag::SEQUENCE)?;
-        let kind = algorithm.read_value(DerTag::OID)?.contents;
-        let curve = algorithm.read_optional_value(DerTag::OID)?.map(|curve| curve.contents);
+        let (kind, curve) = read_algorithm(&mut fields)?;
         Some(Self { kind, curve, key: fields.read_value(DerTag::OCTET_STRING)?.contents })
     }
 }
@@ -169,9 +167,15 @@ impl<'d> PublicKeyFields<'d> {
     fn read(der: &'d [u8]) -> Option<Self> {
         let mut outer = DerReader::new(der);
         let mut fields = outer.read_nested(DerTag::SEQUENCE).filter(|_| outer.is_empty())?;
-        let mut algorithm = fields.read_nested(DerTag::SEQUENCE)?;
-        let kind = algorithm.read_value(DerTag::OID)?.contents;
-        let curve = algorithm.read_optional_value(DerTag::OID)?.map(|curve| curve.contents);
+        let (kind, curve) = read_algorithm(&mut fields)?;
         Some(Self { kind, curve, key: fields.read_byte_aligned_bit_string()? })
     }
+}
+
+/// Reads an `AlgorithmIdentifier`: the kind of key, and its curve if its parameters name one.
+fn read_algorithm<'d>(fields: &mut DerReader<'d>) -> Option<(&'d [u8], Option<&'d [u8]>)> {
+    let mut algorithm = fields.read_nested(DerTag::SEQUENCE)?;
+    let kind = algorithm.read_value(DerTag::OID)?.contents;
+    let curve = algorithm.read_optional_value(DerTag::OID)?;
+    Some((kind, curve.map(|curve| curve.contents)))
 }

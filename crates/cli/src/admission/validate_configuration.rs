@@ -48,9 +48,14 @@ pub(crate) fn validate_configuration(
         return Err(vec![object.wrong_type_diagnostic("kind", message)]);
     };
     let mut faults = object.metadata_diagnostics();
-    for path in admission::unknown_fields(kind, &object.value) {
+    for path in admission::unknown_configuration_fields(kind, &object.value) {
         let (parent, _) = path.rsplit_once('.').unwrap_or_default();
-        faults.push(object.unknown_field_diagnostic(&path, &admission::known_fields(kind, parent)));
+        faults.push(
+            object.unknown_field_diagnostic(
+                &path,
+                &admission::known_configuration_fields(kind, parent),
+            ),
+        );
     }
     let tree = match apply_defaults(kind, &object) {
         Ok(tree) => tree,
@@ -116,8 +121,8 @@ fn validation_errors(kind: ConfigurationKind, tree: &Tree, old: Option<&Tree>) -
             false => dns1123_subdomain_faults(name),
         });
     errors.extend(match old {
-        None => admission::validate_create(kind, tree),
-        Some(old) => admission::validate_update(kind, tree, old),
+        None => admission::validate_configuration_create(kind, tree),
+        Some(old) => admission::validate_configuration_update(kind, tree, old),
     });
     errors
 }

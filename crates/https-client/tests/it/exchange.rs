@@ -1,4 +1,4 @@
-//! What is sent, and what of an answer is seen.
+//! The requests that a client sends, and the responses that it returns.
 
 use std::io::Write as _;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Targets, clients and peers that the tests share.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

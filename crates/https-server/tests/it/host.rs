@@ -37,7 +37,7 @@ pub(crate) struct Host {
     _directory: TempDir,
 }
 
-/// What is kept with a connection: how many certificates came.
+/// The cached identity of a connection: the number of its certificates.
 pub(crate) type Identity = usize;
 
 pub(crate) fn pki(directory: &TempDir) -> PkiFiles {

@@ -1,4 +1,4 @@
-//! What is spoken, and who is heard.
+//! TLS versions, HTTP versions and client certificates that the server accepts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -122,7 +122,7 @@ async fn a_client_certificate_needs_its_key() {
     {
         let certificate = Some(stolen.clone());
         let client = Client { certificate, version: Some(version), ..Client::default() };
-        // The last word of the handshake is that of the server, and clients may not wait for it.
+        // The server ends the handshake, and clients may not wait for its last message.
         let _ = host.tls(&client).await;
         let failed = async {
             while host.troubles().len() <= n_before {

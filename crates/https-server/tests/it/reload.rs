@@ -26,7 +26,7 @@ async fn a_new_pair_is_shown_to_the_next_connection() {
     let host = Host::echo(Limits::default());
     let mut open = host.http1(&Client::default()).await;
     let _directory = replace(&host);
-    // The trust was replaced as well, so the old pair convinces nobody any more.
+    // The trust was replaced as well, so no client accepts the old pair any more.
     assert!(host.tls(&Client::default()).await.is_err());
     assert!(host.certificate.reload().unwrap());
     assert!(!host.certificate.reload().unwrap());

@@ -107,8 +107,8 @@ impl ConfigurationMatches {
     ) -> Self {
         let name = api_object::name(tree);
         let hooks = &snapshot.hooks.snapshot;
-        let has_hooks =
-            !hooks.mutating().hooks().is_empty() || !hooks.validating().hooks().is_empty();
+        let has_hooks = !hooks.mutating_hooks().hooks().is_empty()
+            || !hooks.validating_hooks().hooks().is_empty();
         let matched_hooks = match has_hooks {
             false => MatchedHooks::default(),
             true => {

@@ -60,7 +60,7 @@ async fn run_mutating(
         Operation::Update => check_initializer_update(ctx, write, &mut tree, old).await?,
         Operation::Delete | Operation::Connect => {}
     }
-    if !attempt.matches.hooks.has_mutating() {
+    if !attempt.matches.hooks.has_mutating_hooks() {
         return Ok(tree);
     }
     let mut tree = call_mutating_hooks(ctx, attempt, write, tree, old).await?;
@@ -159,7 +159,7 @@ async fn call_validating_hooks(
 ) -> Result<(), Status> {
     let WriteAttempt { freshness, matches, session, .. } = attempt;
     let Some(snapshot) = freshness.as_ref().and_then(Freshness::snapshot) else { return Ok(()) };
-    if !matches.hooks.has_validating() {
+    if !matches.hooks.has_validating_hooks() {
         return Ok(());
     }
     let name = api_object::name(tree);

@@ -1,4 +1,4 @@
-//! What is not a certificate is refused, and nothing makes the reader panic.
+//! The parser refuses malformed certificates, and no bytes make it panic.
 
 use proptest::prelude::*;
 use rustls_pki_types::CertificateDer;

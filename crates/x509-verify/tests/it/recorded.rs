@@ -1,4 +1,4 @@
-//! What Go's `crypto/x509` decides, as `peers/x509` recorded it.
+//! Compares our verdicts with those of Go's `crypto/x509`, which `peers/x509` recorded.
 
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
@@ -41,7 +41,7 @@ fn every_verdict_is_that_of_go() {
         if verified.is_ok() != case["ok"].as_bool().unwrap() {
             differ.push(format!("{name}: {verified:?}, Go: {}", case["error"]));
         }
-        // Why is told in Go's words, but for the details. Where several candidates are at fault, Go
+        // The reasons are in Go's words, except for the details. If several candidates are at fault, Go
         // and we may name different ones.
         if let Err(error) = verified
             && name != "random"

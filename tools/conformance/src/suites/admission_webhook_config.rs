@@ -1,7 +1,8 @@
 //! `admission-webhook-config`: creating a configuration of webhooks.
 
 use admission::{
-    ConfigurationKind, WarningKind, configuration_warnings, prepare_configuration, validate_create,
+    ConfigurationKind, WarningKind, configuration_warnings, prepare_configuration,
+    validate_configuration_create,
 };
 use api_object::{
     Tree, check_and_set_namespace, metadata_mut, normalize_metadata, validate_metadata,
@@ -62,7 +63,7 @@ fn prepared(object: &Tree) -> Result<(ConfigurationKind, Tree), String> {
 
 fn faults(kind: ConfigurationKind, tree: &Tree) -> FieldErrors {
     let mut errors = validate_metadata(tree, false, |name, _| dns1123_subdomain_faults(name));
-    errors.extend(validate_create(kind, tree));
+    errors.extend(validate_configuration_create(kind, tree));
     errors
 }
 

@@ -88,9 +88,10 @@ pub(super) fn explain_hooks<'a>(
     if write.refused_with.is_some() || write.attributes().exemption().is_some() {
         return all;
     }
-    for (phase, list) in
-        [(Phase::Mutating, snapshot.mutating()), (Phase::Validating, snapshot.validating())]
-    {
+    for (phase, list) in [
+        (Phase::Mutating, snapshot.mutating_hooks()),
+        (Phase::Validating, snapshot.validating_hooks()),
+    ] {
         explain_hook_list(cluster, write, phase, list, decisions, &mut all);
     }
     mark_unreached(&mut all);
