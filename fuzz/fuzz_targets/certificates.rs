@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use rustls_pki_types::CertificateDer;
-use x509_verify::{Certificate, Roots, Usage};
+use x509_verify::{Certificate, Roots, CertificateUsage};
 
 /// A moment at which the certificates of the corpus are valid: 2030-06-01T00:00:00Z.
 const NOW: i64 = 1_906_502_400;
@@ -15,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(certificate) = Certificate::parse(&der) else { return };
     assert_eq!(certificate.der(), &der);
     assert!(Certificate::parse(&[bytes, &[0]].concat().into()).is_err());
-    for usage in [Usage::ClientAuth, Usage::ServerAuth] {
+    for usage in [CertificateUsage::ClientAuth, CertificateUsage::ServerAuth] {
         let nobody = Roots::default();
         assert!(nobody.verify(&[der.clone(), der.clone()], usage, NOW).is_err());
         let itself = Roots::new([certificate.clone()]);

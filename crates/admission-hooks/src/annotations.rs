@@ -4,7 +4,7 @@ use field_errors::label_key_faults;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::call_failure::FailOpenCause;
+use crate::call_failure::HookFailureCause;
 use crate::observer::Phase;
 
 /// An annotation of an audit event.
@@ -55,7 +55,7 @@ impl AuditAnnotations {
         webhook: &str,
         mutated: bool,
     ) {
-        let value = MutationValue { configuration, webhook, mutated };
+        let value = MutationAnnotation { configuration, webhook, mutated };
         let value = serde_json::to_string(&value).unwrap_or_default();
         let key = format!("mutation.webhook.admission.k8s.io/{at}");
         self.add(key, value, AnnotationLevel::Metadata);
@@ -69,10 +69,10 @@ impl AuditAnnotations {
         webhook: &str,
         patch: &Value,
     ) {
-        let value = PatchAnnotationValue {
+        let value = PatchAnnotation {
             configuration,
             webhook,
-            patch: sorted_patch(patch),
+            patch: sort_patch_members(patch),
             patch_type: "JSONPatch",
         };
         let value = serde_json::to_string(&value).unwrap_or_default();
@@ -82,12 +82,12 @@ impl AuditAnnotations {
 
     /// Adds that the failure of a hook was ignored. The annotation of Kubernetes exists only for hooks that
     /// were called.
-    pub(crate) fn add_failed_open(
+    pub(crate) fn add_fail_open(
         &mut self,
         phase: Phase,
         at: HookPosition,
         webhook: &str,
-        cause: FailOpenCause,
+        cause: HookFailureCause,
     ) {
         let phase = match phase {
             Phase::Mutating => "mutation",
@@ -98,8 +98,16 @@ impl AuditAnnotations {
         let key = match cause {
             // The hook was not called, so it has no index among the called hooks; the key has its index in
             // the list of all hooks.
-            FailOpenCause::MatchCondition => format!("{by}/round_{}_list_{}", at.round, at.index),
-            _ => {
+            HookFailureCause::MatchCondition => {
+                format!("{by}/round_{}_list_{}", at.round, at.index)
+            }
+            HookFailureCause::Connect
+            | HookFailureCause::Tls
+            | HookFailureCause::ConnectionLost
+            | HookFailureCause::Timeout
+            | HookFailureCause::HttpStatus
+            | HookFailureCause::BadAnswer
+            | HookFailureCause::Configuration => {
                 let key = format!("failed-open.{phase}.webhook.admission.k8s.io/{at}");
                 self.add(key, webhook.to_owned(), AnnotationLevel::Metadata);
                 format!("{by}/{at}")
@@ -109,7 +117,7 @@ impl AuditAnnotations {
     }
 
     /// Adds an annotation of a response. Keys that are not valid names are dropped.
-    pub(crate) fn add_from_hook(&mut self, webhook: &str, key: &str, value: String) {
+    pub(crate) fn add_hook_annotation(&mut self, webhook: &str, key: &str, value: String) {
         let key = format!("{webhook}/{key}");
         if key.matches('/').count() == 1 && label_key_faults(&key).is_empty() {
             self.add(key, value, AnnotationLevel::Metadata);
@@ -124,14 +132,14 @@ impl AuditAnnotations {
 }
 
 /// The operations with their members sorted by name, as Go encodes them.
-fn sorted_patch(patch: &Value) -> Value {
+fn sort_patch_members(patch: &Value) -> Value {
     match patch {
-        Value::Array(items) => items.iter().map(sorted_operation).collect(),
+        Value::Array(items) => items.iter().map(sort_operation_members).collect(),
         other => other.clone(),
     }
 }
 
-fn sorted_operation(operation: &Value) -> Value {
+fn sort_operation_members(operation: &Value) -> Value {
     let Value::Object(members) = operation else { return operation.clone() };
     let mut members: Vec<_> = members.iter().collect();
     members.sort_by_key(|(name, _)| *name);
@@ -139,7 +147,7 @@ fn sorted_operation(operation: &Value) -> Value {
 }
 
 #[derive(Serialize)]
-struct MutationValue<'a> {
+struct MutationAnnotation<'a> {
     configuration: &'a str,
     webhook: &'a str,
     mutated: bool,
@@ -147,7 +155,7 @@ struct MutationValue<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct PatchAnnotationValue<'a> {
+struct PatchAnnotation<'a> {
     configuration: &'a str,
     webhook: &'a str,
     patch: Value,
@@ -162,7 +170,7 @@ mod tests {
     fn keys_of_hooks_are_qualified_names_and_have_one_value() {
         let mut annotations = AuditAnnotations::default();
         for (key, value) in [("key1", "a"), ("invalid*key", "b"), ("key1", "c"), ("a/b", "d")] {
-            annotations.add_from_hook("h.x.y", key, value.to_owned());
+            annotations.add_hook_annotation("h.x.y", key, value.to_owned());
         }
         let shown: Vec<_> = annotations.items.iter().map(|it| (&*it.key, &*it.value)).collect();
         assert_eq!(shown, [("h.x.y/key1", "a")]);

@@ -7,7 +7,7 @@
 use https_client::{Fault, FaultKind};
 use serde_json::Value;
 
-use crate::refusal::HookStatus;
+use crate::hook_denial::HookStatus;
 
 /// The longest part of the message of a `Status` that an error message contains.
 const MESSAGE_BYTES_MAX: usize = 2048;
@@ -17,7 +17,7 @@ pub(crate) const NAME_BYTES_MAX: usize = 256;
 /// A failure of the hook, to which its failure policy applies.
 ///
 /// INVARIANT: no limit, deadline, resource shortage or bug of this server becomes a `CallFailure`. Those
-/// are [`CallError::ServerFault`](crate::call::CallError::ServerFault).
+/// are [`CallError::ServerFault`](crate::hook_call::CallError::ServerFault).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct CallFailure {
@@ -25,12 +25,12 @@ pub(crate) struct CallFailure {
     pub(crate) message: String,
     /// The status code in the metrics.
     pub(crate) code: i32,
-    pub(crate) cause: FailOpenCause,
+    pub(crate) cause: HookFailureCause,
 }
 
 /// Why a failure policy let a request pass without its hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum FailOpenCause {
+pub enum HookFailureCause {
     /// The address could not be resolved or connected to.
     Connect,
     /// The TLS handshake failed.
@@ -49,7 +49,7 @@ pub enum FailOpenCause {
     MatchCondition,
 }
 
-impl FailOpenCause {
+impl HookFailureCause {
     /// All causes, in the order of the documentation.
     pub const ALL: [Self; 8] = [
         Self::Connect,
@@ -79,13 +79,13 @@ impl FailOpenCause {
 }
 
 impl CallFailure {
-    fn new(step: &str, why: impl std::fmt::Display, code: i32, cause: FailOpenCause) -> Self {
+    fn new(step: &str, why: impl std::fmt::Display, code: i32, cause: HookFailureCause) -> Self {
         Self { message: format!("{step}: {why}"), code, cause }
     }
 
     /// No review can be encoded for the hook as it is configured.
     pub(crate) fn unbuildable_review(why: impl std::fmt::Display) -> Self {
-        Self::new("could not create admission objects", why, 400, FailOpenCause::Configuration)
+        Self::new("could not create admission objects", why, 400, HookFailureCause::Configuration)
     }
 
     /// The exchange failed. `None` if the hook did not cause that.
@@ -93,40 +93,37 @@ impl CallFailure {
         let cause = match fault.kind {
             // The hook was not called, so its failure policy does not apply.
             FaultKind::Local | FaultKind::AddressRefused => return None,
-            FaultKind::Refused | FaultKind::Dns | FaultKind::Connect => FailOpenCause::Connect,
-            FaultKind::Tls => FailOpenCause::Tls,
-            FaultKind::Timeout => FailOpenCause::Timeout,
-            FaultKind::TooLarge => FailOpenCause::BadAnswer,
-            FaultKind::Reset | FaultKind::Eof | FaultKind::Other => FailOpenCause::ConnectionLost,
+            FaultKind::Refused | FaultKind::Dns | FaultKind::Connect => HookFailureCause::Connect,
+            FaultKind::Tls => HookFailureCause::Tls,
+            FaultKind::Timeout => HookFailureCause::Timeout,
+            FaultKind::TooLarge => HookFailureCause::BadAnswer,
+            FaultKind::Reset | FaultKind::Eof | FaultKind::Other => {
+                HookFailureCause::ConnectionLost
+            }
         };
         Some(Self::new("failed to call webhook", fault, 503, cause))
     }
 
     /// The response can not be decoded.
     pub(crate) fn unreadable_response(why: impl std::fmt::Display) -> Self {
-        Self::new("failed to call webhook", why, 503, FailOpenCause::BadAnswer)
+        Self::new("failed to call webhook", why, 503, HookFailureCause::BadAnswer)
     }
 
     /// The response has an error status.
     fn from_http_status(why: impl std::fmt::Display, code: i32) -> Self {
-        Self::new("failed to call webhook", why, code, FailOpenCause::HttpStatus)
+        Self::new("failed to call webhook", why, code, HookFailureCause::HttpStatus)
     }
 
     /// The response is a review that breaks the rules of its version.
     pub(crate) fn invalid_response(why: impl std::fmt::Display) -> Self {
         let step = "received invalid webhook response";
-        Self::new(step, why, 503, FailOpenCause::BadAnswer)
+        Self::new(step, why, 503, HookFailureCause::BadAnswer)
     }
 
     /// The patch can not be decoded.
     pub(crate) fn invalid_patch(why: impl std::fmt::Display) -> Self {
         let step = "received undecodable patch in webhook response";
-        Self::new(step, why, 503, FailOpenCause::BadAnswer)
-    }
-
-    /// The message for the client.
-    pub(crate) fn client_message(&self, hook: &str) -> String {
-        format!("failed calling webhook {}: {self}", go_compat::quote(hook))
+        Self::new(step, why, 503, HookFailureCause::BadAnswer)
     }
 }
 
@@ -134,7 +131,7 @@ impl CallFailure {
 pub(crate) fn failure_from_http_reply(code: u16, is_text: bool, body: &[u8]) -> CallFailure {
     match parse_status(body) {
         Some(status) => failure_from_status(status),
-        None => CallFailure::from_http_status(client_go_text(code, is_text), code.into()),
+        None => CallFailure::from_http_status(client_go_error_text(code, is_text), code.into()),
     }
 }
 
@@ -142,7 +139,7 @@ pub(crate) fn failure_from_http_reply(code: u16, is_text: bool, body: &[u8]) -> 
 pub(crate) fn failure_from_status(status: HookStatus) -> CallFailure {
     let code = status.code.unwrap_or_default();
     let message = status.message.unwrap_or_default();
-    CallFailure::from_http_status(excerpt(&message, MESSAGE_BYTES_MAX), code)
+    CallFailure::from_http_status(truncate_text(&message, MESSAGE_BYTES_MAX), code)
 }
 
 fn parse_status(body: &[u8]) -> Option<HookStatus> {
@@ -156,13 +153,13 @@ fn parse_status(body: &[u8]) -> Option<HookStatus> {
 }
 
 /// The beginning of a text of a hook, cut to a number of bytes.
-pub(crate) fn excerpt(text: &str, bytes_max: usize) -> &str {
+pub(crate) fn truncate_text(text: &str, bytes_max: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes_max)).unwrap_or_default()
 }
 
 /// The message of Kubernetes' client for a status code without a body. That client quotes bodies that are
 /// text, which this server does not, and calls all others unknown.
-fn client_go_text(code: u16, is_text: bool) -> String {
+fn client_go_error_text(code: u16, is_text: bool) -> String {
     let fixed = match code {
         400 => "the server rejected our request for an unknown reason",
         401 => "the server has asked for the client to provide credentials",

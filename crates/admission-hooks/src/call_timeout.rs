@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn no_call_takes_longer_than_the_server_allows() {
         let snapshot = hooks(&[20, 5]);
-        let [slow, quick] = snapshot.mutating().hooks() else { panic!() };
+        let [slow, quick] = snapshot.mutating_hooks().hooks() else { panic!() };
         let time = SessionDeadline { at: Instant::now() + 34 * SECOND, call_time_max: 7 * SECOND };
         assert_eq!(time.call_timeout(slow), 7 * SECOND);
         assert_eq!(time.call_timeout(quick), 5 * SECOND);
@@ -69,7 +69,7 @@ mod tests {
         let snapshot = hooks(&[20, 5]);
         let now = Instant::now();
         let time = SessionDeadline { at: now + SECOND, call_time_max: CALL_TIME_MAX };
-        let hooks = snapshot.mutating().hooks().iter();
+        let hooks = snapshot.mutating_hooks().hooks().iter();
         let told: Vec<_> = hooks.map(|hook| timeout_query(time.call_timeout(hook))).collect();
         assert_eq!(told, ["timeout=20s", "timeout=5s"]);
         assert!(time.has_passed(now + SECOND));

@@ -1,4 +1,4 @@
-//! Turns a panic inside one call into an error of that call.
+//! Turns a panic inside a future into an error.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -6,16 +6,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::Poll;
 
-/// The message of a panic.
+/// The message of a panic in a future.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct PanicMessage(String);
+pub struct PanicMessage(String);
 
-/// Runs a future and returns the message of a panic in it as an error.
+/// Runs a future and returns the message of a panic in it as an error, so that a bug in one call or one
+/// request ends only that one.
 ///
-/// A panic must not leave shared state half-changed. Calls share clients and a concurrency limit, each
-/// behind a lock that is held only for changes that can not panic halfway.
-pub(crate) async fn catch_panic<F: Future>(future: F) -> Result<F::Output, PanicMessage> {
+/// A panic must not leave state half-changed that the future shares with others. Calls share clients and a
+/// concurrency limit, each behind a lock that is held only for changes that can not panic halfway.
+///
+/// # Errors
+/// [`PanicMessage`] if the future has panicked.
+pub async fn catch_panic<F: Future>(future: F) -> Result<F::Output, PanicMessage> {
     let mut future = pin!(future);
     poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
         Ok(Poll::Pending) => Poll::Pending,

@@ -54,7 +54,7 @@ impl<T> ClientPool<T> {
 
     /// Inserts a value and returns the pooled one. A value is created without the lock, so another caller
     /// may have inserted one in the meantime; then that one wins.
-    pub(crate) fn put(&self, key: PoolKey, value: T) -> Arc<T> {
+    pub(crate) fn insert(&self, key: PoolKey, value: T) -> Arc<T> {
         let mut state = self.lock();
         let last_use = state.next_use();
         let entry =
@@ -106,11 +106,11 @@ mod tests {
         let keys: Vec<PoolKey> = (0..=SERVICES_MAX).map(|_| pool.new_key()).collect();
         let (last, others) = keys.split_last().unwrap();
         for (n, key) in others.iter().enumerate() {
-            pool.put(*key, n);
+            pool.insert(*key, n);
         }
         assert!(others.iter().all(|key| pool.get(*key).is_some()), "as many as fit are entries");
         pool.get(others[0]);
-        pool.put(*last, SERVICES_MAX);
+        pool.insert(*last, SERVICES_MAX);
         assert_eq!(pool.get(others[1]), None);
         assert!(pool.get(others[0]).is_some() && pool.get(*last).is_some());
         assert_eq!(pool.lock().entries.len(), SERVICES_MAX);
@@ -120,7 +120,7 @@ mod tests {
     fn whoever_is_quicker_wins() {
         let pool = ClientPool::default();
         let key = pool.new_key();
-        assert_eq!((*pool.put(key, 1), *pool.put(key, 2)), (1, 1));
+        assert_eq!((*pool.insert(key, 1), *pool.insert(key, 2)), (1, 1));
         pool.remove(key);
         assert_eq!(pool.get(key), None);
     }

@@ -1,12 +1,11 @@
 //! Applies the failure policy of a hook to a failed call.
 
 use admission::{FailurePolicy, Hook};
-use api_object::Status;
 
-use crate::call::CallError;
 use crate::call_failure::CallFailure;
+use crate::hook_call::CallError;
+use crate::hook_refusal::HookRefusal;
 use crate::observer::RejectionCause;
-use crate::refusal::Refusal;
 use crate::session_report::CallVerdict;
 
 /// Decides whether the request goes on without the hook.
@@ -17,18 +16,19 @@ use crate::session_report::CallVerdict;
 pub(crate) fn apply_failure_policy(
     hook: &Hook,
     error: CallError,
-) -> (CallVerdict, Result<(), Refusal>) {
+) -> (CallVerdict, Result<(), HookRefusal>) {
     match (error, hook.failure_policy) {
         (CallError::Rejected(refusal) | CallError::ServerFault(refusal), _) => {
-            (CallVerdict::Error(refusal.message.clone()), Err(refusal))
+            (CallVerdict::Error(refusal.to_string()), Err(refusal))
         }
         (CallError::HookFailed(failure), FailurePolicy::Ignore) => {
             let CallFailure { message, cause, .. } = failure;
             (CallVerdict::FailOpen { cause, message }, Ok(()))
         }
         (CallError::HookFailed(failure), FailurePolicy::Fail) => {
-            let refusal = Status::internal(&failure.client_message(&hook.name)).into();
-            (CallVerdict::FailClosed(failure.message), Err(refusal))
+            let (webhook, failure) = (hook.name.clone(), failure.message);
+            let refusal = HookRefusal::FailedClosed { webhook, failure: failure.clone() };
+            (CallVerdict::FailClosed(failure), Err(refusal))
         }
     }
 }
@@ -40,7 +40,7 @@ pub(crate) fn metric_code_and_cause(
 ) -> (i32, Option<RejectionCause>) {
     match error {
         CallError::Rejected(_) => (0, Some(RejectionCause::Server)),
-        CallError::ServerFault(refusal) => (refusal.code, Some(RejectionCause::Server)),
+        CallError::ServerFault(refusal) => (refusal.metric_code(), Some(RejectionCause::Server)),
         CallError::HookFailed(failure) => match hook.failure_policy {
             FailurePolicy::Ignore => (failure.code, None),
             FailurePolicy::Fail => (failure.code, Some(RejectionCause::Call)),

@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use admission::{ClientConfig, Endpoint};
+use admission::{ClientConfig, HookEndpoint};
 use https_client::{
-    BuildError, Client, Destination, Fault, FaultKind, HostPort, Resolve, ResolveError,
-    ServiceName, Target,
+    BuildError, Client, Destination, Fault, FaultKind, HostPort, ResolveError, ServiceName,
+    ServiceResolver, Target,
 };
 
-use crate::connection::{ExchangeError, HookEnvironment, Services};
+use crate::hook_connection::{ClusterServices, ExchangeError, HookEnvironment};
 use crate::hook_target::hook_target;
 use crate::service_credentials::ServiceCredentialsTable;
 
@@ -31,7 +31,7 @@ pub(crate) enum HookClients {
 }
 
 pub(crate) struct ServiceClients {
-    services: Arc<dyn Services>,
+    services: Arc<dyn ClusterServices>,
     namespace: String,
     name: String,
     port: Option<u16>,
@@ -51,21 +51,22 @@ impl HookClients {
         config: &ClientConfig,
         environment: &HookEnvironment,
     ) -> Result<Self, ExchangeError> {
-        let resolver: Option<Arc<dyn Resolve>> = match (&config.endpoint, &environment.services) {
-            (Endpoint::Service { namespace, name, port }, Some(services)) => {
-                // Reports an unusable CA bundle now, although clients are built for each endpoint later.
-                hook_target(config, HTTPS_PORT).map_err(no_client)?;
-                return Ok(Self::Service(ServiceClients {
-                    services: Arc::clone(services),
-                    namespace: namespace.clone(),
-                    name: name.clone(),
-                    port: *port,
-                    clients: Mutex::default(),
-                }));
-            }
-            (_, Some(services)) => Some(Arc::new(HostResolver(Arc::clone(services)))),
-            (_, None) => None,
-        };
+        let resolver: Option<Arc<dyn ServiceResolver>> =
+            match (&config.endpoint, &environment.services) {
+                (HookEndpoint::Service { namespace, name, port }, Some(services)) => {
+                    // Reports an unusable CA bundle now, although clients are built for each endpoint later.
+                    hook_target(config, HTTPS_PORT).map_err(no_client_error)?;
+                    return Ok(Self::Service(ServiceClients {
+                        services: Arc::clone(services),
+                        namespace: namespace.clone(),
+                        name: name.clone(),
+                        port: *port,
+                        clients: Mutex::default(),
+                    }));
+                }
+                (_, Some(services)) => Some(Arc::new(HostResolver(Arc::clone(services)))),
+                (_, None) => None,
+            };
         build_client(config, environment, HTTPS_PORT, resolver).map(Arc::new).map(Self::Fixed)
     }
 
@@ -94,18 +95,20 @@ impl ServiceClients {
         let name = ServiceName {
             namespace: self.namespace.clone(),
             name: self.name.clone(),
-            port: self
-                .resolve_port()
-                .map_err(|error| self.unresolved(&error, HTTPS_PORT, config, query))?,
+            port: self.resolve_port().map_err(|error| {
+                self.unresolved_service_error(&error, HTTPS_PORT, config, query)
+            })?,
         };
         let at = self.services.resolve(&name);
-        let at = at.map_err(|error| self.unresolved(&error, name.port, config, query))?;
+        let at =
+            at.map_err(|error| self.unresolved_service_error(&error, name.port, config, query))?;
         let mut clients = self.lock();
         let known = clients.iter().position(|it| it.port == name.port && it.at == at);
         let found = match known {
             Some(idx) => clients.remove(idx),
             None => {
-                let resolver: Arc<dyn Resolve> = Arc::new(FixedEndpoint(at.clone()));
+                let resolver: Arc<dyn ServiceResolver> =
+                    Arc::new(FixedEndpointResolver(at.clone()));
                 let client = build_client(config, environment, name.port, Some(resolver))?;
                 EndpointClient { port: name.port, at, client: Arc::new(client) }
             }
@@ -137,7 +140,7 @@ impl ServiceClients {
     }
 
     /// The error of a call whose service can not be resolved, in the words of Go's HTTP client.
-    fn unresolved(
+    fn unresolved_service_error(
         &self,
         error: &ResolveError,
         port: u16,
@@ -157,24 +160,24 @@ impl ServiceClients {
 }
 
 /// Resolves every service to one endpoint.
-struct FixedEndpoint(HostPort);
+struct FixedEndpointResolver(HostPort);
 
-impl Resolve for FixedEndpoint {
+impl ServiceResolver for FixedEndpointResolver {
     fn resolve(&self, _: &ServiceName) -> Result<HostPort, ResolveError> {
         Ok(self.0.clone())
     }
 }
 
 /// Resolves the hosts of URLs with the service directory.
-struct HostResolver(Arc<dyn Services>);
+struct HostResolver(Arc<dyn ClusterServices>);
 
-impl Resolve for HostResolver {
+impl ServiceResolver for HostResolver {
     fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
         self.0.resolve(service)
     }
 
-    fn address(&self, host: &str, port: u16) -> Option<std::net::SocketAddr> {
-        self.0.address(host, port)
+    fn override_address(&self, host: &str, port: u16) -> Option<std::net::SocketAddr> {
+        self.0.override_address(host, port)
     }
 }
 
@@ -182,13 +185,13 @@ fn build_client(
     config: &ClientConfig,
     environment: &HookEnvironment,
     service_port: u16,
-    resolver: Option<Arc<dyn Resolve>>,
+    resolver: Option<Arc<dyn ServiceResolver>>,
 ) -> Result<Client, ExchangeError> {
-    let target = hook_target(config, service_port).map_err(no_client)?;
+    let target = hook_target(config, service_port).map_err(no_client_error)?;
     let target = with_credentials(target, &environment.credentials);
     let target = Target { user_agent: USER_AGENT, ..target };
-    let observe = Arc::clone(&environment.observe);
-    Client::new(target, resolver, environment.limits.clone(), observe).map_err(|error| {
+    let observer = Arc::clone(&environment.certificate_observer);
+    Client::new(target, resolver, environment.limits.clone(), observer).map_err(|error| {
         let message = format!("could not get REST client: {error}");
         match error {
             // The client certificate belongs to this server; its file may be unreadable for now.
@@ -200,7 +203,7 @@ fn build_client(
     })
 }
 
-fn no_client(error: impl std::fmt::Display) -> ExchangeError {
+fn no_client_error(error: impl std::fmt::Display) -> ExchangeError {
     ExchangeError::NoClient(error.to_string())
 }
 
@@ -209,7 +212,7 @@ fn with_credentials(target: Target, credentials: &ServiceCredentialsTable) -> Ta
         Destination::Url { host, port, .. } => (host.clone(), port.unwrap_or(HTTPS_PORT)),
         Destination::Service(service) => (service.dns_name(), service.port),
     };
-    let access = credentials.for_host(&host, port);
+    let access = credentials.credentials_for_host(&host, port);
     Target {
         credentials: access.credentials,
         client_certificate: access.client_certificate,

@@ -1,6 +1,6 @@
-//! From the client configuration of a hook to the target that the HTTPS client connects to.
+//! Converts the client configuration of a hook to the target of an HTTPS client.
 
-use admission::{ClientConfig, Endpoint};
+use admission::{ClientConfig, HookEndpoint};
 use https_client::{CaBundle, CaBundleError, Destination, Scheme, ServiceName, Target, Trust};
 
 /// Why no client can be made for a hook. The texts are those of Kubernetes' call failures.
@@ -22,11 +22,11 @@ pub enum HookTargetError {
 /// [`HookTargetError`], which is a failure of the call.
 pub fn hook_target(config: &ClientConfig, default_port: u16) -> Result<Target, HookTargetError> {
     let place = match &config.endpoint {
-        Endpoint::Invalid => return Err(HookTargetError::InvalidClientConfig),
-        Endpoint::Url { host, port } => {
+        HookEndpoint::Invalid => return Err(HookTargetError::InvalidClientConfig),
+        HookEndpoint::Url { host, port } => {
             Destination::Url { scheme: Scheme::Https, host: host.clone(), port: *port }
         }
-        Endpoint::Service { namespace, name, port } => Destination::Service(ServiceName {
+        HookEndpoint::Service { namespace, name, port } => Destination::Service(ServiceName {
             namespace: namespace.clone(),
             name: name.clone(),
             port: port.unwrap_or(default_port),

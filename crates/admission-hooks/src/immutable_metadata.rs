@@ -29,7 +29,10 @@ impl ForbiddenChange {
 
 /// Compares an object with its patched version. A patch may name an object that has no name yet. A patch
 /// may remove the kind or the version, which the decoder then reports.
-pub(crate) fn check_unchanged(object: &Tree, patched: &Tree) -> Result<(), ForbiddenChange> {
+pub(crate) fn check_identity_unchanged(
+    object: &Tree,
+    patched: &Tree,
+) -> Result<(), ForbiddenChange> {
     let (own, made) = (api_object::metadata(object), api_object::metadata(patched));
     for (field, from, to, is_settable, is_removable) in [
         (
@@ -113,7 +116,7 @@ mod tests {
             let object = tree(object.clone());
             let patch = json!([{"op": "add", "path": at, "value": value}]);
             let patched = object_patch::json_patch(object.clone(), patch).unwrap();
-            let got = check_unchanged(&object, &patched).err().map(|change| change.field);
+            let got = check_identity_unchanged(&object, &patched).err().map(|change| change.field);
             assert_eq!(got, want, "{at} {value}");
         }
     }

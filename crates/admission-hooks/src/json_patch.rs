@@ -4,8 +4,8 @@ use api_object::Tree;
 use object_patch::{PatchError, json_patch};
 use serde_json::Value;
 
-use crate::call::CallError;
 use crate::call_failure::CallFailure;
+use crate::hook_call::CallError;
 use crate::response::go_type_name;
 
 /// Decodes a patch; `None` if it has no operations.
@@ -20,7 +20,9 @@ pub(crate) fn parse_patch(bytes: &[u8]) -> Result<Option<Value>, CallError> {
         let why = error.to_string();
         // serde_json has no other way to tell this error from others.
         match why.starts_with("recursion limit exceeded") {
-            true => CallError::internal(&format!("the patch of a webhook can not be read: {why}")),
+            true => {
+                CallError::internal_error(format!("the patch of a webhook can not be read: {why}"))
+            }
             false => CallFailure::invalid_patch(why).into(),
         }
     })?;
@@ -52,10 +54,10 @@ fn is_operation(value: &Value) -> bool {
 /// Applies a patch. A patch that does not apply refuses the request, with the text of Kubernetes.
 pub(crate) fn apply_patch(tree: &Tree, patch: &Value) -> Result<Tree, CallError> {
     json_patch(tree.clone(), patch.clone())
-        .map_err(|error| CallError::internal(&kubernetes_text(&error, patch)))
+        .map_err(|error| CallError::internal_error(patch_error_text(&error, patch)))
 }
 
-fn kubernetes_text(error: &PatchError, patch: &Value) -> String {
+fn patch_error_text(error: &PatchError, patch: &Value) -> String {
     let operation = |idx: usize, name: &str| {
         let member = patch.get(idx).and_then(|operation| operation.get(name));
         member.and_then(Value::as_str).unwrap_or_default()
@@ -111,7 +113,7 @@ mod tests {
         assert!(matches!(parse_patch(b"[{}]"), Ok(Some(_))));
     }
 
-    /// The depth of an object is its author's choice, who must not make a hook fail by it.
+    /// The author of an object chooses its depth, and must not be able to make a hook fail by that.
     #[test]
     fn a_patch_that_is_too_deep_is_no_failure_of_the_hook() {
         let patch = |depth: usize| {
@@ -148,7 +150,7 @@ mod tests {
         ] {
             let patch = json!([operation]);
             let error = json_patch(tree.clone(), patch.clone()).unwrap_err();
-            assert_eq!(kubernetes_text(&error, &patch), want);
+            assert_eq!(patch_error_text(&error, &patch), want);
         }
     }
 }

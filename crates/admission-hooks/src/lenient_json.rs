@@ -9,7 +9,7 @@ use serde::de::{DeserializeOwned, Deserializer, Error};
 use serde_json::Value;
 
 /// Reads a member that is an object, or null.
-pub(crate) fn object_or_null<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+pub(crate) fn deserialize_object_or_null<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: DeserializeOwned,
@@ -19,7 +19,7 @@ where
 }
 
 /// Reads a member that is a list of objects, or null.
-pub(crate) fn objects_or_null<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+pub(crate) fn deserialize_objects_or_null<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: DeserializeOwned,

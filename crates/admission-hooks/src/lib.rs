@@ -1,6 +1,6 @@
 //! Calls the webhooks of dynamic admission about a write.
 //!
-//! An [`admission::Snapshot`] has the configured hooks, and [`Connections`] has a client for each of them.
+//! An [`admission::Snapshot`] has the configured hooks, and [`HookConnections`] has a client for each of them.
 //! For one write:
 //! 1. [`admission::Snapshot::match_hooks`] matches the rules of all hooks, once.
 //! 2. [`HookSession::mutate`] calls the mutating hooks one after the other, in at most two rounds.
@@ -9,23 +9,25 @@
 //!
 //! Owns: the wire format of reviews, the order of calls, patches, failure policies, deadlines, warnings
 //! and audit annotations.
-//! Must not know: how configurations are stored and watched, HTTP routing, files, metrics formats, the
-//! schemas of kinds.
+//! Must not know: how configurations are stored and watched, HTTP routing, the status codes of responses to
+//! clients, files, metrics formats, the schemas of kinds.
+
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 mod session;
 
 mod mutate;
 mod reinvocation;
-mod select;
+mod select_hook;
 mod validate;
 
 mod object_kinds;
 
-mod call;
 mod call_failure;
 mod call_timeout;
 mod catch_panic;
 mod failure_policy;
+mod hook_call;
 mod immutable_metadata;
 mod json_patch;
 mod lenient_json;
@@ -33,29 +35,34 @@ mod response;
 mod review;
 
 mod client_pool;
-mod connection;
-mod connections;
 mod hook_clients;
+mod hook_connection;
+mod hook_connections;
 mod hook_target;
 mod service_credentials;
 
 mod annotations;
+mod hook_denial;
+mod hook_refusal;
 mod observer;
-mod refusal;
 mod session_report;
 mod warnings;
 
 pub use annotations::{AnnotationLevel, AuditAnnotation};
-pub use call_failure::FailOpenCause;
+pub use call_failure::HookFailureCause;
 pub use call_timeout::CALL_TIME_MAX;
-pub use connection::{CALLS_IN_FLIGHT_MAX, HookEnvironment, RESPONSE_BYTES_MAX, Services};
-pub use connections::Connections;
+pub use catch_panic::{PanicMessage, catch_panic};
+pub use hook_connection::{
+    CALLS_IN_FLIGHT_MAX, ClusterServices, HookEnvironment, RESPONSE_BYTES_MAX,
+};
+pub use hook_connections::HookConnections;
+pub use hook_denial::HookDenial;
+pub use hook_refusal::{HookRefusal, call_failure_message};
 pub use hook_target::{HookTargetError, hook_target};
 pub use object_kinds::{ObjectKindError, ObjectKinds, UntypedKinds};
 pub use observer::{
     CallReport, ConditionOutcome, ConditionReport, NoObserver, Observer, Phase, RejectionCause,
 };
-pub use refusal::Refusal;
 pub use service_credentials::{ServiceCredentials, ServiceCredentialsTable};
 pub use session::{HookRequest, HookSession};
 pub use session_report::{CallVerdict, HookEvent, HookOutcome, SessionReport, SkipReason};

@@ -1,4 +1,4 @@
-//! Mutating hooks: one after the other, each on what the ones before have left.
+//! Calls the mutating hooks one after the other. Each hook reviews the object as the hooks before it left it.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -9,30 +9,31 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::annotations::HookPosition;
-use crate::call::{Call, CallError};
-use crate::call_failure::{CallFailure, FailOpenCause};
+use crate::call_failure::{CallFailure, HookFailureCause};
 use crate::call_timeout::SessionDeadline;
 use crate::failure_policy::{apply_failure_policy, metric_code_and_cause};
+use crate::hook_call::{CallError, HookCall};
+use crate::hook_denial::HookDenial;
+use crate::hook_refusal::HookRefusal;
 use crate::immutable_metadata;
 use crate::json_patch;
 use crate::object_kinds::convert_kind;
 use crate::observer::{CallReport, Phase, RejectionCause};
-use crate::refusal::Refusal;
-use crate::reinvocation::Reinvocation;
-use crate::select::{PresentedRequest, Selection, select_hook};
+use crate::reinvocation::ReinvocationState;
+use crate::select_hook::{ConvertedRequest, Selection, select_hook};
 use crate::session::HookRequest;
 use crate::session_report::{CallVerdict, HookOutcome, SessionReportBuilder, SkipReason};
 
 const PHASE: Phase = Phase::Mutating;
 
 /// The decision of one mutating hook about an object.
-enum Mutation {
+enum MutatingVerdict {
     /// The hook allows the object unchanged.
     Allow,
     /// The hook allows the object with this patch; `object` is converted back to the kind of the request.
     Patch { patch: Value, object: Tree, has_changed: bool },
     /// The hook denies the request.
-    Deny(Refusal),
+    Deny(HookDenial),
 }
 
 /// Runs one round of the mutating hooks.
@@ -46,49 +47,50 @@ pub(crate) async fn run_round(
     request: &HookRequest<'_>,
     mut object: Option<Tree>,
     deadline: SessionDeadline,
-    reinvocation: &mut Reinvocation,
+    reinvocation: &mut ReinvocationState,
     report: &mut SessionReportBuilder,
     decisions: &mut AuthorizerDecisions,
-) -> Result<Option<Tree>, Refusal> {
-    for matched in request.matched_hooks.mutating(&request.attributes) {
+) -> Result<Option<Tree>, HookRefusal> {
+    for matched in request.matched_hooks.mutating_hooks(&request.attributes) {
         let (index, hook) = (matched.position, matched.hook);
-        let at = HookPosition { round: reinvocation.round(), index };
+        let at = HookPosition { round: reinvocation.round_number(), index };
         let attributes = Attributes { object: object.as_ref(), ..request.attributes };
         let selection = select_hook(request, PHASE, &matched, &attributes, deadline.at, decisions);
-        let presented = match selection.await? {
+        let converted_request = match selection.await? {
             Selection::Skip(skip) => {
                 if let SkipReason::ConditionError(_) = &skip {
-                    let cause = FailOpenCause::MatchCondition;
-                    report.fail_open(request.observer, PHASE, at, hook, cause);
+                    let cause = HookFailureCause::MatchCondition;
+                    report.record_fail_open(request.observer, PHASE, at, hook, cause);
                 }
-                report.event(PHASE, at, hook, HookOutcome::Skipped(skip));
+                report.record_event(PHASE, at, hook, HookOutcome::Skipped(skip));
                 continue;
             }
             Selection::Call(_) if !reinvocation.should_call(index) => {
-                report.event(PHASE, at, hook, HookOutcome::Skipped(SkipReason::NotAgain));
+                report.record_event(PHASE, at, hook, HookOutcome::Skipped(SkipReason::NotAgain));
                 continue;
             }
-            Selection::Call(presented) => presented,
+            Selection::Call(converted_request) => converted_request,
         };
         if deadline.has_passed(Instant::now()) {
-            return Err(Refusal::deadline_exceeded());
+            return Err(HookRefusal::DeadlineExceeded);
         }
         let began = Instant::now();
-        let outcome = call_hook(request, &matched, &attributes, &presented, deadline, report).await;
+        let outcome =
+            call_hook(request, &matched, &attributes, &converted_request, deadline, report).await;
         let duration = began.elapsed();
-        request.observer.called(&call_report(request, hook, duration, &outcome));
+        request.observer.on_call(&call_report(request, hook, duration, &outcome));
 
-        let has_changed = matches!(&outcome, Ok(Mutation::Patch { has_changed: true, .. }));
+        let has_changed = matches!(&outcome, Ok(MutatingVerdict::Patch { has_changed: true, .. }));
         reinvocation.record_call(index, hook, has_changed);
-        if let Ok(Mutation::Patch { patch, .. }) = &outcome {
+        if let Ok(MutatingVerdict::Patch { patch, .. }) = &outcome {
             report.annotations.add_patch(at, &hook.configuration_name, &hook.name, patch);
         }
         report.annotations.add_mutation(at, &hook.configuration_name, &hook.name, has_changed);
         let (verdict, patched) = conclude_call(hook, outcome);
         if let CallVerdict::FailOpen { cause, .. } = &verdict {
-            report.fail_open(request.observer, PHASE, at, hook, *cause);
+            report.record_fail_open(request.observer, PHASE, at, hook, *cause);
         }
-        report.event(PHASE, at, hook, HookOutcome::Called { duration, verdict });
+        report.record_event(PHASE, at, hook, HookOutcome::Called { duration, verdict });
         if let Some(patched) = patched? {
             object = Some(patched);
         }
@@ -102,56 +104,61 @@ async fn call_hook(
     request: &HookRequest<'_>,
     matched: &HookMatch<'_, '_>,
     attributes: &Attributes<'_>,
-    presented: &PresentedRequest<'_>,
+    converted_request: &ConvertedRequest<'_>,
     deadline: SessionDeadline,
     report: &mut SessionReportBuilder,
-) -> Result<Mutation, CallError> {
+) -> Result<MutatingVerdict, CallError> {
     let hook = matched.hook;
-    let call = Call::new(PHASE, hook, attributes, presented, deadline)?;
+    let call = HookCall::new(PHASE, hook, attributes, converted_request, deadline)?;
     let target = request.connections.get(PHASE, matched.position).cloned();
     let response = call.send(target, deadline).await?;
     report.add_response(&hook.name, &response);
     if !response.is_allowed {
-        return Ok(Mutation::Deny(Refusal::denied_by(&hook.name, response.status)));
+        return Ok(MutatingVerdict::Deny(HookDenial::new(&hook.name, response.status)));
     }
-    let Some(patch) = json_patch::parse_patch(&response.patch)? else { return Ok(Mutation::Allow) };
-    let Some(object) = &presented.object else {
+    let Some(patch) = json_patch::parse_patch(&response.patch)? else {
+        return Ok(MutatingVerdict::Allow);
+    };
+    let Some(object) = &converted_request.object else {
         let name = go_compat::quote(&hook.name);
-        return Err(CallError::internal(&format!(
+        return Err(CallError::internal_error(format!(
             "admission webhook {name} attempted to modify the object, which is not supported for \
              this operation"
         )));
     };
     if let Some(patch_type) = &response.unknown_patch_type {
         let message = format!("unsupported patch type {}", go_compat::quote(patch_type));
-        let cause = FailOpenCause::BadAnswer;
+        let cause = HookFailureCause::BadAnswer;
         return Err(CallFailure { message, code: 400, cause }.into());
     }
     let patched = json_patch::apply_patch(object, &patch)?;
-    immutable_metadata::check_unchanged(object, &patched)
-        .map_err(|change| CallError::internal(&change.client_message(&hook.name)))?;
+    immutable_metadata::check_identity_unchanged(object, &patched)
+        .map_err(|change| CallError::internal_error(change.client_message(&hook.name)))?;
     let patched = request
-        .kinds
-        .normalize(patched, &presented.kind)
-        .map_err(|why| CallError::internal(&why.to_string()))?;
+        .object_kinds
+        .normalize(patched, &converted_request.kind)
+        .map_err(|why| CallError::internal_error(why.to_string()))?;
     let has_changed = patched != **object;
     let patched = Cow::Owned(patched);
-    let patched = convert_kind(request.kinds, patched, &presented.kind, &attributes.kind)
-        .map_err(|why| CallError::internal(&why.to_string()))?;
-    Ok(Mutation::Patch { patch, object: patched.into_owned(), has_changed })
+    let patched =
+        convert_kind(request.object_kinds, patched, &converted_request.kind, &attributes.kind)
+            .map_err(|why| CallError::internal_error(why.to_string()))?;
+    Ok(MutatingVerdict::Patch { patch, object: patched.into_owned(), has_changed })
 }
 
 /// The verdict for the report, and the patched object or the refusal for the request.
 fn conclude_call(
     hook: &Hook,
-    outcome: Result<Mutation, CallError>,
-) -> (CallVerdict, Result<Option<Tree>, Refusal>) {
+    outcome: Result<MutatingVerdict, CallError>,
+) -> (CallVerdict, Result<Option<Tree>, HookRefusal>) {
     match outcome {
-        Ok(Mutation::Allow) => (CallVerdict::Allow, Ok(None)),
-        Ok(Mutation::Patch { patch, object, has_changed }) => {
+        Ok(MutatingVerdict::Allow) => (CallVerdict::Allow, Ok(None)),
+        Ok(MutatingVerdict::Patch { patch, object, has_changed }) => {
             (CallVerdict::Patch { patch, changed: has_changed }, Ok(Some(object)))
         }
-        Ok(Mutation::Deny(refusal)) => (CallVerdict::Deny(refusal.message.clone()), Err(refusal)),
+        Ok(MutatingVerdict::Deny(denial)) => {
+            (CallVerdict::Deny(denial.message.clone()), Err(HookRefusal::Denied(denial)))
+        }
         Err(error) => {
             let (verdict, end) = apply_failure_policy(hook, error);
             (verdict, end.map(|()| None))
@@ -163,11 +170,11 @@ fn call_report<'a>(
     request: &HookRequest<'_>,
     hook: &'a Hook,
     duration: Duration,
-    outcome: &Result<Mutation, CallError>,
+    outcome: &Result<MutatingVerdict, CallError>,
 ) -> CallReport<'a> {
     let (code, rejection) = match outcome {
-        Ok(Mutation::Allow | Mutation::Patch { .. }) => (200, None),
-        Ok(Mutation::Deny(refusal)) => (refusal.code, Some(RejectionCause::Denial)),
+        Ok(MutatingVerdict::Allow | MutatingVerdict::Patch { .. }) => (200, None),
+        Ok(MutatingVerdict::Deny(denial)) => (denial.code, Some(RejectionCause::Denial)),
         Err(error) => metric_code_and_cause(hook, error),
     };
     let operation = request.attributes.operation;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use admission::{Hook, Operation};
 
-use crate::call_failure::FailOpenCause;
+use crate::call_failure::HookFailureCause;
 
 /// The two phases of admission in which hooks are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -89,17 +89,17 @@ pub struct ConditionReport<'a> {
 /// Receives reports of calls. Its methods must not block.
 pub trait Observer: Send + Sync {
     /// Receives the report of a call that ended.
-    fn called(&self, report: &CallReport<'_>) {
+    fn on_call(&self, report: &CallReport<'_>) {
         let _ = report;
     }
 
     /// Receives the report of an evaluation of match conditions.
-    fn conditions(&self, report: &ConditionReport<'_>) {
+    fn on_conditions(&self, report: &ConditionReport<'_>) {
         let _ = report;
     }
 
     /// Receives a failure that the failure policy `Ignore` was applied to.
-    fn failed_open(&self, webhook: &str, phase: Phase, cause: FailOpenCause) {
+    fn on_fail_open(&self, webhook: &str, phase: Phase, cause: HookFailureCause) {
         let _ = (webhook, phase, cause);
     }
 }
@@ -113,7 +113,7 @@ impl Observer for NoObserver {}
 impl Phase {
     /// The name of Kubernetes' admission plugin for this phase.
     #[must_use]
-    pub const fn plugin(self) -> &'static str {
+    pub const fn plugin_name(self) -> &'static str {
         match self {
             Self::Mutating => "MutatingAdmissionWebhook",
             Self::Validating => "ValidatingAdmissionWebhook",
@@ -122,7 +122,7 @@ impl Phase {
 
     /// The label `type` of Kubernetes' metrics about webhooks.
     #[must_use]
-    pub const fn label(self) -> &'static str {
+    pub const fn metric_label(self) -> &'static str {
         match self {
             Self::Mutating => "admit",
             Self::Validating => "validating",
@@ -131,7 +131,7 @@ impl Phase {
 
     /// The label `type` of Kubernetes' metrics about match conditions.
     #[must_use]
-    pub const fn condition_label(self) -> &'static str {
+    pub const fn condition_metric_label(self) -> &'static str {
         match self {
             Self::Mutating => "admit",
             Self::Validating => "validate",
@@ -142,7 +142,7 @@ impl Phase {
 impl RejectionCause {
     /// The label `error_type` of Kubernetes' metrics about webhooks.
     #[must_use]
-    pub const fn label(self) -> &'static str {
+    pub const fn metric_label(self) -> &'static str {
         match self {
             Self::Denial => "no_error",
             Self::Call => "calling_webhook_error",

@@ -10,20 +10,20 @@ use api_object::Tree;
 /// Hooks are identified by their position in the list. A session uses one snapshot of the configuration,
 /// so positions do not change.
 #[derive(Debug, Default)]
-pub(crate) struct Reinvocation {
+pub(crate) struct ReinvocationState {
     is_second_round: bool,
     /// The hooks with `reinvocationPolicy: IfNeeded` that were called since the last change.
     called_since_change: BTreeSet<usize>,
     /// The hooks to call in the second round.
-    to_call_again: BTreeSet<usize>,
+    hooks_to_reinvoke: BTreeSet<usize>,
     /// The object after the first round, if the second round has to compare with it.
     object_after_first_round: Option<Tree>,
     has_changes: bool,
 }
 
-impl Reinvocation {
+impl ReinvocationState {
     /// The number of the round in audit annotations: 0 or 1.
-    pub(crate) fn round(&self) -> u8 {
+    pub(crate) fn round_number(&self) -> u8 {
         u8::from(self.is_second_round)
     }
 
@@ -36,20 +36,20 @@ impl Reinvocation {
     pub(crate) fn begin_second_round(&mut self, object: Option<&Tree>) {
         self.is_second_round = true;
         if self.object_after_first_round.as_ref() != object {
-            self.to_call_again.append(&mut self.called_since_change);
+            self.hooks_to_reinvoke.append(&mut self.called_since_change);
         }
         self.object_after_first_round = None;
     }
 
     /// Whether a selected hook is called in this round.
     pub(crate) fn should_call(&self, index: usize) -> bool {
-        !self.is_second_round || self.to_call_again.contains(&index)
+        !self.is_second_round || self.hooks_to_reinvoke.contains(&index)
     }
 
     /// Records a call of a hook and whether its patch changed the object.
     pub(crate) fn record_call(&mut self, index: usize, hook: &Hook, has_changed: bool) {
         if has_changed {
-            self.to_call_again.append(&mut self.called_since_change);
+            self.hooks_to_reinvoke.append(&mut self.called_since_change);
             self.has_changes = true;
         }
         match hook.reinvocation_policy {

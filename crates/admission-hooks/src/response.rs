@@ -10,11 +10,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::call_failure::{
-    CallFailure, NAME_BYTES_MAX, excerpt, failure_from_http_reply, failure_from_status,
+    CallFailure, NAME_BYTES_MAX, failure_from_http_reply, failure_from_status, truncate_text,
 };
+use crate::hook_denial::HookStatus;
 use crate::lenient_json;
 use crate::observer::Phase;
-use crate::refusal::HookStatus;
 use crate::review::{KIND, version_name};
 
 /// The valid response of a hook.
@@ -62,43 +62,46 @@ pub(crate) fn parse_response(
         return Err(failure_from_http_reply(code, is_text, body));
     }
     if body.is_empty() {
-        let content_type = excerpt(content_type, NAME_BYTES_MAX);
+        let content_type = truncate_text(content_type, NAME_BYTES_MAX);
         let what =
             format!("0-length response with status code: {code} and content type: {content_type}");
         return Err(CallFailure::unreadable_response(what));
     }
-    let document = parse_object(body)?;
-    let document_type =
-        TypeMeta::deserialize(&document).map_err(|error| undecodable(without_value(&error)))?;
+    let document = parse_json_object(body)?;
+    let document_type = TypeMeta::deserialize(&document)
+        .map_err(|error| undecodable_failure(error_text_without_value(&error)))?;
     match version {
-        ReviewVersion::V1alpha1 => from_v1alpha1(document),
+        ReviewVersion::V1alpha1 => convert_v1alpha1_response(document),
         ReviewVersion::V1beta1 | ReviewVersion::V1 => {
             if !document_type.is_review_of(version)? {
                 return Err(failure_of_status_document(document));
             }
-            let review: ReviewBody = serde_json::from_value(document).map_err(mistyped)?;
-            let response = review.response.ok_or_else(missing_response)?;
+            let review: ReviewBody =
+                serde_json::from_value(document).map_err(wrong_type_failure)?;
+            let response = review.response.ok_or_else(missing_response_failure)?;
             match version {
-                ReviewVersion::V1 => from_v1(response, &document_type, phase, uid),
-                ReviewVersion::V1alpha1 | ReviewVersion::V1beta1 => from_v1beta1(response, phase),
+                ReviewVersion::V1 => convert_v1_response(response, &document_type, phase, uid),
+                ReviewVersion::V1alpha1 | ReviewVersion::V1beta1 => {
+                    convert_v1beta1_response(response, phase)
+                }
             }
         }
     }
 }
 
-fn undecodable(cause: impl std::fmt::Display) -> CallFailure {
+fn undecodable_failure(cause: impl std::fmt::Display) -> CallFailure {
     CallFailure::unreadable_response(format!(
         "couldn't get version/kind; json parse error: {cause}"
     ))
 }
 
 /// A field of the document has a wrong type.
-fn mistyped(error: serde_json::Error) -> CallFailure {
-    CallFailure::unreadable_response(without_value(&error))
+fn wrong_type_failure(error: serde_json::Error) -> CallFailure {
+    CallFailure::unreadable_response(error_text_without_value(&error))
 }
 
 /// The message of serde_json about a value of a wrong type, without the value, which is a part of the body.
-fn without_value(error: &serde_json::Error) -> String {
+fn error_text_without_value(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let value = text.find(['`', '"']).zip(text.rfind(", expected"));
     match value.and_then(|(start, end)| text.get(..start).zip(text.get(end..))) {
@@ -109,7 +112,7 @@ fn without_value(error: &serde_json::Error) -> String {
 
 /// Decodes the object in a body; null counts as an empty object. The error texts are those of Go, which
 /// decodes the body as YAML, where text that is not JSON is a string.
-fn parse_object(body: &[u8]) -> Result<Value, CallFailure> {
+fn parse_json_object(body: &[u8]) -> Result<Value, CallFailure> {
     const WANTED: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind \
                           string \"json:\\\"kind,omitempty\\\"\" }";
     let found = match serde_json::from_slice(body) {
@@ -117,9 +120,11 @@ fn parse_object(body: &[u8]) -> Result<Value, CallFailure> {
         Ok(document @ Value::Object(_)) => return Ok(document),
         Ok(other) => go_type_name(&other),
         Err(_) if !body.trim_ascii_start().starts_with(b"{") => "string",
-        Err(error) => return Err(undecodable(error)),
+        Err(error) => return Err(undecodable_failure(error)),
     };
-    Err(undecodable(format!("json: cannot unmarshal {found} into Go value of type {WANTED}")))
+    Err(undecodable_failure(format!(
+        "json: cannot unmarshal {found} into Go value of type {WANTED}"
+    )))
 }
 
 /// The name of the type of a value in Go's error messages.
@@ -134,23 +139,24 @@ pub(crate) fn go_type_name(value: &Value) -> &'static str {
     }
 }
 
-fn missing_response() -> CallFailure {
+fn missing_response_failure() -> CallFailure {
     CallFailure::invalid_response("webhook response was absent")
 }
 
 /// The failure of a `Status` in place of a review. A successful one counts as a missing response.
 fn failure_of_status_document(document: Value) -> CallFailure {
     match serde_json::from_value::<HookStatus>(document) {
-        Err(error) => mistyped(error),
-        Ok(status) if status.status.as_deref() == Some("Success") => missing_response(),
+        Err(error) => wrong_type_failure(error),
+        Ok(status) if status.status.as_deref() == Some("Success") => missing_response_failure(),
         Ok(status) => failure_from_status(status),
     }
 }
 
 /// A v1alpha1 hook responds in the status of the review.
-fn from_v1alpha1(document: Value) -> Result<HookResponse, CallFailure> {
-    let review: AlphaReviewBody = serde_json::from_value(document).map_err(mistyped)?;
-    let status = review.status.ok_or_else(missing_response)?;
+fn convert_v1alpha1_response(document: Value) -> Result<HookResponse, CallFailure> {
+    let review: V1alpha1ReviewBody =
+        serde_json::from_value(document).map_err(wrong_type_failure)?;
+    let status = review.status.ok_or_else(missing_response_failure)?;
     Ok(HookResponse {
         is_allowed: status.allowed.unwrap_or_default(),
         status: status.status,
@@ -159,7 +165,7 @@ fn from_v1alpha1(document: Value) -> Result<HookResponse, CallFailure> {
 }
 
 /// Applies the rules of v1: uid, version and kind must match, and a patch needs its type.
-fn from_v1(
+fn convert_v1_response(
     response: ResponseBody,
     document_type: &TypeMeta,
     phase: Phase,
@@ -170,15 +176,15 @@ fn from_v1(
         return Err(CallFailure::invalid_response(format!(
             "expected response.uid={}, got {}",
             go_compat::quote(uid),
-            go_compat::quote(excerpt(own_uid, NAME_BYTES_MAX))
+            go_compat::quote(truncate_text(own_uid, NAME_BYTES_MAX))
         )));
     }
-    if !document_type.is_complete() {
+    if !document_type.has_version_and_kind() {
         return Err(CallFailure::invalid_response(format!(
             "expected webhook response of admission.k8s.io/v1, Kind={KIND}, got {document_type}"
         )));
     }
-    let patch = patch_bytes(&response)?;
+    let patch = decode_patch(&response)?;
     let complaint = match (phase, patch.is_empty(), response.patch_type.as_deref()) {
         (Phase::Mutating, false, None) => {
             "webhook returned response.patch but not response.patchType"
@@ -201,8 +207,11 @@ fn from_v1(
 }
 
 /// Applies the rules of v1beta1: every patch is a JSON Patch, whatever its `patchType`.
-fn from_v1beta1(response: ResponseBody, phase: Phase) -> Result<HookResponse, CallFailure> {
-    let patch = patch_bytes(&response)?;
+fn convert_v1beta1_response(
+    response: ResponseBody,
+    phase: Phase,
+) -> Result<HookResponse, CallFailure> {
+    let patch = decode_patch(&response)?;
     match phase {
         Phase::Mutating => Ok(HookResponse { patch, ..HookResponse::from(response) }),
         Phase::Validating => Ok(HookResponse::from(response)),
@@ -210,7 +219,7 @@ fn from_v1beta1(response: ResponseBody, phase: Phase) -> Result<HookResponse, Ca
 }
 
 /// Decodes the base64 of a patch, which may contain line breaks, as in Go.
-fn patch_bytes(response: &ResponseBody) -> Result<Vec<u8>, CallFailure> {
+fn decode_patch(response: &ResponseBody) -> Result<Vec<u8>, CallFailure> {
     let text = response.patch.as_deref().unwrap_or_default().replace(['\r', '\n'], "");
     STANDARD
         .decode(text)
@@ -234,7 +243,7 @@ impl TypeMeta {
         self.kind.as_deref().unwrap_or_default()
     }
 
-    fn is_complete(&self) -> bool {
+    fn has_version_and_kind(&self) -> bool {
         !self.api_version().is_empty() && !self.kind().is_empty()
     }
 
@@ -257,8 +266,8 @@ impl TypeMeta {
             }
             (own, kind) => Err(CallFailure::unreadable_response(format!(
                 "no kind {} is registered for version {} in scheme \"{SCHEME}\"",
-                go_compat::quote(excerpt(kind, NAME_BYTES_MAX)),
-                go_compat::quote(excerpt(own, NAME_BYTES_MAX))
+                go_compat::quote(truncate_text(kind, NAME_BYTES_MAX)),
+                go_compat::quote(truncate_text(own, NAME_BYTES_MAX))
             ))),
         }
     }
@@ -269,14 +278,14 @@ impl std::fmt::Display for TypeMeta {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (group, version) =
             self.api_version().split_once('/').unwrap_or(("", self.api_version()));
-        let cut = |text| excerpt(text, NAME_BYTES_MAX);
+        let cut = |text| truncate_text(text, NAME_BYTES_MAX);
         write!(f, "{}/{}, Kind={}", cut(group), cut(version), cut(self.kind()))
     }
 }
 
 #[derive(Deserialize)]
 struct ReviewBody {
-    #[serde(default, deserialize_with = "lenient_json::object_or_null")]
+    #[serde(default, deserialize_with = "lenient_json::deserialize_object_or_null")]
     response: Option<ResponseBody>,
 }
 
@@ -285,7 +294,7 @@ struct ReviewBody {
 struct ResponseBody {
     uid: Option<String>,
     allowed: Option<bool>,
-    #[serde(default, deserialize_with = "lenient_json::object_or_null")]
+    #[serde(default, deserialize_with = "lenient_json::deserialize_object_or_null")]
     status: Option<HookStatus>,
     patch: Option<String>,
     patch_type: Option<String>,
@@ -294,15 +303,15 @@ struct ResponseBody {
 }
 
 #[derive(Deserialize)]
-struct AlphaReviewBody {
-    #[serde(default, deserialize_with = "lenient_json::object_or_null")]
-    status: Option<AlphaStatusBody>,
+struct V1alpha1ReviewBody {
+    #[serde(default, deserialize_with = "lenient_json::deserialize_object_or_null")]
+    status: Option<V1alpha1StatusBody>,
 }
 
 #[derive(Deserialize)]
-struct AlphaStatusBody {
+struct V1alpha1StatusBody {
     allowed: Option<bool>,
-    #[serde(default, deserialize_with = "lenient_json::object_or_null")]
+    #[serde(default, deserialize_with = "lenient_json::deserialize_object_or_null")]
     status: Option<HookStatus>,
 }
 

@@ -8,7 +8,7 @@ use authz::User;
 use bytes::Bytes;
 use serde::Serialize;
 
-use crate::select::PresentedRequest;
+use crate::select_hook::ConvertedRequest;
 
 /// The name of a review version.
 pub(crate) const fn version_name(version: ReviewVersion) -> &'static str {
@@ -27,19 +27,19 @@ pub(crate) fn encode_review(
     version: ReviewVersion,
     uid: &str,
     attributes: &Attributes<'_>,
-    presented: &PresentedRequest<'_>,
+    converted_request: &ConvertedRequest<'_>,
 ) -> Result<Bytes, serde_json::Error> {
     let user = attributes.user.map(UserInfo::new).unwrap_or_default();
     let body = match version {
         ReviewVersion::V1 | ReviewVersion::V1beta1 => {
             let api_version = match version {
                 ReviewVersion::V1 => "admission.k8s.io/v1",
-                _ => "admission.k8s.io/v1beta1",
+                ReviewVersion::V1beta1 | ReviewVersion::V1alpha1 => "admission.k8s.io/v1beta1",
             };
             let request = Request {
                 uid,
-                kind: presented.kind.into(),
-                resource: presented.resource.into(),
+                kind: converted_request.kind.into(),
+                resource: converted_request.resource.into(),
                 sub_resource: attributes.subresource,
                 request_kind: attributes.kind.into(),
                 request_resource: attributes.resource.into(),
@@ -48,8 +48,8 @@ pub(crate) fn encode_review(
                 namespace: attributes.namespace,
                 operation: attributes.operation.name(),
                 user_info: user,
-                object: presented.object.as_deref(),
-                old_object: presented.old_object.as_deref(),
+                object: converted_request.object.as_deref(),
+                old_object: converted_request.old_object.as_deref(),
                 dry_run: attributes.is_dry_run,
                 options: attributes.options,
             };
@@ -57,19 +57,19 @@ pub(crate) fn encode_review(
         }
         ReviewVersion::V1alpha1 => {
             let spec = Spec {
-                kind: presented.kind.into(),
+                kind: converted_request.kind.into(),
                 name: attributes.name,
                 namespace: attributes.namespace,
-                object: presented.object.as_deref(),
-                old_object: presented.old_object.as_deref(),
+                object: converted_request.object.as_deref(),
+                old_object: converted_request.old_object.as_deref(),
                 operation: attributes.operation.name(),
-                resource: presented.resource.into(),
+                resource: converted_request.resource.into(),
                 sub_resource: attributes.subresource,
                 user_info: user,
             };
             let api_version = "admission.k8s.io/v1alpha1";
             let status = EmptyStatus { allowed: false };
-            serde_json::to_vec(&AlphaReview { kind: KIND, api_version, spec, status })?
+            serde_json::to_vec(&V1alpha1Review { kind: KIND, api_version, spec, status })?
         }
     };
     Ok(body.into())
@@ -113,7 +113,7 @@ struct Request<'a> {
 /// A v1alpha1 review, which has no uid and contains the status that the hook fills in.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct AlphaReview<'a> {
+struct V1alpha1Review<'a> {
     kind: &'static str,
     api_version: &'static str,
     spec: Spec<'a>,

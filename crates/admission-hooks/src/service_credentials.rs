@@ -22,9 +22,9 @@ impl ServiceCredentials {
 #[derive(Debug, Clone, Default)]
 pub struct ServiceCredentialsTable {
     /// The credentials by target name.
-    pub by_name: HashMap<String, ServiceCredentials>,
+    pub by_target_name: HashMap<String, ServiceCredentials>,
     /// The credentials of the current context, for targets that no name matches.
-    pub current: Option<ServiceCredentials>,
+    pub current_context: Option<ServiceCredentials>,
     /// The credentials for the API server itself, unless a name matches it.
     pub own_server_credentials: Option<ServiceCredentials>,
 }
@@ -40,25 +40,25 @@ impl ServiceCredentialsTable {
     /// 3. For the service of the API server, its own credentials.
     /// 4. `*`, then the current context, then no credentials.
     #[must_use]
-    pub fn for_host(&self, host: &str, port: u16) -> ServiceCredentials {
+    pub fn credentials_for_host(&self, host: &str, port: u16) -> ServiceCredentials {
         let at = HostPort { host: host.to_owned(), port };
-        let with_port = self.find_by_name(&at.to_string());
+        let with_port = self.find_by_target_name(&at.to_string());
         let found = with_port.or_else(|| match port {
-            DEFAULT_PORT => self.find_by_name(host),
+            DEFAULT_PORT => self.find_by_target_name(host),
             _ => None,
         });
         let own =
             || if is_own_server(host, port) { self.own_server_credentials.as_ref() } else { None };
-        let fallback = || self.by_name.get("*").or(self.current.as_ref());
+        let fallback = || self.by_target_name.get("*").or(self.current_context.as_ref());
         found.or_else(own).or_else(fallback).cloned().unwrap_or(ServiceCredentials::ANONYMOUS)
     }
 
-    fn find_by_name(&self, name: &str) -> Option<&ServiceCredentials> {
+    fn find_by_target_name(&self, name: &str) -> Option<&ServiceCredentials> {
         let mut rest = name;
-        let mut found = self.by_name.get(name);
+        let mut found = self.by_target_name.get(name);
         while found.is_none() {
             (_, rest) = rest.split_once('.')?;
-            found = self.by_name.get(&format!("*.{rest}"));
+            found = self.by_target_name.get(&format!("*.{rest}"));
         }
         found
     }
@@ -88,7 +88,7 @@ mod tests {
 
     fn table(names: &[&str]) -> ServiceCredentialsTable {
         let users = names.iter().map(|name| ((*name).to_owned(), token(name))).collect();
-        ServiceCredentialsTable { by_name: users, ..ServiceCredentialsTable::default() }
+        ServiceCredentialsTable { by_target_name: users, ..ServiceCredentialsTable::default() }
     }
 
     #[test]
@@ -104,29 +104,29 @@ mod tests {
             ("x", 443, "*"),
             ("h.y", 443, "*"),
         ] {
-            assert_eq!(table.for_host(host, port), token(want), "{host}:{port}");
+            assert_eq!(table.credentials_for_host(host, port), token(want), "{host}:{port}");
         }
     }
 
     #[test]
     fn addresses_are_written_as_in_urls() {
         let table = table(&["[::1]:8443", "::1", "10.0.0.1:8443"]);
-        assert_eq!(table.for_host("::1", 8443), token("[::1]:8443"));
-        assert_eq!(table.for_host("::1", 443), token("::1"));
-        assert_eq!(table.for_host("10.0.0.1", 8443), token("10.0.0.1:8443"));
+        assert_eq!(table.credentials_for_host("::1", 8443), token("[::1]:8443"));
+        assert_eq!(table.credentials_for_host("::1", 443), token("::1"));
+        assert_eq!(table.credentials_for_host("10.0.0.1", 8443), token("10.0.0.1:8443"));
     }
 
     #[test]
     fn a_target_without_a_name_gets_the_current_context_or_nothing() {
-        assert_eq!(table(&[]).for_host("h", 443), ServiceCredentials::ANONYMOUS);
+        assert_eq!(table(&[]).credentials_for_host("h", 443), ServiceCredentials::ANONYMOUS);
         let mut table = table(&[]);
-        table.current = Some(token("current"));
+        table.current_context = Some(token("current"));
         table.own_server_credentials = Some(token("own"));
-        assert_eq!(table.for_host("h", 443), token("current"));
-        assert_eq!(table.for_host("kubernetes.default.svc", 443), token("own"));
-        assert_eq!(table.for_host("kubernetes.default.svc", 444), token("current"));
-        table.by_name.insert("*".to_owned(), token("*"));
-        assert_eq!(table.for_host("kubernetes.default.svc", 443), token("own"));
-        assert_eq!(table.for_host("h", 443), token("*"));
+        assert_eq!(table.credentials_for_host("h", 443), token("current"));
+        assert_eq!(table.credentials_for_host("kubernetes.default.svc", 443), token("own"));
+        assert_eq!(table.credentials_for_host("kubernetes.default.svc", 444), token("current"));
+        table.by_target_name.insert("*".to_owned(), token("*"));
+        assert_eq!(table.credentials_for_host("kubernetes.default.svc", 443), token("own"));
+        assert_eq!(table.credentials_for_host("h", 443), token("*"));
     }
 }

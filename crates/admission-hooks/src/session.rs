@@ -1,4 +1,4 @@
-//! One write on its way through the hooks.
+//! The state of one write while its hooks are called.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use authz::Authorizer;
 use tokio::time::Instant;
 
 use crate::call_timeout::{CALL_TIME_MAX, SessionDeadline};
-use crate::connections::Connections;
+use crate::hook_connections::HookConnections;
+use crate::hook_refusal::HookRefusal;
 use crate::object_kinds::ObjectKinds;
 use crate::observer::{Observer, Phase};
-use crate::refusal::Refusal;
-use crate::reinvocation::Reinvocation;
+use crate::reinvocation::ReinvocationState;
 use crate::session_report::{SessionReport, SessionReportBuilder};
 use crate::{mutate, validate};
 
@@ -27,14 +27,14 @@ pub struct HookRequest<'a> {
     /// because they depend on the object.
     pub matched_hooks: &'a MatchedHooks,
     /// The connections to the hooks of the snapshot in which these were matched.
-    pub connections: &'a Connections,
+    pub connections: &'a HookConnections,
     /// The stored namespace of the request, if there is one. Hooks see it only if
     /// [`HookRequest::needs_namespace`].
     pub namespace: Option<&'a Tree>,
     /// Decides `authorizer` checks of match conditions. Without one, a condition with such a check fails.
     pub authorizer: Option<&'a dyn Authorizer>,
     /// Converts objects between versions and applies their defaults.
-    pub kinds: &'a dyn ObjectKinds,
+    pub object_kinds: &'a dyn ObjectKinds,
     /// Receives a report of each call.
     pub observer: &'a dyn Observer,
 }
@@ -46,8 +46,8 @@ impl HookRequest<'_> {
     pub fn needs_namespace(&self, phase: Phase) -> bool {
         let needs = |found: HookMatch<'_, '_>| found.hook.needs_stored_namespace(&self.attributes);
         match phase {
-            Phase::Mutating => self.matched_hooks.mutating(&self.attributes).any(needs),
-            Phase::Validating => self.matched_hooks.validating(&self.attributes).any(needs),
+            Phase::Mutating => self.matched_hooks.mutating_hooks(&self.attributes).any(needs),
+            Phase::Validating => self.matched_hooks.validating_hooks(&self.attributes).any(needs),
         }
     }
 }
@@ -57,7 +57,7 @@ impl HookRequest<'_> {
 #[derive(Debug)]
 pub struct HookSession {
     deadline: SessionDeadline,
-    reinvocation: Reinvocation,
+    reinvocation: ReinvocationState,
     report: SessionReportBuilder,
     /// Each distinct `authorizer` check is decided once, so that all hooks and rounds get the same answer.
     decisions: AuthorizerDecisions,
@@ -69,7 +69,7 @@ impl HookSession {
     pub fn new(deadline: Instant) -> Self {
         Self {
             deadline: SessionDeadline { at: deadline, call_time_max: CALL_TIME_MAX },
-            reinvocation: Reinvocation::default(),
+            reinvocation: ReinvocationState::default(),
             report: SessionReportBuilder::default(),
             decisions: AuthorizerDecisions::default(),
         }
@@ -88,12 +88,12 @@ impl HookSession {
     /// `object` takes the place of the object of the attributes.
     ///
     /// # Errors
-    /// [`Refusal`] if a hook denies the request, or if a hook that must not be skipped could not be called.
+    /// [`HookRefusal`] if a hook denies the request, or if a hook that must not be skipped could not be called.
     pub async fn mutate(
         &mut self,
         request: &HookRequest<'_>,
         object: Option<Tree>,
-    ) -> Result<Option<Tree>, Refusal> {
+    ) -> Result<Option<Tree>, HookRefusal> {
         if self.reinvocation.needs_another_round() {
             self.reinvocation.begin_second_round(object.as_ref());
         }
@@ -110,9 +110,9 @@ impl HookSession {
     /// Calls the validating hooks, all at once, about the object of the attributes.
     ///
     /// # Errors
-    /// [`Refusal`] by the first hook in the list that denies the request, or that must not be skipped and
+    /// [`HookRefusal`] by the first hook in the list that denies the request, or that must not be skipped and
     /// could not be called.
-    pub async fn validate(&mut self, request: &HookRequest<'_>) -> Result<(), Refusal> {
+    pub async fn validate(&mut self, request: &HookRequest<'_>) -> Result<(), HookRefusal> {
         validate::call_hooks(request, self.deadline, &mut self.report, &mut self.decisions).await
     }
 

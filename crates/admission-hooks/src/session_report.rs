@@ -6,7 +6,7 @@ use admission::Hook;
 use serde_json::Value;
 
 use crate::annotations::{AuditAnnotation, AuditAnnotations, HookPosition};
-use crate::call_failure::FailOpenCause;
+use crate::call_failure::HookFailureCause;
 use crate::observer::{Observer, Phase};
 use crate::response::HookResponse;
 use crate::warnings::ClientWarnings;
@@ -74,7 +74,7 @@ pub enum CallVerdict {
     /// The hook failed, and its `failurePolicy` is `Ignore`.
     FailOpen {
         /// The kind of failure.
-        cause: FailOpenCause,
+        cause: HookFailureCause,
         /// The failure in words.
         message: String,
     },
@@ -95,7 +95,7 @@ pub struct SessionReport {
     pub events: Vec<HookEvent>,
 }
 
-/// Collects a [`SessionReport`].
+/// Collects the parts of a [`SessionReport`].
 #[derive(Debug, Default)]
 pub(crate) struct SessionReportBuilder {
     pub(crate) warnings: ClientWarnings,
@@ -104,7 +104,7 @@ pub(crate) struct SessionReportBuilder {
 }
 
 impl SessionReportBuilder {
-    pub(crate) fn event(
+    pub(crate) fn record_event(
         &mut self,
         phase: Phase,
         at: HookPosition,
@@ -122,22 +122,22 @@ impl SessionReportBuilder {
     }
 
     /// Reports a hook whose failure was ignored to the metrics and to the audit log.
-    pub(crate) fn fail_open(
+    pub(crate) fn record_fail_open(
         &mut self,
         observer: &dyn Observer,
         phase: Phase,
         at: HookPosition,
         hook: &Hook,
-        cause: FailOpenCause,
+        cause: HookFailureCause,
     ) {
-        observer.failed_open(&hook.name, phase, cause);
-        self.annotations.add_failed_open(phase, at, &hook.name, cause);
+        observer.on_fail_open(&hook.name, phase, cause);
+        self.annotations.add_fail_open(phase, at, &hook.name, cause);
     }
 
     /// Adds the warnings and audit annotations of a valid response.
     pub(crate) fn add_response(&mut self, webhook: &str, response: &HookResponse) {
         for (key, value) in &response.audit_annotations {
-            self.annotations.add_from_hook(webhook, key, value.clone());
+            self.annotations.add_hook_annotation(webhook, key, value.clone());
         }
         for warning in &response.warnings {
             self.warnings.add(warning.clone());

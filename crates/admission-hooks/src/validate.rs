@@ -1,4 +1,4 @@
-//! Validating hooks: all at once, about one and the same object.
+//! Calls the validating hooks, all at once, about the same object.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,14 +8,15 @@ use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 
 use crate::annotations::HookPosition;
-use crate::call::{Call, CallError};
-use crate::call_failure::FailOpenCause;
+use crate::call_failure::HookFailureCause;
 use crate::call_timeout::SessionDeadline;
 use crate::failure_policy::{apply_failure_policy, metric_code_and_cause};
+use crate::hook_call::{CallError, HookCall};
+use crate::hook_denial::HookDenial;
+use crate::hook_refusal::HookRefusal;
 use crate::observer::{CallReport, Phase, RejectionCause};
-use crate::refusal::Refusal;
 use crate::response::HookResponse;
-use crate::select::{PresentedRequest, Selection, select_hook};
+use crate::select_hook::{ConvertedRequest, Selection, select_hook};
 use crate::session::HookRequest;
 use crate::session_report::{CallVerdict, HookOutcome, SessionReportBuilder, SkipReason};
 
@@ -25,7 +26,7 @@ const PHASE: Phase = Phase::Validating;
 struct SelectedHook<'a> {
     index: usize,
     hook: &'a Hook,
-    presented: Box<PresentedRequest<'a>>,
+    converted_request: Box<ConvertedRequest<'a>>,
 }
 
 /// The response of a hook, and how long the call took.
@@ -41,20 +42,22 @@ pub(crate) async fn call_hooks(
     deadline: SessionDeadline,
     report: &mut SessionReportBuilder,
     decisions: &mut AuthorizerDecisions,
-) -> Result<(), Refusal> {
+) -> Result<(), HookRefusal> {
     let mut selected = Vec::new();
-    for matched in request.matched_hooks.validating(&request.attributes) {
+    for matched in request.matched_hooks.validating_hooks(&request.attributes) {
         let (index, hook) = (matched.position, &**matched.hook);
         let attributes = &request.attributes;
         match select_hook(request, PHASE, &matched, attributes, deadline.at, decisions).await? {
-            Selection::Call(presented) => selected.push(SelectedHook { index, hook, presented }),
+            Selection::Call(converted_request) => {
+                selected.push(SelectedHook { index, hook, converted_request })
+            }
             Selection::Skip(skip) => {
                 let at = HookPosition { round: 0, index };
                 if let SkipReason::ConditionError(_) = &skip {
-                    let cause = FailOpenCause::MatchCondition;
-                    report.fail_open(request.observer, PHASE, at, hook, cause);
+                    let cause = HookFailureCause::MatchCondition;
+                    report.record_fail_open(request.observer, PHASE, at, hook, cause);
                 }
-                report.event(PHASE, at, hook, HookOutcome::Skipped(skip));
+                report.record_event(PHASE, at, hook, HookOutcome::Skipped(skip));
             }
         }
     }
@@ -62,14 +65,14 @@ pub(crate) async fn call_hooks(
         return Ok(());
     }
     if deadline.has_passed(Instant::now()) {
-        return Err(Refusal::deadline_exceeded());
+        return Err(HookRefusal::DeadlineExceeded);
     }
     let mut first_refusal = Ok(());
     let outcomes = call_all(request, &selected, deadline).await;
     for (call_index, (called, (outcome, duration))) in selected.iter().zip(outcomes).enumerate() {
         let (verdict, end) = conclude_call(request, called, call_index, outcome, duration, report);
         let at = HookPosition { round: 0, index: called.index };
-        report.event(PHASE, at, called.hook, HookOutcome::Called { duration, verdict });
+        report.record_event(PHASE, at, called.hook, HookOutcome::Called { duration, verdict });
         first_refusal = first_refusal.and(end);
     }
     first_refusal
@@ -86,31 +89,37 @@ async fn call_all(
     let mut tasks = JoinSet::new();
     let mut index_by_task: HashMap<Id, usize> = HashMap::new();
     let mut outcomes: Vec<Option<TimedResponse>> = Vec::new();
-    for (call_index, SelectedHook { index, hook, presented }) in selected.iter().enumerate() {
-        outcomes.push(match Call::new(PHASE, hook, &request.attributes, presented, deadline) {
-            Err(error) => Some((Err(error), began.elapsed())),
-            Ok(call) => {
-                let target = request.connections.get(PHASE, *index).cloned();
-                let task = async move {
-                    let response = call.send(target, deadline).await;
-                    (response, began.elapsed())
-                };
-                index_by_task.insert(tasks.spawn(task).id(), call_index);
-                None
-            }
-        });
+    for (call_index, SelectedHook { index, hook, converted_request }) in selected.iter().enumerate()
+    {
+        outcomes.push(
+            match HookCall::new(PHASE, hook, &request.attributes, converted_request, deadline) {
+                Err(error) => Some((Err(error), began.elapsed())),
+                Ok(call) => {
+                    let target = request.connections.get(PHASE, *index).cloned();
+                    let task = async move {
+                        let response = call.send(target, deadline).await;
+                        (response, began.elapsed())
+                    };
+                    index_by_task.insert(tasks.spawn(task).id(), call_index);
+                    None
+                }
+            },
+        );
     }
     while let Some(ended) = tasks.join_next_with_id().await {
         let (id, outcome) = match ended {
             Ok(ended) => ended,
-            Err(error) => (error.id(), (Err(CallError::shutdown()), began.elapsed())),
+            Err(error) => (
+                error.id(),
+                (Err(CallError::ServerFault(HookRefusal::ShuttingDown)), began.elapsed()),
+            ),
         };
         if let Some(slot) = index_by_task.get(&id).and_then(|index| outcomes.get_mut(*index)) {
             *slot = Some(outcome);
         }
     }
     // A task returns a result even if it panics, so a missing one means that the server stops.
-    let unknown = || (Err(CallError::shutdown()), began.elapsed());
+    let unknown = || (Err(CallError::ServerFault(HookRefusal::ShuttingDown)), began.elapsed());
     outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(unknown)).collect()
 }
 
@@ -122,7 +131,7 @@ fn conclude_call(
     outcome: Result<HookResponse, CallError>,
     duration: Duration,
     report: &mut SessionReportBuilder,
-) -> (CallVerdict, Result<(), Refusal>) {
+) -> (CallVerdict, Result<(), HookRefusal>) {
     let hook = called.hook;
     let (code, rejection, verdict, end) = match outcome {
         Ok(response) => {
@@ -130,9 +139,10 @@ fn conclude_call(
             if response.is_allowed {
                 (200, None, CallVerdict::Allow, Ok(()))
             } else {
-                let refusal = Refusal::denied_by(&hook.name, response.status);
-                let verdict = CallVerdict::Deny(refusal.message.clone());
-                (refusal.code, Some(RejectionCause::Denial), verdict, Err(refusal))
+                let denial = HookDenial::new(&hook.name, response.status);
+                let verdict = CallVerdict::Deny(denial.message.clone());
+                let refusal = HookRefusal::Denied(denial);
+                (refusal.metric_code(), Some(RejectionCause::Denial), verdict, Err(refusal))
             }
         }
         Err(error) => {
@@ -143,10 +153,10 @@ fn conclude_call(
     };
     let operation = request.attributes.operation;
     let call_report = CallReport::new(hook, PHASE, operation, duration, code, rejection);
-    request.observer.called(&call_report);
+    request.observer.on_call(&call_report);
     if let CallVerdict::FailOpen { cause, .. } = &verdict {
         let at = HookPosition { round: 0, index: call_index };
-        report.fail_open(request.observer, PHASE, at, hook, *cause);
+        report.record_fail_open(request.observer, PHASE, at, hook, *cause);
     }
     (verdict, end)
 }

@@ -13,7 +13,7 @@ const DEFAULT_PORT: u16 = 443;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ClientConfig {
     /// The URL or the Service.
-    pub endpoint: Endpoint,
+    pub endpoint: HookEndpoint,
     /// The escaped path of all calls; an empty path is sent as `/`.
     pub path: String,
     /// The CA bundle as PEM; `None` for the CAs of the system. Kubernetes does not validate it for webhooks of `v1`, so
@@ -23,7 +23,7 @@ pub struct ClientConfig {
 
 /// The address of a hook.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Endpoint {
+pub enum HookEndpoint {
     /// The hook has an HTTPS URL.
     Url {
         /// A host name or an IP address; an IPv6 address has no brackets.
@@ -63,7 +63,7 @@ impl ClientConfig {
             return Self::invalid();
         };
         let host = String::from_utf8_lossy(url.hostname()).into_owned();
-        let endpoint = Endpoint::Url { host, port: url.port().parse().ok() };
+        let endpoint = HookEndpoint::Url { host, port: url.port().parse().ok() };
         Self { endpoint, path: url.escaped_path().into_owned(), ca_bundle }
     }
 
@@ -78,13 +78,13 @@ impl ClientConfig {
     }
 
     fn invalid() -> Self {
-        Self { endpoint: Endpoint::Invalid, path: String::new(), ca_bundle: None }
+        Self { endpoint: HookEndpoint::Invalid, path: String::new(), ca_bundle: None }
     }
 }
 
-fn service_endpoint(service: &Tree, port: Option<u16>) -> Endpoint {
+fn service_endpoint(service: &Tree, port: Option<u16>) -> HookEndpoint {
     let member = |name| read_string(service, name).unwrap_or_default().to_owned();
-    Endpoint::Service { namespace: member("namespace"), name: member("name"), port }
+    HookEndpoint::Service { namespace: member("namespace"), name: member("name"), port }
 }
 
 fn parse_port(port: &Value) -> Option<u16> {

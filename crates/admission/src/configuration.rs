@@ -8,12 +8,12 @@ mod check_rules;
 mod check_selectors;
 mod check_v1alpha1;
 mod check_webhooks;
+mod configuration_warnings;
 mod defaults;
 mod fail_open_registration;
 mod field_types;
 mod kind;
 mod ratcheting;
-mod warnings;
 
 use std::net::IpAddr;
 
@@ -22,9 +22,9 @@ use field_errors::{FieldErrors, FieldPath};
 
 pub(crate) use check_names::check_qualified_name;
 pub use check_ordering::{initializer_ordering_errors, initializer_ordering_warnings};
+pub use configuration_warnings::{ConfigurationWarning, WarningKind};
 pub(crate) use field_types::{FieldType, STRING_LIST, check_value_type};
 pub use kind::ConfigurationKind;
-pub use warnings::{Warning, WarningCause};
 
 use self::ratcheting::UpdateRatchet;
 use crate::json_members::read_objects;
@@ -37,28 +37,28 @@ const STATIC_SUFFIX: &str = ".static.k8s.io";
 ///
 /// # Errors
 /// A field has a value of a wrong type, so the request is a bad request.
-pub fn prepare(kind: ConfigurationKind, tree: &mut Tree) -> Result<(), ShapeError> {
+pub fn prepare_configuration(kind: ConfigurationKind, tree: &mut Tree) -> Result<(), ShapeError> {
     field_types::check_types(kind, tree)?;
     defaults::set_defaults(kind, tree);
     Ok(())
 }
 
-/// Returns the paths of unknown members, such as `webhooks[0].matchPolcy`, except in metadata. [`prepare`] removes them.
+/// Returns the paths of unknown members, such as `webhooks[0].matchPolcy`, except in metadata. [`prepare_configuration`] removes them.
 #[must_use]
-pub fn unknown_fields(kind: ConfigurationKind, tree: &Tree) -> Vec<String> {
+pub fn unknown_configuration_fields(kind: ConfigurationKind, tree: &Tree) -> Vec<String> {
     field_types::unknown_members(kind, tree)
 }
 
 /// Returns the members that the object at a path, such as `webhooks[0].clientConfig`, may have; the empty path is the
 /// configuration itself. It serves hints for misspelled members.
 #[must_use]
-pub fn known_fields(kind: ConfigurationKind, at: &str) -> Vec<&'static str> {
-    field_types::members_at(kind, at)
+pub fn known_configuration_fields(kind: ConfigurationKind, at: &str) -> Vec<&'static str> {
+    field_types::known_members_at(kind, at)
 }
 
-/// Validates a new configuration that was [prepared](prepare), except its metadata.
+/// Validates a new configuration that was [prepared](prepare_configuration), except its metadata.
 #[must_use]
-pub fn validate_create(kind: ConfigurationKind, new: &Tree) -> FieldErrors {
+pub fn validate_configuration_create(kind: ConfigurationKind, new: &Tree) -> FieldErrors {
     let mut errors = FieldErrors::new();
     validate(kind, new, None, &mut errors);
     if name(new).ends_with(STATIC_SUFFIX) {
@@ -72,7 +72,11 @@ pub fn validate_create(kind: ConfigurationKind, new: &Tree) -> FieldErrors {
 ///
 /// Some rules apply only if the stored state satisfies them, so that an object that predates a rule can still be changed.
 #[must_use]
-pub fn validate_update(kind: ConfigurationKind, new: &Tree, old: &Tree) -> FieldErrors {
+pub fn validate_configuration_update(
+    kind: ConfigurationKind,
+    new: &Tree,
+    old: &Tree,
+) -> FieldErrors {
     let mut errors = FieldErrors::new();
     validate(kind, new, Some(old), &mut errors);
     errors
@@ -87,7 +91,7 @@ fn validate(kind: ConfigurationKind, new: &Tree, old: Option<&Tree>, errors: &mu
             check_v1alpha1::check_initializers(&entries, stored.as_deref(), &at, errors);
         }
         ConfigurationKind::ExternalHook => {
-            check_v1alpha1::check_hooks(&entries, stored.as_deref(), &at, errors);
+            check_v1alpha1::check_external_hooks(&entries, stored.as_deref(), &at, errors);
         }
         ConfigurationKind::Mutating | ConfigurationKind::Validating => {
             let strictness = UpdateRatchet::for_update(&entries, stored.as_deref());
@@ -102,8 +106,8 @@ pub fn configuration_warnings(
     kind: ConfigurationKind,
     new: &Tree,
     old: Option<&Tree>,
-) -> Vec<Warning> {
-    warnings::find_warnings(kind, new, old)
+) -> Vec<ConfigurationWarning> {
+    configuration_warnings::find_warnings(kind, new, old)
 }
 
 /// Warns of webhooks whose `url` has an IP address that the server refuses to connect to: the server then
@@ -116,8 +120,8 @@ pub fn refused_address_warnings(
     kind: ConfigurationKind,
     new: &Tree,
     refusal: &dyn Fn(IpAddr) -> Option<String>,
-) -> Vec<Warning> {
-    warnings::find_refused_addresses(kind, new, refusal)
+) -> Vec<ConfigurationWarning> {
+    configuration_warnings::find_refused_addresses(kind, new, refusal)
 }
 
 fn reserved_suffix_detail() -> String {

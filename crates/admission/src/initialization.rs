@@ -1,34 +1,32 @@
 //! Objects with pending initializers, without I/O.
 //!
-//! 1. [`decide_create`] and [`decide_update`] decide what a write does to the field `metadata.initializers`.
+//! 1. [`decide_initializers_on_create`] and [`decide_initializers_on_update`] decide what a write does to the field `metadata.initializers`.
 //! 2. [`Initializers::create_errors`] and [`Initializers::update_errors`] validate the result.
 //! 3. The server that creates an object runs [`InitializerTimers`] for it, so that an initializer that does not act does not block
 //!    the object for ever.
-//! 4. [`read_repair()`] repairs an object whose server died.
+//! 4. [`repair_on_read()`] repairs an object whose server died.
 //!
 //! Time is always an argument.
 
-mod create_decision;
+mod initialize_denied;
+mod initializer_timers;
 mod initializers_field;
+mod initializers_on_create;
+mod initializers_on_update;
 mod options;
 mod read_repair;
-mod statuses;
-mod timers;
-mod update_decision;
 
-pub use create_decision::{CreateDecision, InitializersOrigin, decide_create};
+pub use initialize_denied::InitializeDenied;
+pub use initializer_timers::{ExpiredInitializer, ExpiryAction, InitializerTimers};
 pub use initializers_field::{
     Initializers, copy_initializers, has_pending_initializers, normalize_initializers,
     without_initializer,
 };
+pub use initializers_on_create::{
+    InitializersOnCreate, InitializersOrigin, decide_initializers_on_create,
+};
+pub use initializers_on_update::{InitializersOnUpdate, decide_initializers_on_update};
 pub use options::{
     InitializerOptions, WAITING_OBJECTS_MAX, WAITING_OBJECTS_PER_USER_MAX, WaitingObjectsMax,
 };
-pub use read_repair::{ReadRepair, read_repair};
-pub use statuses::{
-    TimeoutCause, UninitializedObject, being_initialized_status, create_denied_status,
-    deleted_while_waiting_status, denied_update_status, initialization_failure_status,
-    initialization_timeout_status,
-};
-pub use timers::{ExpiredInitializer, ExpiryAction, InitializerTimers};
-pub use update_decision::{UpdateDecision, decide_update};
+pub use read_repair::{ReadRepair, repair_on_read};

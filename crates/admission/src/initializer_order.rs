@@ -216,7 +216,7 @@ impl DependencyGraph {
     }
 
     /// Finds a shortest cycle through a vertex, beginning with it; `None` if there is none.
-    pub(crate) fn cycle_through(&self, start: usize) -> Option<Vec<usize>> {
+    pub(crate) fn find_cycle_through(&self, start: usize) -> Option<Vec<usize>> {
         let mut came_from: HashMap<usize, usize> = HashMap::new();
         let mut queue = VecDeque::from([start]);
         while let Some(idx) = queue.pop_front() {

@@ -1,6 +1,6 @@
 //! Match conditions: CEL expressions that decide whether a hook is called.
 
-mod authorizer_questions;
+mod authorizer_checks;
 mod cel_document;
 mod cel_environment;
 mod explain;
@@ -11,8 +11,8 @@ use cel::{
     Program, Type, Value,
 };
 
-pub use self::authorizer_questions::{AuthorizerDecisions, AuthorizerQuestion};
-use self::cel_document::Document;
+pub use self::authorizer_checks::{AuthorizerDecisions, PendingAuthorizerCheck};
+use self::cel_document::CelDocument;
 use self::cel_environment::{
     AUTHORIZER_INDEX, NEW_CONDITIONS, REQUEST_RESOURCE_INDEX, STORED_CONDITIONS,
 };
@@ -84,13 +84,13 @@ pub enum MatchConditionsResult<'a> {
 ///
 /// Building them takes time in proportion to the size of the objects.
 #[derive(Debug)]
-pub struct ConditionInput<'a> {
+pub struct ConditionVariables<'a> {
     request: AdmissionRequest<'a>,
-    object: Option<Document<'a>>,
-    old_object: Option<Document<'a>>,
+    object: Option<CelDocument<'a>>,
+    old_object: Option<CelDocument<'a>>,
 }
 
-impl<'a> ConditionInput<'a> {
+impl<'a> ConditionVariables<'a> {
     /// Builds the variables.
     ///
     /// `kind` and `resource` are those of the review, and the objects of `converted` have that kind. `requested` has the
@@ -104,8 +104,8 @@ impl<'a> ConditionInput<'a> {
     ) -> Self {
         Self {
             request: AdmissionRequest::new(requested, kind, resource),
-            object: converted.object.map(Document::from_tree),
-            old_object: converted.old_object.map(Document::from_tree),
+            object: converted.object.map(CelDocument::from_tree),
+            old_object: converted.old_object.map(CelDocument::from_tree),
         }
     }
 
@@ -113,9 +113,9 @@ impl<'a> ConditionInput<'a> {
     ///
     /// `namespaceObject` is always null for webhooks. Without an authorizer, `authorizer` is null: an expression that uses
     /// it fails, and the failure policy decides.
-    fn variables(&self, decisions: Option<&AuthorizerDecisions>) -> [Value<'_>; 6] {
-        let object = self.object.as_ref().map(Document::value);
-        let old_object = self.old_object.as_ref().map(Document::value);
+    fn variable_values(&self, decisions: Option<&AuthorizerDecisions>) -> [Value<'_>; 6] {
+        let object = self.object.as_ref().map(CelDocument::value);
+        let old_object = self.old_object.as_ref().map(CelDocument::value);
         let (authorizer, request_resource) = match decisions {
             None => (Value::Null, Value::Null),
             Some(AuthorizerDecisions(known)) => {
@@ -144,7 +144,7 @@ impl MatchConditions {
         let conditions = conditions.into_iter().map(|(name, expression)| MatchCondition {
             name: name.to_owned(),
             expression: expression.to_owned(),
-            program: compiler.compile_stored(expression),
+            program: compiler.compile_stored_expression(expression),
         });
         let conditions: Vec<_> = conditions.collect();
         let programs = conditions.iter().filter_map(|condition| condition.program.as_ref().ok());
@@ -168,18 +168,18 @@ impl MatchConditions {
     /// 3. Otherwise, errors count.
     ///
     /// # Errors
-    /// A question for the authorizer. The caller asks it, [records](AuthorizerDecisions::record) the decision and evaluates again.
+    /// A question for the authorizer. The caller asks it, [records](AuthorizerDecisions::record_decision) the decision and evaluates again.
     /// Each recorded decision lets the evaluation proceed, and an evaluation can afford at most [`AUTHORIZER_CHECKS_MAX`] checks, so
     /// the loop ends.
     pub fn evaluate(
         &self,
-        input: &ConditionInput<'_>,
+        input: &ConditionVariables<'_>,
         decisions: Option<&AuthorizerDecisions>,
-    ) -> Result<MatchConditionsResult<'_>, Box<AuthorizerQuestion>> {
+    ) -> Result<MatchConditionsResult<'_>, Box<PendingAuthorizerCheck>> {
         if self.conditions.is_empty() {
             return Ok(MatchConditionsResult::Hold);
         }
-        let variables = input.variables(decisions.filter(|_| self.uses_authorizer));
+        let variables = input.variable_values(decisions.filter(|_| self.uses_authorizer));
         let mut budget = TOTAL_COST_LIMIT;
         let mut first_false = None;
         let mut errors = Vec::new();
@@ -203,7 +203,7 @@ impl MatchConditions {
                     first_false.get_or_insert(condition.name.as_str());
                 }
                 Err(EvalError::NeedsDecision(question)) => {
-                    return Err(Box::new(AuthorizerQuestion::new(*question)));
+                    return Err(Box::new(PendingAuthorizerCheck::new(*question)));
                 }
                 Err(cause) => errors.push(format!(
                     "expression '{}' resulted in error: {cause}",
@@ -226,33 +226,36 @@ const OUT_OF_BUDGET: &str = "validation failed due to running out of cost budget
 /// be large.
 #[derive(Debug)]
 pub(crate) struct ConditionCompiler {
-    budget: CompileBudget,
+    compile_budget: CompileBudget,
     detail_bytes_left: usize,
 }
 
 impl Default for ConditionCompiler {
     fn default() -> Self {
-        Self { budget: CompileBudget::default(), detail_bytes_left: DETAIL_BYTES_MAX }
+        Self { compile_budget: CompileBudget::default(), detail_bytes_left: DETAIL_BYTES_MAX }
     }
 }
 
 impl ConditionCompiler {
     /// Compiles a stored expression, which must be of type bool.
-    pub(crate) fn compile_stored(&mut self, expression: &str) -> Result<Program, ConditionError> {
-        self.compile_in(&STORED_CONDITIONS, expression)
+    pub(crate) fn compile_stored_expression(
+        &mut self,
+        expression: &str,
+    ) -> Result<Program, ConditionError> {
+        self.compile_in_environment(&STORED_CONDITIONS, expression)
     }
 
     /// Checks a new expression. It may use only functions that the previous version also has.
-    pub(crate) fn check_new(&mut self, expression: &str) -> Result<(), ConditionError> {
-        self.compile_in(&NEW_CONDITIONS, expression).map(|_| ())
+    pub(crate) fn check_new_expression(&mut self, expression: &str) -> Result<(), ConditionError> {
+        self.compile_in_environment(&NEW_CONDITIONS, expression).map(|_| ())
     }
 
-    fn compile_in(
+    fn compile_in_environment(
         &mut self,
         environment: &Environment,
         expression: &str,
     ) -> Result<Program, ConditionError> {
-        let error = match environment.check_within_budget(expression, &mut self.budget) {
+        let error = match environment.check_within_budget(expression, &mut self.compile_budget) {
             Err(issues) => ConditionError::Invalid(format!("compilation failed: {issues}")),
             Ok(checked) if *checked.output_type() != Type::Bool => {
                 let found = checked.output_type().runtime_name();

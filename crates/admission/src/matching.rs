@@ -6,10 +6,10 @@ mod matched_hooks;
 mod rule;
 mod rule_index;
 
-pub(crate) use hook_matching::MatchedName;
-pub use hook_matching::{CallDecision, MatchedResource, SkipCause};
-pub use label_selector::LabelSelector;
+pub(crate) use hook_matching::MatchedResourceName;
+pub use hook_matching::{CallDecision, HookSelectionError, MatchedResource, SkipCause};
 pub(crate) use label_selector::parse_operator as parse_selector_operator;
+pub use label_selector::{LabelSelector, LabelSelectorError};
 pub use matched_hooks::{HookMatch, MatchedHooks};
 pub(crate) use rule::{ANY, operations_member};
 pub use rule::{Rule, RuleDialect, RuleTarget};

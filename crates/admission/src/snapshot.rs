@@ -7,21 +7,21 @@ use api_object::Tree;
 use crate::attributes::{Attributes, Operation};
 use crate::configuration::ConfigurationKind;
 use crate::hook::Hook;
-use crate::initializer::{Initializer, in_global_order};
+use crate::initializer::{Initializer, sort_in_global_order};
 use crate::json_members::read_objects;
 use crate::match_conditions::ConditionCompiler;
-use crate::matching::{HookMatch, MatchedHooks, MatchedName, RuleIndex};
+use crate::matching::{HookMatch, MatchedHooks, MatchedResourceName, RuleIndex};
 
 /// A compiled configuration object. It is immutable and shared, so a change of one object compiles that object only.
 #[derive(Debug)]
 pub struct Configuration {
     kind: ConfigurationKind,
     name: String,
-    content: Content,
+    entries: ConfigurationEntries,
 }
 
 #[derive(Debug)]
-enum Content {
+enum ConfigurationEntries {
     Initializers(Vec<Initializer>),
     Hooks(Vec<Arc<Hook>>),
 }
@@ -33,18 +33,20 @@ impl Configuration {
         let name = api_object::name(tree);
         let entries = read_objects(tree, kind.list_member());
         let content = match kind {
-            ConfigurationKind::Initializer => Content::Initializers(Initializer::read_all(tree)),
+            ConfigurationKind::Initializer => {
+                ConfigurationEntries::Initializers(Initializer::read_all(tree))
+            }
             ConfigurationKind::ExternalHook => {
                 let read = |entry: &Tree| Arc::new(Hook::read_v1alpha1(name, entry));
-                Content::Hooks(entries.into_iter().map(read).collect())
+                ConfigurationEntries::Hooks(entries.into_iter().map(read).collect())
             }
             ConfigurationKind::Mutating | ConfigurationKind::Validating => {
                 let mut compiler = ConditionCompiler::default();
                 let read = |entry: &Tree| Arc::new(Hook::read(name, entry, &mut compiler));
-                Content::Hooks(entries.into_iter().map(read).collect())
+                ConfigurationEntries::Hooks(entries.into_iter().map(read).collect())
             }
         };
-        Self { kind, name: name.to_owned(), content }
+        Self { kind, name: name.to_owned(), entries: content }
     }
 
     /// The kind of the object.
@@ -63,8 +65,8 @@ impl Configuration {
 /// The hooks and initializers that one request is admitted by, in both phases.
 #[derive(Debug)]
 pub struct Snapshot {
-    mutating: HookList,
-    validating: HookList,
+    mutating_hooks: HookList,
+    validating_hooks: HookList,
     initializers: Vec<Initializer>,
     initializer_index: RuleIndex,
 }
@@ -88,19 +90,21 @@ impl Snapshot {
         let mut validating = Vec::new();
         let mut initializers = Vec::new();
         for configuration in all {
-            match (&configuration.content, configuration.kind) {
-                (Content::Initializers(own), _) => initializers.extend(own.iter().cloned()),
-                (Content::Hooks(own), ConfigurationKind::Mutating) => {
+            match (&configuration.entries, configuration.kind) {
+                (ConfigurationEntries::Initializers(own), _) => {
+                    initializers.extend(own.iter().cloned())
+                }
+                (ConfigurationEntries::Hooks(own), ConfigurationKind::Mutating) => {
                     mutating.extend(own.iter().cloned());
                 }
-                (Content::Hooks(own), _) => validating.extend(own.iter().cloned()),
+                (ConfigurationEntries::Hooks(own), _) => validating.extend(own.iter().cloned()),
             }
         }
-        let initializers = in_global_order(initializers);
+        let initializers = sort_in_global_order(initializers);
         let initializer_index = RuleIndex::new(initializers.iter().map(|it| it.rules.as_slice()));
         Self {
-            mutating: HookList::new(mutating),
-            validating: HookList::new(validating),
+            mutating_hooks: HookList::new(mutating),
+            validating_hooks: HookList::new(validating),
             initializers,
             initializer_index,
         }
@@ -108,26 +112,26 @@ impl Snapshot {
 
     /// The mutating hooks, which are called one after the other.
     #[must_use]
-    pub fn mutating(&self) -> &HookList {
-        &self.mutating
+    pub fn mutating_hooks(&self) -> &HookList {
+        &self.mutating_hooks
     }
 
     /// The validating hooks, which are called at the same time.
     #[must_use]
-    pub fn validating(&self) -> &HookList {
-        &self.validating
+    pub fn validating_hooks(&self) -> &HookList {
+        &self.validating_hooks
     }
 
     /// Matches a request against the rules of all hooks. Selectors and match conditions come later, since they
     /// depend on the object.
     #[must_use]
     pub fn match_hooks(&self, attributes: &Attributes<'_>) -> MatchedHooks {
-        MatchedHooks::match_request(&self.mutating, &self.validating, attributes)
+        MatchedHooks::match_request(&self.mutating_hooks, &self.validating_hooks, attributes)
     }
 
     /// Finds an initializer by name.
     #[must_use]
-    pub fn initializer(&self, name: &str) -> Option<&Initializer> {
+    pub fn find_initializer(&self, name: &str) -> Option<&Initializer> {
         self.initializers.iter().find(|initializer| initializer.name == name)
     }
 
@@ -178,7 +182,7 @@ impl HookList {
     pub(crate) fn match_rules(
         &self,
         attributes: &Attributes<'_>,
-    ) -> impl Iterator<Item = (usize, &Arc<Hook>, MatchedName)> {
+    ) -> impl Iterator<Item = (usize, &Arc<Hook>, MatchedResourceName)> {
         let candidates = match self.hooks.is_empty() {
             true => Vec::new(),
             false => self.index.find_candidates(attributes),

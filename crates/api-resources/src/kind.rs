@@ -184,8 +184,8 @@ fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut Fi
         }
         Rules::ConfigMap => config_map::validate(new, old, errors),
         Rules::Configuration(kind) => errors.append(match old {
-            None => admission::validate_create(kind, new),
-            Some(old) => admission::validate_update(kind, new, old),
+            None => admission::validate_configuration_create(kind, new),
+            Some(old) => admission::validate_configuration_update(kind, new, old),
         }),
         Rules::CustomResourceDefinition => custom::validate(new, old, errors),
         Rules::EndpointSlice => endpoint_slice::validate(new, old, errors),
@@ -275,7 +275,7 @@ fn conform_to_schema(resource: &Resource, tree: &mut Tree) -> Result<(), Status>
     let fitted = match (row.rules, row.schema) {
         // The controllers of these kinds validate and complete them; the schema is for clients.
         (Rules::Configuration(kind), _) => {
-            admission::prepare(kind, tree).map_err(|wrong| wrong.to_string())
+            admission::prepare_configuration(kind, tree).map_err(|wrong| wrong.to_string())
         }
         (_, Some(schema)) => conform_fields(schema, tree).map_err(|wrong| wrong.to_string()),
         (_, None) => Ok(()),

@@ -7,15 +7,20 @@ use http::HeaderMap;
 use jiff::Timestamp;
 use rustls_pki_types::CertificateDer;
 
-use crate::bearer_token::{self, AuthorizationHeader, SubprotocolError};
-use crate::client_certificate::{self, CertificateError, Validity};
-use crate::front_proxy::{FrontProxyHeaders, HeaderValueError};
-use crate::options::{Anonymous, Options, OptionsError};
-use crate::service_account::{Audiences, ObjectLookup, ServiceAccountTokenVerifier, TokenError};
+use crate::authenticated_user::{
+    AuthenticatedUser, AuthenticationResult, CredentialError, Method, Unauthenticated,
+};
+use crate::bearer_token::{self, AuthorizationHeader};
+use crate::certificate_identity::{
+    CertificateCheck, CertificateIdentity, check_client, check_front_proxy,
+};
+use crate::front_proxy::FrontProxyHeaders;
+use crate::options::{AnonymousAccess, Options, OptionsError};
+use crate::service_account::{AudienceCheck, ObjectLookup, ServiceAccountTokenVerifier};
 use crate::token_file::TokenFile;
 use crate::token_table::TokenTable;
 use crate::trusted_authorities::{AuthorityKind, TrustedAuthorities};
-use crate::well_known::{ANONYMOUS_USER, UNAUTHENTICATED_GROUP, add_authenticated_group};
+use crate::well_known::add_authenticated_group;
 
 /// Authenticates requests.
 ///
@@ -30,7 +35,7 @@ pub struct Authenticator {
     token_file: Option<TokenFile>,
     service_accounts: Option<ServiceAccountTokenVerifier>,
     api_audiences: Vec<String>,
-    anonymous: Anonymous,
+    anonymous: AnonymousAccess,
 }
 
 #[derive(Debug)]
@@ -47,115 +52,6 @@ pub struct Request<'r> {
     /// The path, percent-decoded, without the query.
     pub path: &'r str,
 }
-
-/// A user, and the kind of credential that proved it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AuthenticatedUser {
-    /// The user, with the group `system:authenticated` where it belongs.
-    pub user: User,
-    /// The kind of credential.
-    pub method: Method,
-    /// The audiences for which the credential is valid; empty if the credential names none.
-    pub audiences: Vec<String>,
-    /// Texts for `Warning` headers of the response.
-    pub warnings: Vec<&'static str>,
-}
-
-/// The kind of credential that proved a user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Method {
-    /// The token with which the server calls itself.
-    Loopback,
-    /// Headers that a trusted proxy set.
-    FrontProxy,
-    /// A client certificate that a trusted authority signed.
-    ClientCertificate,
-    /// A token of the static token file.
-    TokenFile,
-    /// A token of a service account.
-    ServiceAccount,
-    /// None: the request carries no credential.
-    Anonymous,
-}
-
-/// The request has no authenticated user. The response is 401, whatever the errors are.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Unauthenticated {
-    /// Why each credential was refused; empty if there was none. For logs, not for the client. It
-    /// contains no credential.
-    pub errors: Vec<CredentialError>,
-    /// Texts for `Warning` headers of the response.
-    pub warnings: Vec<&'static str>,
-}
-
-/// Why a credential was refused.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CredentialError {
-    /// No source of tokens knows the token.
-    #[error("invalid bearer token")]
-    UnknownToken,
-    /// The client certificate is not trusted or names no valid user.
-    #[error(transparent)]
-    Certificate(#[from] CertificateError),
-    /// A header that a proxy set is malformed.
-    #[error(transparent)]
-    FrontProxy(#[from] HeaderValueError),
-    /// The WebSocket subprotocols carry a malformed token.
-    #[error(transparent)]
-    Protocol(#[from] SubprotocolError),
-    /// The token of a service account is not valid.
-    #[error(transparent)]
-    ServiceAccount(#[from] TokenError),
-}
-
-/// The identity that the certificates of one connection prove. It is computed when the connection
-/// begins and used for each request until the authorities change.
-#[derive(Debug, Clone, Default)]
-pub struct CertificateIdentity {
-    /// The generation of the authorities that verified the certificates.
-    generation: u64,
-    /// Whether the peer is a front proxy that may name users.
-    proxy_finding: CertificateFinding<()>,
-    /// The user that the certificate names.
-    client_finding: CertificateFinding<User>,
-}
-
-/// The identity that a presented certificate proves.
-#[derive(Debug, Clone, Default)]
-enum CertificateFinding<T> {
-    /// The peer presented no certificate, or no authority is configured.
-    #[default]
-    Nothing,
-    /// The certificate is not valid.
-    Refused(CertificateError),
-    /// The certificate proves this value while it is valid.
-    Proved(T, Validity),
-}
-
-impl<T> CertificateFinding<T> {
-    fn from_result(result: Result<Option<(T, Validity)>, CertificateError>) -> Self {
-        match result {
-            Ok(None) => Self::Nothing,
-            Ok(Some((value, validity))) => Self::Proved(value, validity),
-            Err(error) => Self::Refused(error),
-        }
-    }
-
-    /// The proved value, if the certificate is valid at `now`.
-    fn valid_at(&self, now: Timestamp) -> Result<Option<&T>, CertificateError> {
-        match self {
-            Self::Nothing => Ok(None),
-            Self::Refused(error) => Err(error.clone()),
-            Self::Proved(value, validity) if validity.contains(now) => Ok(Some(value)),
-            Self::Proved(_, validity) => {
-                Err(CertificateError::Expired { until: validity.not_after })
-            }
-        }
-    }
-}
-
-/// The result of one credential source: a user, no credential, or the errors of a wrong credential.
-type SourceResult = Result<Option<AuthenticatedUser>, Vec<CredentialError>>;
 
 impl Authenticator {
     /// Builds an authenticator from its options.
@@ -219,38 +115,18 @@ impl Authenticator {
         presented: &[CertificateDer<'_>],
         now: Timestamp,
     ) -> CertificateIdentity {
-        let authorities_now = self.authorities.load();
-        let generation = authorities_now.generation;
-        let Some(leaf) = presented.first() else {
-            return CertificateIdentity { generation, ..CertificateIdentity::default() };
-        };
-        let proxy = match (&self.front_proxy, &authorities_now.proxy_authorities) {
+        let authorities = self.authorities.current_authorities();
+        let proxy = match (&self.front_proxy, &authorities.proxy_authorities) {
             (Some(proxy), Some(authorities)) => {
-                authorities.verify(presented, now).and_then(|validity| {
-                    let parsed = client_certificate::parse_certificate(leaf)
-                        .ok_or(CertificateError::Malformed)?;
-                    let name = client_certificate::common_name(&parsed)?;
-                    if proxy.allowed_names.is_empty() || proxy.allowed_names.contains(&name) {
-                        Ok(Some(((), validity)))
-                    } else {
-                        Err(CertificateError::NameNotAllowed(name))
-                    }
-                })
+                check_front_proxy(authorities, &proxy.allowed_names, presented, now)
             }
-            _ => Ok(None),
+            _ => CertificateCheck::NotPresented,
         };
-        let client = authorities_now.client_authorities.as_ref().map_or(Ok(None), |authorities| {
-            let validity = authorities.verify(presented, now)?;
-            let parsed =
-                client_certificate::parse_certificate(leaf).ok_or(CertificateError::Malformed)?;
-            let user = client_certificate::user_from_subject(leaf, &parsed)?;
-            Ok(user.map(|user| (user, validity)))
-        });
-        CertificateIdentity {
-            generation,
-            proxy_finding: CertificateFinding::from_result(proxy),
-            client_finding: CertificateFinding::from_result(client),
-        }
+        let client = match &authorities.client_authorities {
+            Some(authorities) => check_client(authorities, presented, now),
+            None => CertificateCheck::NotPresented,
+        };
+        CertificateIdentity { generation: authorities.generation, proxy, client }
     }
 
     /// Authenticates a request.
@@ -287,21 +163,21 @@ impl Authenticator {
             }
         };
         if let Some(user) = bearer.and_then(|token| self.loopback_tokens.user(token)) {
-            return Ok(authenticated_by(user.clone(), Method::Loopback));
+            return Ok(AuthenticatedUser::new(user.clone(), Method::Loopback));
         }
-        let found_user = refused.user_or_record_errors(self.authenticate_by_front_proxy(
+        let found_user = refused.take_user_or_errors(self.authenticate_by_front_proxy(
             request.headers,
             certificates,
             now,
         ));
         let found_user = found_user.or_else(|| {
-            refused.user_or_record_errors(authenticate_by_certificate(certificates, now))
+            refused.take_user_or_errors(authenticate_by_certificate(certificates, now))
         });
         let found_user = match (found_user, bearer) {
             (None, Some(token)) => {
-                let wanted = Some(self.api_audiences.as_slice());
-                refused.user_or_record_errors(
-                    self.authenticate_bearer_token(token, wanted, lookup, now).await,
+                let requested_audiences = Some(self.api_audiences.as_slice());
+                refused.take_user_or_errors(
+                    self.authenticate_bearer_token(token, requested_audiences, lookup, now).await,
                 )
             }
             (None, None) if is_undecodable => {
@@ -311,7 +187,7 @@ impl Authenticator {
             (found_user, _) => found_user,
         };
         let found_user = match found_user {
-            None => refused.user_or_record_errors(
+            None => refused.take_user_or_errors(
                 self.authenticate_by_websocket(request.headers, lookup, now).await,
             ),
             some => some,
@@ -323,10 +199,7 @@ impl Authenticator {
         }
         if refused.errors.is_empty() && self.anonymous.allows_path(request.path) {
             let warnings = refused.warnings;
-            return Ok(AuthenticatedUser {
-                warnings,
-                ..authenticated_by(anonymous_user(), Method::Anonymous)
-            });
+            return Ok(AuthenticatedUser { warnings, ..AuthenticatedUser::anonymous() });
         }
         Err(refused)
     }
@@ -343,21 +216,26 @@ impl Authenticator {
         lookup: &L,
         now: Timestamp,
     ) -> Result<AuthenticatedUser, Unauthenticated> {
-        let wanted = audiences.unwrap_or(&self.api_audiences);
+        let requested_audiences = audiences.unwrap_or(&self.api_audiences);
         let header = format!("Bearer {token}");
         let mut refused = Unauthenticated::default();
         let found_user = match bearer_token::parse_authorization_value(&header) {
             AuthorizationHeader::Token(token) => match self.loopback_tokens.user(token) {
-                Some(user) => {
-                    Ok(self.for_audience_free_credential(user, Method::Loopback, Some(wanted)))
+                Some(user) => Ok(self.restrict_to_api_audiences(
+                    user,
+                    Method::Loopback,
+                    Some(requested_audiences),
+                )),
+                None => {
+                    self.authenticate_bearer_token(token, Some(requested_audiences), lookup, now)
+                        .await
                 }
-                None => self.authenticate_bearer_token(token, Some(wanted), lookup, now).await,
             },
             AuthorizationHeader::None
             | AuthorizationHeader::Warning(_)
             | AuthorizationHeader::UndecodableToken => Ok(None),
         };
-        match refused.user_or_record_errors(found_user) {
+        match refused.take_user_or_errors(found_user) {
             Some(mut authenticated) => {
                 add_authenticated_group(&mut authenticated.user);
                 Ok(authenticated)
@@ -388,13 +266,13 @@ impl Authenticator {
         headers: &HeaderMap,
         certificates: &CertificateIdentity,
         now: Timestamp,
-    ) -> SourceResult {
+    ) -> AuthenticationResult {
         let Some(proxy) = &self.front_proxy else { return Ok(None) };
-        if certificates.proxy_finding.valid_at(now).map_err(single_error)?.is_none() {
+        if certificates.proxy.valid_at(now).map_err(to_error_list)?.is_none() {
             return Ok(None);
         }
-        let user = proxy.headers.user(headers).map_err(single_error)?;
-        Ok(user.map(|user| authenticated_by(user, Method::FrontProxy)))
+        let user = proxy.headers.user(headers).map_err(to_error_list)?;
+        Ok(user.map(|user| AuthenticatedUser::new(user, Method::FrontProxy)))
     }
 
     async fn authenticate_by_websocket<L: ObjectLookup>(
@@ -402,12 +280,12 @@ impl Authenticator {
         headers: &HeaderMap,
         lookup: &L,
         now: Timestamp,
-    ) -> SourceResult {
-        match bearer_token::token_from_subprotocols(headers).map_err(single_error)? {
+    ) -> AuthenticationResult {
+        match bearer_token::token_from_subprotocols(headers).map_err(to_error_list)? {
             None => Ok(None),
             Some(token) => {
-                let wanted = Some(self.api_audiences.as_slice());
-                self.authenticate_bearer_token(&token, wanted, lookup, now).await
+                let requested_audiences = Some(self.api_audiences.as_slice());
+                self.authenticate_bearer_token(&token, requested_audiences, lookup, now).await
             }
         }
     }
@@ -416,98 +294,70 @@ impl Authenticator {
     async fn authenticate_bearer_token<L: ObjectLookup>(
         &self,
         token: &str,
-        wanted: Option<&[String]>,
+        requested_audiences: Option<&[String]>,
         lookup: &L,
         now: Timestamp,
-    ) -> SourceResult {
+    ) -> AuthenticationResult {
         if let Some(user) = self.token_file.as_ref().and_then(|file| file.user(token))
             && let Some(authenticated) =
-                self.for_audience_free_credential(user, Method::TokenFile, wanted)
+                self.restrict_to_api_audiences(user, Method::TokenFile, requested_audiences)
         {
             return Ok(Some(authenticated));
         }
         let Some(accounts) = &self.service_accounts else {
             return Err(vec![CredentialError::UnknownToken]);
         };
-        let server_audiences = self.api_audiences.as_slice();
-        let audiences = Audiences { server_audiences, wanted: wanted.unwrap_or(server_audiences) };
+        let default_audiences = self.api_audiences.as_slice();
+        let audiences = AudienceCheck {
+            default_audiences,
+            accepted_audiences: requested_audiences.unwrap_or(default_audiences),
+        };
         match accounts.authenticate(token, audiences, lookup, now).await {
             Ok(Some((user, audiences))) => {
                 let method = Method::ServiceAccount;
-                Ok(Some(AuthenticatedUser { audiences, ..authenticated_by(user, method) }))
+                Ok(Some(AuthenticatedUser { audiences, ..AuthenticatedUser::new(user, method) }))
             }
             Ok(None) => Err(vec![CredentialError::UnknownToken]),
-            Err(error) => Err(single_error(error)),
+            Err(error) => Err(to_error_list(error)),
         }
     }
 
     /// A credential that names no audience is valid for the server's own audiences: the result
     /// holds those that are requested, and there is no result if none is.
-    fn for_audience_free_credential(
+    fn restrict_to_api_audiences(
         &self,
         user: &User,
         method: Method,
-        wanted: Option<&[String]>,
+        requested_audiences: Option<&[String]>,
     ) -> Option<AuthenticatedUser> {
-        let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else {
-            return Some(authenticated_by(user.clone(), method));
+        let Some(requested_audiences) =
+            requested_audiences.filter(|requested_audiences| !requested_audiences.is_empty())
+        else {
+            return Some(AuthenticatedUser::new(user.clone(), method));
         };
-        let audiences: Vec<String> =
-            self.api_audiences.iter().filter(|own| wanted.contains(own)).cloned().collect();
+        let audiences: Vec<String> = self
+            .api_audiences
+            .iter()
+            .filter(|own| requested_audiences.contains(own))
+            .cloned()
+            .collect();
         let is_good = !audiences.is_empty();
-        is_good.then(|| AuthenticatedUser { audiences, ..authenticated_by(user.clone(), method) })
+        is_good.then(|| AuthenticatedUser {
+            audiences,
+            ..AuthenticatedUser::new(user.clone(), method)
+        })
     }
 }
 
-impl AuthenticatedUser {
-    /// Reports whether the user is anonymous or unauthenticated. The server closes the connections
-    /// of such clients after one request where keeping them is costly.
-    pub fn is_anonymous(&self) -> bool {
-        self.user.name == ANONYMOUS_USER || self.user.is_in_group(UNAUTHENTICATED_GROUP)
-    }
+fn authenticate_by_certificate(
+    certificates: &CertificateIdentity,
+    now: Timestamp,
+) -> AuthenticationResult {
+    let user = certificates.client.valid_at(now).map_err(to_error_list)?;
+    Ok(user.map(|user| AuthenticatedUser::new(user.clone(), Method::ClientCertificate)))
 }
 
-impl Unauthenticated {
-    /// Returns the user of a source, or adds the source's errors to this one.
-    fn user_or_record_errors(&mut self, found_user: SourceResult) -> Option<AuthenticatedUser> {
-        match found_user {
-            Ok(authenticated) => authenticated,
-            Err(errors) => {
-                self.errors.extend(errors);
-                None
-            }
-        }
-    }
-}
-
-/// The aggregate of the errors; empty if there was no credential.
-impl std::fmt::Display for Unauthenticated {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let messages: Vec<String> = self.errors.iter().map(ToString::to_string).collect();
-        f.write_str(&field_errors::aggregate(&messages))
-    }
-}
-
-impl std::error::Error for Unauthenticated {}
-
-fn authenticate_by_certificate(certificates: &CertificateIdentity, now: Timestamp) -> SourceResult {
-    let user = certificates.client_finding.valid_at(now).map_err(single_error)?;
-    Ok(user.map(|user| authenticated_by(user.clone(), Method::ClientCertificate)))
-}
-
-fn authenticated_by(user: User, method: Method) -> AuthenticatedUser {
-    AuthenticatedUser { user, method, audiences: Vec::new(), warnings: Vec::new() }
-}
-
-fn anonymous_user() -> User {
-    User {
-        name: ANONYMOUS_USER.to_owned(),
-        groups: vec![UNAUTHENTICATED_GROUP.to_owned()],
-        ..User::default()
-    }
-}
-
-fn single_error(error: impl Into<CredentialError>) -> Vec<CredentialError> {
+fn to_error_list(error: impl Into<CredentialError>) -> Vec<CredentialError> {
     vec![error.into()]
 }
 

@@ -16,7 +16,7 @@ const EXTRA_BLANK_WARNING: &str = "the provided Authorization header contains ex
 pub(crate) enum AuthorizationHeader<'h> {
     /// There is no bearer token.
     None,
-    /// There is no token, but the client seems to have meant one.
+    /// There is no usable token, but the header looks like an attempt to send one.
     Warning(&'static str),
     /// There is a bearer token.
     Token(&'h str),

@@ -7,7 +7,7 @@ use rustls_pki_types::CertificateDer;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::ParsedExtension;
 use x509_parser::prelude::FromDer;
-use x509_verify::{Certificate, Roots, Usage};
+use x509_verify::{Certificate, CertificateUsage, Roots};
 
 pub(crate) use subject::{common_name, user_from_subject};
 
@@ -57,22 +57,22 @@ pub enum CertificateError {
 
 /// A configured CA certificate can not be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("certificate {position} of the authorities can not be used: {reason}")]
+#[error("certificate {certificate_index} of the authorities can not be used: {reason}")]
 pub struct AuthorityError {
     /// The index of the certificate, from 0.
-    pub position: usize,
+    pub certificate_index: usize,
     /// The fault that the parser found.
     pub reason: String,
 }
 
 /// A period of validity, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Validity {
+pub(crate) struct ValidityPeriod {
     pub(crate) not_before: Timestamp,
     pub(crate) not_after: Timestamp,
 }
 
-impl Validity {
+impl ValidityPeriod {
     pub(crate) fn contains(&self, now: Timestamp) -> bool {
         self.not_before <= now && now <= self.not_after
     }
@@ -86,8 +86,8 @@ pub(crate) struct CertificateAuthorities {
 
 impl CertificateAuthorities {
     pub(crate) fn new(certificates: &[CertificateDer<'_>]) -> Result<Self, AuthorityError> {
-        let parsed = certificates.iter().enumerate().map(|(position, certificate)| {
-            let failed = |reason: String| AuthorityError { position, reason };
+        let parsed = certificates.iter().enumerate().map(|(certificate_index, certificate)| {
+            let failed = |reason: String| AuthorityError { certificate_index, reason };
             Certificate::parse(certificate).map_err(|error| failed(error.to_string()))
         });
         Ok(Self { roots: Roots::new(parsed.collect::<Result<Vec<_>, _>>()?) })
@@ -99,7 +99,7 @@ impl CertificateAuthorities {
         &self,
         presented: &[CertificateDer<'_>],
         now: Timestamp,
-    ) -> Result<Validity, CertificateError> {
+    ) -> Result<ValidityPeriod, CertificateError> {
         let leaf = presented.first().ok_or(CertificateError::Malformed)?;
         if presented.len() > PRESENTED_CERTIFICATES_MAX {
             return Err(CertificateError::TooMany);
@@ -111,9 +111,9 @@ impl CertificateAuthorities {
         };
         let validity = self
             .roots
-            .verify(presented, Usage::ClientAuth, now.as_second())
+            .verify(presented, CertificateUsage::ClientAuth, now.as_second())
             .map_err(|error| untrusted(error.to_string()))?;
-        let validity = Validity {
+        let validity = ValidityPeriod {
             not_before: Timestamp::from_second(validity.not_before).unwrap_or(Timestamp::MIN),
             not_after: Timestamp::from_second(validity.not_after).unwrap_or(Timestamp::MAX),
         };
@@ -139,10 +139,10 @@ fn describe_certificate(certificate: &X509Certificate<'_>) -> String {
     let (mut subject, mut authority) = (String::new(), String::new());
     for extension in certificate.extensions() {
         match extension.parsed_extension() {
-            ParsedExtension::SubjectKeyIdentifier(id) => subject = hex_pairs(id.0),
+            ParsedExtension::SubjectKeyIdentifier(id) => subject = format_hex_pairs(id.0),
             ParsedExtension::AuthorityKeyIdentifier(id) => {
                 authority =
-                    id.key_identifier.as_ref().map(|id| hex_pairs(id.0)).unwrap_or_default();
+                    id.key_identifier.as_ref().map(|id| format_hex_pairs(id.0)).unwrap_or_default();
             }
             _ => {}
         }
@@ -151,7 +151,7 @@ fn describe_certificate(certificate: &X509Certificate<'_>) -> String {
 }
 
 /// Upper-case hexadecimal digits, as `AB:CD`.
-fn hex_pairs(bytes: &[u8]) -> String {
+fn format_hex_pairs(bytes: &[u8]) -> String {
     let pairs: Vec<String> = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
     pairs.join(":")
 }

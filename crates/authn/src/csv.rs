@@ -40,8 +40,8 @@ impl std::error::Error for CsvError {}
 
 /// An iterator over the records of a text. Records may differ in their number of fields; blank
 /// lines are skipped.
-pub(crate) struct Records<'t> {
-    unread: &'t str,
+pub(crate) struct CsvRecords<'t> {
+    unread_text: &'t str,
     /// The number of the last line that was read.
     line: usize,
 }
@@ -56,17 +56,17 @@ struct LineRemainder<'t> {
 }
 
 /// The delimiter after a field.
-enum FieldEnd {
+enum FieldDelimiter {
     Comma,
     LineEnd,
 }
 
 /// Parses the records of a text.
-pub(crate) fn parse_records(text: &str) -> Records<'_> {
-    Records { unread: text, line: 0 }
+pub(crate) fn parse_csv(text: &str) -> CsvRecords<'_> {
+    CsvRecords { unread_text: text, line: 0 }
 }
 
-impl<'t> Records<'t> {
+impl<'t> CsvRecords<'t> {
     fn parse_record(&mut self, mut remainder: LineRemainder<'t>) -> Result<Vec<String>, CsvError> {
         let record_line = self.line;
         let mut record = Vec::new();
@@ -78,8 +78,8 @@ impl<'t> Records<'t> {
             };
             record.push(field);
             match after {
-                FieldEnd::Comma => {}
-                FieldEnd::LineEnd => return Ok(record),
+                FieldDelimiter::Comma => {}
+                FieldDelimiter::LineEnd => return Ok(record),
             }
         }
     }
@@ -89,7 +89,7 @@ impl<'t> Records<'t> {
         &mut self,
         remainder: &mut LineRemainder<'t>,
         record_line: usize,
-    ) -> Result<(String, FieldEnd), CsvError> {
+    ) -> Result<(String, FieldDelimiter), CsvError> {
         let mut field = String::new();
         remainder.skip_bytes(1);
         loop {
@@ -97,14 +97,14 @@ impl<'t> Records<'t> {
                 field.push_str(before);
                 remainder.skip_bytes(before.len() + 1);
                 match remainder.text.as_bytes() {
-                    [] => return Ok((field, FieldEnd::LineEnd)),
+                    [] => return Ok((field, FieldDelimiter::LineEnd)),
                     [b'"', ..] => {
                         field.push('"');
                         remainder.skip_bytes(1);
                     }
                     [b',', ..] => {
                         remainder.skip_bytes(1);
-                        return Ok((field, FieldEnd::Comma));
+                        return Ok((field, FieldDelimiter::Comma));
                     }
                     [..] => {
                         let column = remainder.column - 1;
@@ -127,16 +127,16 @@ impl<'t> Records<'t> {
 
     /// The next line without its line feed and the carriage return before it.
     fn next_line(&mut self) -> Option<LineRemainder<'t>> {
-        if self.unread.is_empty() {
+        if self.unread_text.is_empty() {
             return None;
         }
         self.line += 1;
-        let (text, ends_with_newline) = match self.unread.split_once('\n') {
+        let (text, ends_with_newline) = match self.unread_text.split_once('\n') {
             Some((line, rest)) => {
-                self.unread = rest;
+                self.unread_text = rest;
                 (line, true)
             }
-            None => (std::mem::take(&mut self.unread), false),
+            None => (std::mem::take(&mut self.unread_text), false),
         };
         Some(LineRemainder {
             text: text.strip_suffix('\r').unwrap_or(text),
@@ -146,7 +146,7 @@ impl<'t> Records<'t> {
     }
 }
 
-impl Iterator for Records<'_> {
+impl Iterator for CsvRecords<'_> {
     type Item = Result<Vec<String>, CsvError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -160,10 +160,10 @@ impl Iterator for Records<'_> {
 }
 
 impl LineRemainder<'_> {
-    fn parse_plain_field(&mut self, line: usize) -> Result<(String, FieldEnd), CsvError> {
+    fn parse_plain_field(&mut self, line: usize) -> Result<(String, FieldDelimiter), CsvError> {
         let (field, after) = match self.text.split_once(',') {
-            Some((field, _)) => (field, FieldEnd::Comma),
-            None => (self.text, FieldEnd::LineEnd),
+            Some((field, _)) => (field, FieldDelimiter::Comma),
+            None => (self.text, FieldDelimiter::LineEnd),
         };
         if let Some(at) = field.find('"') {
             let (column, fault) = (self.column + at, CsvFault::BareQuote);
@@ -191,8 +191,8 @@ mod tests {
 
     use super::*;
 
-    fn read(text: &str) -> Result<Vec<Vec<String>>, String> {
-        parse_records(text).map(|record| record.map_err(|error| error.to_string())).collect()
+    fn read(text: &str) -> Result<Vec<Vec<String>>, CsvError> {
+        parse_csv(text).collect()
     }
 
     #[test]
@@ -225,7 +225,7 @@ mod tests {
             ("a\n\"b\nc\"d", format!("record on line 2; parse error on line 3, column 2: {quote}")),
             ("a,b\"c", "parse error on line 1, column 4: bare \" in non-quoted-field".to_owned()),
         ] {
-            assert_eq!(read(text), Err(want), "{text:?}");
+            assert_eq!(read(text).unwrap_err().to_string(), want, "{text:?}");
         }
     }
 

@@ -110,7 +110,7 @@ impl FrontProxyHeaders {
         let mut groups = Vec::new();
         for name in &self.group_headers {
             for value in headers.get_all(name) {
-                let group = header_text(name, value)?;
+                let group = read_header_text(name, value)?;
                 if !group.is_empty() {
                     groups.push(group.to_owned());
                 }
@@ -129,7 +129,7 @@ impl FrontProxyHeaders {
         for prefix in &self.extra_header_prefixes {
             for (name, value) in headers {
                 if let Some(key) = name.as_str().strip_prefix(prefix.as_str()) {
-                    let value = header_text(name, value)?.to_owned();
+                    let value = read_header_text(name, value)?.to_owned();
                     extra.entry(decode_extra_key(key)).or_default().push(value);
                 }
             }
@@ -164,7 +164,7 @@ pub(crate) fn decode_extra_key(encoded: &str) -> String {
 ///
 /// INVARIANT: no user, group, uid or extra value that comes from a header begins or ends with
 /// whitespace.
-pub(crate) fn header_text<'h>(
+pub(crate) fn read_header_text<'h>(
     name: &HeaderName,
     value: &'h HeaderValue,
 ) -> Result<&'h str, HeaderValueError> {
@@ -184,7 +184,7 @@ fn first_header_value<'h>(
         if let Some(value) = headers.get(name)
             && !value.is_empty()
         {
-            return header_text(name, value);
+            return read_header_text(name, value);
         }
     }
     Ok("")
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(error.to_string(), "request header x-remote-group is not valid UTF-8");
     }
 
-    /// A22: HTTP/2 hands on blanks around a value, and a name with them looks like another.
+    /// A22: HTTP/2 passes blanks around a value on, and a name with blanks looks like another name.
     #[test]
     fn a22_values_with_whitespace_around_them_are_refused() {
         for name in ["x-remote-user", "x-remote-uid", "x-remote-group", "x-remote-extra-k"] {

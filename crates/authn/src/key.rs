@@ -9,14 +9,13 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use ring::rand::SystemRandom;
 use ring::signature::{self, EcdsaKeyPair, KeyPair, RsaKeyPair, UnparsedPublicKey};
 use ring::{digest, rsa};
-
-use crate::der;
+use x509_verify::{DerTag, encode_der_value};
 
 /// The supported signature algorithms. ES512 is missing because the cryptographic library has no
 /// curve P-521; such keys are refused when they are loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
-    /// RSA with SHA-256.
+    /// RSA with PKCS#1 v1.5 padding and SHA-256.
     Rs256,
     /// ECDSA on P-256 with SHA-256.
     Es256,
@@ -111,7 +110,7 @@ impl VerifyingKey {
 
     fn new(algorithm: Algorithm, public_key_bytes: &[u8]) -> Self {
         let hash =
-            digest::digest(&digest::SHA256, &subject_public_key_info(algorithm, public_key_bytes));
+            digest::digest(&digest::SHA256, &encode_public_key_info(algorithm, public_key_bytes));
         Self {
             id: URL_SAFE_NO_PAD.encode(hash),
             algorithm,
@@ -197,18 +196,18 @@ impl fmt::Debug for SigningKey {
 }
 
 /// The `SubjectPublicKeyInfo` in DER, whose hash is the key id.
-fn subject_public_key_info(algorithm: Algorithm, public_key_bytes: &[u8]) -> Vec<u8> {
-    let null = der::encode_value(der::NULL, &[]);
-    let curve = |oid: &[u8]| der::encode_value(der::OID, &[oid]);
+fn encode_public_key_info(algorithm: Algorithm, public_key_bytes: &[u8]) -> Vec<u8> {
+    let null = encode_der_value(DerTag::NULL, &[]);
+    let curve = |oid: &[u8]| encode_der_value(DerTag::OID, &[oid]);
     let (kind, parameters) = match algorithm {
         Algorithm::Rs256 => (pem::RSA, null),
         Algorithm::Es256 => (pem::EC, curve(pem::P256)),
         Algorithm::Es384 => (pem::EC, curve(pem::P384)),
     };
-    let identifier =
-        der::encode_value(der::SEQUENCE, &[&der::encode_value(der::OID, &[kind]), &parameters]);
-    let key = der::encode_value(der::BIT_STRING, &[&[0], public_key_bytes]);
-    der::encode_value(der::SEQUENCE, &[&identifier, &key])
+    let kind = encode_der_value(DerTag::OID, &[kind]);
+    let identifier = encode_der_value(DerTag::SEQUENCE, &[&kind, &parameters]);
+    let key = encode_der_value(DerTag::BIT_STRING, &[&[0], public_key_bytes]);
+    encode_der_value(DerTag::SEQUENCE, &[&identifier, &key])
 }
 
 #[cfg(test)]

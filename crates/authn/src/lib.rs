@@ -8,16 +8,16 @@
 //!
 //! Owns: the sources of identity and their order, tokens of service accounts, `TokenReview` and
 //! `TokenRequest`, impersonation and the permissions that it needs.
-//! Must not know: sockets, TLS handshakes, clocks, stores, any one authorizer, the wording of
-//! refusals.
+//! Must not know: sockets, TLS handshakes, clocks, stores, any one authorizer, HTTP status codes.
 
 #![deny(clippy::indexing_slicing)]
 
+mod authenticated_user;
 mod authenticator;
 mod bearer_token;
+mod certificate_identity;
 mod client_certificate;
 mod csv;
-mod der;
 mod front_proxy;
 mod impersonation;
 mod jwt;
@@ -34,21 +34,22 @@ mod token_table;
 mod trusted_authorities;
 mod well_known;
 
-pub use authenticator::{
-    AuthenticatedUser, Authenticator, CertificateIdentity, CredentialError, Method, Request,
-    Unauthenticated,
-};
+pub use authenticated_user::{AuthenticatedUser, CredentialError, Method, Unauthenticated};
+pub use authenticator::{Authenticator, Request};
 pub use bearer_token::SubprotocolError;
+pub use certificate_identity::CertificateIdentity;
 pub use client_certificate::{AuthorityError, CertificateError, PRESENTED_CERTIFICATES_MAX};
 pub use csv::{CsvError, CsvFault};
 pub use front_proxy::{FrontProxyHeaders, HeaderNameError, HeaderValueError};
 pub use impersonation::{
-    ImpersonatedUser, ImpersonationMode, Impersonator, MakeForbidden, strip_impersonation_headers,
+    ImpersonatedUser, ImpersonationError, ImpersonationMode, Impersonator, MissingPermission,
+    strip_impersonation_headers,
 };
 pub use jwt::{SignatureError, TOKEN_BYTES_MAX};
 pub use key::{Algorithm, KeyError, SigningKey, VerifyingKey};
 pub use options::{
-    Anonymous, AnonymousError, FrontProxyOptions, LoopbackCredential, Options, OptionsError,
+    AnonymousAccess, AnonymousConfigError, FrontProxyOptions, LoopbackCredential, Options,
+    OptionsError,
 };
 pub use random_secrets::{RandomnessError, random_token_id};
 pub use service_account::{
@@ -57,9 +58,9 @@ pub use service_account::{
 };
 pub use token_file::{TOKEN_FILE_BYTES_MAX, TokenFile, TokenFileError, TokenFileWarning};
 pub use token_request::{
-    IssuedToken, TokenRequest, TokenRequestSettings, set_token_request_defaults,
+    IssuedToken, TokenRequest, TokenRequestError, TokenRequestSettings, set_token_request_defaults,
 };
-pub use token_review::user_info_json;
+pub use token_review::{TokenReviewError, user_info_json};
 pub use trusted_authorities::AuthorityKind;
 pub use well_known::{
     ANONYMOUS_USER, AUTHENTICATED_GROUP, CREDENTIAL_ID_KEY, LOOPBACK_USER, MASTERS_GROUP,

@@ -28,7 +28,7 @@ pub struct Options {
     /// The audiences that identify this server. Empty means the issuers of service accounts.
     pub api_audiences: Vec<String>,
     /// How requests without credentials are handled.
-    pub anonymous: Anonymous,
+    pub anonymous: AnonymousAccess,
 }
 
 /// The configuration of front proxies.
@@ -44,8 +44,8 @@ pub struct FrontProxyOptions {
 
 /// How requests without credentials are handled.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Anonymous {
-    /// They are refused.
+pub enum AnonymousAccess {
+    /// They are refused with 401.
     #[default]
     Off,
     /// They are authenticated as the anonymous user.
@@ -57,17 +57,20 @@ pub enum Anonymous {
 /// The configuration lists paths for anonymous requests but disables anonymous requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("anonymous: Invalid value: conditions should not be set when anonymous auth is disabled")]
-pub struct AnonymousError;
+pub struct AnonymousConfigError;
 
-impl Anonymous {
+impl AnonymousAccess {
     /// Takes the values of a configuration file.
     ///
     /// # Errors
     /// There are paths although anonymous requests are disabled.
-    pub fn from_configuration(enabled: bool, paths: Vec<String>) -> Result<Self, AnonymousError> {
+    pub fn from_configuration(
+        enabled: bool,
+        paths: Vec<String>,
+    ) -> Result<Self, AnonymousConfigError> {
         match (enabled, paths.is_empty()) {
             (false, true) => Ok(Self::Off),
-            (false, false) => Err(AnonymousError),
+            (false, false) => Err(AnonymousConfigError),
             (true, true) => Ok(Self::On),
             (true, false) => Ok(Self::OnlyFor(paths)),
         }
@@ -150,10 +153,13 @@ mod tests {
     #[test]
     fn anonymous_conditions_need_anonymous_requests() {
         let paths = || vec!["/healthz".to_owned()];
-        assert_eq!(Anonymous::from_configuration(false, vec![]), Ok(Anonymous::Off));
-        assert_eq!(Anonymous::from_configuration(true, vec![]), Ok(Anonymous::On));
-        assert_eq!(Anonymous::from_configuration(true, paths()), Ok(Anonymous::OnlyFor(paths())));
-        assert_eq!(Anonymous::from_configuration(false, paths()), Err(AnonymousError));
+        assert_eq!(AnonymousAccess::from_configuration(false, vec![]), Ok(AnonymousAccess::Off));
+        assert_eq!(AnonymousAccess::from_configuration(true, vec![]), Ok(AnonymousAccess::On));
+        assert_eq!(
+            AnonymousAccess::from_configuration(true, paths()),
+            Ok(AnonymousAccess::OnlyFor(paths()))
+        );
+        assert_eq!(AnonymousAccess::from_configuration(false, paths()), Err(AnonymousConfigError));
     }
 
     #[test]

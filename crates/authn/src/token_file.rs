@@ -4,7 +4,7 @@ use std::fmt;
 
 use authz::User;
 
-use crate::csv::{CsvError, parse_records};
+use crate::csv::{CsvError, parse_csv};
 use crate::random_secrets::RandomnessError;
 use crate::token_table::TokenTable;
 
@@ -14,7 +14,7 @@ pub const TOKEN_FILE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// The users of a token file by token.
 pub struct TokenFile {
-    table: TokenTable,
+    users_by_token: TokenTable,
     warnings: Vec<TokenFileWarning>,
 }
 
@@ -83,7 +83,7 @@ impl TokenFile {
         }
         let mut table = TokenTable::new()?;
         let mut warnings = Vec::new();
-        for (idx, columns) in parse_records(text).enumerate() {
+        for (idx, columns) in parse_csv(text).enumerate() {
             let columns = columns?;
             let record = idx + 1;
             let [token, name, uid, rest @ ..] = columns.as_slice() else {
@@ -105,7 +105,7 @@ impl TokenFile {
                 warnings.push(TokenFileWarning::DuplicateToken { record });
             }
         }
-        Ok(Self { table, warnings })
+        Ok(Self { users_by_token: table, warnings })
     }
 
     /// The questionable records of the file.
@@ -115,13 +115,13 @@ impl TokenFile {
 
     /// The user that a token authenticates.
     pub fn user(&self, token: &str) -> Option<&User> {
-        self.table.user(token)
+        self.users_by_token.user(token)
     }
 }
 
 impl fmt::Debug for TokenFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TokenFile").field("table", &self.table).finish_non_exhaustive()
+        f.debug_struct("TokenFile").field("table", &self.users_by_token).finish_non_exhaustive()
     }
 }
 
@@ -168,7 +168,7 @@ mod tests {
         );
     }
 
-    /// L21: an empty token in the file is nobody's.
+    /// L21: an empty token in the file authenticates no user.
     #[test]
     fn odd_records_are_warned_about() {
         let file = TokenFile::parse("f", ",user5,uid5\nt,a,1\nt,b,2\n").unwrap();

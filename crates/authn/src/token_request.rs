@@ -1,19 +1,21 @@
 //! `TokenRequest`: issues a token for a service account.
 
+mod token_request_error;
+
 use std::sync::Arc;
 
-use api_object::{GroupKind, GroupResource, GroupVersion, Status, Tree};
+use api_object::{GroupVersion, Tree};
 use field_errors::{BadValue, FieldErrors, FieldPath};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::random_secrets::random_token_id;
 use crate::service_account::{
-    BoundObject, Claims, ObjectLookup, ObjectReference, ReferencedKind, TokenIssuer, credential_id,
+    BoundObject, Claims, LookupError, ObjectLookup, ObjectReference, ReferencedKind, TokenIssuer,
+    credential_id,
 };
 
-const GROUP: &str = "authentication.k8s.io";
-const KIND: &str = "TokenRequest";
+pub use token_request_error::TokenRequestError;
 
 /// The lifetime of a token if the request names none.
 const LIFETIME_SECONDS_DEFAULT: i64 = 60 * 60;
@@ -77,8 +79,8 @@ impl TokenRequest {
     /// Parses the request that was posted for an account, sets its defaults and validates it.
     ///
     /// # Errors
-    /// 400 if it is malformed, 404 if the account does not exist, 409 if the account has another
-    /// uid than the request names, 422 if it is invalid.
+    /// [`TokenRequestError`] if the request is malformed or invalid, or if the account does not exist
+    /// or has another uid than the request names.
     pub async fn read<L: ObjectLookup>(
         mut posted: Tree,
         namespace: &str,
@@ -86,18 +88,18 @@ impl TokenRequest {
         settings: TokenRequestSettings<'_>,
         lookup: &L,
         now: Timestamp,
-    ) -> Result<Self, Status> {
+    ) -> Result<Self, TokenRequestError> {
         check_names_match_path(&posted, namespace, name)?;
         let mut spec = TokenRequestSpec::read(&posted)?;
         let account = find_object(lookup, ReferencedKind::ServiceAccount, namespace, name).await?;
         let uid = api_object::uid(&account).to_owned();
         let posted_uid = api_object::uid(&posted);
         if !posted_uid.is_empty() && posted_uid != uid {
-            let why = format!(
-                "the UID in the token request ({posted_uid}) does not match the UID of the service \
-                 account ({uid})"
-            );
-            return Err(Status::conflict(&GroupResource::new(GROUP, KIND), name, &why));
+            return Err(TokenRequestError::AccountUid {
+                name: name.to_owned(),
+                requested_uid: posted_uid.to_owned(),
+                uid,
+            });
         }
         if spec.audiences.is_empty() {
             spec.audiences = settings.api_audiences.to_vec();
@@ -136,14 +138,14 @@ impl TokenRequest {
     /// Signs the token.
     ///
     /// # Errors
-    /// 400 or 404 if the token can not be bound to the object that the request names, 409 if that
-    /// object has another uid, 500 if signing fails.
+    /// [`TokenRequestError`] if the token can not be bound to the object that the request names, or if
+    /// signing fails.
     pub async fn issue<L: ObjectLookup>(
         mut self,
         settings: TokenRequestSettings<'_>,
         issuer: &TokenIssuer,
         lookup: &L,
-    ) -> Result<IssuedToken, Status> {
+    ) -> Result<IssuedToken, TokenRequestError> {
         let bound_object = match &self.bound_reference {
             None => None,
             Some(bound) => Some(self.resolve_bound_object(bound, lookup).await?),
@@ -158,9 +160,7 @@ impl TokenRequest {
             api_object::object_mut(&mut self.object, "spec")
                 .insert("expirationSeconds".to_owned(), max.into());
         }
-        let failed = |why: &dyn std::fmt::Display| {
-            Status::internal(&format!("failed to generate token: {why}"))
-        };
+        let failed = |why: &dyn std::fmt::Display| TokenRequestError::Generation(why.to_string());
         let id = random_token_id().map_err(|error| failed(&error))?;
         let expires_at = self
             .now
@@ -189,7 +189,7 @@ impl TokenRequest {
         &self,
         bound: &BoundReference,
         lookup: &L,
-    ) -> Result<BoundObject, Status> {
+    ) -> Result<BoundObject, TokenRequestError> {
         let version = GroupVersion::parse(&bound.api_version)
             .unwrap_or_else(|| GroupVersion::new("", &bound.api_version));
         let reference = |found: &Tree| ObjectReference {
@@ -203,11 +203,8 @@ impl TokenRequest {
                 let spec = pod.get("spec").and_then(Value::as_object);
                 let text = |member| spec.map_or("", |spec| api_object::string_member(spec, member));
                 if text("serviceAccountName") != self.account.name {
-                    return Err(Status::bad_request(format!(
-                        "cannot bind token for serviceaccount {} to pod running with different \
-                         serviceaccount name.",
-                        go_compat::quote(&self.account.name)
-                    )));
+                    let account = self.account.name.clone();
+                    return Err(TokenRequestError::PodOfOtherAccount { account });
                 }
                 BoundObject::Pod(reference(&pod), find_node(lookup, text("nodeName")).await?)
             }
@@ -220,23 +217,21 @@ impl TokenRequest {
                     find_object(lookup, ReferencedKind::Secret, namespace, &bound.name).await?;
                 BoundObject::Secret(reference(&secret))
             }
-            (group, kind) => {
-                return Err(Status::bad_request(format!(
-                    "cannot bind token to object of type {group}/{}, Kind={kind}",
-                    version.version
-                )));
+            (_, kind) => {
+                let kind = kind.to_owned();
+                let GroupVersion { group, version } = version;
+                return Err(TokenRequestError::UnsupportedBoundKind { group, version, kind });
             }
         };
         let (BoundObject::Pod(found, _) | BoundObject::Node(found) | BoundObject::Secret(found)) =
             &bound_object;
         if !bound.uid.is_empty() && bound.uid != found.uid {
-            let why = format!(
-                "the UID in the bound object reference ({}) does not match the UID in record. The \
-                 object might have been deleted and then recreated",
-                bound.uid
-            );
-            let resource = GroupResource::new(&version.group, &bound.kind);
-            return Err(Status::conflict(&resource, &bound.name, &why));
+            return Err(TokenRequestError::BoundObjectUid {
+                group: version.group,
+                kind: bound.kind.clone(),
+                name: bound.name.clone(),
+                requested_uid: bound.uid.clone(),
+            });
         }
         Ok(bound_object)
     }
@@ -247,14 +242,11 @@ impl TokenRequest {
 async fn find_node<L: ObjectLookup>(
     lookup: &L,
     name: &str,
-) -> Result<Option<ObjectReference>, Status> {
+) -> Result<Option<ObjectReference>, LookupError> {
     if name.is_empty() {
         return Ok(None);
     }
-    let node = lookup
-        .find(ReferencedKind::Node, "", name)
-        .await
-        .map_err(|error| Status::internal(&error.to_string()))?;
+    let node = lookup.find(ReferencedKind::Node, "", name).await?;
     let uid = node.as_deref().map(api_object::uid).unwrap_or_default().to_owned();
     Ok(Some(ObjectReference { name: name.to_owned(), uid }))
 }
@@ -264,16 +256,17 @@ async fn find_object<L: ObjectLookup>(
     kind: ReferencedKind,
     namespace: &str,
     name: &str,
-) -> Result<Arc<Tree>, Status> {
-    let found = lookup
-        .find(kind, namespace, name)
-        .await
-        .map_err(|error| Status::internal(&error.to_string()))?;
-    found.ok_or_else(|| Status::not_found(&GroupResource::new("", kind.resource()), name))
+) -> Result<Arc<Tree>, TokenRequestError> {
+    let found = lookup.find(kind, namespace, name).await?;
+    found.ok_or_else(|| TokenRequestError::NotFound { kind, name: name.to_owned() })
 }
 
 /// Checks that name and namespace in the body, if present, are those of the path.
-fn check_names_match_path(posted: &Tree, namespace: &str, name: &str) -> Result<(), Status> {
+fn check_names_match_path(
+    posted: &Tree,
+    namespace: &str,
+    name: &str,
+) -> Result<(), TokenRequestError> {
     let at = FieldPath::root("metadata");
     for (member, got, want, what) in [
         ("name", api_object::name(posted), name, "name"),
@@ -282,7 +275,7 @@ fn check_names_match_path(posted: &Tree, namespace: &str, name: &str) -> Result<
         if !got.is_empty() && got != want {
             let detail = format!("must match the service account {what} if specified");
             let errors = FieldErrors::from(at.child(member).invalid(got, &detail));
-            return Err(Status::invalid(&GroupKind::new(GROUP, KIND), name, &errors));
+            return Err(TokenRequestError::Invalid { name: name.to_owned(), errors });
         }
     }
     Ok(())
@@ -297,12 +290,8 @@ struct TokenRequestSpec {
 }
 
 impl TokenRequestSpec {
-    fn read(posted: &Tree) -> Result<Self, Status> {
-        let malformed = |what: &str| {
-            Status::bad_request(format!(
-                "{KIND} in version \"v1\" cannot be handled as a {KIND}: {what}"
-            ))
-        };
+    fn read(posted: &Tree) -> Result<Self, TokenRequestError> {
+        let malformed = |what: &str| TokenRequestError::Malformed(what.to_owned());
         let none = Tree::new();
         let spec = match posted.get("spec") {
             None | Some(Value::Null) => &none,
@@ -348,7 +337,7 @@ impl TokenRequestSpec {
         })
     }
 
-    fn validate(&self) -> Result<(), Status> {
+    fn validate(&self) -> Result<(), TokenRequestError> {
         let at = FieldPath::root("spec");
         let mut errors = FieldErrors::new();
         let lifetime = at.child("expirationSeconds");
@@ -366,8 +355,8 @@ impl TokenRequestSpec {
             let value = BadValue::Json(attestations.to_string());
             errors = at.child("attestations").invalid(value, detail).into();
         }
-        let refused = |errors| Status::invalid(&GroupKind::new(GROUP, KIND), "", &errors);
-        errors.into_result(()).map_err(refused)
+        let invalid = |errors| TokenRequestError::Invalid { name: String::new(), errors };
+        errors.into_result(()).map_err(invalid)
     }
 }
 

@@ -1,6 +1,6 @@
 //! `TokenReview`: another server asks which user a token authenticates.
 
-use api_object::{Status, Tree};
+use api_object::Tree;
 use authz::User;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -8,18 +8,29 @@ use serde_json::{Value, json};
 use crate::authenticator::Authenticator;
 use crate::service_account::ObjectLookup;
 
+/// Why a `TokenReview` has no status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum TokenReviewError {
+    /// A member of the review has a wrong type.
+    #[error("TokenReview in version \"v1\" cannot be handled as a TokenReview: {0}")]
+    Malformed(&'static str),
+    /// The review has no token.
+    #[error("token is required for TokenReview in authentication")]
+    NoToken,
+}
+
 impl Authenticator {
     /// Answers a `TokenReview` by setting its status. A wrong token is reported in the status and
     /// is not an error.
     ///
     /// # Errors
-    /// 400 if the review has no token or is malformed.
+    /// [`TokenReviewError`] if the review has no token or is malformed.
     pub async fn review_token<L: ObjectLookup>(
         &self,
         mut review: Tree,
         lookup: &L,
         now: Timestamp,
-    ) -> Result<Tree, Status> {
+    ) -> Result<Tree, TokenReviewError> {
         let (token, audiences) = parse_review_spec(&review)?;
         let audiences = (!audiences.is_empty()).then_some(audiences.as_slice());
         let status = match self.authenticate_token(&token, audiences, lookup, now).await {
@@ -60,11 +71,8 @@ pub fn user_info_json(user: &User) -> Value {
     Value::Object(info)
 }
 
-fn parse_review_spec(review: &Tree) -> Result<(String, Vec<String>), Status> {
-    let malformed = |why: &str| {
-        let prefix = "TokenReview in version \"v1\" cannot be handled as a TokenReview";
-        Status::bad_request(format!("{prefix}: {why}"))
-    };
+fn parse_review_spec(review: &Tree) -> Result<(String, Vec<String>), TokenReviewError> {
+    let malformed = TokenReviewError::Malformed;
     let spec = match review.get("spec") {
         None | Some(Value::Null) => &Value::Null,
         Some(spec @ Value::Object(_)) => spec,
@@ -84,7 +92,7 @@ fn parse_review_spec(review: &Tree) -> Result<(String, Vec<String>), Status> {
     };
     let audiences = audiences.ok_or_else(|| malformed("spec.audiences must be strings"))?;
     if token.is_empty() {
-        return Err(Status::bad_request("token is required for TokenReview in authentication"));
+        return Err(TokenReviewError::NoToken);
     }
     Ok((token.to_owned(), audiences))
 }

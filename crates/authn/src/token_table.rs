@@ -29,7 +29,7 @@ impl TokenTable {
 
     /// Adds a token and returns the user that it authenticated before.
     pub(crate) fn insert(&mut self, token: &str, user: User) -> Option<User> {
-        self.users.insert(self.hmac_tag(token), user)
+        self.users.insert(self.compute_hmac_tag(token), user)
     }
 
     /// The user that the token authenticates.
@@ -37,7 +37,7 @@ impl TokenTable {
         if self.users.is_empty() {
             return None;
         }
-        self.users.get(&self.hmac_tag(token))
+        self.users.get(&self.compute_hmac_tag(token))
     }
 
     /// The number of tokens in the table.
@@ -45,7 +45,7 @@ impl TokenTable {
         self.users.len()
     }
 
-    fn hmac_tag(&self, token: &str) -> [u8; TAG_BYTES] {
+    fn compute_hmac_tag(&self, token: &str) -> [u8; TAG_BYTES] {
         let tag = hmac::sign(&self.key, token.as_bytes());
         let mut bytes = [0; TAG_BYTES];
         for (to, from) in bytes.iter_mut().zip(tag.as_ref()) {

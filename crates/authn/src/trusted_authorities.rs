@@ -11,7 +11,7 @@ use crate::options::OptionsError;
 /// One immutable set of authorities. A reload replaces all authorities of one kind at once, so no
 /// certificate is verified with half of a file.
 #[derive(Debug, Clone)]
-pub(crate) struct AuthoritiesGeneration {
+pub(crate) struct AuthoritySnapshot {
     /// Incremented by every replacement.
     pub(crate) generation: u64,
     /// `None` if client certificates are ignored.
@@ -31,7 +31,7 @@ pub enum AuthorityKind {
 
 /// The current authorities, behind one pointer.
 #[derive(Debug)]
-pub(crate) struct TrustedAuthorities(ArcSwap<AuthoritiesGeneration>);
+pub(crate) struct TrustedAuthorities(ArcSwap<AuthoritySnapshot>);
 
 impl TrustedAuthorities {
     pub(crate) fn new(
@@ -47,14 +47,14 @@ impl TrustedAuthorities {
             Some([]) => return Err(OptionsError::NoFrontProxyAuthority),
             Some(some) => Some(Arc::new(build_authorities(AuthorityKind::Proxies, some)?)),
         };
-        Ok(Self(ArcSwap::from_pointee(AuthoritiesGeneration {
+        Ok(Self(ArcSwap::from_pointee(AuthoritySnapshot {
             generation: 1,
             client_authorities,
             proxy_authorities,
         })))
     }
 
-    pub(crate) fn load(&self) -> Arc<AuthoritiesGeneration> {
+    pub(crate) fn current_authorities(&self) -> Arc<AuthoritySnapshot> {
         self.0.load_full()
     }
 
@@ -76,7 +76,7 @@ impl TrustedAuthorities {
         }
         let new = Arc::new(build_authorities(kind, certificates)?);
         self.0.rcu(|current| {
-            let mut next = AuthoritiesGeneration::clone(current);
+            let mut next = AuthoritySnapshot::clone(current);
             next.generation += 1;
             match kind {
                 AuthorityKind::Clients => next.client_authorities = Some(Arc::clone(&new)),

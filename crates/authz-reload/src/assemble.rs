@@ -11,7 +11,7 @@ use authz_chain::{Authorizer, AuthorizerSlot, Configuration, Member, SlotAuthori
 use authz_webhook::{Connection as ConnectionInfo, WebhookLimits, WebhookSettings};
 use config::authorization_config::LoadOptions;
 use document::Warning;
-use https_client::{Limits, Resolve};
+use https_client::{Limits, ServiceResolver};
 use kubeconfig::{Connection, HookConnection, LoadedConnections};
 
 use crate::build_error::{BuildCause, BuildError, StartError};
@@ -30,7 +30,7 @@ pub struct Assembler {
     /// The limits of the connections to webhooks.
     pub limits: Limits,
     /// Resolves the names of Services; without it DNS does.
-    pub resolver: Option<Arc<dyn Resolve>>,
+    pub resolver: Option<Arc<dyn ServiceResolver>>,
     /// Makes the observers of authorizers and connections, for metrics.
     pub observers: Arc<dyn AuthorizationObservers>,
     /// The absolute folder that relative paths of flags start from.

@@ -122,7 +122,7 @@ async fn start_and_serve(
     let pki_options = pki_options(args);
     let pki = https_server::prepare_pki_files(&pki_options)?;
     let certificate = Arc::new(ReloadingCertificate::load(pki.serving_certificate.clone())?);
-    let tls = Arc::new(https_server::server_config(Arc::clone(&certificate))?);
+    let tls = Arc::new(https_server::tls_server_config(Arc::clone(&certificate))?);
     let address = SocketAddr::new(args.listen.bind_address, args.listen.secure_port);
     let listener = Listener::bind(address, tls)?;
     let address = listener.address();

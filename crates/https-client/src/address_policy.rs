@@ -113,7 +113,7 @@ fn embedded_ipv4_addresses(address: Ipv6Addr) -> [Option<Ipv4Addr>; 2] {
         clippy::indexing_slicing,
         reason = "INVARIANT: all callers below name octets under 16"
     )]
-    let at = |places: [usize; 4]| Some(Ipv4Addr::from(places.map(|place| octets[place])));
+    let at = |indices: [usize; 4]| Some(Ipv4Addr::from(indices.map(|idx| octets[idx])));
     let last = at([12, 13, 14, 15]);
     match address.segments() {
         // Loopback and unspecified are no IPv4 addresses in the form below.
@@ -127,7 +127,7 @@ fn embedded_ipv4_addresses(address: Ipv6Addr) -> [Option<Ipv4Addr>; 2] {
         [0x64, 0xff9b, 1, ..] => [last, None],
         // 6to4 (RFC 3056).
         [0x2002, ..] => [at([2, 3, 4, 5]), None],
-        // Teredo (RFC 4380): the server, and the client with each bit turned.
+        // Teredo (RFC 4380): the server, and the client with each bit inverted.
         [0x2001, 0, ..] => {
             let client = last.map(|client| Ipv4Addr::from_bits(!client.to_bits()));
             [at([4, 5, 6, 7]), client]
@@ -142,7 +142,7 @@ mod tests {
 
     const TENANT: AddressPolicy = AddressPolicy { allows_loopback: false };
 
-    /// A19: addresses that no webhook may have, in each form that leads there.
+    /// A19: no webhook may be at these addresses, in any form that leads there.
     #[test]
     fn a19_addresses_that_are_refused() {
         use RefusedAddress::{LinkLocal, Loopback, Metadata, Multicast, Unspecified};

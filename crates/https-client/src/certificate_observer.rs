@@ -3,10 +3,10 @@
 /// Observes the certificates that servers present to a client. Methods must not block.
 pub trait CertificateObserver: Send + Sync {
     /// The certificate of a server has no subject alternative name.
-    fn missing_san(&self) {}
+    fn on_missing_san(&self) {}
 
     /// A certificate that a server presents is signed with SHA-1.
-    fn sha1_signature(&self) {}
+    fn on_sha1_signature(&self) {}
 }
 
 /// An observer that ignores all certificates.

@@ -26,11 +26,11 @@ use crate::connector::{Connector, ProxyHop, Route, RouteKind};
 use crate::credentials::{AuthorizationSource, basic_auth_header};
 use crate::endpoint::Endpoint;
 use crate::fault::{Fault, FaultKind};
-use crate::go_error_text::to_fault;
+use crate::go_error_text::error_to_fault;
 use crate::limits::{HEAD_BYTES_MIN, Limits};
 use crate::proxy::{Proxy, ProxyEnvironment, ProxyKind, ProxyUrl, ProxyUrlError};
 use crate::reply::{self, Reply};
-use crate::service_resolver::Resolve;
+use crate::service_resolver::ServiceResolver;
 use crate::target::{Destination, Scheme, Target};
 use crate::tls_client::TlsClient;
 
@@ -41,13 +41,13 @@ use crate::tls_client::TlsClient;
 /// server limits the exchanges of a connection, and further requests would wait in this process behind slow exchanges of
 /// other users until they time out.
 pub struct Client {
-    http: legacy::Client<Connector, Full<Bytes>>,
+    http_client: legacy::Client<Connector, Full<Bytes>>,
     connector: Connector,
     /// The headers that all requests have.
     headers: HeaderMap,
     authorization: AuthorizationSource,
     /// Whether requests accept compressed responses, which are then decompressed.
-    can_compress: bool,
+    accepts_gzip: bool,
     body_bytes_max: usize,
 }
 
@@ -97,12 +97,12 @@ impl Client {
     /// [`BuildError`] if the target is invalid.
     pub fn new(
         target: Target,
-        resolver: Option<Arc<dyn Resolve>>,
+        resolver: Option<Arc<dyn ServiceResolver>>,
         limits: Limits,
-        observe: Arc<dyn CertificateObserver>,
+        observer: Arc<dyn CertificateObserver>,
     ) -> Result<Self, BuildError> {
         let endpoint = Endpoint::new(&target)?;
-        let route_kind = choose_route(&target, &endpoint, &observe)?;
+        let route_kind = choose_route(&target, &endpoint, &observer)?;
         let headers = default_headers(&target, &endpoint, &route_kind)?;
         let credentials = match endpoint.scheme {
             Scheme::Https => &target.credentials,
@@ -114,7 +114,7 @@ impl Client {
             Scheme::Http => None,
             Scheme::Https => {
                 let certificate = target.client_certificate.as_ref();
-                let tls = TlsClient::new(&target.trust, certificate, observe)?;
+                let tls = TlsClient::new(&target.trust, certificate, observer)?;
                 Some(Arc::new(tls))
             }
         };
@@ -127,11 +127,11 @@ impl Client {
             address_policy: limits.address_policy,
         });
         Ok(Self {
-            http: http_client_builder(&limits).build(connector.clone()),
+            http_client: http_client_builder(&limits).build(connector.clone()),
             connector,
             headers,
             authorization,
-            can_compress: target.can_compress,
+            accepts_gzip: target.accepts_gzip,
             body_bytes_max: limits.body_bytes_max,
         })
     }
@@ -148,28 +148,34 @@ impl Client {
         let deadline = Instant::now() + limit.min(TIMEOUT_MAX);
         let endpoint = &self.connector.route().endpoint;
         let uri = endpoint
-            .uri(query)
+            .request_uri(query)
             .ok_or_else(|| Fault::new(FaultKind::Other, "the query can not be part of a URL"))?;
         let body_bytes_max =
             self.body_bytes_max.max(body.len().saturating_mul(RESPONSE_SIZE_FACTOR));
-        let mut request = self.post_request(uri.clone(), body);
+        let mut request = self.build_post_request(uri.clone(), body);
         let connection = capture_connection(&mut request);
         let n_successful_dials = self.connector.n_successful_dials();
-        let head = match timeout_at(deadline, self.http.request(request)).await {
+        let head = match timeout_at(deadline, self.http_client.request(request)).await {
             Ok(Ok(head)) => head,
-            Ok(Err(error)) => return Err(request_fault(&error).within(post_error_prefix(&uri))),
+            Ok(Err(error)) => {
+                return Err(request_error_to_fault(&error).with_prefix(post_error_prefix(&uri)));
+            }
             // Other requests got connections while this one waited.
             Err(_)
                 if connection.connection_metadata().is_none()
                     && self.connector.n_successful_dials() != n_successful_dials =>
             {
                 let message = "out of time while waiting for a connection behind other requests";
-                return Err(Fault::new(FaultKind::Local, message).within(post_error_prefix(&uri)));
+                return Err(
+                    Fault::new(FaultKind::Local, message).with_prefix(post_error_prefix(&uri))
+                );
             }
             Err(_) => {
                 let message = "context deadline exceeded (Client.Timeout exceeded while awaiting \
                                headers)";
-                return Err(Fault::new(FaultKind::Timeout, message).within(post_error_prefix(&uri)));
+                return Err(
+                    Fault::new(FaultKind::Timeout, message).with_prefix(post_error_prefix(&uri))
+                );
             }
         };
         self.read_reply(head, deadline, body_bytes_max).await
@@ -190,7 +196,7 @@ impl Client {
         }
     }
 
-    fn post_request(&self, uri: Uri, body: Bytes) -> Request<Full<Bytes>> {
+    fn build_post_request(&self, uri: Uri, body: Bytes) -> Request<Full<Bytes>> {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = uri;
@@ -209,28 +215,27 @@ impl Client {
         body_bytes_max: usize,
     ) -> Result<Reply, Fault> {
         let (mut head, body) = response.into_parts();
-        let read = reply::read_body(&mut head.headers, body, self.can_compress, body_bytes_max);
+        let read = reply::read_body(&mut head.headers, body, self.accepts_gzip, body_bytes_max);
         let body = match timeout_at(deadline, read).await {
             Ok(Ok(body)) => body,
-            Ok(Err(reply::BodyError::TooLarge)) => {
+            Ok(Err(reply::ReadBodyError::TooLarge)) => {
                 let message = format!("the body of the response exceeds {body_bytes_max} bytes");
                 return Err(Fault::new(FaultKind::TooLarge, message));
             }
-            Ok(Err(reply::BodyError::Compression)) => {
-                return Err(
-                    Fault::new(FaultKind::Other, "gzip: invalid data").within(BODY_ERROR_PREFIX)
-                );
+            Ok(Err(reply::ReadBodyError::Compression)) => {
+                return Err(Fault::new(FaultKind::Other, "gzip: invalid data")
+                    .with_prefix(BODY_ERROR_PREFIX));
             }
-            Ok(Err(reply::BodyError::Broken(error))) => {
-                let fault = first_fault(&head.extensions).unwrap_or_else(|| to_fault(&error));
+            Ok(Err(reply::ReadBodyError::Broken(error))) => {
+                let fault = first_fault(&head.extensions).unwrap_or_else(|| error_to_fault(&error));
                 let is_eof = fault.kind == FaultKind::Eof;
                 let message = if is_eof { "unexpected EOF".to_owned() } else { fault.message };
-                return Err(Fault::new(fault.kind, message).within(BODY_ERROR_PREFIX));
+                return Err(Fault::new(fault.kind, message).with_prefix(BODY_ERROR_PREFIX));
             }
             Err(_) => {
                 let message = "context deadline exceeded (Client.Timeout or context cancellation \
                                while reading body)";
-                return Err(Fault::new(FaultKind::Timeout, message).within(BODY_ERROR_PREFIX));
+                return Err(Fault::new(FaultKind::Timeout, message).with_prefix(BODY_ERROR_PREFIX));
             }
         };
         Ok(Reply { status: head.status.as_u16(), headers: head.headers, body })
@@ -239,7 +244,7 @@ impl Client {
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let uri = self.connector.route().endpoint.uri("");
+        let uri = self.connector.route().endpoint.request_uri("");
         f.debug_struct("Client").field("uri", &uri).finish_non_exhaustive()
     }
 }
@@ -263,12 +268,12 @@ fn post_error_prefix(uri: &Uri) -> String {
 }
 
 /// Converts an error of the HTTP library, preferring the first fault of the connection.
-fn request_fault(error: &legacy::Error) -> Fault {
+fn request_error_to_fault(error: &legacy::Error) -> Fault {
     let mut extensions = Extensions::new();
     if let Some(connected) = error.connect_info() {
         connected.get_extras(&mut extensions);
     }
-    first_fault(&extensions).unwrap_or_else(|| to_fault(error))
+    first_fault(&extensions).unwrap_or_else(|| error_to_fault(error))
 }
 
 fn first_fault(extensions: &Extensions) -> Option<Fault> {
@@ -290,7 +295,7 @@ fn http_client_builder(limits: &Limits) -> legacy::Builder {
 fn choose_route(
     target: &Target,
     endpoint: &Endpoint,
-    observe: &Arc<dyn CertificateObserver>,
+    observer: &Arc<dyn CertificateObserver>,
 ) -> Result<RouteKind, BuildError> {
     let at = &endpoint.host_port;
     if let Destination::Service(service) = &target.destination {
@@ -313,7 +318,7 @@ fn choose_route(
             let name = proxy.at.host.clone();
             let parsed = ServerName::try_from(name.clone());
             let name = parsed.map_err(|_| BuildError::ServerName(name))?;
-            let tls = TlsClient::new(&target.trust, None, Arc::clone(observe))?;
+            let tls = TlsClient::new(&target.trust, None, Arc::clone(observer))?;
             Some((Arc::new(tls), name))
         }
     };
@@ -330,7 +335,7 @@ fn default_headers(
     headers.insert(USER_AGENT, user_agent.map_err(|_| BuildError::UserAgent)?);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static("application/json, */*"));
-    if target.can_compress {
+    if target.accepts_gzip {
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
     }
     if let RouteKind::Service(_) = route_kind {
@@ -339,7 +344,7 @@ fn default_headers(
     }
     // In a tunnel, the CONNECT request carries this header; without a tunnel, every request does.
     if let (Scheme::Http, RouteKind::Proxy(ProxyHop { proxy, .. })) = (endpoint.scheme, route_kind)
-        && let Some(value) = proxy_authorization(proxy)?
+        && let Some(value) = proxy_authorization_header(proxy)?
     {
         headers.insert(PROXY_AUTHORIZATION, value);
     }
@@ -347,7 +352,7 @@ fn default_headers(
     Ok(headers)
 }
 
-fn proxy_authorization(proxy: &ProxyUrl) -> Result<Option<HeaderValue>, BuildError> {
+fn proxy_authorization_header(proxy: &ProxyUrl) -> Result<Option<HeaderValue>, BuildError> {
     match &proxy.login {
         Some(login) if !proxy.is_socks() => {
             basic_auth_header(&login.username, login.password.expose())

@@ -83,11 +83,11 @@ impl ClientCertificate {
         self.load().map(drop)
     }
 
-    pub(crate) fn load(&self) -> Result<LoadedCertificate, ClientCertificateError> {
+    pub(crate) fn load(&self) -> Result<LoadedClientCertificate, ClientCertificateError> {
         let certificate_pem = self.certificate.read()?;
         let key_pem = self.key.read()?;
         let key = parse_certified_key(certificate_pem.expose(), key_pem.expose())?;
-        Ok(LoadedCertificate { certificate_pem, key_pem, key: Arc::new(key) })
+        Ok(LoadedClientCertificate { certificate_pem, key_pem, key: Arc::new(key) })
     }
 
     /// Whether the certificate or the key is in a file, which can change.
@@ -98,13 +98,13 @@ impl ClientCertificate {
 
 /// A client certificate that was read and parsed.
 #[derive(Clone)]
-pub(crate) struct LoadedCertificate {
+pub(crate) struct LoadedClientCertificate {
     certificate_pem: Secret,
     key_pem: Secret,
     pub(crate) key: Arc<CertifiedKey>,
 }
 
-impl LoadedCertificate {
+impl LoadedClientCertificate {
     pub(crate) fn has_same_pem(&self, other: &Self) -> bool {
         self.certificate_pem == other.certificate_pem && self.key_pem == other.key_pem
     }
@@ -114,7 +114,7 @@ impl PemLocation {
     fn read(&self) -> Result<Secret, ClientCertificateError> {
         match self {
             Self::Inline(pem) => Ok(pem.clone()),
-            Self::File(path) => pem_file::read_file(path)
+            Self::File(path) => pem_file::read_pem_file(path)
                 .map(Secret::new)
                 .map_err(|error| ClientCertificateError::Read { path: path.clone(), error }),
         }
@@ -127,7 +127,7 @@ fn parse_certified_key(
 ) -> Result<CertifiedKey, ClientCertificateError> {
     let mut chain = Vec::new();
     let mut has_key = false;
-    let blocks = pem_file::parse_blocks(certificate_pem);
+    let blocks = pem_file::parse_pem_blocks(certificate_pem);
     let is_empty = blocks.is_empty();
     for block in blocks {
         match block {
@@ -144,7 +144,7 @@ fn parse_certified_key(
         });
     }
     let mut fault = ClientCertificateError::KeyNotPem;
-    for block in pem_file::parse_blocks(key_pem) {
+    for block in pem_file::parse_pem_blocks(key_pem) {
         match block {
             PemBlock::Key(key) => {
                 let made = CertifiedKey::from_der(chain, key, &crypto_provider());
@@ -178,12 +178,12 @@ mod tests {
 
     use super::*;
 
-    fn inline(certificate: &str, key: &str) -> Result<(), String> {
+    fn inline(certificate: &str, key: &str) -> Result<(), ClientCertificateError> {
         let identity = ClientCertificate {
             certificate: PemLocation::Inline(Secret::new(certificate)),
             key: PemLocation::Inline(Secret::new(key)),
         };
-        identity.check().map_err(|error| error.to_string())
+        identity.check()
     }
 
     #[test]
@@ -195,7 +195,7 @@ mod tests {
         let both = format!("{key}{certificate}");
         inline(certificate, key).unwrap();
         inline(&both, &both).unwrap();
-        let fault = |certificate, key| inline(certificate, key).unwrap_err();
+        let fault = |certificate, key| inline(certificate, key).unwrap_err().to_string();
         assert_eq!(
             fault(certificate, &other.key_pem),
             "tls: private key does not match public key"

@@ -10,7 +10,7 @@ use hyper_util::client::legacy::connect::{Connected, Connection};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::fault::{Fault, FaultKind};
-use crate::go_error_text::to_fault;
+use crate::go_error_text::error_to_fault;
 
 /// A bidirectional byte stream.
 pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -30,17 +30,17 @@ pub(crate) struct TargetConnection {
 #[derive(Clone)]
 pub(crate) struct FirstFault {
     fault: Arc<Mutex<Option<Fault>>>,
-    local: Option<SocketAddr>,
-    peer: Option<SocketAddr>,
+    local_address: Option<SocketAddr>,
+    peer_address: Option<SocketAddr>,
 }
 
 impl TargetConnection {
     pub(crate) fn new(
         io: Box<dyn ByteStream>,
-        local: Option<SocketAddr>,
-        peer: Option<SocketAddr>,
+        local_address: Option<SocketAddr>,
+        peer_address: Option<SocketAddr>,
     ) -> Self {
-        let first_fault = FirstFault { fault: Arc::default(), local, peer };
+        let first_fault = FirstFault { fault: Arc::default(), local_address, peer_address };
         Self { io, is_forwarded_by_proxy: false, first_fault }
     }
 
@@ -59,14 +59,14 @@ impl FirstFault {
 
     /// The end of the stream is not recorded: its meaning depends on the state of the exchange.
     fn record(&self, operation: &str, error: &io::Error) {
-        let fault = to_fault(error);
-        let fault = match (fault.kind, self.local, self.peer) {
+        let fault = error_to_fault(error);
+        let fault = match (fault.kind, self.local_address, self.peer_address) {
             (FaultKind::Eof, _, _) => return,
             (FaultKind::Tls, _, _) => fault,
             (_, Some(local), Some(peer)) => {
-                fault.within(format_args!("{operation} tcp {local}->{peer}: {operation}"))
+                fault.with_prefix(format_args!("{operation} tcp {local}->{peer}: {operation}"))
             }
-            (_, _, _) => fault.within(format_args!("{operation} tcp: {operation}")),
+            (_, _, _) => fault.with_prefix(format_args!("{operation} tcp: {operation}")),
         };
         let mut first = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
         first.get_or_insert(fault);

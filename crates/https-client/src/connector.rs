@@ -20,7 +20,7 @@ use crate::endpoint::Endpoint;
 use crate::fault::{Fault, FaultKind};
 use crate::go_error_text::is_local_resource_error;
 use crate::proxy::{ProxyKind, ProxyLogin, ProxyUrl};
-use crate::service_resolver::{HostPort, Resolve};
+use crate::service_resolver::{HostPort, ServiceResolver};
 use crate::shared_dials::SharedDials;
 use crate::target::ServiceName;
 use crate::tcp_dial::{check_ip_literal, dial, dial_first_reachable};
@@ -38,7 +38,7 @@ pub(crate) struct Connector {
 pub(crate) struct Route {
     pub(crate) endpoint: Endpoint,
     pub(crate) kind: RouteKind,
-    pub(crate) resolver: Option<Arc<dyn Resolve>>,
+    pub(crate) resolver: Option<Arc<dyn ServiceResolver>>,
     /// `None` for plain HTTP.
     pub(crate) tls: Option<Arc<TlsClient>>,
     pub(crate) connect_timeout: Duration,
@@ -105,14 +105,14 @@ impl Route {
                 // The operator configures the proxy, and the proxy resolves host names.
                 check_ip_literal(&self.endpoint.host_port, self.address_policy)?;
                 let dialed = dial(&hop.proxy.at, AddressPolicy::default()).await;
-                dialed.map_err(|fault| fault.within("proxyconnect tcp"))?
+                dialed.map_err(|fault| fault.with_prefix("proxyconnect tcp"))?
             }
         };
         let (local, peer) = (tcp.local_addr().ok(), tcp.peer_addr().ok());
         let io: Box<dyn ByteStream> = match &self.kind {
             RouteKind::Direct | RouteKind::Service(_) => Box::new(tcp),
             RouteKind::Proxy(hop) => {
-                hop.connect_through(tcp, &self.endpoint.host_port, self.tls.is_some()).await?
+                hop.connect_via_proxy(tcp, &self.endpoint.host_port, self.tls.is_some()).await?
             }
         };
         let (Some(tls), Some(name)) = (&self.tls, &self.endpoint.server_name) else {
@@ -127,7 +127,7 @@ impl Route {
 
     async fn dial_host(&self) -> Result<TcpStream, Fault> {
         let at = &self.endpoint.host_port;
-        let known = self.resolver.as_ref().and_then(|it| it.address(&at.host, at.port));
+        let known = self.resolver.as_ref().and_then(|it| it.override_address(&at.host, at.port));
         match known {
             Some(address) => dial_first_reachable(vec![address], self.address_policy).await,
             None => dial(at, self.address_policy).await,
@@ -147,7 +147,7 @@ impl Route {
 
 impl ProxyHop {
     /// Connects to the target through the proxy. Plain HTTP needs no tunnel through an HTTP proxy.
-    async fn connect_through(
+    async fn connect_via_proxy(
         &self,
         tcp: TcpStream,
         to: &HostPort,
@@ -156,14 +156,14 @@ impl ProxyHop {
         let mut io: Box<dyn ByteStream> = Box::new(tcp);
         if let Some((tls, name)) = &self.tls {
             let secured = tls.handshake(io, name.clone()).await;
-            io = Box::new(secured.map_err(|fault| fault.within("proxyconnect tcp"))?);
+            io = Box::new(secured.map_err(|fault| fault.with_prefix("proxyconnect tcp"))?);
         }
         let login: Option<&ProxyLogin> = self.proxy.login.as_ref();
         match self.proxy.kind {
             ProxyKind::Socks5 => {
                 let what = format!("socks connect tcp {}->{to}", self.proxy.at);
                 let opened = socks_proxy::connect(&mut *io, to, login).await;
-                opened.map_err(|fault| fault.within(what))?;
+                opened.map_err(|fault| fault.with_prefix(what))?;
             }
             ProxyKind::Http | ProxyKind::Https if wants_tunnel => {
                 http_proxy_tunnel::open_tunnel(&mut *io, to, login).await?;
@@ -185,7 +185,7 @@ impl Service<Uri> for Connector {
 
     /// The connector has one target, so the URL is ignored.
     fn call(&mut self, _: Uri) -> Self::Future {
-        let connection = self.dials.new_connection(&self.route);
+        let connection = self.dials.wait_for_connection(&self.route);
         Box::pin(async move { connection.await.map(TokioIo::new) })
     }
 }

@@ -59,7 +59,7 @@ impl Endpoint {
     }
 
     /// The URL of a request; `None` if the query is not valid in a URL.
-    pub(crate) fn uri(&self, query: &str) -> Option<Uri> {
+    pub(crate) fn request_uri(&self, query: &str) -> Option<Uri> {
         let path_and_query = match query {
             "" => self.path.clone(),
             query => format!("{}?{query}", self.path),
@@ -77,7 +77,7 @@ mod tests {
     fn url(host: &str, port: Option<u16>, path: &str) -> Result<String, BuildError> {
         let place = Destination::Url { scheme: Scheme::Https, host: host.to_owned(), port };
         let endpoint = Endpoint::new(&Target::new(place, path))?;
-        Ok(endpoint.uri("timeout=3s").unwrap().to_string())
+        Ok(endpoint.request_uri("timeout=3s").unwrap().to_string())
     }
 
     #[test]
@@ -95,7 +95,7 @@ mod tests {
         let service =
             ServiceName { namespace: "andromeda".to_owned(), name: "ross".to_owned(), port: 1002 };
         let endpoint = Endpoint::new(&Target::new(Destination::Service(service), "")).unwrap();
-        assert_eq!(endpoint.uri("").unwrap(), "https://ross.andromeda.svc:1002/");
+        assert_eq!(endpoint.request_uri("").unwrap(), "https://ross.andromeda.svc:1002/");
         assert_eq!(endpoint.authority(), "ross.andromeda.svc:1002");
         assert_eq!(endpoint.server_name.unwrap().to_str(), "ross.andromeda.svc");
     }

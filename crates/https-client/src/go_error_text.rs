@@ -7,14 +7,14 @@ use rustls::{AlertDescription, CertificateError, InvalidMessage};
 use rustls_pki_types::UnixTime;
 use x509_verify::VerifyError;
 
-use crate::certificate_verifier::InsecureCertificate;
+use crate::certificate_check::InsecureCertificate;
 use crate::fault::{Fault, FaultKind};
 
 /// The most causes of an error that are examined. Libraries wrap about three times.
 const CAUSES_MAX: usize = 16;
 
 /// Converts an error into a fault, by the innermost cause that is recognized.
-pub(crate) fn to_fault(error: &(dyn StdError + 'static)) -> Fault {
+pub(crate) fn error_to_fault(error: &(dyn StdError + 'static)) -> Fault {
     let mut meaning = None;
     let mut next = Some(error);
     for _ in 0..CAUSES_MAX {
@@ -127,13 +127,13 @@ fn certificate_error_text(error: &CertificateError) -> String {
         CertificateError::UnknownIssuer => "certificate signed by unknown authority".to_owned(),
         CertificateError::ExpiredContext { time, not_after } => format!(
             "certificate has expired or is not yet valid: current time {} is after {}",
-            rfc3339(*time),
-            rfc3339(*not_after)
+            format_rfc3339(*time),
+            format_rfc3339(*not_after)
         ),
         CertificateError::NotValidYetContext { time, not_before } => format!(
             "certificate has expired or is not yet valid: current time {} is before {}",
-            rfc3339(*time),
-            rfc3339(*not_before)
+            format_rfc3339(*time),
+            format_rfc3339(*not_before)
         ),
         CertificateError::NotValidForNameContext { expected, presented } => {
             name_mismatch_text(&expected.to_str(), presented)
@@ -191,7 +191,7 @@ fn tls_alert_text(alert: AlertDescription) -> String {
 }
 
 /// Formats a time; a time outside the calendar shows as `?`.
-fn rfc3339(time: UnixTime) -> String {
+fn format_rfc3339(time: UnixTime) -> String {
     let second = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
     jiff::Timestamp::from_second(second).map_or_else(|_| "?".to_owned(), |time| time.to_string())
 }
@@ -202,19 +202,23 @@ mod tests {
 
     #[test]
     fn errors_of_the_system() {
-        let words = |kind: ErrorKind| to_fault(&io::Error::from(kind));
+        let words = |kind: ErrorKind| error_to_fault(&io::Error::from(kind));
         assert_eq!(words(ErrorKind::ConnectionReset).kind, FaultKind::Reset);
         assert_eq!(words(ErrorKind::ConnectionReset).message, "connection reset by peer");
         assert_eq!(words(ErrorKind::BrokenPipe).kind, FaultKind::Other);
         assert_eq!(words(ErrorKind::BrokenPipe).message, "broken pipe");
-        let by_number = to_fault(&io::Error::from_raw_os_error(24));
+        let by_number = error_to_fault(&io::Error::from_raw_os_error(24));
         assert_eq!(by_number.message, "too many open files");
         for (number, want) in
             [(12, FaultKind::Local), (23, FaultKind::Local), (24, FaultKind::Local)]
                 .into_iter()
                 .chain([(99, FaultKind::Local), (105, FaultKind::Local), (113, FaultKind::Other)])
         {
-            assert_eq!(to_fault(&io::Error::from_raw_os_error(number)).kind, want, "{number}");
+            assert_eq!(
+                error_to_fault(&io::Error::from_raw_os_error(number)).kind,
+                want,
+                "{number}"
+            );
         }
     }
 
@@ -223,12 +227,12 @@ mod tests {
         let alert = rustls::Error::AlertReceived(AlertDescription::CertificateRequired);
         let wrapped = io::Error::new(ErrorKind::InvalidData, alert);
         let twice = io::Error::other(wrapped);
-        let fault = to_fault(&twice);
+        let fault = error_to_fault(&twice);
         assert_eq!(fault.kind, FaultKind::Tls);
         assert_eq!(fault.message, "remote error: tls: certificate required");
         let ours = Fault::new(FaultKind::Refused, "ours");
-        assert_eq!(to_fault(&io::Error::other(ours.clone())), ours);
-        let silent = to_fault(&io::Error::other("words"));
+        assert_eq!(error_to_fault(&io::Error::other(ours.clone())), ours);
+        let silent = error_to_fault(&io::Error::other("words"));
         assert_eq!((silent.kind, &*silent.message), (FaultKind::Other, "words"));
     }
 

@@ -5,7 +5,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use crate::connection::ByteStream;
 use crate::credentials::basic_auth_header;
 use crate::fault::{Fault, FaultKind};
-use crate::go_error_text::to_fault;
+use crate::go_error_text::error_to_fault;
 use crate::proxy::ProxyLogin;
 use crate::service_resolver::HostPort;
 
@@ -26,8 +26,8 @@ pub(crate) async fn open_tunnel(
         request.extend_from_slice(b"\r\n");
     }
     request.extend_from_slice(b"\r\n");
-    io.write_all(&request).await.map_err(|error| to_fault(&error))?;
-    io.flush().await.map_err(|error| to_fault(&error))?;
+    io.write_all(&request).await.map_err(|error| error_to_fault(&error))?;
+    io.flush().await.map_err(|error| error_to_fault(&error))?;
     let answer = read_response_head(io).await?;
     check_status_line(&answer)
 }
@@ -39,7 +39,7 @@ async fn read_response_head(io: &mut dyn ByteStream) -> Result<Vec<u8>, Fault> {
         if answer.len() >= RESPONSE_HEAD_BYTES_MAX {
             return Err(Fault::new(FaultKind::TooLarge, "the answer of the proxy is too long"));
         }
-        answer.push(io.read_u8().await.map_err(|error| to_fault(&error))?);
+        answer.push(io.read_u8().await.map_err(|error| error_to_fault(&error))?);
     }
     Ok(answer)
 }
@@ -68,7 +68,7 @@ mod tests {
         check_status_line(b"HTTP/1.0 201\r\n\r\n").unwrap();
         let fault = |answer: &[u8]| check_status_line(answer).unwrap_err().message;
         assert_eq!(fault(b"HTTP/1.1 403 No way\r\n\r\n"), "No way");
-        for junk in ["", "\r\n\r\n", "SSH-2.0 200\r\n\r\n", "HTTP/1.1 abc\r\n\r\n"] {
+        for junk in ["", "\r\n\r\n", "ICY 200\r\n\r\n", "HTTP/1.1 abc\r\n\r\n"] {
             assert!(fault(junk.as_bytes()).starts_with("malformed"), "{junk}");
         }
     }

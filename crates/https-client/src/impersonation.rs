@@ -41,8 +41,8 @@ impl Impersonation {
     }
 }
 
-/// Keys are any text, header names are not: what a header name can not hold, and the percent sign
-/// that says so, are percent-encoded. Case is lost either way.
+/// Encodes a key for the name of a header. Bytes that a header name can not hold, and the percent sign, are
+/// percent-encoded. Header names have no case, so the case of the key is lost.
 fn extra_header_name(key: &str) -> String {
     let mut name = "impersonate-extra-".to_owned();
     for byte in key.bytes() {

@@ -33,8 +33,8 @@
 #![deny(clippy::indexing_slicing)]
 
 mod address_policy;
+mod certificate_check;
 mod certificate_observer;
-mod certificate_verifier;
 mod client;
 mod client_certificate;
 mod connection;
@@ -69,7 +69,7 @@ pub use limits::Limits;
 pub use proxy::{Proxy, ProxyUrl, ProxyUrlError};
 pub use reply::Reply;
 pub use secret::Secret;
-pub use service_resolver::{HostPort, Resolve, ResolveError};
+pub use service_resolver::{HostPort, ResolveError, ServiceResolver};
 pub use target::{Destination, Scheme, ServiceName, Target};
 pub use trust::Trust;
 pub use x509_verify::{CaBundle, CaBundleError};

@@ -20,7 +20,7 @@ pub(crate) enum PemBlock {
 }
 
 /// Parses the blocks of a PEM file up to the first broken one.
-pub(crate) fn parse_blocks(pem: &[u8]) -> Vec<PemBlock> {
+pub(crate) fn parse_pem_blocks(pem: &[u8]) -> Vec<PemBlock> {
     let sections = <(SectionKind, Vec<u8>)>::pem_slice_iter(pem);
     let block = |(kind, der): (SectionKind, Vec<u8>)| match kind {
         SectionKind::Certificate => PemBlock::Certificate(der.into()),
@@ -33,7 +33,7 @@ pub(crate) fn parse_blocks(pem: &[u8]) -> Vec<PemBlock> {
 }
 
 /// Reads a file of bounded size.
-pub(crate) fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+pub(crate) fn read_pem_file(path: &Path) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut content)?;
     if content.len() as u64 > FILE_BYTES_MAX {

@@ -1,13 +1,13 @@
 //! The proxy between a client and its target.
 
-mod environment;
+mod proxy_environment;
 
 use http::Uri;
 
 use crate::secret::Secret;
 use crate::service_resolver::HostPort;
 
-pub(crate) use environment::ProxyEnvironment;
+pub(crate) use proxy_environment::ProxyEnvironment;
 
 /// The proxy between a client and its target. Services of the cluster are always reached without one.
 #[derive(Debug, Clone, PartialEq, Eq)]

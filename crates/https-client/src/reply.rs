@@ -21,7 +21,7 @@ pub struct Reply {
 }
 
 /// Why a body can not be read.
-pub(crate) enum BodyError {
+pub(crate) enum ReadBodyError {
     TooLarge,
     Compression,
     Broken(hyper::Error),
@@ -32,31 +32,31 @@ pub(crate) enum BodyError {
 pub(crate) async fn read_body(
     headers: &mut HeaderMap,
     body: Incoming,
-    can_compress: bool,
+    accepts_gzip: bool,
     bytes_max: usize,
-) -> Result<Bytes, BodyError> {
+) -> Result<Bytes, ReadBodyError> {
     let is_compressed =
         headers.get(CONTENT_ENCODING).is_some_and(|it| it.as_bytes().eq_ignore_ascii_case(b"gzip"));
     // A Content-Length above the limit is refused before reading.
     if body.size_hint().lower() > bytes_max as u64 {
-        return Err(BodyError::TooLarge);
+        return Err(ReadBodyError::TooLarge);
     }
-    if can_compress && is_compressed {
+    if accepts_gzip && is_compressed {
         headers.remove(CONTENT_ENCODING);
         headers.remove(CONTENT_LENGTH);
-        read_compressed(body, bytes_max).await
+        read_compressed_body(body, bytes_max).await
     } else {
-        read_plain(body, bytes_max).await
+        read_plain_body(body, bytes_max).await
     }
 }
 
-async fn read_plain(mut body: Incoming, bytes_max: usize) -> Result<Bytes, BodyError> {
+async fn read_plain_body(mut body: Incoming, bytes_max: usize) -> Result<Bytes, ReadBodyError> {
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(BodyError::Broken)?.into_data() else { continue };
+        let Ok(data) = frame.map_err(ReadBodyError::Broken)?.into_data() else { continue };
         if first.len() + all.len() + data.len() > bytes_max {
-            return Err(BodyError::TooLarge);
+            return Err(ReadBodyError::TooLarge);
         }
         // Most bodies come in one frame, which needs no copy.
         if first.is_empty() && all.is_empty() {
@@ -69,20 +69,23 @@ async fn read_plain(mut body: Incoming, bytes_max: usize) -> Result<Bytes, BodyE
     Ok(if all.is_empty() { first } else { all.freeze() })
 }
 
-async fn read_compressed(mut body: Incoming, bytes_max: usize) -> Result<Bytes, BodyError> {
+async fn read_compressed_body(
+    mut body: Incoming,
+    bytes_max: usize,
+) -> Result<Bytes, ReadBodyError> {
     let mut decoder = MultiGzDecoder::new(BoundedBuffer { bytes: Vec::new(), bytes_max });
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(BodyError::Broken)?.into_data() else { continue };
+        let Ok(data) = frame.map_err(ReadBodyError::Broken)?.into_data() else { continue };
         decoder.write_all(&data).map_err(|error| decompression_error(&error))?;
     }
     let decoded = decoder.finish().map_err(|error| decompression_error(&error))?;
     Ok(decoded.bytes.into())
 }
 
-fn decompression_error(error: &io::Error) -> BodyError {
+fn decompression_error(error: &io::Error) -> ReadBodyError {
     match error.kind() {
-        io::ErrorKind::FileTooLarge => BodyError::TooLarge,
-        _ => BodyError::Compression,
+        io::ErrorKind::FileTooLarge => ReadBodyError::TooLarge,
+        _ => ReadBodyError::Compression,
     }
 }
 

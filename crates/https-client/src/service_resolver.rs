@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use crate::target::ServiceName;
 
 /// Resolves Services from memory. The client calls it for every new connection from an async task, so it must not block.
-pub trait Resolve: Send + Sync {
+pub trait ServiceResolver: Send + Sync {
     /// Returns the host and port to connect to for a Service.
     ///
     /// # Errors
@@ -14,7 +14,7 @@ pub trait Resolve: Send + Sync {
     fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError>;
 
     /// Overrides the address of the host of a URL, as a line in `/etc/hosts` would.
-    fn address(&self, host: &str, port: u16) -> Option<SocketAddr> {
+    fn override_address(&self, host: &str, port: u16) -> Option<SocketAddr> {
         let _ = (host, port);
         None
     }

@@ -50,7 +50,7 @@ impl SharedDials {
     }
 
     /// Waits for a new connection, which no other request uses.
-    pub(crate) fn new_connection(
+    pub(crate) fn wait_for_connection(
         self: &Arc<Self>,
         route: &Arc<Route>,
     ) -> impl Future<Output = Result<TargetConnection, Fault>> + Send + use<> {
@@ -71,10 +71,10 @@ impl SharedDials {
             n_new
         };
         for _ in 0..n_new {
-            let mut dial = RunningDial { dials: Arc::clone(self), end: None };
+            let mut dial = RunningDial { dials: Arc::clone(self), result: None };
             let route = Arc::clone(route);
             tokio::spawn(async move {
-                dial.end = Some(route.connect().await);
+                dial.result = Some(route.connect().await);
                 let dials = Arc::clone(&dial.dials);
                 drop(dial);
                 dials.start_dials(&route);
@@ -90,12 +90,12 @@ impl SharedDials {
 /// A running dial. However its task ends, a waiter gets the result.
 struct RunningDial {
     dials: Arc<SharedDials>,
-    end: Option<Result<TargetConnection, Fault>>,
+    result: Option<Result<TargetConnection, Fault>>,
 }
 
 impl Drop for RunningDial {
     fn drop(&mut self) {
-        let end = self.end.take().unwrap_or_else(|| Err(runtime_stopped_fault()));
+        let end = self.result.take().unwrap_or_else(|| Err(runtime_stopped_fault()));
         if end.is_ok() {
             self.dials.n_successful_dials.fetch_add(1, Ordering::Relaxed);
         }
@@ -126,7 +126,7 @@ impl DialState {
                 // While other dials run, the waiters after the first may still get a connection.
                 let n_failed = if self.n_dials == 0 { self.waiters.len() } else { 1 };
                 for waiter in self.waiters.drain(..n_failed.min(self.waiters.len())) {
-                    // A request that gave up hears of nothing.
+                    // A request that gave up no longer receives.
                     let _ = waiter.send(Err(fault.clone()));
                 }
             }

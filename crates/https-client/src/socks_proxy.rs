@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::connection::ByteStream;
 use crate::fault::{Fault, FaultKind};
-use crate::go_error_text::to_fault;
+use crate::go_error_text::error_to_fault;
 use crate::proxy::ProxyLogin;
 use crate::service_resolver::HostPort;
 
@@ -50,7 +50,7 @@ pub(crate) async fn connect(
         _ => {
             let [length] = read_bytes(io).await?;
             let mut name = vec![0; usize::from(length)];
-            io.read_exact(&mut name).await.map_err(|error| to_fault(&error))?;
+            io.read_exact(&mut name).await.map_err(|error| error_to_fault(&error))?;
         }
     }
     read_bytes::<2>(io).await.map(drop)
@@ -92,13 +92,13 @@ fn push_length_prefixed(message: &mut Vec<u8>, text: &[u8]) -> Result<(), Fault>
 }
 
 async fn send(io: &mut dyn ByteStream, message: &[u8]) -> Result<(), Fault> {
-    io.write_all(message).await.map_err(|error| to_fault(&error))?;
-    io.flush().await.map_err(|error| to_fault(&error))
+    io.write_all(message).await.map_err(|error| error_to_fault(&error))?;
+    io.flush().await.map_err(|error| error_to_fault(&error))
 }
 
 async fn read_bytes<const N: usize>(io: &mut dyn ByteStream) -> Result<[u8; N], Fault> {
     let mut bytes = [0; N];
-    io.read_exact(&mut bytes).await.map_err(|error| to_fault(&error))?;
+    io.read_exact(&mut bytes).await.map_err(|error| error_to_fault(&error))?;
     Ok(bytes)
 }
 

@@ -31,7 +31,7 @@ pub struct Target {
     /// The user to impersonate.
     pub impersonation: Impersonation,
     /// Whether the client accepts compressed responses.
-    pub can_compress: bool,
+    pub accepts_gzip: bool,
     /// The value of the `User-Agent` header.
     pub user_agent: &'static str,
 }
@@ -48,7 +48,7 @@ impl Target {
             credentials: Credentials::None,
             proxy: Proxy::Direct,
             impersonation: Impersonation::default(),
-            can_compress: true,
+            accepts_gzip: true,
             user_agent: USER_AGENT,
         }
     }

@@ -30,7 +30,7 @@ pub(crate) async fn dial(at: &HostPort, policy: AddressPolicy) -> Result<TcpStre
     };
     dial_first_reachable(addresses, policy).await.map_err(|fault| match fault.kind {
         // The message has the name and not its address, which the client of the API may not know.
-        FaultKind::AddressRefused => fault.within(format_args!("dial tcp {at}")),
+        FaultKind::AddressRefused => fault.with_prefix(format_args!("dial tcp {at}")),
         _ => fault,
     })
 }
@@ -39,7 +39,9 @@ pub(crate) async fn dial(at: &HostPort, policy: AddressPolicy) -> Result<TcpStre
 pub(crate) fn check_ip_literal(at: &HostPort, policy: AddressPolicy) -> Result<(), Fault> {
     let address = at.host.parse().ok();
     let checked = address.map_or(Ok(()), |address| policy.check(address));
-    checked.map_err(|refused| refused_address_fault(refused).within(format_args!("dial tcp {at}")))
+    checked.map_err(|refused| {
+        refused_address_fault(refused).with_prefix(format_args!("dial tcp {at}"))
+    })
 }
 
 fn refused_address_fault(refused: RefusedAddress) -> Fault {
@@ -153,8 +155,8 @@ mod tests {
 
     const POLICY: AddressPolicy = AddressPolicy { allows_loopback: true };
 
-    /// A19, L7: names of every spelling are checked by the address that they lead to, and addresses that are
-    /// permitted are dialed though others of the name are not.
+    /// A19, L7: the check applies to the address that a name leads to, however the name is spelled. A permitted address
+    /// is dialed even if another address of the same name is refused.
     #[tokio::test]
     async fn a19_the_address_of_a_dial_is_checked() {
         let peer = Peer::start(Answer::json("{}")).unwrap();

@@ -9,14 +9,15 @@ use rustls::sign::SingleCertAndKey;
 use rustls_pki_types::ServerName;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+use x509_verify::ServerVerifier;
 
+use crate::certificate_check::CertificateCheck;
 use crate::certificate_observer::CertificateObserver;
-use crate::certificate_verifier::CertificateVerifier;
 use crate::client::BuildError;
-use crate::client_certificate::{ClientCertificate, LoadedCertificate, crypto_provider};
+use crate::client_certificate::{ClientCertificate, LoadedClientCertificate, crypto_provider};
 use crate::connection::ByteStream;
 use crate::fault::{Fault, FaultKind};
-use crate::go_error_text::to_fault;
+use crate::go_error_text::error_to_fault;
 use crate::trust::Trust;
 
 /// Makes TLS handshakes with one server, with the client certificate that the files hold at the time.
@@ -24,17 +25,18 @@ pub(crate) struct TlsClient {
     config_without_certificate: Arc<ClientConfig>,
     client_certificate: Option<ClientCertificate>,
     /// The last valid client certificate, and the configuration that presents it.
-    config_with_certificate: Mutex<Option<(LoadedCertificate, Arc<ClientConfig>)>>,
+    config_with_certificate: Mutex<Option<(LoadedClientCertificate, Arc<ClientConfig>)>>,
 }
 
 impl TlsClient {
     pub(crate) fn new(
         trust: &Trust,
         client_certificate: Option<&ClientCertificate>,
-        observe: Arc<dyn CertificateObserver>,
+        observer: Arc<dyn CertificateObserver>,
     ) -> Result<Self, BuildError> {
         let provider = Arc::new(crypto_provider());
-        let verifier = CertificateVerifier::new(trust, Arc::clone(&provider), observe);
+        let check = CertificateCheck::new(trust, observer);
+        let verifier = ServerVerifier::new(check, Arc::clone(&provider));
         let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|_| BuildError::Cryptography)?;
@@ -95,7 +97,7 @@ impl TlsClient {
         let made = TlsConnector::from(config).connect(name, io).await;
         made.map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => Fault::new(FaultKind::Eof, "EOF"),
-            _ => to_fault(&error),
+            _ => error_to_fault(&error),
         })
     }
 }
@@ -104,8 +106,8 @@ impl TlsClient {
 /// certificates would still have the old identity.
 fn with_client_certificate(
     config: &ClientConfig,
-    loaded: LoadedCertificate,
-) -> (LoadedCertificate, Arc<ClientConfig>) {
+    loaded: LoadedClientCertificate,
+) -> (LoadedClientCertificate, Arc<ClientConfig>) {
     let mut config = config.clone();
     config.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(Arc::clone(&loaded.key)));
     config.resumption = Resumption::default();

@@ -21,7 +21,7 @@ impl<S> ActivityStream<S> {
         Self { stream, activity }
     }
 
-    fn note_written(&self, result: &Poll<io::Result<usize>>) {
+    fn record_write(&self, result: &Poll<io::Result<usize>>) {
         match result {
             Poll::Ready(Ok(count)) => self.activity.record_bytes_written(*count),
             Poll::Ready(Err(_)) => {}
@@ -52,7 +52,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ActivityStream<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let result = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.note_written(&result);
+        self.record_write(&result);
         result
     }
 
@@ -62,7 +62,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for ActivityStream<S> {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let result = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
-        self.note_written(&result);
+        self.record_write(&result);
         result
     }
 

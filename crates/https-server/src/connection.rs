@@ -8,7 +8,7 @@ use rustls_pki_types::CertificateDer;
 
 /// The negotiated HTTP version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Protocol {
+pub enum HttpProtocol {
     /// HTTP/1.1, with one request at a time.
     Http1,
     /// HTTP/2, with many requests at a time.
@@ -23,12 +23,12 @@ pub enum Protocol {
 pub struct Connection<T> {
     /// The address of the client.
     pub peer: SocketAddr,
-    /// The negotiated protocol.
-    pub protocol: Protocol,
+    /// The HTTP version that both sides agreed on.
+    pub protocol: HttpProtocol,
     /// The certificates that the peer sent, its own first; empty if it sent none. The handshake
     /// proved that the peer holds the key of the first one. Nothing else about them was verified.
     pub certificates: Arc<[CertificateDer<'static>]>,
-    identity: Mutex<Option<Arc<T>>>,
+    cached_identity: Mutex<Option<Arc<T>>>,
     pub(crate) activity: Arc<ConnectionActivity>,
 }
 
@@ -36,20 +36,26 @@ impl<T> Connection<T> {
     /// A connection without activity.
     pub fn new(
         peer: SocketAddr,
-        protocol: Protocol,
+        protocol: HttpProtocol,
         certificates: Arc<[CertificateDer<'static>]>,
     ) -> Self {
-        Self { peer, protocol, certificates, identity: Mutex::default(), activity: Arc::default() }
+        Self {
+            peer,
+            protocol,
+            certificates,
+            cached_identity: Mutex::default(),
+            activity: Arc::default(),
+        }
     }
 
     /// The cached identity. `compute` derives it from the certificates for the first request, and
     /// again once `is_current` rejects the cached one; concurrent requests wait for it.
-    pub fn identity(
+    pub fn get_or_compute_identity(
         &self,
         is_current: impl FnOnce(&T) -> bool,
         compute: impl FnOnce(&[CertificateDer<'static>]) -> T,
     ) -> Arc<T> {
-        let mut identity = self.identity.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut identity = self.cached_identity.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = identity.as_ref().filter(|known| is_current(known)) {
             return Arc::clone(known);
         }
@@ -59,7 +65,7 @@ impl<T> Connection<T> {
     /// Requests the end of the connection after the active requests have their responses. HTTP/2
     /// peers receive GOAWAY, HTTP/1.1 peers `Connection: close`.
     pub fn close(&self) {
-        self.activity.close_requested.store(true, Ordering::Relaxed);
+        self.activity.is_close_requested.store(true, Ordering::Relaxed);
     }
 }
 
@@ -67,12 +73,12 @@ impl<T> Connection<T> {
 /// accesses are relaxed.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionActivity {
-    requests_begun: AtomicU64,
-    requests_active: AtomicUsize,
-    bytes_written: AtomicU64,
+    n_begun_requests: AtomicU64,
+    n_active_requests: AtomicUsize,
+    n_bytes_written: AtomicU64,
     is_write_blocked: AtomicBool,
     is_reading_head: AtomicBool,
-    close_requested: AtomicBool,
+    is_close_requested: AtomicBool,
 }
 
 /// A request that is active until its response is sent or abandoned.
@@ -82,20 +88,20 @@ pub(crate) struct ActiveRequest(Arc<ConnectionActivity>);
 impl ConnectionActivity {
     pub(crate) fn begin_request(self: &Arc<Self>) -> ActiveRequest {
         self.is_reading_head.store(false, Ordering::Relaxed);
-        self.requests_begun.fetch_add(1, Ordering::Relaxed);
-        self.requests_active.fetch_add(1, Ordering::Relaxed);
+        self.n_begun_requests.fetch_add(1, Ordering::Relaxed);
+        self.n_active_requests.fetch_add(1, Ordering::Relaxed);
         ActiveRequest(Arc::clone(self))
     }
 
     /// Records bytes from the peer. Between requests they can only belong to the next request head.
     pub(crate) fn record_bytes_read(&self) {
-        if self.requests_active() == 0 {
+        if self.n_active_requests() == 0 {
             self.is_reading_head.store(true, Ordering::Relaxed);
         }
     }
 
     pub(crate) fn record_bytes_written(&self, count: usize) {
-        self.bytes_written.fetch_add(count as u64, Ordering::Relaxed);
+        self.n_bytes_written.fetch_add(count as u64, Ordering::Relaxed);
         self.is_write_blocked.store(false, Ordering::Relaxed);
     }
 
@@ -104,7 +110,7 @@ impl ConnectionActivity {
     }
 
     pub(crate) fn is_close_requested(&self) -> bool {
-        self.close_requested.load(Ordering::Relaxed)
+        self.is_close_requested.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_write_blocked(&self) -> bool {
@@ -115,22 +121,22 @@ impl ConnectionActivity {
         self.is_reading_head.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn requests_active(&self) -> usize {
-        self.requests_active.load(Ordering::Relaxed)
+    pub(crate) fn n_active_requests(&self) -> usize {
+        self.n_active_requests.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn requests_begun(&self) -> u64 {
-        self.requests_begun.load(Ordering::Relaxed)
+    pub(crate) fn n_begun_requests(&self) -> u64 {
+        self.n_begun_requests.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn total_bytes_written(&self) -> u64 {
-        self.bytes_written.load(Ordering::Relaxed)
+    pub(crate) fn n_bytes_written(&self) -> u64 {
+        self.n_bytes_written.load(Ordering::Relaxed)
     }
 }
 
 impl Drop for ActiveRequest {
     fn drop(&mut self) {
-        self.0.requests_active.fetch_sub(1, Ordering::Relaxed);
+        self.0.n_active_requests.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -141,11 +147,12 @@ mod tests {
     #[test]
     fn what_is_known_of_a_connection_is_made_again_when_it_is_old() {
         let peer = "127.0.0.1:1".parse().unwrap();
-        let connection = Connection::new(peer, Protocol::Http1, Arc::from([]));
-        let identity =
-            |generation: u32| *connection.identity(|known| *known == generation, |_| generation);
+        let connection = Connection::new(peer, HttpProtocol::Http1, Arc::from([]));
+        let identity = |generation: u32| {
+            *connection.get_or_compute_identity(|known| *known == generation, |_| generation)
+        };
         assert_eq!([identity(1), identity(1), identity(2), identity(2)], [1, 1, 2, 2]);
-        let kept = connection.identity(|_| true, |_| 3);
+        let kept = connection.get_or_compute_identity(|_| true, |_| 3);
         assert_eq!(*kept, 2);
     }
 }

@@ -17,16 +17,16 @@ pub enum RequestKind {
 /// Mutating and read-only requests have separate limits, so that a flood of one kind can not block
 /// the other.
 #[derive(Debug, Clone)]
-pub struct InFlight(Arc<InFlightCounters>);
+pub struct InFlightLimiter(Arc<InFlightCounters>);
 
 #[derive(Debug)]
 struct InFlightCounters {
-    mutating: Counter,
-    read_only: Counter,
+    mutating: LimitedCounter,
+    read_only: LimitedCounter,
 }
 
 #[derive(Debug)]
-struct Counter {
+struct LimitedCounter {
     count: AtomicUsize,
     /// `None` means no limit.
     max: Option<usize>,
@@ -40,10 +40,11 @@ pub struct InFlightPermit {
     kind: RequestKind,
 }
 
-impl InFlight {
+impl InFlightLimiter {
     /// Takes the limits of both kinds; zero means no limit.
     pub fn new(mutating_max: usize, read_only_max: usize) -> Self {
-        let counter = |max| Counter { count: AtomicUsize::new(0), max: (max > 0).then_some(max) };
+        let counter =
+            |max| LimitedCounter { count: AtomicUsize::new(0), max: (max > 0).then_some(max) };
         Self(Arc::new(InFlightCounters {
             mutating: counter(mutating_max),
             read_only: counter(read_only_max),
@@ -80,7 +81,7 @@ impl InFlight {
 }
 
 impl InFlightCounters {
-    fn counter_for(&self, kind: RequestKind) -> &Counter {
+    fn counter_for(&self, kind: RequestKind) -> &LimitedCounter {
         match kind {
             RequestKind::Mutating => &self.mutating,
             RequestKind::ReadOnly => &self.read_only,
@@ -100,7 +101,7 @@ mod tests {
 
     #[test]
     fn admits_up_to_the_limit_and_again_when_one_ends() {
-        let in_flight = InFlight::new(1, 2);
+        let in_flight = InFlightLimiter::new(1, 2);
         let first = in_flight.try_acquire(RequestKind::ReadOnly).unwrap();
         let _second = in_flight.try_acquire(RequestKind::ReadOnly).unwrap();
         assert!(in_flight.try_acquire(RequestKind::ReadOnly).is_none());
@@ -112,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_exempt_are_admitted_past_the_limit() {
-        let in_flight = InFlight::new(1, 1);
+        let in_flight = InFlightLimiter::new(1, 1);
         let _first = in_flight.try_acquire(RequestKind::Mutating).unwrap();
         let exempt = in_flight.acquire_exempt(RequestKind::Mutating);
         assert_eq!(in_flight.count(RequestKind::Mutating), 2);
@@ -122,7 +123,7 @@ mod tests {
 
     #[test]
     fn zero_does_not_limit() {
-        let in_flight = InFlight::new(0, 0);
+        let in_flight = InFlightLimiter::new(0, 0);
         let permits: Vec<_> =
             (0..1000).map(|_| in_flight.try_acquire(RequestKind::Mutating).unwrap()).collect();
         assert_eq!(in_flight.count(RequestKind::Mutating), permits.len());

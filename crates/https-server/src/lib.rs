@@ -20,17 +20,17 @@ mod shutdown;
 mod tls;
 mod watched_files;
 
-pub use connection::{Connection, Protocol};
-pub use in_flight::{InFlight, InFlightPermit, RequestKind};
+pub use connection::{Connection, HttpProtocol};
+pub use in_flight::{InFlightLimiter, InFlightPermit, RequestKind};
 pub use limits::Limits;
 pub use listener::{BindError, Listener};
 pub use pki::{
     CertificateFiles, GENERATED_FILES, OperatorFiles, PkiError, PkiFiles, PkiOptions, ServerNames,
-    host_name, prepare_pki_files, renew_periodically, replace_file, write_kubeconfig,
+    host_name, prepare_pki_files, renew_periodically, replace_private_file, write_kubeconfig,
 };
-pub use request_body::{CollectError, collect_limited, discard_body};
-pub use response_body::{Body, BodyError, BodySender, PeerDisconnected};
+pub use request_body::{CollectBodyError, collect_body, discard_body};
+pub use response_body::{Body, BodySender, PeerDisconnected, ResponseBodyError};
 pub use serve::{ConnectionFault, ReportFault, Responder, serve, serve_with_responder};
-pub use shutdown::{DrainPlan, DrainResult, Phase, Shutdown, WatchRegistration};
-pub use tls::{ReloadingCertificate, TlsError, server_config};
-pub use watched_files::{ReadError, WatchedFiles};
+pub use shutdown::{DrainPlan, DrainResult, Shutdown, ShutdownPhase, WatchRegistration};
+pub use tls::{ReloadingCertificate, TlsError, tls_server_config};
+pub use watched_files::{FileReadError, WatchedFiles};

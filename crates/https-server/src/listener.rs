@@ -1,4 +1,4 @@
-//! The listening socket.
+//! Binds the socket that the server listens on.
 
 use std::io;
 use std::net::SocketAddr;
@@ -37,7 +37,7 @@ pub enum BindError {
     /// The system reports another error.
     #[error("can not listen on {address}")]
     Io {
-        /// The requested address.
+        /// The address that was to be bound.
         address: SocketAddr,
         /// The error of the system.
         source: io::Error,

@@ -4,11 +4,11 @@
 //! them, complete what a crash left out, and renew certificates that expire soon. A file that can
 //! not be used is an error that names it: replacing it could lock out every client that trusts it.
 
+mod admin_kubeconfig;
 mod certificate_file;
+mod certificate_renewal;
 mod issue_certificate;
-mod kubeconfig;
 mod private_files;
-mod renewal;
 mod server_names;
 
 use std::io;
@@ -19,10 +19,10 @@ use rcgen::KeyPair;
 
 use self::certificate_file::Certificate;
 use self::issue_certificate::IssuingAuthority;
-use crate::watched_files::ReadError;
+use crate::watched_files::FileReadError;
 
-pub use self::kubeconfig::write_kubeconfig;
-pub use self::renewal::renew_periodically;
+pub use self::admin_kubeconfig::write_kubeconfig;
+pub use self::certificate_renewal::renew_periodically;
 pub use self::server_names::{ServerNames, host_name};
 
 /// How long before its expiry a certificate is renewed.
@@ -79,7 +79,7 @@ pub struct CertificateFiles {
 /// read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PkiFiles {
-    /// The data directory.
+    /// The data directory, which holds the generated files.
     pub directory: PathBuf,
     /// The certificate that the server presents to clients.
     pub serving_certificate: CertificateFiles,
@@ -103,18 +103,18 @@ pub enum PkiError {
     /// The data directory can not be created.
     #[error("can not create directory `{path}`")]
     Directory {
-        /// The directory.
+        /// The path of the directory.
         path: String,
         /// The error of the system.
         source: io::Error,
     },
     /// A file can not be read.
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] FileReadError),
     /// A file can not be written.
     #[error("can not write `{path}`")]
     Write {
-        /// The file.
+        /// The path of the file.
         path: String,
         /// The error of the system.
         source: io::Error,
@@ -122,7 +122,7 @@ pub enum PkiError {
     /// A file exists and is not what it should be. It was left unchanged.
     #[error("`{path}` can not be used: {reason}")]
     Unusable {
-        /// The file.
+        /// The path of the file.
         path: String,
         /// The fault of the file.
         reason: String,
@@ -130,7 +130,7 @@ pub enum PkiError {
     /// A file is missing and can not be derived from the existing ones.
     #[error("`{path}` is missing: {reason}")]
     Missing {
-        /// The file.
+        /// The path of the file.
         path: String,
         /// The purpose of the file.
         reason: &'static str,
@@ -164,7 +164,7 @@ pub fn prepare_pki_files(options: &PkiOptions) -> Result<PkiFiles, PkiError> {
     for name in GENERATED_FILES {
         private_files::refuse_symlink(&directory.join(name))?;
     }
-    let mut generator = FileGenerator { directory, now: *now, written_files: Vec::new() };
+    let mut generator = PkiFileGenerator { directory, now: *now, written_files: Vec::new() };
     let own_ca = generator.pair_paths("ca");
     if operator_files.serving_certificate.is_none() || operator_files.client_ca.is_none() {
         generator.ensure_authority(&own_ca)?;
@@ -175,7 +175,7 @@ pub fn prepare_pki_files(options: &PkiOptions) -> Result<PkiFiles, PkiError> {
             let files = generator.pair_paths("apiserver");
             let is_good = |certificate: &Certificate| certificate.covers_names(names);
             generator.ensure_leaf(&own_ca, &files, &is_good, &|authority, key| {
-                authority.issue_serving(key, names, *now)
+                authority.issue_serving_certificate(key, names, *now)
             })?;
             (files, own_ca.certificate.clone())
         }
@@ -185,7 +185,7 @@ pub fn prepare_pki_files(options: &PkiOptions) -> Result<PkiFiles, PkiError> {
         None => {
             let files = generator.pair_paths("admin");
             generator.ensure_leaf(&own_ca, &files, &|_| true, &|authority, key| {
-                authority.issue_admin(key, *now)
+                authority.issue_admin_certificate(key, *now)
             })?;
             (own_ca.certificate.clone(), Some(files))
         }
@@ -198,7 +198,7 @@ pub fn prepare_pki_files(options: &PkiOptions) -> Result<PkiFiles, PkiError> {
                 (key, Some(public))
             }
         };
-    let FileGenerator { written_files, .. } = generator;
+    let PkiFileGenerator { written_files, .. } = generator;
     Ok(PkiFiles {
         directory: directory.clone(),
         serving_certificate,
@@ -212,7 +212,7 @@ pub fn prepare_pki_files(options: &PkiOptions) -> Result<PkiFiles, PkiError> {
 }
 
 /// Generates files in one directory and records which.
-struct FileGenerator<'a> {
+struct PkiFileGenerator<'a> {
     directory: &'a Path,
     now: SystemTime,
     written_files: Vec<PathBuf>,
@@ -221,7 +221,7 @@ struct FileGenerator<'a> {
 /// Issues a certificate for a key, signed by an authority.
 type IssueLeaf<'a> = &'a dyn Fn(&IssuingAuthority, &KeyPair) -> Result<String, rcgen::Error>;
 
-impl FileGenerator<'_> {
+impl PkiFileGenerator<'_> {
     fn pair_paths(&self, name: &str) -> CertificateFiles {
         CertificateFiles {
             certificate: self.directory.join(format!("{name}.crt")),
@@ -327,7 +327,7 @@ impl FileGenerator<'_> {
 ///
 /// # Errors
 /// The system can not write or rename the file.
-pub fn replace_file(path: &Path, contents: &[u8]) -> io::Result<()> {
+pub fn replace_private_file(path: &Path, contents: &[u8]) -> io::Result<()> {
     private_files::replace_atomically(path, contents).map_err(io::Error::other)
 }
 

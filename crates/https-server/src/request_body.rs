@@ -20,7 +20,7 @@ const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why a body was not read.
 #[derive(Debug, thiserror::Error)]
-pub enum CollectError<E> {
+pub enum CollectBodyError<E> {
     /// The body is longer than `limit`.
     #[error("the body is longer than {limit} bytes")]
     TooLarge {
@@ -40,22 +40,22 @@ pub enum CollectError<E> {
 /// so that the peer reads the response.
 ///
 /// # Errors
-/// [`CollectError::TooLarge`] past the limit, [`CollectError::Read`] and [`CollectError::Truncated`] if the
+/// [`CollectBodyError::TooLarge`] past the limit, [`CollectBodyError::Read`] and [`CollectBodyError::Truncated`] if the
 /// body breaks off.
-pub async fn collect_limited<B: Body>(
+pub async fn collect_body<B: Body>(
     body: B,
     limit: u64,
-) -> Result<Bytes, CollectError<B::Error>> {
+) -> Result<Bytes, CollectBodyError<B::Error>> {
     let mut body = pin!(body);
     let collected = if body.size_hint().lower() > limit {
-        Err(CollectError::TooLarge { limit })
+        Err(CollectBodyError::TooLarge { limit })
     } else {
-        match collect(body.as_mut(), limit).await {
-            Ok(_) if body.size_hint().lower() > 0 => Err(CollectError::Truncated),
+        match collect_chunks(body.as_mut(), limit).await {
+            Ok(_) if body.size_hint().lower() > 0 => Err(CollectBodyError::Truncated),
             collected => collected,
         }
     };
-    if matches!(collected, Err(CollectError::TooLarge { .. })) {
+    if matches!(collected, Err(CollectBodyError::TooLarge { .. })) {
         discard_body(body).await;
     }
     collected
@@ -81,28 +81,28 @@ pub async fn discard_body<B: Body>(body: B) {
     let _ = tokio::time::timeout(DISCARD_TIMEOUT, reading).await;
 }
 
-async fn collect<B: Body>(
+async fn collect_chunks<B: Body>(
     mut body: Pin<&mut B>,
     limit: u64,
-) -> Result<Bytes, CollectError<B::Error>> {
+) -> Result<Bytes, CollectBodyError<B::Error>> {
     let Some(first) = next_data(body.as_mut()).await? else {
         return Ok(Bytes::new());
     };
     if first.remaining() as u64 > limit {
-        return Err(CollectError::TooLarge { limit });
+        return Err(CollectBodyError::TooLarge { limit });
     }
     // Most bodies arrive in one chunk, which is returned without a copy.
     let Some(second) = next_data(body.as_mut()).await? else {
-        return Ok(whole(first));
+        return Ok(chunk_to_bytes(first));
     };
     let mut bytes = BytesMut::with_capacity(first.remaining() + second.remaining());
-    bytes.extend_from_slice(&whole(first));
+    bytes.extend_from_slice(&chunk_to_bytes(first));
     let mut next = Some(second);
     while let Some(data) = next {
         if (bytes.len() + data.remaining()) as u64 > limit {
-            return Err(CollectError::TooLarge { limit });
+            return Err(CollectBodyError::TooLarge { limit });
         }
-        bytes.extend_from_slice(&whole(data));
+        bytes.extend_from_slice(&chunk_to_bytes(data));
         bytes.reserve(body.size_hint().lower().min(RESERVE_BYTES_MAX) as usize);
         next = next_data(body.as_mut()).await?;
     }
@@ -112,10 +112,10 @@ async fn collect<B: Body>(
 /// The next chunk that is not empty. Trailers are ignored.
 async fn next_data<B: Body>(
     mut body: Pin<&mut B>,
-) -> Result<Option<B::Data>, CollectError<B::Error>> {
+) -> Result<Option<B::Data>, CollectBodyError<B::Error>> {
     loop {
         let frame = std::future::poll_fn(|cx| body.as_mut().poll_frame(cx)).await;
-        match frame.transpose().map_err(CollectError::Read)? {
+        match frame.transpose().map_err(CollectBodyError::Read)? {
             None => return Ok(None),
             Some(frame) => match frame.into_data() {
                 Ok(data) if data.has_remaining() => return Ok(Some(data)),
@@ -126,22 +126,25 @@ async fn next_data<B: Body>(
 }
 
 /// The bytes of one chunk, without a copy if it already is [`Bytes`].
-fn whole(mut data: impl Buf) -> Bytes {
+fn chunk_to_bytes(mut data: impl Buf) -> Bytes {
     data.copy_to_bytes(data.remaining())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Body, BodyError};
+    use crate::{Body, ResponseBodyError};
 
-    async fn chunks(chunks: &[&'static str], limit: u64) -> Result<Bytes, CollectError<BodyError>> {
+    async fn chunks(
+        chunks: &[&'static str],
+        limit: u64,
+    ) -> Result<Bytes, CollectBodyError<ResponseBodyError>> {
         let (sender, body) = Body::channel(chunks.len());
         for chunk in chunks {
             sender.send(Bytes::from_static(chunk.as_bytes())).await.unwrap();
         }
         drop(sender);
-        collect_limited(body, limit).await
+        collect_body(body, limit).await
     }
 
     #[tokio::test]
@@ -155,14 +158,14 @@ mod tests {
     async fn refuses_one_byte_more() {
         for pieces in [&["abcd"][..], &["abc", "d"], &["a", "b", "c", "d"]] {
             let error = chunks(pieces, 3).await.unwrap_err();
-            assert!(matches!(error, CollectError::TooLarge { limit: 3 }), "{pieces:?}");
+            assert!(matches!(error, CollectBodyError::TooLarge { limit: 3 }), "{pieces:?}");
         }
     }
 
     #[tokio::test]
     async fn refuses_an_announced_size() {
-        let error = collect_limited(Body::from("abcd"), 3).await.unwrap_err();
-        assert!(matches!(error, CollectError::TooLarge { limit: 3 }));
+        let error = collect_body(Body::from("abcd"), 3).await.unwrap_err();
+        assert!(matches!(error, CollectBodyError::TooLarge { limit: 3 }));
     }
 
     #[tokio::test(start_paused = true)]
@@ -190,12 +193,12 @@ mod tests {
 
     impl http_body::Body for Announcing {
         type Data = Bytes;
-        type Error = BodyError;
+        type Error = ResponseBodyError;
 
         fn poll_frame(
             mut self: Pin<&mut Self>,
             _: &mut std::task::Context<'_>,
-        ) -> std::task::Poll<Option<Result<http_body::Frame<Bytes>, BodyError>>> {
+        ) -> std::task::Poll<Option<Result<http_body::Frame<Bytes>, ResponseBodyError>>> {
             std::task::Poll::Ready(self.0.take().map(|bytes| Ok(http_body::Frame::data(bytes))))
         }
 
@@ -207,15 +210,15 @@ mod tests {
     #[tokio::test]
     async fn a_part_of_a_body_is_not_taken_for_the_whole() {
         for part in [None, Some("abc".into())] {
-            let error = collect_limited(Announcing(part), 10).await.unwrap_err();
-            assert!(matches!(error, CollectError::Truncated), "{error}");
+            let error = collect_body(Announcing(part), 10).await.unwrap_err();
+            assert!(matches!(error, CollectBodyError::Truncated), "{error}");
         }
     }
 
     #[tokio::test]
     async fn one_piece_is_not_copied() {
         let bytes = Bytes::from(vec![b'x'; 100]);
-        let collected = collect_limited(Body::from(bytes.clone()), 100).await.unwrap();
+        let collected = collect_body(Body::from(bytes.clone()), 100).await.unwrap();
         assert_eq!(collected.as_ptr(), bytes.as_ptr());
     }
 }

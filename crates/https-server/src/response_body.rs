@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use crate::connection::ActiveRequest;
 
-/// A response body.
+/// The body of a response, which may arrive over time.
 #[derive(Debug, Default)]
 pub struct Body {
     content: BodyContent,
@@ -25,13 +25,13 @@ enum BodyContent {
     Empty,
     Bytes(Bytes),
     Channel(mpsc::Receiver<Bytes>),
-    Stream(Pin<Box<dyn Stream<Item = Result<Bytes, BodyError>> + Send>>),
+    Stream(Pin<Box<dyn Stream<Item = Result<Bytes, ResponseBodyError>> + Send>>),
 }
 
 /// Why a body breaks off. The peer sees the connection or the stream end early.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct BodyError(pub String);
+pub struct ResponseBodyError(pub String);
 
 /// Sends the chunks of a body. Dropping it ends the body.
 #[derive(Debug, Clone)]
@@ -49,7 +49,9 @@ impl Body {
     }
 
     /// A body that `stream` produces. An error breaks it off; the end of the stream ends it.
-    pub fn stream(stream: impl Stream<Item = Result<Bytes, BodyError>> + Send + 'static) -> Self {
+    pub fn stream(
+        stream: impl Stream<Item = Result<Bytes, ResponseBodyError>> + Send + 'static,
+    ) -> Self {
         Self { content: BodyContent::Stream(Box::pin(stream)), active_request: None }
     }
 
@@ -59,7 +61,7 @@ impl Body {
         (BodySender(sender), Self { content: BodyContent::Channel(receiver), active_request: None })
     }
 
-    pub(crate) fn keep_active(mut self, active_request: ActiveRequest) -> Self {
+    pub(crate) fn with_active_request(mut self, active_request: ActiveRequest) -> Self {
         self.active_request = Some(active_request);
         self
     }
@@ -106,12 +108,12 @@ impl BodySender {
 
 impl http_body::Body for Body {
     type Data = Bytes;
-    type Error = BodyError;
+    type Error = ResponseBodyError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, ResponseBodyError>>> {
         match &mut self.content {
             BodyContent::Empty => Poll::Ready(None),
             BodyContent::Bytes(bytes) => {
@@ -161,29 +163,29 @@ impl fmt::Debug for BodyContent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CollectError, collect_limited};
+    use crate::{CollectBodyError, collect_body};
 
     /// Yields what a list holds.
-    struct Listed(std::vec::IntoIter<Result<Bytes, BodyError>>);
+    struct Listed(std::vec::IntoIter<Result<Bytes, ResponseBodyError>>);
 
     impl Stream for Listed {
-        type Item = Result<Bytes, BodyError>;
+        type Item = Result<Bytes, ResponseBodyError>;
 
         fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
             Poll::Ready(self.0.next())
         }
     }
 
-    fn listed(items: Vec<Result<Bytes, BodyError>>) -> Body {
+    fn listed(items: Vec<Result<Bytes, ResponseBodyError>>) -> Body {
         Body::stream(Listed(items.into_iter()))
     }
 
     #[tokio::test]
     async fn a_stream_ends_or_breaks_off() {
         let whole = listed(vec![Ok("a".into()), Ok("b".into())]);
-        assert_eq!(collect_limited(whole, 10).await.unwrap(), "ab");
-        let broken = listed(vec![Ok("a".into()), Err(BodyError("gone".to_owned()))]);
-        let Err(CollectError::Read(error)) = collect_limited(broken, 10).await else {
+        assert_eq!(collect_body(whole, 10).await.unwrap(), "ab");
+        let broken = listed(vec![Ok("a".into()), Err(ResponseBodyError("gone".to_owned()))]);
+        let Err(CollectBodyError::Read(error)) = collect_body(broken, 10).await else {
             panic!("the body did not break off");
         };
         assert_eq!(error.to_string(), "gone");

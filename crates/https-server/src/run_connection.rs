@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::connection::{ConnectionActivity, Protocol};
+use crate::connection::{ConnectionActivity, HttpProtocol};
 use crate::limits::Limits;
-use crate::shutdown::{Phase, Shutdown};
+use crate::shutdown::{Shutdown, ShutdownPhase};
 
 /// An HTTP/1.1 or HTTP/2 connection that can be closed gracefully.
 pub(crate) trait HttpConnection: Future<Output = hyper::Result<()>> {
@@ -49,12 +49,12 @@ enum WaitState {
 pub(crate) async fn run_connection<C: HttpConnection>(
     http_connection: C,
     activity: &ConnectionActivity,
-    protocol: Protocol,
+    protocol: HttpProtocol,
     limits: &Limits,
     shutdown: &Shutdown,
 ) -> ConnectionEnd {
     let mut http_connection = pin!(http_connection);
-    let mut closing = pin!(shutdown.wait_for_phase(Phase::Closing));
+    let mut closing = pin!(shutdown.wait_for_phase(ShutdownPhase::Closing));
     let mut timed_wait = current_wait(activity, protocol);
     let mut timer = pin!(sleep(timeout_for(timed_wait, limits)));
     let mut is_closing = false;
@@ -63,7 +63,7 @@ pub(crate) async fn run_connection<C: HttpConnection>(
             if let Poll::Ready(result) = http_connection.as_mut().poll(cx) {
                 // An error between requests is no failure: the peer may leave then.
                 let is_at_rest = matches!(current_wait(activity, protocol), WaitState::Request(_))
-                    || (is_closing && activity.requests_active() == 0);
+                    || (is_closing && activity.n_active_requests() == 0);
                 return Poll::Ready(match result {
                     Err(error) if !is_at_rest => ConnectionEnd::Failed(error),
                     Ok(()) | Err(_) => ConnectionEnd::Finished,
@@ -72,7 +72,7 @@ pub(crate) async fn run_connection<C: HttpConnection>(
             if !is_closing
                 && (activity.is_close_requested() || closing.as_mut().poll(cx).is_ready())
             {
-                if activity.requests_begun() == 0 {
+                if activity.n_begun_requests() == 0 {
                     return Poll::Ready(ConnectionEnd::Finished);
                 }
                 is_closing = true;
@@ -117,13 +117,13 @@ pub(crate) async fn run_connection<C: HttpConnection>(
     .await
 }
 
-fn current_wait(activity: &ConnectionActivity, protocol: Protocol) -> WaitState {
-    let requests = activity.requests_begun();
+fn current_wait(activity: &ConnectionActivity, protocol: HttpProtocol) -> WaitState {
+    let requests = activity.n_begun_requests();
     // In HTTP/2, frames that are no requests, such as pings, count as bytes too.
-    let is_reading_head = protocol == Protocol::Http1 && activity.is_reading_head();
+    let is_reading_head = protocol == HttpProtocol::Http1 && activity.is_reading_head();
     if activity.is_write_blocked() {
-        WaitState::Reader(activity.total_bytes_written())
-    } else if activity.requests_active() > 0 {
+        WaitState::Reader(activity.n_bytes_written())
+    } else if activity.n_active_requests() > 0 {
         WaitState::Service
     } else if requests == 0 || is_reading_head {
         WaitState::Head(requests)

@@ -21,12 +21,12 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use crate::activity_stream::ActivityStream;
-use crate::connection::{Connection, Protocol};
+use crate::connection::{Connection, HttpProtocol};
 use crate::limits::Limits;
 use crate::listener::Listener;
 use crate::response_body::Body;
 use crate::run_connection::{ConnectionEnd, HttpConnection, run_connection};
-use crate::shutdown::{OpenConnection, Phase, Shutdown};
+use crate::shutdown::{ConnectionRegistration, Shutdown, ShutdownPhase};
 
 /// The pause after a failed accept, which usually means too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -71,7 +71,7 @@ pub enum ConnectionFault {
         /// The timeout that the peer exceeded.
         reason: &'static str,
     },
-    /// The service panicked.
+    /// The service panicked in a request or a connection.
     #[error("a request or a connection was lost to a panic")]
     Panic,
 }
@@ -92,14 +92,14 @@ fn format_causes(error: &hyper::Error) -> String {
 }
 
 /// Accepts connections and passes their requests to `service` until `shutdown` reaches
-/// [`Phase::Refusing`]; then returns when all connections have ended, at the latest at
-/// [`Phase::Dropping`].
+/// [`ShutdownPhase::Refusing`]; then returns when all connections have ended, at the latest at
+/// [`ShutdownPhase::Dropping`].
 ///
 /// Each call of `service` runs in its own task, which the peer can not cancel: a peer that
 /// disconnects only loses its response. A connection counts as open, for [`Shutdown::drain`] and
 /// against [`Limits::connections_max`], until its requests have ended.
 ///
-/// `T` is the identity that the service caches with a connection; see [`Connection::identity`].
+/// `T` is the identity that the service caches with a connection; see [`Connection::get_or_compute_identity`].
 pub async fn serve<T, S, F>(
     listener: Listener,
     limits: Limits,
@@ -148,11 +148,11 @@ pub async fn serve_with_responder<T, S, F>(
         tls: tls.map(TlsAcceptor::from),
         limits,
         shutdown: shutdown.clone(),
-        report,
+        report_fault: report,
         service,
     });
     let mut connections = JoinSet::new();
-    let mut refusing = std::pin::pin!(shutdown.wait_for_phase(Phase::Refusing));
+    let mut refusing = std::pin::pin!(shutdown.wait_for_phase(ShutdownPhase::Refusing));
     loop {
         let accept = async {
             let permit = Arc::clone(&permit).acquire_owned().await;
@@ -165,7 +165,7 @@ pub async fn serve_with_responder<T, S, F>(
                 Ok((stream, peer)) => {
                     let server = Arc::clone(&server);
                     let open = Arc::new(OpenConnectionGuard {
-                        _registration: shutdown.open_connection(),
+                        _registration: shutdown.register_connection(),
                         _connection_permit: permit.ok(),
                     });
                     connections.spawn(async move {
@@ -173,14 +173,14 @@ pub async fn serve_with_responder<T, S, F>(
                     });
                 }
                 Err(error) => {
-                    (server.report)(&ConnectionFault::Accept(error));
+                    (server.report_fault)(&ConnectionFault::Accept(error));
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             },
         }
     }
     drop(socket);
-    let mut dropping = std::pin::pin!(shutdown.wait_for_phase(Phase::Dropping));
+    let mut dropping = std::pin::pin!(shutdown.wait_for_phase(ShutdownPhase::Dropping));
     loop {
         tokio::select! {
             ended = connections.join_next() => match ended {
@@ -194,7 +194,7 @@ pub async fn serve_with_responder<T, S, F>(
 
 /// Counts a connection as open. The connection and each of its requests hold a reference.
 struct OpenConnectionGuard {
-    _registration: OpenConnection,
+    _registration: ConnectionRegistration,
     _connection_permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -203,7 +203,7 @@ struct ConnectionServer<S> {
     tls: Option<TlsAcceptor>,
     limits: Limits,
     shutdown: Shutdown,
-    report: ReportFault,
+    report_fault: ReportFault,
     service: S,
 }
 
@@ -220,25 +220,25 @@ impl<S> ConnectionServer<S> {
     {
         if let Err(error) = configure_socket(&stream, &self.limits) {
             // The peer disconnected before the handshake.
-            return (self.report)(&ConnectionFault::Accept(error));
+            return (self.report_fault)(&ConnectionFault::Accept(error));
         }
         let Some(tls) = &self.tls else {
-            let connection = Connection::new(peer, Protocol::Http1, Arc::from([]));
+            let connection = Connection::new(peer, HttpProtocol::Http1, Arc::from([]));
             return self.serve_http(stream, connection, open).await;
         };
         let handshake = tokio::time::timeout(self.limits.handshake_timeout, tls.accept(stream));
         let stream = tokio::select! {
             // No request has begun, so nothing is lost.
-            () = self.shutdown.wait_for_phase(Phase::Closing) => return,
+            () = self.shutdown.wait_for_phase(ShutdownPhase::Closing) => return,
             done = handshake => match done.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
                 Ok(stream) => stream,
-                Err(error) => return (self.report)(&ConnectionFault::Handshake { peer, error }),
+                Err(error) => return (self.report_fault)(&ConnectionFault::Handshake { peer, error }),
             },
         };
         let session = stream.get_ref().1;
         let protocol = match session.alpn_protocol() {
-            Some(b"h2") => Protocol::Http2,
-            Some(_) | None => Protocol::Http1,
+            Some(b"h2") => HttpProtocol::Http2,
+            Some(_) | None => HttpProtocol::Http1,
         };
         let certificates = session.peer_certificates().unwrap_or_default();
         let certificates = certificates.iter().cloned().map(CertificateDer::into_owned).collect();
@@ -274,11 +274,11 @@ impl<S> ConnectionServer<S> {
         });
         let (limits, shutdown) = (&self.limits, &self.shutdown);
         let end = match protocol {
-            Protocol::Http1 => {
+            HttpProtocol::Http1 => {
                 let http_connection = http1_builder(limits).serve_connection(io, service);
                 run_connection(http_connection, &activity, protocol, limits, shutdown).await
             }
-            Protocol::Http2 => {
+            HttpProtocol::Http2 => {
                 let http_connection = http2_builder(limits).serve_connection(io, service);
                 run_connection(http_connection, &activity, protocol, limits, shutdown).await
             }
@@ -286,10 +286,10 @@ impl<S> ConnectionServer<S> {
         match end {
             ConnectionEnd::Finished => {}
             ConnectionEnd::Failed(error) => {
-                (self.report)(&ConnectionFault::Connection { peer, error })
+                (self.report_fault)(&ConnectionFault::Connection { peer, error })
             }
             ConnectionEnd::TimedOut(reason) => {
-                (self.report)(&ConnectionFault::TimedOut { peer, reason })
+                (self.report_fault)(&ConnectionFault::TimedOut { peer, reason })
             }
         }
     }
@@ -322,21 +322,21 @@ impl<S> ConnectionServer<S> {
                 drop((permit, open));
             });
             answer.await.unwrap_or_else(|_| {
-                (self.report)(&ConnectionFault::Panic);
+                (self.report_fault)(&ConnectionFault::Panic);
                 panic_response()
             })
         };
-        let is_last =
-            connection.activity.is_close_requested() || self.shutdown.phase() >= Phase::Refusing;
+        let is_last = connection.activity.is_close_requested()
+            || self.shutdown.phase() >= ShutdownPhase::Refusing;
         if is_http1 && is_last {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        response.map(|body| body.keep_active(active))
+        response.map(|body| body.with_active_request(active))
     }
 
     fn report_panic(&self, ended: Result<(), tokio::task::JoinError>) {
         if ended.is_err_and(|error| error.is_panic()) {
-            (self.report)(&ConnectionFault::Panic);
+            (self.report_fault)(&ConnectionFault::Panic);
         }
     }
 }

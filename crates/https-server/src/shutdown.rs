@@ -16,7 +16,7 @@ const PACE_STEPS_PER_SECOND: usize = 20;
 
 /// The phase of a shutdown. Phases only move forward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Phase {
+pub enum ShutdownPhase {
     /// All requests are served.
     Serving,
     /// All requests are served, but readiness fails, so that load balancers choose other servers.
@@ -25,7 +25,7 @@ pub enum Phase {
     Refusing,
     /// Connections are closed as soon as their active requests have ended.
     Closing,
-    /// Connections are dropped.
+    /// All connections are dropped, with or without active requests.
     Dropping,
 }
 
@@ -35,9 +35,9 @@ pub struct Shutdown(Arc<ShutdownState>);
 
 #[derive(Debug)]
 struct ShutdownState {
-    phase: watch::Sender<Phase>,
-    connections: watch::Sender<usize>,
-    watches: AtomicUsize,
+    phase: watch::Sender<ShutdownPhase>,
+    n_connections: watch::Sender<usize>,
+    n_watches: AtomicUsize,
     /// One permit lets one watch end; closing the semaphore ends all.
     watch_end_permits: Arc<Semaphore>,
 }
@@ -68,7 +68,7 @@ pub struct WatchRegistration(Arc<ShutdownState>);
 
 /// The registration of an open connection.
 #[derive(Debug)]
-pub(crate) struct OpenConnection(Arc<ShutdownState>);
+pub(crate) struct ConnectionRegistration(Arc<ShutdownState>);
 
 impl Default for Shutdown {
     fn default() -> Self {
@@ -77,23 +77,23 @@ impl Default for Shutdown {
 }
 
 impl Shutdown {
-    /// A server in phase [`Phase::Serving`].
+    /// A server in phase [`ShutdownPhase::Serving`].
     pub fn new() -> Self {
         Self(Arc::new(ShutdownState {
-            phase: watch::Sender::new(Phase::Serving),
-            connections: watch::Sender::new(0),
-            watches: AtomicUsize::new(0),
+            phase: watch::Sender::new(ShutdownPhase::Serving),
+            n_connections: watch::Sender::new(0),
+            n_watches: AtomicUsize::new(0),
             watch_end_permits: Arc::new(Semaphore::new(0)),
         }))
     }
 
-    /// The current phase.
-    pub fn phase(&self) -> Phase {
+    /// The phase that the shutdown has reached.
+    pub fn phase(&self) -> ShutdownPhase {
         *self.0.phase.borrow()
     }
 
     /// Moves to a later phase. Moving to an earlier one does nothing.
-    pub fn advance(&self, phase: Phase) {
+    pub fn advance_to(&self, phase: ShutdownPhase) {
         self.0.phase.send_if_modified(|current| {
             let is_later = phase > *current;
             *current = phase.max(*current);
@@ -102,7 +102,10 @@ impl Shutdown {
     }
 
     /// Completes when `phase` or a later one is reached.
-    pub fn wait_for_phase(&self, phase: Phase) -> impl Future<Output = ()> + Send + 'static {
+    pub fn wait_for_phase(
+        &self,
+        phase: ShutdownPhase,
+    ) -> impl Future<Output = ()> + Send + 'static {
         let mut receiver = self.0.phase.subscribe();
         async move {
             // The sender is gone only when the server is; that counts as reached.
@@ -112,18 +115,18 @@ impl Shutdown {
 
     /// Registers a watch, which must end when [`WatchRegistration::wait_for_end`] completes.
     pub fn register_watch(&self) -> WatchRegistration {
-        self.0.watches.fetch_add(1, Ordering::Relaxed);
+        self.0.n_watches.fetch_add(1, Ordering::Relaxed);
         WatchRegistration(Arc::clone(&self.0))
     }
 
     /// The number of registered watches.
     pub fn n_watches(&self) -> usize {
-        self.0.watches.load(Ordering::Relaxed)
+        self.0.n_watches.load(Ordering::Relaxed)
     }
 
     /// The number of open connections.
     pub fn n_connections(&self) -> usize {
-        *self.0.connections.borrow()
+        *self.0.n_connections.borrow()
     }
 
     /// Ends the watches at 200 a second, or faster if `grace` requires it.
@@ -146,12 +149,12 @@ impl Shutdown {
     /// Moves through all phases. After the watches have been told to end, active requests have
     /// `request_timeout` to end; the remaining connections are dropped.
     pub async fn drain(&self, plan: DrainPlan) -> DrainResult {
-        self.advance(Phase::Unready);
+        self.advance_to(ShutdownPhase::Unready);
         sleep(plan.delay).await;
-        self.advance(Phase::Refusing);
+        self.advance_to(ShutdownPhase::Refusing);
         self.end_watches(plan.watch_grace).await;
-        self.advance(Phase::Closing);
-        let mut connections = self.0.connections.subscribe();
+        self.advance_to(ShutdownPhase::Closing);
+        let mut connections = self.0.n_connections.subscribe();
         let deadline = Instant::now() + plan.request_timeout;
         let drained = match tokio::time::timeout_at(
             deadline,
@@ -162,15 +165,15 @@ impl Shutdown {
             Ok(_) => DrainResult::Clean,
             Err(_) => DrainResult::Dropped(self.n_connections()),
         };
-        self.advance(Phase::Dropping);
+        self.advance_to(ShutdownPhase::Dropping);
         // Dropping is immediate; the timeout guards against a task that never yields.
         let _ = timeout(Duration::from_secs(1), connections.wait_for(|open| *open == 0)).await;
         drained
     }
 
-    pub(crate) fn open_connection(&self) -> OpenConnection {
-        self.0.connections.send_modify(|open| *open += 1);
-        OpenConnection(Arc::clone(&self.0))
+    pub(crate) fn register_connection(&self) -> ConnectionRegistration {
+        self.0.n_connections.send_modify(|open| *open += 1);
+        ConnectionRegistration(Arc::clone(&self.0))
     }
 }
 
@@ -189,13 +192,13 @@ impl WatchRegistration {
 
 impl Drop for WatchRegistration {
     fn drop(&mut self) {
-        self.0.watches.fetch_sub(1, Ordering::Relaxed);
+        self.0.n_watches.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Drop for OpenConnection {
+impl Drop for ConnectionRegistration {
     fn drop(&mut self) {
-        self.0.connections.send_modify(|open| *open = open.saturating_sub(1));
+        self.0.n_connections.send_modify(|open| *open = open.saturating_sub(1));
     }
 }
 
@@ -213,9 +216,9 @@ mod tests {
     #[test]
     fn phases_never_move_back() {
         let shutdown = Shutdown::new();
-        shutdown.advance(Phase::Closing);
-        shutdown.advance(Phase::Unready);
-        assert_eq!(shutdown.phase(), Phase::Closing);
+        shutdown.advance_to(ShutdownPhase::Closing);
+        shutdown.advance_to(ShutdownPhase::Unready);
+        assert_eq!(shutdown.phase(), ShutdownPhase::Closing);
     }
 
     #[test]
@@ -277,11 +280,11 @@ mod tests {
         assert_eq!(begin.elapsed().as_secs(), 3);
 
         let busy = Shutdown::new();
-        let connection = busy.open_connection();
+        let connection = busy.register_connection();
         let begin = Instant::now();
         assert_eq!(busy.drain(plan).await, DrainResult::Dropped(1));
         assert!(begin.elapsed().as_secs() >= 63);
-        assert_eq!(busy.phase(), Phase::Dropping);
+        assert_eq!(busy.phase(), ShutdownPhase::Dropping);
         drop(connection);
     }
 }

@@ -11,14 +11,14 @@ use rustls::crypto::CryptoProvider;
 use self::any_client_certificate::AcceptAnyClientCertificate;
 
 pub use self::reloading_certificate::ReloadingCertificate;
-use crate::watched_files::ReadError;
+use crate::watched_files::FileReadError;
 
 /// Why TLS can not be configured.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file can not be read.
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(#[from] FileReadError),
     /// The certificate file holds no certificate in PEM.
     #[error("`{path}` holds no certificate in PEM form: {reason}")]
     Certificate {
@@ -38,9 +38,9 @@ pub enum TlsError {
     /// Certificate and key are well-formed but can not be used together.
     #[error("`{certificate}` and `{key}` can not be used: {reason}")]
     Pair {
-        /// The certificate file.
+        /// The path of the certificate file.
         certificate: String,
-        /// The key file.
+        /// The path of the key file.
         key: String,
         /// The error of the library.
         reason: String,
@@ -54,7 +54,7 @@ pub enum TlsError {
 ///
 /// # Errors
 /// [`TlsError::Setup`] if the library refuses these settings.
-pub fn server_config(certificate: Arc<ReloadingCertificate>) -> Result<ServerConfig, TlsError> {
+pub fn tls_server_config(certificate: Arc<ReloadingCertificate>) -> Result<ServerConfig, TlsError> {
     let provider = crypto_provider();
     let clients = AcceptAnyClientCertificate::new(provider.signature_verification_algorithms);
     let mut config = ServerConfig::builder_with_provider(provider)

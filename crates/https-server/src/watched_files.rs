@@ -22,7 +22,7 @@ pub struct WatchedFiles {
 /// A file can not be read.
 #[derive(Debug, thiserror::Error)]
 #[error("can not read `{}`", path.display())]
-pub struct ReadError {
+pub struct FileReadError {
     /// The path of the file.
     pub path: PathBuf,
     /// The error of the system.
@@ -44,10 +44,10 @@ impl WatchedFiles {
     /// returned once, whether or not the caller can use it.
     ///
     /// # Errors
-    /// [`ReadError`] for the first file that can not be read; then the digest stays unchanged.
-    pub fn read_if_changed(&mut self) -> Result<Option<Vec<Vec<u8>>>, ReadError> {
+    /// [`FileReadError`] for the first file that can not be read; then the digest stays unchanged.
+    pub fn read_if_changed(&mut self) -> Result<Option<Vec<Vec<u8>>>, FileReadError> {
         let contents =
-            self.paths.iter().map(|path| read(path)).collect::<Result<Vec<_>, ReadError>>()?;
+            self.paths.iter().map(|path| read(path)).collect::<Result<Vec<_>, FileReadError>>()?;
         let digest = digest_of_contents(&contents);
         let is_seen = self.last_digest.is_some_and(|seen| seen.as_ref() == digest.as_ref());
         self.last_digest = Some(digest);
@@ -55,7 +55,7 @@ impl WatchedFiles {
     }
 }
 
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, ReadError> {
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, FileReadError> {
     let read = || {
         let mut contents = Vec::new();
         File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut contents)?;
@@ -64,7 +64,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, ReadError> {
         }
         Ok(contents)
     };
-    read().map_err(|source| ReadError { path: path.to_owned(), source })
+    read().map_err(|source| FileReadError { path: path.to_owned(), source })
 }
 
 fn digest_of_contents(contents: &[Vec<u8>]) -> Digest {

@@ -37,7 +37,7 @@ pub(crate) fn build_target(
     let mut target = Target::new(Destination::Url { scheme, host, port }, &path);
     target.proxy = cluster_proxy(cluster)?;
     target.impersonation = user.map(impersonation).unwrap_or_default();
-    target.can_compress = !cluster.disable_compression;
+    target.accepts_gzip = !cluster.disable_compression;
     if is_plain {
         let has_secrets = has_url_login || user.is_some_and(has_credentials) || has_trust(cluster);
         warn_of_plain_http(cluster, has_secrets, file, warnings);

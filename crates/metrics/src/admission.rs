@@ -11,7 +11,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use admission::{Operation, Snapshot};
-use admission_hooks::{CallReport, ConditionReport, FailOpenCause, Phase};
+use admission_hooks::{CallReport, ConditionReport, HookFailureCause, Phase};
 use prometheus::Registry;
 
 use self::config_freshness::ConfigFreshness;
@@ -62,11 +62,11 @@ impl AdmissionMetrics {
     pub fn set_config_in_effect(&self, snapshot: &Arc<Snapshot>) {
         *self.snapshot_in_effect.write().unwrap_or_else(PoisonError::into_inner) =
             Some(Arc::clone(snapshot));
-        let lists = [snapshot.mutating(), snapshot.validating()].into_iter();
+        let lists = [snapshot.mutating_hooks(), snapshot.validating_hooks()].into_iter();
         let hooks: HashSet<&str> =
             lists.flat_map(|list| list.hooks()).map(|hook| hook.name.as_str()).collect();
         self.hook_calls.retain(&|name| name == OTHER_NAMES || hooks.contains(name));
-        let is_kept = |name: &str| name == OTHER_NAMES || snapshot.initializer(name).is_some();
+        let is_kept = |name: &str| name == OTHER_NAMES || snapshot.find_initializer(name).is_some();
         self.initializer_waits.retain(&is_kept);
     }
 
@@ -129,32 +129,32 @@ impl AdmissionMetrics {
     /// into an object.
     fn configured_initializer<'n>(&self, name: &'n str) -> &'n str {
         let snapshot = self.snapshot_in_effect.read().unwrap_or_else(PoisonError::into_inner);
-        let found = snapshot.as_ref().and_then(|snapshot| snapshot.initializer(name));
+        let found = snapshot.as_ref().and_then(|snapshot| snapshot.find_initializer(name));
         if found.is_some() { name } else { OTHER_NAMES }
     }
 }
 
 impl admission_hooks::Observer for AdmissionMetrics {
-    fn called(&self, report: &CallReport<'_>) {
+    fn on_call(&self, report: &CallReport<'_>) {
         self.hook_calls.record_call(report);
     }
 
-    fn conditions(&self, report: &ConditionReport<'_>) {
+    fn on_conditions(&self, report: &ConditionReport<'_>) {
         self.hook_calls.record_conditions(report);
     }
 
-    fn failed_open(&self, webhook: &str, phase: Phase, cause: FailOpenCause) {
+    fn on_fail_open(&self, webhook: &str, phase: Phase, cause: HookFailureCause) {
         self.hook_calls.count_fail_open(webhook, phase, cause);
     }
 }
 
 impl https_client::CertificateObserver for AdmissionMetrics {
-    fn missing_san(&self) {
-        self.webhook_certificates.missing_san();
+    fn on_missing_san(&self) {
+        self.webhook_certificates.on_missing_san();
     }
 
-    fn sha1_signature(&self) {
-        self.webhook_certificates.sha1_signature();
+    fn on_sha1_signature(&self) {
+        self.webhook_certificates.on_sha1_signature();
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use authn::AuthorityKind;
-use https_server::{ReadError, WatchedFiles};
+use https_server::{FileReadError, WatchedFiles};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 
@@ -29,7 +29,7 @@ pub struct CaFiles {
 #[derive(Debug, thiserror::Error)]
 enum ReloadError {
     #[error("{error}: {}", error.source)]
-    Read { error: ReadError },
+    Read { error: FileReadError },
     #[error("`{path}` is not PEM: {reason}")]
     Pem { path: String, reason: String },
     #[error("`{path}`: {error}")]

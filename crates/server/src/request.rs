@@ -16,6 +16,7 @@ mod response_slot;
 use std::sync::Arc;
 use std::time::Duration;
 
+use admission_hooks::catch_panic;
 use api_object::Status;
 use api_resources::Verb;
 use authn::CertificateIdentity;
@@ -23,7 +24,7 @@ use authz::{RequestInfo, User};
 use http::header::HeaderMap;
 use http::request::Parts;
 use http::{Request, Response};
-use https_server::{Body, Connection, InFlightPermit, Phase, RequestKind, Responder};
+use https_server::{Body, Connection, InFlightPermit, RequestKind, Responder, ShutdownPhase};
 use hyper::body::{Body as _, Incoming};
 use jiff::Timestamp;
 
@@ -33,9 +34,9 @@ use crate::audit_record_guard::AuditRecordGuard;
 use crate::authorize::{Authorized, ChainAuthorizer, authorize};
 use crate::deadline::request_duration_max;
 use crate::discovery;
+use crate::error_status::IntoStatus;
 use crate::health;
 use crate::hook_trace;
-use crate::panic_guard::catch_panic;
 use crate::record::RequestRecord;
 use crate::request_error::{RequestError, error_response};
 use crate::respond::{PLAIN_JSON, Reply, text_response};
@@ -85,7 +86,7 @@ pub(crate) async fn handle(
     let mut body = Some(body);
     let processing =
         process(&server, &mut parts, &mut body, &connection, &mut record, &mut slot, now);
-    let response = match catch_panic(processing).await {
+    let response = match catch_panic(Box::pin(processing)).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => error.into_response(&parts, &mut record, now),
         Err(message) => {
@@ -118,7 +119,7 @@ async fn process(
     let target = parts.uri.path_and_query().map_or("/", |own| own.as_str()).to_owned();
     let info = decode_target(parts, &target)?;
     record.record_target(&info);
-    if server.shutdown.phase() >= Phase::Refusing && !is_health_path(&info.path) {
+    if server.shutdown.phase() >= ShutdownPhase::Refusing && !is_health_path(&info.path) {
         return Err(RequestError::Retry(Status::unavailable("apiserver is shutting down")));
     }
     let query = Query::parse(&target);
@@ -190,7 +191,7 @@ async fn authenticate_and_authorize(
     warnings: &mut Vec<String>,
 ) -> Result<(Authorized, Option<InFlightPermit>), RequestError> {
     // 2. Authenticate the user, then impersonate.
-    let certificates = connection.identity(
+    let certificates = connection.get_or_compute_identity(
         |known| server.authenticator.uses_current_authorities(known),
         |presented| server.authenticator.identify_certificates(presented, now),
     );
@@ -217,7 +218,8 @@ async fn authenticate_and_authorize(
     let impersonated = {
         let attributes = info.attributes(Some(&user));
         let chain = ChainAuthorizer(Arc::clone(&cluster.chain));
-        server.impersonator.impersonate(&parts.headers, &attributes, &chain).await?
+        let impersonated = server.impersonator.impersonate(&parts.headers, &attributes, &chain);
+        impersonated.await.map_err(IntoStatus::into_status)?
     };
     let user = match impersonated {
         None => user,

@@ -14,6 +14,7 @@ use crate::admission::{
     FreshnessRequirement, WriteAttempt, WriteRequest, admit_mutating, admit_without_storing,
     establish_freshness,
 };
+use crate::error_status::IntoStatus;
 use crate::initialize::is_hidden;
 use crate::record::RequestRecord;
 use crate::request::{AuthorizedRequest, UnreadBody};
@@ -98,7 +99,8 @@ pub(crate) async fn review_token(
     let tree =
         decode_review(request, &resource.group, &resource.version, &resource.kind, body).await?;
     record.record_request_object(&tree);
-    let tree = server.authenticator.review_token(tree, server, request.now()).await?;
+    let reviewed = server.authenticator.review_token(tree, server, request.now()).await;
+    let tree = reviewed.map_err(IntoStatus::into_status)?;
     Ok(Reply::Tree { code: 201, tree })
 }
 
@@ -136,10 +138,12 @@ async fn admit_and_issue(
         api_audiences: server.authenticator.api_audiences(),
         lifetime_seconds_max: None,
     };
-    let request = TokenRequest::read(tree, namespace, name, settings, server, now).await?;
+    let request = TokenRequest::read(tree, namespace, name, settings, server, now).await;
+    let request = request.map_err(IntoStatus::into_status)?;
     // Validating hooks review the token request as it will be issued, which they can not change.
     admit_without_storing(ctx, attempt, write, request.object()).await?;
-    Ok(request.issue(settings, &server.token_issuer, server).await?.object)
+    let issued = request.issue(settings, &server.token_issuer, server).await;
+    Ok(issued.map_err(IntoStatus::into_status)?.object)
 }
 
 async fn decode_review(

@@ -16,7 +16,7 @@ use authn::{Authenticator, Impersonator, TokenIssuer};
 use authz_chain::AuthorizerSlot;
 use concurrency_limit::ConcurrencyLimit;
 use https_client::AddressPolicy;
-use https_server::{DrainPlan, DrainResult, InFlight, Limits, Listener, Shutdown};
+use https_server::{DrainPlan, DrainResult, InFlightLimiter, Limits, Listener, Shutdown};
 use ring::rand::SystemRandom;
 use store::{ReadError, Store};
 use tokio::task::JoinSet;
@@ -185,7 +185,7 @@ impl Server {
                 ..default_environment.limits
             },
             calls_in_flight_max: options.admission.calls_in_flight_max,
-            observe: Arc::clone(&admission_metrics) as _,
+            certificate_observer: Arc::clone(&admission_metrics) as _,
         }));
         let empty = ClusterSnapshot::empty(options.slots, options.node_policy, hooks.clone())?;
         let authenticator = Authenticator::new(options.authentication)?;
@@ -213,7 +213,7 @@ impl Server {
             readiness: Readiness::default(),
             loopback_user: loopback_user(String::new()),
             authenticator,
-            impersonator: Impersonator::new(access_reviews::forbidden_status),
+            impersonator: Impersonator::default(),
             token_issuer: options.token_issuer,
             auditor: options.auditor,
             authorization_metrics: options.authorization_metrics,
@@ -229,7 +229,10 @@ impl Server {
             initialization_tracker,
             clock: options.admission.clock,
             authorization_status: options.authorization_status,
-            in_flight: InFlight::new(options.mutating_requests_max, options.read_only_requests_max),
+            in_flight: InFlightLimiter::new(
+                options.mutating_requests_max,
+                options.read_only_requests_max,
+            ),
             escalation_checks: Arc::new(ConcurrencyLimit::new(ESCALATION_CHECKS_MAX)),
             watch_limit: Arc::new(ConcurrencyLimit::new(match options.watches_max {
                 0 => usize::MAX,

@@ -11,7 +11,7 @@ use concurrency_limit::ConcurrencyLimit;
 use ring::rand::{SecureRandom, SystemRandom};
 use store::Store;
 
-use https_server::{InFlight, Shutdown};
+use https_server::{InFlightLimiter, Shutdown};
 
 use crate::admission::{FreshnessBarrier, PolledConfigurationSlot};
 use crate::audit_id::AuditIds;
@@ -101,7 +101,7 @@ pub(crate) struct ServerState {
     pub(crate) clock: Clock,
     /// Returns the JSON document of `/portcullis/authorization/status`.
     pub(crate) authorization_status: Arc<dyn Fn() -> serde_json::Value + Send + Sync>,
-    pub(crate) in_flight: InFlight,
+    pub(crate) in_flight: InFlightLimiter,
     /// Limits concurrent checks for privilege escalation that take long.
     pub(crate) escalation_checks: Arc<ConcurrencyLimit>,
     /// Limits the watches of users who are not in `system:masters`.

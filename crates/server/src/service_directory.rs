@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{OnceLock, PoisonError, RwLock};
 
-use admission_hooks::Services;
+use admission_hooks::ClusterServices;
 use codec::JsonError;
-use https_client::{HostPort, Resolve, ResolveError, ServiceName};
+use https_client::{HostPort, ResolveError, ServiceName, ServiceResolver};
 use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::Value;
 
@@ -164,7 +164,7 @@ impl ServiceDirectory {
     }
 }
 
-impl Services for ServiceDirectory {
+impl ClusterServices for ServiceDirectory {
     fn tcp_ports(&self, namespace: &str, name: &str) -> Result<Vec<u16>, ResolveError> {
         let service_tables = self.service_tables.read().unwrap_or_else(PoisonError::into_inner);
         let service = service_tables.find_service(namespace, name)?;
@@ -172,7 +172,7 @@ impl Services for ServiceDirectory {
     }
 }
 
-impl Resolve for ServiceDirectory {
+impl ServiceResolver for ServiceDirectory {
     fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
         if (service.namespace.as_str(), service.name.as_str(), service.port)
             == ("default", "kubernetes", 443)

@@ -21,7 +21,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
-use x509_verify::{Certificate, Roots, ServerVerifier};
+use x509_verify::{Certificate, Roots, RootsCheck, ServerVerifier};
 
 use crate::options::ClientCertificateFiles;
 
@@ -77,7 +77,7 @@ impl TlsFiles {
         if roots.is_empty() {
             return Err(missing_pem_error(&self.ca_file, "certificate"));
         }
-        let verifier = ServerVerifier::new(Arc::new(roots), Arc::clone(&provider));
+        let verifier = ServerVerifier::new(RootsCheck::new(Arc::new(roots)), Arc::clone(&provider));
         let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(TlsFilesError::Identity)?

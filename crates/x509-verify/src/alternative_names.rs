@@ -1,11 +1,11 @@
 //! The subject alternative names of a certificate.
 
-use crate::der::{self, Reader, SEQUENCE};
+use crate::der::{self, DerReader, DerTag};
 
-pub(crate) const EMAIL: u8 = der::context_tag(1);
-pub(crate) const DNS: u8 = der::context_tag(2);
-pub(crate) const URI: u8 = der::context_tag(6);
-pub(crate) const IP: u8 = der::context_tag(7);
+pub(crate) const EMAIL: DerTag = DerTag::primitive_context(1);
+pub(crate) const DNS: DerTag = DerTag::primitive_context(2);
+pub(crate) const URI: DerTag = DerTag::primitive_context(6);
+pub(crate) const IP: DerTag = DerTag::primitive_context(7);
 
 /// The alternative names to which name constraints apply.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,14 +19,14 @@ pub(crate) struct AlternativeNames {
 
 impl AlternativeNames {
     pub(crate) fn read(value: &[u8]) -> Option<Self> {
-        let mut list: Reader<'_> = der::parse_single(value, SEQUENCE)?;
+        let mut list: DerReader<'_> = der::parse_single_value(value, DerTag::SEQUENCE)?;
         let mut names = Self::default();
         while !list.is_empty() {
-            let name = list.read_any()?;
+            let name = list.read_any_value()?;
             match name.tag {
-                DNS => names.dns_names.push(parse_ascii(name.contents)?),
-                EMAIL => names.email_addresses.push(parse_ascii(name.contents)?),
-                URI => names.uris.push(parse_ascii(name.contents)?),
+                DNS => names.dns_names.push(parse_ia5_string(name.contents)?),
+                EMAIL => names.email_addresses.push(parse_ia5_string(name.contents)?),
+                URI => names.uris.push(parse_ia5_string(name.contents)?),
                 IP if matches!(name.contents.len(), 4 | 16) => {
                     names.ip_addresses.push(name.contents.to_vec());
                 }
@@ -50,7 +50,7 @@ impl AlternativeNames {
 }
 
 /// The text of an IA5String.
-pub(crate) fn parse_ascii(bytes: &[u8]) -> Option<String> {
+pub(crate) fn parse_ia5_string(bytes: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(bytes).ok()?;
     text.is_ascii().then(|| text.to_owned())
 }
@@ -66,7 +66,7 @@ pub(crate) fn parse_mailbox(text: &str) -> Option<(&str, String)> {
                 .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~".contains(&byte))
     };
     let is_mailbox =
-        local.split('.').all(is_atom) && !domain.is_empty() && is_domain(domain, false);
+        local.split('.').all(is_atom) && !domain.is_empty() && is_comparable_domain(domain, false);
     is_mailbox.then(|| (local, domain.to_ascii_lowercase()))
 }
 
@@ -83,13 +83,13 @@ pub(crate) fn uri_host(uri: &str) -> Option<String> {
     let is_name = !host.is_empty()
         && !host.contains(['[', ']', '%', '\\'])
         && host.parse::<std::net::Ipv4Addr>().is_err()
-        && is_domain(host, false);
+        && is_comparable_domain(host, false);
     is_name.then(|| host.to_ascii_lowercase())
 }
 
 /// Reports whether a text can be compared with domain constraints. A constraint may begin with a
 /// dot.
-pub(crate) fn is_domain(text: &str, is_constraint: bool) -> bool {
+pub(crate) fn is_comparable_domain(text: &str, is_constraint: bool) -> bool {
     if text.is_empty() {
         return true;
     }
@@ -146,10 +146,10 @@ mod tests {
 
     #[test]
     fn constraints_may_begin_with_a_dot() {
-        assert!(is_domain(".a.b", true));
-        assert!(!is_domain(".a.b", false));
-        assert!(is_domain("", true));
-        assert!(!is_domain("a.", true));
-        assert!(!is_domain("a b", true));
+        assert!(is_comparable_domain(".a.b", true));
+        assert!(!is_comparable_domain(".a.b", false));
+        assert!(is_comparable_domain("", true));
+        assert!(!is_comparable_domain("a.", true));
+        assert!(!is_comparable_domain("a b", true));
     }
 }

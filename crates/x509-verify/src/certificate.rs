@@ -3,7 +3,7 @@
 use rustls_pki_types::CertificateDer;
 
 use crate::alternative_names::AlternativeNames;
-use crate::der::{self, Reader, SEQUENCE};
+use crate::der::{self, DerReader, DerTag};
 use crate::der_time;
 use crate::extensions::{self, BasicConstraints, ExtendedKeyUsage};
 use crate::name_constraints::NameConstraints;
@@ -12,7 +12,7 @@ use crate::signature::{PublicKey, SignedData};
 /// The bytes are not a well-formed certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("malformed certificate")]
-pub struct MalformedError;
+pub struct MalformedCertificateError;
 
 /// A parsed certificate. Nothing about it has been verified.
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ pub struct Certificate {
     pub(crate) not_before: i64,
     pub(crate) not_after: i64,
     pub(crate) key: PublicKey,
-    pub(crate) signed: SignedData,
+    pub(crate) signed_data: SignedData,
     pub(crate) extensions: Extensions,
 }
 
@@ -56,14 +56,14 @@ impl Certificate {
     ///
     /// # Errors
     /// The bytes are not a well-formed certificate.
-    pub fn parse(der: &CertificateDer<'_>) -> Result<Self, MalformedError> {
-        parse_fields(der).ok_or(MalformedError)
+    pub fn parse(der: &CertificateDer<'_>) -> Result<Self, MalformedCertificateError> {
+        parse_certificate(der).ok_or(MalformedCertificateError)
     }
 
     /// Reports whether these bytes are a certificate.
     #[must_use]
     pub fn is_certificate(der: &[u8]) -> bool {
-        parse_fields(&CertificateDer::from(der)).is_some()
+        parse_certificate(&CertificateDer::from(der)).is_some()
     }
 
     /// The DER encoding of the certificate.
@@ -73,40 +73,40 @@ impl Certificate {
 
     /// The public key, as a `SubjectPublicKeyInfo`.
     pub fn public_key_der(&self) -> &[u8] {
-        &self.key.encoded
+        &self.key.spki_der
     }
 }
 
-fn parse_fields(bytes: &CertificateDer<'_>) -> Option<Certificate> {
-    let mut outer = der::parse_single(bytes, SEQUENCE)?;
-    let tbs = outer.read_value(SEQUENCE)?;
-    let algorithm = outer.read_value(SEQUENCE)?;
-    let signature = outer.read_whole_byte_bits()?;
+fn parse_certificate(bytes: &CertificateDer<'_>) -> Option<Certificate> {
+    let mut outer = der::parse_single_value(bytes, DerTag::SEQUENCE)?;
+    let tbs = outer.read_value(DerTag::SEQUENCE)?;
+    let algorithm = outer.read_value(DerTag::SEQUENCE)?;
+    let signature = outer.read_byte_aligned_bit_string()?;
     outer.expect_end()?;
 
-    let mut reader = Reader::new(tbs.contents);
-    let version = match reader.read_optional(der::constructed_context_tag(0))? {
+    let mut reader = DerReader::new(tbs.contents);
+    let version = match reader.read_optional_value(DerTag::constructed_context(0))? {
         None => 1,
         Some(tagged) => parse_version(tagged.contents)?,
     };
-    reader.read_unsigned()?;
-    if reader.read_value(SEQUENCE)?.contents != algorithm.contents {
+    reader.read_unsigned_integer()?;
+    if reader.read_value(DerTag::SEQUENCE)?.contents != algorithm.contents {
         return None;
     }
-    let issuer = reader.read_value(SEQUENCE)?.encoded.to_vec();
-    let mut validity = reader.read_nested(SEQUENCE)?;
+    let issuer = reader.read_value(DerTag::SEQUENCE)?.encoding.to_vec();
+    let mut validity = reader.read_nested(DerTag::SEQUENCE)?;
     let not_before = der_time::read_time(&mut validity)?;
     let not_after = der_time::read_time(&mut validity)?;
     validity.expect_end()?;
-    let subject = reader.read_value(SEQUENCE)?.encoded.to_vec();
+    let subject = reader.read_value(DerTag::SEQUENCE)?.encoding.to_vec();
     let key = PublicKey::read(&mut reader)?;
     if version > 1 {
         // The unique ids of issuer and subject are obsolete and ignored.
-        reader.read_optional(der::context_tag(1))?;
-        reader.read_optional(der::context_tag(2))?;
+        reader.read_optional_value(DerTag::primitive_context(1))?;
+        reader.read_optional_value(DerTag::primitive_context(2))?;
     }
     let extensions = match version {
-        3 => reader.read_optional(der::constructed_context_tag(3))?,
+        3 => reader.read_optional_value(DerTag::constructed_context(3))?,
         _ => None,
     };
     let extensions = match extensions {
@@ -122,8 +122,8 @@ fn parse_fields(bytes: &CertificateDer<'_>) -> Option<Certificate> {
         not_before,
         not_after,
         key,
-        signed: SignedData {
-            message: tbs.encoded.to_vec(),
+        signed_data: SignedData {
+            message: tbs.encoding.to_vec(),
             algorithm: algorithm.contents.to_vec(),
             signature: signature.to_vec(),
         },
@@ -132,8 +132,8 @@ fn parse_fields(bytes: &CertificateDer<'_>) -> Option<Certificate> {
 }
 
 fn parse_version(tagged: &[u8]) -> Option<u8> {
-    let mut reader = Reader::new(tagged);
-    let [number @ 0..=2] = reader.read_unsigned()? else { return None };
+    let mut reader = DerReader::new(tagged);
+    let [number @ 0..=2] = reader.read_unsigned_integer()? else { return None };
     reader.expect_end()?;
     Some(number + 1)
 }

@@ -1,22 +1,14 @@
 //! PKCS #10 certificate signing requests.
 
-use crate::der::{self, OID, Reader, SEQUENCE};
+use crate::der::{self, DerReader, DerTag};
 use crate::signature::{PublicKey, SignatureFault, SignedData};
 
 /// The attribute `organizationName`, 2.5.4.10.
 const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
-const SET: u8 = 0x31;
-
-const NUMERIC_STRING: u8 = 0x12;
-const PRINTABLE_STRING: u8 = 0x13;
-const T61_STRING: u8 = 0x14;
-const IA5_STRING: u8 = 0x16;
-const UTF8_STRING: u8 = 0x0c;
-const BMP_STRING: u8 = 0x1e;
 
 /// Why a certificate signing request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum RequestError {
+pub enum CertificateRequestError {
     /// The request is malformed.
     #[error("x509: malformed certificate request")]
     Malformed,
@@ -40,44 +32,47 @@ impl CertificateRequest {
     ///
     /// # Errors
     /// The request is malformed, or its own key did not sign it.
-    pub fn parse(der: &[u8]) -> Result<Self, RequestError> {
-        let (request, key, signed) = parse_request_info(der).ok_or(RequestError::Malformed)?;
+    pub fn parse(der: &[u8]) -> Result<Self, CertificateRequestError> {
+        let (request, key, signed) =
+            parse_request_info(der).ok_or(CertificateRequestError::Malformed)?;
         key.verify(&signed).map_err(|fault| match fault {
-            SignatureFault::Unsupported => RequestError::UnsupportedAlgorithm,
-            SignatureFault::OtherKey | SignatureFault::Invalid => RequestError::Signature,
+            SignatureFault::Unsupported => CertificateRequestError::UnsupportedAlgorithm,
+            SignatureFault::OtherKey | SignatureFault::Invalid => {
+                CertificateRequestError::Signature
+            }
         })?;
         Ok(request)
     }
 }
 
 fn parse_request_info(bytes: &[u8]) -> Option<(CertificateRequest, PublicKey, SignedData)> {
-    let mut outer = der::parse_single(bytes, SEQUENCE)?;
-    let info = outer.read_value(SEQUENCE)?;
-    let algorithm = outer.read_value(SEQUENCE)?;
-    let signature = outer.read_whole_byte_bits()?;
+    let mut outer = der::parse_single_value(bytes, DerTag::SEQUENCE)?;
+    let info = outer.read_value(DerTag::SEQUENCE)?;
+    let algorithm = outer.read_value(DerTag::SEQUENCE)?;
+    let signature = outer.read_byte_aligned_bit_string()?;
     outer.expect_end()?;
-    let mut reader = Reader::new(info.contents);
-    reader.read_unsigned()?;
-    let subject = reader.read_nested(SEQUENCE)?;
+    let mut reader = DerReader::new(info.contents);
+    reader.read_unsigned_integer()?;
+    let subject = reader.read_nested(DerTag::SEQUENCE)?;
     let key = PublicKey::read(&mut reader)?;
-    reader.read_optional(der::constructed_context_tag(0))?;
+    reader.read_optional_value(DerTag::constructed_context(0))?;
     reader.expect_end()?;
     let signed = SignedData {
-        message: info.encoded.to_vec(),
+        message: info.encoding.to_vec(),
         algorithm: algorithm.contents.to_vec(),
         signature: signature.to_vec(),
     };
     Some((CertificateRequest { organizations: read_organizations(subject)? }, key, signed))
 }
 
-fn read_organizations(mut subject: Reader<'_>) -> Option<Vec<String>> {
+fn read_organizations(mut subject: DerReader<'_>) -> Option<Vec<String>> {
     let mut found = Vec::new();
     while !subject.is_empty() {
-        let mut attributes = subject.read_nested(SET)?;
+        let mut attributes = subject.read_nested(DerTag::SET)?;
         while !attributes.is_empty() {
-            let mut attribute = attributes.read_nested(SEQUENCE)?;
-            let kind = attribute.read_value(OID)?;
-            let value = attribute.read_any()?;
+            let mut attribute = attributes.read_nested(DerTag::SEQUENCE)?;
+            let kind = attribute.read_value(DerTag::OID)?;
+            let value = attribute.read_any_value()?;
             attribute.expect_end()?;
             if kind.contents == ORGANIZATION {
                 found.push(decode_attribute_text(value.tag, value.contents)?);
@@ -88,13 +83,14 @@ fn read_organizations(mut subject: Reader<'_>) -> Option<Vec<String>> {
 }
 
 /// Decodes an attribute value. Unknown string types make the request malformed, as in Go.
-fn decode_attribute_text(tag: u8, contents: &[u8]) -> Option<String> {
+fn decode_attribute_text(tag: DerTag, contents: &[u8]) -> Option<String> {
     match tag {
-        UTF8_STRING | PRINTABLE_STRING | IA5_STRING | NUMERIC_STRING => {
-            String::from_utf8(contents.to_vec()).ok()
-        }
-        T61_STRING => Some(contents.iter().copied().map(char::from).collect()),
-        BMP_STRING => {
+        DerTag::UTF8_STRING
+        | DerTag::PRINTABLE_STRING
+        | DerTag::IA5_STRING
+        | DerTag::NUMERIC_STRING => String::from_utf8(contents.to_vec()).ok(),
+        DerTag::T61_STRING => Some(contents.iter().copied().map(char::from).collect()),
+        DerTag::BMP_STRING => {
             let (pairs, rest) = contents.as_chunks::<2>();
             let mut units: Vec<u16> = pairs.iter().map(|pair| u16::from_be_bytes(*pair)).collect();
             // A final NUL is a terminator and not part of the text.

@@ -16,7 +16,7 @@ const KEY_CERT_SIGN: u16 = 1 << 5;
 
 /// The purpose for which a certificate is verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Usage {
+pub enum CertificateUsage {
     /// Authentication of a client.
     ClientAuth,
     /// Authentication of a server.
@@ -27,9 +27,9 @@ pub enum Usage {
 /// included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Validity {
-    /// The first second.
+    /// The first second in which the chain is valid.
     pub not_before: i64,
-    /// The last second.
+    /// The last second in which the chain is valid.
     pub not_after: i64,
 }
 
@@ -48,7 +48,7 @@ enum IssuerPosition {
 }
 
 impl Roots {
-    /// Trusts these certificates.
+    /// Trusts these certificates; duplicates are dropped.
     pub fn new(certificates: impl IntoIterator<Item = Certificate>) -> Self {
         let mut roots = Self::default();
         for certificate in certificates {
@@ -81,7 +81,7 @@ impl Roots {
     pub fn verify(
         &self,
         presented: &[CertificateDer<'_>],
-        usage: Usage,
+        usage: CertificateUsage,
         now: i64,
     ) -> Result<Validity, VerifyError> {
         let mut parsed = presented.iter().map(Certificate::parse);
@@ -121,7 +121,7 @@ impl Roots {
     }
 
     /// The certificates that may have signed `child`, the likeliest first.
-    fn potential_parents<'a>(&'a self, child: &Certificate) -> Vec<&'a Certificate> {
+    fn candidate_issuers<'a>(&'a self, child: &Certificate) -> Vec<&'a Certificate> {
         let by_name = self.certificates.iter().filter(|own| own.subject == child.issuer);
         let mut found: Vec<&Certificate> = by_name.collect();
         let wanted = &child.extensions.authority_key_id;
@@ -141,7 +141,7 @@ impl Roots {
 struct ChainSearch<'a> {
     roots: &'a Roots,
     intermediates: &'a Roots,
-    usage: Usage,
+    usage: CertificateUsage,
     now: i64,
     n_signature_checks: usize,
     /// Why the first complete chain is invalid.
@@ -159,7 +159,7 @@ impl<'a> ChainSearch<'a> {
         let candidates =
             [(IssuerPosition::Root, roots), (IssuerPosition::Intermediate, intermediates)];
         for (position, pool) in candidates {
-            for parent in pool.potential_parents(child) {
+            for parent in pool.candidate_issuers(child) {
                 self.n_signature_checks += 1;
                 if self.n_signature_checks > SIGNATURE_CHECKS_MAX {
                     return None;
@@ -231,7 +231,7 @@ fn check_signed_by(child: &Certificate, parent: &Certificate) -> Result<(), Sign
     if !is_authority || (usage != 0 && usage & KEY_CERT_SIGN == 0) {
         return Err(SigningFault::NotAnAuthority);
     }
-    parent.key.verify(&child.signed).map_err(|fault| match fault {
+    parent.key.verify(&child.signed_data).map_err(|fault| match fault {
         SignatureFault::Unsupported => SigningFault::UnsupportedAlgorithm,
         SignatureFault::OtherKey | SignatureFault::Invalid => SigningFault::BadSignature,
     })
@@ -264,7 +264,7 @@ fn check_issuer(
 }
 
 /// Checks a whole chain, the leaf first.
-fn check_chain(chain: &[&Certificate], usage: Usage) -> Result<Validity, VerifyError> {
+fn check_chain(chain: &[&Certificate], usage: CertificateUsage) -> Result<Validity, VerifyError> {
     let below_root = chain.split_last().map(|(_, below)| below).unwrap_or_default();
     if below_root.iter().any(|own| own.extensions.requires_policy) {
         return Err(VerifyError::Policy);
@@ -272,8 +272,8 @@ fn check_chain(chain: &[&Certificate], usage: Usage) -> Result<Validity, VerifyE
     let is_for_usage = |certificate: &&Certificate| {
         let usages = certificate.extensions.extended_key_usage;
         let is_named = match usage {
-            Usage::ClientAuth => usages.allows_client_auth,
-            Usage::ServerAuth => usages.allows_server_auth,
+            CertificateUsage::ClientAuth => usages.allows_client_auth,
+            CertificateUsage::ServerAuth => usages.allows_server_auth,
         };
         !usages.is_restricted || usages.allows_any || is_named
     };

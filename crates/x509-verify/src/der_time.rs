@@ -1,18 +1,18 @@
-//! Timestamps in certificates.
+//! Reads the timestamps in certificates.
 
-use crate::der::{GENERALIZED_TIME, Reader, UTC_TIME};
+use crate::der::{DerReader, DerTag};
 
 /// Reads a UTC timestamp with seconds, as seconds since 1970.
-pub(crate) fn read_time(reader: &mut Reader<'_>) -> Option<i64> {
-    let value = reader.read_any()?;
+pub(crate) fn read_time(reader: &mut DerReader<'_>) -> Option<i64> {
+    let value = reader.read_any_value()?;
     let text = value.contents;
     let (year, rest) = match value.tag {
-        UTC_TIME => {
+        DerTag::UTC_TIME => {
             let year = parse_digits(text.get(..2)?)?;
             // RFC 5280, 4.1.2.5.1.
             (if year >= 50 { 1900 + year } else { 2000 + year }, text.get(2..)?)
         }
-        GENERALIZED_TIME => (parse_digits(text.get(..4)?)?, text.get(4..)?),
+        DerTag::GENERALIZED_TIME => (parse_digits(text.get(..4)?)?, text.get(4..)?),
         _ => return None,
     };
     let [pairs @ .., b'Z'] = rest else { return None };
@@ -34,13 +34,13 @@ fn parse_digits(text: &[u8]) -> Option<i64> {
     })
 }
 
-fn is_leap(year: i64) -> bool {
+fn is_leap_year(year: i64) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
 fn days_in_month(year: i64, month: i64) -> i64 {
     match month {
-        2 if is_leap(year) => 29,
+        2 if is_leap_year(year) => 29,
         2 => 28,
         4 | 6 | 9 | 11 => 30,
         _ => 31,
@@ -61,34 +61,34 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
 mod tests {
     use super::*;
 
-    fn seconds(tag: u8, text: &str) -> Option<i64> {
-        let mut bytes = vec![tag, u8::try_from(text.len()).unwrap()];
+    fn seconds(tag: DerTag, text: &str) -> Option<i64> {
+        let mut bytes = vec![tag.0, u8::try_from(text.len()).unwrap()];
         bytes.extend_from_slice(text.as_bytes());
-        read_time(&mut Reader::new(&bytes))
+        read_time(&mut DerReader::new(&bytes))
     }
 
     #[test]
     fn moments_are_those_of_the_calendar() {
         for (tag, text, want) in [
-            (UTC_TIME, "700101000000Z", Some(0)),
-            (UTC_TIME, "491231235959Z", Some(2_524_607_999)),
-            (UTC_TIME, "500101000000Z", Some(-631_152_000)),
-            (UTC_TIME, "240229120000Z", Some(1_709_208_000)),
-            (UTC_TIME, "230229120000Z", None),
-            (UTC_TIME, "2302281200Z", None),
-            (UTC_TIME, "230228120000+0000", None),
-            (UTC_TIME, "230228120000", None),
-            (UTC_TIME, "23022812000xZ", None),
-            (UTC_TIME, "230228240000Z", None),
-            (UTC_TIME, "230028000000Z", None),
-            (UTC_TIME, "231328000000Z", None),
-            (UTC_TIME, "", None),
-            (GENERALIZED_TIME, "20500101000000Z", Some(2_524_608_000)),
-            (GENERALIZED_TIME, "99991231235959Z", Some(253_402_300_799)),
-            (GENERALIZED_TIME, "00010101000000Z", Some(-62_135_596_800)),
-            (GENERALIZED_TIME, "00000101000000Z", Some(-62_167_219_200)),
-            (GENERALIZED_TIME, "20500101000000.5Z", None),
-            (0x0c, "20500101000000Z", None),
+            (DerTag::UTC_TIME, "700101000000Z", Some(0)),
+            (DerTag::UTC_TIME, "491231235959Z", Some(2_524_607_999)),
+            (DerTag::UTC_TIME, "500101000000Z", Some(-631_152_000)),
+            (DerTag::UTC_TIME, "240229120000Z", Some(1_709_208_000)),
+            (DerTag::UTC_TIME, "230229120000Z", None),
+            (DerTag::UTC_TIME, "2302281200Z", None),
+            (DerTag::UTC_TIME, "230228120000+0000", None),
+            (DerTag::UTC_TIME, "230228120000", None),
+            (DerTag::UTC_TIME, "23022812000xZ", None),
+            (DerTag::UTC_TIME, "230228240000Z", None),
+            (DerTag::UTC_TIME, "230028000000Z", None),
+            (DerTag::UTC_TIME, "231328000000Z", None),
+            (DerTag::UTC_TIME, "", None),
+            (DerTag::GENERALIZED_TIME, "20500101000000Z", Some(2_524_608_000)),
+            (DerTag::GENERALIZED_TIME, "99991231235959Z", Some(253_402_300_799)),
+            (DerTag::GENERALIZED_TIME, "00010101000000Z", Some(-62_135_596_800)),
+            (DerTag::GENERALIZED_TIME, "00000101000000Z", Some(-62_167_219_200)),
+            (DerTag::GENERALIZED_TIME, "20500101000000.5Z", None),
+            (DerTag::UTF8_STRING, "20500101000000Z", None),
         ] {
             assert_eq!(seconds(tag, text), want, "{text}");
         }

@@ -2,20 +2,20 @@
 
 use crate::alternative_names::AlternativeNames;
 use crate::certificate::Extensions;
-use crate::der::{self, OCTET_STRING, OID, Reader, SEQUENCE};
+use crate::der::{self, DerReader, DerTag};
 use crate::name_constraints::NameConstraints;
 
 /// The first two bytes of the extensions that RFC 5280 defines: 2.5.29.
 const CERTIFICATE_EXTENSION: [u8; 2] = [0x55, 0x1d];
-/// 1.3.6.1.5.5.7.1.1
+/// The object identifier 1.3.6.1.5.5.7.1.1.
 const AUTHORITY_INFORMATION_ACCESS: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 1, 1];
-/// 1.3.6.1.5.5.7.3.1
+/// The object identifier 1.3.6.1.5.5.7.3.1.
 const SERVER_AUTH: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 3, 1];
-/// 1.3.6.1.5.5.7.3.2
+/// The object identifier 1.3.6.1.5.5.7.3.2.
 const CLIENT_AUTH: &[u8] = &[0x2b, 6, 1, 5, 5, 7, 3, 2];
-/// 2.5.29.37.0
+/// The object identifier 2.5.29.37.0.
 const ANY_USAGE: &[u8] = &[0x55, 0x1d, 37, 0];
-/// 2.5.29.32.0
+/// The object identifier 2.5.29.32.0.
 const ANY_POLICY: &[u8] = &[0x55, 0x1d, 32, 0];
 
 /// The basic constraints extension.
@@ -38,14 +38,14 @@ pub(crate) struct ExtendedKeyUsage {
 
 /// Parses the contents of the field `extensions`.
 pub(crate) fn parse_extensions(bytes: &[u8]) -> Option<Extensions> {
-    let mut list = der::parse_single(bytes, SEQUENCE)?;
+    let mut list = der::parse_single_value(bytes, DerTag::SEQUENCE)?;
     let mut found = Extensions::default();
     let mut seen: Vec<&[u8]> = Vec::new();
     while !list.is_empty() {
-        let mut extension = list.read_nested(SEQUENCE)?;
-        let oid = extension.read_value(OID)?.contents;
-        let is_critical = extension.read_flag()?;
-        let value = extension.read_value(OCTET_STRING)?.contents;
+        let mut extension = list.read_nested(DerTag::SEQUENCE)?;
+        let oid = extension.read_value(DerTag::OID)?.contents;
+        let is_critical = extension.read_optional_bool()?;
+        let value = extension.read_value(DerTag::OCTET_STRING)?.contents;
         extension.expect_end()?;
         if seen.contains(&oid) {
             return None;
@@ -72,8 +72,8 @@ fn read_extension(
     };
     match number {
         14 => {
-            let mut reader = Reader::new(value);
-            found.subject_key_id = reader.read_value(OCTET_STRING)?.contents.to_vec();
+            let mut reader = DerReader::new(value);
+            found.subject_key_id = reader.read_value(DerTag::OCTET_STRING)?.contents.to_vec();
             reader.expect_end()?;
             if is_critical {
                 return None;
@@ -97,15 +97,16 @@ fn read_extension(
         32 | 54 => {}
         33 => found.requires_policy |= maps_any_policy(value)?,
         35 => {
-            let mut reader = der::parse_single(value, SEQUENCE)?;
-            let id = reader.read_optional(der::context_tag(0))?;
+            let mut reader = der::parse_single_value(value, DerTag::SEQUENCE)?;
+            let id = reader.read_optional_value(DerTag::primitive_context(0))?;
             found.authority_key_id = id.map(|id| id.contents.to_vec()).unwrap_or_default();
             if is_critical {
                 return None;
             }
         }
         36 => {
-            let demand = der::parse_single(value, SEQUENCE)?.read_optional(der::context_tag(0))?;
+            let demand = der::parse_single_value(value, DerTag::SEQUENCE)?
+                .read_optional_value(DerTag::primitive_context(0))?;
             found.requires_policy |= demand.is_some();
         }
         37 => found.extended_key_usage = parse_extended_key_usage(value)?,
@@ -115,20 +116,20 @@ fn read_extension(
 }
 
 fn parse_key_usage(value: &[u8]) -> Option<u16> {
-    let mut reader = Reader::new(value);
-    let (bytes, _) = reader.read_bits()?;
+    let mut reader = DerReader::new(value);
+    let (bytes, _) = reader.read_bit_string()?;
     reader.expect_end()?;
     let is_set = |bit: usize| bytes.get(bit / 8).is_some_and(|byte| byte >> (7 - bit % 8) & 1 == 1);
     Some((0..9).filter(|bit| is_set(*bit)).fold(0, |usage, bit| usage | 1 << bit))
 }
 
 fn parse_basic_constraints(value: &[u8]) -> Option<BasicConstraints> {
-    let mut reader = der::parse_single(value, SEQUENCE)?;
-    let is_ca = reader.read_flag()?;
+    let mut reader = der::parse_single_value(value, DerTag::SEQUENCE)?;
+    let is_ca = reader.read_optional_bool()?;
     let path_len_max = if reader.is_empty() {
         None
     } else {
-        let digits = reader.read_unsigned()?;
+        let digits = reader.read_unsigned_integer()?;
         // At most a sign byte and eight bytes.
         if digits.len() > 8 {
             return None;
@@ -140,10 +141,10 @@ fn parse_basic_constraints(value: &[u8]) -> Option<BasicConstraints> {
 }
 
 fn parse_extended_key_usage(value: &[u8]) -> Option<ExtendedKeyUsage> {
-    let mut list = der::parse_single(value, SEQUENCE)?;
+    let mut list = der::parse_single_value(value, DerTag::SEQUENCE)?;
     let mut usage = ExtendedKeyUsage::default();
     while !list.is_empty() {
-        let oid = list.read_value(OID)?.contents;
+        let oid = list.read_value(DerTag::OID)?.contents;
         usage.is_restricted = true;
         usage.allows_any |= oid == ANY_USAGE;
         usage.allows_client_auth |= oid == CLIENT_AUTH;
@@ -153,11 +154,12 @@ fn parse_extended_key_usage(value: &[u8]) -> Option<ExtendedKeyUsage> {
 }
 
 fn maps_any_policy(value: &[u8]) -> Option<bool> {
-    let mut list = der::parse_single(value, SEQUENCE)?;
+    let mut list = der::parse_single_value(value, DerTag::SEQUENCE)?;
     let mut maps_any = false;
     while !list.is_empty() {
-        let mut pair = list.read_nested(SEQUENCE)?;
-        let policies = [pair.read_value(OID)?.contents, pair.read_value(OID)?.contents];
+        let mut pair = list.read_nested(DerTag::SEQUENCE)?;
+        let policies =
+            [pair.read_value(DerTag::OID)?.contents, pair.read_value(DerTag::OID)?.contents];
         pair.expect_end()?;
         maps_any |= policies.contains(&ANY_POLICY);
     }

@@ -29,7 +29,11 @@ pub fn verify_tls12_signature(
     let certificate = parse(certificate)?;
     let known = algorithms.mapping.iter().find(|(scheme, _)| *scheme == signed.scheme);
     let (_, algorithms) = known.ok_or(PeerMisbehaved::SignedHandshakeWithUnadvertisedSigScheme)?;
-    match certificate.key.verify_with_any(algorithms.iter().copied(), message, signed.signature()) {
+    match certificate.key.verify_with_algorithms(
+        algorithms.iter().copied(),
+        message,
+        signed.signature(),
+    ) {
         Ok(()) => Ok(HandshakeSignatureValid::assertion()),
         Err(SignatureFault::Unsupported | SignatureFault::OtherKey) => {
             Err(PeerMisbehaved::SignedHandshakeWithUnadvertisedSigScheme.into())

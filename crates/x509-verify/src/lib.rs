@@ -1,12 +1,12 @@
 //! Verification of X.509 certificates, with the same results as Go's `crypto/x509`.
 //!
 //! kube-apiserver verifies client certificates and the certificates of webhooks and of etcd with
-//! `Certificate.Verify`; [`Roots::verify`] is that function. A certificate in a CA file is not an
-//! authority because it stands there: its basic constraints, key usage, extended key usage, path
+//! `Certificate.Verify`; [`Roots::verify`] is that function. A certificate is not an authority
+//! just because a CA file contains it: its basic constraints, key usage, extended key usage, path
 //! length, name constraints and validity are checked like those of every other certificate. A
 //! certificate that is no authority matches only itself.
 //!
-//! Owns: parsing certificates, building chains, the checks that Go applies to a chain; handshake
+//! Owns: DER, parsing certificates, building chains, the checks that Go applies to a chain; handshake
 //! signatures; the server certificate verifier for `rustls`; certificate signing requests.
 //! Must not know: users, files, sockets, clocks.
 
@@ -29,12 +29,13 @@ mod signature;
 mod verify_error;
 
 pub use ca_bundle::{CaBundle, CaBundleError};
-pub use certificate::{Certificate, MalformedError};
-pub use certificate_request::{CertificateRequest, RequestError};
-pub use chain::{Roots, Usage, Validity};
+pub use certificate::{Certificate, MalformedCertificateError};
+pub use certificate_request::{CertificateRequest, CertificateRequestError};
+pub use chain::{CertificateUsage, Roots, Validity};
+pub use der::{DerReader, DerTag, DerValue, encode_der_value};
 #[cfg(feature = "rustls")]
 pub use handshake_signature::{verify_tls12_signature, verify_tls13_signature};
 pub use name_constraints::NameConstraintError;
 #[cfg(feature = "rustls")]
-pub use server_verifier::ServerVerifier;
+pub use server_verifier::{RootsCheck, ServerCertificateCheck, ServerVerifier};
 pub use verify_error::{IssuerFault, SigningFault, VerifyError};

@@ -2,7 +2,7 @@
 
 use crate::alternative_names::{self, AlternativeNames};
 use crate::certificate::Certificate;
-use crate::der::{self, Reader, SEQUENCE};
+use crate::der::{self, DerReader, DerTag};
 
 /// Upper bound on the comparisons of names with constraints in one chain.
 const COMPARISONS_MAX: usize = 250_000;
@@ -10,8 +10,8 @@ const COMPARISONS_MAX: usize = 250_000;
 /// The subtrees of names that an authority permits and excludes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct NameConstraints {
-    permitted: NameSubtrees,
-    excluded: NameSubtrees,
+    permitted_subtrees: NameSubtrees,
+    excluded_subtrees: NameSubtrees,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -59,9 +59,9 @@ pub enum NameConstraintError {
 impl NameConstraints {
     /// Parses the constraints, and reports whether all of them are of a supported kind.
     pub(crate) fn read(value: &[u8]) -> Option<(Self, bool)> {
-        let mut reader = der::parse_single(value, SEQUENCE)?;
-        let permitted = reader.read_optional(der::constructed_context_tag(0))?;
-        let excluded = reader.read_optional(der::constructed_context_tag(1))?;
+        let mut reader = der::parse_single_value(value, DerTag::SEQUENCE)?;
+        let permitted = reader.read_optional_value(DerTag::constructed_context(0))?;
+        let excluded = reader.read_optional_value(DerTag::constructed_context(1))?;
         reader.expect_end()?;
         let permitted = permitted.map(|value| value.contents).unwrap_or_default();
         let excluded = excluded.map(|value| value.contents).unwrap_or_default();
@@ -69,13 +69,13 @@ impl NameConstraints {
             return None;
         }
         let mut is_handled = true;
-        let permitted = NameSubtrees::read(permitted, &mut is_handled)?;
-        let excluded = NameSubtrees::read(excluded, &mut is_handled)?;
-        Some((Self { permitted, excluded }, is_handled))
+        let permitted_subtrees = NameSubtrees::read(permitted, &mut is_handled)?;
+        let excluded_subtrees = NameSubtrees::read(excluded, &mut is_handled)?;
+        Some((Self { permitted_subtrees, excluded_subtrees }, is_handled))
     }
 
     fn count(&self) -> usize {
-        [&self.permitted, &self.excluded]
+        [&self.permitted_subtrees, &self.excluded_subtrees]
             .map(|trees| {
                 trees.dns_names.len()
                     + trees.email_addresses.len()
@@ -87,7 +87,7 @@ impl NameConstraints {
     }
 
     /// Checks that the constraints cover every name.
-    fn check(&self, found: &AlternativeNames) -> Result<(), NameConstraintError> {
+    fn check_names(&self, found: &AlternativeNames) -> Result<(), NameConstraintError> {
         let check = |kind: &'static str,
                      name: &str,
                      is_permitted: Option<bool>,
@@ -98,10 +98,10 @@ impl NameConstraints {
             (_, true) => Err(NameConstraintError::Excluded { kind, name: name.to_owned() }),
             (Some(true) | None, false) => Ok(()),
         };
-        let (yes, no) = (&self.permitted, &self.excluded);
+        let (yes, no) = (&self.permitted_subtrees, &self.excluded_subtrees);
         for ip in &found.ip_addresses {
             let contains = |(base, mask): &(Vec<u8>, Vec<u8>)| is_in_network(ip, base, mask);
-            let permitted = matches_any(&yes.ip_addresses, contains);
+            let permitted = any_subtree_contains(&yes.ip_addresses, contains);
             check(
                 "IP address",
                 &format!("{ip:?}"),
@@ -110,16 +110,16 @@ impl NameConstraints {
             )?;
         }
         for name in &found.dns_names {
-            if !alternative_names::is_domain(name, false) {
+            if !alternative_names::is_comparable_domain(name, false) {
                 return Err(NameConstraintError::MalformedDnsName(name.clone()));
             }
-            let permitted = matches_any(&yes.dns_names, |tree| is_in_domain(name, tree));
+            let permitted = any_subtree_contains(&yes.dns_names, |tree| is_in_domain(name, tree));
             check("DNS name", name, permitted, is_domain_excluded(name, &no.dns_names))?;
         }
         for uri in &found.uris {
             let host = alternative_names::uri_host(uri)
                 .ok_or_else(|| NameConstraintError::UriWithoutHost(uri.clone()))?;
-            let permitted = matches_any(&yes.uris, |tree| is_in_domain(&host, tree));
+            let permitted = any_subtree_contains(&yes.uris, |tree| is_in_domain(&host, tree));
             check("URI", uri, permitted, is_domain_excluded(&host, &no.uris))?;
         }
         for email in &found.email_addresses {
@@ -129,7 +129,7 @@ impl NameConstraints {
                 Some((wanted, at)) => wanted == local && at == domain,
                 None => is_in_domain(&domain, tree),
             };
-            let permitted = matches_any(&yes.email_addresses, contains);
+            let permitted = any_subtree_contains(&yes.email_addresses, contains);
             check("email address", email, permitted, no.email_addresses.iter().any(contains))?;
         }
         Ok(())
@@ -138,15 +138,15 @@ impl NameConstraints {
 
 impl NameSubtrees {
     fn read(contents: &[u8], is_handled: &mut bool) -> Option<Self> {
-        let mut list = Reader::new(contents);
+        let mut list = DerReader::new(contents);
         let mut trees = Self::default();
         while !list.is_empty() {
-            let mut subtree = list.read_nested(SEQUENCE)?;
-            let base = subtree.read_any()?;
+            let mut subtree = list.read_nested(DerTag::SEQUENCE)?;
+            let base = subtree.read_any_value()?;
             subtree.expect_end()?;
             let domain = || {
-                alternative_names::parse_ascii(base.contents)
-                    .filter(|text| alternative_names::is_domain(text, true))
+                alternative_names::parse_ia5_string(base.contents)
+                    .filter(|text| alternative_names::is_comparable_domain(text, true))
             };
             match base.tag {
                 alternative_names::DNS => trees.dns_names.push(domain()?),
@@ -154,10 +154,10 @@ impl NameSubtrees {
                     .uris
                     .push(domain().filter(|text| text.parse::<std::net::IpAddr>().is_err())?),
                 alternative_names::EMAIL => {
-                    let text = alternative_names::parse_ascii(base.contents)?;
+                    let text = alternative_names::parse_ia5_string(base.contents)?;
                     let is_readable = match text.contains('@') {
                         true => alternative_names::parse_mailbox(&text).is_some(),
-                        false => alternative_names::is_domain(&text, true),
+                        false => alternative_names::is_comparable_domain(&text, true),
                     };
                     trees.email_addresses.push(is_readable.then_some(text)?);
                 }
@@ -191,7 +191,7 @@ pub(crate) fn check_chain_names(chain: &[&Certificate]) -> Result<(), NameConstr
             if n_comparisons > COMPARISONS_MAX {
                 return Err(NameConstraintError::TooManyComparisons);
             }
-            constraints.check(found)?;
+            constraints.check_names(found)?;
         }
     }
     Ok(())
@@ -199,7 +199,7 @@ pub(crate) fn check_chain_names(chain: &[&Certificate]) -> Result<(), NameConstr
 
 /// Reports whether one of the subtrees contains the name; `None` if there are no subtrees, which
 /// permits everything.
-fn matches_any<T>(trees: &[T], contains: impl Fn(&T) -> bool) -> Option<bool> {
+fn any_subtree_contains<T>(trees: &[T], contains: impl Fn(&T) -> bool) -> Option<bool> {
     (!trees.is_empty()).then(|| trees.iter().any(contains))
 }
 

@@ -11,27 +11,43 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
-use crate::chain::{Roots, Usage};
+use crate::chain::{CertificateUsage, Roots};
 use crate::handshake_signature::{verify_tls12_signature, verify_tls13_signature};
 use crate::verify_error::VerifyError;
 
-/// Verifies server certificates for `rustls`.
-pub struct ServerVerifier {
-    roots: Arc<Roots>,
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerVerifier {
-    /// Trusts these roots.
-    pub fn new(roots: Arc<Roots>, provider: Arc<CryptoProvider>) -> Self {
-        Self { roots, provider }
-    }
-
-    /// Checks that a certificate is trusted, valid, for servers, and for this name.
+/// Decides whether the certificate of a server is accepted.
+pub trait ServerCertificateCheck: Send + Sync {
+    /// Checks the certificates that a server presents for a name.
     ///
     /// # Errors
-    /// One of these checks fails.
-    pub fn verify(
+    /// The certificate is not accepted.
+    fn check_server_certificate(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        now: UnixTime,
+    ) -> Result<(), Error>;
+}
+
+/// Accepts certificates that chain to trusted roots, are valid, are for servers, and are for the requested name.
+pub struct RootsCheck(Arc<Roots>);
+
+/// Lets `rustls` decide about servers by a [`ServerCertificateCheck`]. It verifies the signatures of handshakes itself.
+pub struct ServerVerifier<C> {
+    check: C,
+    crypto_provider: Arc<CryptoProvider>,
+}
+
+impl RootsCheck {
+    /// Trusts the certificates among these roots.
+    pub fn new(roots: Arc<Roots>) -> Self {
+        Self(roots)
+    }
+}
+
+impl ServerCertificateCheck for RootsCheck {
+    fn check_server_certificate(
         &self,
         end_entity: &CertificateDer<'_>,
         intermediates: &[CertificateDer<'_>],
@@ -41,8 +57,8 @@ impl ServerVerifier {
         let presented: Vec<CertificateDer<'_>> =
             std::iter::once(end_entity).chain(intermediates).cloned().collect();
         let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
-        self.roots
-            .verify(&presented, Usage::ServerAuth, seconds)
+        self.0
+            .verify(&presented, CertificateUsage::ServerAuth, seconds)
             .map_err(|error| to_rustls_error(error, now))?;
         verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)
     }
@@ -73,7 +89,14 @@ fn to_rustls_error(error: VerifyError, now: UnixTime) -> Error {
     error.into()
 }
 
-impl ServerCertVerifier for ServerVerifier {
+impl<C> ServerVerifier<C> {
+    /// Combines a check with the algorithms of a cryptography provider.
+    pub fn new(check: C, crypto_provider: Arc<CryptoProvider>) -> Self {
+        Self { check, crypto_provider }
+    }
+}
+
+impl<C: ServerCertificateCheck> ServerCertVerifier for ServerVerifier<C> {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -82,7 +105,7 @@ impl ServerCertVerifier for ServerVerifier {
         _ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        self.verify(end_entity, intermediates, server_name, now)?;
+        self.check.check_server_certificate(end_entity, intermediates, server_name, now)?;
         Ok(ServerCertVerified::assertion())
     }
 
@@ -92,7 +115,7 @@ impl ServerCertVerifier for ServerVerifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
+        let algorithms = &self.crypto_provider.signature_verification_algorithms;
         verify_tls12_signature(message, certificate, signature, algorithms)
     }
 
@@ -102,16 +125,16 @@ impl ServerCertVerifier for ServerVerifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
+        let algorithms = &self.crypto_provider.signature_verification_algorithms;
         verify_tls13_signature(message, certificate, signature, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        self.crypto_provider.signature_verification_algorithms.supported_schemes()
     }
 }
 
-impl fmt::Debug for ServerVerifier {
+impl<C> fmt::Debug for ServerVerifier<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerVerifier").finish_non_exhaustive()
     }

@@ -2,13 +2,13 @@
 
 use rustls_pki_types::SignatureVerificationAlgorithm;
 
-use crate::der::{Reader, SEQUENCE};
+use crate::der::{DerReader, DerTag};
 
 /// A public key as a certificate holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PublicKey {
-    /// The encoded `SubjectPublicKeyInfo`.
-    pub(crate) encoded: Vec<u8>,
+    /// The DER encoding of the whole `SubjectPublicKeyInfo`.
+    pub(crate) spki_der: Vec<u8>,
     /// The contents of its `AlgorithmIdentifier`.
     algorithm: Vec<u8>,
     key: Vec<u8>,
@@ -35,13 +35,13 @@ pub(crate) enum SignatureFault {
 }
 
 impl PublicKey {
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        let whole = reader.read_value(SEQUENCE)?;
-        let mut inner = Reader::new(whole.contents);
-        let algorithm = inner.read_value(SEQUENCE)?.contents.to_vec();
-        let key = inner.read_whole_byte_bits()?.to_vec();
+    pub(crate) fn read(reader: &mut DerReader<'_>) -> Option<Self> {
+        let whole = reader.read_value(DerTag::SEQUENCE)?;
+        let mut inner = DerReader::new(whole.contents);
+        let algorithm = inner.read_value(DerTag::SEQUENCE)?.contents.to_vec();
+        let key = inner.read_byte_aligned_bit_string()?.to_vec();
         inner.expect_end()?;
-        Some(Self { encoded: whole.encoded.to_vec(), algorithm, key })
+        Some(Self { spki_der: whole.encoding.to_vec(), algorithm, key })
     }
 
     /// Verifies the signature of a certificate. RSA keys must have at least 2048 bits, and digests
@@ -50,11 +50,11 @@ impl PublicKey {
         let algorithms = webpki::ALL_VERIFICATION_ALGS
             .iter()
             .filter(|algorithm| algorithm.signature_alg_id().as_ref() == signed.algorithm);
-        self.verify_with_any(algorithms.copied(), &signed.message, &signed.signature)
+        self.verify_with_algorithms(algorithms.copied(), &signed.message, &signed.signature)
     }
 
     /// Verifies a signature with the first of the algorithms that fits this type of key.
-    pub(crate) fn verify_with_any<'a>(
+    pub(crate) fn verify_with_algorithms<'a>(
         &self,
         algorithms: impl Iterator<Item = &'a dyn SignatureVerificationAlgorithm>,
         message: &[u8],

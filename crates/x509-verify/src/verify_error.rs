@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::certificate::MalformedError;
+use crate::certificate::MalformedCertificateError;
 use crate::name_constraints::NameConstraintError;
 
 /// Why a certificate is not trusted.
@@ -94,8 +94,8 @@ impl fmt::Display for SigningFaultHint<'_> {
     }
 }
 
-impl From<MalformedError> for VerifyError {
-    fn from(MalformedError: MalformedError) -> Self {
+impl From<MalformedCertificateError> for VerifyError {
+    fn from(MalformedCertificateError: MalformedCertificateError) -> Self {
         Self::Malformed
     }
 }

@@ -1,4 +1,4 @@
-//! Answers as the specification lists them.
+//! Responses of each version, valid and invalid.
 
 use serde_json::json;
 
@@ -6,10 +6,14 @@ use super::*;
 
 const UID: &str = "u-1";
 
-fn read_json(version: ReviewVersion, phase: Phase, body: Value) -> Result<HookResponse, String> {
+fn read_json(
+    version: ReviewVersion,
+    phase: Phase,
+    body: Value,
+) -> Result<HookResponse, CallFailure> {
     let body = body.to_string();
     let received = HttpReply { code: 200, content_type: "application/json", body: body.as_bytes() };
-    parse_response(received, version, phase, UID).map_err(|failure| failure.message)
+    parse_response(received, version, phase, UID)
 }
 
 fn review(version: &str, response: Value) -> Value {
@@ -17,18 +21,18 @@ fn review(version: &str, response: Value) -> Value {
     json!({"apiVersion": api_version, "kind": "AdmissionReview", "response": response})
 }
 
-fn v1(phase: Phase, response: Value) -> Result<HookResponse, String> {
+fn v1(phase: Phase, response: Value) -> Result<HookResponse, CallFailure> {
     read_json(ReviewVersion::V1, phase, review("v1", response))
 }
 
-fn v1beta1(phase: Phase, response: Value) -> Result<HookResponse, String> {
+fn v1beta1(phase: Phase, response: Value) -> Result<HookResponse, CallFailure> {
     read_json(ReviewVersion::V1beta1, phase, review("v1beta1", response))
 }
 
 #[test]
 fn v1_is_strict_about_uid_and_kind() {
     let invalid = "received invalid webhook response: ";
-    let other = v1(Phase::Validating, json!({"uid": "u-2", "allowed": true})).unwrap_err();
+    let other = v1(Phase::Validating, json!({"uid": "u-2", "allowed": true})).unwrap_err().message;
     assert_eq!(other, format!("{invalid}expected response.uid=\"u-1\", got \"u-2\""));
     for (body, want) in [
         (
@@ -38,7 +42,7 @@ fn v1_is_strict_about_uid_and_kind() {
         (json!({"apiVersion": "admission.k8s.io/v1", "kind": KIND}), "webhook response was absent"),
         (json!({}), "webhook response was absent"),
     ] {
-        let error = read_json(ReviewVersion::V1, Phase::Validating, body).unwrap_err();
+        let error = read_json(ReviewVersion::V1, Phase::Validating, body).unwrap_err().message;
         assert_eq!(error, format!("{invalid}{want}"));
     }
     assert!(v1(Phase::Validating, json!({"uid": UID, "allowed": true})).unwrap().is_allowed);
@@ -53,7 +57,7 @@ fn v1beta1_is_not() {
     let body = json!({"response": {"allowed": true}});
     assert!(read_json(ReviewVersion::V1beta1, Phase::Validating, body).unwrap().is_allowed);
     let other = review("v1", json!({"uid": UID, "allowed": true}));
-    let error = read_json(ReviewVersion::V1beta1, Phase::Validating, other).unwrap_err();
+    let error = read_json(ReviewVersion::V1beta1, Phase::Validating, other).unwrap_err().message;
     assert_eq!(
         error,
         "failed to call webhook: converting (v1.AdmissionReview) to (v1beta1.AdmissionReview): \
@@ -65,7 +69,7 @@ fn v1beta1_is_not() {
 fn v1alpha1_answers_in_its_status() {
     let read = |body| read_json(ReviewVersion::V1alpha1, Phase::Validating, body);
     assert!(read(json!({"status": {"allowed": true}})).unwrap().is_allowed);
-    let error = read(json!({"allowed": true})).unwrap_err();
+    let error = read(json!({"allowed": true})).unwrap_err().message;
     assert_eq!(error, "received invalid webhook response: webhook response was absent");
     let told = json!({"status": {"allowed": false, "status": {"message": "no"}}});
     let answer = read(told).unwrap();
@@ -90,7 +94,7 @@ fn patches_and_their_types() {
     ] {
         let mut response = response;
         response["uid"] = UID.into();
-        let error = v1(Phase::Mutating, response).unwrap_err();
+        let error = v1(Phase::Mutating, response).unwrap_err().message;
         assert_eq!(error, format!("{invalid}{want}"));
     }
     let odd = json!({"uid": UID, "patch": patch, "patchType": "Foo"});
@@ -100,10 +104,10 @@ fn patches_and_their_types() {
     );
     let answer = v1beta1(Phase::Mutating, odd.clone()).unwrap();
     assert_eq!((answer.patch.as_slice(), answer.unknown_patch_type), (&b"[]"[..], None));
-    let error = v1(Phase::Validating, odd.clone()).unwrap_err();
+    let error = v1(Phase::Validating, odd.clone()).unwrap_err().message;
     assert_eq!(error, format!("{invalid}validating webhook may not return response.patch"));
     let typed = json!({"uid": UID, "patchType": "JSONPatch"});
-    let error = v1(Phase::Validating, typed).unwrap_err();
+    let error = v1(Phase::Validating, typed).unwrap_err().message;
     assert_eq!(error, format!("{invalid}validating webhook may not return response.patchType"));
     assert_eq!(v1beta1(Phase::Validating, odd).unwrap().patch, b"");
     // Base64 may be broken into lines, but not otherwise.
@@ -135,7 +139,7 @@ fn what_is_no_review_is_a_failed_call() {
         ),
         (200, r#"{"kind":"Status","apiVersion":"v1","message":"bad"}"#, "bad"),
         (200, r#"{"response":{"allowed":"yes"}}"#, "invalid type: string"),
-        // A list is no object, though its items be those that the object would have.
+        // A list is not accepted in place of an object, even with the same items.
         (200, r#"{"response":["u-1",true]}"#, "invalid type: sequence"),
         (200, r#"{"response":{"status":["Failure"]}}"#, "invalid type: sequence"),
     ] {
@@ -166,7 +170,7 @@ fn null_is_as_good_as_absent() {
     assert_eq!(answer.warnings, ["", "w"]);
 }
 
-/// L5: what an answer holds that is no review is not told.
+/// L5: the message does not repeat parts of a response that is no review.
 #[test]
 fn values_of_a_wrong_type_are_not_repeated() {
     for (response, want) in [
@@ -178,10 +182,11 @@ fn values_of_a_wrong_type_are_not_repeated() {
         (json!({"uid": 5}), "invalid type: integer, expected a string"),
         (json!({"uid": ["5ecret"]}), "invalid type: sequence, expected a string"),
     ] {
-        let told = v1(Phase::Validating, response).unwrap_err();
+        let told = v1(Phase::Validating, response).unwrap_err().message;
         assert_eq!(told, format!("failed to call webhook: {want}"));
     }
     let long = "k".repeat(NAME_BYTES_MAX + 1);
-    let told = read_json(ReviewVersion::V1, Phase::Validating, json!({"kind": long})).unwrap_err();
+    let told =
+        read_json(ReviewVersion::V1, Phase::Validating, json!({"kind": long})).unwrap_err().message;
     assert!(told.contains("no kind") && !told.contains(&long), "{told}");
 }

@@ -1,8 +1,8 @@
-//! What hooks decide, and whose decision counts.
+//! Denials of hooks, and which of several denials counts.
 
 use std::time::Duration;
 
-use admission_hooks::{CallVerdict, HookOutcome};
+use admission_hooks::{CallVerdict, HookOutcome, HookRefusal};
 use fake_http::Script;
 use serde_json::json;
 
@@ -17,8 +17,9 @@ async fn a_denial_is_told_with_its_code_reason_and_name() {
     let scene =
         Scene::new().validating("c", vec![with(hook("v.x.y", &peer), "failurePolicy", "Ignore")]);
     let (refusal, _) = scene.refused().await;
-    assert_eq!((refusal.code, refusal.reason.as_str()), (403, "Odd"));
-    assert_eq!(refusal.message, "admission webhook \"v.x.y\" denied the request: no");
+    let HookRefusal::Denied(denial) = refusal else { panic!("{refusal}") };
+    assert_eq!((denial.code, denial.reason.as_str()), (403, "Odd"));
+    assert_eq!(denial.message, "admission webhook \"v.x.y\" denied the request: no");
     assert_eq!(*scene.seen.calls.lock().unwrap(), [("v.x.y".to_owned(), 403, Some("no_error"))]);
 }
 
@@ -29,7 +30,7 @@ async fn the_first_of_several_denials_counts_however_slow_it_is() {
     let (a, b) = (peer(slow), peer(says(deny("fast"))));
     let scene = Scene::new().validating("c", vec![hook("a.x.y", &a), hook("b.x.y", &b)]);
     let (refusal, notes) = scene.refused().await;
-    assert!(refusal.message.ends_with("denied the request: slow"), "{}", refusal.message);
+    assert!(refusal.to_string().ends_with("denied the request: slow"), "{refusal}");
     let denials = notes.events.iter().filter(|event| {
         matches!(&event.outcome, HookOutcome::Called { verdict: CallVerdict::Deny(_), .. })
     });
@@ -102,8 +103,9 @@ async fn hooks_of_v1alpha1_come_first_and_decide_in_their_own_form() {
         Scene::new().validating("a", vec![hook("v.x.y", &later)]).external("z", vec![external]);
     scene.environment = crate::places::environment(&[("hook", &[8443], first.address())]);
     let (refusal, _) = scene.refused().await;
-    assert_eq!(refusal.code, 400);
-    assert_eq!(refusal.message, "admission webhook \"e.x.y\" denied the request: no");
+    let HookRefusal::Denied(denial) = refusal else { panic!("{refusal}") };
+    assert_eq!(denial.code, 400);
+    assert_eq!(denial.message, "admission webhook \"e.x.y\" denied the request: no");
     let body = review(&first.requests()[0]);
     assert_eq!(body["apiVersion"], "admission.k8s.io/v1alpha1");
     assert_eq!(body["status"], json!({"allowed": false}));

@@ -1,10 +1,12 @@
-//! What it means when calls fail.
+//! Failed calls, and the effect of the failure policy.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-use admission_hooks::{Connections, HookEnvironment, HookSession, RESPONSE_BYTES_MAX};
+use admission_hooks::{
+    HookConnections, HookEnvironment, HookRefusal, HookSession, RESPONSE_BYTES_MAX,
+};
 use authz::User;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -39,10 +41,10 @@ async fn a_failed_call_is_ignored_or_not() {
         let scene =
             Scene::new().validating("c", vec![with(hook("v.x.y", &peer), "failurePolicy", policy)]);
         let (refusal, _) = scene.refused().await;
-        assert_eq!((refusal.code, refusal.reason.as_str()), (500, "InternalError"));
+        assert!(matches!(refusal, HookRefusal::FailedClosed { .. }));
         let want = "failed to call webhook: an error on the server (\"unknown\") has prevented the \
                     request from succeeding";
-        assert_eq!(refusal.message, format!("{FAILED}{want}"));
+        assert_eq!(refusal.to_string(), format!("{FAILED}{want}"));
     }
 }
 
@@ -141,11 +143,11 @@ async fn a_dry_run_calls_only_those_who_promise_to_do_nothing() {
         let mut scene = Scene::new().validating("c", vec![hook.clone()]);
         scene.is_dry_run = true;
         let (refusal, _) = scene.refused().await;
-        assert_eq!((refusal.code, refusal.reason.as_str()), (400, "BadRequest"));
-        assert_eq!(refusal.message, "admission webhook \"v.x.y\" does not support dry run");
+        assert!(matches!(refusal, HookRefusal::DryRunUnsupported { .. }));
+        assert_eq!(refusal.to_string(), "admission webhook \"v.x.y\" does not support dry run");
         assert_eq!(scene.seen.calls.lock().unwrap()[0].2, Some("apiserver_internal_error"));
 
-        // Who does not match is not asked.
+        // A hook that does not match is not called.
         let mut scene = Scene::new().validating("c", vec![with(hook, "rules", json!([]))]);
         scene.is_dry_run = true;
         scene.allowed().await;
@@ -153,7 +155,7 @@ async fn a_dry_run_calls_only_those_who_promise_to_do_nothing() {
     assert_eq!(peer.n_requests(), 2);
 }
 
-/// Stored objects may be older than the rule that they must say it.
+/// Stored objects may predate the rule that makes `sideEffects` required.
 #[tokio::test]
 async fn a_dry_run_fails_for_those_who_promise_nothing_at_all() {
     let peer = peer(says(allow()));
@@ -168,8 +170,8 @@ async fn a_dry_run_fails_for_those_who_promise_nothing_at_all() {
             assert_eq!(*scene.seen.failed_open.lock().unwrap(), want);
         } else {
             let (refusal, _) = scene.refused().await;
-            assert_eq!((refusal.code, refusal.reason.as_str()), (500, "InternalError"));
-            assert_eq!(refusal.message, format!("{FAILED}Webhook SideEffects is nil"));
+            assert!(matches!(refusal, HookRefusal::FailedClosed { .. }));
+            assert_eq!(refusal.to_string(), format!("{FAILED}Webhook SideEffects is nil"));
             let call = ("v.x.y".to_owned(), 400, Some("calling_webhook_error"));
             assert_eq!(*scene.seen.calls.lock().unwrap(), [call]);
         }
@@ -219,7 +221,8 @@ async fn a_service_that_failed_again_and_again_is_called_again() {
     for _ in 0..30 {
         scene.session().validate(&asking).await.unwrap();
     }
-    assert_eq!(scene.session().validate(&asking).await.unwrap_err().code, 400);
+    let refusal = scene.session().validate(&asking).await.unwrap_err();
+    assert!(matches!(refusal, HookRefusal::Denied(denial) if denial.code == 400));
     assert_eq!(peer.n_requests(), 31);
 }
 
@@ -242,19 +245,23 @@ async fn calls_in_flight_are_limited_for_each_hook_and_user() {
         HookSession::new(Instant::now() + Duration::from_millis(700)).validate(&asking).await
     };
     let (a1, a2, a3, b, c) = tokio::join!(ask(0), ask(1), ask(2), ask(3), ask(4));
-    let codes = [a1, a2, a3, b, c].map(|it| it.unwrap_err().code);
-    assert_eq!(codes, [504, 504, 429, 504, 429]);
+    let are_too_many = [a1, a2, a3, b, c].map(|it| match it.unwrap_err() {
+        HookRefusal::DeadlineExceeded => false,
+        HookRefusal::TooManyCalls { .. } => true,
+        other => panic!("{other}"),
+    });
+    assert_eq!(are_too_many, [false, false, true, false, true]);
     assert_eq!(hanging.n_requests(), 3);
     // All places are free again, also with another configuration of the hook.
-    let next = Connections::new(&snapshot, &scene.environment, &connections);
+    let next = HookConnections::new(&snapshot, &scene.environment, &connections);
     let mut asking = scene.asking(&snapshot, &next);
     asking.attributes.user = Some(&users[0]);
     let refusal =
         HookSession::new(Instant::now() + Duration::from_millis(100)).validate(&asking).await;
-    assert_eq!(refusal.unwrap_err().code, 504);
+    assert_eq!(refusal.unwrap_err(), HookRefusal::DeadlineExceeded);
 }
 
-/// A long object makes a long answer, and its author must not make the hook fail by that.
+/// A long object makes a long response, and its author must not be able to make the hook fail by that.
 #[tokio::test]
 async fn an_answer_to_a_long_object_may_be_longer() {
     // The patch repeats the object, as base64 and with and without the escapes of Go.
@@ -278,7 +285,7 @@ async fn an_answer_to_a_long_object_may_be_longer() {
     let odd = "<".repeat(600 << 10);
     let escaped = odd.replace('<', "\\u003c");
     let Admission::Refused { refusal, .. } = answered(&odd, &escaped).await else { panic!() };
-    assert_eq!(refusal.code, 503, "{}", refusal.message);
+    assert!(matches!(refusal, HookRefusal::CallUnavailable { .. }), "{refusal}");
 
     // An answer that is long by itself is the hook's failure.
     let endless = peer(Answer::json("").body(Body::Endless));

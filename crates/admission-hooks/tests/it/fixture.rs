@@ -9,8 +9,8 @@ use admission::{
     MatchedHooks, Operation, Snapshot,
 };
 use admission_hooks::{
-    CallReport, Connections, FailOpenCause, HookEnvironment, HookRequest, HookSession, ObjectKinds,
-    Observer, Phase, Refusal, SessionReport, UntypedKinds,
+    CallReport, HookConnections, HookEnvironment, HookFailureCause, HookRefusal, HookRequest,
+    HookSession, ObjectKinds, Observer, Phase, SessionReport, UntypedKinds,
 };
 use api_object::Tree;
 use authz::{Authorizer, User};
@@ -60,7 +60,7 @@ pub(crate) fn deny(message: &str) -> Value {
     json!({ "allowed": false, "status": { "message": message } })
 }
 
-/// Allows, and patches.
+/// A response that allows the request with a patch.
 pub(crate) fn patch(operations: Value) -> Value {
     let patch = STANDARD.encode(operations.to_string());
     json!({ "allowed": true, "patchType": "JSONPatch", "patch": patch })
@@ -96,7 +96,7 @@ pub(crate) fn with(mut hook: Value, member: &str, value: impl Into<Value>) -> Va
     hook
 }
 
-/// What is observed.
+/// An observer that keeps all reports.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     /// Name, code and error type of calls.
@@ -105,13 +105,13 @@ pub(crate) struct Seen {
 }
 
 impl Observer for Seen {
-    fn called(&self, report: &CallReport<'_>) {
-        let rejection = report.rejection.map(|cause| cause.label());
+    fn on_call(&self, report: &CallReport<'_>) {
+        let rejection = report.rejection.map(|cause| cause.metric_label());
         self.calls.lock().unwrap().push((report.webhook.to_owned(), report.code, rejection));
     }
 
-    fn failed_open(&self, webhook: &str, phase: Phase, cause: FailOpenCause) {
-        let shown = format!("{webhook} {} {}", phase.label(), cause.name());
+    fn on_fail_open(&self, webhook: &str, phase: Phase, cause: HookFailureCause) {
+        let shown = format!("{webhook} {} {}", phase.metric_label(), cause.name());
         self.failed_open.lock().unwrap().push(shown);
     }
 }
@@ -181,8 +181,8 @@ impl Scene {
         Snapshot::new(&self.configurations)
     }
 
-    pub(crate) fn connections(&self, snapshot: &Snapshot) -> Connections {
-        Connections::new(snapshot, &self.environment, &Connections::default())
+    pub(crate) fn connections(&self, snapshot: &Snapshot) -> HookConnections {
+        HookConnections::new(snapshot, &self.environment, &HookConnections::default())
     }
 
     pub(crate) fn attributes(&self) -> Attributes<'_> {
@@ -213,7 +213,7 @@ impl Scene {
     pub(crate) fn asking<'a>(
         &'a self,
         snapshot: &'a Snapshot,
-        connections: &'a Connections,
+        connections: &'a HookConnections,
     ) -> HookRequest<'a> {
         HookRequest {
             attributes: self.attributes(),
@@ -221,7 +221,7 @@ impl Scene {
             connections,
             namespace: None,
             authorizer: self.authorizer.as_deref(),
-            kinds: &*self.kinds,
+            object_kinds: &*self.kinds,
             observer: &self.seen,
         }
     }
@@ -240,11 +240,11 @@ impl Scene {
     pub(crate) async fn allowed(&self) -> (Tree, SessionReport) {
         match self.run().await {
             Admission::Allowed { object, notes } => (object.unwrap_or_default(), notes),
-            Admission::Refused { refusal, .. } => panic!("{}", refusal.message),
+            Admission::Refused { refusal, .. } => panic!("{refusal}"),
         }
     }
 
-    pub(crate) async fn refused(&self) -> (Refusal, SessionReport) {
+    pub(crate) async fn refused(&self) -> (HookRefusal, SessionReport) {
         match self.run().await {
             Admission::Allowed { .. } => panic!("it was allowed"),
             Admission::Refused { refusal, notes, .. } => (refusal, notes),
@@ -253,14 +253,14 @@ impl Scene {
 
     /// The message of the refusal.
     pub(crate) async fn complaint(&self) -> String {
-        self.refused().await.0.message
+        self.refused().await.0.to_string()
     }
 }
 
 /// The result of both phases of a session for one request.
 pub(crate) enum Admission {
     Allowed { object: Option<Tree>, notes: SessionReport },
-    Refused { refusal: Refusal, notes: SessionReport },
+    Refused { refusal: HookRefusal, notes: SessionReport },
 }
 
 /// Runs both phases of a session, with nothing in between.
@@ -274,7 +274,7 @@ pub(crate) async fn admit(mut session: HookSession, asking: &HookRequest<'_>) ->
 async fn both_phases(
     session: &mut HookSession,
     asking: &HookRequest<'_>,
-) -> Result<Option<Tree>, Refusal> {
+) -> Result<Option<Tree>, HookRefusal> {
     let mut object = session.mutate(asking, asking.attributes.object.cloned()).await?;
     if session.needs_another_round() {
         object = session.mutate(asking, object).await?;
@@ -306,7 +306,8 @@ pub(crate) fn annotations(notes: &SessionReport) -> BTreeMap<&str, &str> {
 pub(crate) async fn until(holds: impl Fn() -> bool) {
     let wait = async {
         while !holds() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
+            std::thread::yield_now();
+            tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(Duration::from_secs(20), wait).await.unwrap();

@@ -1,16 +1,16 @@
 //! The target that the client configuration of a hook becomes.
 
-use admission::{ClientConfig, Endpoint};
+use admission::{ClientConfig, HookEndpoint};
 use admission_hooks::{HookTargetError, hook_target};
 use https_client::{CaBundleError, Destination, Scheme, ServiceName, Trust};
 
-fn config(endpoint: Endpoint) -> ClientConfig {
+fn config(endpoint: HookEndpoint) -> ClientConfig {
     ClientConfig { endpoint, path: "/x".to_owned(), ca_bundle: None }
 }
 
 #[test]
 fn webhooks_are_at_urls_or_behind_services() {
-    let url = Endpoint::Url { host: "::1".to_owned(), port: Some(8443) };
+    let url = HookEndpoint::Url { host: "::1".to_owned(), port: Some(8443) };
     let target = hook_target(&config(url), 1).unwrap();
     let place =
         Destination::Url { scheme: Scheme::Https, host: "::1".to_owned(), port: Some(8443) };
@@ -18,7 +18,7 @@ fn webhooks_are_at_urls_or_behind_services() {
     assert_eq!(target.trust, Trust::System);
     for (named, port) in [(None, 8443), (Some(443), 443)] {
         let (namespace, name) = ("n".to_owned(), "s".to_owned());
-        let service = Endpoint::Service { namespace, name, port: named };
+        let service = HookEndpoint::Service { namespace, name, port: named };
         let target = hook_target(&config(service), 8443).unwrap();
         let place = ServiceName { namespace: "n".to_owned(), name: "s".to_owned(), port };
         assert_eq!(
@@ -32,7 +32,7 @@ fn webhooks_are_at_urls_or_behind_services() {
 #[test]
 fn ca_bundles_replace_the_certificates_of_the_system() {
     let authority = fake_http::Authority::new("ca").unwrap();
-    let url = Endpoint::Url { host: "example.com".to_owned(), port: None };
+    let url = HookEndpoint::Url { host: "example.com".to_owned(), port: None };
     let target = |pem: &[u8]| {
         hook_target(&ClientConfig { ca_bundle: Some(pem.to_owned()), ..config(url.clone()) }, 1)
     };
@@ -46,7 +46,7 @@ fn ca_bundles_replace_the_certificates_of_the_system() {
 
 #[test]
 fn a_configuration_without_url_and_service_has_no_target() {
-    let error = hook_target(&config(Endpoint::Invalid), 443).unwrap_err();
+    let error = hook_target(&config(HookEndpoint::Invalid), 443).unwrap_err();
     assert_eq!(error, HookTargetError::InvalidClientConfig);
     assert_eq!(error.to_string(), "could not get REST client: invalid client configuration");
 }

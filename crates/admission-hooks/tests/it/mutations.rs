@@ -1,7 +1,7 @@
-//! What hooks change.
+//! Patches of mutating hooks, and how they are applied.
 
 use admission::{GroupVersionKind, Operation};
-use admission_hooks::{ObjectKindError, ObjectKinds, UntypedKinds};
+use admission_hooks::{HookRefusal, ObjectKindError, ObjectKinds, UntypedKinds};
 use api_object::Tree;
 use serde_json::{Value, json};
 
@@ -64,7 +64,7 @@ async fn a_patch_that_does_not_apply_is_never_ignored() {
         let peer = peer(says(patch(json!([operation]))));
         let scene = Scene::new().mutating("c", vec![ignored(hook("m.x.y", &peer))]);
         let (refusal, notes) = scene.refused().await;
-        assert_eq!((refusal.code, refusal.reason.as_str()), (500, "InternalError"));
+        assert!(matches!(refusal, HookRefusal::Internal(_)), "{refusal}");
         assert_eq!(scene.seen.calls.lock().unwrap()[0].2, Some("apiserver_internal_error"));
         assert!(!annotations(&notes).keys().any(|key| key.starts_with("patch.")));
     }
@@ -103,7 +103,7 @@ async fn an_empty_patch_changes_nothing_and_a_deletion_can_not_be_changed() {
 async fn the_patch_of_a_denial_is_not_looked_at() {
     let peer = peer(says(with(label("a", "1"), "allowed", false)));
     let (refusal, notes) = Scene::new().mutating("c", vec![hook("m.x.y", &peer)]).refused().await;
-    assert_eq!(refusal.code, 400);
+    assert!(matches!(refusal, HookRefusal::Denied(denial) if denial.code == 400));
     assert!(!annotations(&notes).keys().any(|key| key.starts_with("patch.")));
 }
 

@@ -1,4 +1,4 @@
-//! Where hooks are.
+//! Addresses of hooks: URLs, services, endpoints, credentials.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use admission_hooks::{
-    Connections, HookEnvironment, ServiceCredentials, ServiceCredentialsTable, Services,
+    ClusterServices, HookConnections, HookEnvironment, HookRefusal, ServiceCredentials,
+    ServiceCredentialsTable,
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use fake_http::{Answer, Leaf, Peer, Script, ServerTls};
-use https_client::{Credentials, HostPort, Resolve, ResolveError, Secret, ServiceName};
+use https_client::{Credentials, HostPort, ResolveError, Secret, ServiceName, ServiceResolver};
 use serde_json::{Value, json};
 
 use crate::fixture::{AUTHORITY, Scene, allow, answer_to, hook, peer, says, until, with};
@@ -29,9 +30,9 @@ impl Table {
     }
 }
 
-impl Resolve for Table {
+impl ServiceResolver for Table {
     /// Every host is this machine.
-    fn address(&self, _: &str, port: u16) -> Option<SocketAddr> {
+    fn override_address(&self, _: &str, port: u16) -> Option<SocketAddr> {
         Some(SocketAddr::from(([127, 0, 0, 1], port)))
     }
 
@@ -51,7 +52,7 @@ impl Resolve for Table {
     }
 }
 
-impl Services for Table {
+impl ClusterServices for Table {
     fn tcp_ports(&self, _: &str, name: &str) -> Result<Vec<u16>, ResolveError> {
         let found = self.0.lock().unwrap().get(name).map(|(ports, _)| ports.clone());
         found.ok_or_else(|| missing(name))
@@ -63,7 +64,7 @@ fn missing(name: &str) -> ResolveError {
 }
 
 fn surroundings_of(table: &Arc<Table>) -> Arc<HookEnvironment> {
-    let services = Some(Arc::clone(table) as Arc<dyn Services>);
+    let services = Some(Arc::clone(table) as Arc<dyn ClusterServices>);
     Arc::new(HookEnvironment { services, ..HookEnvironment::default() })
 }
 
@@ -175,7 +176,7 @@ async fn the_endpoint_is_chosen_for_each_call() {
     table.put("hook", &[443], Some(new.address()));
     scene.session().validate(&asking).await.unwrap();
     assert_eq!((old.n_requests(), new.n_requests()), (1, 1));
-    // Whoever is called again is called on the connection that is there.
+    // The second call of a hook uses the open connection.
     table.put("hook", &[443], Some(old.address()));
     scene.session().validate(&asking).await.unwrap();
     assert_eq!((old.n_requests(), old.n_accepted()), (2, 1));
@@ -240,7 +241,7 @@ async fn hooks_at_one_place_share_its_connections_from_snapshot_to_snapshot() {
     scene.session().mutate(&asking, scene.object.clone()).await.unwrap();
     let scene = scene.validating("b", vec![hook("c.x.y", &peer)]);
     let snapshot = scene.snapshot();
-    let next = Connections::new(&snapshot, &scene.environment, &connections);
+    let next = HookConnections::new(&snapshot, &scene.environment, &connections);
     let asking = scene.asking(&snapshot, &next);
     scene.session().validate(&asking).await.unwrap();
     assert_eq!((peer.n_requests(), peer.n_accepted()), (3, 1));
@@ -279,7 +280,7 @@ async fn http1_is_spoken_to_hooks_that_offer_http2() {
     }
 }
 
-/// Connections are kept to so many services, and to those that were called last.
+/// Clients are kept for a limited number of services: those that were called last.
 #[tokio::test]
 async fn connections_are_kept_to_as_many_places_as_permitted() {
     const PLACES_MAX: usize = 200;
@@ -308,7 +309,7 @@ async fn connections_are_kept_to_as_many_places_as_permitted() {
         ],
     );
     let snapshot = scene.snapshot();
-    let shrunk = Connections::new(&snapshot, &environment, &connections);
+    let shrunk = HookConnections::new(&snapshot, &environment, &connections);
     let asking = scene.asking(&snapshot, &shrunk);
     scene.session().mutate(&asking, scene.object.clone()).await.unwrap();
     assert_eq!(peer.n_accepted(), PLACES_MAX + 2);
@@ -325,7 +326,8 @@ async fn hooks_are_told_who_we_are_to_them() {
     let token = Credentials::Token(Secret::new("hunter2"));
     let access = ServiceCredentials { credentials: token, ..ServiceCredentials::ANONYMOUS };
     let users = HashMap::from([(known.address().to_string(), access)]);
-    let access = ServiceCredentialsTable { by_name: users, ..ServiceCredentialsTable::default() };
+    let access =
+        ServiceCredentialsTable { by_target_name: users, ..ServiceCredentialsTable::default() };
     let hooks = vec![hook("known.x.y", &known), hook("other.x.y", &other)];
     let mut scene = Scene::new().validating("c", hooks);
     scene.environment =
@@ -337,7 +339,7 @@ async fn hooks_are_told_who_we_are_to_them() {
     assert_eq!(authorization(&other), None);
 }
 
-/// What a client is made of may be in files that come later.
+/// The files that a client is built from may appear later.
 #[tokio::test]
 async fn a_client_that_could_not_be_made_is_made_when_it_can_be() {
     let folder = tempfile::tempdir().unwrap();
@@ -348,8 +350,10 @@ async fn a_client_that_could_not_be_made_is_made_when_it_can_be() {
     };
     let current =
         ServiceCredentials { client_certificate: Some(identity), ..ServiceCredentials::ANONYMOUS };
-    let access =
-        ServiceCredentialsTable { current: Some(current), ..ServiceCredentialsTable::default() };
+    let access = ServiceCredentialsTable {
+        current_context: Some(current),
+        ..ServiceCredentialsTable::default()
+    };
     let peer = peer(says(allow()));
     let mut scene = Scene::new().validating("c", vec![hook("v.x.y", &peer)]);
     scene.environment =
@@ -363,7 +367,8 @@ async fn a_client_that_could_not_be_made_is_made_when_it_can_be() {
          directory",
         certificate.display()
     );
-    assert_eq!((refusal.code, refusal.message), (503, want));
+    assert!(matches!(refusal, HookRefusal::CallUnavailable { is_temporary: true, .. }));
+    assert_eq!(refusal.to_string(), want);
     let issued = AUTHORITY.issue(&Leaf::client("portcullis")).unwrap();
     std::fs::write(certificate, issued.certificate_pem).unwrap();
     std::fs::write(key, issued.key_pem).unwrap();
@@ -372,7 +377,7 @@ async fn a_client_that_could_not_be_made_is_made_when_it_can_be() {
 
 #[tokio::test]
 async fn a_panic_in_a_call_refuses_the_request() {
-    // But that it is a fault of ours, which no failure policy lets pass.
+    // A panic is a fault of this server, so the failure policy `Ignore` does not apply.
     for policy in ["Fail", "Ignore"] {
         let hook = service_hook(json!({"namespace": "ns", "name": "panics"}));
         let hook = with(hook, "failurePolicy", policy);
@@ -383,8 +388,8 @@ async fn a_panic_in_a_call_refuses_the_request() {
             scene.environment = environment(&[]);
             let (refusal, _) = scene.refused().await;
             let want = format!("Internal error occurred: {plugin}/v.x.y has panicked: ");
-            assert!(refusal.message.starts_with(&want), "{}", refusal.message);
-            assert_eq!(refusal.code, 500);
+            assert!(refusal.to_string().starts_with(&want), "{refusal}");
+            assert!(matches!(refusal, HookRefusal::Internal(_)));
             let call = ("v.x.y".to_owned(), 0, Some("apiserver_internal_error"));
             assert_eq!(*scene.seen.calls.lock().unwrap(), [call]);
         }

@@ -1,7 +1,6 @@
 //! Which mutating hooks are called twice.
 
-use admission_hooks::{HookOutcome, Refusal, SkipReason};
-use api_object::Status;
+use admission_hooks::{HookOutcome, SkipReason};
 use serde_json::{Value, json};
 
 use crate::fixture::{Scene, allow, answers, hook, label, label_of, peer, review, says, with};
@@ -83,13 +82,13 @@ async fn a_built_in_can_refuse_what_a_hook_has_set() {
     let mut session = scene.session();
     let mut object = scene.object.clone();
     let mut n_rounds = 0;
-    let refusal: Refusal = loop {
+    loop {
         n_rounds += 1;
         if label_of(object.as_ref().unwrap(), "forbidden").is_some() {
-            break Status::bad_request("the label is forbidden").into();
+            break;
         }
         object = session.mutate(&asking, object).await.unwrap();
         assert!(session.needs_another_round());
-    };
-    assert_eq!((n_rounds, refusal.code), (2, 400));
+    }
+    assert_eq!(n_rounds, 2);
 }

@@ -1,4 +1,4 @@
-//! What hooks are asked.
+//! The reviews that hooks receive.
 
 use admission::{Attributes, Operation};
 use admission_hooks::HookRequest;
@@ -11,7 +11,7 @@ fn tree(value: Value) -> Tree {
     value.as_object().unwrap().clone()
 }
 
-/// What the one validating hook of a scene is asked.
+/// The review that the one validating hook of a scene receives.
 async fn asked(
     scene: &Scene,
     change: impl for<'a> Fn(&mut Attributes<'a>),

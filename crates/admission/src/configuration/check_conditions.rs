@@ -31,8 +31,8 @@ pub(super) fn check_match_conditions(
         } else {
             let is_stored = strictness.stored_expressions.contains(expression);
             let checked = match is_stored {
-                true => compiler.compile_stored(expression).map(|_| ()),
-                false => compiler.check_new(expression),
+                true => compiler.compile_stored_expression(expression).map(|_| ()),
+                false => compiler.check_new_expression(expression),
             };
             match checked {
                 Ok(()) => {}

@@ -39,7 +39,7 @@ impl<'t> UniqueNames<'t> {
 }
 
 /// A list of strings as Go prints it in an error.
-pub(super) fn string_list_value(items: &[&str]) -> BadValue {
+pub(super) fn go_string_list(items: &[&str]) -> BadValue {
     let mut json = String::new();
     for c in Value::from(items.to_vec()).to_string().chars() {
         match c {

@@ -7,9 +7,9 @@ use field_errors::{FieldError, FieldErrors, FieldPath};
 
 use super::check_names::{UniqueNames, check_qualified_name};
 use super::check_webhooks::check_supported;
+use super::configuration_warnings::{ConfigurationWarning, WarningKind};
 use super::kind::ConfigurationKind;
-use super::warnings::{Warning, WarningCause};
-use crate::initializer::{Initializer, in_global_order};
+use crate::initializer::{Initializer, sort_in_global_order};
 use crate::initializer_order::DependencyGraph;
 use crate::json_members::{read_objects, read_string, read_strings};
 
@@ -52,7 +52,7 @@ pub fn initializer_ordering_errors(new: &Tree, others: &[&Tree]) -> FieldErrors 
     let is_own =
         |idx: &usize| initializers.get(*idx).is_some_and(|it| it.configuration_name == own);
     let Some(first) = in_cycles.into_iter().find(is_own) else { return FieldErrors::new() };
-    let Some(cycle) = graph.cycle_through(first) else { return FieldErrors::new() };
+    let Some(cycle) = graph.find_cycle_through(first) else { return FieldErrors::new() };
     let names: Vec<&str> =
         cycle.iter().filter_map(|idx| Some(initializers.get(*idx)?.name.as_str())).collect();
     cycle_error(new, &names).into()
@@ -80,7 +80,7 @@ fn cycle_error(new: &Tree, cycle: &[&str]) -> FieldError {
 
 /// Warns of ordering constraints with names that no configuration registers.
 #[must_use]
-pub fn initializer_ordering_warnings(new: &Tree, others: &[&Tree]) -> Vec<Warning> {
+pub fn initializer_ordering_warnings(new: &Tree, others: &[&Tree]) -> Vec<ConfigurationWarning> {
     let known: HashSet<String> =
         all_initializers(new, others).into_iter().map(|initializer| initializer.name).collect();
     let mut warnings = Vec::new();
@@ -90,8 +90,8 @@ pub fn initializer_ordering_warnings(new: &Tree, others: &[&Tree]) -> Vec<Warnin
         for member in CONSTRAINT_MEMBERS {
             let names = read_strings(entry, member).into_iter().enumerate();
             for (at, name) in names.filter(|(_, name)| !known.contains(*name)) {
-                warnings.push(Warning {
-                    cause: WarningCause::UnknownInitializer,
+                warnings.push(ConfigurationWarning {
+                    cause: WarningKind::UnknownInitializer,
                     path: format!("initializers[{idx}].{member}[{at}]"),
                     message: format!(
                         "no initializer named {} is registered; the constraint has no effect until \
@@ -108,5 +108,5 @@ pub fn initializer_ordering_warnings(new: &Tree, others: &[&Tree]) -> Vec<Warnin
 fn all_initializers(new: &Tree, others: &[&Tree]) -> Vec<Initializer> {
     let own = api_object::name(new);
     let others = others.iter().copied().filter(|other| api_object::name(other) != own);
-    in_global_order(others.chain([new]).flat_map(Initializer::read_all).collect())
+    sort_in_global_order(others.chain([new]).flat_map(Initializer::read_all).collect())
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use api_object::Tree;
 use field_errors::{FieldErrors, FieldPath};
 
-use super::check_names::string_list_value;
+use super::check_names::go_string_list;
 use super::kind::OPERATIONS;
 use crate::json_members::{read_objects, read_string, read_strings};
 use crate::matching::{ANY, RuleDialect, operations_member};
@@ -72,7 +72,7 @@ fn check_operations(
     }
     if operations.len() > 1 && operations.contains(&ANY) {
         let detail = "if '*' is present, must not specify other operations";
-        errors.push(path.invalid(string_list_value(&operations), detail));
+        errors.push(path.invalid(go_string_list(&operations), detail));
     }
     for (idx, operation) in operations.iter().enumerate() {
         if !OPERATIONS.contains(operation) {
@@ -85,7 +85,7 @@ fn check_operations(
             |items: &[&str]| items.iter().map(|item| (*item).to_owned()).collect::<HashSet<_>>();
         if set(&others) != set(&operations) {
             let detail = "must equal verbs when both are set";
-            errors.push(at.child("operations").invalid(string_list_value(&others), detail));
+            errors.push(at.child("operations").invalid(go_string_list(&others), detail));
         }
     }
 }
@@ -98,7 +98,7 @@ fn check_groups_and_versions(rule: &Tree, at: &FieldPath<'_>, errors: &mut Field
         }
         if items.len() > 1 && items.contains(&ANY) {
             let detail = format!("if '*' is present, must not specify other {others}");
-            errors.push(path.invalid(string_list_value(&items), &detail));
+            errors.push(path.invalid(go_string_list(&items), &detail));
         }
         // The empty group is the core group; there is no empty version.
         if member == "apiVersions" {
@@ -141,7 +141,7 @@ fn check_wildcard_is_alone(resources: &[&str], at: &FieldPath<'_>, errors: &mut 
     for wildcard in [ANY, ALL_WITH_SUBRESOURCES] {
         if resources.len() > 1 && resources.contains(&wildcard) {
             let detail = format!("if '{wildcard}' is present, must not specify other resources");
-            errors.push(at.invalid(string_list_value(resources), &detail));
+            errors.push(at.invalid(go_string_list(resources), &detail));
         }
     }
 }
@@ -149,7 +149,7 @@ fn check_wildcard_is_alone(resources: &[&str], at: &FieldPath<'_>, errors: &mut 
 /// Checks resources exactly as Kubernetes does, so that every object that Kubernetes accepts is accepted here.
 ///
 /// The result depends on the order: a wildcard is compared only with later entries, and `*` beside a bare resource is found
-/// only if the last entry without a slash is a bare resource. Other overlaps become [warnings](overlapping_resources).
+/// only if the last entry without a slash is a bare resource. Other overlaps become [warnings](find_covered_resources).
 fn check_resources(resources: &[&str], at: &FieldPath<'_>, errors: &mut FieldErrors) {
     if resources.is_empty() {
         errors.push(at.required(""));
@@ -186,16 +186,16 @@ fn check_resources(resources: &[&str], at: &FieldPath<'_>, errors: &mut FieldErr
     }
     if resources.len() > 1 && resources.contains(&ALL_WITH_SUBRESOURCES) {
         let detail = "if '*/*' is present, must not specify other resources";
-        errors.push(at.invalid(string_list_value(resources), detail));
+        errors.push(at.invalid(go_string_list(resources), detail));
     }
     if resources.contains(&ANY) && last_is_bare_resource {
         let detail = "if '*' is present, must not specify other resources without subresources";
-        errors.push(at.invalid(string_list_value(resources), detail));
+        errors.push(at.invalid(go_string_list(resources), detail));
     }
 }
 
 /// Finds the entries of a valid rule that another entry covers, each with the covering entry.
-pub(super) fn overlapping_resources<'t>(resources: &[&'t str]) -> Vec<(usize, &'t str, String)> {
+pub(super) fn find_covered_resources<'t>(resources: &[&'t str]) -> Vec<(usize, &'t str, String)> {
     let all: HashSet<&str> = resources.iter().copied().collect();
     let mut found = Vec::new();
     for (idx, entry) in resources.iter().enumerate() {

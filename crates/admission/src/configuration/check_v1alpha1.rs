@@ -23,7 +23,7 @@ pub(super) fn check_initializers(
     });
 }
 
-pub(super) fn check_hooks(
+pub(super) fn check_external_hooks(
     entries: &[&Tree],
     stored: Option<&[&Tree]>,
     at: &FieldPath<'_>,

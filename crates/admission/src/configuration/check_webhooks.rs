@@ -6,7 +6,7 @@ use api_object::Tree;
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::Value;
 
-use super::check_names::{UniqueNames, check_qualified_name, string_list_value};
+use super::check_names::{UniqueNames, check_qualified_name, go_string_list};
 use super::kind::ConfigurationKind;
 use super::ratcheting::UpdateRatchet;
 use super::{check_client_config, check_conditions, check_rules, check_selectors};
@@ -130,7 +130,7 @@ fn check_versions(
     let is_known = |version: &&str| ReviewVersion::parse_for_webhook(version).is_some();
     if strictness.requires_known_version && !versions.iter().any(is_known) {
         let detail = "must include at least one of v1, v1beta1";
-        errors.push(at.invalid(string_list_value(&versions), detail));
+        errors.push(at.invalid(go_string_list(&versions), detail));
     }
 }
 

@@ -223,7 +223,7 @@ pub(super) fn unknown_members(kind: ConfigurationKind, tree: &Tree) -> Vec<Strin
 }
 
 /// Returns the members that the object at a path, such as `webhooks[0].clientConfig`, may have; none if no object is there.
-pub(super) fn members_at(kind: ConfigurationKind, at: &str) -> Vec<&'static str> {
+pub(super) fn known_members_at(kind: ConfigurationKind, at: &str) -> Vec<&'static str> {
     if at.is_empty() {
         return COMMON_MEMBERS.into_iter().chain([kind.list_member()]).collect();
     }
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn members_are_known_by_path() {
-        let of = |at: &str| members_at(ConfigurationKind::Mutating, at);
+        let of = |at: &str| known_members_at(ConfigurationKind::Mutating, at);
         assert_eq!(of(""), ["apiVersion", "kind", "metadata", "webhooks"]);
         assert!(of("webhooks[7]").contains(&"reinvocationPolicy"));
         assert_eq!(of("webhooks[0].matchConditions[1]"), ["name", "expression"]);
@@ -315,7 +315,7 @@ mod tests {
         {
             assert!(of(nowhere).is_empty(), "{nowhere}");
         }
-        let validating = members_at(ConfigurationKind::Validating, "webhooks[0]");
+        let validating = known_members_at(ConfigurationKind::Validating, "webhooks[0]");
         assert!(!validating.contains(&"reinvocationPolicy"));
     }
 }

@@ -111,7 +111,7 @@ impl Initializers {
     #[must_use]
     pub fn create_errors(&self, pending_max: usize) -> FieldErrors {
         let mut errors = FieldErrors::new();
-        self.check_pending(pending_max, &mut errors);
+        self.check_pending_list(pending_max, &mut errors);
         if self.result.is_some() {
             let at = FieldPath::root("metadata");
             let at = at.child(INITIALIZERS);
@@ -125,7 +125,7 @@ impl Initializers {
     pub fn update_errors(&self, old: &Self, pending_max: usize) -> FieldErrors {
         let mut errors = self.transition_errors(old);
         if !old.is_empty() {
-            self.check_pending(pending_max, &mut errors);
+            self.check_pending_list(pending_max, &mut errors);
         }
         errors
     }
@@ -143,7 +143,7 @@ impl Initializers {
                 errors.push(at.invalid(null(), detail));
             }
             (Some(former), result) if result.as_ref() != Some(former) => {
-                let shown = result.as_ref().map_or_else(null, bad_value);
+                let shown = result.as_ref().map_or_else(null, to_bad_value);
                 errors.push(at.child("result").invalid(shown, "field is immutable"));
             }
             (None, Some(result)) if api_object::string_member(result, "status") != FAILURE => {
@@ -156,7 +156,7 @@ impl Initializers {
         errors
     }
 
-    fn check_pending(&self, pending_max: usize, errors: &mut FieldErrors) {
+    fn check_pending_list(&self, pending_max: usize, errors: &mut FieldErrors) {
         let metadata = FieldPath::root("metadata");
         let at = metadata.child(INITIALIZERS);
         let at = at.child("pending");
@@ -246,6 +246,6 @@ fn pending_to_json(entry: PendingInitializer) -> Value {
     Value::Object(tree)
 }
 
-fn bad_value(tree: &Tree) -> BadValue {
+fn to_bad_value(tree: &Tree) -> BadValue {
     BadValue::Json(Value::Object(tree.clone()).to_string())
 }

@@ -13,7 +13,7 @@ pub struct InitializerOptions {
     /// looked up again after each such time.
     pub step_timeout: Duration,
     /// The interval at which an expired initializer is looked up again while the configuration is stale.
-    pub stale_retry: Duration,
+    pub stale_retry_interval: Duration,
     /// The age of an object at which its timers end and reads may repair it.
     pub global_timeout: Duration,
     /// The most by which the clocks of servers may differ; zero if there is only one server.
@@ -28,11 +28,11 @@ pub struct InitializerOptions {
 
 /// The default limits for all objects with pending initializers.
 pub const WAITING_OBJECTS_MAX: WaitingObjectsMax =
-    WaitingObjectsMax { n_objects: 10_000, bytes: 128 << 20 };
+    WaitingObjectsMax { n_objects: 10_000, n_bytes: 128 << 20 };
 
 /// The default limits for one user. At least eight users are needed to reach the limits for all.
 pub const WAITING_OBJECTS_PER_USER_MAX: WaitingObjectsMax =
-    WaitingObjectsMax { n_objects: 1_000, bytes: 16 << 20 };
+    WaitingObjectsMax { n_objects: 1_000, n_bytes: 16 << 20 };
 
 /// Limits for the objects that have pending initializers at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct WaitingObjectsMax {
     /// The highest number of objects.
     pub n_objects: usize,
     /// The most bytes of all objects together, as they are stored.
-    pub bytes: usize,
+    pub n_bytes: usize,
 }
 
 impl Default for InitializerOptions {
@@ -48,7 +48,7 @@ impl Default for InitializerOptions {
         Self {
             is_enabled: true,
             step_timeout: Duration::from_secs(5),
-            stale_retry: Duration::from_secs(1),
+            stale_retry_interval: Duration::from_secs(1),
             global_timeout: Duration::from_secs(600),
             clock_drift: Duration::from_secs(30),
             pending_max: PENDING_INITIALIZERS_MAX,

@@ -16,7 +16,7 @@ pub struct ReadRepair {
     /// The name of the initializer that was removed.
     pub initializer_name: String,
     /// The object without that initializer.
-    pub tree: Tree,
+    pub repaired_object: Tree,
 }
 
 /// Repairs an object that a client reads by name. `None` if it needs no repair.
@@ -28,7 +28,7 @@ pub struct ReadRepair {
 /// 2. The object must be older than any timer can run; a creation time in the future counts as new.
 /// 3. Only the first entry is removed, and only if its failure policy is `Ignore` or no configuration registers it.
 #[must_use]
-pub fn read_repair(
+pub fn repair_on_read(
     options: &InitializerOptions,
     tree: &Tree,
     now: Timestamp,
@@ -38,20 +38,20 @@ pub fn read_repair(
     let initializers = Initializers::from_object(tree);
     let head = initializers.pending.first().filter(|_| initializers.result.is_none())?;
     let age_min = options.global_timeout.saturating_add(options.clock_drift);
-    if age(tree, now)? < age_min {
+    if object_age(tree, now)? < age_min {
         return None;
     }
-    match snapshot.initializer(&head.name).map(|found| found.failure_policy) {
+    match snapshot.find_initializer(&head.name).map(|found| found.failure_policy) {
         Some(FailurePolicy::Fail) => None,
         Some(FailurePolicy::Ignore) | None => {
             let tree = without_initializer(tree, &head.name)?;
-            Some(ReadRepair { initializer_name: head.name.clone(), tree })
+            Some(ReadRepair { initializer_name: head.name.clone(), repaired_object: tree })
         }
     }
 }
 
 /// The age of an object; `None` if it has no valid creation time.
-fn age(tree: &Tree, now: Timestamp) -> Option<Duration> {
+fn object_age(tree: &Tree, now: Timestamp) -> Option<Duration> {
     let created = api_object::string_member(api_object::metadata(tree), "creationTimestamp");
     let age = now.duration_since(created.parse().ok()?);
     Some(Duration::try_from(age).unwrap_or_default())

@@ -6,25 +6,25 @@ use serde_json::Value as Json;
 
 /// A JSON value in a form that CEL values can borrow from.
 #[derive(Debug)]
-pub(super) enum Document<'a> {
+pub(super) enum CelDocument<'a> {
     Scalar(&'a Json),
-    List(DocumentList<'a>),
-    Map(DocumentMap<'a>),
+    List(CelDocumentList<'a>),
+    Map(CelDocumentMap<'a>),
 }
 
 #[derive(Debug)]
-pub(super) struct DocumentList<'a>(Vec<Document<'a>>);
+pub(super) struct CelDocumentList<'a>(Vec<CelDocument<'a>>);
 
 /// INVARIANT: sorted by key, so that a lookup is a binary search.
 #[derive(Debug)]
-pub(super) struct DocumentMap<'a>(Vec<(&'a str, Document<'a>)>);
+pub(super) struct CelDocumentMap<'a>(Vec<(&'a str, CelDocument<'a>)>);
 
-impl<'a> Document<'a> {
+impl<'a> CelDocument<'a> {
     pub(super) fn from_tree(tree: &'a Tree) -> Self {
         let members = tree.iter().map(|(key, value)| (key.as_str(), Self::from_value(value)));
         let mut members: Vec<_> = members.collect();
         members.sort_unstable_by_key(|(key, _)| *key);
-        Self::Map(DocumentMap(members))
+        Self::Map(CelDocumentMap(members))
     }
 
     /// The decoder of the request bounds the nesting of values, so the recursion is bounded.
@@ -32,7 +32,7 @@ impl<'a> Document<'a> {
         match value {
             Json::Object(tree) => Self::from_tree(tree),
             Json::Array(items) => {
-                Self::List(DocumentList(items.iter().map(Self::from_value).collect()))
+                Self::List(CelDocumentList(items.iter().map(Self::from_value).collect()))
             }
             Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => Self::Scalar(value),
         }
@@ -60,17 +60,17 @@ fn scalar_value(scalar: &Json) -> Value<'_> {
     }
 }
 
-impl ListSource for DocumentList<'_> {
+impl ListSource for CelDocumentList<'_> {
     fn len(&self) -> usize {
         self.0.len()
     }
 
     fn get(&self, index: usize) -> Option<Value<'_>> {
-        self.0.get(index).map(Document::value)
+        self.0.get(index).map(CelDocument::value)
     }
 }
 
-impl MapSource for DocumentMap<'_> {
+impl MapSource for CelDocumentMap<'_> {
     fn len(&self) -> usize {
         self.0.len()
     }

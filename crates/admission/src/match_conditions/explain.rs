@@ -2,9 +2,9 @@
 
 use cel::{COST_LIMIT, Explanation};
 
-use super::authorizer_questions::AuthorizerDecisions;
+use super::authorizer_checks::AuthorizerDecisions;
 use super::cel_environment::STORED_CONDITIONS;
-use super::{ConditionError, ConditionInput, MatchConditions};
+use super::{ConditionError, ConditionVariables, MatchConditions};
 
 /// One match condition and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,10 +24,10 @@ impl MatchConditions {
     #[must_use]
     pub fn explain(
         &self,
-        input: &ConditionInput<'_>,
+        input: &ConditionVariables<'_>,
         decisions: Option<&AuthorizerDecisions>,
     ) -> Vec<ExplainedCondition<'_>> {
-        let variables = input.variables(decisions);
+        let variables = input.variable_values(decisions);
         let explained = self.conditions.iter().map(|condition| ExplainedCondition {
             name: &condition.name,
             expression: &condition.expression,
@@ -75,10 +75,10 @@ mod tests {
         ];
         let conditions = MatchConditions::compile(conditions, &mut ConditionCompiler::default());
         let Attributes { kind, resource, .. } = ATTRIBUTES;
-        let input = ConditionInput::new(&ATTRIBUTES, &ATTRIBUTES, kind, resource);
+        let input = ConditionVariables::new(&ATTRIBUTES, &ATTRIBUTES, kind, resource);
         let mut decisions = AuthorizerDecisions::default();
         let question = conditions.evaluate(&input, Some(&decisions)).unwrap_err();
-        decisions.record(*question, &Decision::allow(""));
+        decisions.record_decision(*question, &Decision::allow(""));
         let outcome = conditions.evaluate(&input, Some(&decisions)).unwrap();
         assert_eq!(outcome, MatchConditionsResult::Exclude { condition: "named" });
 

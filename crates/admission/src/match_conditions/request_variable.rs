@@ -4,7 +4,7 @@ use authz::User;
 use cel::{List, Map, MapSource, ObjectType, RecordSource, ResourceTarget, Type, Value};
 use std::collections::BTreeMap;
 
-use super::cel_document::Document;
+use super::cel_document::CelDocument;
 use crate::attributes::{Attributes, GroupVersionKind, GroupVersionResource};
 
 /// The attributes of the request, and the kind and resource of the review.
@@ -20,7 +20,7 @@ pub(super) struct AdmissionRequest<'a> {
     operation: &'static str,
     user: UserInfo<'a>,
     is_dry_run: bool,
-    options: Option<Document<'a>>,
+    options: Option<CelDocument<'a>>,
 }
 
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl<'a> AdmissionRequest<'a> {
             operation: requested.operation.name(),
             user: UserInfo { user, extra: extra.map(Extra) },
             is_dry_run: requested.is_dry_run,
-            options: requested.options.map(Document::from_tree),
+            options: requested.options.map(CelDocument::from_tree),
         }
     }
 
@@ -130,7 +130,7 @@ const RESOURCE_FIELDS: [&str; 3] = ["group", "version", "resource"];
 const USER_FIELDS: [&str; 4] = ["username", "uid", "groups", "extra"];
 
 /// A text that the wire form leaves out when it is empty.
-fn unless_empty(text: &str) -> Option<Value<'_>> {
+fn string_unless_empty(text: &str) -> Option<Value<'_>> {
     (!text.is_empty()).then(|| Value::string(text))
 }
 
@@ -143,15 +143,15 @@ impl RecordSource for AdmissionRequest<'_> {
         match index {
             0 => Some(Value::Map(Map::Record(&self.kind))),
             1 => Some(Value::Map(Map::Record(&self.resource))),
-            2 | 5 => unless_empty(self.subresource),
+            2 | 5 => string_unless_empty(self.subresource),
             3 => Some(Value::Map(Map::Record(&self.request_kind))),
             4 => Some(Value::Map(Map::Record(&self.request_resource))),
-            6 => unless_empty(self.name),
-            7 => unless_empty(self.namespace),
+            6 => string_unless_empty(self.name),
+            7 => string_unless_empty(self.namespace),
             8 => Some(Value::string(self.operation)),
             9 => Some(Value::Map(Map::Record(&self.user))),
             10 => Some(Value::Bool(self.is_dry_run)),
-            11 => self.options.as_ref().map(Document::value),
+            11 => self.options.as_ref().map(CelDocument::value),
             _ => None,
         }
     }
@@ -187,8 +187,8 @@ impl RecordSource for UserInfo<'_> {
     fn field(&self, index: usize) -> Option<Value<'_>> {
         let user = self.user?;
         match index {
-            0 => unless_empty(&user.name),
-            1 => unless_empty(&user.uid),
+            0 => string_unless_empty(&user.name),
+            1 => string_unless_empty(&user.uid),
             2 => (!user.groups.is_empty()).then_some(Value::List(List::Strings(&user.groups))),
             3 => self.extra.as_ref().map(|extra| Value::Map(Map::Source(extra))),
             _ => None,

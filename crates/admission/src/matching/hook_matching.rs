@@ -9,13 +9,14 @@
 //! 4. If a selector is invalid, the request is refused.
 //! 5. The match conditions decide ([`Hook::evaluate_conditions`]).
 
-use api_object::{GroupResource, Status, Tree};
+use api_object::{GroupResource, Tree};
 
+use super::label_selector::LabelSelectorError;
 use super::rule::RuleTarget;
 use crate::attributes::{Attributes, GroupVersionKind, GroupVersionResource, Operation};
 use crate::hook::{FailurePolicy, Hook, MatchPolicy};
 use crate::match_conditions::{
-    AuthorizerDecisions, AuthorizerQuestion, ConditionInput, MatchConditionsResult,
+    AuthorizerDecisions, ConditionVariables, MatchConditionsResult, PendingAuthorizerCheck,
 };
 
 /// The resource and kind of the review for a hook.
@@ -35,7 +36,34 @@ pub enum CallDecision<'h> {
     /// The hook is not called, and the request continues.
     Skip(SkipCause<'h>),
     /// The request is refused without a call.
-    Refuse(Status),
+    Refuse(HookSelectionError),
+}
+
+/// Why a request is refused before a hook is called.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HookSelectionError {
+    /// The server does not know the kind that the review for the hook must have.
+    #[error("unable to convert to {resource}: unknown kind")]
+    UnknownKind {
+        /// The resource that the rules of the hook match, as `group/version, Resource=plural`.
+        resource: String,
+    },
+    /// A stored selector of the hook is invalid.
+    #[error(transparent)]
+    InvalidSelector(LabelSelectorError),
+    /// The hook selects by the labels of a namespace that does not exist.
+    #[error("namespaces {} not found", go_compat::quote(.0))]
+    NamespaceNotFound(String),
+    /// The match conditions of the hook can not be evaluated, and its failure policy is `Fail`.
+    #[error("{cause}")]
+    ConditionsFailed {
+        /// The resource that the request names.
+        resource: GroupResource,
+        /// The name of the requested object; may be empty.
+        name: String,
+        /// Why the conditions can not be evaluated.
+        cause: String,
+    },
 }
 
 /// Why a hook whose rules match is not called.
@@ -56,14 +84,14 @@ pub enum SkipCause<'h> {
 
 /// Under which of the names of its resource a request matches a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MatchedName {
+pub(crate) enum MatchedResourceName {
     /// The resource of the request.
     Requested,
     /// The equivalent at this position of [`Attributes::equivalents`].
     Equivalent(usize),
 }
 
-impl MatchedName {
+impl MatchedResourceName {
     /// Looks the name up in the attributes. Attributes of another request, with fewer equivalents, give no kind,
     /// so that [`Hook::evaluate_selectors`] refuses the request.
     pub(crate) fn to_resource<'a>(self, attributes: &Attributes<'a>) -> MatchedResource<'a> {
@@ -84,10 +112,10 @@ impl Hook {
     /// 2. With `matchPolicy: Exact`, nothing else matches.
     /// 3. The first rule that matches an equivalent resource decides; of several equivalents that it matches, the
     ///    one that was registered first.
-    pub(crate) fn match_rules(&self, attributes: &Attributes<'_>) -> Option<MatchedName> {
+    pub(crate) fn match_rules(&self, attributes: &Attributes<'_>) -> Option<MatchedResourceName> {
         let target = attributes.rule_target();
         if self.rules.iter().any(|rule| rule.matches(&target)) {
-            return Some(MatchedName::Requested);
+            return Some(MatchedResourceName::Requested);
         }
         if self.match_policy == MatchPolicy::Exact {
             return None;
@@ -97,7 +125,7 @@ impl Hook {
         self.rules.iter().find_map(|rule| {
             let matches = |resource| rule.matches(&RuleTarget { resource, ..target });
             let (idx, _) = others.clone().find(|(_, other)| matches(other.resource))?;
-            Some(MatchedName::Equivalent(idx))
+            Some(MatchedResourceName::Equivalent(idx))
         })
     }
 
@@ -138,13 +166,12 @@ impl Hook {
             return CallDecision::Skip(SkipCause::ObjectSelector);
         }
         if matched_resource.kind.is_none() {
-            let resource = matched_resource.resource;
-            let cause = format!("unable to convert to {resource}: unknown kind");
-            return CallDecision::Refuse(Status::internal(&cause));
+            let resource = matched_resource.resource.to_string();
+            return CallDecision::Refuse(HookSelectionError::UnknownKind { resource });
         }
         match by_namespace.and(by_object) {
             Ok(_) => CallDecision::Call,
-            Err(status) => CallDecision::Refuse(status),
+            Err(error) => CallDecision::Refuse(error),
         }
     }
 
@@ -156,9 +183,9 @@ impl Hook {
     pub fn evaluate_conditions(
         &self,
         attributes: &Attributes<'_>,
-        input: &ConditionInput<'_>,
+        input: &ConditionVariables<'_>,
         decisions: Option<&AuthorizerDecisions>,
-    ) -> Result<CallDecision<'_>, Box<AuthorizerQuestion>> {
+    ) -> Result<CallDecision<'_>, Box<PendingAuthorizerCheck>> {
         Ok(match self.match_conditions.evaluate(input, decisions)? {
             MatchConditionsResult::Hold => CallDecision::Call,
             MatchConditionsResult::Exclude { condition } => {
@@ -168,8 +195,11 @@ impl Hook {
                 FailurePolicy::Ignore => CallDecision::Skip(SkipCause::ConditionError(cause)),
                 FailurePolicy::Fail => {
                     let GroupVersionResource { group, resource, .. } = attributes.resource;
-                    let resource = GroupResource::new(group, resource);
-                    CallDecision::Refuse(Status::forbidden(&resource, attributes.name, &cause))
+                    CallDecision::Refuse(HookSelectionError::ConditionsFailed {
+                        resource: GroupResource::new(group, resource),
+                        name: attributes.name.to_owned(),
+                        cause,
+                    })
                 }
             },
         })
@@ -179,7 +209,7 @@ impl Hook {
         &self,
         attributes: &Attributes<'_>,
         stored: Option<&Tree>,
-    ) -> Result<bool, Status> {
+    ) -> Result<bool, HookSelectionError> {
         let source = NamespaceLabelsSource::for_request(attributes);
         if source == NamespaceLabelsSource::None || self.namespace_selector.is_empty() {
             return Ok(true);
@@ -188,21 +218,22 @@ impl Hook {
             NamespaceLabelsSource::Object => attributes.object,
             NamespaceLabelsSource::Stored | NamespaceLabelsSource::None => stored,
         };
-        let missing = || {
-            let namespaces = GroupResource::new("", "namespaces");
-            Status::not_found(&namespaces, attributes.namespace)
-        };
+        let missing = || HookSelectionError::NamespaceNotFound(attributes.namespace.to_owned());
         let selected = self.namespace_selector.selects_any(&[namespace]);
         match (selected, namespace) {
-            (Err(cause), _) => Err(Status::internal(cause)),
+            (Err(error), _) => Err(HookSelectionError::InvalidSelector(error.clone())),
             (Ok(_), None) => Err(missing()),
             (Ok(is_selected), Some(_)) => Ok(is_selected),
         }
     }
 
-    fn object_selector_matches(&self, attributes: &Attributes<'_>) -> Result<bool, Status> {
+    fn object_selector_matches(
+        &self,
+        attributes: &Attributes<'_>,
+    ) -> Result<bool, HookSelectionError> {
         let objects = [attributes.object, attributes.old_object];
-        self.object_selector.selects_any(&objects).map_err(Status::internal)
+        let selected = self.object_selector.selects_any(&objects);
+        selected.map_err(|error| HookSelectionError::InvalidSelector(error.clone()))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use api_object::{Tree, matches_labels};
 use authz::{LabelOperator, LabelRequirement};
-use field_errors::{label_key_faults, label_value_faults};
+use field_errors::{BadValue, FieldPath, label_key_faults, label_value_faults};
 use serde_json::Value;
 
 use crate::json_members::{read_object, read_objects, read_owned_strings, read_string};
@@ -12,9 +12,14 @@ use crate::json_members::{read_object, read_objects, read_owned_strings, read_st
 pub enum LabelSelector {
     /// Selects objects that satisfy all requirements; without requirements, all objects.
     Requirements(Vec<LabelRequirement>),
-    /// The stored selector is invalid; the text is the reason.
-    Invalid(String),
+    /// The stored selector is invalid.
+    Invalid(LabelSelectorError),
 }
+
+/// Why a stored label selector is invalid, in the words of Kubernetes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct LabelSelectorError(String);
 
 impl LabelSelector {
     /// Reads the selector in a member of a hook; an absent selector selects everything.
@@ -22,7 +27,7 @@ impl LabelSelector {
         let Some(tree) = read_object(hook, member) else { return Self::Requirements(Vec::new()) };
         match read_requirements(tree) {
             Ok(requirements) => Self::Requirements(requirements),
-            Err(cause) => Self::Invalid(cause),
+            Err(error) => Self::Invalid(error),
         }
     }
 
@@ -35,11 +40,14 @@ impl LabelSelector {
     /// Whether at least one of the objects is selected. Objects that are absent or have no metadata never are.
     ///
     /// # Errors
-    /// The reason why the selector is invalid.
-    pub(crate) fn selects_any(&self, objects: &[Option<&Tree>]) -> Result<bool, &str> {
+    /// [`LabelSelectorError`] if the stored selector is invalid.
+    pub(crate) fn selects_any(
+        &self,
+        objects: &[Option<&Tree>],
+    ) -> Result<bool, &LabelSelectorError> {
         let requirements = match self {
             Self::Requirements(requirements) => requirements,
-            Self::Invalid(cause) => return Err(cause),
+            Self::Invalid(error) => return Err(error),
         };
         let has_metadata = |tree: &&Tree| tree.get("metadata").is_some_and(Value::is_object);
         let mut objects = objects.iter().flatten().copied().filter(has_metadata);
@@ -48,21 +56,22 @@ impl LabelSelector {
 }
 
 /// Reads `matchLabels` in the order of their keys, then `matchExpressions`.
-fn read_requirements(tree: &Tree) -> Result<Vec<LabelRequirement>, String> {
+fn read_requirements(tree: &Tree) -> Result<Vec<LabelRequirement>, LabelSelectorError> {
     let labels = read_object(tree, "matchLabels").into_iter().flatten();
     let mut labels: Vec<(&str, &str)> =
         labels.map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default())).collect();
     labels.sort_unstable();
     let equals = labels
         .into_iter()
-        .map(|(key, value)| validated_requirement(key, LabelOperator::In, vec![value.to_owned()]));
+        .map(|(key, value)| build_requirement(key, LabelOperator::In, vec![value.to_owned()]));
     let expressions = read_objects(tree, "matchExpressions").into_iter().map(|expression| {
         let name = read_string(expression, "operator").unwrap_or_default();
         let operator = parse_operator(name).ok_or_else(|| {
-            format!("{} is not a valid label selector operator", go_compat::quote(name))
+            let name = go_compat::quote(name);
+            LabelSelectorError(format!("{name} is not a valid label selector operator"))
         })?;
         let key = read_string(expression, "key").unwrap_or_default();
-        validated_requirement(key, operator, read_owned_strings(expression, "values"))
+        build_requirement(key, operator, read_owned_strings(expression, "values"))
     });
     equals.chain(expressions).collect()
 }
@@ -79,14 +88,16 @@ pub(crate) fn parse_operator(name: &str) -> Option<LabelOperator> {
 }
 
 /// Validates a requirement as Kubernetes does when it evaluates a stored selector.
-fn validated_requirement(
+fn build_requirement(
     key: &str,
     operator: LabelOperator,
     mut values: Vec<String>,
-) -> Result<LabelRequirement, String> {
-    let at = field_errors::FieldPath::root("key");
+) -> Result<LabelRequirement, LabelSelectorError> {
+    let invalid = |member: &'static str, value: BadValue, detail: &str| {
+        Err(LabelSelectorError(FieldPath::root(member).invalid(value, detail).to_string()))
+    };
     if let Some(fault) = label_key_faults(key).first() {
-        return Err(at.invalid(key, fault).to_string());
+        return invalid("key", key.into(), fault);
     }
     let wants_values = matches!(operator, LabelOperator::In | LabelOperator::NotIn);
     if wants_values == values.is_empty() {
@@ -95,14 +106,11 @@ fn validated_requirement(
         } else {
             "values set must be empty for exists and does not exist"
         };
-        let shown = field_errors::BadValue::Json(Value::from(values).to_string());
-        return Err(field_errors::FieldPath::root("values").invalid(shown, detail).to_string());
+        return invalid("values", BadValue::Json(Value::from(values).to_string()), detail);
     }
     let faulty = values.iter().find_map(|value| Some((value, label_value_faults(value).pop()?)));
     if let Some((value, fault)) = faulty {
-        return Err(field_errors::FieldPath::root("values")
-            .invalid(value.as_str(), &fault)
-            .to_string());
+        return invalid("values", value.as_str().into(), &fault);
     }
     values.sort_unstable();
     values.dedup();

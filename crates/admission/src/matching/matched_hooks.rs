@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::hook_matching::{MatchedName, MatchedResource};
+use super::hook_matching::{MatchedResource, MatchedResourceName};
 use crate::attributes::Attributes;
 use crate::hook::Hook;
 use crate::snapshot::HookList;
@@ -18,15 +18,15 @@ use crate::snapshot::HookList;
 /// equivalents: an update that becomes a create is matched again.
 #[derive(Debug, Clone, Default)]
 pub struct MatchedHooks {
-    mutating: Vec<MatchedHook>,
-    validating: Vec<MatchedHook>,
+    mutating_hooks: Vec<MatchedHook>,
+    validating_hooks: Vec<MatchedHook>,
 }
 
 #[derive(Debug, Clone)]
 struct MatchedHook {
     position: usize,
     hook: Arc<Hook>,
-    matched_name: MatchedName,
+    matched_name: MatchedResourceName,
 }
 
 /// A hook one of whose rules matches a request.
@@ -56,48 +56,48 @@ impl MatchedHooks {
             });
             found.collect()
         };
-        Self { mutating: matches(mutating), validating: matches(validating) }
+        Self { mutating_hooks: matches(mutating), validating_hooks: matches(validating) }
     }
 
     /// Whether no hook of either phase matches.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.mutating.is_empty() && self.validating.is_empty()
+        self.mutating_hooks.is_empty() && self.validating_hooks.is_empty()
     }
 
     /// Whether a mutating hook matches.
     #[must_use]
-    pub fn has_mutating(&self) -> bool {
-        !self.mutating.is_empty()
+    pub fn has_mutating_hooks(&self) -> bool {
+        !self.mutating_hooks.is_empty()
     }
 
     /// Whether a validating hook matches.
     #[must_use]
-    pub fn has_validating(&self) -> bool {
-        !self.validating.is_empty()
+    pub fn has_validating_hooks(&self) -> bool {
+        !self.validating_hooks.is_empty()
     }
 
     /// The mutating hooks that match, in the order in which they are called.
-    pub fn mutating<'a>(
+    pub fn mutating_hooks<'a>(
         &self,
         attributes: &Attributes<'a>,
     ) -> impl Iterator<Item = HookMatch<'_, 'a>> + use<'_, 'a> {
-        to_hook_matches(&self.mutating, attributes)
+        to_hook_matches(&self.mutating_hooks, attributes)
     }
 
     /// The validating hooks that match, in the order of their list.
-    pub fn validating<'a>(
+    pub fn validating_hooks<'a>(
         &self,
         attributes: &Attributes<'a>,
     ) -> impl Iterator<Item = HookMatch<'_, 'a>> + use<'_, 'a> {
-        to_hook_matches(&self.validating, attributes)
+        to_hook_matches(&self.validating_hooks, attributes)
     }
 
     /// Whether a hook that matches evaluates a selector against the stored namespace, so that the caller has to
     /// fetch it; see [`Hook::needs_stored_namespace`].
     #[must_use]
     pub fn needs_stored_namespace(&self, attributes: &Attributes<'_>) -> bool {
-        let mut all = self.mutating.iter().chain(&self.validating);
+        let mut all = self.mutating_hooks.iter().chain(&self.validating_hooks);
         all.any(|matched| matched.hook.needs_stored_namespace(attributes))
     }
 }

@@ -31,7 +31,7 @@ pub struct Rule {
     pub(crate) groups: Vec<String>,
     pub(crate) versions: Vec<String>,
     pub(crate) resources: Vec<ResourcePattern>,
-    scope: Scope,
+    scope: RuleScope,
 }
 
 /// The part of a request that rules are matched against. The operation is text because rules compare it as text.
@@ -52,12 +52,12 @@ pub struct RuleTarget<'a> {
 pub(crate) struct ResourcePattern {
     /// A resource, or [`ANY`].
     pub(crate) resource: String,
-    pub(crate) subresource: Subresource,
+    pub(crate) subresource: SubresourcePattern,
 }
 
 /// Which subresources an entry matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Subresource {
+pub(crate) enum SubresourcePattern {
     /// This subresource; the empty text is the resource itself.
     Exactly(String),
     /// All subresources, and the resource itself.
@@ -68,7 +68,7 @@ pub(crate) enum Subresource {
 
 /// Which resources a rule matches, by whether their objects are in namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Scope {
+enum RuleScope {
     All,
     Namespaced,
     Cluster,
@@ -88,10 +88,10 @@ impl Rule {
             versions: read_owned_strings(tree, "apiVersions"),
             resources: read_strings(tree, "resources").iter().map(pattern).collect(),
             scope: match (dialect, read_string(tree, "scope")) {
-                (RuleDialect::V1alpha1, _) | (RuleDialect::V1, None | Some(ANY)) => Scope::All,
-                (RuleDialect::V1, Some("Namespaced")) => Scope::Namespaced,
-                (RuleDialect::V1, Some("Cluster")) => Scope::Cluster,
-                (RuleDialect::V1, Some(_)) => Scope::Unknown,
+                (RuleDialect::V1alpha1, _) | (RuleDialect::V1, None | Some(ANY)) => RuleScope::All,
+                (RuleDialect::V1, Some("Namespaced")) => RuleScope::Namespaced,
+                (RuleDialect::V1, Some("Cluster")) => RuleScope::Cluster,
+                (RuleDialect::V1, Some(_)) => RuleScope::Unknown,
             },
         }
     }
@@ -101,14 +101,14 @@ impl Rule {
     pub(crate) fn read_for_initializer(tree: &Tree) -> Self {
         let pattern = |entry: &&str| ResourcePattern {
             resource: if *entry == "*/*" { ANY } else { entry }.to_owned(),
-            subresource: Subresource::Exactly(String::new()),
+            subresource: SubresourcePattern::Exactly(String::new()),
         };
         Self {
             operations: vec![Operation::Create.name().to_owned()],
             groups: read_owned_strings(tree, "apiGroups"),
             versions: read_owned_strings(tree, "apiVersions"),
             resources: read_strings(tree, "resources").iter().map(pattern).collect(),
-            scope: Scope::All,
+            scope: RuleScope::All,
         }
     }
 
@@ -142,9 +142,9 @@ impl ResourcePattern {
     fn read(entry: &str, dialect: RuleDialect) -> Self {
         let (resource, subresource) = entry.split_once('/').unwrap_or((entry, ""));
         let subresource = match (subresource, dialect) {
-            (ANY, RuleDialect::V1alpha1) if resource != ANY => Subresource::All,
-            (ANY, RuleDialect::V1alpha1 | RuleDialect::V1) => Subresource::AllAndNone,
-            (named, _) => Subresource::Exactly(named.to_owned()),
+            (ANY, RuleDialect::V1alpha1) if resource != ANY => SubresourcePattern::All,
+            (ANY, RuleDialect::V1alpha1 | RuleDialect::V1) => SubresourcePattern::AllAndNone,
+            (named, _) => SubresourcePattern::Exactly(named.to_owned()),
         };
         Self { resource: resource.to_owned(), subresource }
     }
@@ -152,14 +152,14 @@ impl ResourcePattern {
     fn matches(&self, target: &RuleTarget<'_>) -> bool {
         (self.resource == ANY || self.resource == target.resource.resource)
             && match &self.subresource {
-                Subresource::Exactly(own) => own == target.subresource,
-                Subresource::AllAndNone => true,
-                Subresource::All => !target.subresource.is_empty(),
+                SubresourcePattern::Exactly(own) => own == target.subresource,
+                SubresourcePattern::AllAndNone => true,
+                SubresourcePattern::All => !target.subresource.is_empty(),
             }
     }
 }
 
-impl Scope {
+impl RuleScope {
     fn matches(self, target: &RuleTarget<'_>) -> bool {
         let is_cluster = || target.resource == NAMESPACES || target.namespace.is_empty();
         match self {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::rule::{ANY, Rule, Subresource};
+use super::rule::{ANY, Rule, SubresourcePattern};
 use crate::attributes::{Attributes, Operation};
 
 /// Finds the hooks or initializers whose rules can match a request, by operation, group, resource and subresource.
@@ -56,8 +56,8 @@ impl RuleIndex {
         for group in &rule.groups {
             for pattern in &rule.resources {
                 let subresource = match &pattern.subresource {
-                    Subresource::Exactly(own) => own,
-                    Subresource::All | Subresource::AllAndNone => ANY,
+                    SubresourcePattern::Exactly(own) => own,
+                    SubresourcePattern::All | SubresourcePattern::AllAndNone => ANY,
                 };
                 let (group, resource) = (self.intern(group), self.intern(&pattern.resource));
                 let key = (group, resource, self.intern(subresource));
@@ -68,7 +68,7 @@ impl RuleIndex {
 
     fn insert(&mut self, position: u32, operations: &[Operation], key: Key) {
         for operation in operations {
-            let positions = self.table_mut(*operation).entry(key).or_default();
+            let positions = self.positions_for_mut(*operation).entry(key).or_default();
             // Positions grow, so a duplicate is always the last one.
             if positions.last() != Some(&position) {
                 positions.push(position);
@@ -101,7 +101,7 @@ impl RuleIndex {
         names: (&str, &str),
         found: &mut Vec<u32>,
     ) {
-        let table = self.table(attributes.operation);
+        let table = self.positions_for(attributes.operation);
         let symbols = |name: &str| [Some(ANY_SYMBOL), self.symbols.get(name).copied()];
         let (groups, resources) = (symbols(names.0), symbols(names.1));
         let subresources = symbols(attributes.subresource);
@@ -125,7 +125,7 @@ impl RuleIndex {
         symbol
     }
 
-    fn table(&self, operation: Operation) -> &HashMap<Key, Vec<u32>, RandomState> {
+    fn positions_for(&self, operation: Operation) -> &HashMap<Key, Vec<u32>, RandomState> {
         let [create, update, delete, connect] = &self.positions_by_operation;
         match operation {
             Operation::Create => create,
@@ -135,7 +135,10 @@ impl RuleIndex {
         }
     }
 
-    fn table_mut(&mut self, operation: Operation) -> &mut HashMap<Key, Vec<u32>, RandomState> {
+    fn positions_for_mut(
+        &mut self,
+        operation: Operation,
+    ) -> &mut HashMap<Key, Vec<u32>, RandomState> {
         let [create, update, delete, connect] = &mut self.positions_by_operation;
         match operation {
             Operation::Create => create,

@@ -2,7 +2,7 @@
 
 use admission::ConfigurationKind::Validating;
 use admission::{
-    AUTHORIZER_CHECKS_MAX, Attributes, AuthorizerDecisions, ConditionInput, GroupVersionKind,
+    AUTHORIZER_CHECKS_MAX, Attributes, AuthorizerDecisions, ConditionVariables, GroupVersionKind,
     GroupVersionResource, MatchConditionsResult, Snapshot,
 };
 use authz::{Decision, User};
@@ -20,7 +20,7 @@ fn hook(expressions: &[&str]) -> Snapshot {
     snapshot(&[(Validating, "a", json!([{"name": "a.b.c", "matchConditions": conditions}]))])
 }
 
-/// Whoever decides: the verb says how.
+/// An authorizer whose decision depends on the verb.
 fn decide(asked: &authz::Attributes<'_>) -> Decision {
     match asked.verb {
         "no" => Decision::deny("because"),
@@ -29,7 +29,7 @@ fn decide(asked: &authz::Attributes<'_>) -> Decision {
     }
 }
 
-/// What was asked, shown: who, verb, and target.
+/// A check as text: user, verb and target.
 fn shown(asked: &authz::Attributes<'_>) -> String {
     let user = asked.user.map_or("nobody", |user| &user.name);
     let target = match asked.resource() {
@@ -50,8 +50,9 @@ fn evaluate(
     decisions: &mut AuthorizerDecisions,
 ) -> (String, Vec<String>) {
     let snapshot = hook(expressions);
-    let conditions = &snapshot.validating().hooks()[0].match_conditions;
-    let input = ConditionInput::new(attributes, attributes, attributes.kind, attributes.resource);
+    let conditions = &snapshot.validating_hooks().hooks()[0].match_conditions;
+    let input =
+        ConditionVariables::new(attributes, attributes, attributes.kind, attributes.resource);
     let mut asked = Vec::new();
     loop {
         match conditions.evaluate(&input, Some(decisions)) {
@@ -66,7 +67,7 @@ fn evaluate(
                     asked.push(shown(&attributes));
                     decide(&attributes)
                 };
-                decisions.record(*question, &answer);
+                decisions.record_decision(*question, &answer);
             }
         }
         assert!(asked.len() as u64 <= AUTHORIZER_CHECKS_MAX, "{asked:?}");
@@ -109,15 +110,15 @@ fn the_request_itself_can_be_asked_about() {
     }
 }
 
-/// A hook that is told of an equivalent resource asks about the one of the request all the same.
+/// `authorizer.requestResource` is the requested resource, even if the hook reviews an equivalent one.
 #[test]
 fn what_is_asked_about_is_what_was_requested() {
     let snapshot = hook(&["authorizer.requestResource.check('get').allowed()"]);
     let requested = pod();
     let kind = GroupVersionKind { group: "other", version: "v9", kind: "Pod" };
     let resource = GroupVersionResource { group: "other", version: "v9", resource: "capsules" };
-    let input = ConditionInput::new(&requested, &requested, kind, resource);
-    let conditions = &snapshot.validating().hooks()[0].match_conditions;
+    let input = ConditionVariables::new(&requested, &requested, kind, resource);
+    let conditions = &snapshot.validating_hooks().hooks()[0].match_conditions;
     let question = conditions.evaluate(&input, Some(&AuthorizerDecisions::default())).unwrap_err();
     assert_eq!(shown(&question.attributes(None)), "nobody get ,*,pods,,team-a,x");
 }
@@ -193,11 +194,12 @@ fn checks_are_few() {
 fn without_an_authorizer_a_check_is_an_error() {
     let snapshot = hook(&["authorizer.path('/x').check('get').allowed() || true"]);
     let attributes = pod();
-    let input = ConditionInput::new(&attributes, &attributes, attributes.kind, attributes.resource);
-    let conditions = &snapshot.validating().hooks()[0].match_conditions;
+    let input =
+        ConditionVariables::new(&attributes, &attributes, attributes.kind, attributes.resource);
+    let conditions = &snapshot.validating_hooks().hooks()[0].match_conditions;
     assert_eq!(conditions.evaluate(&input, None).unwrap(), MatchConditionsResult::Hold);
     let snapshot = hook(&["authorizer.path('/x').check('get').allowed()"]);
-    let conditions = &snapshot.validating().hooks()[0].match_conditions;
+    let conditions = &snapshot.validating_hooks().hooks()[0].match_conditions;
     let Ok(MatchConditionsResult::Fail(cause)) = conditions.evaluate(&input, None) else {
         panic!()
     };

@@ -1,8 +1,8 @@
 //! Configurations to be judged, and what is said about them.
 
 use admission::{
-    Configuration, ConfigurationKind, Snapshot, configuration_warnings, prepare, validate_create,
-    validate_update,
+    Configuration, ConfigurationKind, Snapshot, configuration_warnings, prepare_configuration,
+    validate_configuration_create, validate_configuration_update,
 };
 use api_object::Tree;
 use field_errors::FieldError;
@@ -31,22 +31,25 @@ pub(crate) fn with(mut base: Value, changes: Value) -> Value {
 /// A prepared object of these entries.
 pub(crate) fn object(kind: ConfigurationKind, name: &str, entries: Value) -> Tree {
     let mut tree = tree(json!({"metadata": {"name": name}, (kind.list_member()): entries}));
-    prepare(kind, &mut tree).unwrap();
+    prepare_configuration(kind, &mut tree).unwrap();
     tree
 }
 
-/// What is wrong with a new object of these entries.
+/// The validation errors of a new object with these entries.
 pub(crate) fn created(kind: ConfigurationKind, entries: Value) -> Vec<String> {
-    validate_create(kind, &object(kind, "a", entries)).iter().map(FieldError::to_string).collect()
+    validate_configuration_create(kind, &object(kind, "a", entries))
+        .iter()
+        .map(FieldError::to_string)
+        .collect()
 }
 
-/// What is wrong with an update from one list of entries to another.
+/// The validation errors of an update from one list of entries to another.
 pub(crate) fn updated(kind: ConfigurationKind, from: Value, to: Value) -> Vec<String> {
     let (old, new) = (object(kind, "a", from), object(kind, "a", to));
-    validate_update(kind, &new, &old).iter().map(FieldError::to_string).collect()
+    validate_configuration_update(kind, &new, &old).iter().map(FieldError::to_string).collect()
 }
 
-/// What the author is told.
+/// The warnings that the author receives.
 pub(crate) fn told(kind: ConfigurationKind, old: Option<Value>, new: Value) -> Vec<String> {
     let old = old.map(|old| object(kind, "a", old));
     let warnings = configuration_warnings(kind, &object(kind, "a", new), old.as_ref());

@@ -32,7 +32,7 @@ fn entry(kind: ConfigurationKind, client: Value) -> Value {
     entry
 }
 
-/// What an entry is for the engine, and what is wrong with it.
+/// The compiled entry, and its validation errors.
 fn meaning(kind: ConfigurationKind, entry: &Value) -> (Vec<String>, String) {
     let entries = json!([entry]);
     let compiled = Configuration::compile(kind, &object(kind, "a", entries.clone()));
@@ -58,7 +58,7 @@ fn members(at: &str, value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// L32: a field that could be left out without a difference would be one that is silently ignored.
+/// L32: removing any field makes a difference, so no field is silently ignored.
 #[test]
 fn a_field_that_is_left_out_makes_a_difference() {
     let bundle = CA_BUNDLE.trim();

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use admission::ConfigurationKind::{self, ExternalHook, Mutating, Validating};
 use admission::{
-    Configuration, Endpoint, FailurePolicy, Hook, MatchPolicy, ReinvocationPolicy, ReviewVersion,
-    SideEffects, Snapshot,
+    Configuration, FailurePolicy, Hook, HookEndpoint, MatchPolicy, ReinvocationPolicy,
+    ReviewVersion, SideEffects, Snapshot,
 };
 use serde_json::{Value, json};
 
@@ -21,7 +21,8 @@ fn hook(kind: ConfigurationKind, entry: Value, is_prepared: bool) -> Arc<Hook> {
         false => tree(json!({"metadata": {"name": "a"}, (kind.list_member()): [entry]})),
     };
     let snapshot = Snapshot::new(&[Arc::new(Configuration::compile(kind, &stored))]);
-    let list = if kind == Mutating { snapshot.mutating() } else { snapshot.validating() };
+    let list =
+        if kind == Mutating { snapshot.mutating_hooks() } else { snapshot.validating_hooks() };
     Arc::clone(&list.hooks()[0])
 }
 
@@ -79,8 +80,8 @@ fn a_hook_of_the_proposal_enters_as_a_validating_one() {
     assert!(hook.client_config.ca_bundle.is_some());
 }
 
-fn service_endpoint(port: Option<u16>) -> Endpoint {
-    Endpoint::Service { namespace: "n".to_owned(), name: "s".to_owned(), port }
+fn service_endpoint(port: Option<u16>) -> HookEndpoint {
+    HookEndpoint::Service { namespace: "n".to_owned(), name: "s".to_owned(), port }
 }
 
 #[test]
@@ -96,7 +97,7 @@ fn webhooks_are_at_urls_or_behind_services() {
         hook(Validating, json!({"clientConfig": config}), true).client_config.clone()
     };
     let url = client(json!({"url": "https://[::1]:8443/a%20b"}));
-    let endpoint = Endpoint::Url { host: "::1".to_owned(), port: Some(8443) };
+    let endpoint = HookEndpoint::Url { host: "::1".to_owned(), port: Some(8443) };
     assert_eq!((url.endpoint, url.path.as_str()), (endpoint, "/a%20b"));
     assert_eq!(url.ca_bundle, None);
     for (service, port, path) in [
@@ -106,5 +107,5 @@ fn webhooks_are_at_urls_or_behind_services() {
         let found = client(json!({"service": service}));
         assert_eq!((found.endpoint, found.path.as_str()), (service_endpoint(Some(port)), path));
     }
-    assert_eq!(client(json!({})).endpoint, Endpoint::Invalid);
+    assert_eq!(client(json!({})).endpoint, HookEndpoint::Invalid);
 }

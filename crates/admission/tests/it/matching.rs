@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use admission::ConfigurationKind::{self, ExternalHook, Initializer, Mutating, Validating};
 use admission::{
-    Attributes, CallDecision, ConditionInput, EquivalentResource, GroupVersionKind,
+    Attributes, CallDecision, ConditionVariables, EquivalentResource, GroupVersionKind,
     GroupVersionResource, Hook, Operation, SkipCause, Snapshot,
 };
 use api_object::Tree;
@@ -74,21 +74,21 @@ fn hook_of(changes: Value) -> Snapshot {
 /// Whether one webhook with this rule is called as far as rules go.
 fn is_called(kind: ConfigurationKind, changes: Value, attributes: &Attributes<'_>) -> bool {
     let snapshot = snapshot(&[(kind, "a", json!([webhook(json!({"rules": [rule(changes)]}))]))]);
-    !snapshot.validating().match_hooks(attributes).is_empty()
+    !snapshot.validating_hooks().match_hooks(attributes).is_empty()
 }
 
-/// What becomes of the one hook of a snapshot; the namespace is stored if it is given.
+/// Whether the one hook of a snapshot is called; the namespace is stored if it is given.
 fn considered(
     snapshot: &Snapshot,
     attributes: &Attributes<'_>,
     namespace: Option<&Tree>,
 ) -> Option<String> {
-    let matches = snapshot.validating().match_hooks(attributes);
+    let matches = snapshot.validating_hooks().match_hooks(attributes);
     let found = matches.first()?;
     let hook: &Arc<Hook> = found.hook;
     let mut outcome = hook.evaluate_selectors(attributes, &found.matched_resource, namespace);
     if outcome == CallDecision::Call {
-        let input = ConditionInput::new(
+        let input = ConditionVariables::new(
             attributes,
             attributes,
             found.matched_resource.kind.unwrap(),
@@ -102,7 +102,7 @@ fn considered(
         CallDecision::Skip(SkipCause::ObjectSelector) => "object".to_owned(),
         CallDecision::Skip(SkipCause::Condition { name }) => format!("condition {name}"),
         CallDecision::Skip(SkipCause::ConditionError(_)) => "condition error".to_owned(),
-        CallDecision::Refuse(status) => format!("{} {}", status.code, status.message),
+        CallDecision::Refuse(error) => format!("refused: {error}"),
     })
 }
 
@@ -112,7 +112,7 @@ fn outcome(changes: Value, attributes: &Attributes<'_>, namespace: Option<&Tree>
 
 #[test]
 fn rules_match_by_each_part() {
-    assert!(hook_of(json!({"rules": []})).validating().match_hooks(&pod()).is_empty());
+    assert!(hook_of(json!({"rules": []})).validating_hooks().match_hooks(&pod()).is_empty());
     for operation in Operation::ALL {
         let attributes = request(operation, ("", "v1", "pods"), "Pod", "", "team-a");
         assert!(is_called(Validating, json!({}), &attributes));
@@ -192,7 +192,7 @@ fn rules_match_equivalent_resources() {
         ([of("extensions", "v1beta1"), of("apps", "v1")], ("apps", "v1")),
     ] {
         let snapshot = hook_of(json!({"rules": rules}));
-        let matches = snapshot.validating().match_hooks(&deployment);
+        let matches = snapshot.validating_hooks().match_hooks(&deployment);
         let identity = matches[0].matched_resource;
         assert_eq!((identity.resource.group, identity.resource.version), want);
         let kind = identity.kind.unwrap();
@@ -205,14 +205,14 @@ fn rules_match_equivalent_resources() {
     };
     let one = json!({"rules": [rule(json!({"apiGroups": ["extensions"], "resources": ["deployments/scale"]}))]});
     let snapshot = hook_of(one.clone());
-    let matches = snapshot.validating().match_hooks(&scale);
+    let matches = snapshot.validating_hooks().match_hooks(&scale);
     assert_eq!(matches[0].matched_resource.kind.unwrap().kind, "Scale");
     let unknown: Vec<_> =
         scales.iter().map(|it| EquivalentResource { kind: None, ..*it }).collect();
     let scale = Attributes { equivalents: &unknown, ..scale };
     assert_eq!(
         outcome(one, &scale, None),
-        "500 Internal error occurred: unable to convert to extensions/v1beta1, \
+        "refused: unable to convert to extensions/v1beta1, \
          Resource=deployments: unknown kind"
     );
 }
@@ -234,27 +234,27 @@ fn namespace_selectors() {
     assert_eq!(outcome(selects("test"), &creation, None), "namespace");
     let deletion = Attributes { old_object: Some(&test), ..namespace_object(Operation::Delete) };
     assert_eq!(outcome(selects("prod"), &deletion, Some(&prod)), "called");
-    let missing = "404 namespaces \"team-a\" not found";
+    let missing = "refused: namespaces \"team-a\" not found";
     assert_eq!(outcome(selects("prod"), &pod(), None), missing);
     let elsewhere = with(selects("prod"), json!({"rules": [rule(json!({"apiGroups": ["apps"]}))]}));
     assert_eq!(outcome(elsewhere, &pod(), None), "no rule");
     let not_this = with(selects("prod"), json!({"objectSelector": {"matchLabels": {"a": "b"}}}));
     assert_eq!(outcome(not_this.clone(), &pod(), None), "object", "a clean no counts first");
     let needs = |changes: Value, attributes: &Attributes<'_>| {
-        hook_of(changes).validating().hooks()[0].needs_stored_namespace(attributes)
+        hook_of(changes).validating_hooks().hooks()[0].needs_stored_namespace(attributes)
     };
     assert!(needs(selects("prod"), &pod()) && needs(selects("prod"), &deletion));
     assert!(!needs(json!({}), &pod()) && !needs(not_this, &pod()));
     assert!(!needs(selects("prod"), &creation) && !needs(selects("prod"), &node));
 }
 
-/// L25: an error while matching is not a reason to leave a hook out.
+/// L25: an error while matching does not skip a hook.
 #[test]
 fn stored_selectors_that_mean_nothing_fail_the_requests_they_are_about() {
     let odd = json!({"objectSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}});
     assert_eq!(
         outcome(odd.clone(), &pod(), None),
-        "500 Internal error occurred: \"Near\" is not a valid label selector operator"
+        "refused: \"Near\" is not a valid label selector operator"
     );
     let elsewhere = with(odd, json!({"rules": [rule(json!({"apiGroups": ["apps"]}))]}));
     assert_eq!(outcome(elsewhere, &pod(), None), "no rule");
@@ -304,7 +304,7 @@ fn match_conditions_decide_last() {
         (
             "Fail",
             vec!["true", error],
-            "403 pods \"x\" is forbidden: expression 'object.absent == 1' resulted in error: no such \
+            "refused: expression 'object.absent == 1' resulted in error: no such \
              key: absent",
         ),
         ("Ignore", vec!["true", error], "condition error"),
@@ -339,18 +339,18 @@ fn conditions_that_cost_too_much_together_fail() {
     assert_eq!(outcome("Fail", 1), "condition c0");
     assert_eq!(
         outcome("Fail", 5),
-        "403 pods \"x\" is forbidden: validation failed due to running out of cost budget, no \
+        "refused: validation failed due to running out of cost budget, no \
          further validation rules will be run"
     );
     assert_eq!(outcome("Ignore", 5), "condition error");
 }
 
-/// Where there is nobody to ask, the failure policy decides.
+/// Without an authorizer, the failure policy decides.
 #[test]
 fn conditions_that_ask_nobody_fail() {
     let asks = "!authorizer.group('').resource('pods').check('breakglass').allowed()";
     assert_eq!(outcome(conditions("Ignore", &[asks]), &pod(), None), "condition error");
-    assert!(outcome(conditions("Fail", &[asks]), &pod(), None).starts_with("403 "));
+    assert!(outcome(conditions("Fail", &[asks]), &pod(), None).starts_with("refused: "));
 }
 
 #[test]
@@ -358,7 +358,7 @@ fn stored_conditions_that_do_not_compile_fail() {
     let broken = conditions("Fail", &["6"]);
     assert_eq!(
         outcome(broken, &pod(), None),
-        "403 pods \"x\" is forbidden: compilation error: must evaluate to bool but got int"
+        "refused: compilation error: must evaluate to bool but got int"
     );
 }
 
@@ -377,8 +377,8 @@ fn exemptions() {
         ),
     ]);
     let is_free = |attributes: &Attributes<'_>| {
-        all.validating().match_hooks(attributes).is_empty()
-            && all.mutating().match_hooks(attributes).is_empty()
+        all.validating_hooks().match_hooks(attributes).is_empty()
+            && all.mutating_hooks().match_hooks(attributes).is_empty()
             && all.match_initializers(attributes).is_empty()
     };
     for kind in ConfigurationKind::ALL {
@@ -432,10 +432,10 @@ fn hooks_come_by_kind_then_by_name_then_as_listed() {
         (ExternalHook, "z", json!([external("3.b.c")])),
         (Mutating, "a", json!([named("4.b.c")])),
     ]);
-    let matches = all.validating().match_hooks(&pod());
+    let matches = all.validating_hooks().match_hooks(&pod());
     let names: Vec<_> = matches.iter().map(|it| (it.position, it.hook.name.as_str())).collect();
     assert_eq!(names, [(0, "3.b.c"), (1, "2.b.c"), (2, "1.b.c"), (3, "0.b.c")]);
-    assert_eq!(all.mutating().hooks().len(), 1);
+    assert_eq!(all.mutating_hooks().hooks().len(), 1);
 }
 
 /// Whether a rule names the resource or uses a wildcard makes no difference for the order.
@@ -452,14 +452,14 @@ fn matched_hooks_do_not_depend_on_the_object() {
         ..request(Operation::Create, ("apps", "v1", "deployments"), "Deployment", "", "team-a")
     };
     let matched = all.match_hooks(&deployment);
-    assert!(matched.has_mutating() && !matched.has_validating());
+    assert!(matched.has_mutating_hooks() && !matched.has_validating_hooks());
     let object = tree(json!({"metadata": {"labels": {"a": "b"}}}));
     let patched = Attributes { object: Some(&object), ..deployment };
-    let found: Vec<_> = matched.mutating(&patched).collect();
+    let found: Vec<_> = matched.mutating_hooks(&patched).collect();
     assert_eq!((found.len(), found[0].position), (1, 0));
     assert_eq!(found[0].matched_resource.resource.version, "v1beta1");
     let other = Attributes { equivalents: &[], ..deployment };
-    let found = matched.mutating(&other).next().unwrap();
+    let found = matched.mutating_hooks(&other).next().unwrap();
     let selected = found.hook.evaluate_selectors(&other, &found.matched_resource, None);
     assert!(matches!(selected, CallDecision::Refuse(_)), "{selected:?}");
 }
@@ -472,7 +472,7 @@ fn wildcards_do_not_come_first() {
         (Validating, "b", json!([webhook(json!({"name": "1.b.c"}))])),
         (Validating, "c", json!([webhook(json!({"name": "2.b.c", "rules": [exact, exact]}))])),
     ]);
-    let matches = all.validating().match_hooks(&pod());
+    let matches = all.validating_hooks().match_hooks(&pod());
     assert_eq!(matches.iter().map(|it| it.position).collect::<Vec<_>>(), [0, 1, 2]);
 }
 
@@ -483,7 +483,7 @@ fn a_rule_of_many_names_matches() {
     let many = rule(json!({"apiGroups": names("g"), "resources": names("r")}));
     let all = hook_of(json!({"rules": [many]}));
     let known = request(Operation::Create, ("g99", "v1", "r99"), "X", "", "a");
-    assert_eq!(all.validating().match_hooks(&known).len(), 1);
+    assert_eq!(all.validating_hooks().match_hooks(&known).len(), 1);
     let unknown = request(Operation::Create, ("g100", "v1", "r99"), "X", "", "a");
-    assert!(all.validating().match_hooks(&unknown).is_empty());
+    assert!(all.validating_hooks().match_hooks(&unknown).is_empty());
 }

@@ -80,14 +80,14 @@ proptest! {
             equivalents: &others,
         };
         let naive: Vec<_> = all
-            .validating()
+            .validating_hooks()
             .hooks()
             .iter()
             .enumerate()
             .filter_map(|(position, hook)| Some((position, hook.match_resource(&attributes)?)))
             .collect();
         let indexed: Vec<_> = all
-            .validating()
+            .validating_hooks()
             .match_hooks(&attributes)
             .into_iter()
             .map(|found| (found.position, found.matched_resource))
@@ -95,10 +95,10 @@ proptest! {
         prop_assert_eq!(&indexed, &naive);
         let matched = all.match_hooks(&attributes);
         let kept: Vec<_> =
-            matched.validating(&attributes).map(|found| (found.position, found.matched_resource)).collect();
+            matched.validating_hooks(&attributes).map(|found| (found.position, found.matched_resource)).collect();
         prop_assert_eq!(kept, naive);
         prop_assert_eq!(matched.is_empty(), indexed.is_empty());
-        prop_assert!(!matched.has_mutating());
+        prop_assert!(!matched.has_mutating_hooks());
     }
 
     /// Whatever is stored can be compiled, and whatever is received is either refused or judged.
@@ -109,12 +109,12 @@ proptest! {
             let compiled = admission::Configuration::compile(kind, &raw);
             prop_assert_eq!(compiled.name(), "a");
             let mut tree = raw.clone();
-            if admission::prepare(kind, &mut tree).is_ok() {
-                let _ = admission::validate_create(kind, &tree);
-                let _ = admission::validate_update(kind, &tree, &raw);
+            if admission::prepare_configuration(kind, &mut tree).is_ok() {
+                let _ = admission::validate_configuration_create(kind, &tree);
+                let _ = admission::validate_configuration_update(kind, &tree, &raw);
                 let _ = admission::configuration_warnings(kind, &tree, Some(&raw));
                 let mut again = tree.clone();
-                prop_assert!(admission::prepare(kind, &mut again).is_ok());
+                prop_assert!(admission::prepare_configuration(kind, &mut again).is_ok());
                 prop_assert_eq!(again, tree);
             }
         }

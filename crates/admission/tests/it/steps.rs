@@ -34,7 +34,7 @@ fn graph(entries: &[(&str, &[&str])]) -> Vec<PendingInitializer> {
 fn begun(pending: &[PendingInitializer]) -> InitializerTimers {
     let mut steps =
         InitializerTimers::new(&InitializerOptions::default(), InitializersOrigin::Configuration);
-    steps.observe(pending, Duration::ZERO);
+    steps.observe_pending(pending, Duration::ZERO);
     steps
 }
 
@@ -59,14 +59,14 @@ fn failed(names: &[&str]) -> Vec<(String, ExpiryAction)> {
 fn each_dead_one_takes_its_time() {
     let dead = configured(&[("a.b.c", "Ignore"), ("b.b.c", "Ignore")]);
     let mut steps = begun(&sequential(&["a.b.c", "b.b.c"]));
-    assert_eq!(steps.next_due(), STEP);
+    assert_eq!(steps.next_due_at(), STEP);
     assert!(fire(&mut steps, 4.999, &dead).is_empty());
     assert_eq!(fire(&mut steps, 5.0, &dead), removed(&["a.b.c"]));
-    steps.observe(&sequential(&["b.b.c"]), STEP);
-    assert_eq!(steps.next_due(), 2 * STEP);
+    steps.observe_pending(&sequential(&["b.b.c"]), STEP);
+    assert_eq!(steps.next_due_at(), 2 * STEP);
     assert!(fire(&mut steps, 9.999, &dead).is_empty());
     assert_eq!(fire(&mut steps, 10.0, &dead), removed(&["b.b.c"]));
-    steps.observe(&[], 2 * STEP);
+    steps.observe_pending(&[], 2 * STEP);
     assert!(fire(&mut steps, 100.0, &dead).is_empty());
 }
 
@@ -75,11 +75,11 @@ fn one_that_must_not_be_skipped_fails_once() {
     let all = configured(&[("a.b.c", "Ignore"), ("b.b.c", "Fail")]);
     let mut steps = begun(&sequential(&["a.b.c", "b.b.c"]));
     assert_eq!(fire(&mut steps, 5.0, &all), removed(&["a.b.c"]));
-    steps.observe(&sequential(&["b.b.c"]), STEP);
+    steps.observe_pending(&sequential(&["b.b.c"]), STEP);
     let expired = steps.take_expired(2 * STEP, Some(&all));
     let want = ExpiredInitializer { name: "b.b.c".to_owned(), idx: 0, action: ExpiryAction::Fail };
     assert_eq!(expired, [want]);
-    assert_eq!(steps.next_due(), 3 * STEP);
+    assert_eq!(steps.next_due_at(), 3 * STEP);
     assert!(fire(&mut steps, 15.0, &all).is_empty(), "the creator was told");
     let relaxed = configured(&[("b.b.c", "Ignore")]);
     assert!(fire(&mut steps, 19.0, &relaxed).is_empty());
@@ -89,21 +89,21 @@ fn one_that_must_not_be_skipped_fails_once() {
 #[test]
 fn the_timer_runs_whatever_else_happens() {
     let mut steps = begun(&sequential(&["a.b.c", "b.b.c"]));
-    steps.observe(&sequential(&["a.b.c", "b.b.c", "c.b.c"]), seconds(4.0));
-    assert_eq!(steps.next_due(), STEP);
+    steps.observe_pending(&sequential(&["a.b.c", "b.b.c", "c.b.c"]), seconds(4.0));
+    assert_eq!(steps.next_due_at(), STEP);
     let raised = configured(&[("a.b.c", "Fail")]);
     assert_eq!(fire(&mut steps.clone(), 5.0, &raised), failed(&["a.b.c"]));
     assert_eq!(fire(&mut steps.clone(), 5.0, &configured(&[])), removed(&["a.b.c"]));
-    steps.observe(&sequential(&["b.b.c", "c.b.c"]), seconds(4.5));
-    steps.observe(&sequential(&["a.b.c", "b.b.c", "c.b.c"]), seconds(4.6));
-    assert_eq!(steps.next_due(), seconds(9.6), "removed and added again is new");
+    steps.observe_pending(&sequential(&["b.b.c", "c.b.c"]), seconds(4.5));
+    steps.observe_pending(&sequential(&["a.b.c", "b.b.c", "c.b.c"]), seconds(4.6));
+    assert_eq!(steps.next_due_at(), seconds(9.6), "removed and added again is new");
 }
 
 #[test]
 fn one_that_only_the_client_knows_is_not_skipped() {
     let mut steps =
         InitializerTimers::new(&InitializerOptions::default(), InitializersOrigin::Client);
-    steps.observe(&sequential(&["x.y.z"]), Duration::ZERO);
+    steps.observe_pending(&sequential(&["x.y.z"]), Duration::ZERO);
     assert_eq!(fire(&mut steps.clone(), 5.0, &configured(&[])), failed(&["x.y.z"]));
     let known = configured(&[("x.y.z", "Ignore")]);
     assert_eq!(fire(&mut steps, 5.0, &known), removed(&["x.y.z"]));
@@ -116,10 +116,10 @@ fn those_who_can_act_at_once_expire_at_once() {
     let expired = steps.take_expired(STEP, Some(&dead));
     let idx: Vec<usize> = expired.iter().map(|expired| expired.idx).collect();
     assert_eq!(idx, [0, 2]);
-    steps.observe(&graph(&[("b.b.c", &[]), ("c.b.c", &[])]), STEP);
+    steps.observe_pending(&graph(&[("b.b.c", &[]), ("c.b.c", &[])]), STEP);
     assert_eq!(fire(&mut steps, 5.0, &dead), removed(&["c.b.c"]), "b's timer begins");
-    steps.observe(&graph(&[("b.b.c", &[])]), seconds(5.1));
-    assert_eq!(steps.next_due(), 2 * STEP);
+    steps.observe_pending(&graph(&[("b.b.c", &[])]), seconds(5.1));
+    assert_eq!(steps.next_due_at(), 2 * STEP);
     assert_eq!(fire(&mut steps, 10.0, &dead), removed(&["b.b.c"]));
 }
 
@@ -128,7 +128,7 @@ fn nothing_is_decided_while_the_configuration_is_stale() {
     let dead = configured(&[("a.b.c", "Ignore")]);
     let mut steps = begun(&sequential(&["a.b.c"]));
     assert!(steps.take_expired(STEP, None).is_empty());
-    assert_eq!(steps.next_due(), seconds(6.0));
+    assert_eq!(steps.next_due_at(), seconds(6.0));
     assert!(steps.take_expired(seconds(6.0), None).is_empty());
     assert_eq!(fire(&mut steps, 7.0, &dead), removed(&["a.b.c"]));
 }
@@ -141,7 +141,7 @@ fn what_could_not_be_removed_is_tried_again() {
         assert_eq!(fire(&mut steps, at, &dead), removed(&["a.b.c"]), "a race was lost");
     }
     steps.retry_later("a.b.c", seconds(5.1));
-    assert_eq!(steps.next_due(), seconds(6.1));
+    assert_eq!(steps.next_due_at(), seconds(6.1));
     assert!(fire(&mut steps, 6.0, &dead).is_empty());
     assert_eq!(fire(&mut steps, 6.1, &dead), removed(&["a.b.c"]));
 }
@@ -151,8 +151,8 @@ fn a_name_that_is_listed_twice_takes_its_time_twice() {
     let dead = configured(&[("a.b.c", "Ignore")]);
     let mut steps = begun(&sequential(&["a.b.c", "a.b.c"]));
     assert_eq!(fire(&mut steps, 5.0, &dead), removed(&["a.b.c"]));
-    steps.observe(&sequential(&["a.b.c"]), STEP);
-    assert_eq!(steps.next_due(), 2 * STEP);
+    steps.observe_pending(&sequential(&["a.b.c"]), STEP);
+    assert_eq!(steps.next_due_at(), 2 * STEP);
     let mut steps = begun(&graph(&[("a.b.c", &[]), ("a.b.c", &[])]));
     assert_eq!(fire(&mut steps, 5.0, &dead), removed(&["a.b.c"]), "one at a time");
 }
@@ -160,10 +160,10 @@ fn a_name_that_is_listed_twice_takes_its_time_twice() {
 #[test]
 fn one_that_has_to_wait_again_begins_again() {
     let mut steps = begun(&sequential(&["a.b.c"]));
-    steps.observe(&sequential(&["x.y.z", "a.b.c"]), seconds(3.0));
-    assert_eq!(steps.next_due(), seconds(8.0));
-    steps.observe(&sequential(&["a.b.c"]), seconds(7.0));
-    assert_eq!(steps.next_due(), seconds(12.0));
+    steps.observe_pending(&sequential(&["x.y.z", "a.b.c"]), seconds(3.0));
+    assert_eq!(steps.next_due_at(), seconds(8.0));
+    steps.observe_pending(&sequential(&["a.b.c"]), seconds(7.0));
+    assert_eq!(steps.next_due_at(), seconds(12.0));
 }
 
 #[test]
@@ -172,34 +172,34 @@ fn nobody_waits_for_ever() {
     let mut steps = begun(&sequential(&["a.b.c"]));
     let mut n_rounds = 0;
     loop {
-        let now = steps.next_due();
+        let now = steps.next_due_at();
         if steps.has_ended(now) {
             break;
         }
         let _ = steps.take_expired(now, Some(&fail));
         n_rounds += 1;
     }
-    assert_eq!((steps.next_due(), n_rounds), (seconds(600.0), 119));
+    assert_eq!((steps.next_due_at(), n_rounds), (seconds(600.0), 119));
     assert!(!steps.has_ended(seconds(599.999)));
     let none = InitializerOptions { step_timeout: Duration::ZERO, ..InitializerOptions::default() };
     let mut steps = InitializerTimers::new(&none, InitializersOrigin::Configuration);
-    steps.observe(&sequential(&["a.b.c"]), Duration::ZERO);
-    let now = steps.next_due();
+    steps.observe_pending(&sequential(&["a.b.c"]), Duration::ZERO);
+    let now = steps.next_due_at();
     assert_eq!(steps.take_expired(now, Some(&fail)).len(), 1);
-    assert!(steps.next_due() > now, "options of zero do not spin");
+    assert!(steps.next_due_at() > now, "options of zero do not spin");
 }
 
 #[test]
 fn annotations_tell_entries_apart() {
     let mut steps = begun(&sequential(&["a.b.c", "b.b.c"]));
-    steps.observe(&sequential(&["b.b.c", "x.y.z"]), STEP);
+    steps.observe_pending(&sequential(&["b.b.c", "x.y.z"]), STEP);
     for (name, idx) in [("a.b.c", 0), ("b.b.c", 1), ("x.y.z", 2)] {
         let want = format!("failed-open.initializer.portcullis.io/{idx}");
         assert_eq!(steps.removal_annotation(name), want);
     }
 }
 
-/// What an initializer does.
+/// An action of an initializer in a random history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Behaviour {
     /// Nothing, and it may be skipped.
@@ -269,7 +269,7 @@ proptest! {
                 Behaviour::DeadIgnore | Behaviour::DeadFail => None,
             });
             let acts = acts.min();
-            let due = u64::try_from(steps.next_due().as_millis()).unwrap();
+            let due = u64::try_from(steps.next_due_at().as_millis()).unwrap();
             let event = [acts.as_ref().map(|(at, _)| *at), noise.peek().copied(), Some(due)];
             let next = event.into_iter().flatten().min().unwrap();
             prop_assert!(next >= now || next == due, "time does not go back");
@@ -279,12 +279,12 @@ proptest! {
             }
             if let Some((_, name)) = acts.filter(|(at, _)| *at <= now) {
                 pending.retain(|entry| entry.name != name);
-                steps.observe(&pending, Duration::from_millis(now));
+                steps.observe_pending(&pending, Duration::from_millis(now));
                 since.remove(&name);
                 continue;
             }
             if noise.next_if(|at| *at <= now).is_some() {
-                steps.observe(&pending, Duration::from_millis(now));
+                steps.observe_pending(&pending, Duration::from_millis(now));
                 continue;
             }
             let configured = (!stale.contains(&now)).then_some(&snapshot);
@@ -305,7 +305,7 @@ proptest! {
                 }
             }
             pending.retain(|entry| !removed.contains(&entry.name));
-            steps.observe(&pending, Duration::from_millis(now));
+            steps.observe_pending(&pending, Duration::from_millis(now));
         }
         for entry in &pending {
             let is_blocked = !runnable_initializers(&pending).iter().any(|idx| pending[*idx].name == entry.name);

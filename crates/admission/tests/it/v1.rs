@@ -1,7 +1,7 @@
 //! Validation of the `v1` kinds.
 
 use admission::ConfigurationKind::{Mutating, Validating};
-use admission::{MATCH_CONDITIONS_MAX, validate_create};
+use admission::{MATCH_CONDITIONS_MAX, validate_configuration_create};
 use serde_json::{Value, json};
 
 use crate::documents::{created, object, told, updated, with};
@@ -23,7 +23,7 @@ fn rule(changes: Value) -> Value {
     with(rule, changes)
 }
 
-/// What is wrong with one webhook, without the path of the webhook.
+/// The validation errors of one webhook, without the path of the webhook.
 fn faults(changes: Value) -> Vec<String> {
     stripped(created(Mutating, json!([webhook(changes)])))
 }
@@ -349,7 +349,7 @@ fn reserved_names() {
     let want = "metadata.name: Invalid value: \"x.static.k8s.io\": names ending with \
         \".static.k8s.io\" are reserved for static manifest-based configurations and cannot be \
         managed via the API";
-    assert_eq!(validate_create(Validating, &reserved).to_string(), want);
+    assert_eq!(validate_configuration_create(Validating, &reserved).to_string(), want);
 }
 
 #[test]
@@ -396,7 +396,7 @@ fn wrong_types_are_told_with_their_place() {
         ),
     ] {
         let mut tree = crate::documents::tree(json!({"webhooks": webhooks}));
-        let error = admission::prepare(Mutating, &mut tree).unwrap_err().to_string();
+        let error = admission::prepare_configuration(Mutating, &mut tree).unwrap_err().to_string();
         assert!(error.starts_with("json: ") && error.ends_with(want), "{error}");
     }
 }
@@ -407,10 +407,10 @@ fn what_the_kind_lacks_and_what_is_null_goes() {
         "spec": {}, "webhooks": [null, {"name": null, "reinvocationPolicy": "Never", "x": 1}],
     }));
     assert_eq!(
-        admission::unknown_fields(Validating, &tree),
+        admission::unknown_configuration_fields(Validating, &tree),
         ["spec", "webhooks[1].reinvocationPolicy", "webhooks[1].x"]
     );
-    admission::prepare(Validating, &mut tree).unwrap();
+    admission::prepare_configuration(Validating, &mut tree).unwrap();
     let defaults = json!({
         "failurePolicy": "Fail", "matchPolicy": "Equivalent", "namespaceSelector": {},
         "objectSelector": {}, "timeoutSeconds": 10,

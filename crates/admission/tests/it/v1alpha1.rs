@@ -1,7 +1,7 @@
 //! Validation of the `v1alpha1` kinds.
 
 use admission::ConfigurationKind::{ExternalHook, Initializer};
-use admission::{validate_create, validate_update};
+use admission::{validate_configuration_create, validate_configuration_update};
 use serde_json::{Value, json};
 
 use crate::documents::{created, object, told, updated, with};
@@ -301,9 +301,9 @@ fn where_hooks_are() {
 #[test]
 fn reserved_names_are_refused_when_new_and_told_later() {
     let stored = object(Initializer, "x.static.k8s.io", json!([]));
-    let errors = validate_create(Initializer, &stored).to_string();
+    let errors = validate_configuration_create(Initializer, &stored).to_string();
     assert!(errors.starts_with("metadata.name: Invalid value: \"x.static.k8s.io\": names ending"));
-    assert!(validate_update(Initializer, &stored, &stored).is_empty());
+    assert!(validate_configuration_update(Initializer, &stored, &stored).is_empty());
     let warnings = admission::configuration_warnings(Initializer, &stored, Some(&stored));
     assert_eq!(warnings.len(), 1);
     assert!(

@@ -90,7 +90,11 @@ fn what_is_published_is_what_is_known() {
     for kind in ConfigurationKind::ALL {
         let object = complete(kind);
         let known = tree(object.clone());
-        assert_eq!(admission::unknown_fields(kind, &known), Vec::<String>::new(), "{kind:?}");
+        assert_eq!(
+            admission::unknown_configuration_fields(kind, &known),
+            Vec::<String>::new(),
+            "{kind:?}"
+        );
         let mut prepared = known.clone();
         api_resources::prepare_create(&resource_of(kind), &mut prepared).expect("the right types");
         assert_eq!(prepared, known, "something is unknown or has another default");

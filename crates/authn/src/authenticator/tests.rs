@@ -27,7 +27,7 @@ fn options() -> Options {
     Options {
         token_file: Some(TokenFile::parse("f", FILE).unwrap()),
         client_authorities: vec![authority()],
-        anonymous: Anonymous::On,
+        anonymous: AnonymousAccess::On,
         ..Options::default()
     }
 }
@@ -101,8 +101,10 @@ fn a_wrong_token_is_never_anonymous_and_none_is() {
         let user = Ask { headers: &lines, ..asking(options()) }.user();
         assert_eq!((user.name.as_str(), user.groups.len()), ("system:anonymous", 1), "{value}");
         assert_eq!(user.groups, ["system:unauthenticated"]);
-        let refused =
-            Ask { headers: &lines, ..asking(Options { anonymous: Anonymous::Off, ..options() }) };
+        let refused = Ask {
+            headers: &lines,
+            ..asking(Options { anonymous: AnonymousAccess::Off, ..options() })
+        };
         assert_eq!(refused.answer(), Err(Unauthenticated::default()));
     }
     let lines = [("Authorization", "Bearer  t1")];
@@ -113,7 +115,7 @@ fn a_wrong_token_is_never_anonymous_and_none_is() {
 #[test]
 fn anonymous_requests_may_be_for_some_paths_only() {
     let paths = vec!["/healthz".to_owned(), "/livez".to_owned()];
-    let options = || Options { anonymous: Anonymous::OnlyFor(paths.clone()), ..options() };
+    let options = || Options { anonymous: AnonymousAccess::OnlyFor(paths.clone()), ..options() };
     assert!(Ask { path: "/healthz", ..asking(options()) }.answer().unwrap().is_anonymous());
     for path in ["/api", "/healthz/", "/healthz/ping", "/HEALTHZ"] {
         assert!(Ask { path, ..asking(options()) }.answer().is_err(), "{path}");
@@ -127,8 +129,8 @@ fn client_certificates() {
     assert_eq!((answer.user.name.as_str(), answer.user.uid.as_str()), ("client_cn", "client_id"));
     assert_eq!(answer.user.groups, ["My Org", "second", "third", "system:authenticated"]);
     assert!(asking(options()).answer().unwrap().is_anonymous());
-    let nobody_looks = Options { client_authorities: vec![], ..options() };
-    let answer = Ask { certificates: &[leaf()], ..asking(nobody_looks) }.answer().unwrap();
+    let without_authorities = Options { client_authorities: vec![], ..options() };
+    let answer = Ask { certificates: &[leaf()], ..asking(without_authorities) }.answer().unwrap();
     assert!(answer.is_anonymous());
 }
 
@@ -152,7 +154,7 @@ fn a_certificate_can_expire_while_the_connection_lasts() {
     assert!(expired.starts_with("verifying certificate failed: it is valid only until 2126-"));
 }
 
-/// L22: anybody else's headers of that name say nothing.
+/// L22: such headers count only if a verified proxy sends them.
 #[test]
 fn only_a_verified_proxy_names_users() {
     let lines = [("X-Remote-User", "Bob"), ("X-Remote-Group", "g")];
@@ -166,7 +168,7 @@ fn only_a_verified_proxy_names_users() {
     assert_eq!((answer.user.name.as_str(), answer.method), ("Bob", Method::FrontProxy));
     assert_eq!(answer.user.groups, ["g", "system:authenticated"]);
     assert_eq!(ask(&[], &presented).user().name, "Bob");
-    // Without a certificate the headers are nobody's word.
+    // Without a certificate of a proxy the headers are ignored.
     assert_eq!(ask(&[], &[]).user().name, "system:anonymous");
     let alone = Options { client_authorities: vec![], ..proxied(&["other"]) };
     let refused = Ask { headers: &lines, certificates: &presented, ..asking(alone) };
@@ -204,7 +206,7 @@ fn a_websocket_brings_its_token_among_the_protocols() {
 
 /// L22, L24: identity headers are removed, whether they were believed or not.
 #[test]
-fn nothing_behind_the_gate_sees_credentials() {
+fn credentials_are_stripped_from_headers() {
     let mut map = headers(&[
         ("Authorization", "Bearer t1"),
         ("X-Remote-User", "Bob"),
@@ -242,7 +244,7 @@ fn authorities_are_checked_at_start() {
     let broken = vec![authority(), CertificateDer::from(vec![1])];
     let options = Options { client_authorities: broken.clone(), ..Options::default() };
     let error = Authenticator::new(options).unwrap_err();
-    assert!(matches!(error, OptionsError::ClientAuthority(error) if error.position == 1));
+    assert!(matches!(error, OptionsError::ClientAuthority(error) if error.certificate_index == 1));
     for (authorities, is_absent) in [(broken, false), (vec![], true)] {
         let front_proxy = FrontProxyOptions {
             authorities,
@@ -255,9 +257,9 @@ fn authorities_are_checked_at_start() {
     }
 }
 
-/// The server answers requests on several threads.
+/// The server polls requests on several threads, so the futures must be `Send`.
 #[test]
-fn whoever_waits_can_move_between_threads() {
+fn futures_of_authentication_are_send() {
     fn is_send<T: Send>(_: &T) -> bool {
         true
     }

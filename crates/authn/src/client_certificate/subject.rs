@@ -30,7 +30,7 @@ pub(crate) fn user_from_subject(
     Ok(Some(User {
         name,
         uid: subject_uid(certificate)?,
-        groups: attribute_texts(certificate, &ORGANIZATION)
+        groups: read_attribute_texts(certificate, &ORGANIZATION)
             .ok_or(CertificateError::SubjectNotText)?,
         extra: [(CREDENTIAL_ID_KEY.to_owned(), vec![format!("X509SHA256={hex}")])].into(),
     }))
@@ -39,12 +39,12 @@ pub(crate) fn user_from_subject(
 /// The last common name; empty if there is none.
 pub(crate) fn common_name(certificate: &X509Certificate<'_>) -> Result<String, CertificateError> {
     let names =
-        attribute_texts(certificate, &COMMON_NAME).ok_or(CertificateError::SubjectNotText)?;
+        read_attribute_texts(certificate, &COMMON_NAME).ok_or(CertificateError::SubjectNotText)?;
     Ok(names.into_iter().next_back().unwrap_or_default())
 }
 
 fn subject_uid(certificate: &X509Certificate<'_>) -> Result<String, CertificateError> {
-    let uids = attribute_texts(certificate, &UID).ok_or(CertificateError::UidNotText)?;
+    let uids = read_attribute_texts(certificate, &UID).ok_or(CertificateError::UidNotText)?;
     match <[String; 1]>::try_from(uids) {
         Ok([uid]) if uid.is_empty() => Err(CertificateError::EmptyUid),
         Ok([uid]) => Ok(uid),
@@ -54,7 +54,7 @@ fn subject_uid(certificate: &X509Certificate<'_>) -> Result<String, CertificateE
 }
 
 /// All values of one attribute type, in order; `None` if one of them is not text.
-fn attribute_texts(certificate: &X509Certificate<'_>, kind: &Oid<'_>) -> Option<Vec<String>> {
+fn read_attribute_texts(certificate: &X509Certificate<'_>, kind: &Oid<'_>) -> Option<Vec<String>> {
     certificate
         .subject()
         .iter_attributes()

@@ -48,13 +48,13 @@ fn issue(issuer: &Issuer<'_, KeyPair>, params: &CertificateParams) -> Der {
     params.signed_by(&KeyPair::generate().unwrap(), issuer).unwrap().der().clone()
 }
 
-fn verify(root: &Der, presented: &[Der]) -> Result<Validity, CertificateError> {
+fn verify(root: &Der, presented: &[Der]) -> Result<ValidityPeriod, CertificateError> {
     CertificateAuthorities::new(from_ref(root))
         .unwrap()
         .verify(presented, at("2026-06-01T00:00:00Z"))
 }
 
-fn reason(result: Result<Validity, CertificateError>) -> String {
+fn reason(result: Result<ValidityPeriod, CertificateError>) -> String {
     match result {
         Err(CertificateError::Untrusted { reason, .. }) => reason,
         other => panic!("{other:?}"),
@@ -67,7 +67,7 @@ fn a_certificate_of_an_authority_is_trusted_as_long_as_it_is_valid() {
     let leaf = issue(&issuer, &client("c"));
     let validity = verify(&ca, from_ref(&leaf)).unwrap();
     let (begin, end) = (at("2026-01-01T00:00:00Z"), at("2027-01-01T00:00:00Z"));
-    assert_eq!(validity, Validity { not_before: begin, not_after: end });
+    assert_eq!(validity, ValidityPeriod { not_before: begin, not_after: end });
     let authorities = CertificateAuthorities::new(&[ca]).unwrap();
     for (now, is_valid) in [
         ("2025-12-31T23:59:59Z", false),
@@ -156,7 +156,7 @@ fn what_is_not_a_certificate_is_refused() {
         let error = verify(&ca, &[Der::from(bytes.clone())]).unwrap_err();
         assert_eq!(error, CertificateError::Malformed);
         assert_eq!(
-            CertificateAuthorities::new(&[ca.clone(), bytes.into()]).unwrap_err().position,
+            CertificateAuthorities::new(&[ca.clone(), bytes.into()]).unwrap_err().certificate_index,
             1
         );
     }

@@ -1,31 +1,26 @@
 //! The impersonation headers of a request.
 
-use std::collections::BTreeMap;
-use std::fmt::Write;
-
-use api_object::Status;
 use authz::User;
 use http::{HeaderMap, HeaderName};
 
-use crate::front_proxy::{decode_extra_key, header_text};
+use super::impersonation_error::ImpersonationError;
+use crate::front_proxy::{HeaderValueError, decode_extra_key, read_header_text};
 
 const USER: HeaderName = HeaderName::from_static("impersonate-user");
 const GROUP: HeaderName = HeaderName::from_static("impersonate-group");
 const UID: HeaderName = HeaderName::from_static("impersonate-uid");
 const EXTRA_PREFIX: &str = "impersonate-extra-";
 
-/// The user that the headers describe, without any completion; `None` if there are no such headers.
-pub(super) fn requested_user(headers: &HeaderMap) -> Result<Option<User>, Status> {
-    let requested = parse_headers(headers)?;
+/// The user that the headers describe, exactly as they describe it; `None` without such headers.
+pub(super) fn requested_user(headers: &HeaderMap) -> Result<Option<User>, ImpersonationError> {
+    let requested = parse_impersonation_headers(headers)?;
     if !requested.name.is_empty() {
         return Ok(Some(requested));
     }
     if requested == User::default() {
         return Ok(None);
     }
-    let message =
-        format!("requested {} without impersonating a user name", format_as_go_struct(&requested));
-    Err(Status::bad_request(message))
+    Err(ImpersonationError::NoUserName(Box::new(requested)))
 }
 
 /// Removes the impersonation headers, so that no later code sees them.
@@ -40,12 +35,8 @@ pub fn strip_impersonation_headers(headers: &mut HeaderMap) {
     }
 }
 
-fn parse_headers(headers: &HeaderMap) -> Result<User, Status> {
-    let text = |name: &HeaderName, value| {
-        let text =
-            header_text(name, value).map_err(|error| Status::bad_request(error.to_string()))?;
-        Ok::<String, Status>(text.to_owned())
-    };
+fn parse_impersonation_headers(headers: &HeaderMap) -> Result<User, HeaderValueError> {
+    let text = |name: &HeaderName, value| read_header_text(name, value).map(str::to_owned);
     let first = |name: HeaderName| headers.get(&name).map_or(Ok(String::new()), |v| text(&name, v));
     let mut requested = User { name: first(USER)?, uid: first(UID)?, ..User::default() };
     for value in headers.get_all(GROUP) {
@@ -57,37 +48,6 @@ fn parse_headers(headers: &HeaderMap) -> Result<User, Status> {
         }
     }
     Ok(requested)
-}
-
-/// The user as Go prints a struct, because Kubernetes answers so.
-fn format_as_go_struct(user: &User) -> String {
-    let strings = |values: &[String]| {
-        let quoted: Vec<String> = values.iter().map(|value| go_compat::quote(value)).collect();
-        format!("[]string{{{}}}", quoted.join(", "))
-    };
-    let groups =
-        if user.groups.is_empty() { "[]string(nil)".to_owned() } else { strings(&user.groups) };
-    let extra = |extra: &BTreeMap<String, Vec<String>>| {
-        let members: Vec<String> = extra
-            .iter()
-            .map(|(key, values)| format!("{}:{}", go_compat::quote(key), strings(values)))
-            .collect();
-        format!("map[string][]string{{{}}}", members.join(", "))
-    };
-    let extra = if user.extra.is_empty() {
-        "map[string][]string(nil)".to_owned()
-    } else {
-        extra(&user.extra)
-    };
-    let mut out = String::from("&user.DefaultInfo{");
-    // Writing to a string can not fail.
-    let _ = write!(
-        out,
-        "Name:{}, UID:{}, Groups:{groups}, Extra:{extra}}}",
-        go_compat::quote(&user.name),
-        go_compat::quote(&user.uid)
-    );
-    out
 }
 
 #[cfg(test)]
@@ -123,8 +83,8 @@ mod tests {
 
     #[test]
     fn a_user_must_be_named() {
-        assert_eq!(requested_user(&HeaderMap::new()), Ok(None));
-        assert_eq!(requested_user(&headers(&[("Impersonate-User", "")])), Ok(None));
+        assert_eq!(requested_user(&HeaderMap::new()).unwrap(), None);
+        assert_eq!(requested_user(&headers(&[("Impersonate-User", "")])).unwrap(), None);
         for (name, want) in [
             (
                 "Impersonate-Group",
@@ -142,8 +102,9 @@ mod tests {
                  Extra:map[string][]string{\"x\":[]string{\"x\"}}} without impersonating a user name",
             ),
         ] {
-            let status = requested_user(&headers(&[(name, "x")])).unwrap_err();
-            assert_eq!((status.code, status.message.as_str()), (400, want));
+            let error = requested_user(&headers(&[(name, "x")])).unwrap_err();
+            assert!(matches!(error, ImpersonationError::NoUserName(_)));
+            assert_eq!(error.to_string(), want);
         }
     }
 
@@ -151,10 +112,10 @@ mod tests {
     fn what_is_not_text_is_refused() {
         let mut map = headers(&[("Impersonate-User", "u")]);
         map.append("impersonate-extra-k", HeaderValue::from_bytes(b"\xff").unwrap());
-        assert_eq!(requested_user(&map).unwrap_err().code, 400);
+        assert!(matches!(requested_user(&map), Err(ImpersonationError::Header(_))));
     }
 
-    /// A22: the user who is authorized is the one who is named, to the last blank.
+    /// A22: a name with blanks around it is refused, because it looks like the name of another user.
     #[test]
     fn a22_values_with_whitespace_around_them_are_refused() {
         let names =
@@ -163,9 +124,10 @@ mod tests {
             for value in ["admin ", "\tadmin", " \t ", "admin\u{a0}"] {
                 let mut map = headers(&[("Impersonate-User", "u")]);
                 map.insert(name, HeaderValue::from_bytes(value.as_bytes()).unwrap());
-                let status = requested_user(&map).unwrap_err();
+                let error = requested_user(&map).unwrap_err();
                 let want = format!("request header {name} begins or ends with whitespace");
-                assert_eq!((status.code, status.message), (400, want), "{value:?}");
+                assert!(matches!(error, ImpersonationError::Header(_)));
+                assert_eq!(error.to_string(), want, "{value:?}");
             }
         }
     }

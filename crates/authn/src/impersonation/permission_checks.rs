@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use api_object::Status;
-use authz::{Attributes, Authorizer, Reason, Recorder, Resource, Target, User, Verdict};
+use authz::{
+    Attributes, Authorizer, Reason, Recorder, Resource, Target, Unavailable, User, Verdict,
+};
 use field_errors::{FieldErrors, FieldPath};
 
-use super::MakeForbidden;
-use super::mode::ImpersonationMode;
+use super::impersonation_error::MissingPermission;
+use super::impersonation_mode::ImpersonationMode;
 use crate::well_known::{
     ANONYMOUS_USER, AUTHENTICATED_GROUP, MASTERS_GROUP, NODES_GROUP, UNAUTHENTICATED_GROUP,
     parse_node_user_name, service_account_groups, split_service_account,
@@ -29,7 +30,15 @@ pub(super) struct PermissionChecks<'a> {
     /// The authenticated user, as the authorizer sees it.
     requestor: User,
     authorizer: &'a dyn Authorizer,
-    make_forbidden: MakeForbidden,
+}
+
+/// Why the checks of one mode do not all pass.
+#[derive(Debug)]
+pub(super) enum CheckError {
+    /// The requestor lacks a permission.
+    Missing(Box<MissingPermission>),
+    /// This server could not get an authorization decision.
+    Undecided(Unavailable),
 }
 
 impl<'a> PermissionChecks<'a> {
@@ -38,7 +47,6 @@ impl<'a> PermissionChecks<'a> {
         request_attributes: &'a Attributes<'a>,
         requestor: &User,
         authorizer: &'a dyn Authorizer,
-        make_forbidden: MakeForbidden,
     ) -> Self {
         let mut requestor = requestor.clone();
         if mode == ImpersonationMode::AssociatedNode {
@@ -46,14 +54,14 @@ impl<'a> PermissionChecks<'a> {
             let keys = requestor.extra.keys().cloned().collect();
             requestor.extra = BTreeMap::from([(ASSOCIATED_KEYS_KEY.to_owned(), keys)]);
         }
-        Self { mode, request_attributes, requestor, authorizer, make_forbidden }
+        Self { mode, request_attributes, requestor, authorizer }
     }
 
     /// Runs all checks and returns the impersonated user.
     ///
     /// 1. In constrained modes: may the user perform the request in this mode?
     /// 2. May the user impersonate that name, uid, groups and extra?
-    pub(super) async fn check_all(&self, requested: &User) -> Result<User, Status> {
+    pub(super) async fn check_permissions(&self, requested: &User) -> Result<User, CheckError> {
         if self.mode.is_constrained() {
             let verb =
                 format!("impersonate-on:{}:{}", self.mode.name(), self.request_attributes.verb);
@@ -75,7 +83,7 @@ impl<'a> PermissionChecks<'a> {
         &self,
         requested: &User,
         user: &mut User,
-    ) -> Result<(), Status> {
+    ) -> Result<(), CheckError> {
         let mut resource =
             Resource { name: &requested.name, ..self.impersonated_resource("users") };
         if let Some(node) =
@@ -96,7 +104,7 @@ impl<'a> PermissionChecks<'a> {
         self.check_resource(resource).await
     }
 
-    async fn check_may_impersonate_groups(&self, groups: &[String]) -> Result<(), Status> {
+    async fn check_may_impersonate_groups(&self, groups: &[String]) -> Result<(), CheckError> {
         let resource = self.impersonated_resource("groups");
         if self.mode.is_constrained() {
             if groups.iter().any(String::is_empty) {
@@ -122,7 +130,7 @@ impl<'a> PermissionChecks<'a> {
     async fn check_may_impersonate_extra(
         &self,
         extra: &BTreeMap<String, Vec<String>>,
-    ) -> Result<(), Status> {
+    ) -> Result<(), CheckError> {
         let resource = authentication_resource("userextras");
         if self.mode.is_constrained() {
             if let Some(fault) = find_extra_fault(extra) {
@@ -154,34 +162,39 @@ impl<'a> PermissionChecks<'a> {
         }
     }
 
-    async fn check_resource(&self, resource: Resource<'_>) -> Result<(), Status> {
-        self.check_allowed(&self.attributes_for(resource)).await
+    async fn check_resource(&self, resource: Resource<'_>) -> Result<(), CheckError> {
+        self.check_allowed(&self.resource_attributes(resource)).await
     }
 
     /// Runs one authorization check. An allow counts even if another authorizer failed.
-    async fn check_allowed(&self, attributes: &Attributes<'_>) -> Result<(), Status> {
+    async fn check_allowed(&self, attributes: &Attributes<'_>) -> Result<(), CheckError> {
         let attributes = Attributes { user: Some(&self.requestor), ..*attributes };
         let decision = self.authorizer.authorize(&attributes, Recorder::off()).await;
         match decision.verdict {
             Verdict::Allow => Ok(()),
-            Verdict::Unavailable(why) => Err(Status::undecided(why)),
+            Verdict::Unavailable(why) => Err(CheckError::Undecided(why)),
             Verdict::Deny | Verdict::NoOpinion => {
                 let reason = match decision.error {
                     None => decision.reason,
                     Some(error) if decision.reason.is_empty() => error.to_string().into(),
                     Some(error) => format!("{error}: {}", decision.reason).into(),
                 };
-                Err((self.make_forbidden)(&attributes, &reason))
+                Err(self.missing_permission(&attributes, reason))
             }
         }
     }
 
-    /// A refusal that needs no authorization check.
-    fn deny_without_check(&self, resource: Resource<'_>, why: &str) -> Status {
-        (self.make_forbidden)(&self.attributes_for(resource), &Reason::from(why.to_owned()))
+    /// Refuses without an authorization check.
+    fn deny_without_check(&self, resource: Resource<'_>, why: &str) -> CheckError {
+        self.missing_permission(&self.resource_attributes(resource), Reason::from(why.to_owned()))
     }
 
-    fn attributes_for<'q>(&'q self, resource: Resource<'q>) -> Attributes<'q> {
+    fn missing_permission(&self, attributes: &Attributes<'_>, reason: Reason) -> CheckError {
+        let missing = MissingPermission::new(&self.requestor, attributes, reason);
+        CheckError::Missing(Box::new(missing))
+    }
+
+    fn resource_attributes<'q>(&'q self, resource: Resource<'q>) -> Attributes<'q> {
         let target = Target::Resource(resource);
         Attributes { user: Some(&self.requestor), verb: self.mode.verb(), target }
     }

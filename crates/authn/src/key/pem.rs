@@ -4,10 +4,10 @@ use ring::rand::SystemRandom;
 use ring::signature::{self, EcdsaKeyPair, EcdsaSigningAlgorithm, RsaKeyPair};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::{PemObject, SectionKind};
+use x509_verify::{DerReader, DerTag};
 
 use super::{Algorithm, KeyError, SigningKey, VerifyingKey};
 use crate::client_certificate;
-use crate::der::{INTEGER, OCTET_STRING, OID, Reader};
 
 /// The object identifier of `rsaEncryption`.
 pub(super) const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01];
@@ -19,8 +19,8 @@ pub(super) const P256: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07]
 pub(super) const P384: &[u8] = &[0x2b, 0x81, 0x04, 0x00, 0x22];
 
 /// The tags of the curve and of the public key in an `ECPrivateKey`.
-const CURVE: u8 = 0xa0;
-const PUBLIC_KEY: u8 = 0xa1;
+const CURVE: DerTag = DerTag::constructed_context(0);
+const PUBLIC_KEY: DerTag = DerTag::constructed_context(1);
 
 type PemSection = (SectionKind, Vec<u8>);
 
@@ -90,12 +90,10 @@ struct Pkcs8Fields<'d> {
 
 impl<'d> Pkcs8Fields<'d> {
     fn read(der: &'d [u8]) -> Option<Self> {
-        let mut fields = Reader::new(der).read_sequence()?;
-        fields.read_value(INTEGER)?;
-        let mut algorithm = fields.read_sequence()?;
-        let kind = algorithm.read_value(OID)?;
-        let curve = algorithm.read_value(OID);
-        Some(Self { kind, curve, key: fields.read_value(OCTET_STRING)? })
+        let mut fields = DerReader::new(der).read_nested(DerTag::SEQUENCE)?;
+        fields.read_value(DerTag::INTEGER)?;
+        let (kind, curve) = read_algorithm(&mut fields)?;
+        Some(Self { kind, curve, key: fields.read_value(DerTag::OCTET_STRING)?.contents })
     }
 }
 
@@ -105,19 +103,36 @@ fn parse_sec1(der: &[u8]) -> Result<SigningKey, KeyError> {
 
 /// Parses an `ECPrivateKey`. It names its curve itself, or a surrounding PKCS#8 structure does.
 fn parse_ec_private_key(der: &[u8], curve: Option<&[u8]>) -> Result<SigningKey, KeyError> {
-    let mut fields = Reader::new(der).read_sequence().ok_or(KeyError::Malformed)?;
-    fields.read_value(INTEGER).ok_or(KeyError::Malformed)?;
-    let private = fields.read_value(OCTET_STRING).ok_or(KeyError::Malformed)?;
-    let inner = fields.read_value(CURVE).and_then(|curve| Reader::new(curve).read_value(OID));
-    let (algorithm, signing) = algorithm_for_curve(curve.or(inner).ok_or(KeyError::Malformed)?)?;
-    let public = fields
-        .read_value(PUBLIC_KEY)
-        .and_then(|public| Reader::new(public).read_bit_string())
-        .ok_or(KeyError::WithoutPublicKey)?;
+    let fields = EcKeyFields::read(der).ok_or(KeyError::Malformed)?;
+    let curve = curve.or(fields.curve).ok_or(KeyError::Malformed)?;
+    let (algorithm, signing) = algorithm_for_curve(curve)?;
+    let public = fields.public_key.ok_or(KeyError::WithoutPublicKey)?;
     let random = SystemRandom::new();
+    let private = fields.private_key;
     let pair = EcdsaKeyPair::from_private_key_and_public_key(signing, private, public, &random)
         .map_err(|_| KeyError::Malformed)?;
     Ok(SigningKey::from_ecdsa_key_pair(pair, algorithm))
+}
+
+/// The fields of an `ECPrivateKey`. Curve and public key are optional.
+struct EcKeyFields<'d> {
+    private_key: &'d [u8],
+    curve: Option<&'d [u8]>,
+    public_key: Option<&'d [u8]>,
+}
+
+impl<'d> EcKeyFields<'d> {
+    fn read(der: &'d [u8]) -> Option<Self> {
+        let mut fields = DerReader::new(der).read_nested(DerTag::SEQUENCE)?;
+        fields.read_value(DerTag::INTEGER)?;
+        let private_key = fields.read_value(DerTag::OCTET_STRING)?.contents;
+        let curve = fields.read_optional_value(CURVE)?;
+        let curve = curve.and_then(|own| DerReader::new(own.contents).read_value(DerTag::OID));
+        let public_key = fields.read_optional_value(PUBLIC_KEY)?;
+        let public_key =
+            public_key.and_then(|own| DerReader::new(own.contents).read_byte_aligned_bit_string());
+        Some(Self { private_key, curve: curve.map(|own| own.contents), public_key })
+    }
 }
 
 fn algorithm_for_curve(
@@ -130,20 +145,37 @@ fn algorithm_for_curve(
     }
 }
 
-/// Parses a `SubjectPublicKeyInfo`.
+/// Parses a public key in the form of a `SubjectPublicKeyInfo`.
 fn parse_public_key(der: &[u8]) -> Result<VerifyingKey, KeyError> {
-    let mut outer = Reader::new(der);
-    let fields = outer.read_sequence().filter(|_| outer.is_empty());
-    let mut fields = fields.ok_or(KeyError::Malformed)?;
-    let mut algorithm = fields.read_sequence().ok_or(KeyError::Malformed)?;
-    let kind = algorithm.read_value(OID).ok_or(KeyError::Malformed)?;
-    let public_key_bytes = fields.read_bit_string().ok_or(KeyError::Malformed)?;
-    match kind {
-        RSA => Ok(VerifyingKey::new(Algorithm::Rs256, public_key_bytes)),
-        EC => {
-            let curve = algorithm.read_value(OID).ok_or(KeyError::Malformed)?;
-            Ok(VerifyingKey::new(algorithm_for_curve(curve)?.0, public_key_bytes))
-        }
+    let PublicKeyFields { kind, curve, key } =
+        PublicKeyFields::read(der).ok_or(KeyError::Malformed)?;
+    match (kind, curve) {
+        (RSA, _) => Ok(VerifyingKey::new(Algorithm::Rs256, key)),
+        (EC, Some(curve)) => Ok(VerifyingKey::new(algorithm_for_curve(curve)?.0, key)),
         _ => Err(KeyError::Malformed),
     }
+}
+
+/// The fields of a `SubjectPublicKeyInfo`.
+struct PublicKeyFields<'d> {
+    kind: &'d [u8],
+    curve: Option<&'d [u8]>,
+    key: &'d [u8],
+}
+
+impl<'d> PublicKeyFields<'d> {
+    fn read(der: &'d [u8]) -> Option<Self> {
+        let mut outer = DerReader::new(der);
+        let mut fields = outer.read_nested(DerTag::SEQUENCE).filter(|_| outer.is_empty())?;
+        let (kind, curve) = read_algorithm(&mut fields)?;
+        Some(Self { kind, curve, key: fields.read_byte_aligned_bit_string()? })
+    }
+}
+
+/// Reads an `AlgorithmIdentifier`: the kind of key, and its curve if its parameters name one.
+fn read_algorithm<'d>(fields: &mut DerReader<'d>) -> Option<(&'d [u8], Option<&'d [u8]>)> {
+    let mut algorithm = fields.read_nested(DerTag::SEQUENCE)?;
+    let kind = algorithm.read_value(DerTag::OID)?.contents;
+    let curve = algorithm.read_optional_value(DerTag::OID)?;
+    Some((kind, curve.map(|curve| curve.contents)))
 }

@@ -25,7 +25,7 @@ const UID: &str = "kubernetes.io/serviceaccount/service-account.uid";
 const INVALID_SINCE_LABEL: &str = "kubernetes.io/legacy-token-invalid-since";
 
 /// Reports whether verified claims have the legacy format.
-pub(super) fn is_legacy(claims: &Tree) -> bool {
+pub(super) fn has_legacy_format(claims: &Tree) -> bool {
     !claims.contains_key("kubernetes.io")
 }
 
@@ -35,12 +35,12 @@ pub(super) async fn authenticate_legacy_token<L: ObjectLookup>(
     token: &str,
     lookup: &L,
 ) -> Result<User, TokenError> {
-    let subject = required_claim(claims, "sub", "sub")?;
-    let namespace = required_claim(claims, NAMESPACE, "namespace")?;
-    let secret_name = required_claim(claims, SECRET, "secretName")?;
+    let subject = read_required_claim(claims, "sub", "sub")?;
+    let namespace = read_required_claim(claims, NAMESPACE, "namespace")?;
+    let secret_name = read_required_claim(claims, SECRET, "secretName")?;
     let account = ObjectReference {
-        name: required_claim(claims, NAME, "serviceAccountName")?.to_owned(),
-        uid: required_claim(claims, UID, "serviceAccountUID")?.to_owned(),
+        name: read_required_claim(claims, NAME, "serviceAccountName")?.to_owned(),
+        uid: read_required_claim(claims, UID, "serviceAccountUID")?.to_owned(),
     };
     if split_service_account(subject) != Some((namespace, &account.name)) {
         return Err(TokenError::Subject);
@@ -66,7 +66,7 @@ pub(super) async fn authenticate_legacy_token<L: ObjectLookup>(
     Ok(service_account_user(namespace, &account))
 }
 
-fn required_claim<'c>(
+fn read_required_claim<'c>(
     claims: &'c Tree,
     key: &str,
     name: &'static str,

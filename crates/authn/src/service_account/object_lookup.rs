@@ -49,7 +49,7 @@ impl ReferencedKind {
     }
 
     /// The name of the kind in messages about a uid.
-    pub(crate) const fn message_noun(self) -> &'static str {
+    pub(crate) const fn display_name(self) -> &'static str {
         match self {
             Self::ServiceAccount => "service account",
             Self::Pod => "pod",
@@ -76,7 +76,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// Objects in memory.
+    /// A lookup of objects that a test puts into memory.
     #[derive(Debug, Default)]
     pub(crate) struct Objects {
         known: HashMap<(ReferencedKind, String, String), Arc<Tree>>,

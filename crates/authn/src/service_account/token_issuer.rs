@@ -1,4 +1,4 @@
-//! Signs service-account tokens.
+//! Signs the service-account tokens that this server issues.
 
 use super::claims::Claims;
 use crate::jwt;

@@ -40,13 +40,13 @@ pub enum TokenError {
     #[error(
         "token audiences {} is invalid for the target audiences {}",
         quote_list(.audiences),
-        quote_list(.wanted)
+        quote_list(.accepted)
     )]
     Audience {
         /// The audiences of the token.
         audiences: Vec<String>,
         /// The audiences that the server accepts.
-        wanted: Vec<String>,
+        accepted: Vec<String>,
     },
     /// The token has expired.
     #[error("service account token has expired")]
@@ -132,7 +132,7 @@ impl ServiceAccountTokenVerifier {
     pub(crate) async fn authenticate<L: ObjectLookup>(
         &self,
         token: &str,
-        audiences: Audiences<'_>,
+        audiences: AudienceCheck<'_>,
         lookup: &L,
         now: Timestamp,
     ) -> Result<Option<AcceptedToken>, TokenError> {
@@ -145,7 +145,7 @@ impl ServiceAccountTokenVerifier {
         let claims = unverified.verify(&self.keys)?;
         let accepted = match_audiences(&claims, audiences)?;
         check_validity_period(&claims, now)?;
-        let user = if is_legacy && legacy_token::is_legacy(&claims) {
+        let user = if is_legacy && legacy_token::has_legacy_format(&claims) {
             legacy_token::authenticate_legacy_token(&claims, token, lookup).await?
         } else {
             authenticate_bound_token(&claims, lookup, now).await?
@@ -156,14 +156,14 @@ impl ServiceAccountTokenVerifier {
 
 /// The audiences that a token is checked against.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Audiences<'a> {
+pub(crate) struct AudienceCheck<'a> {
     /// The audiences of a token that names none.
-    pub(crate) server_audiences: &'a [String],
+    pub(crate) default_audiences: &'a [String],
     /// The audiences of which the token must name one.
-    pub(crate) wanted: &'a [String],
+    pub(crate) accepted_audiences: &'a [String],
 }
 
-fn match_audiences(claims: &Tree, audiences: Audiences<'_>) -> Result<Vec<String>, TokenError> {
+fn match_audiences(claims: &Tree, audiences: AudienceCheck<'_>) -> Result<Vec<String>, TokenError> {
     let malformed = TokenError::Claim("aud");
     let named = match claims.get("aud") {
         None | Some(Value::Null) => Vec::new(),
@@ -175,11 +175,14 @@ fn match_audiences(claims: &Tree, audiences: Audiences<'_>) -> Result<Vec<String
             .ok_or(malformed)?,
         Some(_) => return Err(malformed),
     };
-    let named = if named.is_empty() { audiences.server_audiences.to_vec() } else { named };
+    let named = if named.is_empty() { audiences.default_audiences.to_vec() } else { named };
     let accepted: Vec<String> =
-        named.iter().filter(|one| audiences.wanted.contains(one)).cloned().collect();
-    if accepted.is_empty() && !audiences.server_audiences.is_empty() {
-        return Err(TokenError::Audience { audiences: named, wanted: audiences.wanted.to_vec() });
+        named.iter().filter(|one| audiences.accepted_audiences.contains(one)).cloned().collect();
+    if accepted.is_empty() && !audiences.default_audiences.is_empty() {
+        return Err(TokenError::Audience {
+            audiences: named,
+            accepted: audiences.accepted_audiences.to_vec(),
+        });
     }
     Ok(accepted)
 }
@@ -315,7 +318,7 @@ pub(super) fn check_uid(
         return Ok(());
     }
     let (actual, claimed) = (actual.to_owned(), reference.uid.clone());
-    Err(TokenError::Uid { noun: kind.message_noun(), actual, claimed })
+    Err(TokenError::Uid { noun: kind.display_name(), actual, claimed })
 }
 
 /// Reports whether deletion began longer ago than the tolerated clock difference.

@@ -9,7 +9,7 @@ use authz_reload::{
     AuthorizationModes, AuthorizationPlan, CheckResult, DEFAULT_AUTHORIZED_TTL_NS, Generation,
     StartError, WebhookFlags,
 };
-use https_client::{AddressPolicy, HostPort, Resolve, ResolveError, ServiceName};
+use https_client::{AddressPolicy, HostPort, ResolveError, ServiceName, ServiceResolver};
 
 use crate::hook::{RunningHook, answer, ask};
 use crate::stage::{Stage, header, names, webhook_entry, with_webhook};
@@ -52,7 +52,7 @@ async fn a_kubeconfig_of_flags_is_one_webhook() {
 /// A service resolver that knows one service.
 struct Registry(std::net::SocketAddr);
 
-impl Resolve for Registry {
+impl ServiceResolver for Registry {
     fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
         match service.to_string().as_str() {
             "some-service.some-namespace.svc:443" => {

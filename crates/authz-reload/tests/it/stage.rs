@@ -71,7 +71,7 @@ pub(crate) struct Stage {
     folder: tempfile::TempDir,
     listener: Listener,
     policy_file: Option<PathBuf>,
-    pub(crate) resolver: Option<Arc<dyn https_client::Resolve>>,
+    pub(crate) resolver: Option<Arc<dyn https_client::ServiceResolver>>,
 }
 
 impl Stage {

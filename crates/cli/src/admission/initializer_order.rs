@@ -1,6 +1,6 @@
 //! Checks the order of the initializers of all configurations.
 
-use admission::{ConfigurationKind, Warning};
+use admission::{ConfigurationKind, ConfigurationWarning};
 use api_object::Tree;
 use document::Diagnostic;
 use field_errors::FieldError;
@@ -19,7 +19,7 @@ pub(crate) struct OrderFindings {
     /// Cycles of initializers that wait for each other.
     pub(crate) errors: Vec<Diagnostic>,
     /// References to unknown initializers, each with the index of the configuration.
-    pub(crate) warnings: Vec<(usize, Warning)>,
+    pub(crate) warnings: Vec<(usize, ConfigurationWarning)>,
 }
 
 /// Checks the order of the initializers of all configurations as if one configuration listed them all,
@@ -29,7 +29,7 @@ pub(crate) fn check_initializer_order(configurations: &[ValidConfiguration]) -> 
     let mut findings = OrderFindings::default();
     for warning in admission::initializer_ordering_warnings(&as_one_configuration(&entries), &[]) {
         if let Some((own, path)) = configuration_and_path(&entries, &warning.path) {
-            findings.warnings.push((own, Warning { path, ..warning }));
+            findings.warnings.push((own, ConfigurationWarning { path, ..warning }));
         }
     }
     while findings.errors.len() < CYCLES_MAX {

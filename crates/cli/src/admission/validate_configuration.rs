@@ -1,6 +1,6 @@
 //! Validates one admission configuration.
 
-use admission::{ConfigurationKind, Warning};
+use admission::{ConfigurationKind, ConfigurationWarning};
 use api_object::Tree;
 use document::Diagnostic;
 use field_errors::{FieldErrorKind, FieldErrors, dns1123_subdomain_faults};
@@ -28,7 +28,7 @@ pub(crate) struct ValidConfiguration {
     /// The object with defaults, as a server stores it.
     pub(crate) tree: Tree,
     /// Warnings about the configuration.
-    pub(crate) warnings: Vec<Warning>,
+    pub(crate) warnings: Vec<ConfigurationWarning>,
 }
 
 /// Validates a configuration as a server does with strict field validation:
@@ -48,9 +48,14 @@ pub(crate) fn validate_configuration(
         return Err(vec![object.wrong_type_diagnostic("kind", message)]);
     };
     let mut faults = object.check_metadata();
-    for path in admission::unknown_fields(kind, &object.value) {
+    for path in admission::unknown_configuration_fields(kind, &object.value) {
         let (parent, _) = path.rsplit_once('.').unwrap_or_default();
-        faults.push(object.unknown_field_diagnostic(&path, &admission::known_fields(kind, parent)));
+        faults.push(
+            object.unknown_field_diagnostic(
+                &path,
+                &admission::known_configuration_fields(kind, parent),
+            ),
+        );
     }
     let tree = match apply_defaults(kind, &object) {
         Ok(tree) => tree,
@@ -91,7 +96,8 @@ fn apply_defaults(
             _ => Tree::new(),
         };
         let shaped = api_object::normalize_metadata(&mut tree);
-        let Err(wrong) = shaped.and_then(|()| admission::prepare(kind, &mut tree)) else {
+        let Err(wrong) = shaped.and_then(|()| admission::prepare_configuration(kind, &mut tree))
+        else {
             // The kinds have cluster scope; the server ignores a namespace.
             api_object::metadata_mut(&mut tree).shift_remove("namespace");
             return if faults.is_empty() { Ok(tree) } else { Err(faults) };
@@ -118,8 +124,8 @@ fn validation_errors(kind: ConfigurationKind, tree: &Tree, old: Option<&Tree>) -
             false => dns1123_subdomain_faults(name),
         });
     errors.extend(match old {
-        None => admission::validate_create(kind, tree),
-        Some(old) => admission::validate_update(kind, tree, old),
+        None => admission::validate_configuration_create(kind, tree),
+        Some(old) => admission::validate_configuration_update(kind, tree, old),
     });
     errors
 }

@@ -1,6 +1,6 @@
 //! AdmissionConfigurations of dynamic admission, each by itself and all together.
 
-use admission::Warning;
+use admission::ConfigurationWarning;
 use document::Diagnostic;
 use manifests::{ERRORS_MAX, UnstructuredObject, WARNINGS_MAX};
 
@@ -63,7 +63,7 @@ pub(super) fn initializer_order_findings(
     (found.errors, warnings)
 }
 
-fn warning_finding(object: &UnstructuredObject, warning: &Warning) -> Finding {
+fn warning_finding(object: &UnstructuredObject, warning: &ConfigurationWarning) -> Finding {
     Finding {
         rule: FindingRule::for_admission_warning(warning.cause),
         field: object.path_in_file(&warning.path),

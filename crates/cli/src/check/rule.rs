@@ -1,6 +1,6 @@
 //! The classes of findings: stable identifiers and descriptions.
 
-use admission::WarningCause;
+use admission::WarningKind;
 use document::{Fault, WarningCode};
 use field_errors::FieldErrorKind;
 
@@ -54,7 +54,7 @@ impl FindingRule {
     }
 
     /// The class of a warning about an admission configuration.
-    pub(super) fn for_admission_warning(cause: WarningCause) -> Self {
+    pub(super) fn for_admission_warning(cause: WarningKind) -> Self {
         let (summary, help) = describe_admission_warning(cause);
         Self { id: cause.name(), summary, help, severity: Severity::Warning }
     }
@@ -65,36 +65,36 @@ impl FindingRule {
     }
 }
 
-fn describe_admission_warning(cause: WarningCause) -> (&'static str, &'static str) {
+fn describe_admission_warning(cause: WarningKind) -> (&'static str, &'static str) {
     match cause {
-        WarningCause::ExcludedResource => (
+        WarningKind::ExcludedResource => (
             "A rule names a review, which hooks never receive.",
             "Remove the resource from the rule. Reviews are not admitted.",
         ),
-        WarningCause::OverlappingResources => (
+        WarningKind::OverlappingResources => (
             "A resource of a rule is covered by another one.",
             "Remove the narrower one. kube-apiserver refuses the two in the opposite order.",
         ),
-        WarningCause::UnusableCaBundle => (
+        WarningKind::UnusableCaBundle => (
             "A CA bundle can not be read.",
             "Set caBundle to the base64 of PEM certificates. It is accepted as it is, and every call \
              of the webhook fails.",
         ),
-        WarningCause::RefusedAddress => (
+        WarningKind::RefusedAddress => (
             "A webhook is at an address that the server does not connect to.",
             "Give the webhook another address. Link-local addresses and those of metadata services \
              are refused always, and every request that the webhook matches is refused.",
         ),
-        WarningCause::RaisedWithChanges => (
+        WarningKind::RaisedWithChanges => (
             "An update sets failurePolicy to Fail together with other changes.",
             "Change rules and clientConfig first, and failurePolicy when the hook is serving.",
         ),
-        WarningCause::UnknownInitializer => (
+        WarningKind::UnknownInitializer => (
             "An initializer waits for one that no configuration registers.",
             "Correct the name, or check the file that has the initializer as well. The constraint \
              has no effect until an initializer of that name is registered.",
         ),
-        WarningCause::ReservedName => (
+        WarningKind::ReservedName => (
             "The name of the object is reserved.",
             "Rename it. Names like this are for manifests on the disk of the server.",
         ),

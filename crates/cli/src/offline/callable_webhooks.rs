@@ -10,7 +10,7 @@ use authz_reload::{
     NoObservers,
 };
 use authz_webhook::{Webhook, WebhookLimits};
-use https_client::{HostPort, Limits, Resolve, ResolveError, ServiceName};
+use https_client::{HostPort, Limits, ResolveError, ServiceName, ServiceResolver};
 
 use super::load_failure::LoadFailure;
 
@@ -67,7 +67,7 @@ fn build_from_config_file(
 /// Refuses to resolve Services, because only the server of a cluster knows their endpoints.
 struct NoServiceResolver;
 
-impl Resolve for NoServiceResolver {
+impl ServiceResolver for NoServiceResolver {
     fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
         let ServiceName { namespace, name, .. } = service;
         Err(ResolveError(format!(

@@ -220,11 +220,11 @@ impl AdmissionFlags {
                 pending_max: to_usize(self.admission_initializers_max_pending),
                 waiting_max: WaitingObjectsMax {
                     n_objects: to_usize(self.admission_initializers_max_waiting_objects),
-                    bytes: to_usize(self.admission_initializers_max_waiting_bytes),
+                    n_bytes: to_usize(self.admission_initializers_max_waiting_bytes),
                 },
                 waiting_per_user_max: WaitingObjectsMax {
                     n_objects: to_usize(self.admission_initializers_max_waiting_objects_per_user),
-                    bytes: to_usize(self.admission_initializers_max_waiting_bytes_per_user),
+                    n_bytes: to_usize(self.admission_initializers_max_waiting_bytes_per_user),
                 },
                 ..InitializerOptions::default()
             },
@@ -255,8 +255,11 @@ impl AdmissionFlags {
         log_kubeconfig_warnings(path, &users, log);
         let ServiceUsers { by_name, current, .. } = users;
         Ok(ServiceCredentialsTable {
-            by_name: by_name.into_iter().map(|(name, own)| (name, hook_access(own))).collect(),
-            current: current.map(hook_access),
+            by_target_name: by_name
+                .into_iter()
+                .map(|(name, own)| (name, hook_access(own)))
+                .collect(),
+            current_context: current.map(hook_access),
             own_server_credentials: None,
         })
     }
@@ -378,8 +381,8 @@ mod tests {
             global_timeout: second(60),
             clock_drift: second(4),
             pending_max: 9,
-            waiting_max: WaitingObjectsMax { n_objects: 8, bytes: 7168 },
-            waiting_per_user_max: WaitingObjectsMax { n_objects: 6, bytes: 5000 },
+            waiting_max: WaitingObjectsMax { n_objects: 8, n_bytes: 7168 },
+            waiting_per_user_max: WaitingObjectsMax { n_objects: 6, n_bytes: 5000 },
             ..InitializerOptions::default()
         };
         assert_eq!(found.initializers, initializers);

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::Context;
 use authn::{
-    Anonymous, FrontProxyHeaders, FrontProxyOptions, Options, ServiceAccountOptions, SigningKey,
-    TokenFile, TokenIssuer, VerifyingKey,
+    AnonymousAccess, FrontProxyHeaders, FrontProxyOptions, Options, ServiceAccountOptions,
+    SigningKey, TokenFile, TokenIssuer, VerifyingKey,
 };
 use https_server::PkiFiles;
 use rustls_pki_types::CertificateDer;
@@ -53,11 +53,11 @@ pub(super) fn authentication_options(
         keys: load_verifying_keys(flags, pki)?,
     };
     let anonymous = match (flags.anonymous_auth, is_anonymous_disabled) {
-        (true, false) => Anonymous::On,
-        (false, _) => Anonymous::Off,
+        (true, false) => AnonymousAccess::On,
+        (false, _) => AnonymousAccess::Off,
         (true, true) => {
             log.warn(authz_reload::ANONYMOUS_AUTH_DISABLED, &[]);
-            Anonymous::Off
+            AnonymousAccess::Off
         }
     };
     Ok(Options {

@@ -10,7 +10,7 @@ use authz_reload::{
     Reloader,
 };
 use authz_webhook::WebhookLimits;
-use https_client::{Limits, Resolve};
+use https_client::{Limits, ServiceResolver};
 use metrics::AuthorizationMetrics;
 use prometheus::Registry;
 use serde_json::Value;
@@ -59,7 +59,7 @@ impl AuthorizerSetup {
                 address_policy: args.chain.webhook_addresses(args.listen.bind_address),
                 ..Limits::default()
             },
-            resolver: Some(Arc::clone(&directory) as Arc<dyn Resolve>),
+            resolver: Some(Arc::clone(&directory) as Arc<dyn ServiceResolver>),
             observers: Arc::new(LoggingObserver { metrics: Arc::clone(&metrics), log }),
             directory: std::env::current_dir().map_err(LoadFailure::from_message)?,
         };

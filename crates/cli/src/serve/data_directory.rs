@@ -114,7 +114,7 @@ impl DataDirectory {
             let _ = match before {
                 None => fs::remove_file(file),
                 Some(before) if fs::read(file).is_ok_and(|now| now == *before) => Ok(()),
-                Some(before) => https_server::replace_file(file, before),
+                Some(before) => https_server::replace_private_file(file, before),
             };
         }
         if self.is_store_new {

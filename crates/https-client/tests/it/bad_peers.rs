@@ -165,7 +165,7 @@ async fn an_answer_without_end() {
 async fn something_else_than_http() {
     let raw = |bytes: &'static [u8]| Answer::misbehave(Conduct::Raw(Bytes::from_static(bytes)));
     let cases = [
-        (raw(b"SSH-2.0-OpenSSH_9.7\r\n\r\n"), FaultKind::Other),
+        (raw(b"220 mail.example.com ESMTP\r\n\r\n"), FaultKind::Other),
         (raw(b"HTTP/1.1 two hundred\r\n\r\n"), FaultKind::Other),
         (raw(b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"), FaultKind::Other),
         (raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), FaultKind::Other),

@@ -98,7 +98,7 @@ async fn without_verification_anything_goes_but_is_counted() {
     }
 }
 
-/// A certificate of a server in a bundle is trusted itself and vouches for nobody else.
+/// A server certificate in a bundle is trusted itself, but no certificate that it signs is.
 #[tokio::test]
 async fn a_server_in_a_bundle_signs_no_other() {
     let pretender = Authority::pretended(&Leaf::server(&["other.example.com"])).unwrap();
@@ -109,7 +109,7 @@ async fn a_server_in_a_bundle_signs_no_other() {
     assert_eq!(refused(forged, &pretender.pem()).await, (message.to_owned(), (0, 0)));
 }
 
-/// What `openssl req -x509` makes is an authority and a server at once.
+/// A certificate of `openssl req -x509` is an authority and a server certificate at once.
 #[tokio::test]
 async fn a_certificate_that_is_its_own_authority() {
     let good = self_signed(&Leaf::loopback()).unwrap();

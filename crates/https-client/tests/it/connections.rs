@@ -75,7 +75,7 @@ async fn no_more_idle_connections_are_kept_than_permitted() {
     until(|| peer.n_open() <= 2).await;
 }
 
-/// Whoever stops waiting takes the connection along.
+/// A request that stops waiting for its response closes its connection.
 #[tokio::test]
 async fn a_call_that_is_dropped_ends() {
     let (authority, tls) = secure();

@@ -1,4 +1,4 @@
-//! What is sent, and what of an answer is seen.
+//! The requests that a client sends, and the responses that it returns.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -141,7 +141,7 @@ async fn compressed_answers() {
         compressed(&vec![b'x'; 9 << 20]),
     ];
     let peer = Peer::start(answers).unwrap();
-    let client = client(Target { can_compress: true, ..http(peer.address()) });
+    let client = client(Target { accepts_gzip: true, ..http(peer.address()) });
     let reply = post(&client).await.unwrap();
     assert_eq!(&*reply.body, b"hello");
     assert!(!reply.headers.contains_key("content-encoding"));

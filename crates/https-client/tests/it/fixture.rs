@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Targets, clients and peers that the tests share.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(crate) const LONG: Duration = Duration::from_secs(20);
 pub(crate) fn target(scheme: Scheme, address: SocketAddr) -> Target {
     let place =
         Destination::Url { scheme, host: address.ip().to_string(), port: Some(address.port()) };
-    Target { can_compress: false, ..Target::new(place, "/authorize") }
+    Target { accepts_gzip: false, ..Target::new(place, "/authorize") }
 }
 
 pub(crate) fn http(address: SocketAddr) -> Target {
@@ -44,7 +44,7 @@ pub(crate) async fn post(client: &Client) -> Result<Reply, Fault> {
 pub(crate) async fn until(holds: impl Fn() -> bool) {
     let wait = async {
         while !holds() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
+            tokio::task::yield_now().await;
         }
     };
     tokio::time::timeout(LONG, wait).await.unwrap();
@@ -54,7 +54,9 @@ pub(crate) async fn until(holds: impl Fn() -> bool) {
 /// connection is there by then, so one look at the sockets suffices.
 pub(crate) async fn close_connections(peer: &Peer) {
     peer.close_connections().unwrap();
-    tokio::time::sleep(Duration::from_millis(20)).await;
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
 }
 
 /// An authority and how a peer with a certificate of it speaks TLS.
@@ -79,11 +81,11 @@ impl Counted {
 }
 
 impl CertificateObserver for Counted {
-    fn missing_san(&self) {
+    fn on_missing_san(&self) {
         self.n_missing_san.fetch_add(1, Ordering::SeqCst);
     }
 
-    fn sha1_signature(&self) {
+    fn on_sha1_signature(&self) {
         self.n_sha1.fetch_add(1, Ordering::SeqCst);
     }
 }

@@ -1,4 +1,4 @@
-//! What a peer can make us remember.
+//! The memory that a peer can make the client use.
 
 use fake_http::{Answer, Body, Peer};
 use https_client::FaultKind;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use fake_http::{Answer, Authority, Leaf, Peer, ServerTls};
 use https_client::{
-    CaBundle, Client, Destination, FaultKind, HostPort, Limits, NoCertificateObserver, Resolve,
-    ResolveError, ServiceName, Target, Trust,
+    CaBundle, Client, Destination, FaultKind, HostPort, Limits, NoCertificateObserver,
+    ResolveError, ServiceName, ServiceResolver, Target, Trust,
 };
 
 use crate::fixture::{close_connections, post};
@@ -15,7 +15,7 @@ use crate::fixture::{close_connections, post};
 /// A directory with another answer each time, which fails when it is asked too often.
 struct Rebinding(Mutex<VecDeque<SocketAddr>>);
 
-impl Resolve for Rebinding {
+impl ServiceResolver for Rebinding {
     fn resolve(&self, _: &ServiceName) -> Result<HostPort, ResolveError> {
         let next = self.0.lock().unwrap().pop_front();
         let at = next.ok_or_else(|| ResolveError("asked too often".to_owned()))?;
@@ -23,7 +23,7 @@ impl Resolve for Rebinding {
     }
 }
 
-/// L6: a name that resolves to something else the second time gains nothing by it: there is no second
+/// L6: a name can not resolve to something else after the check, because there is no second
 /// time for one connection.
 #[tokio::test]
 async fn an_answer_that_changes_is_used_as_it_was_given() {
@@ -39,7 +39,7 @@ async fn an_answer_that_changes_is_used_as_it_was_given() {
     };
     let mut target = Target::new(Destination::Service(name), "");
     target.trust = Trust::CaBundle(CaBundle::from_pem(authority.pem().as_bytes()).unwrap());
-    let resolver: Arc<dyn Resolve> = Arc::new(directory);
+    let resolver: Arc<dyn ServiceResolver> = Arc::new(directory);
     let client =
         Client::new(target, Some(resolver), Limits::default(), Arc::new(NoCertificateObserver))
             .unwrap();
@@ -70,7 +70,7 @@ async fn a19_each_connection_is_checked() {
     };
     let mut target = Target::new(Destination::Service(name), "");
     target.trust = Trust::CaBundle(CaBundle::from_pem(authority.pem().as_bytes()).unwrap());
-    let resolver: Arc<dyn Resolve> = Arc::new(Rebinding(Mutex::new(places.into())));
+    let resolver: Arc<dyn ServiceResolver> = Arc::new(Rebinding(Mutex::new(places.into())));
     let client =
         Client::new(target, Some(resolver), Limits::default(), Arc::new(NoCertificateObserver))
             .unwrap();

@@ -5,28 +5,28 @@ use std::sync::{Arc, Mutex};
 
 use fake_http::{Answer, Authority, Leaf, NOBODY, Peer, ServerTls};
 use https_client::{
-    CaBundle, Client, Destination, FaultKind, HostPort, Limits, NoCertificateObserver, Resolve,
-    ResolveError, Scheme, ServiceName, Target, Trust,
+    CaBundle, Client, Destination, FaultKind, HostPort, Limits, NoCertificateObserver,
+    ResolveError, Scheme, ServiceName, ServiceResolver, Target, Trust,
 };
 
 use crate::fixture::{close_connections, post};
 
-struct Directory(Mutex<Result<SocketAddr, String>>);
+struct Directory(Mutex<Result<SocketAddr, ResolveError>>);
 
 impl Directory {
     fn set(&self, at: Result<SocketAddr, &str>) {
-        *self.0.lock().unwrap() = at.map_err(str::to_owned);
+        *self.0.lock().unwrap() = at.map_err(|why| ResolveError(why.to_owned()));
     }
 }
 
-impl Resolve for Directory {
+impl ServiceResolver for Directory {
     fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
         assert_eq!(service.to_string(), "some-service.some-namespace.svc:443");
-        let at = self.0.lock().unwrap().clone().map_err(ResolveError)?;
+        let at = self.0.lock().unwrap().clone()?;
         Ok(HostPort { host: at.ip().to_string(), port: at.port() })
     }
 
-    fn address(&self, host: &str, port: u16) -> Option<SocketAddr> {
+    fn override_address(&self, host: &str, port: u16) -> Option<SocketAddr> {
         assert_eq!((host, port), ("hook.example.test", 80));
         self.0.lock().unwrap().clone().ok()
     }
@@ -40,7 +40,7 @@ fn service(trust: &str, directory: &Arc<Directory>) -> Client {
     };
     let mut target = Target::new(Destination::Service(name), "");
     target.trust = Trust::CaBundle(CaBundle::from_pem(trust.as_bytes()).unwrap());
-    let resolver: Arc<dyn Resolve> = directory.clone();
+    let resolver: Arc<dyn ServiceResolver> = directory.clone();
     Client::new(target, Some(resolver), Limits::default(), Arc::new(NoCertificateObserver)).unwrap()
 }
 
@@ -75,7 +75,7 @@ async fn new_connections_go_where_the_service_is() {
 async fn services_that_are_nowhere_or_somebody_else() {
     let authority = Authority::new("ca").unwrap();
     let reason = "cannot route to service with ClusterIP \"None\"";
-    let directory = Arc::new(Directory(Mutex::new(Err(reason.to_owned()))));
+    let directory = Arc::new(Directory(Mutex::new(Err(ResolveError(reason.to_owned())))));
     let client = service(&authority.pem(), &directory);
     let url = "Post \"https://some-service.some-namespace.svc:443/?timeout=3s\": ";
     let fault = post(&client).await.unwrap_err();
@@ -102,7 +102,7 @@ async fn hosts_that_are_known_without_the_name_service() {
     let place =
         Destination::Url { scheme: Scheme::Http, host: "hook.example.test".to_owned(), port: None };
     let target = Target::new(place, "/authorize");
-    let resolver: Arc<dyn Resolve> = directory.clone();
+    let resolver: Arc<dyn ServiceResolver> = directory.clone();
     let client =
         Client::new(target, Some(resolver), Limits::default(), Arc::new(NoCertificateObserver))
             .unwrap();

@@ -54,7 +54,7 @@ impl IssuingAuthority {
         })
     }
 
-    pub(super) fn issue_serving(
+    pub(super) fn issue_serving_certificate(
         &self,
         key: &KeyPair,
         names: &ServerNames,
@@ -70,7 +70,11 @@ impl IssuingAuthority {
         Ok(params.signed_by(key, &self.issuer)?.pem())
     }
 
-    pub(super) fn issue_admin(&self, key: &KeyPair, now: SystemTime) -> Result<String, Error> {
+    pub(super) fn issue_admin_certificate(
+        &self,
+        key: &KeyPair,
+        now: SystemTime,
+    ) -> Result<String, Error> {
         let group = Some("system:masters");
         let mut params = certificate_params("kubernetes-admin", group, now, self.leaf_expiry(now))?;
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];

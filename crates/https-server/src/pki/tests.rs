@@ -309,15 +309,19 @@ fn a_directory_that_can_not_be_is_named() {
     assert!(error.starts_with("can not create directory `"), "{error}");
 }
 
-/// The clock of a renewal, which a test moves.
+/// The written files of a renewal, or the text of its error.
+type RenewalReport = Result<Vec<PathBuf>, Box<str>>;
+
+/// Runs renewals at a time so many days later.
 fn renewing(
     options: PkiOptions,
     days_later: u32,
-) -> (tokio::task::JoinHandle<()>, std::sync::mpsc::Receiver<Result<Vec<PathBuf>, String>>) {
+) -> (tokio::task::JoinHandle<()>, std::sync::mpsc::Receiver<RenewalReport>) {
     let (sender, reports) = std::sync::mpsc::channel();
     let clock = move || now() + days_later * DAY;
     let report = move |renewed: Result<&PkiFiles, &PkiError>| {
-        let renewed = renewed.map(|pki| pki.written_files.clone()).map_err(PkiError::to_string);
+        let renewed =
+            renewed.map(|pki| pki.written_files.clone()).map_err(|error| error.to_string().into());
         sender.send(renewed).unwrap();
     };
     (tokio::spawn(renew_periodically(options, Duration::from_millis(2), clock, report)), reports)

@@ -15,12 +15,12 @@ use x509_verify::{verify_tls12_signature, verify_tls13_signature};
 /// is verified with the key alone.
 #[derive(Debug)]
 pub(super) struct AcceptAnyClientCertificate {
-    algorithms: WebPkiSupportedAlgorithms,
+    signature_algorithms: WebPkiSupportedAlgorithms,
 }
 
 impl AcceptAnyClientCertificate {
     pub(super) fn new(algorithms: WebPkiSupportedAlgorithms) -> Self {
-        Self { algorithms }
+        Self { signature_algorithms: algorithms }
     }
 }
 
@@ -50,7 +50,7 @@ impl ClientCertVerifier for AcceptAnyClientCertificate {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, certificate, signature, &self.algorithms)
+        verify_tls12_signature(message, certificate, signature, &self.signature_algorithms)
     }
 
     fn verify_tls13_signature(
@@ -59,10 +59,10 @@ impl ClientCertVerifier for AcceptAnyClientCertificate {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, certificate, signature, &self.algorithms)
+        verify_tls13_signature(message, certificate, signature, &self.signature_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.algorithms.supported_schemes()
+        self.signature_algorithms.supported_schemes()
     }
 }

@@ -37,7 +37,7 @@ pub(crate) struct Host {
     _directory: TempDir,
 }
 
-/// What is kept with a connection: how many certificates came.
+/// The cached identity of a connection: the number of its certificates.
 pub(crate) type Identity = usize;
 
 pub(crate) fn pki(directory: &TempDir) -> PkiFiles {
@@ -60,7 +60,7 @@ impl Host {
         let pki = pki(&directory);
         let certificate =
             Arc::new(ReloadingCertificate::load(pki.serving_certificate.clone()).unwrap());
-        let tls = Arc::new(https_server::server_config(Arc::clone(&certificate)).unwrap());
+        let tls = Arc::new(https_server::tls_server_config(Arc::clone(&certificate)).unwrap());
         let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), tls).unwrap();
         let address = listener.address();
         let shutdown = Shutdown::new();
@@ -77,9 +77,9 @@ impl Host {
     /// Answers every request with its protocol, the number of certificates and the body.
     pub(crate) fn echo(limits: Limits) -> Self {
         Self::start(limits, |request, connection| async move {
-            let certificates = *connection.identity(|_| true, <[_]>::len);
+            let certificates = *connection.get_or_compute_identity(|_| true, <[_]>::len);
             let head = format!("{:?} {certificates} ", connection.protocol);
-            match https_server::collect_limited(request.into_body(), 1 << 20).await {
+            match https_server::collect_body(request.into_body(), 1 << 20).await {
                 Ok(bytes) => Response::new(Body::from([head.as_bytes(), &bytes].concat())),
                 Err(error) => Response::new(Body::from(error.to_string())),
             }
@@ -93,7 +93,7 @@ impl Host {
     pub(crate) async fn trouble_with(&self, text: &str) {
         let wait = async {
             while !self.troubles().iter().any(|trouble| trouble.contains(text)) {
-                tokio::time::sleep(Duration::from_millis(5)).await;
+                tokio::task::yield_now().await;
             }
         };
         if tokio::time::timeout(SOON, wait).await.is_err() {

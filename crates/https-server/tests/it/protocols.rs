@@ -1,4 +1,4 @@
-//! What is spoken, and who is heard.
+//! TLS versions, HTTP versions and client certificates that the server accepts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -122,11 +122,11 @@ async fn a_client_certificate_needs_its_key() {
     {
         let certificate = Some(stolen.clone());
         let client = Client { certificate, version: Some(version), ..Client::default() };
-        // The last word of the handshake is that of the server, and clients may not wait for it.
+        // The server ends the handshake, and clients may not wait for its last message.
         let _ = host.tls(&client).await;
         let failed = async {
             while host.troubles().len() <= n_before {
-                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+                tokio::task::yield_now().await;
             }
         };
         soon("the end of the handshake", failed).await;
@@ -143,7 +143,8 @@ async fn the_identity_is_computed_once_for_a_connection() {
     let host = Host::start(Limits::default(), move |_, connection| {
         let counter = Arc::clone(&counter);
         async move {
-            connection.identity(|_| true, |_| counter.fetch_add(1, Ordering::Relaxed));
+            connection
+                .get_or_compute_identity(|_| true, |_| counter.fetch_add(1, Ordering::Relaxed));
             Response::new(Body::empty())
         }
     });

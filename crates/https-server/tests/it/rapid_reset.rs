@@ -14,7 +14,7 @@ const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const GOAWAY: u8 = 7;
-/// END_STREAM and END_HEADERS.
+/// The flags END_STREAM and END_HEADERS together.
 const WHOLE: u8 = 5;
 const ENHANCE_YOUR_CALM: u32 = 11;
 /// How many streams the attacker opens.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Response;
-use https_server::{Body, DrainPlan, DrainResult, Limits, Phase, Shutdown};
+use https_server::{Body, DrainPlan, DrainResult, Limits, Shutdown, ShutdownPhase};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
@@ -74,7 +74,7 @@ async fn watches_end_cleanly_and_requests_are_answered() {
     };
     assert_eq!(soon("the end of a watch", text(watch_one)).await, "begin\nend\n");
     assert_eq!(soon("the end of a watch", text(watch_two)).await, "begin\nend\n");
-    soon("closing", host.shutdown.wait_for_phase(Phase::Closing)).await;
+    soon("closing", host.shutdown.wait_for_phase(ShutdownPhase::Closing)).await;
     assert!(TcpStream::connect(host.address).await.is_err());
     assert!(!draining.is_finished());
     gate.add_permits(2);
@@ -89,11 +89,11 @@ async fn watches_end_cleanly_and_requests_are_answered() {
 #[tokio::test]
 async fn a_server_that_is_not_ready_still_serves() {
     let host = host(&closed(), &closed());
-    host.shutdown.advance(Phase::Unready);
+    host.shutdown.advance_to(ShutdownPhase::Unready);
     let mut sender = host.http1(&Client::default()).await;
     let response = sender.send_request(request("/", "")).await.unwrap();
     assert_eq!(text(response).await, "Unready");
-    host.shutdown.advance(Phase::Refusing);
+    host.shutdown.advance_to(ShutdownPhase::Refusing);
     // The service still sees requests, so that it can refuse them in its own words.
     let response = sender.send_request(request("/", "")).await.unwrap();
     assert_eq!(response.headers()["connection"], "close");

@@ -59,10 +59,11 @@ async fn one_who_sends_a_head_byte_by_byte() {
     let (mut reader, mut writer) = tokio::io::split(stream);
     let writing = tokio::spawn(async move {
         writer.write_all(b"GET / HTTP/1.1\r\nX: ").await?;
+        let mut pace = tokio::time::interval(Duration::from_millis(20));
         loop {
             writer.write_all(b"a").await?;
             writer.flush().await?;
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            pace.tick().await;
         }
         #[expect(unreachable_code, reason = "it gives the block its type")]
         std::io::Result::Ok(())
@@ -82,7 +83,7 @@ async fn one_who_goes_idle() {
     assert_eq!(host.shutdown.n_connections(), 2);
     soon("the end of idle connections", async {
         while host.shutdown.n_connections() > 0 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            tokio::task::yield_now().await;
         }
     })
     .await;
@@ -96,8 +97,10 @@ async fn one_who_waits_for_an_answer_is_not_idle() {
     let host = Host::start(limits, move |_, _| async move {
         let (sender, body) = Body::channel(1);
         tokio::spawn(async move {
+            let mut pace = tokio::time::interval(2 * short);
+            pace.tick().await;
             for _ in 0..4 {
-                tokio::time::sleep(2 * short).await;
+                pace.tick().await;
                 sender.send("tick\n".into()).await.unwrap();
             }
         });
@@ -122,7 +125,7 @@ async fn one_who_does_not_read() {
     host.trouble_with("the peer takes no bytes").await;
     soon("the end of the connection", async {
         while host.shutdown.n_connections() > 0 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            tokio::task::yield_now().await;
         }
     })
     .await;
@@ -135,6 +138,7 @@ async fn one_who_reads_slowly_gets_everything() {
     let mut stream = host.tls(&Client { alpn: "http/1.1", ..Client::default() }).await.unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await.unwrap();
     let (mut total, mut buffer) = (0, vec![0; 2 << 20]);
+    let mut pace = tokio::time::interval(Duration::from_millis(20));
     loop {
         let read = tokio::time::timeout(SOON, stream.read(&mut buffer)).await.unwrap();
         match read {
@@ -142,7 +146,8 @@ async fn one_who_reads_slowly_gets_everything() {
             Ok(count) => total += count,
         }
         if total % 7 == 0 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
+            pace.reset();
+            pace.tick().await;
         }
     }
     assert!(total > 24 << 20, "{total}");

@@ -89,10 +89,10 @@ fn proxies() {
 fn compression_and_server_name() {
     let place = Workplace::new();
     let target = place.connection(&config("server: 'https://h'", "")).target;
-    assert!(target.can_compress);
+    assert!(target.accepts_gzip);
     assert_eq!(target.server_name, None);
     let cluster = "server: 'https://h', disable-compression: true, tls-server-name: other";
     let target = place.connection(&config(cluster, "")).target;
-    assert!(!target.can_compress);
+    assert!(!target.accepts_gzip);
     assert_eq!(target.server_name.as_deref(), Some("other"));
 }

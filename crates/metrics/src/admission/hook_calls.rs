@@ -1,6 +1,6 @@
 //! The calls of admission hooks and the evaluation of their match conditions.
 
-use admission_hooks::{CallReport, ConditionOutcome, ConditionReport, FailOpenCause, Phase};
+use admission_hooks::{CallReport, ConditionOutcome, ConditionReport, HookFailureCause, Phase};
 use prometheus::{HistogramVec, IntCounterVec, Registry};
 
 use crate::bounded_names::BoundedNames;
@@ -93,7 +93,7 @@ impl HookCalls {
 
     pub(crate) fn record_call(&self, report: &CallReport<'_>) {
         let name = self.hook_names.label_value(report.webhook);
-        let (phase, operation) = (report.phase.label(), report.operation.name());
+        let (phase, operation) = (report.phase.metric_label(), report.operation.name());
         // The code comes out of the response of the hook; admission-hooks bounds its values from above.
         let code = report.code.max(0).to_string();
         let rejected = if report.rejection.is_some() { "true" } else { "false" };
@@ -102,16 +102,16 @@ impl HookCalls {
             .with_label_values(&[name, phase, operation, rejected])
             .observe(report.duration.as_secs_f64());
         if let Some(cause) = report.rejection {
-            let labels = [name, phase, operation, cause.label(), &code];
+            let labels = [name, phase, operation, cause.metric_label(), &code];
             self.rejections.with_label_values(&labels).inc();
         }
     }
 
-    pub(crate) fn count_fail_open(&self, webhook: &str, phase: Phase, cause: FailOpenCause) {
-        let (name, phase) = (self.hook_names.label_value(webhook), phase.label());
+    pub(crate) fn count_fail_open(&self, webhook: &str, phase: Phase, cause: HookFailureCause) {
+        let (name, phase) = (self.hook_names.label_value(webhook), phase.metric_label());
         self.fail_open_by_cause.with_label_values(&[name, phase, cause.name()]).inc();
         // Kubernetes counts only hooks that were called.
-        if cause != FailOpenCause::MatchCondition {
+        if cause != HookFailureCause::MatchCondition {
             self.fail_open.with_label_values(&[name, phase]).inc();
         }
     }
@@ -119,7 +119,7 @@ impl HookCalls {
     pub(crate) fn record_conditions(&self, report: &ConditionReport<'_>) {
         let name = self.hook_names.label_value(report.webhook);
         let labels =
-            [name, CONDITION_KIND, report.phase.condition_label(), report.operation.name()];
+            [name, CONDITION_KIND, report.phase.condition_metric_label(), report.operation.name()];
         self.condition_durations.with_label_values(&labels).observe(report.duration.as_secs_f64());
         match report.outcome {
             ConditionOutcome::Hold => {}

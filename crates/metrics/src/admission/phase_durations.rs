@@ -46,7 +46,8 @@ impl PhaseDurations {
         took: Duration,
         is_rejected: bool,
     ) {
-        let labels = [name, phase.condition_label(), operation.name(), bool_label(is_rejected)];
+        let labels =
+            [name, phase.condition_metric_label(), operation.name(), bool_label(is_rejected)];
         self.controller_durations.with_label_values(&labels).observe(took.as_secs_f64());
     }
 
@@ -57,7 +58,7 @@ impl PhaseDurations {
         took: Duration,
         is_rejected: bool,
     ) {
-        let labels = [phase.condition_label(), operation.name(), bool_label(is_rejected)];
+        let labels = [phase.condition_metric_label(), operation.name(), bool_label(is_rejected)];
         self.phase_durations.with_label_values(&labels).observe(took.as_secs_f64());
     }
 }

@@ -16,11 +16,11 @@ pub(crate) struct WebhookCertificates {
 }
 
 impl https_client::CertificateObserver for WebhookCertificates {
-    fn missing_san(&self) {
+    fn on_missing_san(&self) {
         increment(&self.n_missing_san);
     }
 
-    fn sha1_signature(&self) {
+    fn on_sha1_signature(&self) {
         increment(&self.n_sha1_signatures);
     }
 }

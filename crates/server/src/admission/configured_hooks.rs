@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use admission::{Configuration, ConfigurationKind, Snapshot};
-use admission_hooks::{Connections, HookEnvironment};
+use admission_hooks::{HookConnections, HookEnvironment};
 use api_object::Tree;
 
 /// The hooks and initializers that are configured through the API, at one revision.
@@ -22,7 +22,7 @@ pub struct Hooks {
     /// All configurations, ordered and indexed.
     pub(crate) snapshot: Arc<Snapshot>,
     /// The connections to the hooks.
-    pub(crate) connections: Arc<Connections>,
+    pub(crate) connections: Arc<HookConnections>,
     environment: Arc<HookEnvironment>,
 }
 
@@ -104,7 +104,7 @@ impl Hooks {
         }
         let all: Vec<Arc<Configuration>> = configurations.values().cloned().collect();
         let snapshot = Snapshot::new(&all);
-        let connections = Connections::new(&snapshot, &self.environment, &self.connections);
+        let connections = HookConnections::new(&snapshot, &self.environment, &self.connections);
         Self {
             configurations: Arc::new(configurations),
             undecodable: Arc::new(undecodable),

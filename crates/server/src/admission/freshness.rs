@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use admission::{
-    Attributes, CreateDecision, GroupVersionKind, MatchedHooks, Operation, decide_create,
+    Attributes, GroupVersionKind, InitializersOnCreate, MatchedHooks, Operation,
+    decide_initializers_on_create,
 };
 use admission_hooks::Phase;
 use api_object::{Status, Tree};
@@ -83,12 +84,12 @@ pub(crate) enum FreshnessRequirement {
 pub(crate) struct ConfigurationMatches {
     pub(super) hooks: MatchedHooks,
     /// Which initializers a new object gets.
-    pub(super) create_decision: CreateDecision,
+    pub(super) create_decision: InitializersOnCreate,
 }
 
 impl Default for ConfigurationMatches {
     fn default() -> Self {
-        Self { hooks: MatchedHooks::default(), create_decision: CreateDecision::Initialized }
+        Self { hooks: MatchedHooks::default(), create_decision: InitializersOnCreate::Initialized }
     }
 }
 
@@ -106,8 +107,8 @@ impl ConfigurationMatches {
     ) -> Self {
         let name = api_object::name(tree);
         let hooks = &snapshot.hooks.snapshot;
-        let has_hooks =
-            !hooks.mutating().hooks().is_empty() || !hooks.validating().hooks().is_empty();
+        let has_hooks = !hooks.mutating_hooks().hooks().is_empty()
+            || !hooks.validating_hooks().hooks().is_empty();
         let matched_hooks = match has_hooks {
             false => MatchedHooks::default(),
             true => {
@@ -120,22 +121,22 @@ impl ConfigurationMatches {
             Operation::Create => {
                 let attributes = write.attributes(ctx, name, &[]);
                 let attributes = Attributes { object: Some(tree), ..attributes };
-                decide_create(&ctx.server.initialization, &attributes, hooks)
+                decide_initializers_on_create(&ctx.server.initialization, &attributes, hooks)
             }
             Operation::Update | Operation::Delete | Operation::Connect => {
-                CreateDecision::Initialized
+                InitializersOnCreate::Initialized
             }
         };
         Self { hooks: matched_hooks, create_decision }
     }
 
     /// The decision about initializers, which an attempt carries out once.
-    pub(super) fn take_create_decision(&mut self) -> CreateDecision {
-        std::mem::replace(&mut self.create_decision, CreateDecision::Initialized)
+    pub(super) fn take_create_decision(&mut self) -> InitializersOnCreate {
+        std::mem::replace(&mut self.create_decision, InitializersOnCreate::Initialized)
     }
 
     fn is_empty(&self) -> bool {
-        self.hooks.is_empty() && matches!(self.create_decision, CreateDecision::Initialized)
+        self.hooks.is_empty() && matches!(self.create_decision, InitializersOnCreate::Initialized)
     }
 }
 

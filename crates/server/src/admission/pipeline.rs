@@ -16,6 +16,7 @@ use super::hook_kinds::HookKinds;
 use super::namespace_lifecycle::{check_definition, check_namespace, find_namespace};
 use crate::authorize::{ChainAuthorizer, current_chain};
 use crate::cluster_snapshot::Namespace;
+use crate::error_status::IntoStatus;
 use crate::initialize::{assign_initializers, check_initializer_update, conform_initializers};
 use crate::rest::{RequestContext, VersionedObject};
 
@@ -59,7 +60,7 @@ async fn run_mutating(
         Operation::Update => check_initializer_update(ctx, write, &mut tree, old).await?,
         Operation::Delete | Operation::Connect => {}
     }
-    if !attempt.matches.hooks.has_mutating() {
+    if !attempt.matches.hooks.has_mutating_hooks() {
         return Ok(tree);
     }
     let mut tree = call_mutating_hooks(ctx, attempt, write, tree, old).await?;
@@ -100,7 +101,7 @@ async fn call_mutating_hooks(
     let result = run_rounds(ctx, namespace_uid, &request, session, tree).await;
     let metrics = &ctx.server.admission_metrics;
     let (took, is_refused) = (begun.elapsed(), result.is_err());
-    let plugin = Phase::Mutating.plugin();
+    let plugin = Phase::Mutating.plugin_name();
     metrics.record_controller(plugin, Phase::Mutating, write.operation, took, is_refused);
     result
 }
@@ -116,7 +117,8 @@ async fn run_rounds(
     let operation = request.attributes.operation;
     loop {
         let object = (operation != Operation::Delete).then(|| std::mem::take(&mut tree));
-        if let Some(next) = session.mutate(request, object).await? {
+        let mutated = session.mutate(request, object).await.map_err(IntoStatus::into_status)?;
+        if let Some(next) = mutated {
             tree = next;
         }
         if !session.needs_another_round() {
@@ -157,7 +159,7 @@ async fn call_validating_hooks(
 ) -> Result<(), Status> {
     let WriteAttempt { freshness, matches, session, .. } = attempt;
     let Some(snapshot) = freshness.as_ref().and_then(Freshness::snapshot) else { return Ok(()) };
-    if !matches.hooks.has_validating() {
+    if !matches.hooks.has_validating_hooks() {
         return Ok(());
     }
     let name = api_object::name(tree);
@@ -174,9 +176,9 @@ async fn call_validating_hooks(
     let result = session.validate(&inputs.hook_request(name, object, old_object)).await;
     let metrics = &ctx.server.admission_metrics;
     let (took, is_refused) = (begun.elapsed(), result.is_err());
-    let plugin = Phase::Validating.plugin();
+    let plugin = Phase::Validating.plugin_name();
     metrics.record_controller(plugin, Phase::Validating, write.operation, took, is_refused);
-    Ok(result?)
+    result.map_err(IntoStatus::into_status)
 }
 
 fn new_session(ctx: &RequestContext<'_>) -> HookSession {
@@ -247,7 +249,7 @@ impl<'q> HookInputs<'q> {
             connections: &self.snapshot.hooks.connections,
             namespace: self.namespace.as_ref().map(|namespace| namespace.name_and_labels.as_ref()),
             authorizer: Some(&self.authorizer),
-            kinds: &self.kinds,
+            object_kinds: &self.kinds,
             observer: self.metrics,
         }
     }

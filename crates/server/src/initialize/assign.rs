@@ -1,15 +1,16 @@
 //! The initializers of an object, decided during admission.
 
 use admission::{
-    Attributes, CreateDecision, Initializers, InitializersOrigin, PendingInitializers,
-    UpdateDecision, copy_initializers, create_denied_status, decide_update, denied_update_status,
-    normalize_initializers,
+    Attributes, InitializeDenied, Initializers, InitializersOnCreate, InitializersOnUpdate,
+    InitializersOrigin, Operation, PendingInitializers, copy_initializers,
+    decide_initializers_on_update, normalize_initializers,
 };
-use api_object::{GroupResource, Status, Tree};
+use api_object::{Status, Tree};
 use authz::{Recorder, Target, Verdict};
 
 use crate::admission::WriteRequest;
 use crate::authorize::current_chain;
+use crate::error_status::IntoStatus;
 use crate::rest::RequestContext;
 
 /// Carries out the decision about the initializers of a new object, and returns who chose them.
@@ -18,22 +19,22 @@ use crate::rest::RequestContext;
 /// 403 if the client supplied initializers and may not `initialize` the object.
 pub(crate) async fn assign_initializers(
     ctx: &RequestContext<'_>,
-    decision: CreateDecision,
+    decision: InitializersOnCreate,
     tree: &mut Tree,
 ) -> Result<InitializersOrigin, Status> {
     let mut origin = InitializersOrigin::Configuration;
     let initializers = match decision {
-        CreateDecision::Initialized => Initializers::default(),
-        CreateDecision::Assign(list) => from_configuration(ctx, list),
-        CreateDecision::AssignUnlessPermitted(list) => {
-            match check_may_initialize(ctx, api_object::name(tree), create_denied_status).await {
+        InitializersOnCreate::Initialized => Initializers::default(),
+        InitializersOnCreate::Assign(list) => from_configuration(ctx, list),
+        InitializersOnCreate::AssignUnlessPermitted(list) => {
+            match check_may_initialize(ctx, api_object::name(tree), Operation::Create).await {
                 Ok(()) => Initializers::default(),
                 Err(denied) if denied.code == 403 => from_configuration(ctx, list),
                 Err(undecided) => return Err(undecided),
             }
         }
-        CreateDecision::NeedsPermission(initializers) => {
-            check_may_initialize(ctx, api_object::name(tree), create_denied_status).await?;
+        InitializersOnCreate::NeedsPermission(initializers) => {
+            check_may_initialize(ctx, api_object::name(tree), Operation::Create).await?;
             origin = InitializersOrigin::Client;
             initializers
         }
@@ -64,15 +65,15 @@ pub(crate) async fn check_initializer_update(
     let name = api_object::name(tree).to_owned();
     let attributes = write.attributes(ctx, &name, &[]);
     let attributes = Attributes { object: Some(tree), old_object: old, ..attributes };
-    let decision = decide_update(&ctx.server.initialization, &attributes);
+    let decision = decide_initializers_on_update(&ctx.server.initialization, &attributes);
     let decision =
         decision.map_err(|errors| Status::invalid(&ctx.resource.group_kind(), &name, &errors))?;
     match (decision, old) {
-        (UpdateDecision::NoInitializers, _) => Initializers::default().write_to(tree),
-        (UpdateDecision::KeepStored, Some(old)) => copy_initializers(tree, old),
-        (UpdateDecision::KeepStored, None) => {}
-        (UpdateDecision::NeedsPermission(initializers), _) => {
-            check_may_initialize(ctx, &name, denied_update_status).await?;
+        (InitializersOnUpdate::NoInitializers, _) => Initializers::default().write_to(tree),
+        (InitializersOnUpdate::KeepStored, Some(old)) => copy_initializers(tree, old),
+        (InitializersOnUpdate::KeepStored, None) => {}
+        (InitializersOnUpdate::NeedsPermission(initializers), _) => {
+            check_may_initialize(ctx, &name, Operation::Update).await?;
             initializers.write_to(tree);
         }
     }
@@ -105,7 +106,7 @@ pub(crate) fn conform_initializers(
 async fn check_may_initialize(
     ctx: &RequestContext<'_>,
     name: &str,
-    denied: fn(&GroupResource, &str, &str) -> Status,
+    operation: Operation,
 ) -> Result<(), Status> {
     let target = authz::Resource {
         api_group: &ctx.resource.group,
@@ -128,8 +129,13 @@ async fn check_may_initialize(
             Err(Status::internal(&error.to_string()))
         }
         (Verdict::Deny | Verdict::NoOpinion, None) => {
-            let resource = ctx.resource.group_resource();
-            Err(denied(&resource, name, &decision.reason.to_string()))
+            let denied = InitializeDenied {
+                operation,
+                resource: ctx.resource.group_resource(),
+                name: name.to_owned(),
+                reason: decision.reason.to_string(),
+            };
+            Err(denied.into_status())
         }
     }
 }

@@ -77,8 +77,10 @@ pub(super) async fn delete_until_gone(server: Arc<ServerState>, failed: FailedOb
                     "an object that failed can not be deleted",
                     &[("key", &key), ("why", &error)],
                 );
-                let again =
-                    server.clock.elapsed().saturating_add(server.initialization.stale_retry);
+                let again = server
+                    .clock
+                    .elapsed()
+                    .saturating_add(server.initialization.stale_retry_interval);
                 server.clock.sleep_until(again).await;
                 match server.store.get(&key, At::Newest).await {
                     Ok(got) => got.entry,

@@ -1,13 +1,12 @@
 //! Reads one object that may be uninitialized.
 
-use admission::{
-    UninitializedObject, being_initialized_status, has_pending_initializers, read_repair,
-};
+use admission::{has_pending_initializers, repair_on_read};
 use api_object::{Status, Tree};
 use store::{Entry, WriteError};
 
 use crate::admission::NotFresh;
 use crate::cluster_snapshot::is_tracked;
+use crate::error_status::{UninitializedObject, being_initialized_status};
 use crate::rest::{RequestContext, VersionedObject, get_entry};
 
 /// The response to a client that reads an uninitialized object by its name.
@@ -79,7 +78,7 @@ async fn repair_if_due(ctx: &RequestContext<'_>, entry: Entry) -> Result<Entry, 
     let (options, now) = (&ctx.server.initialization, ctx.server.clock.wall_time());
     // The local snapshot shows for most objects that no repair is due, without a read of the store.
     let cluster = ctx.server.snapshot_cache.snapshot();
-    if read_repair(options, &tree, now, Some(&cluster.hooks.snapshot)).is_none() {
+    if repair_on_read(options, &tree, now, Some(&cluster.hooks.snapshot)).is_none() {
         return Ok(entry);
     }
     let confirmed = match ctx.server.confirm_current(ctx.deadline).await {
@@ -89,8 +88,8 @@ async fn repair_if_due(ctx: &RequestContext<'_>, entry: Entry) -> Result<Entry, 
         Err(_) => None,
     };
     let snapshot = confirmed.as_ref().map(|confirmed| confirmed.hooks.snapshot.as_ref());
-    let Some(repair) = read_repair(options, &tree, now, snapshot) else { return Ok(entry) };
-    match ctx.server.write_waiting_object(&key, &entry, &repair.tree, ctx.ttl()).await {
+    let Some(repair) = repair_on_read(options, &tree, now, snapshot) else { return Ok(entry) };
+    match ctx.server.write_waiting_object(&key, &entry, &repair.repaired_object, ctx.ttl()).await {
         Ok(entry) => {
             ctx.server.admission_metrics.count_read_repair(&repair.initializer_name);
             if is_tracked(&ctx.server.prefix, &key) {

@@ -176,7 +176,7 @@ impl TrackedObject {
             _ => self.evaluate(),
         };
         while flow.is_continue() && !self.steps.has_ended(self.now()) {
-            let due = self.begun.saturating_add(self.steps.next_due());
+            let due = self.begun.saturating_add(self.steps.next_due_at());
             flow = tokio::select! {
                 () = self.watcher.wait_for_events() => self.catch_up().await,
                 () = self.server.clock.sleep_until(due) => self.expire_initializers().await,
@@ -227,8 +227,11 @@ impl TrackedObject {
                     let _ = self.conclude(InitializationOutcome::Lost);
                 }
             }
-            let again =
-                self.server.clock.elapsed().saturating_add(self.server.initialization.stale_retry);
+            let again = self
+                .server
+                .clock
+                .elapsed()
+                .saturating_add(self.server.initialization.stale_retry_interval);
             self.server.clock.sleep_until(again).await;
             if self.steps.has_ended(self.now()) {
                 return Flow::Break(());
@@ -258,7 +261,7 @@ impl TrackedObject {
         if initializers.is_empty() {
             return self.conclude(InitializationOutcome::Initialized);
         }
-        self.steps.observe(&initializers.pending, self.now());
+        self.steps.observe_pending(&initializers.pending, self.now());
         self.progress.send_modify(|progress| progress.entry = Some(self.entry.clone()));
         Flow::Continue(())
     }

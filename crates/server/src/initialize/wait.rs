@@ -3,10 +3,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use admission::{
-    TimeoutCause, UninitializedObject, deleted_while_waiting_status, initialization_failure_status,
-    initialization_timeout_status,
-};
 use api_object::{Status, Tree};
 use api_resources::Verb;
 use store::{Entry, Expect, Key, Put, Revision, SharedRevision, Transaction, WriteError};
@@ -18,6 +14,10 @@ use super::waiting_objects::{Creator, LimitExceeded, WaitingSlot};
 use crate::admission::Admitted;
 use crate::cluster_ips::ClusterIpChange;
 use crate::cluster_snapshot::is_tracked;
+use crate::error_status::{
+    InitializationTimeoutCause, UninitializedObject, deleted_while_waiting_status,
+    initialization_failure_status, initialization_timeout_status,
+};
 use crate::object_ref::ObjectRef;
 use crate::rest::{
     CreatePreconditions, RequestContext, VersionedObject, WriteFailure, WriteResult, await_visible,
@@ -141,9 +141,21 @@ pub(crate) async fn wait_for_initializers(
     let (outcome, entry) = match concluded {
         Ok(Ok(Some(concluded))) => concluded,
         Ok(Ok(None) | Err(_)) => {
-            return Err(undecided_status(ctx, &wait, created, TimeoutCause::WatchLost));
+            return Err(undecided_status(
+                ctx,
+                &wait,
+                created,
+                InitializationTimeoutCause::WatchLost,
+            ));
         }
-        Err(_) => return Err(undecided_status(ctx, &wait, created, TimeoutCause::Deadline)),
+        Err(_) => {
+            return Err(undecided_status(
+                ctx,
+                &wait,
+                created,
+                InitializationTimeoutCause::Deadline,
+            ));
+        }
     };
     let tree = ctx.parse(&entry)?;
     match outcome {
@@ -158,10 +170,10 @@ pub(crate) async fn wait_for_initializers(
             .unwrap_or_else(|| deleted_while_waiting_status(&tree))),
         InitializationOutcome::Deleted => Err(deleted_while_waiting_status(&tree)),
         InitializationOutcome::StepFailed(idx) => {
-            Err(timeout_status(ctx, &tree, entry.mod_rev, TimeoutCause::Step(idx)))
+            Err(timeout_status(ctx, &tree, entry.mod_rev, InitializationTimeoutCause::Step(idx)))
         }
         InitializationOutcome::Lost => {
-            Err(timeout_status(ctx, &tree, entry.mod_rev, TimeoutCause::WatchLost))
+            Err(timeout_status(ctx, &tree, entry.mod_rev, InitializationTimeoutCause::WatchLost))
         }
     }
 }
@@ -171,7 +183,7 @@ fn undecided_status(
     ctx: &RequestContext<'_>,
     wait: &InitializationWait,
     created: VersionedObject,
-    cause: TimeoutCause,
+    cause: InitializationTimeoutCause,
 ) -> Status {
     let newest: Option<Entry> = wait.progress.borrow().entry.clone();
     let newest = newest.and_then(|entry| Some((ctx.parse(&entry).ok()?, entry.mod_rev)));
@@ -184,7 +196,7 @@ fn timeout_status(
     ctx: &RequestContext<'_>,
     tree: &Tree,
     revision: Revision,
-    cause: TimeoutCause,
+    cause: InitializationTimeoutCause,
 ) -> Status {
     let resource = ctx.resource.group_resource();
     let awaited = UninitializedObject { resource: &resource, tree, revision: revision.number() };

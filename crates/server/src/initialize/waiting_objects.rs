@@ -406,7 +406,7 @@ impl WaitingUsage {
 }
 
 fn fits_limit(used: WaitingUsage, bytes: usize, max: WaitingObjectsMax) -> bool {
-    used.n_objects < max.n_objects && used.bytes.saturating_add(bytes) <= max.bytes
+    used.n_objects < max.n_objects && used.bytes.saturating_add(bytes) <= max.n_bytes
 }
 
 fn waiting_state_of(tree: &Tree) -> WaitingState {

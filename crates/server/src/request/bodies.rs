@@ -5,7 +5,7 @@ use api_resources::Verb;
 use bytes::Bytes;
 use codec::{Endpoint, ExpectedKind, FormatRequest};
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
-use https_server::CollectError;
+use https_server::CollectBodyError;
 
 use super::{AuthorizedRequest, BODY_BYTES_MAX, UnreadBody};
 use crate::record::RequestRecord;
@@ -67,17 +67,15 @@ impl AuthorizedRequest<'_> {
     pub(crate) async fn read_body(&self, body: &mut UnreadBody) -> Result<Bytes, Status> {
         codec::check_content_encoding(self.header(&CONTENT_ENCODING))?;
         let Some(body) = body.take() else { return Ok(Bytes::new()) };
-        https_server::collect_limited(body, BODY_BYTES_MAX as u64).await.map_err(
-            |error| match error {
-                CollectError::TooLarge { .. } => Status::too_large(BODY_BYTES_MAX),
-                CollectError::Read(why) => {
-                    Status::bad_request(format!("the body can not be read: {why}"))
-                }
-                CollectError::Truncated => {
-                    Status::bad_request("the body can not be read: unexpected EOF")
-                }
-            },
-        )
+        https_server::collect_body(body, BODY_BYTES_MAX as u64).await.map_err(|error| match error {
+            CollectBodyError::TooLarge { .. } => Status::too_large(BODY_BYTES_MAX),
+            CollectBodyError::Read(why) => {
+                Status::bad_request(format!("the body can not be read: {why}"))
+            }
+            CollectBodyError::Truncated => {
+                Status::bad_request("the body can not be read: unexpected EOF")
+            }
+        })
     }
 
     /// Decodes the object in the body and the options of the write.

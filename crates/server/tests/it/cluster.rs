@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use authn::{Anonymous, ServiceAccountOptions, SigningKey, TokenFile, TokenIssuer};
+use authn::{AnonymousAccess, ServiceAccountOptions, SigningKey, TokenFile, TokenIssuer};
 use authz_chain::{AuthorizerSlot, SlotAuthorizer};
 use https_server::{
     DrainPlan, Limits, Listener, OperatorFiles, PkiFiles, PkiOptions, ReloadingCertificate,
@@ -154,7 +154,7 @@ pub(crate) fn listen(folder: &Path) -> (PkiFiles, Listener) {
     let pki = pki.expect("certificates");
     let certificate =
         Arc::new(ReloadingCertificate::load(pki.serving_certificate.clone()).expect("a pair"));
-    let tls = Arc::new(https_server::server_config(certificate).expect("TLS"));
+    let tls = Arc::new(https_server::tls_server_config(certificate).expect("TLS"));
     let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
     (pki, Listener::bind(address, tls).expect("a free port"))
 }
@@ -202,7 +202,7 @@ pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
                 issuers: vec![ISSUER.to_owned()],
                 keys: vec![key.verifying_key().clone()],
             }),
-            anonymous: Anonymous::On,
+            anonymous: AnonymousAccess::On,
             ..authn::Options::default()
         },
         token_issuer: TokenIssuer::new(ISSUER, key),

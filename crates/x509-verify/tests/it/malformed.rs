@@ -1,8 +1,8 @@
-//! What is not a certificate is refused, and nothing makes the reader panic.
+//! The parser refuses malformed certificates, and no bytes make it panic.
 
 use proptest::prelude::*;
 use rustls_pki_types::CertificateDer;
-use x509_verify::{Certificate, Roots, Usage, VerifyError};
+use x509_verify::{Certificate, CertificateUsage, Roots, VerifyError};
 
 use crate::recorded::{cases, certificates};
 
@@ -29,7 +29,7 @@ fn one_malformed_certificate_spoils_what_is_presented() {
     let roots = Roots::new(roots.iter().map(|der| Certificate::parse(der).unwrap()));
     let mut presented = certificates(case, "presented");
     let verify = |presented: &[CertificateDer<'_>]| {
-        roots.verify(presented, Usage::ClientAuth, 1_906_502_400).map(drop)
+        roots.verify(presented, CertificateUsage::ClientAuth, 1_906_502_400).map(drop)
     };
     assert_eq!(verify(&presented), Ok(()));
     presented.push(vec![0x30, 0x00].into());
@@ -51,7 +51,7 @@ proptest! {
         leaf[idx] ^= 1 << bit;
         presented[0] = leaf.into();
         let roots = Roots::new(roots.iter().map(|der| Certificate::parse(der).unwrap()));
-        let verified = roots.verify(&presented, Usage::ClientAuth, 1_906_502_400);
+        let verified = roots.verify(&presented, CertificateUsage::ClientAuth, 1_906_502_400);
         prop_assert!(verified.is_err() || roots_hold(&roots, &presented), "{verified:?}");
     }
 }

@@ -1,9 +1,9 @@
-//! What Go's `crypto/x509` decides, as `peers/x509` recorded it.
+//! Compares our verdicts with those of Go's `crypto/x509`, which `peers/x509` recorded.
 
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use serde_json::Value;
-use x509_verify::{Certificate, Roots, Usage};
+use x509_verify::{Certificate, CertificateUsage, Roots};
 
 /// 2030-06-01T00:00:00Z, the moment of all cases.
 const NOW: i64 = 1_906_502_400;
@@ -31,8 +31,8 @@ fn every_verdict_is_that_of_go() {
         let name = case["name"].as_str().unwrap();
         assert_eq!(case["now"], "2030-06-01T00:00:00Z", "{name}");
         let usage = match case["usage"].as_str().unwrap() {
-            "client" => Usage::ClientAuth,
-            "server" => Usage::ServerAuth,
+            "client" => CertificateUsage::ClientAuth,
+            "server" => CertificateUsage::ServerAuth,
             other => panic!("{other}"),
         };
         let roots = certificates(case, "roots");
@@ -41,7 +41,7 @@ fn every_verdict_is_that_of_go() {
         if verified.is_ok() != case["ok"].as_bool().unwrap() {
             differ.push(format!("{name}: {verified:?}, Go: {}", case["error"]));
         }
-        // Why is told in Go's words, but for the details. Where several candidates are at fault, Go
+        // The reasons are in Go's words, except for the details. If several candidates are at fault, Go
         // and we may name different ones.
         if let Err(error) = verified
             && name != "random"

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use x509_verify::{CertificateRequest, RequestError};
+use x509_verify::{CertificateRequest, CertificateRequestError};
 
 /// The bytes of a request, and the organizations of its subject.
 const REQUESTS: [(&str, &[&str]); 4] = [
@@ -48,7 +48,7 @@ fn a_request_is_signed_by_its_own_key() {
         }
         for n_bytes in [0, 1, 10, whole.len() - 1] {
             let cut = CertificateRequest::parse(&whole[..n_bytes]);
-            assert_eq!(cut, Err(RequestError::Malformed));
+            assert_eq!(cut, Err(CertificateRequestError::Malformed));
         }
     }
 }

@@ -12,12 +12,13 @@ use admission::{
     GroupVersionResource, Operation, Snapshot,
 };
 use admission_hooks::{
-    Connections, HookEnvironment, HookRequest, HookSession, NoObserver, Phase, Refusal,
+    HookConnections, HookEnvironment, HookRefusal, HookRequest, HookSession, NoObserver, Phase,
     SessionReport, UntypedKinds,
 };
 use api_object::Tree;
 use authz::{Authorizer, Decision, DecisionFuture as Decided, Recorder};
 use serde_json::{Map, Value, json};
+use server::IntoStatus;
 
 use self::peers::Peers;
 use super::Answer;
@@ -34,9 +35,9 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
         configurations.push(Arc::new(configuration(&peers.with_trust(object)?)?));
     }
     let snapshot = Snapshot::new(&configurations);
-    let services = Some(peers.hosts() as Arc<dyn admission_hooks::Services>);
+    let services = Some(peers.hosts() as Arc<dyn admission_hooks::ClusterServices>);
     let surroundings = Arc::new(HookEnvironment { services, ..HookEnvironment::default() });
-    let connections = Connections::new(&snapshot, &surroundings, &Connections::default());
+    let connections = HookConnections::new(&snapshot, &surroundings, &HookConnections::default());
 
     let request = vector.member("request")?;
     let text = |member: &str| request[member].as_str().unwrap_or_default();
@@ -67,7 +68,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
         connections: &connections,
         namespace: namespace(vector, text("namespace")),
         authorizer: Some(&DenyAll),
-        kinds: &UntypedKinds,
+        object_kinds: &UntypedKinds,
         observer: &NoObserver,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -97,7 +98,7 @@ pub(super) fn exact_length(text: &str) -> usize {
 async fn run_phases(
     session: &mut HookSession,
     request: &HookRequest<'_>,
-) -> Result<Option<Tree>, (Phase, Refusal)> {
+) -> Result<Option<Tree>, (Phase, HookRefusal)> {
     let mutating = |refusal| (Phase::Mutating, refusal);
     let object = request.attributes.object.cloned();
     let mut object = session.mutate(request, object).await.map_err(mutating)?;
@@ -112,7 +113,7 @@ async fn run_phases(
 
 /// The result of both phases, in the form of the recorded one.
 fn shown(
-    result: Result<Option<Tree>, (Phase, Refusal)>,
+    result: Result<Option<Tree>, (Phase, HookRefusal)>,
     report: SessionReport,
     calls: Value,
 ) -> Value {
@@ -123,9 +124,12 @@ fn shown(
                 Phase::Mutating => "mutating",
                 Phase::Validating => "validating",
             };
+            let status = refusal.into_status();
+            // A hook may choose a code that HTTP does not have.
+            let code = status.foreign.map_or(i32::from(status.code), |foreign| foreign.code);
             json!({
-                "allowed": false, "phase": phase, "code": refusal.code, "reason": refusal.reason,
-                "message": peers::with_host(&refusal.message),
+                "allowed": false, "phase": phase, "code": code, "reason": status.reason,
+                "message": peers::with_host(&status.message),
             })
         }
     };

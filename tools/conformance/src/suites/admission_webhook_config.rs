@@ -1,7 +1,8 @@
 //! `admission-webhook-config`: creating a configuration of webhooks.
 
 use admission::{
-    ConfigurationKind, WarningCause, configuration_warnings, prepare, validate_create,
+    ConfigurationKind, WarningKind, configuration_warnings, prepare_configuration,
+    validate_configuration_create,
 };
 use api_object::{
     Tree, check_and_set_namespace, metadata_mut, normalize_metadata, validate_metadata,
@@ -54,7 +55,7 @@ fn prepared(object: &Tree) -> Result<(ConfigurationKind, Tree), String> {
     let mut tree = object.clone();
     normalize_metadata(&mut tree).map_err(|error| error.to_string())?;
     check_and_set_namespace(&mut tree, "").map_err(|status| status.message)?;
-    prepare(kind, &mut tree).map_err(|error| error.to_string())?;
+    prepare_configuration(kind, &mut tree).map_err(|error| error.to_string())?;
     let metadata = metadata_mut(&mut tree);
     metadata.retain(|member, _| !SERVER_METADATA.contains(&member.as_str()));
     Ok((kind, tree))
@@ -62,7 +63,7 @@ fn prepared(object: &Tree) -> Result<(ConfigurationKind, Tree), String> {
 
 fn faults(kind: ConfigurationKind, tree: &Tree) -> FieldErrors {
     let mut errors = validate_metadata(tree, false, |name, _| dns1123_subdomain_faults(name));
-    errors.extend(validate_create(kind, tree));
+    errors.extend(validate_configuration_create(kind, tree));
     errors
 }
 
@@ -70,7 +71,7 @@ fn faults(kind: ConfigurationKind, tree: &Tree) -> FieldErrors {
 fn told(kind: ConfigurationKind, tree: &Tree, others: &mut Vec<Warning>) -> Vec<String> {
     let mut told = Vec::new();
     for warning in configuration_warnings(kind, tree, None) {
-        if warning.cause == WarningCause::ExcludedResource {
+        if warning.cause == WarningKind::ExcludedResource {
             told.push(warning.to_string());
         } else {
             others.push(Warning { code: warning.cause.name().to_owned(), field: warning.path });

@@ -11,6 +11,7 @@ use authz_rbac::Snapshot;
 use http::HeaderMap;
 use manifests::rbac::{Object, decode};
 use serde_json::{Value, json};
+use server::IntoStatus;
 
 use super::Answer;
 use super::headers::{canonical, headers};
@@ -28,7 +29,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
         .map_err(|error| error.to_string())?;
     let attributes = info.attributes(Some(&requestor));
     let mut headers = headers(vector)?;
-    let impersonator = Impersonator::new(access_reviews::forbidden_status);
+    let impersonator = Impersonator::default();
     let outcome = ready(impersonator.impersonate(&headers, &attributes, &authorizer))?;
     let mut got = match outcome {
         Ok(None) => json!({
@@ -44,12 +45,15 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
                 "remainingImpersonationHeaders": remaining(&headers),
             })
         }
-        Err(status) => json!({
-            "result": "rejected",
-            "code": status.code,
-            "reason": status.reason,
-            "message": status.message,
-        }),
+        Err(error) => {
+            let status = error.into_status();
+            json!({
+                "result": "rejected",
+                "code": status.code,
+                "reason": status.reason,
+                "message": status.message,
+            })
+        }
     };
     let checks = authorizer.checks.into_inner().unwrap_or_else(PoisonError::into_inner);
     got["checks"] = in_order(checks).into();

@@ -63,7 +63,7 @@ fn claims(bound_object: Option<BoundObject>) -> Claims {
 impl World {
     fn check_at(&self, token: &str, now: i64) -> Result<Option<AcceptedToken>, TokenError> {
         let own = ["api".to_owned(), "me".to_owned()];
-        let audiences = Audiences { server_audiences: &own, wanted: &own };
+        let audiences = AudienceCheck { default_audiences: &own, accepted_audiences: &own };
         poll_once(self.accounts.authenticate(token, audiences, &self.objects, at(now)))
     }
 

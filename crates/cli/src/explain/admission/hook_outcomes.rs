@@ -4,13 +4,14 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use admission::{
-    AUTHORIZER_CHECKS_MAX, Attributes, AuthorizerDecisions, CallDecision, ConditionInput,
+    AUTHORIZER_CHECKS_MAX, Attributes, AuthorizerDecisions, CallDecision, ConditionVariables,
     ExplainedCondition, FailurePolicy, GroupVersionKind, Hook, HookList, HookMatch,
     MatchedResource, SideEffects, SkipCause,
 };
 use admission_hooks::{ObjectKinds, Phase, UntypedKinds};
 use api_object::{Status, Tree};
 use authz::Recorder;
+use server::IntoStatus;
 
 use super::admission_write::AdmissionWrite;
 use super::manifest_cluster::ManifestCluster;
@@ -87,9 +88,10 @@ pub(super) fn explain_hooks<'a>(
     if write.refused_with.is_some() || write.attributes().exemption().is_some() {
         return all;
     }
-    for (phase, list) in
-        [(Phase::Mutating, snapshot.mutating()), (Phase::Validating, snapshot.validating())]
-    {
+    for (phase, list) in [
+        (Phase::Mutating, snapshot.mutating_hooks()),
+        (Phase::Validating, snapshot.validating_hooks()),
+    ] {
         explain_hook_list(cluster, write, phase, list, decisions, &mut all);
     }
     mark_unreached(&mut all);
@@ -181,8 +183,9 @@ fn hook_outcome<'a>(
     match hook.evaluate_selectors(attributes, identity, namespace) {
         CallDecision::Call => {}
         CallDecision::Skip(skip) => return (HookOutcome::Skipped(skip.into()), Vec::new()),
-        CallDecision::Refuse(status) => {
-            return (HookOutcome::Refuses(status, RefusalStep::Selection), Vec::new());
+        CallDecision::Refuse(error) => {
+            let refused = HookOutcome::Refuses(error.into_status(), RefusalStep::Selection);
+            return (refused, Vec::new());
         }
     }
     let (explained, conditions) = match check_conditions(cluster, attributes, found, decisions) {
@@ -192,7 +195,9 @@ fn hook_outcome<'a>(
     let outcome = match explained {
         CallDecision::Call => call_outcome(hook, attributes),
         CallDecision::Skip(skip) => HookOutcome::Skipped(skip.into()),
-        CallDecision::Refuse(status) => HookOutcome::Refuses(status, RefusalStep::Selection),
+        CallDecision::Refuse(error) => {
+            HookOutcome::Refuses(error.into_status(), RefusalStep::Selection)
+        }
     };
     (outcome, conditions)
 }
@@ -214,7 +219,7 @@ fn check_conditions<'a>(
     let old_object = converted_object(attributes.old_object, attributes, &kind)?;
     let objects =
         Attributes { object: object.as_deref(), old_object: old_object.as_deref(), ..*attributes };
-    let input = ConditionInput::new(attributes, &objects, kind, identity.resource);
+    let input = ConditionVariables::new(attributes, &objects, kind, identity.resource);
     // One more than there are questions, for the evaluation that asks none.
     for _ in 0..=AUTHORIZER_CHECKS_MAX {
         match hook.evaluate_conditions(attributes, &input, Some(decisions)) {
@@ -228,7 +233,7 @@ fn check_conditions<'a>(
                     let why = "its conditions need an authorizer check, which would call a webhook";
                     return Err(why.to_owned());
                 }
-                decisions.record(*question, &decision);
+                decisions.record_decision(*question, &decision);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use admission::{Endpoint, Exemption, ExplainedCondition, Hook, Operation, ReinvocationPolicy};
+use admission::{Exemption, ExplainedCondition, Hook, HookEndpoint, Operation, ReinvocationPolicy};
 use admission_hooks::Phase;
 use cel::{ExplainedSubexpression, SubexpressionResult};
 
@@ -243,16 +243,16 @@ fn endpoint_text(hook: &Hook) -> String {
         path => path,
     };
     match &hook.client_config.endpoint {
-        Endpoint::Url { host, port } => {
+        HookEndpoint::Url { host, port } => {
             let port = port.map(|port| format!(":{port}")).unwrap_or_default();
             let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
             format!("https://{host}{port}{path}")
         }
-        Endpoint::Service { namespace, name, port } => {
+        HookEndpoint::Service { namespace, name, port } => {
             let port = port.map_or("its port".to_owned(), |port| format!("port {port}"));
             format!("service {namespace}/{name}, {port}, path {path}")
         }
-        Endpoint::Invalid => "nowhere".to_owned(),
+        HookEndpoint::Invalid => "nowhere".to_owned(),
     }
 }
 

@@ -1,12 +1,13 @@
 //! Determines which initializers a written object waits for.
 
 use admission::{
-    CreateDecision, Initializer, InitializerOptions, Initializers, InitializersOrigin, Operation,
-    PendingInitializer, UpdateDecision, create_denied_status, decide_create, decide_update,
-    denied_update_status, runnable_initializers,
+    InitializeDenied, Initializer, InitializerOptions, Initializers, InitializersOnCreate,
+    InitializersOnUpdate, InitializersOrigin, Operation, PendingInitializer,
+    decide_initializers_on_create, decide_initializers_on_update, runnable_initializers,
 };
 use api_object::Status;
 use authz::{Attributes, Recorder, Resource, Target, Verdict};
+use server::IntoStatus;
 
 use super::admission_write::AdmissionWrite;
 use super::manifest_cluster::ManifestCluster;
@@ -61,37 +62,35 @@ pub(super) fn initializer_wait<'a>(
         return InitializerWait::None;
     }
     match attributes.operation {
-        Operation::Create => match decide_create(&options, &attributes, &cluster.snapshot) {
-            CreateDecision::Initialized => InitializerWait::None,
-            CreateDecision::Assign(list) => {
-                wait_for(cluster, list.entries, InitializersOrigin::Configuration)
-            }
-            CreateDecision::AssignUnlessPermitted(list) => {
-                let own = Initializers::default();
-                let errors = field_errors::FieldErrors::new();
-                match wait_if_permitted(cluster, write, own, create_denied_status, &errors) {
-                    InitializerWait::Refused(_) => {
-                        wait_for(cluster, list.entries, InitializersOrigin::Configuration)
+        Operation::Create => {
+            match decide_initializers_on_create(&options, &attributes, &cluster.snapshot) {
+                InitializersOnCreate::Initialized => InitializerWait::None,
+                InitializersOnCreate::Assign(list) => {
+                    wait_for(cluster, list.entries, InitializersOrigin::Configuration)
+                }
+                InitializersOnCreate::AssignUnlessPermitted(list) => {
+                    let own = Initializers::default();
+                    let errors = field_errors::FieldErrors::new();
+                    match wait_if_permitted(cluster, write, own, &errors) {
+                        InitializerWait::Refused(_) => {
+                            wait_for(cluster, list.entries, InitializersOrigin::Configuration)
+                        }
+                        unhindered => unhindered,
                     }
-                    unhindered => unhindered,
+                }
+                InitializersOnCreate::NeedsPermission(own) => {
+                    let errors = own.create_errors(options.pending_max);
+                    wait_if_permitted(cluster, write, own, &errors)
                 }
             }
-            CreateDecision::NeedsPermission(own) => {
-                let errors = own.create_errors(options.pending_max);
-                wait_if_permitted(cluster, write, own, create_denied_status, &errors)
-            }
-        },
-        Operation::Update => match decide_update(&options, &attributes) {
-            Ok(UpdateDecision::NoInitializers | UpdateDecision::KeepStored) => {
+        }
+        Operation::Update => match decide_initializers_on_update(&options, &attributes) {
+            Ok(InitializersOnUpdate::NoInitializers | InitializersOnUpdate::KeepStored) => {
                 InitializerWait::None
             }
-            Ok(UpdateDecision::NeedsPermission(own)) => wait_if_permitted(
-                cluster,
-                write,
-                own,
-                denied_update_status,
-                &field_errors::FieldErrors::new(),
-            ),
+            Ok(InitializersOnUpdate::NeedsPermission(own)) => {
+                wait_if_permitted(cluster, write, own, &field_errors::FieldErrors::new())
+            }
             Err(errors) => InitializerWait::Refused(invalid(write, &errors)),
         },
         Operation::Delete | Operation::Connect => InitializerWait::None,
@@ -103,7 +102,6 @@ fn wait_if_permitted<'a>(
     cluster: &'a ManifestCluster,
     write: &AdmissionWrite<'_>,
     own: Initializers,
-    denied: fn(&api_object::GroupResource, &str, &str) -> Status,
     errors: &field_errors::FieldErrors,
 ) -> InitializerWait<'a> {
     let attributes = write.attributes();
@@ -129,9 +127,13 @@ fn wait_if_permitted<'a>(
         return InitializerWait::Unknown(why.to_owned());
     }
     if decision.verdict != Verdict::Allow {
-        let resource = write.resource.group_resource();
-        let reason = decision.reason.to_string();
-        return InitializerWait::Refused(denied(&resource, attributes.name, &reason));
+        let denied = InitializeDenied {
+            operation: attributes.operation,
+            resource: write.resource.group_resource(),
+            name: attributes.name.to_owned(),
+            reason: decision.reason.to_string(),
+        };
+        return InitializerWait::Refused(denied.into_status());
     }
     if !errors.is_empty() {
         return InitializerWait::Refused(invalid(write, errors));
@@ -153,7 +155,7 @@ fn wait_for(
     }
     let runnable = runnable_initializers(&entries);
     let awaited = entries.into_iter().enumerate().map(|(idx, entry)| AwaitedInitializer {
-        initializer: cluster.snapshot.initializer(&entry.name),
+        initializer: cluster.snapshot.find_initializer(&entry.name),
         is_runnable: runnable.contains(&idx),
         entry,
     });

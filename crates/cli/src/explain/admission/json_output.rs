@@ -3,7 +3,7 @@
 use std::io;
 
 use admission::{
-    Endpoint, Exemption, ExplainedCondition, GroupVersionKind, GroupVersionResource,
+    Exemption, ExplainedCondition, GroupVersionKind, GroupVersionResource, HookEndpoint,
     InitializersOrigin,
 };
 use api_object::Status;
@@ -161,13 +161,15 @@ fn hook_json(explained_hook: &ExplainedHook<'_>) -> Value {
 fn endpoint_json(explained_hook: &ExplainedHook<'_>) -> Value {
     let client = &explained_hook.hook.client_config;
     without_empty(match &client.endpoint {
-        Endpoint::Url { host, port } => json!({ "host": host, "port": port, "path": client.path }),
-        Endpoint::Service { namespace, name, port } => json!({
+        HookEndpoint::Url { host, port } => {
+            json!({ "host": host, "port": port, "path": client.path })
+        }
+        HookEndpoint::Service { namespace, name, port } => json!({
             "service": { "namespace": namespace, "name": name },
             "port": port,
             "path": client.path,
         }),
-        Endpoint::Invalid => Value::Null,
+        HookEndpoint::Invalid => Value::Null,
     })
 }
 

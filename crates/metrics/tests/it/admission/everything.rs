@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use admission::{Configuration, ConfigurationKind, Operation, Snapshot};
 use admission_hooks::{
-    CallReport, ConditionOutcome, ConditionReport, FailOpenCause, Observer as _, Phase,
+    CallReport, ConditionOutcome, ConditionReport, HookFailureCause, Observer as _, Phase,
     RejectionCause,
 };
 use metrics::{AdmissionMetrics, ConfigRefusal, TimeoutAction};
@@ -58,18 +58,24 @@ pub(crate) fn happened() -> (Registry, Arc<AdmissionMetrics>) {
             (503, Some(RejectionCause::Call)),
             (0, Some(RejectionCause::Server)),
         ] {
-            metrics.called(&CallReport { phase, ..call(webhook, code, rejection) });
+            metrics.on_call(&CallReport { phase, ..call(webhook, code, rejection) });
         }
-        for cause in FailOpenCause::ALL {
-            metrics.failed_open(webhook, phase, cause);
+        for cause in HookFailureCause::ALL {
+            metrics.on_fail_open(webhook, phase, cause);
         }
         for outcome in [ConditionOutcome::Hold, ConditionOutcome::Exclude, ConditionOutcome::Fail] {
             let operation = Operation::Update;
             let report = ConditionReport { webhook, phase, operation, duration: TOOK, outcome };
-            metrics.conditions(&report);
+            metrics.on_conditions(&report);
         }
         for is_rejected in [false, true] {
-            metrics.record_controller(phase.plugin(), phase, Operation::Delete, TOOK, is_rejected);
+            metrics.record_controller(
+                phase.plugin_name(),
+                phase,
+                Operation::Delete,
+                TOOK,
+                is_rejected,
+            );
             metrics.record_phase(phase, Operation::Connect, TOOK, is_rejected);
         }
     }

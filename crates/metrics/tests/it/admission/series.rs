@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use admission_hooks::{FailOpenCause, Observer as _, Phase, RejectionCause};
+use admission_hooks::{HookFailureCause, Observer as _, Phase, RejectionCause};
 use metrics::{AdmissionMetrics, NAMES_MAX, OTHER_NAMES, TimeoutAction};
 use prometheus::Registry;
 
@@ -25,12 +25,12 @@ fn samples(registry: &Registry, family: &str) -> Vec<String> {
 #[test]
 fn calls_are_counted_by_what_came_of_them() {
     let (registry, metrics) = nothing();
-    metrics.called(&call("a.x.y", 200, None));
-    metrics.called(&call("a.x.y", 503, None));
-    for cause in [FailOpenCause::Timeout, FailOpenCause::MatchCondition] {
-        metrics.failed_open("a.x.y", Phase::Validating, cause);
+    metrics.on_call(&call("a.x.y", 200, None));
+    metrics.on_call(&call("a.x.y", 503, None));
+    for cause in [HookFailureCause::Timeout, HookFailureCause::MatchCondition] {
+        metrics.on_fail_open("a.x.y", Phase::Validating, cause);
     }
-    metrics.called(&call("a.x.y", 403, Some(RejectionCause::Denial)));
+    metrics.on_call(&call("a.x.y", 403, Some(RejectionCause::Denial)));
     assert_eq!(
         samples(&registry, REQUESTS),
         [
@@ -54,7 +54,7 @@ fn calls_are_counted_by_what_came_of_them() {
 fn codes_below_zero_are_one() {
     let (registry, metrics) = nothing();
     for code in [-1, -7, i32::MIN, 0] {
-        metrics.called(&call("a.x.y", code, Some(RejectionCause::Call)));
+        metrics.on_call(&call("a.x.y", code, Some(RejectionCause::Call)));
     }
     let requests = ["code=0,name=a.x.y,operation=CREATE,rejected=true,type=validating 4"];
     assert_eq!(samples(&registry, REQUESTS), requests);
@@ -66,8 +66,8 @@ fn series_go_with_their_hooks() {
     let (registry, metrics) = nothing();
     metrics.set_config_in_effect(&snapshot(&["a.x.y", "b.x.y"], &[]));
     for name in ["a.x.y", "b.x.y"] {
-        metrics.called(&call(name, 500, Some(RejectionCause::Call)));
-        metrics.failed_open(name, Phase::Mutating, FailOpenCause::Tls);
+        metrics.on_call(&call(name, 500, Some(RejectionCause::Call)));
+        metrics.on_fail_open(name, Phase::Mutating, HookFailureCause::Tls);
     }
     metrics.set_config_in_effect(&snapshot(&["b.x.y"], &[]));
     for (name, family) in monitoring_lint::gather_exported_metrics(&registry).unwrap() {
@@ -77,7 +77,7 @@ fn series_go_with_their_hooks() {
     assert_eq!(samples(&registry, REQUESTS).len(), 1, "and others stay");
 
     // A request that began with the older configuration comes late. Its series goes with the next.
-    metrics.called(&call("a.x.y", 200, None));
+    metrics.on_call(&call("a.x.y", 200, None));
     assert_eq!(samples(&registry, REQUESTS).len(), 2);
     metrics.set_config_in_effect(&snapshot(&["b.x.y"], &[]));
     assert_eq!(samples(&registry, REQUESTS).len(), 1);
@@ -88,7 +88,7 @@ fn series_go_with_their_hooks() {
 fn so_many_hooks_are_told_apart() {
     let (registry, metrics) = nothing();
     for n in 0..NAMES_MAX + 5 {
-        metrics.failed_open(&format!("{n}.x.y"), Phase::Mutating, FailOpenCause::Tls);
+        metrics.on_fail_open(&format!("{n}.x.y"), Phase::Mutating, HookFailureCause::Tls);
     }
     let shown = samples(&registry, FAIL_OPEN);
     assert_eq!(shown.len(), NAMES_MAX + 1);
@@ -130,18 +130,18 @@ fn certificates_are_counted_where_all_are() {
     #[derive(Default)]
     struct Counted(AtomicU32);
     impl https_client::CertificateObserver for Counted {
-        fn missing_san(&self) {
+        fn on_missing_san(&self) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
-        fn sha1_signature(&self) {
+        fn on_sha1_signature(&self) {
             self.0.fetch_add(10, Ordering::Relaxed);
         }
     }
     let counted = Arc::new(Counted::default());
     let observer = Arc::<Counted>::clone(&counted);
     let metrics = AdmissionMetrics::new(&Registry::new(), observer).unwrap();
-    https_client::CertificateObserver::missing_san(&*metrics);
-    https_client::CertificateObserver::sha1_signature(&*metrics);
+    https_client::CertificateObserver::on_missing_san(&*metrics);
+    https_client::CertificateObserver::on_sha1_signature(&*metrics);
     assert_eq!(counted.0.load(Ordering::Relaxed), 11);
 }
 

@@ -95,8 +95,8 @@ pub(crate) fn happened() -> (Registry, Arc<AuthorizationMetrics>, Kept) {
     let serving = webhook("guard", Arc::clone(&observe));
     metrics.set_active_webhooks([&serving]);
 
-    metrics.connection_observer().missing_san();
-    metrics.connection_observer().sha1_signature();
+    metrics.connection_observer().on_missing_san();
+    metrics.connection_observer().on_sha1_signature();
 
     let hash = sha256_hash(b"config2");
     metrics.on_config_applied(&AppliedConfig {

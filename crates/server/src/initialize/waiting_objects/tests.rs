@@ -3,8 +3,8 @@ use store::{Entry, Revision};
 use super::*;
 
 const LIMITS: (WaitingObjectsMax, WaitingObjectsMax) = (
-    WaitingObjectsMax { n_objects: 4, bytes: 4_000 },
-    WaitingObjectsMax { n_objects: 2, bytes: 1_000 },
+    WaitingObjectsMax { n_objects: 4, n_bytes: 4_000 },
+    WaitingObjectsMax { n_objects: 2, n_bytes: 1_000 },
 );
 
 fn options() -> InitializerOptions {

@@ -1,6 +1,6 @@
 //! Headers that claim an identity (attack A22).
 
-use authn::Anonymous;
+use authn::AnonymousAccess;
 use http::Method;
 use serde_json::{Value, json};
 
@@ -162,7 +162,8 @@ const BAD_TOKENS: [&str; 9] = [
 async fn an_empty_or_malformed_token_names_nobody() {
     let open = Cluster::start().await;
     let closed =
-        Cluster::start_with(|options, _| options.authentication.anonymous = Anonymous::Off).await;
+        Cluster::start_with(|options, _| options.authentication.anonymous = AnonymousAccess::Off)
+            .await;
     let (in_open, in_closed) = (open.anonymous(), closed.anonymous());
     for value in NO_TOKENS {
         let answer = who_am_i(&in_open, &[("authorization", value)]).await;

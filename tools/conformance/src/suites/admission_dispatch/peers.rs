@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use admission_hooks::Services;
+use admission_hooks::ClusterServices;
 use api_object::Tree;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use fake_http::{Body, Leaf, NOBODY, Peer, Request, Script, ServerTls};
-use https_client::{HostPort, Resolve, ResolveError, ServiceName};
+use https_client::{HostPort, ResolveError, ServiceName, ServiceResolver};
 use serde_json::{Value, json};
 
 use crate::suites::chain::{authority, stub_answer};
@@ -132,19 +132,19 @@ impl Hosts {
     }
 }
 
-impl Resolve for Hosts {
+impl ServiceResolver for Hosts {
     fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
         let unknown = || ResolveError(format!("services \"{}\" not found", service.name));
         let address = self.find(|key| key == service.name).ok_or_else(unknown)?;
         Ok(HostPort { host: address.ip().to_string(), port: address.port() })
     }
 
-    fn address(&self, sought: &str, _: u16) -> Option<SocketAddr> {
+    fn override_address(&self, sought: &str, _: u16) -> Option<SocketAddr> {
         self.find(|key| host(key) == sought)
     }
 }
 
-impl Services for Hosts {
+impl ClusterServices for Hosts {
     fn tcp_ports(&self, _: &str, name: &str) -> Result<Vec<u16>, ResolveError> {
         Err(ResolveError(format!("no vector asks for the ports of `{name}`")))
     }

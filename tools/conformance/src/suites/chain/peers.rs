@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use fake_http::{Authority, Conduct, Leaf, NOBODY, Peer, ServerTls};
-use https_client::{HostPort, Resolve, ResolveError, ServiceName};
+use https_client::{HostPort, ResolveError, ServiceName, ServiceResolver};
 use serde_json::Value;
 
 use super::calls;
@@ -74,12 +74,12 @@ pub(super) fn host(webhook: &str) -> String {
 /// Where the hosts of webhooks are.
 pub(super) struct Hosts(Vec<(String, SocketAddr)>);
 
-impl Resolve for Hosts {
+impl ServiceResolver for Hosts {
     fn resolve(&self, service: &ServiceName) -> Result<HostPort, ResolveError> {
         Err(ResolveError(format!("no vector has services, so {service} is unknown")))
     }
 
-    fn address(&self, host: &str, _: u16) -> Option<SocketAddr> {
+    fn override_address(&self, host: &str, _: u16) -> Option<SocketAddr> {
         self.0.iter().find(|(known, _)| known == host).map(|(_, address)| *address)
     }
 }

@@ -8,14 +8,14 @@ use crate::attributes::Attributes;
 
 /// How an update changes `metadata.initializers`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum UpdateDecision {
+pub enum InitializersOnUpdate {
     /// The object has no pending initializers, before and after. The field is removed.
     NoInitializers,
     /// The request writes a subresource. The stored field is [kept](crate::copy_initializers).
     KeepStored,
     /// The object has pending initializers, and this is the new value of the field. The client needs the permission
-    /// `initialize`, even if the value does not change; without it, the response is
-    /// [`denied_update_status`](crate::denied_update_status).
+    /// `initialize`, even if the value does not change; without it, the error is
+    /// [`InitializeDenied`](crate::InitializeDenied).
     NeedsPermission(Initializers),
 }
 
@@ -31,23 +31,23 @@ pub enum UpdateDecision {
 ///
 /// # Errors
 /// No client may make this transition.
-pub fn decide_update(
+pub fn decide_initializers_on_update(
     options: &InitializerOptions,
     attributes: &Attributes<'_>,
-) -> Result<UpdateDecision, FieldErrors> {
+) -> Result<InitializersOnUpdate, FieldErrors> {
     let (Some(new), Some(old)) = (attributes.object, attributes.old_object) else {
-        return Ok(UpdateDecision::NoInitializers);
+        return Ok(InitializersOnUpdate::NoInitializers);
     };
     if !options.is_enabled || attributes.exemption().is_some() {
-        return Ok(UpdateDecision::NoInitializers);
+        return Ok(InitializersOnUpdate::NoInitializers);
     }
     if !attributes.subresource.is_empty() {
-        return Ok(UpdateDecision::KeepStored);
+        return Ok(InitializersOnUpdate::KeepStored);
     }
     let (new, old) = (Initializers::from_object(new), Initializers::from_object(old));
     if new.is_empty() && old.is_empty() {
-        return Ok(UpdateDecision::NoInitializers);
+        return Ok(InitializersOnUpdate::NoInitializers);
     }
     let errors = new.transition_errors(&old);
-    errors.into_result(UpdateDecision::NeedsPermission(new))
+    errors.into_result(InitializersOnUpdate::NeedsPermission(new))
 }

@@ -3,29 +3,26 @@
 use std::time::Duration;
 
 use admission::{Attributes, Hook, ReviewVersion, SideEffects};
-use api_object::{Details, Status, uuid4};
+use api_object::uuid4;
 use bytes::Bytes;
-use https_client::{Fault, FaultKind, Reply};
+use https_client::{FaultKind, Reply};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use tokio::time::{Instant, timeout_at};
 
-use crate::call_failure::{CallFailure, FailOpenCause};
+use crate::call_failure::{CallFailure, HookFailureCause};
 use crate::call_timeout::{SessionDeadline, timeout_query};
 use crate::catch_panic::catch_panic;
-use crate::connection::ExchangeError;
-use crate::connections::HookTarget;
+use crate::hook_connection::ExchangeError;
+use crate::hook_connections::LimitedConnection;
+use crate::hook_refusal::HookRefusal;
 use crate::observer::Phase;
-use crate::refusal::Refusal;
 use crate::response::{HookResponse, HttpReply, parse_response};
 use crate::review::encode_review;
-use crate::select::PresentedRequest;
-
-/// The `Retry-After` of a request that exceeds the calls in flight of a hook.
-const RETRY_AFTER_SECONDS: u32 = 1;
+use crate::select_hook::ConvertedRequest;
 
 /// A call that is ready to be sent. It borrows nothing, so that a task can own it.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct HookCall {
     phase: Phase,
     webhook: String,
     /// The user of the request, whose calls in flight are limited.
@@ -43,10 +40,10 @@ pub(crate) enum CallError {
     /// The hook failed. Its failure policy decides.
     HookFailed(CallFailure),
     /// The request is refused, whatever the failure policy.
-    Rejected(Refusal),
-    /// This server could not send the call or wait for its end: 429, 503 or 504, whatever the failure
-    /// policy.
-    ServerFault(Refusal),
+    Rejected(HookRefusal),
+    /// This server could not send the call or wait for its end. The request is refused, whatever the
+    /// failure policy.
+    ServerFault(HookRefusal),
 }
 
 impl From<CallFailure> for CallError {
@@ -56,45 +53,25 @@ impl From<CallFailure> for CallError {
 }
 
 impl CallError {
-    /// The deadline of the request has passed.
-    fn deadline_exceeded() -> Self {
-        Self::ServerFault(Refusal::deadline_exceeded())
-    }
-
     /// This server can not call the hook now; the client may retry.
-    fn unavailable(webhook: &str, why: impl std::fmt::Display) -> Self {
-        let name = go_compat::quote(webhook);
-        let retry = Details { retry_after_seconds: RETRY_AFTER_SECONDS, ..Details::default() };
-        let status = Status::unavailable(format!("failed calling webhook {name}: {why}"));
-        Self::ServerFault(Status { details: Some(Box::new(retry)), ..status }.into())
-    }
-
-    /// The address policy of this server forbids the address of the hook. A retry does not help.
-    fn address_refused(webhook: &str, fault: &Fault) -> Self {
-        let name = go_compat::quote(webhook);
-        Self::ServerFault(
-            Status::unavailable(format!("failed calling webhook {name}: {fault}")).into(),
-        )
-    }
-
-    /// This server stops before the call has ended.
-    pub(crate) fn shutdown() -> Self {
-        Self::ServerFault(Status::unavailable("apiserver is shutting down").into())
+    fn unavailable_error(webhook: &str, why: impl std::fmt::Display) -> Self {
+        let (webhook, why) = (webhook.to_owned(), why.to_string());
+        Self::ServerFault(HookRefusal::CallUnavailable { webhook, why, is_temporary: true })
     }
 
     /// This server can not process the call or its response.
-    pub(crate) fn internal(why: &str) -> Self {
-        Self::Rejected(Status::internal(why).into())
+    pub(crate) fn internal_error(why: impl Into<String>) -> Self {
+        Self::Rejected(HookRefusal::Internal(why.into()))
     }
 }
 
-impl Call {
+impl HookCall {
     /// Encodes the review for a hook, with a new uid.
     pub(crate) fn new(
         phase: Phase,
         hook: &Hook,
         attributes: &Attributes<'_>,
-        presented: &PresentedRequest<'_>,
+        converted_request: &ConvertedRequest<'_>,
         deadline: SessionDeadline,
     ) -> Result<Self, CallError> {
         if attributes.is_dry_run {
@@ -105,10 +82,11 @@ impl Call {
                 "webhook does not accept known AdmissionReview versions (v1, v1beta1)",
             )
         })?;
-        let uid = new_uid()
-            .ok_or_else(|| CallError::unavailable(&hook.name, "the system has no random bytes"))?;
-        let body = encode_review(version, &uid, attributes, presented)
-            .map_err(|error| CallError::unavailable(&hook.name, error))?;
+        let uid = generate_uid().ok_or_else(|| {
+            CallError::unavailable_error(&hook.name, "the system has no random bytes")
+        })?;
+        let body = encode_review(version, &uid, attributes, converted_request)
+            .map_err(|error| CallError::unavailable_error(&hook.name, error))?;
         let user = attributes.user.map(|user| user.name.clone()).unwrap_or_default();
         let (webhook, timeout) = (hook.name.clone(), deadline.call_timeout(hook));
         Ok(Self { phase, webhook, user, timeout, version, uid, body })
@@ -122,51 +100,53 @@ impl Call {
     /// 3. Otherwise the result of the exchange counts.
     pub(crate) async fn send(
         self,
-        target: Option<HookTarget>,
+        target: Option<LimitedConnection>,
         deadline: SessionDeadline,
     ) -> Result<HookResponse, CallError> {
         let (phase, webhook) = (self.phase, self.webhook.clone());
         match timeout_at(deadline.at, catch_panic(self.exchange(target))).await {
             Ok(Ok(Err(_))) if deadline.has_passed(Instant::now()) => {
-                Err(CallError::deadline_exceeded())
+                Err(CallError::ServerFault(HookRefusal::DeadlineExceeded))
             }
             Ok(Ok(outcome)) => outcome,
             Ok(Err(text)) => {
-                let plugin = phase.plugin();
-                Err(CallError::internal(&format!("{plugin}/{webhook} has panicked: {text}")))
+                let plugin = phase.plugin_name();
+                Err(CallError::internal_error(format!("{plugin}/{webhook} has panicked: {text}")))
             }
-            Err(_) => Err(CallError::deadline_exceeded()),
+            Err(_) => Err(CallError::ServerFault(HookRefusal::DeadlineExceeded)),
         }
     }
 
-    async fn exchange(self, target: Option<HookTarget>) -> Result<HookResponse, CallError> {
+    async fn exchange(self, target: Option<LimitedConnection>) -> Result<HookResponse, CallError> {
         let webhook = &self.webhook;
-        let HookTarget { connection, calls_in_flight } =
-            target.ok_or_else(|| CallError::unavailable(webhook, "there is no client for it"))?;
-        let _permit =
-            calls_in_flight.acquire(authz::user_limit_key(&self.user)).map_err(|busy| {
-                let why = format!("failed calling webhook {}: {busy}", go_compat::quote(webhook));
-                CallError::ServerFault(Status::too_many_requests(&why, RETRY_AFTER_SECONDS).into())
-            })?;
+        let LimitedConnection { connection, call_limit } = target
+            .ok_or_else(|| CallError::unavailable_error(webhook, "there is no client for it"))?;
+        let _permit = call_limit.acquire(authz::user_limit_key(&self.user)).map_err(|busy| {
+            let webhook = webhook.clone();
+            CallError::ServerFault(HookRefusal::TooManyCalls { webhook, busy })
+        })?;
         let query = timeout_query(self.timeout);
         let reply = connection.exchange(&query, self.body, self.timeout).await;
         let reply = reply.map_err(|error| match error {
             // The message names the failed step already.
             ExchangeError::NoClient(message) => {
-                CallFailure { message, code: 500, cause: FailOpenCause::Configuration }.into()
+                CallFailure { message, code: 500, cause: HookFailureCause::Configuration }.into()
             }
-            ExchangeError::TooLarge(fault) => CallError::unavailable(webhook, fault),
+            ExchangeError::TooLarge(fault) => CallError::unavailable_error(webhook, fault),
+            // The address policy of this server forbids the address, so a retry does not help.
             ExchangeError::Fault(fault) if fault.kind == FaultKind::AddressRefused => {
-                CallError::address_refused(webhook, &fault)
+                let (webhook, why) = (webhook.clone(), fault.to_string());
+                let is_temporary = false;
+                CallError::ServerFault(HookRefusal::CallUnavailable { webhook, why, is_temporary })
             }
             ExchangeError::Fault(fault) => CallFailure::from_transport_fault(&fault)
-                .map_or_else(|| CallError::unavailable(webhook, fault), CallError::from),
+                .map_or_else(|| CallError::unavailable_error(webhook, fault), CallError::from),
         })?;
-        Ok(parse_response(http_reply(&reply), self.version, self.phase, &self.uid)?)
+        Ok(parse_response(to_http_reply(&reply), self.version, self.phase, &self.uid)?)
     }
 }
 
-fn http_reply(reply: &Reply) -> HttpReply<'_> {
+fn to_http_reply(reply: &Reply) -> HttpReply<'_> {
     let content_type = reply.headers.get("content-type").and_then(|value| value.to_str().ok());
     HttpReply {
         code: reply.status,
@@ -181,18 +161,17 @@ fn check_side_effects(hook: &Hook) -> Result<(), CallError> {
         Some(SideEffects::None | SideEffects::NoneOnDryRun) => Ok(()),
         None => {
             let message = "Webhook SideEffects is nil".to_owned();
-            Err(CallFailure { message, code: 400, cause: FailOpenCause::Configuration }.into())
+            Err(CallFailure { message, code: 400, cause: HookFailureCause::Configuration }.into())
         }
         Some(SideEffects::Some | SideEffects::Unknown) => {
-            let name = go_compat::quote(&hook.name);
-            let message = format!("admission webhook {name} does not support dry run");
-            Err(CallError::Rejected(Status::bad_request(message).into()))
+            let webhook = hook.name.clone();
+            Err(CallError::Rejected(HookRefusal::DryRunUnsupported { webhook }))
         }
     }
 }
 
 /// `None` if the system has no random bytes.
-fn new_uid() -> Option<String> {
+fn generate_uid() -> Option<String> {
     let mut random = [0; 16];
     SystemRandom::new().fill(&mut random).ok()?;
     Some(uuid4(random))

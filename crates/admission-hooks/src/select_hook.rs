@@ -3,22 +3,22 @@
 use std::borrow::Cow;
 
 use admission::{
-    Attributes, AuthorizerDecisions, CallDecision, ConditionInput, GroupVersionKind,
+    Attributes, AuthorizerDecisions, CallDecision, ConditionVariables, GroupVersionKind,
     GroupVersionResource, Hook, HookMatch, SkipCause,
 };
-use api_object::{Status, Tree};
+use api_object::Tree;
 use authz::{Recorder, Verdict};
 use tokio::time::{Instant, timeout_at};
 
+use crate::hook_refusal::HookRefusal;
 use crate::object_kinds::convert_kind;
 use crate::observer::{ConditionOutcome, ConditionReport, Phase};
-use crate::refusal::Refusal;
 use crate::session::HookRequest;
 use crate::session_report::SkipReason;
 
 /// A request in the version in which one hook reviews it.
 #[derive(Debug)]
-pub(crate) struct PresentedRequest<'a> {
+pub(crate) struct ConvertedRequest<'a> {
     pub(crate) kind: GroupVersionKind<'a>,
     pub(crate) resource: GroupVersionResource<'a>,
     /// The objects in that kind.
@@ -28,7 +28,7 @@ pub(crate) struct PresentedRequest<'a> {
 
 /// Whether a hook is called.
 pub(crate) enum Selection<'a> {
-    Call(Box<PresentedRequest<'a>>),
+    Call(Box<ConvertedRequest<'a>>),
     Skip(SkipReason),
 }
 
@@ -44,37 +44,38 @@ pub(crate) async fn select_hook<'a>(
     attributes: &Attributes<'a>,
     deadline: Instant,
     decisions: &mut AuthorizerDecisions,
-) -> Result<Selection<'a>, Refusal> {
+) -> Result<Selection<'a>, HookRefusal> {
     let HookMatch { hook, matched_resource: identity, .. } = matched;
     match hook.evaluate_selectors(attributes, identity, request.namespace) {
         CallDecision::Call => {}
         CallDecision::Skip(skip) => return Ok(Selection::Skip(skip.into())),
-        CallDecision::Refuse(status) => return Err(status.into()),
+        CallDecision::Refuse(error) => return Err(HookRefusal::Selection(error)),
     }
     // `select` refuses an identity without a kind, so the default is never used.
     let kind = identity.kind.unwrap_or(attributes.kind);
     let converted = |tree: Option<&'a Tree>| {
-        let tree =
-            tree.map(|it| convert_kind(request.kinds, Cow::Borrowed(it), &attributes.kind, &kind));
-        tree.transpose().map_err(|why| Refusal::from(Status::internal(&why.to_string())))
+        let tree = tree.map(|it| {
+            convert_kind(request.object_kinds, Cow::Borrowed(it), &attributes.kind, &kind)
+        });
+        tree.transpose().map_err(|why| HookRefusal::Internal(why.to_string()))
     };
-    let presented = Box::new(PresentedRequest {
+    let converted_request = Box::new(ConvertedRequest {
         kind,
         resource: identity.resource,
         object: converted(attributes.object)?,
         old_object: converted(attributes.old_object)?,
     });
     if hook.match_conditions.is_empty() {
-        return Ok(Selection::Call(presented));
+        return Ok(Selection::Call(converted_request));
     }
     let began = Instant::now();
     let considered = {
         let objects = Attributes {
-            object: presented.object.as_deref(),
-            old_object: presented.old_object.as_deref(),
+            object: converted_request.object.as_deref(),
+            old_object: converted_request.old_object.as_deref(),
             ..*attributes
         };
-        let input = ConditionInput::new(attributes, &objects, kind, identity.resource);
+        let input = ConditionVariables::new(attributes, &objects, kind, identity.resource);
         evaluate_conditions(request, hook, attributes, &input, deadline, decisions).await?
     };
     let outcome = match &considered {
@@ -86,7 +87,7 @@ pub(crate) async fn select_hook<'a>(
             SkipCause::NamespaceSelector | SkipCause::ObjectSelector | SkipCause::Condition { .. },
         ) => ConditionOutcome::Exclude,
     };
-    request.observer.conditions(&ConditionReport {
+    request.observer.on_conditions(&ConditionReport {
         webhook: &hook.name,
         phase,
         operation: attributes.operation,
@@ -94,9 +95,9 @@ pub(crate) async fn select_hook<'a>(
         outcome,
     });
     match considered {
-        CallDecision::Call => Ok(Selection::Call(presented)),
+        CallDecision::Call => Ok(Selection::Call(converted_request)),
         CallDecision::Skip(skip) => Ok(Selection::Skip(skip.into())),
-        CallDecision::Refuse(status) => Err(status.into()),
+        CallDecision::Refuse(error) => Err(HookRefusal::Selection(error)),
     }
 }
 
@@ -106,10 +107,10 @@ async fn evaluate_conditions<'h>(
     request: &HookRequest<'_>,
     hook: &'h Hook,
     attributes: &Attributes<'_>,
-    input: &ConditionInput<'_>,
+    input: &ConditionVariables<'_>,
     deadline: Instant,
     decisions: &mut AuthorizerDecisions,
-) -> Result<CallDecision<'h>, Refusal> {
+) -> Result<CallDecision<'h>, HookRefusal> {
     loop {
         let known = request.authorizer.map(|_| &*decisions);
         match hook.evaluate_conditions(attributes, input, known) {
@@ -117,17 +118,18 @@ async fn evaluate_conditions<'h>(
             Err(check) => {
                 let Some(authorizer) = request.authorizer else {
                     // Conditions request no check if they were given no decisions.
-                    return Err(Status::internal("there is no authorizer to ask").into());
+                    let why = "there is no authorizer to ask".to_owned();
+                    return Err(HookRefusal::Internal(why));
                 };
                 let attributes = check.attributes(attributes.user);
                 let decision = authorizer.authorize(&attributes, Recorder::off());
                 let decision = timeout_at(deadline, decision)
                     .await
-                    .map_err(|_| Refusal::deadline_exceeded())?;
+                    .map_err(|_| HookRefusal::DeadlineExceeded)?;
                 if let Verdict::Unavailable(why) = decision.verdict {
-                    return Err(Status::undecided(why).into());
+                    return Err(HookRefusal::Undecided(why));
                 }
-                decisions.record(*check, &decision);
+                decisions.record_decision(*check, &decision);
             }
         }
     }

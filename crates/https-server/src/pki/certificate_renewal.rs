@@ -7,7 +7,7 @@ use super::{PkiError, PkiFiles, PkiOptions, prepare_pki_files};
 /// Renews certificates that expire soon, at each interval while the future is polled. `report`
 /// receives every renewal, and every error that differs from the previous one.
 ///
-/// Missing files are not generated: the server runs with what it has read, and nobody would notice
+/// Missing files are not generated: the server runs with the files that it has read, and no one would notice
 /// a key that replaced a removed one until the next start.
 pub async fn renew_periodically(
     mut options: PkiOptions,

@@ -17,9 +17,9 @@ use crate::json_members::{read_object, read_objects, read_string, read_strings};
 
 /// A warning about a valid configuration. Displays as `<path>: <message>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Warning {
+pub struct ConfigurationWarning {
     /// The kind of warning.
-    pub cause: WarningCause,
+    pub cause: WarningKind,
     /// The path of the field.
     pub path: String,
     /// The text for the client.
@@ -28,7 +28,7 @@ pub struct Warning {
 
 /// The kinds of warnings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum WarningCause {
+pub enum WarningKind {
     /// A rule names a resource that hooks never see.
     ExcludedResource,
     /// An entry of a rule is covered by another one, in an order that is accepted.
@@ -45,7 +45,7 @@ pub enum WarningCause {
     ReservedName,
 }
 
-impl WarningCause {
+impl WarningKind {
     /// The stable name of the cause, for machine-readable output.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -61,7 +61,7 @@ impl WarningCause {
     }
 }
 
-impl fmt::Display for Warning {
+impl fmt::Display for ConfigurationWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.path, self.message)
     }
@@ -71,11 +71,11 @@ pub(super) fn find_warnings(
     kind: ConfigurationKind,
     new: &Tree,
     old: Option<&Tree>,
-) -> Vec<Warning> {
+) -> Vec<ConfigurationWarning> {
     let mut warnings = Vec::new();
     if old.is_some() && name(new).ends_with(STATIC_SUFFIX) {
-        warnings.push(Warning {
-            cause: WarningCause::ReservedName,
+        warnings.push(ConfigurationWarning {
+            cause: WarningKind::ReservedName,
             path: "metadata.name".to_owned(),
             message: reserved_suffix_detail(),
         });
@@ -90,8 +90,8 @@ pub(super) fn find_warnings(
         match kind {
             ConfigurationKind::Initializer | ConfigurationKind::ExternalHook => {
                 if is_raised_to_fail_with_changes(entry, &stored) {
-                    warnings.push(Warning {
-                        cause: WarningCause::RaisedWithChanges,
+                    warnings.push(ConfigurationWarning {
+                        cause: WarningKind::RaisedWithChanges,
                         path: at,
                         message: "failurePolicy raised to Fail together with clientConfig or rules"
                             .to_owned(),
@@ -111,7 +111,7 @@ pub(super) fn find_refused_addresses(
     kind: ConfigurationKind,
     new: &Tree,
     refusal: &dyn Fn(IpAddr) -> Option<String>,
-) -> Vec<Warning> {
+) -> Vec<ConfigurationWarning> {
     let hooks = read_objects(new, kind.list_member()).into_iter().enumerate();
     let refused = hooks.filter_map(|(idx, hook)| {
         let url =
@@ -119,8 +119,8 @@ pub(super) fn find_refused_addresses(
         let url = Url::parse(url).ok()?;
         let address: IpAddr = str::from_utf8(url.hostname()).ok()?.parse().ok()?;
         let refused = refusal(address)?;
-        Some(Warning {
-            cause: WarningCause::RefusedAddress,
+        Some(ConfigurationWarning {
+            cause: WarningKind::RefusedAddress,
             path: format!("{}[{idx}].clientConfig.url", kind.list_member()),
             message: format!(
                 "webhooks may not be at a {refused} address; the server refuses every request that \
@@ -132,7 +132,7 @@ pub(super) fn find_refused_addresses(
 }
 
 /// Warns of rules that name review resources, which hooks never see. A wildcard gets no warning.
-fn find_excluded_resources(hook: &Tree, at: &str, warnings: &mut Vec<Warning>) {
+fn find_excluded_resources(hook: &Tree, at: &str, warnings: &mut Vec<ConfigurationWarning>) {
     for (idx, rule) in read_objects(hook, "rules").into_iter().enumerate() {
         let (groups, resources) =
             (read_strings(rule, "apiGroups"), read_strings(rule, "resources"));
@@ -140,12 +140,12 @@ fn find_excluded_resources(hook: &Tree, at: &str, warnings: &mut Vec<Warning>) {
             continue;
         }
         // Few distinct review groups and resources exist, however many entries a rule has.
-        let groups = distinct_matching(groups, &|group| is_review_group(group));
-        let resources = distinct_matching(resources, &|resource| is_review_resource(resource));
+        let groups = distinct_items(groups, &|group| is_review_group(group));
+        let resources = distinct_items(resources, &|resource| is_review_resource(resource));
         for group in groups {
             for resource in resources.iter().filter(|resource| is_review(group, resource)) {
-                warnings.push(Warning {
-                    cause: WarningCause::ExcludedResource,
+                warnings.push(ConfigurationWarning {
+                    cause: WarningKind::ExcludedResource,
                     path: format!("{at}.rules[{idx}]"),
                     message: format!(
                         "{resource}.{group} is excluded from admission webhooks; this rule will have \
@@ -158,18 +158,18 @@ fn find_excluded_resources(hook: &Tree, at: &str, warnings: &mut Vec<Warning>) {
 }
 
 /// Returns the distinct items for which `is_kept` is true, in their order.
-fn distinct_matching<'t>(items: Vec<&'t str>, is_kept: &dyn Fn(&str) -> bool) -> Vec<&'t str> {
+fn distinct_items<'t>(items: Vec<&'t str>, is_kept: &dyn Fn(&str) -> bool) -> Vec<&'t str> {
     let mut seen = HashSet::new();
     items.into_iter().filter(|item| is_kept(item) && seen.insert(*item)).collect()
 }
 
-fn find_overlapping_resources(hook: &Tree, at: &str, warnings: &mut Vec<Warning>) {
+fn find_overlapping_resources(hook: &Tree, at: &str, warnings: &mut Vec<ConfigurationWarning>) {
     for (rule_idx, rule) in read_objects(hook, "rules").into_iter().enumerate() {
         for (idx, entry, wider) in
-            check_rules::overlapping_resources(&read_strings(rule, "resources"))
+            check_rules::find_covered_resources(&read_strings(rule, "resources"))
         {
-            warnings.push(Warning {
-                cause: WarningCause::OverlappingResources,
+            warnings.push(ConfigurationWarning {
+                cause: WarningKind::OverlappingResources,
                 path: format!("{at}.rules[{rule_idx}].resources[{idx}]"),
                 message: format!("'{entry}' has no effect beside '{wider}'"),
             });
@@ -177,11 +177,11 @@ fn find_overlapping_resources(hook: &Tree, at: &str, warnings: &mut Vec<Warning>
     }
 }
 
-fn find_unusable_ca_bundle(hook: &Tree, at: &str, warnings: &mut Vec<Warning>) {
+fn find_unusable_ca_bundle(hook: &Tree, at: &str, warnings: &mut Vec<ConfigurationWarning>) {
     let bundle = read_object(hook, "clientConfig").and_then(decode_ca_bundle);
     if let Some(Err(error)) = bundle.map(|bundle| CaBundle::from_pem(&bundle)) {
-        warnings.push(Warning {
-            cause: WarningCause::UnusableCaBundle,
+        warnings.push(ConfigurationWarning {
+            cause: WarningKind::UnusableCaBundle,
             path: format!("{at}.clientConfig.caBundle"),
             message: format!("{error}; calls of this webhook will fail"),
         });

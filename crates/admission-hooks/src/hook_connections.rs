@@ -7,8 +7,8 @@ use admission::{ClientConfig, Snapshot};
 use concurrency_limit::ConcurrencyLimit;
 
 use crate::client_pool::ClientPool;
-use crate::connection::{Connection, HookEnvironment};
 use crate::hook_clients::HookClients;
+use crate::hook_connection::{HookConnection, HookEnvironment};
 use crate::observer::Phase;
 
 /// The connections to all hooks of a snapshot, in the order of their lists.
@@ -16,19 +16,19 @@ use crate::observer::Phase;
 /// Hooks with the same client configuration share a connection, and consecutive snapshots share them too.
 /// The limit on the calls in flight of a hook also spans snapshots.
 #[derive(Default)]
-pub struct Connections {
-    mutating: Vec<HookTarget>,
-    validating: Vec<HookTarget>,
-    limits: HashMap<HookId, Arc<ConcurrencyLimit>>,
+pub struct HookConnections {
+    mutating: Vec<LimitedConnection>,
+    validating: Vec<LimitedConnection>,
+    call_limits: HashMap<HookId, Arc<ConcurrencyLimit>>,
     pool: Arc<ClientPool<HookClients>>,
 }
 
 /// The connection to one hook and its concurrency limit.
 #[derive(Clone)]
-pub(crate) struct HookTarget {
-    pub(crate) connection: Arc<Connection>,
+pub(crate) struct LimitedConnection {
+    pub(crate) connection: Arc<HookConnection>,
     /// Limits the calls in flight of this hook.
-    pub(crate) calls_in_flight: Arc<ConcurrencyLimit>,
+    pub(crate) call_limit: Arc<ConcurrencyLimit>,
 }
 
 /// The identity of a hook across changes of its configuration.
@@ -39,47 +39,46 @@ struct HookId {
     webhook: String,
 }
 
-impl Connections {
+impl HookConnections {
     /// Prepares connections to the hooks of a snapshot and reuses those of the previous snapshot.
     #[must_use]
     pub fn new(snapshot: &Snapshot, environment: &Arc<HookEnvironment>, previous: &Self) -> Self {
         let pool = &previous.pool;
         let previous_targets = previous.mutating.iter().chain(&previous.validating);
-        let mut known: HashMap<&ClientConfig, Arc<Connection>> = previous_targets
+        let mut known: HashMap<&ClientConfig, Arc<HookConnection>> = previous_targets
             .map(|it| &it.connection)
-            .filter(|it| it.has_environment(environment))
-            .map(|it| (&it.config, Arc::clone(it)))
+            .filter(|it| it.uses_environment(environment))
+            .map(|it| (&it.client_config, Arc::clone(it)))
             .collect();
         let mut limits = HashMap::new();
         let mut mutating = Vec::new();
         let mut validating = Vec::new();
         for (phase, list, targets) in [
-            (Phase::Mutating, snapshot.mutating(), &mut mutating),
-            (Phase::Validating, snapshot.validating(), &mut validating),
+            (Phase::Mutating, snapshot.mutating_hooks(), &mut mutating),
+            (Phase::Validating, snapshot.validating_hooks(), &mut validating),
         ] {
             for hook in list.hooks() {
                 let connection = known.entry(&hook.client_config).or_insert_with(|| {
                     let (environment, pool) = (Arc::clone(environment), Arc::clone(pool));
-                    Arc::new(Connection::new(hook.client_config.clone(), environment, pool))
+                    Arc::new(HookConnection::new(hook.client_config.clone(), environment, pool))
                 });
                 let (configuration, webhook) = (hook.configuration_name.clone(), hook.name.clone());
                 let id = HookId { phase, configuration, webhook };
-                let previous_limit = previous.limits.get(&id).cloned();
-                let calls_in_flight = limits.entry(id).or_insert_with(|| {
+                let previous_limit = previous.call_limits.get(&id).cloned();
+                let call_limit = limits.entry(id).or_insert_with(|| {
                     previous_limit.unwrap_or_else(|| {
                         Arc::new(ConcurrencyLimit::new(environment.calls_in_flight_max))
                     })
                 });
-                let (connection, calls_in_flight) =
-                    (Arc::clone(connection), Arc::clone(calls_in_flight));
-                targets.push(HookTarget { connection, calls_in_flight });
+                let (connection, call_limit) = (Arc::clone(connection), Arc::clone(call_limit));
+                targets.push(LimitedConnection { connection, call_limit });
             }
         }
-        Self { mutating, validating, limits, pool: Arc::clone(pool) }
+        Self { mutating, validating, call_limits: limits, pool: Arc::clone(pool) }
     }
 
     /// The connection to a hook by its position in the list of its phase.
-    pub(crate) fn get(&self, phase: Phase, index: usize) -> Option<&HookTarget> {
+    pub(crate) fn get(&self, phase: Phase, index: usize) -> Option<&LimitedConnection> {
         match phase {
             Phase::Mutating => self.mutating.get(index),
             Phase::Validating => self.validating.get(index),

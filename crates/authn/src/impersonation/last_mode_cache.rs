@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::mode::ImpersonationMode;
+use super::impersonation_mode::ImpersonationMode;
 
 /// Upper bound on the users of one generation. The cache keeps two generations, so it holds at
 /// least this many recent users and at most twice as many.
@@ -13,11 +13,11 @@ const GENERATION_USERS_MAX: usize = 5_000;
 /// mode first saves the checks of the others. No decision depends on this cache.
 #[derive(Debug, Default)]
 pub(super) struct LastModeCache {
-    generations: Mutex<Generations>,
+    generations: Mutex<CacheGenerations>,
 }
 
 #[derive(Debug, Default)]
-struct Generations {
+struct CacheGenerations {
     young_generation: HashMap<String, ImpersonationMode>,
     old_generation: HashMap<String, ImpersonationMode>,
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use admission::ClientConfig;
 use bytes::Bytes;
-use https_client::{Client, Fault, FaultKind, Limits, Reply, Resolve, ResolveError};
+use https_client::{Client, Fault, FaultKind, Limits, Reply, ResolveError, ServiceResolver};
 
 use crate::client_pool::{ClientPool, PoolKey};
 use crate::hook_clients::HookClients;
@@ -23,8 +23,8 @@ const REPETITION_FACTOR: usize = 8;
 /// processes some 200 writes at a time, so that one user with a slow hook leaves capacity for others.
 pub const CALLS_IN_FLIGHT_MAX: usize = 256;
 
-/// Resolves services of the cluster without I/O; see [`Resolve`].
-pub trait Services: Resolve {
+/// Resolves services of the cluster without I/O; see [`ServiceResolver`].
+pub trait ClusterServices: ServiceResolver {
     /// Returns the TCP ports of a service. A v1alpha1 hook uses the only one.
     ///
     /// # Errors
@@ -35,7 +35,7 @@ pub trait Services: Resolve {
 /// The settings that all connections share.
 pub struct HookEnvironment {
     /// Resolves services. Without it, services are resolved by their DNS names.
-    pub services: Option<Arc<dyn Services>>,
+    pub services: Option<Arc<dyn ClusterServices>>,
     /// The credentials of this server for each service.
     pub credentials: ServiceCredentialsTable,
     /// The limits of each client.
@@ -43,7 +43,7 @@ pub struct HookEnvironment {
     /// The limit on the calls in flight of each hook.
     pub calls_in_flight_max: usize,
     /// Receives reports about certificates.
-    pub observe: Arc<dyn https_client::CertificateObserver>,
+    pub certificate_observer: Arc<dyn https_client::CertificateObserver>,
 }
 
 impl Default for HookEnvironment {
@@ -53,14 +53,14 @@ impl Default for HookEnvironment {
             credentials: ServiceCredentialsTable::default(),
             limits: Limits { body_bytes_max: RESPONSE_BYTES_MAX, ..Limits::default() },
             calls_in_flight_max: CALLS_IN_FLIGHT_MAX,
-            observe: Arc::new(https_client::NoCertificateObserver),
+            certificate_observer: Arc::new(https_client::NoCertificateObserver),
         }
     }
 }
 
 /// The connection to one service, shared by all hooks that run in it.
-pub(crate) struct Connection {
-    pub(crate) config: ClientConfig,
+pub(crate) struct HookConnection {
+    pub(crate) client_config: ClientConfig,
     environment: Arc<HookEnvironment>,
     /// Has the clients, if they were used recently.
     pool: Arc<ClientPool<HookClients>>,
@@ -81,18 +81,18 @@ pub(crate) enum ExchangeError {
     Fault(#[from] Fault),
 }
 
-impl Connection {
+impl HookConnection {
     /// Creates a connection without clients; the first call builds one.
     pub(crate) fn new(
-        config: ClientConfig,
+        client_config: ClientConfig,
         environment: Arc<HookEnvironment>,
         pool: Arc<ClientPool<HookClients>>,
     ) -> Self {
         let key = pool.new_key();
-        Self { config, environment, pool, key }
+        Self { client_config, environment, pool, key }
     }
 
-    pub(crate) fn has_environment(&self, environment: &Arc<HookEnvironment>) -> bool {
+    pub(crate) fn uses_environment(&self, environment: &Arc<HookEnvironment>) -> bool {
         Arc::ptr_eq(&self.environment, environment)
     }
 
@@ -116,13 +116,15 @@ impl Connection {
     fn client(&self, query: &str) -> Result<Arc<Client>, ExchangeError> {
         let clients = match self.pool.get(self.key) {
             Some(clients) => clients,
-            None => self.pool.put(self.key, HookClients::new(&self.config, &self.environment)?),
+            None => self
+                .pool
+                .insert(self.key, HookClients::new(&self.client_config, &self.environment)?),
         };
-        clients.client(&self.config, &self.environment, query)
+        clients.client(&self.client_config, &self.environment, query)
     }
 }
 
-impl Drop for Connection {
+impl Drop for HookConnection {
     fn drop(&mut self) {
         self.pool.remove(self.key);
     }

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::create_decision::InitializersOrigin;
+use super::initializers_on_create::InitializersOrigin;
 use super::options::InitializerOptions;
 use crate::hook::FailurePolicy;
 use crate::initializer_order::{PendingInitializer, runnable_initializers};
@@ -16,12 +16,12 @@ const RECHECK_MIN: Duration = Duration::from_millis(1);
 
 /// The timers of one object, from its creation until it is initialized or deleted, but no longer than the global timeout.
 ///
-/// The owner [observes](Self::observe) each state of the object, sleeps until [`next_due`](Self::next_due), and carries out
+/// The owner [observes](Self::observe_pending) each state of the object, sleeps until [`next_due_at`](Self::next_due_at), and carries out
 /// the actions of [`take_expired`](Self::take_expired).
 #[derive(Debug, Clone)]
 pub struct InitializerTimers {
     step_timeout: Duration,
-    stale_retry: Duration,
+    stale_retry_interval: Duration,
     ends_at: Duration,
     origin: InitializersOrigin,
     /// The names of the first list that was observed, for [`removal_annotation`](Self::removal_annotation).
@@ -69,7 +69,7 @@ impl InitializerTimers {
     pub fn new(options: &InitializerOptions, origin: InitializersOrigin) -> Self {
         Self {
             step_timeout: options.step_timeout.max(RECHECK_MIN),
-            stale_retry: options.stale_retry.max(RECHECK_MIN),
+            stale_retry_interval: options.stale_retry_interval.max(RECHECK_MIN),
             ends_at: options.global_timeout,
             origin,
             initial_names: None,
@@ -79,7 +79,7 @@ impl InitializerTimers {
 
     /// Observes the pending list. Timers start for entries that may act now and could not before; timers of entries that
     /// are gone, or that have to wait again, are dropped.
-    pub fn observe(&mut self, pending: &[PendingInitializer], now: Duration) {
+    pub fn observe_pending(&mut self, pending: &[PendingInitializer], now: Duration) {
         if self.initial_names.is_none() {
             self.initial_names = Some(pending.iter().map(|entry| entry.name.clone()).collect());
         }
@@ -111,7 +111,7 @@ impl InitializerTimers {
 
     /// The time of the next action, unless another state is observed before.
     #[must_use]
-    pub fn next_due(&self) -> Duration {
+    pub fn next_due_at(&self) -> Duration {
         self.timers.iter().map(|timer| timer.due_at).fold(self.ends_at, Duration::min)
     }
 
@@ -130,17 +130,17 @@ impl InitializerTimers {
     ) -> Vec<ExpiredInitializer> {
         let mut expired = Vec::new();
         for timer in self.timers.iter_mut().filter(|timer| timer.due_at <= now) {
-            let action = match initializer_timeout_verdict(&timer.name, self.origin, configured) {
-                TimeoutVerdict::Remove => ExpiryAction::Remove,
-                TimeoutVerdict::Fail => {
+            let action = match expiry_verdict(&timer.name, self.origin, configured) {
+                ExpiryVerdict::Remove => ExpiryAction::Remove,
+                ExpiryVerdict::Fail => {
                     timer.due_at = now.saturating_add(self.step_timeout);
                     if std::mem::replace(&mut timer.has_reported_failure, true) {
                         continue;
                     }
                     ExpiryAction::Fail
                 }
-                TimeoutVerdict::Wait => {
-                    timer.due_at = now.saturating_add(self.stale_retry);
+                ExpiryVerdict::Wait => {
+                    timer.due_at = now.saturating_add(self.stale_retry_interval);
                     continue;
                 }
             };
@@ -151,7 +151,7 @@ impl InitializerTimers {
 
     /// Postpones the removal of an entry after a failed write to the store.
     pub fn retry_later(&mut self, name: &str, now: Duration) {
-        let due_at = now.saturating_add(self.stale_retry);
+        let due_at = now.saturating_add(self.stale_retry_interval);
         self.timers.iter_mut().filter(|timer| timer.name == name).for_each(|it| it.due_at = due_at);
     }
 
@@ -167,23 +167,23 @@ impl InitializerTimers {
     }
 }
 
-enum TimeoutVerdict {
+enum ExpiryVerdict {
     Remove,
     Fail,
     Wait,
 }
 
 /// Decides about an initializer that did not act in time, by its failure policy.
-fn initializer_timeout_verdict(
+fn expiry_verdict(
     name: &str,
     origin: InitializersOrigin,
     configured: Option<&Snapshot>,
-) -> TimeoutVerdict {
-    let Some(snapshot) = configured else { return TimeoutVerdict::Wait };
-    match (snapshot.initializer(name).map(|found| found.failure_policy), origin) {
+) -> ExpiryVerdict {
+    let Some(snapshot) = configured else { return ExpiryVerdict::Wait };
+    match (snapshot.find_initializer(name).map(|found| found.failure_policy), origin) {
         (Some(FailurePolicy::Ignore), _) | (None, InitializersOrigin::Configuration) => {
-            TimeoutVerdict::Remove
+            ExpiryVerdict::Remove
         }
-        (Some(FailurePolicy::Fail), _) | (None, InitializersOrigin::Client) => TimeoutVerdict::Fail,
+        (Some(FailurePolicy::Fail), _) | (None, InitializersOrigin::Client) => ExpiryVerdict::Fail,
     }
 }

@@ -23,7 +23,7 @@ pub enum InitializersOrigin {
 
 /// How `metadata.initializers` of a new object is set.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CreateDecision {
+pub enum InitializersOnCreate {
     /// The object waits for no initializer. The field is removed.
     Initialized,
     /// The object waits for the initializers that the configuration names.
@@ -32,8 +32,8 @@ pub enum CreateDecision {
     /// initializers anyway, so for such a client the pod waits for none; for others it waits for the initializers that
     /// the configuration names.
     AssignUnlessPermitted(PendingInitializers),
-    /// The client supplies the list, which may be empty. It needs the permission `initialize`; without it, the response is
-    /// [`create_denied_status`](crate::create_denied_status).
+    /// The client supplies the list, which may be empty. It needs the permission `initialize`; without it, the error is
+    /// [`InitializeDenied`](crate::InitializeDenied).
     NeedsPermission(Initializers),
 }
 
@@ -44,37 +44,37 @@ pub enum CreateDecision {
 /// 2. If the client supplies the field, it needs permission, and the configuration does not apply.
 /// 3. A mirror pod waits for no initializer if its node creates it. The annotation alone does not make a mirror pod;
 ///    `spec.nodeName` must be set too.
-/// 4. Otherwise the configuration decides; see [`CreateDecision::AssignUnlessPermitted`] for mirror pods of other clients.
+/// 4. Otherwise the configuration decides; see [`InitializersOnCreate::AssignUnlessPermitted`] for mirror pods of other clients.
 ///
 /// The list of the client is validated later, with the object.
 #[must_use]
-pub fn decide_create(
+pub fn decide_initializers_on_create(
     options: &InitializerOptions,
     attributes: &Attributes<'_>,
     snapshot: &Snapshot,
-) -> CreateDecision {
-    let Some(tree) = attributes.object else { return CreateDecision::Initialized };
+) -> InitializersOnCreate {
+    let Some(tree) = attributes.object else { return InitializersOnCreate::Initialized };
     let can_have_initializers = options.is_enabled
         && attributes.operation == Operation::Create
         && attributes.subresource.is_empty()
         && attributes.exemption().is_none();
     if !can_have_initializers {
-        return CreateDecision::Initialized;
+        return InitializersOnCreate::Initialized;
     }
     if has_initializers_field(tree) {
-        return CreateDecision::NeedsPermission(Initializers::from_object(tree));
+        return InitializersOnCreate::NeedsPermission(Initializers::from_object(tree));
     }
     let node_name = mirror_pod_node(attributes, tree);
     if let (Some(node_name), Some(user)) = (node_name, attributes.user)
-        && is_node(user, node_name)
+        && is_node_user(user, node_name)
     {
-        return CreateDecision::Initialized;
+        return InitializersOnCreate::Initialized;
     }
     match (snapshot.match_initializers(attributes).as_slice(), node_name) {
-        ([], _) => CreateDecision::Initialized,
-        (matched, None) => CreateDecision::Assign(order_pending_initializers(matched)),
+        ([], _) => InitializersOnCreate::Initialized,
+        (matched, None) => InitializersOnCreate::Assign(order_pending_initializers(matched)),
         (matched, Some(_)) => {
-            CreateDecision::AssignUnlessPermitted(order_pending_initializers(matched))
+            InitializersOnCreate::AssignUnlessPermitted(order_pending_initializers(matched))
         }
     }
 }
@@ -89,7 +89,7 @@ fn mirror_pod_node<'t>(attributes: &Attributes<'_>, tree: &'t Tree) -> Option<&'
 }
 
 /// Whether a user is the kubelet of this node.
-fn is_node(user: &User, node_name: &str) -> bool {
+fn is_node_user(user: &User, node_name: &str) -> bool {
     user.name.strip_prefix("system:node:") == Some(node_name)
         && user.groups.iter().any(|group| group == "system:nodes")
 }

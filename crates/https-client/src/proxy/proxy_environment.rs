@@ -8,12 +8,12 @@ use crate::target::Scheme;
 /// The proxy settings in environment variables, with the meaning that Go gives them.
 #[derive(Debug, Default)]
 pub(crate) struct ProxyEnvironment {
-    http_proxy: Option<ConfiguredProxy>,
-    https_proxy: Option<ConfiguredProxy>,
+    http_proxy: Option<ProxyUrlResult>,
+    https_proxy: Option<ProxyUrlResult>,
     no_proxy_entries: Vec<NoProxyEntry>,
 }
 
-type ConfiguredProxy = Result<ProxyUrl, ProxyUrlError>;
+type ProxyUrlResult = Result<ProxyUrl, ProxyUrlError>;
 
 /// An entry of `NO_PROXY`.
 #[derive(Debug, PartialEq)]

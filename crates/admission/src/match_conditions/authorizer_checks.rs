@@ -8,18 +8,18 @@ use cel::AuthorizerCheckTarget;
 
 /// A question that the authorizer must answer before a condition can be evaluated further.
 #[derive(Debug, Clone)]
-pub struct AuthorizerQuestion {
-    cel_question: cel::AuthorizerCheck,
+pub struct PendingAuthorizerCheck {
+    cel_check: cel::AuthorizerCheck,
     /// The service account that the question is about; `None` for the user of the request.
     service_account: Option<User>,
     field_selector: Option<Selector<FieldRequirement>>,
     label_selector: Option<Selector<LabelRequirement>>,
 }
 
-impl AuthorizerQuestion {
-    pub(super) fn new(cel_question: cel::AuthorizerCheck) -> Self {
-        let service_account = cel_question.service_account.as_ref().map(service_account_user);
-        let (fields, labels) = match &cel_question.target {
+impl PendingAuthorizerCheck {
+    pub(super) fn new(cel_check: cel::AuthorizerCheck) -> Self {
+        let service_account = cel_check.service_account.as_ref().map(service_account_user);
+        let (fields, labels) = match &cel_check.target {
             AuthorizerCheckTarget::Path(_) => ("", ""),
             AuthorizerCheckTarget::Resource(target) => {
                 (&*target.field_selector, &*target.label_selector)
@@ -27,13 +27,13 @@ impl AuthorizerQuestion {
         };
         let field_selector = Selector::from_parsed(parse_field_selector(fields));
         let label_selector = Selector::from_parsed(parse_label_selector(labels));
-        Self { cel_question, service_account, field_selector, label_selector }
+        Self { cel_check, service_account, field_selector, label_selector }
     }
 
     /// Converts the question into the attributes that authorizers decide about. `requester` is the user of the request.
     #[must_use]
     pub fn attributes<'a>(&'a self, requester: Option<&'a User>) -> Attributes<'a> {
-        let target = match &self.cel_question.target {
+        let target = match &self.cel_check.target {
             AuthorizerCheckTarget::Path(path) => Target::Path(path),
             AuthorizerCheckTarget::Resource(target) => Target::Resource(Resource {
                 path: "",
@@ -49,7 +49,7 @@ impl AuthorizerQuestion {
         };
         Attributes {
             user: self.service_account.as_ref().or(requester),
-            verb: &self.cel_question.verb,
+            verb: &self.cel_check.verb,
             target,
         }
     }
@@ -80,7 +80,7 @@ impl AuthorizerDecisions {
     ///
     /// Only `Allow` counts as allowed: no opinion, with or without an error, does not. If the decision is unavailable
     /// because of this server, the caller refuses the request instead.
-    pub fn record(&mut self, question: AuthorizerQuestion, decision: &Decision) {
+    pub fn record_decision(&mut self, question: PendingAuthorizerCheck, decision: &Decision) {
         let decision = cel::AuthorizerDecision {
             is_allowed: match decision.verdict {
                 Verdict::Allow => true,
@@ -89,7 +89,7 @@ impl AuthorizerDecisions {
             reason: decision.reason.to_string().into(),
             error: decision.error.as_ref().map(|error| error.to_string().into()),
         };
-        self.0.insert(question.cel_question, decision);
+        self.0.insert(question.cel_check, decision);
     }
 }
 
@@ -119,7 +119,7 @@ mod tests {
             target.namespace = "ns".into();
             target.name = "n".into();
         });
-        let question = AuthorizerQuestion::new(asked);
+        let question = PendingAuthorizerCheck::new(asked);
         let user = User { name: "ana".to_owned(), ..User::default() };
         let attributes = question.attributes(Some(&user));
         assert_eq!((attributes.user, attributes.verb), (Some(&user), "list"));
@@ -132,8 +132,9 @@ mod tests {
 
     #[test]
     fn a_path_is_not_a_resource() {
-        let question =
-            AuthorizerQuestion::new(question(AuthorizerCheckTarget::Path(Arc::from("healthz"))));
+        let question = PendingAuthorizerCheck::new(question(AuthorizerCheckTarget::Path(
+            Arc::from("healthz"),
+        )));
         let attributes = question.attributes(None);
         assert!(attributes.resource().is_none());
         assert_eq!(attributes.path(), "healthz");
@@ -145,7 +146,7 @@ mod tests {
             target.field_selector = "a=b,c!=d".into();
             target.label_selector = "x in (".into();
         });
-        let question = AuthorizerQuestion::new(asked);
+        let question = PendingAuthorizerCheck::new(asked);
         let attributes = question.attributes(None);
         let found = attributes.resource().unwrap();
         assert_eq!(found.field_requirements().len(), 2);
@@ -157,7 +158,7 @@ mod tests {
     fn a_service_account_is_asked_about_in_place_of_the_user() {
         let account = cel::ServiceAccount { namespace: "ns".into(), name: "robot".into() };
         let asked = cel::AuthorizerCheck { service_account: Some(account), ..resource(|_| {}) };
-        let question = AuthorizerQuestion::new(asked);
+        let question = PendingAuthorizerCheck::new(asked);
         let user = User { name: "ana".to_owned(), ..User::default() };
         let found = question.attributes(Some(&user)).user.unwrap();
         assert_eq!(found.name, "system:serviceaccount:ns:robot");
@@ -179,7 +180,7 @@ mod tests {
         ] {
             let asked = resource(|_| {});
             let mut decisions = AuthorizerDecisions::default();
-            decisions.record(AuthorizerQuestion::new(asked.clone()), &decision);
+            decisions.record_decision(PendingAuthorizerCheck::new(asked.clone()), &decision);
             let known = decisions.0.get(&asked).unwrap();
             let found = (known.is_allowed, &*known.reason, known.error.as_deref());
             assert_eq!(found, want, "{decision:?}");

@@ -1,0 +1,88 @@
+//! The identity that the certificates of one connection prove.
+
+use authz::User;
+use jiff::Timestamp;
+use rustls_pki_types::CertificateDer;
+
+use crate::client_certificate::{self, CertificateAuthorities, CertificateError, ValidityPeriod};
+
+/// The identity that the certificates of one connection prove. It is computed when the connection
+/// begins and used for each request until the authorities change.
+#[derive(Debug, Clone, Default)]
+pub struct CertificateIdentity {
+    /// The generation of the authorities that verified the certificates.
+    pub(crate) generation: u64,
+    /// Whether the peer is a front proxy that may name users.
+    pub(crate) proxy: CertificateCheck<()>,
+    /// The user that the certificate names.
+    pub(crate) client: CertificateCheck<User>,
+}
+
+/// The result of checking the certificate of a connection for one purpose.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum CertificateCheck<T> {
+    /// The peer presented no certificate, the certificate names no user, or no authority is configured.
+    #[default]
+    NotPresented,
+    /// The certificate is not valid.
+    Rejected(CertificateError),
+    /// The certificate proves this value while the chain is valid.
+    Verified(T, ValidityPeriod),
+}
+
+impl<T> CertificateCheck<T> {
+    fn from_result(result: Result<Option<(T, ValidityPeriod)>, CertificateError>) -> Self {
+        match result {
+            Ok(None) => Self::NotPresented,
+            Ok(Some((value, validity))) => Self::Verified(value, validity),
+            Err(error) => Self::Rejected(error),
+        }
+    }
+
+    /// The proved value, if the certificate is valid at `now`.
+    pub(crate) fn valid_at(&self, now: Timestamp) -> Result<Option<&T>, CertificateError> {
+        match self {
+            Self::NotPresented => Ok(None),
+            Self::Rejected(error) => Err(error.clone()),
+            Self::Verified(value, validity) if validity.contains(now) => Ok(Some(value)),
+            Self::Verified(_, validity) => {
+                Err(CertificateError::Expired { until: validity.not_after })
+            }
+        }
+    }
+}
+
+/// Checks whether a peer is a front proxy with one of the allowed names; an empty list allows every name.
+pub(crate) fn check_front_proxy(
+    authorities: &CertificateAuthorities,
+    allowed_names: &[String],
+    presented: &[CertificateDer<'_>],
+    now: Timestamp,
+) -> CertificateCheck<()> {
+    let Some(leaf) = presented.first() else { return CertificateCheck::NotPresented };
+    CertificateCheck::from_result(authorities.verify(presented, now).and_then(|validity| {
+        let parsed =
+            client_certificate::parse_certificate(leaf).ok_or(CertificateError::Malformed)?;
+        let name = client_certificate::common_name(&parsed)?;
+        if allowed_names.is_empty() || allowed_names.contains(&name) {
+            Ok(Some(((), validity)))
+        } else {
+            Err(CertificateError::NameNotAllowed(name))
+        }
+    }))
+}
+
+/// Checks which user the certificate of a peer names.
+pub(crate) fn check_client(
+    authorities: &CertificateAuthorities,
+    presented: &[CertificateDer<'_>],
+    now: Timestamp,
+) -> CertificateCheck<User> {
+    let Some(leaf) = presented.first() else { return CertificateCheck::NotPresented };
+    CertificateCheck::from_result(authorities.verify(presented, now).and_then(|validity| {
+        let parsed =
+            client_certificate::parse_certificate(leaf).ok_or(CertificateError::Malformed)?;
+        let user = client_certificate::user_from_subject(leaf, &parsed)?;
+        Ok(user.map(|user| (user, validity)))
+    }))
+}
