@@ -1,16 +1,17 @@
 //! SubjectAccessReview, LocalSubjectAccessReview and SelfSubjectAccessReview.
 
 use crate::review::{AccessQuestion, Spec};
-use api_object::{GroupKind, Status};
+use api_object::GroupKind;
 use authz::{Attributes, Decision, User};
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::Value;
 
 use crate::invalid_review::{finish_validation, local_path_error, wrong_namespace};
 use crate::metadata::Metadata;
-use crate::prepare::{ReviewRequest, no_user_status};
+use crate::prepare::ReviewRequest;
 use crate::read_body::{Fields, MalformedBody, read_subject_spec, read_target_spec};
 use crate::response::{AccessStatus, Response, to_json_tree};
+use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 
 /// A review of one action of one user.
@@ -41,7 +42,7 @@ pub(crate) fn prepare(
     kind: ReviewKind,
     body: &Value,
     request: &ReviewRequest<'_>,
-) -> Result<AccessReview, Status> {
+) -> Result<AccessReview, ReviewError> {
     let fields = Fields::from_body(body, kind);
     let nobody = User::default();
     let (spec, mut metadata) = read(kind, &fields, request)?;
@@ -59,9 +60,9 @@ pub(crate) fn prepare(
     let faults = metadata.validation_error(kind).into_iter().chain(local);
     // Kubernetes loses the kind on the way, so its messages begin with a dot.
     let kind_in_messages = GroupKind::new(kind.group(), "");
-    let question = finish_validation(question, faults, &kind_in_messages)?.into_owned();
+    let question = finish_validation(question, faults, kind_in_messages)?.into_owned();
     if kind == ReviewKind::SelfSubjectAccessReview && request.user.is_none() {
-        return Err(no_user_status());
+        return Err(ReviewError::NoUser);
     }
     let response = Response::new(kind, request, metadata.into_value(), Some(to_json_tree(&spec)));
     Ok(AccessReview { response, question })
@@ -71,7 +72,7 @@ fn read<'t>(
     kind: ReviewKind,
     fields: &Fields<'t>,
     request: &ReviewRequest<'_>,
-) -> Result<(Spec<'t>, Metadata), Status> {
+) -> Result<(Spec<'t>, Metadata), ReviewError> {
     let version = request.version;
     let read = || {
         let metadata = Metadata::read(fields)?;
@@ -83,7 +84,7 @@ fn read<'t>(
         };
         Ok((spec, metadata))
     };
-    read().map_err(|malformed: MalformedBody| malformed.into_status(kind, version))
+    read().map_err(|malformed: MalformedBody| malformed.in_review(kind, version))
 }
 
 /// The namespace in the spec of a local review must be that of the review; an empty one is not filled in.

@@ -1,7 +1,7 @@
 //! SubjectAccessExplanation: an access review with a trace of the decision.
 
 use crate::review::AccessQuestion;
-use api_object::{GroupKind, Status};
+use api_object::GroupKind;
 use authz::{Attributes, Trace};
 use authz_chain::{Chain, ChainDecision};
 use serde_json::Value;
@@ -11,6 +11,7 @@ use crate::metadata::Metadata;
 use crate::prepare::ReviewRequest;
 use crate::read_body::{Fields, MalformedBody, read_subject_spec};
 use crate::response::{AccessStatus, Response, to_json_tree};
+use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 use crate::trace_json::{authorizers_not_consulted, trace_json};
 
@@ -56,18 +57,18 @@ impl ExplanationReview {
 pub(crate) fn prepare(
     body: &Value,
     request: &ReviewRequest<'_>,
-) -> Result<ExplanationReview, Status> {
+) -> Result<ExplanationReview, ReviewError> {
     let fields = Fields::from_body(body, KIND);
     let read = || {
         let spec = read_subject_spec(&fields, request.version, "SubjectAccessExplanationSpec")?;
         Ok((spec, Metadata::read(&fields)?))
     };
     let (spec, mut metadata) =
-        read().map_err(|error: MalformedBody| error.into_status(KIND, request.version))?;
+        read().map_err(|error: MalformedBody| error.in_review(KIND, request.version))?;
     metadata.set_namespace(KIND, request.namespace)?;
     let kind_in_messages = GroupKind::new(KIND.group(), KIND.name());
     let question =
-        finish_validation(spec.question(), metadata.validation_error(KIND), &kind_in_messages)?
+        finish_validation(spec.question(), metadata.validation_error(KIND), kind_in_messages)?
             .into_owned();
     let response = Response::new(KIND, request, metadata.into_value(), Some(to_json_tree(&spec)));
     Ok(ExplanationReview { response, question })

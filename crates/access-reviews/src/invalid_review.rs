@@ -1,15 +1,17 @@
 //! Faults that reviews of several kinds may have.
 
 use crate::review::{AccessQuestion, Spec};
-use api_object::{GroupKind, Status};
+use api_object::GroupKind;
 use field_errors::{FieldError, FieldErrors, FieldPath};
+
+use crate::review_error::ReviewError;
 
 /// The question, or all faults of the object: its own first, then the others.
 pub(crate) fn finish_validation<'t>(
     question: Result<AccessQuestion<'t>, FieldErrors>,
     others: impl IntoIterator<Item = FieldError>,
-    kind: &GroupKind,
-) -> Result<AccessQuestion<'t>, Status> {
+    kind: GroupKind,
+) -> Result<AccessQuestion<'t>, ReviewError> {
     let (question, mut errors) = match question {
         Ok(question) => (Some(question), FieldErrors::new()),
         Err(errors) => (None, errors),
@@ -17,7 +19,7 @@ pub(crate) fn finish_validation<'t>(
     errors.extend(others);
     match question {
         Some(question) if errors.is_empty() => Ok(question),
-        Some(_) | None => Err(Status::invalid(kind, "", &errors)),
+        Some(_) | None => Err(ReviewError::Invalid { kind, name: String::new(), errors }),
     }
 }
 

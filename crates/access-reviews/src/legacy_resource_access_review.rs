@@ -4,15 +4,15 @@
 //! the name of its kind, and contents that nothing looks at.
 
 use crate::review::{AccessQuestion, AccessTarget, ResourceTarget};
-use api_object::{GroupKind, Status};
+use api_object::GroupKind;
 use authz::User;
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::{Map, Value};
 
-use crate::metadata::wrong_namespace;
 use crate::prepare::ReviewRequest;
 use crate::read_body::{Fields, MalformedBody, read_spec_fields};
 use crate::response::Response;
+use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 use crate::subjects::SubjectsReview;
 
@@ -28,12 +28,15 @@ struct LegacyReviewFields<'t> {
 /// 1. The kind and version, which no registry knows.
 /// 2. The metadata, of which only the namespace means something; all of it is echoed.
 /// 3. The spec, which is echoed as it is.
-pub(crate) fn prepare(body: &Value, request: &ReviewRequest<'_>) -> Result<SubjectsReview, Status> {
+pub(crate) fn prepare(
+    body: &Value,
+    request: &ReviewRequest<'_>,
+) -> Result<SubjectsReview, ReviewError> {
     if request.namespace.is_empty() {
-        return Err(Status::bad_request("namespace is required on this type: "));
+        return Err(ReviewError::NamespaceRequired);
     }
     let fields = Fields::from_body(body, KIND);
-    let malformed = |error: MalformedBody| error.into_status(KIND, request.version);
+    let malformed = |error: MalformedBody| error.in_review(KIND, request.version);
     check_kind_and_version(&fields, request).map_err(malformed)?;
     let mut metadata = match fields.get("metadata") {
         None => Map::new(),
@@ -45,13 +48,15 @@ pub(crate) fn prepare(body: &Value, request: &ReviewRequest<'_>) -> Result<Subje
     match metadata.get("namespace").unwrap_or(&Value::Null) {
         Value::Null => {}
         Value::String(own) if own.is_empty() || own == request.namespace => {}
-        _ => return Err(wrong_namespace()),
+        _ => return Err(ReviewError::NamespaceMismatch),
     }
     metadata.insert("namespace".to_owned(), request.namespace.into());
     let asked = read_legacy_fields(&fields, request.version).map_err(malformed)?;
     let name = metadata.get("name").and_then(Value::as_str).unwrap_or_default();
-    let question = build_question(&asked, request.namespace)
-        .map_err(|errors| Status::invalid(&GroupKind::new("", KIND.name()), name, &errors))?;
+    let question = build_question(&asked, request.namespace).map_err(|errors| {
+        let kind = GroupKind::new("", KIND.name());
+        ReviewError::Invalid { kind, name: name.to_owned(), errors }
+    })?;
     let spec = fields.get("spec").cloned();
     let response = Response::new(KIND, request, Value::Object(metadata), spec);
     Ok(SubjectsReview { response, question, guarded_namespace: None })

@@ -5,11 +5,12 @@
 //! review that servers receive thousands of times a second has a fast path, [`SubjectAccessReview`], that makes no tree.
 //!
 //! Owns: the kinds of reviews, their validation, the attributes for each, the bodies of responses and explanations, and the
-//! error responses to requests that are not allowed.
+//! errors of requests that are not allowed.
 //! Must not know: HTTP, sockets, how bodies are decoded, how a chain decides.
 
 mod access;
 mod answer_review;
+mod check_allowed;
 mod explanation;
 mod fast_review;
 mod invalid_review;
@@ -17,9 +18,9 @@ mod legacy_resource_access_review;
 mod metadata;
 mod prepare;
 mod read_body;
-mod refusal;
 mod response;
 pub mod review;
+mod review_error;
 mod review_kind;
 mod rules;
 mod self_subject_review;
@@ -28,10 +29,11 @@ mod trace_json;
 
 pub use access::AccessReview;
 pub use answer_review::{answer_review, check_decided};
+pub use check_allowed::{AccessError, ForbiddenRequest, ForbiddenTarget, check_allowed};
 pub use explanation::ExplanationReview;
 pub use fast_review::SubjectAccessReview;
 pub use prepare::{PreparedReview, ReviewRequest, prepare_review};
-pub use refusal::{Refusal, forbidden_status, refusal_for_decision};
+pub use review_error::{AnswerError, ReviewError};
 pub use review_kind::{PORTCULLIS_GROUP, ReviewKind};
 pub use rules::RulesReview;
 pub use subjects::SubjectsReview;

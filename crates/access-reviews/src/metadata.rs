@@ -1,10 +1,10 @@
 //! The metadata of a review, which must be nearly empty.
 
-use api_object::Status;
 use field_errors::{BadValue, FieldError, FieldPath};
 use serde_json::{Map, Value};
 
 use crate::read_body::{Fields, MalformedBody};
+use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 
 /// The type of a metadata field.
@@ -73,13 +73,13 @@ impl Metadata {
         &mut self,
         kind: ReviewKind,
         namespace: &str,
-    ) -> Result<(), Status> {
+    ) -> Result<(), ReviewError> {
         if !kind.is_namespaced() {
             self.fields.shift_remove("namespace");
             return Ok(());
         }
         if namespace.is_empty() {
-            return Err(Status::bad_request("namespace is required on this type: "));
+            return Err(ReviewError::NamespaceRequired);
         }
         match self.namespace() {
             "" => {
@@ -87,7 +87,7 @@ impl Metadata {
                 Ok(())
             }
             own if own == namespace => Ok(()),
-            _ => Err(wrong_namespace()),
+            _ => Err(ReviewError::NamespaceMismatch),
         }
     }
 
@@ -114,13 +114,6 @@ impl Metadata {
         let ordered = ordered.map(|(name, value)| (name.clone(), value.clone()));
         Value::Object(ordered.collect()).to_string()
     }
-}
-
-/// The error for an object with another namespace than the request.
-pub(crate) fn wrong_namespace() -> Status {
-    Status::bad_request(
-        "the namespace of the provided object does not match the namespace sent on the request",
-    )
 }
 
 /// Reports whether a present value is the zero value of its type.

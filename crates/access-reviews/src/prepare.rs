@@ -1,6 +1,5 @@
 //! Reads and validates the body of a review.
 
-use api_object::Status;
 use authz::User;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -8,6 +7,7 @@ use serde_json::Value;
 use crate::access::{self, AccessReview};
 use crate::explanation::{self, ExplanationReview};
 use crate::legacy_resource_access_review;
+use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 use crate::rules::{self, RulesReview};
 use crate::self_subject_review;
@@ -47,12 +47,12 @@ pub enum PreparedReview {
 /// and has warned about unknown fields, which are ignored here. The status that a client sends is discarded.
 ///
 /// # Errors
-/// 400 for a body of the wrong shape or in the wrong place, 422 for one that breaks a rule.
+/// The body is malformed, posted to the wrong place, or invalid.
 pub fn prepare_review(
     kind: ReviewKind,
     body: &Value,
     request: &ReviewRequest<'_>,
-) -> Result<PreparedReview, Status> {
+) -> Result<PreparedReview, ReviewError> {
     match kind {
         ReviewKind::SubjectAccessReview
         | ReviewKind::LocalSubjectAccessReview
@@ -75,9 +75,4 @@ pub fn prepare_review(
             legacy_resource_access_review::prepare(body, request).map(PreparedReview::Subjects)
         }
     }
-}
-
-/// The error of a self review without an authenticated user.
-pub(crate) fn no_user_status() -> Status {
-    Status::bad_request("no user present on request")
 }

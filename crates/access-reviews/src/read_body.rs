@@ -4,9 +4,9 @@
 use crate::review::{
     NonResourceAttributes, Requirement, ResourceAttributes, SelectorAttributes, Spec,
 };
-use api_object::Status;
 use serde_json::{Map, Value};
 
+use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 
 /// A value in the body has the wrong type.
@@ -18,13 +18,10 @@ impl MalformedBody {
         Self(message)
     }
 
-    /// Builds the `Status` of the response, with code 400.
-    pub(crate) fn into_status(self, kind: ReviewKind, version: &str) -> Status {
-        let (kind, version) = (kind.name(), go_compat::quote(version));
+    /// Adds the kind of the review and the version in the path.
+    pub(crate) fn in_review(self, kind: ReviewKind, version: &str) -> ReviewError {
         let Self(why) = self;
-        Status::bad_request(format!(
-            "{kind} in version {version} cannot be handled as a {kind}: {why}"
-        ))
+        ReviewError::Malformed { kind: kind.name(), version: version.to_owned(), why }
     }
 }
 

@@ -1,12 +1,12 @@
 //! SelfSubjectRulesReview: the rules of the caller in a namespace.
 
-use api_object::Status;
 use authz::{Rules, User};
 use serde_json::{Map, Value, json};
 
-use crate::prepare::{ReviewRequest, no_user_status};
+use crate::prepare::ReviewRequest;
 use crate::read_body::{Fields, read_spec_fields};
 use crate::response::Response;
+use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 
 const KIND: ReviewKind = ReviewKind::SelfSubjectRulesReview;
@@ -66,18 +66,20 @@ fn add_list(rule: &mut Map<String, Value>, name: &str, list: &[String]) {
 }
 
 /// Reads the body. Kubernetes checks nothing but the namespace, and does not echo the spec.
-pub(crate) fn prepare(body: &Value, request: &ReviewRequest<'_>) -> Result<RulesReview, Status> {
+pub(crate) fn prepare(
+    body: &Value,
+    request: &ReviewRequest<'_>,
+) -> Result<RulesReview, ReviewError> {
     let fields = Fields::from_body(body, KIND);
     let namespace =
         || match read_spec_fields(&fields, request.version, "SelfSubjectRulesReviewSpec")? {
             Some(spec) => spec.read_string("namespace"),
             None => Ok(""),
         };
-    let namespace =
-        namespace().map_err(|malformed| malformed.into_status(KIND, request.version))?;
-    let user = request.user.ok_or_else(no_user_status)?.clone();
+    let namespace = namespace().map_err(|malformed| malformed.in_review(KIND, request.version))?;
+    let user = request.user.ok_or(ReviewError::NoUser)?.clone();
     if namespace.is_empty() {
-        return Err(Status::bad_request("no namespace on request"));
+        return Err(ReviewError::NoNamespace);
     }
     let response = Response::new(KIND, request, json!({}), Some(json!({})));
     Ok(RulesReview { response, user, namespace: namespace.to_owned() })

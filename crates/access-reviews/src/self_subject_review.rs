@@ -1,21 +1,21 @@
 //! SelfSubjectReview: the user attributes of the caller.
 
-use api_object::Status;
 use serde_json::{Map, Value, json};
 
 use crate::metadata::Metadata;
-use crate::prepare::{ReviewRequest, no_user_status};
+use crate::prepare::ReviewRequest;
 use crate::read_body::Fields;
 use crate::response::Response;
+use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 
 const KIND: ReviewKind = ReviewKind::SelfSubjectReview;
 
 /// The answer, which only the request is needed for. What the metadata says is not echoed.
-pub(crate) fn answer(body: &Value, request: &ReviewRequest<'_>) -> Result<Value, Status> {
+pub(crate) fn answer(body: &Value, request: &ReviewRequest<'_>) -> Result<Value, ReviewError> {
     Metadata::read(&Fields::from_body(body, KIND))
-        .map_err(|malformed| malformed.into_status(KIND, request.version))?;
-    let user = request.user.ok_or_else(no_user_status)?;
+        .map_err(|malformed| malformed.in_review(KIND, request.version))?;
+    let user = request.user.ok_or(ReviewError::NoUser)?;
     let mut shown = Map::new();
     for (name, text) in [("username", &user.name), ("uid", &user.uid)] {
         if !text.is_empty() {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::review::{AccessQuestion, AccessTarget, Spec};
-use api_object::{GroupKind, Status};
+use api_object::GroupKind;
 use authz::{Attributes, Resource, Subjects, Target, User};
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::{Map, Value};
@@ -13,6 +13,7 @@ use crate::metadata::Metadata;
 use crate::prepare::ReviewRequest;
 use crate::read_body::{Fields, MalformedBody, read_target_spec};
 use crate::response::{Response, to_json_tree};
+use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 
 /// A question about everybody who may do one thing.
@@ -63,7 +64,7 @@ pub(crate) fn prepare(
     kind: ReviewKind,
     body: &Value,
     request: &ReviewRequest<'_>,
-) -> Result<SubjectsReview, Status> {
+) -> Result<SubjectsReview, ReviewError> {
     let fields = Fields::from_body(body, kind);
     let is_local = kind == ReviewKind::LocalResourceAccessReview;
     let type_name =
@@ -71,7 +72,7 @@ pub(crate) fn prepare(
     let read =
         || Ok((read_target_spec(&fields, request.version, type_name)?, Metadata::read(&fields)?));
     let (spec, mut metadata) =
-        read().map_err(|error: MalformedBody| error.into_status(kind, request.version))?;
+        read().map_err(|error: MalformedBody| error.in_review(kind, request.version))?;
     metadata.set_namespace(kind, request.namespace)?;
     let mut faults = missing_field_errors(&spec);
     faults.extend(metadata.validation_error(kind));
@@ -80,7 +81,7 @@ pub(crate) fn prepare(
     }
     let question = spec.question_for_user(&User::default());
     let kind_in_messages = GroupKind::new(kind.group(), kind.name());
-    let mut question = finish_validation(question, faults, &kind_in_messages)?.into_owned();
+    let mut question = finish_validation(question, faults, kind_in_messages)?.into_owned();
     let mut guarded_namespace = None;
     if let AccessTarget::Resource(resource) = &mut question.target {
         if is_local {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use api_object::{Status, Tree};
+use api_object::Tree;
 use authz::FieldRequirement;
 use serde_json::Value;
 
@@ -53,21 +53,35 @@ fn own_fields(rules: Rules) -> Option<&'static [&'static str]> {
     }
 }
 
+/// Lists of the resource can not be filtered by a field. The texts are those of Kubernetes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FieldSelectorError {
+    /// The kind supports only the fields of every resource.
+    #[error(
+        "{} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
+        go_compat::quote(.0)
+    )]
+    UnknownField(String),
+    /// The kind supports further fields, but not this one.
+    #[error("field label not supported: {0}")]
+    UnsupportedField(String),
+}
+
 /// Checks that lists of the resource can be filtered by all these fields.
 ///
 /// # Errors
-/// 400 with the message for the first unsupported field.
+/// The first unsupported field.
 pub fn check_field_selector(
     resource: &Resource,
     requirements: &[FieldRequirement],
-) -> Result<(), Status> {
+) -> Result<(), FieldSelectorError> {
     for requirement in requirements {
         check_field(resource, &requirement.field)?;
     }
     Ok(())
 }
 
-fn check_field(resource: &Resource, field: &str) -> Result<(), Status> {
+fn check_field(resource: &Resource, field: &str) -> Result<(), FieldSelectorError> {
     if COMMON.contains(&field) {
         return Ok(());
     }
@@ -75,11 +89,7 @@ fn check_field(resource: &Resource, field: &str) -> Result<(), Status> {
         Origin::BuiltIn(row) => match own_fields(row.rules) {
             Some(fields) => fields.contains(&field),
             None => {
-                return Err(Status::bad_request(format!(
-                    "{} is not a known field selector: only \"metadata.name\", \
-                     \"metadata.namespace\"",
-                    go_compat::quote(field)
-                )));
+                return Err(FieldSelectorError::UnknownField(field.to_owned()));
             }
         },
         Origin::Custom(served) => {
@@ -88,7 +98,7 @@ fn check_field(resource: &Resource, field: &str) -> Result<(), Status> {
     };
     match is_own {
         true => Ok(()),
-        false => Err(Status::bad_request(format!("field label not supported: {field}"))),
+        false => Err(FieldSelectorError::UnsupportedField(field.to_owned())),
     }
 }
 

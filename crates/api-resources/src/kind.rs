@@ -30,7 +30,7 @@ pub use reset_fields::reset_fields;
 pub(crate) use immutable_fields::{POD_CERTIFICATE_REQUEST, RESOURCE_SLICE, VOLUME_ATTACHMENT};
 
 use admission::ConfigurationKind;
-use api_object::{Status, Tree};
+use api_object::Tree;
 use field_errors::FieldErrors;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -39,6 +39,15 @@ use self::immutable_fields::Immutable;
 use crate::custom;
 use crate::resource::{Origin, Resource};
 use crate::schema::{Schema, WrongTypeError, check, prune};
+
+/// A value of an object has another type than its field. The text is that of Kubernetes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}")]
+pub struct PrepareError {
+    kind: String,
+    version: String,
+    why: String,
+}
 
 /// The kind-specific rules of a built-in resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +89,7 @@ const COMMON_MEMBERS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 ///
 /// # Errors
 /// 400 if a value is of a type that its field can not have.
-pub fn prepare_create(resource: &Resource, tree: &mut Tree) -> Result<(), Status> {
+pub fn prepare_create(resource: &Resource, tree: &mut Tree) -> Result<(), PrepareError> {
     conform_to_schema(resource, tree)?;
     match rules(resource) {
         Rules::CertificateSigningRequest => certificate_signing_request::prepare_create(tree),
@@ -106,7 +115,7 @@ pub fn prepare_update(
     new: &mut Tree,
     old: &Tree,
     subresource: Option<&str>,
-) -> Result<(), Status> {
+) -> Result<(), PrepareError> {
     conform_to_schema(resource, new)?;
     match (rules(resource), subresource) {
         (Rules::CustomResourceDefinition, None) => custom::prepare_update(new),
@@ -270,7 +279,7 @@ pub(crate) fn rules(resource: &Resource) -> Rules {
 }
 
 /// Removes unknown fields, and refuses values of the wrong type.
-fn conform_to_schema(resource: &Resource, tree: &mut Tree) -> Result<(), Status> {
+fn conform_to_schema(resource: &Resource, tree: &mut Tree) -> Result<(), PrepareError> {
     let Origin::BuiltIn(row) = &resource.origin else { return Ok(()) };
     let fitted = match (row.rules, row.schema) {
         // The controllers of these kinds validate and complete them; the schema is for clients.
@@ -280,11 +289,9 @@ fn conform_to_schema(resource: &Resource, tree: &mut Tree) -> Result<(), Status>
         (_, Some(schema)) => conform_fields(schema, tree).map_err(|wrong| wrong.to_string()),
         (_, None) => Ok(()),
     };
-    fitted.map_err(|wrong| {
-        let (kind, version) = (&resource.kind, &resource.version);
-        Status::bad_request(format!(
-            "{kind} in version \"{version}\" cannot be handled as a {kind}: {wrong}"
-        ))
+    fitted.map_err(|why| {
+        let (kind, version) = (resource.kind.clone(), resource.version.clone());
+        PrepareError { kind, version, why }
     })
 }
 

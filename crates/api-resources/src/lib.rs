@@ -50,11 +50,11 @@ pub use enforcement::{
     Enforcement, UNENFORCED_PREFIX, UnenforcedObject, enforcement, enforcement_table,
     find_unenforced,
 };
-pub use field_selector::{check_field_selector, field_value};
+pub use field_selector::{FieldSelectorError, check_field_selector, field_value};
 pub use kind::{
-    SignerPermission, blocks_removal, configuration_kind, forbidden_subject, is_content_changed,
-    prepare_create, prepare_delete, prepare_update, required_signer_permission, reset_fields,
-    set_condition_times, set_requester, validate_create, validate_update,
+    PrepareError, SignerPermission, blocks_removal, configuration_kind, forbidden_subject,
+    is_content_changed, prepare_create, prepare_delete, prepare_update, required_signer_permission,
+    reset_fields, set_condition_times, set_requester, validate_create, validate_update,
 };
 pub use openapi::OpenApi;
 pub use published_document::Document;

@@ -1,7 +1,5 @@
 //! Negotiation of the response format.
 
-use api_object::Status;
-
 use crate::accept_header::{AcceptClause, parse_accept_header};
 
 /// The parts of a request that select the response format.
@@ -153,6 +151,29 @@ impl DiscoveryVersion {
     }
 }
 
+/// No response format that the client accepts can be served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NegotiationError {
+    /// No clause of `Accept` matches an offered media type.
+    #[error("only the following media types are accepted: {}", offered.join(", "))]
+    NotAcceptable {
+        /// The media types that the endpoint offers.
+        offered: &'static [&'static str],
+    },
+    /// The client requests the transformation of a single object, and the endpoint returns a list.
+    #[error(
+        "you requested PartialObjectMetadata, but the requested object is a list \
+         (ask for PartialObjectMetadataList)"
+    )]
+    TransformForObject,
+    /// The client requests the transformation of a list, and the endpoint returns a single object.
+    #[error(
+        "you requested PartialObjectMetadataList, but the requested object is not a list \
+         (ask for PartialObjectMetadata)"
+    )]
+    TransformForList,
+}
+
 impl FormatRequest<'_> {
     /// Reports whether the response is for a person: by the query, or else by the kind of client.
     fn wants_indentation(&self) -> bool {
@@ -176,11 +197,11 @@ impl FormatRequest<'_> {
 ///    clearly meant it.
 ///
 /// # Errors
-/// 406 if no clause can be served.
+/// No clause can be served, or step 3 fails.
 pub fn negotiate(
     asked: &FormatRequest<'_>,
     endpoint: Endpoint,
-) -> Result<ResponseEncoding, Status> {
+) -> Result<ResponseEncoding, NegotiationError> {
     let wants_indentation = asked.wants_indentation();
     if asked.accept.is_empty() {
         return Ok(ResponseEncoding {
@@ -196,20 +217,20 @@ pub fn negotiate(
             return Ok(ResponseEncoding { format, pretty, transform });
         }
     }
-    Err(Status::not_acceptable(match endpoint {
+    let offered: &[&str] = match endpoint {
         Endpoint::Watch => &["application/json;stream=watch"],
         Endpoint::Object | Endpoint::List | Endpoint::Plain => {
             &["application/json", "application/yaml"]
         }
-    }))
+    };
+    Err(NegotiationError::NotAcceptable { offered })
 }
 
-/// Chooses the form of an answer to `/api` and `/apis`, by the steps of [`negotiate`].
+/// Chooses the format of a response for `/api` and `/apis`, by the steps of [`negotiate`].
 ///
 /// # Errors
-///
-/// 406 if nothing that the client takes can be served.
-pub fn negotiate_discovery(asked: &FormatRequest<'_>) -> Result<DiscoveryFormat, Status> {
+/// No clause can be served.
+pub fn negotiate_discovery(asked: &FormatRequest<'_>) -> Result<DiscoveryFormat, NegotiationError> {
     for clause in parse_accept_header(asked.accept) {
         if let Some(version) = aggregated_discovery_version(&clause) {
             let pretty = asked.wants_indentation() || clause.parameter("pretty") == Some("1");
@@ -258,24 +279,20 @@ fn servable_format(
 }
 
 /// Refuses a transformation for one object on a list, and the reverse.
-fn check_cardinality(transform: Option<Transform>, endpoint: Endpoint) -> Result<(), Status> {
-    let problem = match (transform, endpoint) {
+fn check_cardinality(
+    transform: Option<Transform>,
+    endpoint: Endpoint,
+) -> Result<(), NegotiationError> {
+    match (transform, endpoint) {
         (Some(Transform::PartialObjectMetadata(_)), Endpoint::List) => {
-            "you requested PartialObjectMetadata, but the requested object is a list \
-             (ask for PartialObjectMetadataList)"
+            Err(NegotiationError::TransformForObject)
         }
         (
             Some(Transform::PartialObjectMetadataList(_)),
             Endpoint::Object | Endpoint::Watch | Endpoint::Plain,
-        ) => {
-            "you requested PartialObjectMetadataList, but the requested object is not a list \
-             (ask for PartialObjectMetadata)"
-        }
-        _ => return Ok(()),
-    };
-    let mut status = Status::not_acceptable(&[]);
-    problem.clone_into(&mut status.message);
-    Err(status)
+        ) => Err(NegotiationError::TransformForList),
+        _ => Ok(()),
+    }
 }
 
 fn aggregated_discovery_version(clause: &AcceptClause<'_>) -> Option<DiscoveryVersion> {

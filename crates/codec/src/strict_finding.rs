@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use api_object::Status;
-
 /// The most findings of one body; Kubernetes keeps as many.
 pub(crate) const FINDINGS_MAX: usize = 100;
 
@@ -55,18 +53,37 @@ impl Findings {
     }
 }
 
-/// The error for a client that requested strict validation; `None` without findings.
-#[must_use]
-pub fn strict_error(kind: &str, version: &str, findings: &[Finding]) -> Option<Status> {
+/// An object has findings, and the client requested strict field validation.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{kind} in version {} cannot be handled as a {kind}: strict decoding error: {findings}",
+    go_compat::quote(version)
+)]
+pub struct StrictDecodingError {
+    kind: String,
+    version: String,
+    /// All findings, joined by `, `.
+    findings: String,
+}
+
+/// Checks that a decoded object has no findings, as strict field validation requires.
+///
+/// # Errors
+/// There are findings; the error lists all of them.
+pub fn check_strict(
+    kind: &str,
+    version: &str,
+    findings: &[Finding],
+) -> Result<(), StrictDecodingError> {
     if findings.is_empty() {
-        return None;
+        return Ok(());
     }
-    let list: Vec<_> = findings.iter().map(Finding::to_string).collect();
-    Some(Status::bad_request(format!(
-        "{kind} in version {} cannot be handled as a {kind}: strict decoding error: {}",
-        go_compat::quote(version),
-        list.join(", ")
-    )))
+    let findings: Vec<_> = findings.iter().map(Finding::to_string).collect();
+    Err(StrictDecodingError {
+        kind: kind.to_owned(),
+        version: version.to_owned(),
+        findings: findings.join(", "),
+    })
 }
 
 #[cfg(test)]
@@ -93,11 +110,11 @@ mod tests {
         let findings =
             [Finding::UnknownField("foo".into()), Finding::DuplicateField("data.a".into())];
         assert_eq!(
-            strict_error("ConfigMap", "v1", &findings).unwrap().message,
+            check_strict("ConfigMap", "v1", &findings).unwrap_err().to_string(),
             "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: \
              unknown field \"foo\", duplicate field \"data.a\""
         );
-        assert_eq!(strict_error("ConfigMap", "v1", &[]), None);
+        assert_eq!(check_strict("ConfigMap", "v1", &[]), Ok(()));
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! Why a patch can not be applied.
 
-use api_object::Status;
-
 use crate::json_patch::{COPIED_BYTES_MAX, OPERATIONS_MAX, WORK_MAX};
 use crate::nesting_depth::NESTING_MAX;
 
@@ -61,62 +59,4 @@ pub enum PatchError {
     /// The items of a list contradict the order that the patch gives.
     #[error("the order in the patch list does not match the $setElementOrder list")]
     Order,
-}
-
-impl PatchError {
-    /// The response to the request.
-    #[must_use]
-    pub fn to_status(&self) -> Status {
-        match self {
-            Self::NotJson | Self::Shape(_) | Self::Directive(_) => {
-                Status::bad_request(self.to_string())
-            }
-            Self::TooManyOperations(_) | Self::TooMuchWork | Self::TooDeep => {
-                Status::too_large_because(&self.to_string())
-            }
-            // Kubernetes does not tell what went wrong in a JSON Patch.
-            Self::CopiesTooLarge
-            | Self::MissingPath(_)
-            | Self::TestFailed(_)
-            | Self::BadOperation(_) => Status::unprocessable(),
-            Self::NotAnObject
-            | Self::NoMergeKey { .. }
-            | Self::UnknownDirective(_)
-            | Self::ListOfLists
-            | Self::MixedList
-            | Self::Order => Status { message: self.to_string(), ..Status::unprocessable() },
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn answers_are_those_of_kubernetes() {
-        for (error, code, message) in [
-            (PatchError::NotJson, 400, "invalid JSON patch"),
-            (
-                PatchError::TooManyOperations(10_001),
-                413,
-                "Request entity too large: The allowed maximum operations in a JSON patch is \
-                 10000, got 10001",
-            ),
-            (
-                PatchError::TestFailed(0),
-                422,
-                "the server rejected our request due to an error in our request",
-            ),
-            (
-                PatchError::NoMergeKey { item: "{}".to_owned(), key: "name" },
-                422,
-                "map: {} does not contain declared merge key: name",
-            ),
-            (PatchError::Directive("retainKeys"), 400, "invalid patch format of retainKeys"),
-        ] {
-            let status = error.to_status();
-            assert_eq!((status.code, status.message.as_str()), (code, message));
-        }
-    }
 }

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use codec::{DiscoveryFormat, Endpoint, FormatRequest};
 use serde_json::json;
 
+use crate::error_status::IntoStatus;
 use crate::respond::{Document, Reply};
 use crate::rest::Query;
 use crate::server_state::ServerState;
@@ -64,14 +65,14 @@ pub(crate) fn discovery_document(
         [Some("openapi"), Some("v3"), ..] => {
             let reply = openapi_v3(registry, trimmed, query);
             if reply.is_some() {
-                codec::negotiate(asked, Endpoint::Plain)?;
+                codec::negotiate(asked, Endpoint::Plain).map_err(IntoStatus::into_status)?;
             }
             return Ok(reply);
         }
         _ => None,
     };
     let Some(body) = found else { return Ok(None) };
-    codec::negotiate(asked, Endpoint::Plain)?;
+    codec::negotiate(asked, Endpoint::Plain).map_err(IntoStatus::into_status)?;
     let mut json = body.to_vec();
     json.push(b'\n');
     Ok(Some(Reply::Json { code: 200, json }))
@@ -92,9 +93,8 @@ fn aggregated_reply(
     asked: &FormatRequest<'_>,
     etag: Option<&str>,
 ) -> Result<Option<Reply>, Status> {
-    let DiscoveryFormat::Aggregated { version, .. } = codec::negotiate_discovery(asked)? else {
-        return Ok(None);
-    };
+    let format = codec::negotiate_discovery(asked).map_err(IntoStatus::into_status)?;
+    let DiscoveryFormat::Aggregated { version, .. } = format else { return Ok(None) };
     if version != codec::DiscoveryVersion::V2 {
         return Ok(None);
     }
@@ -115,7 +115,7 @@ fn openapi_v2(asked: &FormatRequest<'_>) -> Result<Reply, Status> {
     let (bytes, content_type) = match asked.accept.starts_with(V2_ACCEPT_PREFIX) {
         true => (V2_PROTOBUF_DOCUMENT, V2_PROTOBUF_TYPE),
         false => {
-            codec::negotiate(asked, Endpoint::Plain)?;
+            codec::negotiate(asked, Endpoint::Plain).map_err(IntoStatus::into_status)?;
             (V2_JSON_DOCUMENT, "application/json")
         }
     };

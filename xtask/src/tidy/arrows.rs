@@ -239,6 +239,7 @@ pub(super) const TABLE: &[Row] = &[
             "api-object",
             "https-client",
             "access-reviews",
+            "server",
             "fake-http",
         ],
     ),

@@ -7,6 +7,7 @@ use api_object::Status;
 use authz::Attributes;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use server::IntoStatus;
 
 use super::Answer;
 use super::decision::decision;
@@ -44,7 +45,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
             }
         }
         Ok(_) => return Err(format!("`{name}` asks for something else than a decision")),
-        Err(status) => refused(&status),
+        Err(error) => refused(&error.into_status()),
     };
     Ok(Answer { want: vector.member("expect")?.clone(), got, warnings: Vec::new() })
 }

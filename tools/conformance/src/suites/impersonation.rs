@@ -5,12 +5,14 @@ use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use access_reviews::ForbiddenRequest;
 use authn::{Impersonator, strip_impersonation_headers};
 use authz::{Attributes, Authorizer, Recorder, RequestInfo};
 use authz_rbac::Snapshot;
 use http::HeaderMap;
 use manifests::rbac::{Object, decode};
 use serde_json::{Value, json};
+use server::IntoStatus;
 
 use super::Answer;
 use super::headers::{canonical, headers};
@@ -28,7 +30,9 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
         .map_err(|error| error.to_string())?;
     let attributes = info.attributes(Some(&requestor));
     let mut headers = headers(vector)?;
-    let impersonator = Impersonator::new(access_reviews::forbidden_status);
+    let impersonator = Impersonator::new(|attributes, reason| {
+        ForbiddenRequest::new(attributes, reason).into_status()
+    });
     let outcome = ready(impersonator.impersonate(&headers, &attributes, &authorizer))?;
     let mut got = match outcome {
         Ok(None) => json!({
