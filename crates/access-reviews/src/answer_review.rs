@@ -5,7 +5,7 @@ use authz_chain::Chain;
 use serde_json::Value;
 
 use crate::check_allowed::ForbiddenRequest;
-use crate::prepare::PreparedReview;
+use crate::prepare_review::PreparedReview;
 use crate::review_error::AnswerError;
 
 /// Answers a review and returns the body of the response.
@@ -26,21 +26,21 @@ pub async fn answer_review(
             let attributes = review.attributes();
             let outcome = chain.authorize_for(caller_name, &attributes, Recorder::off()).await;
             check_decided(&outcome.decision).map_err(AnswerError::Unavailable)?;
-            Ok(review.respond(&outcome.decision))
+            Ok(review.into_response(&outcome.decision))
         }
         PreparedReview::Explanation(review) => {
             let mut trace = Trace::default();
             let recorder = Recorder::on(&mut trace);
             let outcome = chain.authorize_for(caller_name, &review.attributes(), recorder).await;
             check_decided(&outcome.decision).map_err(AnswerError::Unavailable)?;
-            Ok(review.respond(chain, &outcome, &trace))
+            Ok(review.into_response(chain, &outcome, &trace))
         }
         PreparedReview::Rules(review) => {
             let rules = chain.rules_for(review.user(), review.namespace());
-            Ok(review.respond(&rules))
+            Ok(review.into_response(&rules))
         }
         PreparedReview::Subjects(review) => {
-            if let Some(permission) = review.permission(caller) {
+            if let Some(permission) = review.required_permission(caller) {
                 let decision = chain.authorize(&permission, Recorder::off()).await.decision;
                 match (decision.verdict, &decision.error) {
                     (Verdict::Allow, _) => {}
@@ -55,7 +55,7 @@ pub async fn answer_review(
                 }
             }
             let subjects = chain.who_can(&review.attributes());
-            Ok(review.respond(&subjects))
+            Ok(review.into_response(&subjects))
         }
     }
 }

@@ -32,7 +32,7 @@ pub struct ForbiddenRequest {
 /// The target of a forbidden request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ForbiddenTarget {
-    /// A non-resource path.
+    /// The request was for a non-resource path.
     Path,
     /// An object without group and resource.
     NameOnly {

@@ -1,4 +1,4 @@
-//! Faults that reviews of several kinds may have.
+//! Errors that reviews of several kinds may have.
 
 use crate::review::{AccessQuestion, Spec};
 use api_object::GroupKind;
@@ -6,8 +6,8 @@ use field_errors::{FieldError, FieldErrors, FieldPath};
 
 use crate::review_error::ReviewError;
 
-/// The question, or all faults of the object: its own first, then the others.
-pub(crate) fn finish_validation<'t>(
+/// Returns the question, or all errors of the review: those of the question first, then the others.
+pub(crate) fn into_valid_question<'t>(
     question: Result<AccessQuestion<'t>, FieldErrors>,
     others: impl IntoIterator<Item = FieldError>,
     kind: GroupKind,
@@ -23,15 +23,18 @@ pub(crate) fn finish_validation<'t>(
     }
 }
 
-/// The namespace asked about is not that of the review.
-pub(crate) fn wrong_namespace(resource_attributes: &FieldPath<'_>, namespace: &str) -> FieldError {
+/// The error of a spec that names another namespace than the review.
+pub(crate) fn namespace_mismatch_error(
+    resource_attributes: &FieldPath<'_>,
+    namespace: &str,
+) -> FieldError {
     resource_attributes.child("namespace").invalid(namespace, "must match metadata.namespace")
 }
 
-/// Paths have no namespace, so local reviews can not ask about them.
+/// The error of a local review about a path, which has no namespace.
 pub(crate) fn local_path_error(spec: &Spec<'_>) -> Option<FieldError> {
     let path = spec.non_resource_attributes.as_ref()?;
     let at = FieldPath::root("spec");
     let detail = "disallowed on this kind of request";
-    Some(at.child("nonResourceAttributes").invalid(path.bad_value(), detail))
+    Some(at.child("nonResourceAttributes").invalid(path.to_bad_value(), detail))
 }

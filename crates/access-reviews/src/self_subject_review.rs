@@ -2,18 +2,21 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::metadata::Metadata;
-use crate::prepare::ReviewRequest;
-use crate::read_body::Fields;
-use crate::response::Response;
+use crate::prepare_review::ReviewRequest;
+use crate::read_body::ObjectFields;
 use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
+use crate::review_metadata::Metadata;
+use crate::review_response::ReviewResponse;
 
 const KIND: ReviewKind = ReviewKind::SelfSubjectReview;
 
-/// The answer, which only the request is needed for. What the metadata says is not echoed.
-pub(crate) fn answer(body: &Value, request: &ReviewRequest<'_>) -> Result<Value, ReviewError> {
-    Metadata::read(&Fields::from_body(body, KIND))
+/// Answers a review, which needs no authorizer. The metadata of the body is not echoed.
+pub(crate) fn answer_self_review(
+    body: &Value,
+    request: &ReviewRequest<'_>,
+) -> Result<Value, ReviewError> {
+    Metadata::read(&ObjectFields::from_body(body, KIND))
         .map_err(|malformed| malformed.in_review(KIND, request.version))?;
     let user = request.user.ok_or(ReviewError::NoUser)?;
     let mut shown = Map::new();
@@ -30,6 +33,7 @@ pub(crate) fn answer(body: &Value, request: &ReviewRequest<'_>) -> Result<Value,
         shown.insert("extra".to_owned(), Value::Object(extra.collect()));
     }
     let created = request.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    let response = Response::new(KIND, request, json!({ "creationTimestamp": created }), None);
+    let response =
+        ReviewResponse::new(KIND, request, json!({ "creationTimestamp": created }), None);
     Ok(response.with_status(Map::from_iter([("userInfo".to_owned(), Value::Object(shown))])))
 }

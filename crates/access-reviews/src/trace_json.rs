@@ -7,7 +7,7 @@ use authz::{Event, Trace, TraceEntry, Value};
 use authz_chain::Chain;
 use serde_json::{Map, Value as Json, json};
 
-/// The deepest nesting; deeper events are shown at this depth. A plugin must not exhaust the stack.
+/// Upper bound on the nesting; deeper events are shown at this depth, so that a plugin can not exhaust the stack.
 const DEPTH_MAX: usize = 32;
 
 /// An event and the events below it.
@@ -21,7 +21,7 @@ pub struct TraceNode<'t> {
 
 /// The events of a trace, outermost first.
 pub fn trace_tree(trace: &Trace) -> Vec<TraceNode<'_>> {
-    collect_level(&mut trace.entries().iter().peekable(), 0)
+    collect_trace_level(&mut trace.entries().iter().peekable(), 0)
 }
 
 /// The trace as JSON. An event has a `kind`, its values as `fields`, and the events below it as `children`.
@@ -46,14 +46,14 @@ fn authorizer_name(event: &Event) -> Option<&str> {
 }
 
 /// Takes the entries at `depth` or below, up to the first that lies above.
-fn collect_level<'t>(
+fn collect_trace_level<'t>(
     entries: &mut Peekable<Iter<'t, TraceEntry>>,
     depth: usize,
 ) -> Vec<TraceNode<'t>> {
     let mut nodes = Vec::new();
     while let Some(entry) = entries.next_if(|entry| entry.depth.min(DEPTH_MAX) >= depth) {
         let children =
-            if depth < DEPTH_MAX { collect_level(entries, depth + 1) } else { Vec::new() };
+            if depth < DEPTH_MAX { collect_trace_level(entries, depth + 1) } else { Vec::new() };
         nodes.push(TraceNode { event: &entry.event, children });
     }
     nodes

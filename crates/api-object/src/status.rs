@@ -142,14 +142,14 @@ impl Status {
         Self::new(404, "NotFound", message, Some(details_for(resource, name)))
     }
 
-    /// No such resource, or no such subresource.
+    /// The resource or the subresource does not exist.
     #[must_use]
     pub fn unknown_resource() -> Self {
         let message = "the server could not find the requested resource".to_owned();
         Self::new(404, "NotFound", message, Some(Details::default()))
     }
 
-    /// An object of that name exists.
+    /// An object with this name already exists.
     #[must_use]
     pub fn already_exists(resource: &GroupResource, name: &str) -> Self {
         let message = format!("{resource} {} already exists", go_compat::quote(name));
@@ -298,7 +298,7 @@ impl Status {
         Self::new(410, "Expired", message.into(), None)
     }
 
-    /// The server failed.
+    /// The server failed for an internal reason.
     #[must_use]
     pub fn internal(why: &str) -> Self {
         let cause = Cause { message: why.to_owned(), ..Cause::default() };

@@ -62,14 +62,14 @@ pub fn before_update(
     api_object::keep_immutable_metadata(new, old);
     reset_fields(resource, new, old, subresource);
     prepare_update(resource, new, old, subresource)?;
-    count_generation(resource, new, old);
+    increment_generation(resource, new, old);
     if let Some(version) = version {
         api_object::metadata_mut(new).insert("resourceVersion".to_owned(), version);
     }
     Ok(())
 }
 
-fn count_generation(resource: &Resource, new: &mut Tree, old: &Tree) {
+fn increment_generation(resource: &Resource, new: &mut Tree, old: &Tree) {
     if resource.has_generation && is_content_changed(resource, new, old) {
         let metadata = api_object::metadata_mut(new);
         let next = api_object::integer_member(metadata, "generation").saturating_add(1);

@@ -95,7 +95,11 @@ impl BodyCopier {
                 items.iter().map(|item| self.copy_value(item, sensitivity, depth + 1)).collect()
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-                if sensitivity == BodySensitivity::Plain { value.clone() } else { mask(value) }
+                if sensitivity == BodySensitivity::Plain {
+                    value.clone()
+                } else {
+                    mask_value(value)
+                }
             }
         }
     }
@@ -114,7 +118,7 @@ impl BodyCopier {
             MemberTreatment::Show => self.copy_value(value, BodySensitivity::Plain, depth),
             MemberTreatment::Descend => self.copy_value(value, sensitivity, depth),
             MemberTreatment::ShowOnly(shown) => self.copy_only_member(shown, value, depth),
-            MemberTreatment::Mask => mask(value),
+            MemberTreatment::Mask => mask_value(value),
         }
     }
 
@@ -131,7 +135,8 @@ impl BodyCopier {
                     if sensitivity != BodySensitivity::Plain =>
                 {
                     let masked = annotations.iter().map(|(name, value)| {
-                        let copy = if name == LAST_APPLIED { mask(value) } else { value.clone() };
+                        let copy =
+                            if name == LAST_APPLIED { mask_value(value) } else { value.clone() };
                         (name.clone(), copy)
                     });
                     Value::Object(masked.collect())
@@ -145,13 +150,13 @@ impl BodyCopier {
 
     fn copy_only_member(self, shown: &str, value: &Value, depth: usize) -> Value {
         let Value::Object(members) = value else {
-            return mask(value);
+            return mask_value(value);
         };
         let copied = members.iter().map(|(name, value)| {
             let copy = if name == shown {
                 self.copy_value(value, BodySensitivity::Plain, depth + 1)
             } else {
-                mask(value)
+                mask_value(value)
             };
             (name.clone(), copy)
         });
@@ -193,7 +198,7 @@ fn member_treatment(name: &str, value: &Value, sensitivity: BodySensitivity) -> 
 }
 
 /// Replaces values and keeps the names of members. Null stays, because it means a removal in a patch.
-fn mask(value: &Value) -> Value {
+fn mask_value(value: &Value) -> Value {
     match value {
         Value::Null => Value::Null,
         Value::Object(members) => {

@@ -3,25 +3,25 @@
 use crate::decode::ExpectedKind;
 use crate::field_tables;
 
-/// The language of a request body.
+/// The format of a request body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyFormat {
-    /// `application/json`.
+    /// The media type `application/json`.
     Json,
-    /// `application/yaml`.
+    /// The media type `application/yaml`.
     Yaml,
-    /// `application/vnd.kubernetes.protobuf`.
+    /// The media type `application/vnd.kubernetes.protobuf`.
     Protobuf,
 }
 
-/// The kind of a patch.
+/// The type of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchType {
-    /// RFC 6902.
+    /// JSON Patch (RFC 6902).
     Json,
-    /// RFC 7386.
+    /// JSON merge patch (RFC 7386).
     Merge,
-    /// Kubernetes' own, which knows how lists of built-in kinds are merged.
+    /// Strategic merge patch, which merges the lists of built-in kinds by key.
     StrategicMerge,
 }
 
@@ -61,7 +61,7 @@ impl UnsupportedMediaType {
 impl PatchType {
     const ALL: [Self; 3] = [Self::Json, Self::Merge, Self::StrategicMerge];
 
-    /// Its media type.
+    /// The media type of such a patch.
     #[must_use]
     pub const fn media_type(self) -> &'static str {
         match self {
@@ -90,7 +90,9 @@ pub fn body_format(
 ///
 /// # Errors
 /// The media type is not supported.
-pub fn options_format(content_type: Option<&str>) -> Result<BodyFormat, UnsupportedMediaType> {
+pub fn delete_options_format(
+    content_type: Option<&str>,
+) -> Result<BodyFormat, UnsupportedMediaType> {
     parse_body_format(content_type, true)
 }
 
@@ -172,7 +174,7 @@ mod tests {
         assert_eq!(format(Some("application/cbor"), &CONFIG_MAP), with_protobuf);
         assert_eq!(format(Some("text/plain"), &CONFIG_MAP), with_protobuf);
         assert_eq!(format(Some(";"), &CONFIG_MAP), with_protobuf);
-        assert_eq!(options_format(Some(PROTOBUF)), Ok(BodyFormat::Protobuf));
+        assert_eq!(delete_options_format(Some(PROTOBUF)), Ok(BodyFormat::Protobuf));
     }
 
     #[test]

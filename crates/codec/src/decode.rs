@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::conform_to_kind::WrongTypeError;
 use crate::content_type::{BodyFormat, UnsupportedMediaType};
-use crate::field_shape::Message;
-use crate::strict_finding::{Finding, Findings};
+use crate::field_types::Message;
+use crate::strict_finding::{StrictFinding, StrictFindings};
 use crate::{conform_to_kind, field_tables, json, protobuf};
 
 /// The kind that an endpoint accepts.
@@ -15,22 +15,22 @@ use crate::{conform_to_kind, field_tables, json, protobuf};
 pub struct ExpectedKind<'e> {
     /// The group; empty for the core group.
     pub group: &'e str,
-    /// The version.
+    /// The version of the group, such as `v1`.
     pub version: &'e str,
-    /// The kind.
+    /// The kind, such as `ConfigMap`.
     pub kind: &'e str,
-    /// Whether the kind is defined by a CustomResourceDefinition; then its objects must say what
-    /// they are.
+    /// Whether the kind is defined by a CustomResourceDefinition; then its objects must have `apiVersion`
+    /// and `kind`.
     pub is_custom: bool,
 }
 
-/// A decoded body.
+/// An object that was decoded from a request body.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecodedObject {
     /// The object, with `apiVersion` and `kind`.
     pub tree: Tree,
-    /// Unknown and duplicate fields, which strict validation refuses.
-    pub findings: Vec<Finding>,
+    /// Unknown and duplicate fields, which strict field validation rejects.
+    pub findings: Vec<StrictFinding>,
 }
 
 /// The body is not an object of the expected kind. The client is at fault, and the texts are those of
@@ -92,7 +92,7 @@ pub enum DecodeError {
 /// Upper bound on the bytes of a body in a message.
 const EXCERPT_BYTES_MAX: usize = 30;
 
-/// How many bytes of a body without kind a message shows.
+/// Upper bound on the bytes that a message shows of a body without `kind`.
 const BODY_SHOWN_BYTES_MAX: usize = 4096;
 
 impl ExpectedKind<'_> {
@@ -100,7 +100,7 @@ impl ExpectedKind<'_> {
         GroupVersion::new(self.group, self.version)
     }
 
-    fn message(&self) -> Option<&'static Message> {
+    fn field_table(&self) -> Option<&'static Message> {
         match self.is_custom {
             true => None,
             false => field_tables::fields_of_kind(self.group, self.version, self.kind),
@@ -121,7 +121,7 @@ pub fn decode_object(
     format: BodyFormat,
     expected: &ExpectedKind<'_>,
 ) -> Result<DecodedObject, DecodeError> {
-    let message = expected.message();
+    let message = expected.field_table();
     let (mut tree, duplicates) = match (format, message) {
         (BodyFormat::Json | BodyFormat::Yaml, _) => parse_body(bytes, format, expected.kind)?,
         (BodyFormat::Protobuf, Some(message)) => {
@@ -132,7 +132,7 @@ pub fn decode_object(
         }
     };
     check_type_meta(&mut tree, bytes, expected)?;
-    let mut findings = Findings::default();
+    let mut findings = StrictFindings::default();
     if format != BodyFormat::Protobuf {
         conform_to_kind::conform_to_kind(&mut tree, message, &mut findings).map_err(|why| {
             let ExpectedKind { kind, version, .. } = expected;
@@ -150,9 +150,9 @@ pub fn decode_object(
 pub fn conform_object(
     tree: &mut Tree,
     expected: &ExpectedKind<'_>,
-) -> Result<Vec<Finding>, WrongTypeError> {
-    let mut findings = Findings::default();
-    conform_to_kind::conform_to_kind(tree, expected.message(), &mut findings)?;
+) -> Result<Vec<StrictFinding>, WrongTypeError> {
+    let mut findings = StrictFindings::default();
+    conform_to_kind::conform_to_kind(tree, expected.field_table(), &mut findings)?;
     Ok(findings.into_vec())
 }
 
@@ -161,7 +161,7 @@ pub fn conform_object(
 ///
 /// # Errors
 /// The bytes do not have the declared format, or are not `DeleteOptions`.
-pub fn decode_options(bytes: &[u8], format: BodyFormat) -> Result<Tree, DecodeError> {
+pub fn decode_delete_options(bytes: &[u8], format: BodyFormat) -> Result<Tree, DecodeError> {
     const KIND: &str = "DeleteOptions";
     let mut tree = match format {
         BodyFormat::Json | BodyFormat::Yaml => parse_body(bytes, format, KIND)?.0,
@@ -177,7 +177,7 @@ pub fn decode_options(bytes: &[u8], format: BodyFormat) -> Result<Tree, DecodeEr
         conform_to_kind::conform_to_kind(
             &mut tree,
             Some(&field_tables::DELETE_OPTIONS),
-            &mut Findings::default(),
+            &mut StrictFindings::default(),
         )
         .map_err(|why| cannot_be_handled_error(KIND, &version, KIND, &why.to_string()))?;
     }
@@ -188,13 +188,14 @@ fn parse_body(
     bytes: &[u8],
     format: BodyFormat,
     kind: &str,
-) -> Result<(Tree, Vec<Finding>), DecodeError> {
+) -> Result<(Tree, Vec<StrictFinding>), DecodeError> {
     let (value, findings) = match format {
         BodyFormat::Yaml => {
             let read = document::yaml_to_json(bytes).map_err(|why| {
                 unrecognized_error(kind, &format!("error converting YAML to JSON: {why}"), bytes)
             })?;
-            let findings = read.duplicate_keys.into_iter().map(Finding::DuplicateField).collect();
+            let findings =
+                read.duplicate_keys.into_iter().map(StrictFinding::DuplicateField).collect();
             (read.value, findings)
         }
         BodyFormat::Json | BodyFormat::Protobuf => {

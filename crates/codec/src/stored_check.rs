@@ -8,27 +8,27 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::json::{NESTING_MAX, parse_json};
-use crate::stored_object::{MalformedObject, StoredLayout, object_length, skip_string};
+use crate::stored_object::{MalformedStoredObject, StoredLayout, object_length, skip_string};
 
 /// Checks that stored bytes have the layout that splicing a version needs, are JSON, and are not nested
 /// more deeply than [`from_stored`](crate::from_stored) reads. It reads the bytes without making a tree.
 ///
 /// # Errors
 /// The bytes can not be sent as they are.
-pub fn check_stored(stored: &[u8]) -> Result<(), MalformedObject> {
+pub fn check_stored(stored: &[u8]) -> Result<(), MalformedStoredObject> {
     StoredLayout::parse(stored)?;
-    // Values that are skipped are not checked for UTF-8, and nested without limit.
-    std::str::from_utf8(stored).map_err(|_| MalformedObject)?;
-    serde_json::from_slice::<IgnoredAny>(stored).map_err(|_| MalformedObject)?;
+    // `IgnoredAny` checks neither UTF-8 nor the nesting.
+    std::str::from_utf8(stored).map_err(|_| MalformedStoredObject)?;
+    serde_json::from_slice::<IgnoredAny>(stored).map_err(|_| MalformedStoredObject)?;
     match nesting_depth(stored)? <= NESTING_MAX {
         true => Ok(()),
-        false => Err(MalformedObject),
+        false => Err(MalformedStoredObject),
     }
 }
 
 /// The nesting depth of JSON, counted without recursion. Most objects have too few brackets to be
 /// nested too deeply, so their strings are not scanned.
-fn nesting_depth(json: &[u8]) -> Result<usize, MalformedObject> {
+fn nesting_depth(json: &[u8]) -> Result<usize, MalformedStoredObject> {
     let n_opened = json.iter().filter(|byte| matches!(byte, b'{' | b'[')).count();
     if n_opened <= NESTING_MAX {
         return Ok(n_opened);
@@ -40,7 +40,7 @@ fn nesting_depth(json: &[u8]) -> Result<usize, MalformedObject> {
         match byte {
             b'"' => rest = skip_string(rest)?,
             b'{' | b'[' => open += 1,
-            b'}' | b']' => open = open.checked_sub(1).ok_or(MalformedObject)?,
+            b'}' | b']' => open = open.checked_sub(1).ok_or(MalformedStoredObject)?,
             _ => {}
         }
         deepest = deepest.max(open);
@@ -51,7 +51,7 @@ fn nesting_depth(json: &[u8]) -> Result<usize, MalformedObject> {
 /// The metadata of an object that can not be decoded, if that part is readable.
 #[must_use]
 pub fn salvage_metadata(stored: &[u8]) -> Option<Tree> {
-    let rest = StoredLayout::parse(stored).ok()?.rest;
+    let rest = StoredLayout::parse(stored).ok()?.from_metadata;
     let members = rest.get(..object_length(rest).ok()?)?;
     let metadata = parse_json(&[b"{", members].concat()).ok()?.value;
     match metadata {

@@ -20,7 +20,7 @@ mod strategic;
 mod upstream;
 
 pub use json_patch::{COPIED_BYTES_MAX, OPERATIONS_MAX, WORK_MAX, json_patch};
-pub use merge_keys::SmpSchema;
+pub use merge_keys::StrategicMergeSchema;
 pub use merge_patch::merge_patch;
 pub use nesting_depth::NESTING_MAX;
 pub use patch_error::PatchError;

@@ -12,7 +12,7 @@ use crate::patch_error::PatchError;
 ///
 /// # Errors
 ///
-/// The patch is no object.
+/// The patch is not an object.
 pub fn merge_patch(mut tree: Tree, patch: Value) -> Result<Tree, PatchError> {
     let Value::Object(patch) = patch else {
         return Err(PatchError::Shape("a merge patch is an object"));

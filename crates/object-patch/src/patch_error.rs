@@ -1,21 +1,21 @@
-//! Why a patch can not be applied.
+//! The error of a patch that can not be applied.
 
 use crate::json_patch::{COPIED_BYTES_MAX, OPERATIONS_MAX, WORK_MAX};
 use crate::nesting_depth::NESTING_MAX;
 
-/// Why a patch can not be applied. The patch is always at fault.
+/// A patch can not be applied. The patch is always at fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatchError {
-    /// The body is not JSON. Found by whoever reads it.
+    /// The body is not JSON. The caller finds this when it decodes the body.
     #[error("invalid JSON patch")]
     NotJson,
-    /// The body is JSON of another shape than the patch has.
+    /// The body is JSON, but not a patch of its type.
     #[error("error decoding patch: {0}")]
     Shape(&'static str),
-    /// More operations than are carried out.
+    /// The patch has more operations than the limit.
     #[error("The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, got {0}")]
     TooManyOperations(usize),
-    /// The operations would move too much.
+    /// The operations would move or read too many values.
     #[error("the operations of the JSON patch take more than {WORK_MAX} steps")]
     TooMuchWork,
     /// The copies would become too large.
@@ -24,22 +24,22 @@ pub enum PatchError {
     /// The result would be nested too deeply.
     #[error("the patched object exceeds max depth of {NESTING_MAX}")]
     TooDeep,
-    /// An operation names a place that is not there.
+    /// An operation names a path that does not exist.
     #[error("operation {0}: missing path")]
     MissingPath(usize),
-    /// A test of a value does not hold.
+    /// A `test` operation found another value.
     #[error("operation {0}: test failed")]
     TestFailed(usize),
-    /// An operation that does not exist or lacks a part.
+    /// An operation is unknown or incomplete.
     #[error("operation {0}: unknown or incomplete operation")]
     BadOperation(usize),
-    /// The patched document is no object.
+    /// The patched document is not an object.
     #[error("the patched document is not an object")]
     NotAnObject,
-    /// A directive of a strategic merge patch has the wrong form.
+    /// A directive of a strategic merge patch is malformed.
     #[error("invalid patch format of {0}")]
     Directive(&'static str),
-    /// An item of a list that is merged by a key does not have it.
+    /// An item of a list does not have the merge key of the list.
     #[error("map: {item} does not contain declared merge key: {key}")]
     NoMergeKey {
         /// The item as JSON, shortened.
@@ -47,7 +47,7 @@ pub enum PatchError {
         /// The merge key that the item lacks.
         key: &'static str,
     },
-    /// A `$patch` that asks for something else than replacing or deleting.
+    /// The value of `$patch` is neither `replace` nor `delete`.
     #[error("unknown patch type: {0}")]
     UnknownDirective(String),
     /// The items of a list are lists, which can not be merged.
@@ -56,7 +56,7 @@ pub enum PatchError {
     /// The items of a list that is merged are not all of the same type.
     #[error("list element types are not identical")]
     MixedList,
-    /// The items of a list contradict the order that the patch gives.
+    /// The order of the items contradicts the `$setElementOrder` list of the patch.
     #[error("the order in the patch list does not match the $setElementOrder list")]
     Order,
 }

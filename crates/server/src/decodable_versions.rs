@@ -48,9 +48,9 @@ impl DecodableVersions {
         }
         let why = match codec::from_stored(&entry.value) {
             Err(error) => error.to_string(),
-            Ok(_) => codec::MalformedObject.to_string(),
+            Ok(_) => codec::MalformedStoredObject.to_string(),
         };
-        let names = api_resources::names(&self.prefix, resource, key.as_str());
+        let names = api_resources::names_in_key(&self.prefix, resource, key.as_str());
         let (namespace, name) = names.unwrap_or_default();
         let tree = placeholder(resource, namespace, name, &entry.value, &why);
         let entry = Entry { value: codec::to_stored(&tree).into(), ..entry };

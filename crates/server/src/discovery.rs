@@ -3,7 +3,7 @@
 use api_object::Status;
 use api_resources::Registry;
 use bytes::Bytes;
-use codec::{DiscoveryFormat, Endpoint, FormatRequest};
+use codec::{DiscoveryFormat, EndpointKind, FormatRequest};
 use serde_json::json;
 
 use crate::error_status::IntoStatus;
@@ -43,7 +43,12 @@ pub(crate) fn discovery_document(
             if let Some(reply) = aggregated_reply(aggregated, asked, etag)? {
                 return Ok(Some(reply));
             }
-            Some(api_resources::Discovery::core_versions(&server.options.advertised_address).body)
+            Some(
+                api_resources::Discovery::core_versions_document(
+                    &server.options.advertised_address,
+                )
+                .body,
+            )
         }
         [Some("apis"), None, ..] => {
             let aggregated = &registry.discovery().aggregated_groups;
@@ -65,14 +70,14 @@ pub(crate) fn discovery_document(
         [Some("openapi"), Some("v3"), ..] => {
             let reply = openapi_v3(registry, trimmed, query);
             if reply.is_some() {
-                codec::negotiate(asked, Endpoint::Plain).map_err(IntoStatus::into_status)?;
+                codec::negotiate(asked, EndpointKind::Plain).map_err(IntoStatus::into_status)?;
             }
             return Ok(reply);
         }
         _ => None,
     };
     let Some(body) = found else { return Ok(None) };
-    codec::negotiate(asked, Endpoint::Plain).map_err(IntoStatus::into_status)?;
+    codec::negotiate(asked, EndpointKind::Plain).map_err(IntoStatus::into_status)?;
     let mut json = body.to_vec();
     json.push(b'\n');
     Ok(Some(Reply::Json { code: 200, json }))
@@ -115,7 +120,7 @@ fn openapi_v2(asked: &FormatRequest<'_>) -> Result<Reply, Status> {
     let (bytes, content_type) = match asked.accept.starts_with(V2_ACCEPT_PREFIX) {
         true => (V2_PROTOBUF_DOCUMENT, V2_PROTOBUF_TYPE),
         false => {
-            codec::negotiate(asked, Endpoint::Plain).map_err(IntoStatus::into_status)?;
+            codec::negotiate(asked, EndpointKind::Plain).map_err(IntoStatus::into_status)?;
             (V2_JSON_DOCUMENT, "application/json")
         }
     };

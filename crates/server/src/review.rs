@@ -174,7 +174,7 @@ impl authn::ObjectLookup for ServerState {
             return Ok(None);
         };
         let namespace = resource.is_namespaced().then_some(namespace);
-        let key = api_resources::key(&self.prefix, resource, namespace, name);
+        let key = api_resources::object_key(&self.prefix, resource, namespace, name);
         let Some(key) = key.and_then(|key| Key::new(&key).ok()) else { return Ok(None) };
         let got = self.store.get(&key, At::Newest).await;
         let got = got.map_err(|error| LookupError(error.to_string()))?;

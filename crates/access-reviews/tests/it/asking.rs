@@ -14,7 +14,7 @@ use document::Source;
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// Who posts, where, and what is asked.
+/// A review that a user posts to a chain.
 pub(crate) struct Post<'p> {
     pub(crate) chain: &'p Chain,
     pub(crate) kind: ReviewKind,

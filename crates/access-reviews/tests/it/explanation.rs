@@ -1,4 +1,4 @@
-//! SubjectAccessExplanation.
+//! Posting a SubjectAccessExplanation to a chain.
 
 use access_reviews::ReviewKind;
 use authz_chain::Member;

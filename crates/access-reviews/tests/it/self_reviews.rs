@@ -1,4 +1,4 @@
-//! SelfSubjectRulesReview and SelfSubjectReview.
+//! Posting a SelfSubjectRulesReview or a SelfSubjectReview.
 
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ fn lists_are_there_when_nothing_is_allowed() {
         prepare_review(ReviewKind::SelfSubjectRulesReview, &in_namespace("n"), &request).unwrap();
     let PreparedReview::Rules(review) = review else { panic!("rules are asked for") };
     assert_eq!((review.user(), review.namespace()), (&ana, "n"));
-    let answer = review.respond(&Rules::default());
+    let answer = review.into_response(&Rules::default());
     assert_eq!(answer["apiVersion"], "authorization.k8s.io/v1beta1");
     assert_eq!(
         answer["status"],

@@ -175,7 +175,7 @@ fn kinds_of_the_proposal_are_resources() {
         assert_eq!((of.api_group, of.resource, of.subresource), want);
         assert_eq!((asked.verb, of.name, of.namespace, of.api_version), ("GET", "N", "n", "*"));
         assert!(asked.user.is_none());
-        assert!(review.permission(None).is_none());
+        assert!(review.required_permission(None).is_none());
     }
 }
 

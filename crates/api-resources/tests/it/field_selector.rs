@@ -1,4 +1,4 @@
-//! Field selectors.
+//! The fields by which lists can be filtered.
 
 use api_object::Tree;
 use api_resources::{Registry, Resource, check_field_selector, field_value};

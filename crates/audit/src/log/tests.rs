@@ -33,7 +33,7 @@ fn lines_are_appended_and_private() {
     for n in 1..=2 {
         let log = Log::file(&path, Rotation::default()).unwrap();
         log.write(b"line\n", at(0)).unwrap();
-        assert_eq!((log.lines_written(), log.lines_failed()), (1, 0));
+        assert_eq!((log.n_lines_written(), log.n_lines_failed()), (1, 0));
         assert_eq!(fs::read_to_string(&path).unwrap(), "line\n".repeat(n));
     }
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
@@ -126,7 +126,7 @@ fn a_line_that_is_not_written_is_counted() {
     let log = Log::file(Path::new("/dev/full"), Rotation::default()).unwrap();
     let error = log.write(b"line\n", at(0)).unwrap_err();
     assert_eq!(error.to_string(), "can not write to the audit log");
-    assert_eq!((log.lines_written(), log.lines_failed()), (0, 1));
+    assert_eq!((log.n_lines_written(), log.n_lines_failed()), (0, 1));
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn if_there_can_be_no_new_file_the_old_one_goes_on() {
     // The file is gone, so it can not be set aside; the open one still takes lines.
     fs::remove_file(&path).unwrap();
     log.write(b"two\n", at(1)).unwrap();
-    assert_eq!((log.lines_written(), log.lines_failed()), (2, 0));
+    assert_eq!((log.n_lines_written(), log.n_lines_failed()), (2, 0));
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn decode(body: &str, expected: &ExpectedKind<'_>) -> Result<Value, String> {
 
 fn findings(body: &str, expected: &ExpectedKind<'_>) -> Vec<String> {
     let decoded = decode_object(body.as_bytes(), BodyFormat::Json, expected).unwrap();
-    decoded.findings.iter().map(Finding::to_string).collect()
+    decoded.findings.iter().map(StrictFinding::to_string).collect()
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn what_a_patch_made_is_held_against_its_kind() {
     let conform = |body: Value, expected: &ExpectedKind<'_>| {
         let mut tree = body.as_object().unwrap().clone();
         let findings = conform_object(&mut tree, expected).map_err(|error| error.to_string())?;
-        let findings: Vec<String> = findings.iter().map(Finding::to_string).collect();
+        let findings: Vec<String> = findings.iter().map(StrictFinding::to_string).collect();
         Ok::<_, String>((Value::Object(tree), findings))
     };
     let patched = json!({"kind": "Role", "metadata": {"name": "r"}, "foo": 1});
@@ -201,7 +201,7 @@ fn what_a_patch_made_is_held_against_its_kind() {
 fn yaml_is_read_like_json() {
     let body = b"kind: ConfigMap\napiVersion: v1\nmetadata: {name: m}\ndata:\n  a: v\n  a: w\n";
     let decoded = decode_object(body, BodyFormat::Yaml, &CONFIG_MAP).unwrap();
-    assert_eq!(decoded.findings, [Finding::DuplicateField("data.a".to_owned())]);
+    assert_eq!(decoded.findings, [StrictFinding::DuplicateField("data.a".to_owned())]);
     assert_eq!(decoded.tree["data"], json!({"a": "w"}));
     for body in [&b"a: b: c"[..], b"", b"- a"] {
         let error = decode_object(body, BodyFormat::Yaml, &CONFIG_MAP).unwrap_err();
@@ -233,15 +233,15 @@ fn options_have_any_version() {
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "DeleteOptions",
         "gracePeriodSeconds": 0, "preconditions": {"uid": "u"},
     });
-    let options = decode_options(&body, BodyFormat::Protobuf);
+    let options = decode_delete_options(&body, BodyFormat::Protobuf);
     assert_eq!(options.map(Value::Object), Ok(want));
     let json = br#"{"kind":"DeleteOptions","apiVersion":"apps/v1","odd":1,"dryRun":["All"]}"#;
-    let options = decode_options(json, BodyFormat::Json).unwrap();
+    let options = decode_delete_options(json, BodyFormat::Json).unwrap();
     assert_eq!(options.get("dryRun"), Some(&json!(["All"])));
     assert_eq!(options.get("odd"), None);
-    assert_eq!(decode_options(b"{}", BodyFormat::Json).unwrap().len(), 0);
+    assert_eq!(decode_delete_options(b"{}", BodyFormat::Json).unwrap().len(), 0);
     for wrong in [&br#"{"kind":"Pod"}"#[..], br#"{"gracePeriodSeconds":"x"}"#] {
-        let error = decode_options(wrong, BodyFormat::Json).unwrap_err();
+        let error = decode_delete_options(wrong, BodyFormat::Json).unwrap_err();
         assert!(matches!(error, DecodeError::CannotBeHandled { .. }), "{error}");
     }
 }

@@ -17,7 +17,7 @@ fn apply(kind: &str, document: Value, patch: Value) -> Result<Value, PatchError>
         | "ExternalAdmissionHookConfiguration" => "admissionregistration.k8s.io",
         _ => "",
     };
-    let schema = SmpSchema::of(group, kind);
+    let schema = StrategicMergeSchema::of(group, kind);
     strategic_merge_patch(document.as_object().unwrap().clone(), patch, &schema).map(Value::Object)
 }
 
@@ -213,7 +213,7 @@ fn deep_trees_fit_a_small_stack() {
         (1..NESTING_MAX).fold(innermost, wrap)
     };
     let check = move || {
-        let schema = SmpSchema::of("", "Pod");
+        let schema = StrategicMergeSchema::of("", "Pod");
         let (tree, patch) = (nested("b"), Value::Object(nested("c")));
         let merged = strategic_merge_patch(tree.clone(), patch.clone(), &schema).unwrap();
         assert_eq!(merged, tree);

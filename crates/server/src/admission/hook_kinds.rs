@@ -3,7 +3,7 @@
 use admission::{GroupVersionKind, Operation};
 use admission_hooks::{ObjectKindError, ObjectKinds, UntypedKinds};
 use api_object::{GroupVersion, Tree};
-use api_resources::{PrepareError, Registry, Resource, written_kind};
+use api_resources::{PrepareError, Registry, Resource, kind_of_written_object};
 use authz::User;
 use codec::ExpectedKind;
 
@@ -57,7 +57,7 @@ impl ObjectKinds for HookKinds<'_> {
 impl HookKinds<'_> {
     /// The resource of a kind: that of the request, or another version of it that a hook asks for.
     fn resource_of(&self, kind: &GroupVersionKind<'_>) -> Option<&Resource> {
-        match *kind == written_kind(self.resource, "") {
+        match *kind == kind_of_written_object(self.resource, "") {
             true => Some(self.resource),
             false => {
                 let found = self.registry.resource_of_kind(kind.group, kind.version, kind.kind);

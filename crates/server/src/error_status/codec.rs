@@ -39,7 +39,7 @@ impl IntoStatus for NegotiationError {
 
 #[cfg(test)]
 mod tests {
-    use codec::{BodyFormat, Endpoint, ExpectedKind, Finding, FormatRequest};
+    use codec::{BodyFormat, EndpointKind, ExpectedKind, FormatRequest, StrictFinding};
 
     use super::*;
 
@@ -62,7 +62,8 @@ mod tests {
                 &CONFIG_MAP,
                 400,
                 "the object provided is unrecognized (must be of type ConfigMap): couldn't get \
-                 version/kind; json parse error: unexpected end of JSON input (<empty>)",
+                 version/kind; json parse error: unexpected end of JSON input at byte 0 \
+                 (<empty>)",
             ),
             (
                 r#"{"kind":"Widget","apiVersion":"example.com/v2"}"#,
@@ -105,7 +106,7 @@ mod tests {
 
     #[test]
     fn findings_of_strict_decoding() {
-        let findings = [Finding::UnknownField("foo".into())];
+        let findings = [StrictFinding::UnknownField("foo".into())];
         let error = codec::check_strict("ConfigMap", "v1", &findings).unwrap_err();
         let status = error.into_status();
         let want = "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding \
@@ -118,23 +119,23 @@ mod tests {
         for (accept, endpoint, message) in [
             (
                 "text/plain",
-                Endpoint::Object,
+                EndpointKind::Object,
                 "only the following media types are accepted: application/json, application/yaml",
             ),
             (
                 "text/plain",
-                Endpoint::Watch,
+                EndpointKind::Watch,
                 "only the following media types are accepted: application/json;stream=watch",
             ),
             (
                 "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
-                Endpoint::List,
+                EndpointKind::List,
                 "you requested PartialObjectMetadata, but the requested object is a list (ask for \
                  PartialObjectMetadataList)",
             ),
             (
                 "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
-                Endpoint::Object,
+                EndpointKind::Object,
                 "you requested PartialObjectMetadataList, but the requested object is not a list \
                  (ask for PartialObjectMetadata)",
             ),

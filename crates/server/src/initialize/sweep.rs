@@ -113,7 +113,8 @@ async fn check_object_of(
     if record.state == WaitingState::Failed && record.age >= grace && super::has_failed(&tree) {
         let cluster = server.snapshot_cache.snapshot();
         let request = cluster.registry.resources().find_map(|resource| {
-            let (namespace, name) = api_resources::names(&server.prefix, resource, &record.key)?;
+            let (namespace, name) =
+                api_resources::names_in_key(&server.prefix, resource, &record.key)?;
             Some(ObjectRef::of_resource(resource, namespace, name).to_request(Verb::Delete))
         });
         let failed = FailedObject::of_dead_server(record.key.clone(), tree, entry.mod_rev, request);

@@ -3,7 +3,7 @@
 use api_object::{DeleteOptions, Status};
 use api_resources::Verb;
 use bytes::Bytes;
-use codec::{Endpoint, ExpectedKind, FormatRequest};
+use codec::{EndpointKind, ExpectedKind, FormatRequest};
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use https_server::CollectError;
 
@@ -22,7 +22,7 @@ impl AuthorizedRequest<'_> {
     }
 
     pub(super) fn negotiate_plain(&self) -> Result<ResponseFormat, Status> {
-        let encoding = codec::negotiate(&self.preferences(), Endpoint::Plain)
+        let encoding = codec::negotiate(&self.preferences(), EndpointKind::Plain)
             .map_err(IntoStatus::into_status)?;
         Ok(self.response_format(encoding))
     }
@@ -43,10 +43,10 @@ impl AuthorizedRequest<'_> {
                 .map_err(IntoStatus::into_status)?;
         }
         let endpoint = match route.verb {
-            Verb::List | Verb::DeleteCollection => Endpoint::List,
-            Verb::Watch => Endpoint::Watch,
+            Verb::List | Verb::DeleteCollection => EndpointKind::List,
+            Verb::Watch => EndpointKind::Watch,
             Verb::Get | Verb::Create | Verb::Update | Verb::Patch | Verb::Delete => {
-                Endpoint::Object
+                EndpointKind::Object
             }
         };
         let encoding =
@@ -132,9 +132,9 @@ impl AuthorizedRequest<'_> {
         if bytes.is_empty() {
             return self.query.delete_options();
         }
-        let format =
-            codec::options_format(self.header(&CONTENT_TYPE)).map_err(IntoStatus::into_status)?;
-        let tree = codec::decode_options(&bytes, format).map_err(IntoStatus::into_status)?;
+        let format = codec::delete_options_format(self.header(&CONTENT_TYPE))
+            .map_err(IntoStatus::into_status)?;
+        let tree = codec::decode_delete_options(&bytes, format).map_err(IntoStatus::into_status)?;
         record.record_request_object(&tree);
         DeleteOptions::from_tree(&tree)
     }

@@ -123,13 +123,14 @@ impl<'a> RequestContext<'a> {
 impl RequestContext<'_> {
     /// The key of an object of the resource in the namespace of the request.
     pub(crate) fn key(&self, name: &str) -> Result<Key, Status> {
-        let text = api_resources::key(&self.server.prefix, self.resource, self.namespace, name);
+        let text =
+            api_resources::object_key(&self.server.prefix, self.resource, self.namespace, name);
         text.and_then(|text| Key::new(&text).ok()).ok_or_else(|| self.not_found(name))
     }
 
     /// The common prefix of the keys of a list.
     pub(crate) fn key_prefix(&self) -> Result<Prefix, Status> {
-        let text = api_resources::prefix(&self.server.prefix, self.resource, self.namespace);
+        let text = api_resources::key_prefix(&self.server.prefix, self.resource, self.namespace);
         text.and_then(|text| Prefix::new(&text).ok()).ok_or_else(Status::unknown_resource)
     }
 

@@ -3,7 +3,7 @@
 use api_object::{GroupKind, Status, Tree};
 use codec::PatchType;
 use field_errors::{FieldErrors, FieldPath};
-use object_patch::{PatchError, SmpSchema};
+use object_patch::{PatchError, StrategicMergeSchema};
 use store::Revision;
 
 use crate::error_status::IntoStatus;
@@ -35,7 +35,7 @@ pub(super) fn apply_patch(
         PatchType::Json => object_patch::json_patch(current, parsed.value),
         PatchType::Merge => object_patch::merge_patch(current, parsed.value),
         PatchType::StrategicMerge => {
-            let schema = SmpSchema::of(&ctx.resource.group, &ctx.resource.kind);
+            let schema = StrategicMergeSchema::of(&ctx.resource.group, &ctx.resource.kind);
             object_patch::strategic_merge_patch(current, parsed.value, &schema)
         }
     };
@@ -68,7 +68,7 @@ pub(super) fn apply_patch(
 
 /// Warns about or refuses fields that a patch has twice, or that the kind does not have.
 fn check_findings(
-    findings: &[codec::Finding],
+    findings: &[codec::StrictFinding],
     validation: FieldValidation,
     warnings: &mut Vec<String>,
 ) -> Result<(), Status> {

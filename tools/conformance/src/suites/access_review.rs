@@ -36,7 +36,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
     let got = match prepare_review(kind, object, &request) {
         Ok(PreparedReview::Access(review)) => {
             let asked = asked(&review);
-            let answer = review.respond(&decision);
+            let answer = review.into_response(&decision);
             let quick = quick_answer(kind, object, &decision);
             match quick {
                 // Both ways must lead to the same answer; if not, the vector has to fail.

@@ -3,7 +3,7 @@
 use field_errors::{BadValue, FieldError, FieldPath};
 use serde_json::{Map, Value};
 
-use crate::read_body::{Fields, MalformedBody};
+use crate::read_body::{MalformedBody, ObjectFields};
 use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 
@@ -47,7 +47,7 @@ pub(crate) struct Metadata {
 }
 
 impl Metadata {
-    pub(crate) fn read(body: &Fields<'_>) -> Result<Self, MalformedBody> {
+    pub(crate) fn read(body: &ObjectFields<'_>) -> Result<Self, MalformedBody> {
         let mut set_fields = Map::new();
         let Some(fields) =
             body.read_object("metadata", "ObjectMeta", "v1.ObjectMeta", "metadata")?
@@ -118,12 +118,12 @@ impl Metadata {
 
 /// Reports whether a present value is the zero value of its type.
 fn is_empty(
-    fields: &Fields<'_>,
+    fields: &ObjectFields<'_>,
     name: &str,
     value: &Value,
     field_type: FieldType,
 ) -> Result<bool, MalformedBody> {
-    let wrong = |value: &Value, go_type: &str| Err(fields.wrong_type(name, value, go_type));
+    let wrong = |value: &Value, go_type: &str| Err(fields.wrong_type_error(name, value, go_type));
     match (field_type, value) {
         (FieldType::Text, _) => fields.read_string(name).map(str::is_empty),
         (FieldType::Texts, _) => {
