@@ -8,6 +8,8 @@
 //! errors of requests that are not allowed.
 //! Must not know: HTTP, sockets, how bodies are decoded, how a chain decides.
 
+#![deny(clippy::indexing_slicing)]
+
 mod access_review;
 mod answer_review;
 mod check_allowed;

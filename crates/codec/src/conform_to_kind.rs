@@ -221,13 +221,13 @@ mod tests {
 
     use super::*;
 
-    fn shaped(kind: &str, value: Value) -> Result<(Value, Vec<String>), String> {
+    fn conformed(kind: &str, value: Value) -> Result<(Value, Vec<String>), WrongTypeError> {
         let groups = ["", "rbac.authorization.k8s.io", "coordination.k8s.io"];
         let message =
             groups.iter().find_map(|group| field_tables::fields_of_kind(group, "v1", kind));
         let mut tree = value.as_object().cloned().unwrap_or_default();
         let mut findings = StrictFindings::default();
-        conform_to_kind(&mut tree, message, &mut findings).map_err(|error| error.to_string())?;
+        conform_to_kind(&mut tree, message, &mut findings)?;
         let findings = findings.into_vec().iter().map(StrictFinding::to_string).collect();
         Ok((Value::Object(tree), findings))
     }
@@ -245,7 +245,7 @@ mod tests {
         });
         let findings = ["foo", "metadata.bar", "rules[0].verb"];
         let findings = findings.map(|path| format!("unknown field \"{path}\"")).to_vec();
-        assert_eq!(shaped("Role", role), Ok((want, findings)));
+        assert_eq!(conformed("Role", role), Ok((want, findings)));
     }
 
     #[test]
@@ -253,18 +253,18 @@ mod tests {
         let widget = json!({"metadata": {"name": "a", "bar": 1}, "spec": {"x": null}});
         let want = json!({"metadata": {"name": "a"}, "spec": {"x": null}});
         let findings = vec!["unknown field \"metadata.bar\"".to_owned()];
-        assert_eq!(shaped("Widget", widget), Ok((want, findings)));
+        assert_eq!(conformed("Widget", widget), Ok((want, findings)));
         let bare = json!({"metadata": null});
-        assert_eq!(shaped("Widget", bare), Ok((json!({}), vec![])));
+        assert_eq!(conformed("Widget", bare), Ok((json!({}), vec![])));
     }
 
     #[test]
     fn nulls_mean_absent() {
         let map = json!({"metadata": {"name": "a", "labels": null}, "data": {"a": null}, "immutable": null});
         let want = json!({"metadata": {"name": "a"}, "data": {"a": ""}});
-        assert_eq!(shaped("ConfigMap", map), Ok((want, vec![])));
+        assert_eq!(conformed("ConfigMap", map), Ok((want, vec![])));
         let role = json!({"rules": [null, {"verbs": [null]}]});
-        assert_eq!(shaped("Role", role), Ok((json!({"rules": [{}, {"verbs": [""]}]}), vec![])));
+        assert_eq!(conformed("Role", role), Ok((json!({"rules": [{}, {"verbs": [""]}]}), vec![])));
     }
 
     #[test]
@@ -277,7 +277,7 @@ mod tests {
             "metadata": {"creationTimestamp": "2026-11-15T18:02:38Z"},
             "spec": {"renewTime": "2026-11-15T18:02:38.000000Z"},
         });
-        assert_eq!(shaped("Lease", lease), Ok((want, vec![])));
+        assert_eq!(conformed("Lease", lease), Ok((want, vec![])));
     }
 
     #[test]
@@ -307,7 +307,8 @@ mod tests {
                 "string into field spec.renewTime of type RFC 3339 time",
             ),
         ] {
-            assert_eq!(shaped(kind, value), Err(format!("json: cannot unmarshal {want}")));
+            let error = conformed(kind, value).unwrap_err();
+            assert_eq!(error.to_string(), format!("json: cannot unmarshal {want}"));
         }
     }
 }

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use field_errors::{FieldErrors, FieldPath};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use x509_verify::{Certificate, CertificateRequest};
+use x509_verify::{Certificate, CertificateRequest, RequestError};
 
 use super::{KindRules, kind_rules};
 use crate::json_members::{list_member, string_list_member, string_member, value_at};
@@ -119,7 +119,7 @@ pub fn forbidden_subject_reason(resource: &Resource, tree: &Tree) -> Option<Stri
             Some(format!("use of {CLIENT_SIGNER} signer with {SUPERUSERS} group is not allowed"))
         }
         Ok(_) => None,
-        Err(why) => Some(format!("failed to parse CSR: {why}")),
+        Err(error) => Some(format!("failed to parse CSR: {error}")),
     }
 }
 
@@ -191,8 +191,8 @@ pub(super) fn set_condition_times(new: &mut Tree, old: &Tree, now: Timestamp) {
 pub(super) fn validate_create(tree: &Tree, errors: &mut FieldErrors) {
     let (spec, path) = (value_at(tree, &["spec"]), FieldPath::root("spec"));
     let request = string_member(spec, "request");
-    if let Err(why) = read_certificate_request(request) {
-        errors.push(path.child("request").invalid(request, &why));
+    if let Err(error) = read_certificate_request(request) {
+        errors.push(path.child("request").invalid(request, &error.to_string()));
     }
     let usages = string_list_member(spec, "usages");
     let at_usages = path.child("usages");
@@ -238,8 +238,8 @@ pub(super) fn validate_update(
         validate_conditions(&at_conditions, conditions(new), errors);
     }
     let is_signed = issued_certificate(new) != issued_certificate(old);
-    if is_signed && let Err(why) = check_certificates(issued_certificate(new)) {
-        errors.push(at_certificate.invalid("<certificate data>", &why));
+    if is_signed && let Err(error) = check_certificates(issued_certificate(new)) {
+        errors.push(at_certificate.invalid("<certificate data>", &error.to_string()));
     }
     for r#type in FINAL {
         let (n_new, n_old) =
@@ -307,41 +307,58 @@ fn conditions_of_type<'t>(tree: &'t Tree, r#type: &'t str) -> impl Iterator<Item
     conditions(tree).iter().filter(move |own| string_member(*own, "type") == r#type)
 }
 
+/// The PEM of a certificate request or of issued certificates is invalid. The texts are those of Kubernetes.
+#[derive(Debug, thiserror::Error)]
+enum CertificatePemError {
+    #[error("must be ASCII text with a single PEM block")]
+    Ambiguous,
+    #[error("PEM block type must be CERTIFICATE REQUEST")]
+    NotARequest,
+    #[error("{0}")]
+    MalformedRequest(RequestError),
+    #[error("only CERTIFICATE PEM blocks are allowed, found {}", go_compat::quote(.0))]
+    NotACertificate(String),
+    #[error("no PEM block headers are permitted")]
+    Headers,
+    #[error("x509: malformed certificate")]
+    MalformedCertificate,
+    #[error("must contain at least one CERTIFICATE PEM block")]
+    NoCertificate,
+}
+
 /// Reads a certificate request from base64-encoded PEM.
-fn read_certificate_request(encoded: &str) -> Result<CertificateRequest, String> {
+fn read_certificate_request(encoded: &str) -> Result<CertificateRequest, CertificatePemError> {
     let text = STANDARD.decode(encoded).unwrap_or_default();
     if !pem::is_unambiguous_pem(&text) {
-        return Err("must be ASCII text with a single PEM block".to_owned());
+        return Err(CertificatePemError::Ambiguous);
     }
     match pem::read_pem_blocks(&text).next() {
         Some(block) if block.label == "CERTIFICATE REQUEST" => {
-            CertificateRequest::parse(&block.contents).map_err(|error| error.to_string())
+            CertificateRequest::parse(&block.contents)
+                .map_err(CertificatePemError::MalformedRequest)
         }
-        Some(_) | None => Err("PEM block type must be CERTIFICATE REQUEST".to_owned()),
+        Some(_) | None => Err(CertificatePemError::NotARequest),
     }
 }
 
 /// Checks the issued certificates, which are base64-encoded PEM.
-fn check_certificates(encoded: &str) -> Result<(), String> {
+fn check_certificates(encoded: &str) -> Result<(), CertificatePemError> {
     let text = STANDARD.decode(encoded).unwrap_or_default();
     let mut n_blocks = 0;
     for block in pem::read_pem_blocks(&text) {
         if block.label != "CERTIFICATE" {
-            let label = go_compat::quote(&block.label);
-            return Err(format!("only CERTIFICATE PEM blocks are allowed, found {label}"));
+            return Err(CertificatePemError::NotACertificate(block.label));
         }
         if block.has_headers {
-            return Err("no PEM block headers are permitted".to_owned());
+            return Err(CertificatePemError::Headers);
         }
         if !Certificate::is_certificate(&block.contents) {
-            return Err("x509: malformed certificate".to_owned());
+            return Err(CertificatePemError::MalformedCertificate);
         }
         n_blocks += 1;
     }
     match n_blocks {
-        0 if !encoded.is_empty() => {
-            Err("must contain at least one CERTIFICATE PEM block".to_owned())
-        }
+        0 if !encoded.is_empty() => Err(CertificatePemError::NoCertificate),
         _ => Ok(()),
     }
 }

@@ -2,7 +2,7 @@
 
 use api_object::{Tree, object_member_mut};
 use field_errors::{FieldErrors, FieldPath};
-use manifests::rbac::{Object, UnvalidatedObject};
+use manifests::rbac::{DecodeError, Object, UnvalidatedObject};
 use serde_json::Value;
 
 use crate::json_members::{is_member_set, object_items_mut, set_default, string_member};
@@ -22,7 +22,7 @@ pub(super) fn prepare(tree: &mut Tree) {
 pub(super) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors) {
     let manifest = match decode_rbac_object(new) {
         Ok(manifest) => manifest,
-        Err(why) => return errors.push(FieldPath::NOWHERE.internal(&why)),
+        Err(error) => return errors.push(FieldPath::NOWHERE.internal(&error.to_string())),
     };
     let old = old.and_then(|old| decode_rbac_object(old).ok()?.into_unchecked().ok());
     if let Object::Role(role) = manifest.object() {
@@ -42,6 +42,6 @@ pub(super) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors)
     errors.append(faults);
 }
 
-fn decode_rbac_object(tree: &Tree) -> Result<UnvalidatedObject, String> {
-    manifests::rbac::decode(&Value::Object(tree.clone())).map_err(|error| error.to_string())
+fn decode_rbac_object(tree: &Tree) -> Result<UnvalidatedObject, DecodeError> {
+    manifests::rbac::decode(&Value::Object(tree.clone()))
 }

@@ -16,10 +16,9 @@ const ROLE: ExpectedKind<'_> = ExpectedKind {
 const WIDGET: ExpectedKind<'_> =
     ExpectedKind { group: "example.com", version: "v1", kind: "Widget", is_custom: true };
 
-fn decode(body: &str, expected: &ExpectedKind<'_>) -> Result<Value, String> {
+fn decode(body: &str, expected: &ExpectedKind<'_>) -> Result<Value, DecodeError> {
     decode_object(body.as_bytes(), BodyFormat::Json, expected)
         .map(|decoded| Value::Object(decoded.tree))
-        .map_err(|error| error.to_string())
 }
 
 fn findings(body: &str, expected: &ExpectedKind<'_>) -> Vec<String> {
@@ -48,35 +47,36 @@ fn what_is_not_json_is_unrecognized() {
         ),
     ] {
         let expected = if body.starts_with("{\"a") { &WIDGET } else { &CONFIG_MAP };
-        let message = decode(body, expected).unwrap_err();
+        let message = decode(body, expected).unwrap_err().to_string();
         let start =
             format!("the object provided is unrecognized (must be of type {}): ", expected.kind);
         assert!(message.starts_with(&start), "{message}");
         assert!(message.ends_with(end), "{message}");
     }
-    let message = decode("{not json", &CONFIG_MAP).unwrap_err();
+    let message = decode("{not json", &CONFIG_MAP).unwrap_err().to_string();
     assert!(message.contains("couldn't get version/kind; json parse error: "));
-    let message = decode(r#"{"kind":1}"#, &CONFIG_MAP).unwrap_err();
+    let message = decode(r#"{"kind":1}"#, &CONFIG_MAP).unwrap_err().to_string();
     assert!(message.contains("couldn't get version/kind; json parse error: "));
 }
 
 #[test]
 fn kind_and_version_must_be_those_of_the_endpoint() {
-    let message = decode(r#"{"kind":"Secret","apiVersion":"v1"}"#, &CONFIG_MAP).unwrap_err();
+    let message =
+        decode(r#"{"kind":"Secret","apiVersion":"v1"}"#, &CONFIG_MAP).unwrap_err().to_string();
     let start = "Secret in version \"v1\" cannot be handled as a ConfigMap: ";
     assert!(message.starts_with(start), "{message}");
     let body = r#"{"kind":"Widget","apiVersion":"example.com/v2"}"#;
     let want = "the API version in the data (example.com/v2) does not match the expected API \
                 version (example.com/v1)";
-    assert_eq!(decode(body, &WIDGET), Err(want.to_owned()));
+    assert_eq!(decode(body, &WIDGET).unwrap_err().to_string(), want);
     let body = r#"{"kind":"Gadget","apiVersion":"example.com/v1","metadata":{"name":"a"}}"#;
     let want =
         "Widget.example.com \"a\" is invalid: kind: Invalid value: \"Gadget\": must be Widget";
-    assert_eq!(decode(body, &WIDGET), Err(want.to_owned()));
+    assert_eq!(decode(body, &WIDGET).unwrap_err().to_string(), want);
     let body = r#"{"apiVersion":"x"}"#;
     let want = "the object provided is unrecognized (must be of type Widget): Object 'Kind' is \
                 missing in '{\"apiVersion\":\"x\"}' ({\"apiVersion\":\"x\"})";
-    assert_eq!(decode(body, &WIDGET), Err(want.to_owned()));
+    assert_eq!(decode(body, &WIDGET).unwrap_err().to_string(), want);
 }
 
 #[test]
@@ -162,13 +162,13 @@ fn fields_of_configurations_are_known_in_all_their_versions() {
             "{kind} in version \"{version}\" cannot be handled as a {kind}: json: cannot unmarshal \
              {want}"
         );
-        assert_eq!(decode(body, &expected), Err(want));
+        assert_eq!(decode(body, &expected).unwrap_err().to_string(), want);
     }
 }
 
 #[test]
 fn wrong_types_are_refused() {
-    let message = decode(r#"{"data":{"a":1}}"#, &CONFIG_MAP).unwrap_err();
+    let message = decode(r#"{"data":{"a":1}}"#, &CONFIG_MAP).unwrap_err().to_string();
     let start =
         "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: json: cannot unmarshal";
     assert!(message.starts_with(start), "{message}");

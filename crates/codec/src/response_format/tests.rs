@@ -12,10 +12,11 @@ fn asked(accept: &str) -> FormatRequest<'_> {
     FormatRequest { accept, pretty: None, user_agent: "t/1" }
 }
 
-fn answer(accept: &str, endpoint: EndpointKind) -> Result<(Format, Option<Transform>), String> {
-    negotiate(&asked(accept), endpoint)
-        .map(|answer| (answer.format, answer.transform))
-        .map_err(|error| error.to_string())
+fn answer(
+    accept: &str,
+    endpoint: EndpointKind,
+) -> Result<(Format, Option<Transform>), NegotiationError> {
+    negotiate(&asked(accept), endpoint).map(|answer| (answer.format, answer.transform))
 }
 
 #[test]
@@ -56,7 +57,8 @@ fn nothing_that_can_be_served_is_406() {
     ] {
         let message =
             "only the following media types are accepted: application/json, application/yaml";
-        assert_eq!(answer(accept, EndpointKind::Object), Err(message.to_owned()), "{accept}");
+        let error = answer(accept, EndpointKind::Object).unwrap_err();
+        assert_eq!(error.to_string(), message, "{accept}");
     }
 }
 
@@ -68,7 +70,8 @@ fn watches_are_json() {
     );
     assert_eq!(answer("*/*", EndpointKind::Watch), Ok((Format::Json, None)));
     let message = "only the following media types are accepted: application/json;stream=watch";
-    assert_eq!(answer("application/yaml", EndpointKind::Watch), Err(message.to_owned()));
+    let error = answer("application/yaml", EndpointKind::Watch).unwrap_err();
+    assert_eq!(error.to_string(), message);
 }
 
 #[test]
@@ -94,9 +97,9 @@ fn transformations() {
         Ok((Format::Json, Some(Transform::PartialObjectMetadataList(V1))))
     );
     let start = "you requested PartialObjectMetadata, but the requested object is a list (";
-    assert!(answer(one, EndpointKind::List).unwrap_err().starts_with(start));
+    assert!(answer(one, EndpointKind::List).unwrap_err().to_string().starts_with(start));
     let start = "you requested PartialObjectMetadataList, but the requested object is not a list (";
-    assert!(answer(list, EndpointKind::Object).unwrap_err().starts_with(start));
+    assert!(answer(list, EndpointKind::Object).unwrap_err().to_string().starts_with(start));
 }
 
 #[test]

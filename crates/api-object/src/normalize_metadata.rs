@@ -1,7 +1,7 @@
-//! The members of metadata and their types.
+//! Normalizes metadata and checks the types of its members.
 //!
 //! Objects may be stored as they arrive, except for their metadata: selectors, deletion and the
-//! store rely on its shape.
+//! store rely on the types of its members.
 
 use serde_json::Value;
 
@@ -194,10 +194,10 @@ mod tests {
 
     use super::*;
 
-    fn shaped(metadata: Value) -> Result<Value, String> {
+    fn normalized(metadata: Value) -> Result<Value, MetadataTypeError> {
         let mut tree = Tree::new();
         tree.insert("metadata".to_owned(), metadata);
-        normalize_metadata(&mut tree).map_err(|error| error.to_string())?;
+        normalize_metadata(&mut tree)?;
         Ok(tree.remove("metadata").unwrap_or_default())
     }
 
@@ -208,8 +208,8 @@ mod tests {
             "initializers": {}, "creationTimestamp": "2026-11-15T20:02:38.5+02:00"});
         let want = json!({"name": "a", "annotations": {"k": ""}, "initializers": {},
             "creationTimestamp": "2026-11-15T18:02:38Z"});
-        assert_eq!(shaped(given), Ok(want));
-        assert_eq!(shaped(Value::Null), Ok(json!({})));
+        assert_eq!(normalized(given), Ok(want));
+        assert_eq!(normalized(Value::Null), Ok(json!({})));
     }
 
     #[test]
@@ -224,7 +224,7 @@ mod tests {
             (json!({"deletionTimestamp": "soon"}), "no RFC 3339 time into field"),
             (json!({"ownerReferences": ["x"]}), "string into field metadata.ownerReferences[0]"),
         ] {
-            let error = shaped(given).unwrap_err();
+            let error = normalized(given).unwrap_err().to_string();
             assert!(error.contains(want), "{error}");
         }
     }
