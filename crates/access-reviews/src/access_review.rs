@@ -85,7 +85,7 @@ fn read<'t>(
         };
         Ok((spec, metadata))
     };
-    read().map_err(|malformed: MalformedBody| malformed.in_review(kind, version))
+    read().map_err(|malformed: MalformedBody| malformed.into_review_error(kind, version))
 }
 
 /// The namespace in the spec of a local review must be that of the review; an empty one is not filled in.

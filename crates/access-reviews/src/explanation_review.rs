@@ -64,7 +64,7 @@ pub(crate) fn prepare(
         Ok((spec, Metadata::read(&fields)?))
     };
     let (spec, mut metadata) =
-        read().map_err(|error: MalformedBody| error.in_review(KIND, request.version))?;
+        read().map_err(|error: MalformedBody| error.into_review_error(KIND, request.version))?;
     metadata.set_namespace(KIND, request.namespace)?;
     let kind_in_messages = GroupKind::new(KIND.group(), KIND.name());
     let question =

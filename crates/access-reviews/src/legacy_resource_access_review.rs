@@ -37,7 +37,7 @@ pub(crate) fn prepare(
         return Err(ReviewError::NamespaceRequired);
     }
     let fields = ObjectFields::from_body(body, KIND);
-    let malformed = |error: MalformedBody| error.in_review(KIND, request.version);
+    let malformed = |error: MalformedBody| error.into_review_error(KIND, request.version);
     check_kind_and_version(&fields, request).map_err(malformed)?;
     let mut metadata = match fields.get("metadata") {
         None => Map::new(),

@@ -19,7 +19,7 @@ impl MalformedBody {
     }
 
     /// Adds the kind of the review and the version in the path.
-    pub(crate) fn in_review(self, kind: ReviewKind, version: &str) -> ReviewError {
+    pub(crate) fn into_review_error(self, kind: ReviewKind, version: &str) -> ReviewError {
         let Self(why) = self;
         ReviewError::Malformed { kind: kind.name(), version: version.to_owned(), why }
     }
@@ -235,7 +235,7 @@ struct SelectorTypeNames {
     type_name: &'static str,
     go_type: &'static str,
     path: &'static str,
-    requirement: &'static str,
+    requirement_type_name: &'static str,
     requirement_go_type: &'static str,
     list_go_type: &'static str,
     list_path: &'static str,
@@ -246,7 +246,7 @@ const FIELD_SELECTOR: SelectorTypeNames = SelectorTypeNames {
     type_name: "FieldSelectorAttributes",
     go_type: "v1.FieldSelectorAttributes",
     path: "spec.resourceAttributes.fieldSelector",
-    requirement: "FieldSelectorRequirement",
+    requirement_type_name: "FieldSelectorRequirement",
     requirement_go_type: "v1.FieldSelectorRequirement",
     list_go_type: "[]v1.FieldSelectorRequirement",
     list_path: "spec.resourceAttributes.fieldSelector.requirements",
@@ -257,7 +257,7 @@ const LABEL_SELECTOR: SelectorTypeNames = SelectorTypeNames {
     type_name: "LabelSelectorAttributes",
     go_type: "v1.LabelSelectorAttributes",
     path: "spec.resourceAttributes.labelSelector",
-    requirement: "LabelSelectorRequirement",
+    requirement_type_name: "LabelSelectorRequirement",
     requirement_go_type: "v1.LabelSelectorRequirement",
     list_go_type: "[]v1.LabelSelectorRequirement",
     list_path: "spec.resourceAttributes.labelSelector.requirements",
@@ -300,7 +300,7 @@ fn read_requirement<'t>(
     };
     let fields = ObjectFields {
         members: Some(members),
-        owner_type: names.requirement,
+        owner_type: names.requirement_type_name,
         path: names.list_path,
     };
     Ok(SelectorRequirement {

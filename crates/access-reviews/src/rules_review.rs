@@ -76,7 +76,8 @@ pub(crate) fn prepare(
             Some(spec) => spec.read_string("namespace"),
             None => Ok(""),
         };
-    let namespace = namespace().map_err(|malformed| malformed.in_review(KIND, request.version))?;
+    let namespace =
+        namespace().map_err(|malformed| malformed.into_review_error(KIND, request.version))?;
     let user = request.user.ok_or(ReviewError::NoUser)?.clone();
     if namespace.is_empty() {
         return Err(ReviewError::NoNamespace);

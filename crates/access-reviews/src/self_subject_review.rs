@@ -17,7 +17,7 @@ pub(crate) fn answer_self_review(
     request: &ReviewRequest<'_>,
 ) -> Result<Value, ReviewError> {
     Metadata::read(&ObjectFields::from_body(body, KIND))
-        .map_err(|malformed| malformed.in_review(KIND, request.version))?;
+        .map_err(|malformed| malformed.into_review_error(KIND, request.version))?;
     let user = request.user.ok_or(ReviewError::NoUser)?;
     let mut shown = Map::new();
     for (name, text) in [("username", &user.name), ("uid", &user.uid)] {

@@ -72,7 +72,7 @@ pub(crate) fn prepare(
     let read =
         || Ok((read_target_spec(&fields, request.version, type_name)?, Metadata::read(&fields)?));
     let (spec, mut metadata) =
-        read().map_err(|error: MalformedBody| error.in_review(kind, request.version))?;
+        read().map_err(|error: MalformedBody| error.into_review_error(kind, request.version))?;
     metadata.set_namespace(kind, request.namespace)?;
     let mut faults = missing_field_errors(&spec);
     faults.extend(metadata.validation_error(kind));

@@ -5,7 +5,7 @@ use std::slice::Iter;
 
 use authz::{Event, Trace, TraceEntry, Value};
 use authz_chain::Chain;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 
 /// Upper bound on the nesting; deeper events are shown at this depth, so that a plugin can not exhaust the stack.
 const DEPTH_MAX: usize = 32;
@@ -62,11 +62,13 @@ fn collect_trace_level<'t>(
 fn event_json(node: &TraceNode<'_>) -> Json {
     let fields =
         node.event.fields.iter().map(|(name, value)| (name.to_string(), value_json(value)));
-    let mut shown = json!({ "kind": node.event.kind, "fields": fields.collect::<Map<_, _>>() });
+    let mut members = Map::new();
+    members.insert("kind".to_owned(), node.event.kind.to_string().into());
+    members.insert("fields".to_owned(), Json::Object(fields.collect()));
     if !node.children.is_empty() {
-        shown["children"] = node.children.iter().map(event_json).collect();
+        members.insert("children".to_owned(), node.children.iter().map(event_json).collect());
     }
-    shown
+    Json::Object(members)
 }
 
 fn value_json(value: &Value) -> Json {
@@ -83,6 +85,7 @@ mod tests {
     use super::*;
 
     use authz::Recorder;
+    use serde_json::json;
 
     fn shape(nodes: &[TraceNode<'_>]) -> String {
         let shown = nodes.iter().map(|node| match node.children.as_slice() {

@@ -86,11 +86,11 @@ impl Schema {
         Self { name, description, fields, is_atomic: false, is_incomplete: false }
     }
 
-    const fn as_atomic(self) -> Self {
+    const fn atomic_map(self) -> Self {
         Self { is_atomic: true, ..self }
     }
 
-    const fn as_incomplete(self) -> Self {
+    const fn marked_incomplete(self) -> Self {
         Self { is_incomplete: true, ..self }
     }
 
@@ -108,7 +108,7 @@ impl Field {
         Self { is_required: true, ..self }
     }
 
-    const fn as_set(self) -> Self {
+    const fn merged_as_set(self) -> Self {
         Self { list_type: ListType::Set, ..self }
     }
 

@@ -65,7 +65,7 @@ pub struct Event {
     impersonation: Option<Impersonation>,
     source_ips: Vec<IpAddr>,
     user_agent: String,
-    object: Option<ObjectRef>,
+    object_ref: Option<ObjectRef>,
     response_status: Option<Value>,
     request_object: Option<Value>,
     response_object: Option<Value>,
@@ -95,7 +95,7 @@ struct ObjectRef {
 impl Event {
     pub(crate) fn new(received: &ReceivedRequest<'_>, config: RequestAuditConfig) -> Self {
         let attributes = &received.attributes;
-        let object = attributes.resource().map(|resource| ObjectRef {
+        let object_ref = attributes.resource().map(|resource| ObjectRef {
             resource: resource.resource.to_owned(),
             namespace: resource.namespace.to_owned(),
             name: resource.name.to_owned(),
@@ -105,7 +105,7 @@ impl Event {
             ..ObjectRef::default()
         });
         let sensitivity = attributes.resource().map_or(BodySensitivity::Plain, |resource| {
-            BodySensitivity::of_resource(
+            BodySensitivity::for_resource(
                 resource.api_group,
                 resource.resource,
                 resource.subresource,
@@ -121,7 +121,7 @@ impl Event {
             impersonation: None,
             source_ips: received.source_ips.to_vec(),
             user_agent: truncate_user_agent(received.user_agent),
-            object,
+            object_ref,
             response_status: None,
             request_object: None,
             response_object: None,
@@ -131,18 +131,18 @@ impl Event {
     }
 
     /// Reports whether the policy records a stage.
-    pub fn is_recorded(&self, stage: Stage) -> bool {
+    pub fn records_stage(&self, stage: Stage) -> bool {
         self.config.level > Level::None && !self.config.omit_stages.contains(stage)
     }
 
     /// Reports whether the body of the request is recorded.
     pub fn wants_request_object(&self) -> bool {
-        self.config.level >= Level::Request && self.object.is_some()
+        self.config.level >= Level::Request && self.object_ref.is_some()
     }
 
     /// Reports whether the body of the response is recorded.
     pub fn wants_response_object(&self) -> bool {
-        self.config.level >= Level::RequestResponse && self.object.is_some()
+        self.config.level >= Level::RequestResponse && self.object_ref.is_some()
     }
 
     /// Sets the impersonated user. `constraint` is the mode that allowed it, or empty.
@@ -172,7 +172,7 @@ impl Event {
         match serde_json::from_str::<Map<String, Value>>(value) {
             Ok(mut members) => {
                 if let Some(patch) = members.get_mut("patch") {
-                    *patch = self.body_copier().copy(patch, self.sensitivity);
+                    *patch = self.body_copier().copy_body(patch, self.sensitivity);
                 }
                 self.annotate(key, &Value::Object(members).to_string())
             }
@@ -209,18 +209,18 @@ impl Event {
     /// Sets the object in the body of the request, or the options of a deletion. At any level, the object reference is
     /// completed from it.
     pub fn set_request_object(&mut self, object: &Value) {
-        if let Some(reference) = &mut self.object {
+        if let Some(reference) = &mut self.object_ref {
             reference.complete_from_object(object);
         }
         if self.wants_request_object() {
-            self.request_object = Some(self.body_copier().copy(object, self.sensitivity));
+            self.request_object = Some(self.body_copier().copy_body(object, self.sensitivity));
         }
     }
 
     /// Sets the patch in the body of the request: an object, or the operations of a JSON patch.
     pub fn set_request_patch(&mut self, patch: &Value) {
         if self.wants_request_object() {
-            self.request_object = Some(self.body_copier().copy(patch, self.sensitivity));
+            self.request_object = Some(self.body_copier().copy_body(patch, self.sensitivity));
         }
     }
 
@@ -237,14 +237,14 @@ impl Event {
     }
 
     /// Reports whether the status code of the response is set.
-    pub fn has_response(&self) -> bool {
+    pub fn has_response_status(&self) -> bool {
         self.response_status.is_some()
     }
 
     /// Sets the object in the body of the response.
     pub fn set_response_object(&mut self, object: &Value) {
         if self.wants_response_object() {
-            let copy = self.body_copier().copy(object, self.sensitivity);
+            let copy = self.body_copier().copy_body(object, self.sensitivity);
             let is_status = copy.get("kind").and_then(Value::as_str) == Some("Status");
             self.response_object =
                 Some(if is_status { redact_quoted_body(&copy, self.sensitivity) } else { copy });

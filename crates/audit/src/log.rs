@@ -62,7 +62,7 @@ impl Default for Rotation {
 
 impl Log {
     /// A log on standard output.
-    pub fn stdout() -> Self {
+    pub fn to_stdout() -> Self {
         Self::new(LogTarget::Stdout)
     }
 
@@ -70,7 +70,7 @@ impl Log {
     ///
     /// # Errors
     /// [`LogError::Open`] if the file can not be opened.
-    pub fn file(path: &Path, rotation: Rotation) -> Result<Self, LogError> {
+    pub fn open_file(path: &Path, rotation: Rotation) -> Result<Self, LogError> {
         RotatingFile::open(path, rotation)
             .map(|file| Self::new(LogTarget::File(file)))
             .map_err(|source| LogError::Open { path: path.to_owned(), source })

@@ -35,7 +35,7 @@ pub(crate) enum BodySensitivity {
 
 impl BodySensitivity {
     /// The sensitivity of the bodies of a resource.
-    pub(crate) fn of_resource(api_group: &str, resource: &str, subresource: &str) -> Self {
+    pub(crate) fn for_resource(api_group: &str, resource: &str, subresource: &str) -> Self {
         match (api_group, resource, subresource) {
             ("", "secrets", _) => Self::SecretData,
             ("", "serviceaccounts", "token") => Self::TokenRequest,
@@ -75,7 +75,7 @@ pub(crate) struct BodyCopier {
 
 impl BodyCopier {
     /// Copies the object of a request or of a response, or a patch that is an object or a list.
-    pub(crate) fn copy(self, body: &Value, sensitivity: BodySensitivity) -> Value {
+    pub(crate) fn copy_body(self, body: &Value, sensitivity: BodySensitivity) -> Value {
         self.copy_value(body, sensitivity, 0)
     }
 
@@ -117,7 +117,7 @@ impl BodyCopier {
         match member_treatment(name, value, sensitivity) {
             MemberTreatment::Show => self.copy_value(value, BodySensitivity::Plain, depth),
             MemberTreatment::Descend => self.copy_value(value, sensitivity, depth),
-            MemberTreatment::ShowOnly(shown) => self.copy_only_member(shown, value, depth),
+            MemberTreatment::ShowOnly(shown) => self.copy_showing_member(shown, value, depth),
             MemberTreatment::Mask => mask_value(value),
         }
     }
@@ -148,7 +148,7 @@ impl BodyCopier {
         Value::Object(copied.collect())
     }
 
-    fn copy_only_member(self, shown: &str, value: &Value, depth: usize) -> Value {
+    fn copy_showing_member(self, shown: &str, value: &Value, depth: usize) -> Value {
         let Value::Object(members) = value else {
             return mask_value(value);
         };

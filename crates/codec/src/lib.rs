@@ -46,10 +46,10 @@ pub use response_format::{
     DiscoveryFormat, DiscoveryVersion, EndpointKind, Format, FormatRequest, MetaVersion,
     NegotiationError, ResponseEncoding, Transform, negotiate, negotiate_discovery,
 };
-pub use stored_check::{check_stored, salvage_metadata};
+pub use stored_check::{check_stored_object, salvage_metadata};
 pub use stored_object::{
-    IncludeTypeMeta, MalformedStoredObject, from_stored, splice_partial_metadata,
-    splice_resource_version, to_stored,
+    IncludeTypeMeta, MalformedStoredObject, decode_stored_object, encode_stored_object,
+    splice_partial_metadata, splice_resource_version,
 };
 pub use strict_finding::{StrictDecodingError, StrictFinding, check_strict};
 pub use table::{

@@ -3,7 +3,7 @@
 //! A body is a magic number and an envelope with the kind and the bytes of the object. The field tables
 //! bound the nesting, so there is no other limit. The tree is at most a small multiple of the body.
 
-mod reader;
+mod wire_reader;
 
 use api_object::Tree;
 use base64::Engine;
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::field_types::{Field, FieldType, Message};
 use crate::json;
-use reader::{WireReader, WireValue};
+use wire_reader::{WireReader, WireValue};
 
 /// The bytes are not an object in protobuf.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -34,7 +34,7 @@ const TRANSIENT: [&str; 2] = ["resourceVersion", "selfLink"];
 ///
 /// # Errors
 /// The bytes are not an object, or nested too deeply.
-pub fn from_stored(bytes: &[u8]) -> Result<Tree, JsonError> {
+pub fn decode_stored_object(bytes: &[u8]) -> Result<Tree, JsonError> {
     if let Ok(tree) = serde_json::from_slice(bytes) {
         return Ok(tree);
     }
@@ -46,7 +46,7 @@ pub fn from_stored(bytes: &[u8]) -> Result<Tree, JsonError> {
 
 /// Encodes an object for the store.
 #[must_use]
-pub fn to_stored(tree: &Tree) -> Vec<u8> {
+pub fn encode_stored_object(tree: &Tree) -> Vec<u8> {
     let mut out = Vec::with_capacity(512);
     out.push(b'{');
     for name in ["apiVersion", "kind"] {
@@ -99,8 +99,8 @@ pub fn splice_resource_version(
         IncludeTypeMeta::Keep => out.extend_from_slice(layout.type_meta),
         IncludeTypeMeta::Drop => out.push(b'{'),
     }
-    write_metadata_start(out, resource_version, layout.from_metadata);
-    out.extend_from_slice(layout.from_metadata);
+    write_metadata_start(out, resource_version, layout.metadata_and_rest);
+    out.extend_from_slice(layout.metadata_and_rest);
     Ok(())
 }
 
@@ -117,8 +117,8 @@ pub fn splice_partial_metadata(
 ) -> Result<(), MalformedStoredObject> {
     let layout = StoredLayout::parse(stored)?;
     let metadata = layout
-        .from_metadata
-        .get(..object_length(layout.from_metadata)?)
+        .metadata_and_rest
+        .get(..object_length(layout.metadata_and_rest)?)
         .ok_or(MalformedStoredObject)?;
     out.extend_from_slice(b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"");
     out.extend_from_slice(version.api_version().as_bytes());
@@ -134,7 +134,7 @@ pub(crate) struct StoredLayout<'s> {
     /// From the opening brace to the comma before `metadata`.
     type_meta: &'s [u8],
     /// From the first member of `metadata` to the end.
-    pub(crate) from_metadata: &'s [u8],
+    pub(crate) metadata_and_rest: &'s [u8],
 }
 
 impl<'s> StoredLayout<'s> {
@@ -144,7 +144,7 @@ impl<'s> StoredLayout<'s> {
         let rest = skip_string(rest)?.strip_prefix(b",").ok_or(MalformedStoredObject)?;
         let type_meta = stored.get(..stored.len() - rest.len()).ok_or(MalformedStoredObject)?;
         let rest = rest.strip_prefix(b"\"metadata\":{").ok_or(MalformedStoredObject)?;
-        Ok(Self { type_meta, from_metadata: rest })
+        Ok(Self { type_meta, metadata_and_rest: rest })
     }
 }
 
@@ -204,13 +204,14 @@ mod tests {
             for _ in 0..depth {
                 value = json!({ "a": value });
             }
-            let stored = to_stored(&json!({"spec": value}).as_object().cloned().unwrap());
-            assert_eq!(from_stored(&stored).unwrap()["spec"], value, "{depth}");
+            let stored =
+                encode_stored_object(&json!({"spec": value}).as_object().cloned().unwrap());
+            assert_eq!(decode_stored_object(&stored).unwrap()["spec"], value, "{depth}");
         }
-        assert!(from_stored(b"[]").is_err());
-        assert!(from_stored(b"{").is_err());
+        assert!(decode_stored_object(b"[]").is_err());
+        assert!(decode_stored_object(b"{").is_err());
         let deep = format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000));
-        assert!(from_stored(deep.as_bytes()).is_err());
+        assert!(decode_stored_object(deep.as_bytes()).is_err());
     }
 
     fn object(value: Value) -> Tree {
@@ -233,9 +234,9 @@ mod tests {
         }));
         let want =
             r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":"1"}}"#;
-        assert_eq!(text(to_stored(&tree)), want);
+        assert_eq!(text(encode_stored_object(&tree)), want);
         let bare = r#"{"apiVersion":"","kind":"","metadata":{}}"#;
-        assert_eq!(text(to_stored(&Tree::new())), bare);
+        assert_eq!(text(encode_stored_object(&Tree::new())), bare);
     }
 
     #[test]
@@ -282,7 +283,7 @@ mod tests {
             let mut whole = object(json!({
                 "apiVersion": "g/v1", "kind": kind, "metadata": metadata, "spec": spec,
             }));
-            let stored = to_stored(&whole);
+            let stored = encode_stored_object(&whole);
             let metadata = api_object::metadata_mut(&mut whole);
             metadata.shift_remove("selfLink");
             metadata.insert("resourceVersion".to_owned(), version.to_string().into());

@@ -31,7 +31,7 @@ const PATH_BYTES_MAX: usize = 4 << 20;
 /// Distinct findings, at most [`FINDINGS_MAX`].
 #[derive(Debug, Default)]
 pub(crate) struct StrictFindings {
-    list: Vec<StrictFinding>,
+    findings: Vec<StrictFinding>,
     n_path_bytes: usize,
 }
 
@@ -39,18 +39,18 @@ impl StrictFindings {
     pub(crate) fn push(&mut self, finding: StrictFinding) {
         let (StrictFinding::UnknownField(path) | StrictFinding::DuplicateField(path)) = &finding;
         self.n_path_bytes += path.len();
-        if self.list.len() < FINDINGS_MAX && !self.list.contains(&finding) {
-            self.list.push(finding);
+        if self.findings.len() < FINDINGS_MAX && !self.findings.contains(&finding) {
+            self.findings.push(finding);
         }
     }
 
     /// Reports whether the limit of findings is reached.
     pub(crate) fn is_full(&self) -> bool {
-        self.list.len() >= FINDINGS_MAX || self.n_path_bytes >= PATH_BYTES_MAX
+        self.findings.len() >= FINDINGS_MAX || self.n_path_bytes >= PATH_BYTES_MAX
     }
 
     pub(crate) fn into_vec(self) -> Vec<StrictFinding> {
-        self.list
+        self.findings
     }
 }
 

@@ -166,8 +166,8 @@ fn metadata_and_pod_rows(group: &str, kind: &str) -> &'static [RowsBelowPath] {
 /// The merge strategies of the lists of one kind.
 #[derive(Debug, Clone, Copy)]
 pub struct StrategicMergeSchema {
-    shared: &'static [RowsBelowPath],
-    own: &'static [RowsBelowPath],
+    shared_rows: &'static [RowsBelowPath],
+    kind_rows: &'static [RowsBelowPath],
 }
 
 impl StrategicMergeSchema {
@@ -175,12 +175,12 @@ impl StrategicMergeSchema {
     /// metadata.
     #[must_use]
     pub fn of(group: &str, kind: &str) -> Self {
-        Self { shared: metadata_and_pod_rows(group, kind), own: kind_rows(group, kind) }
+        Self { shared_rows: metadata_and_pod_rows(group, kind), kind_rows: kind_rows(group, kind) }
     }
 
     /// The merge strategy at a path of names; list indices have no step.
     pub(crate) fn strategy(&self, path: &[String]) -> Option<MergeStrategy> {
-        self.shared.iter().chain(self.own).find_map(|(place, rows)| {
+        self.shared_rows.iter().chain(self.kind_rows).find_map(|(place, rows)| {
             let below = strip_path_prefix(path, place)?;
             let row = rows
                 .iter()

@@ -94,7 +94,7 @@ pub(crate) fn is_known_group(registry: &Registry, path: &str) -> bool {
 }
 
 fn aggregated_reply(
-    document: &api_resources::Document,
+    document: &api_resources::PublishedDocument,
     asked: &FormatRequest<'_>,
     etag: Option<&str>,
 ) -> Result<Option<Reply>, Status> {

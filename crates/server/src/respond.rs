@@ -395,7 +395,7 @@ fn decode_item(resource: &Resource, item: &Item) -> Option<Tree> {
 }
 
 fn decode_shown(resource: &Resource, value: &[u8], revision: u64) -> Option<Tree> {
-    let mut tree: Tree = codec::from_stored(value).ok()?;
+    let mut tree: Tree = codec::decode_stored_object(value).ok()?;
     if resource.is_custom() {
         tree.insert("apiVersion".to_owned(), resource.group_version().to_string().into());
     }

@@ -182,7 +182,7 @@ impl authn::ObjectLookup for ServerState {
         let Some(entry) = got.entry.filter(|entry| !is_hidden(&entry.value)) else {
             return Ok(None);
         };
-        let tree = codec::from_stored(&entry.value);
+        let tree = codec::decode_stored_object(&entry.value);
         tree.map(|tree| Some(Arc::new(tree))).map_err(|error| LookupError(error.to_string()))
     }
 }

@@ -13,7 +13,7 @@ pub(crate) static CUSTOM_RESOURCE_DEFINITION: Schema = Schema::new(
         Field::new("status", FieldType::Object(&STATUS), "What is the case."),
     ],
 )
-.as_incomplete();
+.marked_incomplete();
 
 static SPEC: Schema = Schema::new(
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionSpec",

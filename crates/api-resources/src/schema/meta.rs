@@ -18,7 +18,8 @@ pub(crate) static OBJECT_META: Schema = Schema::new(
             "How long it may take to end before it is removed. Read-only.",
         ),
         Field::new("deletionTimestamp", FieldType::Time, "When it is to be gone. Read-only."),
-        Field::new("finalizers", TEXTS, "What must be done before it can be removed.").as_set(),
+        Field::new("finalizers", TEXTS, "What must be done before it can be removed.")
+            .merged_as_set(),
         Field::new(
             "generateName",
             FieldType::Text,
@@ -74,7 +75,7 @@ static OWNER_REFERENCE: Schema = Schema::new(
         Field::new("uid", FieldType::Text, "UID of the owner.").required(),
     ],
 )
-.as_atomic();
+.atomic_map();
 
 static MANAGED_FIELDS_ENTRY: Schema = Schema::new(
     "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry",
@@ -129,7 +130,7 @@ pub(super) static LABEL_SELECTOR: Schema = Schema::new(
         Field::new("matchLabels", TEXT_MAP, "Labels that an object must have."),
     ],
 )
-.as_atomic();
+.atomic_map();
 
 static LABEL_SELECTOR_REQUIREMENT: Schema = Schema::new(
     "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement",

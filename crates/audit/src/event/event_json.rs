@@ -110,7 +110,7 @@ pub(super) fn encode(event: &Event, stage: Stage, now: Timestamp) -> Vec<u8> {
             .map(|impersonation_constraint| WireAuthentication { impersonation_constraint }),
         source_ips: &event.source_ips,
         user_agent: &event.user_agent,
-        object_ref: event.object.as_ref().map(wire_object_ref),
+        object_ref: event.object_ref.as_ref().map(wire_object_ref),
         response_status: event.response_status.as_ref(),
         request_object: event.request_object.as_ref(),
         response_object: event.response_object.as_ref(),

@@ -127,7 +127,7 @@ impl ServicesByIp {
     fn from_items(items: Vec<Item>, prefix: &Prefix) -> Self {
         let mut services = Self::default();
         for item in items {
-            let Ok(tree) = codec::from_stored(&item.entry.value) else {
+            let Ok(tree) = codec::decode_stored_object(&item.entry.value) else {
                 let name = item.key.strip_prefix(prefix.as_str()).unwrap_or_default();
                 services.undecodable.insert(name.to_owned());
                 continue;

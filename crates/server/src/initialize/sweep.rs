@@ -106,7 +106,7 @@ async fn check_object_of(
     let Some(entry) = got.entry else {
         return stop_counting_missing(server, record);
     };
-    let Ok(tree) = codec::from_stored(&entry.value) else { return Ok(()) };
+    let Ok(tree) = codec::decode_stored_object(&entry.value) else { return Ok(()) };
     if api_object::uid(&tree) != record.uid {
         return stop_counting_missing(server, record);
     }

@@ -190,7 +190,7 @@ impl RequestContext<'_> {
 
 /// Decodes a stored object in the version of a resource. Versions differ in their name only.
 pub(crate) fn parse_stored(resource: &Resource, entry: &Entry) -> Result<Tree, Status> {
-    let mut tree: Tree = codec::from_stored(&entry.value)
+    let mut tree: Tree = codec::decode_stored_object(&entry.value)
         .map_err(|error| undecodable::undecodable_status(&error.to_string()))?;
     if resource.is_custom() {
         tree.insert("apiVersion".to_owned(), resource.group_version().to_string().into());

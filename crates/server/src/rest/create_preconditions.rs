@@ -142,7 +142,7 @@ fn check_newest(
             let Origin::Custom(routed) = &ctx.resource.origin else {
                 return Err(definition_terminating(ctx, name));
             };
-            let read = |entry: &Entry| codec::from_stored(&entry.value);
+            let read = |entry: &Entry| codec::decode_stored_object(&entry.value);
             let definition: Option<Tree> =
                 current.map(read).transpose().map_err(|why| unreadable(&why.to_string()))?;
             let is_usable = |own: &Tree| {

@@ -68,7 +68,7 @@ pub(super) async fn delete_or_mark(
     definition: &Definition,
     item: &Item,
 ) -> Result<(), Status> {
-    let tree: Option<Tree> = codec::from_stored(&item.entry.value).ok();
+    let tree: Option<Tree> = codec::decode_stored_object(&item.entry.value).ok();
     let Some(mut tree) = tree.filter(|tree| !api_object::finalizers(tree).is_empty()) else {
         let why = "its definition goes and serves it nowhere";
         return delete_and_audit(server, definition, item, why).await;
@@ -84,7 +84,7 @@ pub(super) async fn delete_or_mark(
     }
     let put = Put {
         key: item.key.clone(),
-        value: codec::to_stored(&tree).into(),
+        value: codec::encode_stored_object(&tree).into(),
         expect: Expect::At(item.entry.mod_rev),
         ttl: None,
         shared_revision: None,

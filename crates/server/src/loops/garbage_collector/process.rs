@@ -142,7 +142,9 @@ async fn owner_state(
     let got = got.map_err(|error| Status::internal(&error.to_string()))?;
     let Some(entry) = got.entry else { return Ok(OwnerState::Gone) };
     // An owner that can not be decoded counts as present, so that nothing is deleted because of it.
-    let Ok(tree) = codec::from_stored(&entry.value) else { return Ok(OwnerState::Present) };
+    let Ok(tree) = codec::decode_stored_object(&entry.value) else {
+        return Ok(OwnerState::Present);
+    };
     if api_object::uid(&tree) != text("uid") {
         return Ok(OwnerState::Gone);
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::strategic::strip_value;
+use crate::strategic_merge::strip_value;
 use crate::{PatchError, StrategicMergeSchema, json_patch, merge_patch, strategic_merge_patch};
 
 /// Errors of the libraries for patches that are valid here: an order for an empty list, and patches that
@@ -25,7 +25,12 @@ fn check(cases: &str, apply: impl Fn(&Value) -> Result<Value, PatchError>) {
             None if !case["want"].is_object() => assert_eq!(ours, Err(PatchError::NotAnObject)),
             None if has_aliased_order(line) => {
                 let want = strip_value(case["want"].clone());
-                assert_eq!(ours.map(unordered), Ok(unordered(want)), "line {}", idx + 1);
+                assert_eq!(
+                    ours.map(sort_recursively),
+                    Ok(sort_recursively(want)),
+                    "line {}",
+                    idx + 1
+                );
             }
             None => assert_eq!(ours, Ok(strip_value(case["want"].clone())), "line {}", idx + 1),
             Some(error) if THEIR_LIMITS.iter().any(|limit| error.starts_with(limit)) => continue,
@@ -44,14 +49,14 @@ fn has_aliased_order(line: &str) -> bool {
 }
 
 /// Sorts all lists and objects of a value.
-fn unordered(value: Value) -> Value {
+fn sort_recursively(value: Value) -> Value {
     match value {
         Value::Object(members) => {
             let sorted: BTreeMap<_, _> = members.into_iter().collect();
-            sorted.into_iter().map(|(name, value)| (name, unordered(value))).collect()
+            sorted.into_iter().map(|(name, value)| (name, sort_recursively(value))).collect()
         }
         Value::Array(items) => {
-            let mut items: Vec<_> = items.into_iter().map(unordered).collect();
+            let mut items: Vec<_> = items.into_iter().map(sort_recursively).collect();
             items.sort_by_key(ToString::to_string);
             Value::Array(items)
         }
