@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Upper bound on the steps of a path.
 const STEPS_MAX: usize = 100;
 
-/// A parsed path.
+/// A path that was parsed and is supported.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct JsonPath {
     steps: Vec<PathStep>,

@@ -60,9 +60,9 @@ pub enum Transform {
 /// A version of the group `meta.k8s.io`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetaVersion {
-    /// The version `meta.k8s.io/v1`.
+    /// The version is `meta.k8s.io/v1`.
     V1,
-    /// The version `meta.k8s.io/v1beta1`.
+    /// The version is `meta.k8s.io/v1beta1`.
     V1Beta1,
 }
 
@@ -83,9 +83,9 @@ pub enum DiscoveryFormat {
 /// A version of the group `apidiscovery.k8s.io`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiscoveryVersion {
-    /// The version `apidiscovery.k8s.io/v2`.
+    /// The version is `apidiscovery.k8s.io/v2`.
     V2,
-    /// The version `apidiscovery.k8s.io/v2beta1`.
+    /// The version is `apidiscovery.k8s.io/v2beta1`.
     V2Beta1,
 }
 

@@ -118,7 +118,7 @@ pub struct DefinitionCondition {
 /// Whether a condition holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConditionStatus {
-    /// The condition holds.
+    /// The condition is known to hold.
     True,
     /// The condition does not hold.
     False,
