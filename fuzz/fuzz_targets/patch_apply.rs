@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use object_patch::SmpSchema;
+use object_patch::StrategicMergeSchema;
 use serde_json::Value;
 
 const KINDS: [(&str, &str); 4] =
@@ -21,8 +21,11 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = object_patch::merge_patch(tree.clone(), change.value.clone());
     let (group, kind) = KINDS[usize::from(choice) % KINDS.len()];
     let has_directive = tree_has_directive(&Value::Object(tree.clone()));
-    let patched =
-        object_patch::strategic_merge_patch(tree, change.value, &SmpSchema::of(group, kind));
+    let patched = object_patch::strategic_merge_patch(
+        tree,
+        change.value,
+        &StrategicMergeSchema::of(group, kind),
+    );
     if let (Ok(patched), false) = (patched, has_directive) {
         assert!(!tree_has_directive(&Value::Object(patched)));
     }

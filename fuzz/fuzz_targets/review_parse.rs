@@ -9,7 +9,7 @@ use serde_json::Value;
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = std::str::from_utf8(bytes)
-        .map(|line| access_reviews::review::read_line("file", 1, line).is_ok());
+        .map(|line| access_reviews::review::read_review_line("file", 1, line).is_ok());
     let Some(quick) = SubjectAccessReview::parse(bytes) else { return };
     let decision = Decision::allow("because");
     let mut written = Vec::new();
@@ -21,5 +21,5 @@ fuzz_target!(|bytes: &[u8]| {
         ReviewRequest { version: "v1", namespace: "", user: None, now: Default::default() };
     let review = access_reviews::prepare_review(ReviewKind::SubjectAccessReview, &body, &request);
     let Ok(PreparedReview::Access(review)) = review else { panic!("the long way refuses it") };
-    assert_eq!(review.respond(&decision), written);
+    assert_eq!(review.into_response(&decision), written);
 });

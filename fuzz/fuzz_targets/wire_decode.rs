@@ -3,7 +3,7 @@
 
 #![no_main]
 
-use codec::{BodyFormat, Endpoint, ExpectedKind, FormatRequest, TypeMeta};
+use codec::{BodyFormat, EndpointKind, ExpectedKind, FormatRequest, IncludeTypeMeta};
 use libfuzzer_sys::fuzz_target;
 
 const KINDS: [(&str, &str, bool); 4] = [
@@ -19,24 +19,27 @@ fuzz_target!(|bytes: &[u8]| {
     let (group, kind, is_custom) = KINDS[usize::from(choice) % KINDS.len()];
     let format = FORMATS[usize::from(choice >> 4) % FORMATS.len()];
     let expected = ExpectedKind { group, version: "v1", kind, is_custom };
-    let _ = codec::decode_options(body, format);
+    let _ = codec::decode_delete_options(body, format);
     if let Ok(decoded) = codec::decode_object(body, format, &expected) {
         let mut tree = decoded.tree;
         if api_object::normalize_metadata(&mut tree).is_ok() {
-            let stored = codec::to_stored(&tree);
+            let stored = codec::encode_stored_object(&tree);
             let mut shown = Vec::new();
-            codec::splice_resource_version(&stored, 7, TypeMeta::Keep, &mut shown).expect("stored");
+            codec::splice_resource_version(&stored, 7, IncludeTypeMeta::Keep, &mut shown)
+                .expect("stored");
             let shown: api_object::Tree = serde_json::from_slice(&shown).expect("JSON");
             assert_eq!(
                 api_object::string_member(api_object::metadata(&shown), "resourceVersion"),
                 "7"
             );
-            assert_eq!(codec::to_stored(&shown), stored);
+            assert_eq!(codec::encode_stored_object(&shown), stored);
         }
     }
     if let Ok(accept) = std::str::from_utf8(body) {
         let asked = FormatRequest { accept, pretty: None, user_agent: "" };
-        for endpoint in [Endpoint::Object, Endpoint::List, Endpoint::Watch, Endpoint::Plain] {
+        for endpoint in
+            [EndpointKind::Object, EndpointKind::List, EndpointKind::Watch, EndpointKind::Plain]
+        {
             let _ = codec::negotiate(&asked, endpoint);
         }
         let _ = codec::negotiate_discovery(&asked);

@@ -64,5 +64,5 @@ fn long(decision: &Decision, answer: &mut Vec<u8>) -> bool {
         return false;
     };
     black_box(review.attributes());
-    serde_json::to_writer(answer, &review.respond(decision)).is_ok()
+    serde_json::to_writer(answer, &review.into_response(decision)).is_ok()
 }

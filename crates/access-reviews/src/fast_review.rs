@@ -4,11 +4,11 @@ use crate::review::{AccessQuestion, Spec, Version, parse_plain_review};
 use authz::{Attributes, Decision};
 use serde::Serialize;
 
-use crate::response::AccessStatus;
+use crate::review_response::AccessStatus;
 
 /// A valid SubjectAccessReview of version v1 without unusual syntax.
 ///
-/// It borrows from the body, and neither reading it nor writing the response makes a tree. [`prepare`](crate::prepare)
+/// It borrows from the body, and neither reading it nor writing the response builds a tree. [`prepare_review`](crate::prepare_review)
 /// handles every other body, gives the same responses, and reports errors.
 ///
 /// ```
@@ -41,11 +41,11 @@ struct ResponseBody<'a> {
 struct EmptyObject {}
 
 impl<'b> SubjectAccessReview<'b> {
-    /// Parses a review; returns `None` if [`prepare`](crate::prepare) has to read the body.
+    /// Parses a review; returns `None` if [`prepare_review`](crate::prepare_review) has to read the body.
     pub fn parse(body: &'b [u8]) -> Option<Self> {
         match parse_plain_review(body)? {
             (Version::V1, spec) => {
-                let question = spec.question().ok()?;
+                let question = spec.to_question().ok()?;
                 Some(Self { spec, question })
             }
             (Version::V1beta1, _) => None,

@@ -1,15 +1,17 @@
-//! Faults that reviews of several kinds may have.
+//! Errors that reviews of several kinds may have.
 
 use crate::review::{AccessQuestion, Spec};
-use api_object::{GroupKind, Status};
+use api_object::GroupKind;
 use field_errors::{FieldError, FieldErrors, FieldPath};
 
-/// The question, or all faults of the object: its own first, then the others.
-pub(crate) fn finish_validation<'t>(
+use crate::review_error::ReviewError;
+
+/// Returns the question, or all errors of the review: those of the question first, then the others.
+pub(crate) fn into_valid_question<'t>(
     question: Result<AccessQuestion<'t>, FieldErrors>,
     others: impl IntoIterator<Item = FieldError>,
-    kind: &GroupKind,
-) -> Result<AccessQuestion<'t>, Status> {
+    kind: GroupKind,
+) -> Result<AccessQuestion<'t>, ReviewError> {
     let (question, mut errors) = match question {
         Ok(question) => (Some(question), FieldErrors::new()),
         Err(errors) => (None, errors),
@@ -17,19 +19,22 @@ pub(crate) fn finish_validation<'t>(
     errors.extend(others);
     match question {
         Some(question) if errors.is_empty() => Ok(question),
-        Some(_) | None => Err(Status::invalid(kind, "", &errors)),
+        Some(_) | None => Err(ReviewError::Invalid { kind, name: String::new(), errors }),
     }
 }
 
-/// The namespace asked about is not that of the review.
-pub(crate) fn wrong_namespace(resource_attributes: &FieldPath<'_>, namespace: &str) -> FieldError {
+/// The error of a spec that names another namespace than the review.
+pub(crate) fn namespace_mismatch_error(
+    resource_attributes: &FieldPath<'_>,
+    namespace: &str,
+) -> FieldError {
     resource_attributes.child("namespace").invalid(namespace, "must match metadata.namespace")
 }
 
-/// Paths have no namespace, so local reviews can not ask about them.
+/// The error of a local review about a path, which has no namespace.
 pub(crate) fn local_path_error(spec: &Spec<'_>) -> Option<FieldError> {
     let path = spec.non_resource_attributes.as_ref()?;
     let at = FieldPath::root("spec");
     let detail = "disallowed on this kind of request";
-    Some(at.child("nonResourceAttributes").invalid(path.bad_value(), detail))
+    Some(at.child("nonResourceAttributes").invalid(path.to_bad_value(), detail))
 }

@@ -1,20 +1,20 @@
 //! ResourceAccessReview in the form of the first proposal.
 //!
-//! Its objects are older than the split of specs into resources and paths: a verb, a resource by
-//! the name of its kind, and contents that nothing looks at.
+//! Its spec is older than the separation of resources and paths. It has a verb, a resource that is named by its kind, and
+//! contents that are ignored.
 
 use crate::review::{AccessQuestion, AccessTarget, ResourceTarget};
-use api_object::{GroupKind, Status};
+use api_object::GroupKind;
 use authz::User;
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::{Map, Value};
 
-use crate::metadata::wrong_namespace;
-use crate::prepare::ReviewRequest;
-use crate::read_body::{Fields, MalformedBody, read_spec_fields};
-use crate::response::Response;
+use crate::prepare_review::ReviewRequest;
+use crate::read_body::{MalformedBody, ObjectFields, read_spec_fields};
+use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
-use crate::subjects::SubjectsReview;
+use crate::review_response::ReviewResponse;
+use crate::subjects_review::SubjectsReview;
 
 const KIND: ReviewKind = ReviewKind::LegacyResourceAccessReview;
 
@@ -25,40 +25,46 @@ struct LegacyReviewFields<'t> {
     resource_name: &'t str,
 }
 
+/// Reads and validates the body:
 /// 1. The kind and version, which no registry knows.
-/// 2. The metadata, of which only the namespace means something; all of it is echoed.
-/// 3. The spec, which is echoed as it is.
-pub(crate) fn prepare(body: &Value, request: &ReviewRequest<'_>) -> Result<SubjectsReview, Status> {
+/// 2. The metadata, of which only the namespace is used; all of it is echoed.
+/// 3. The spec, which is echoed unchanged.
+pub(crate) fn prepare(
+    body: &Value,
+    request: &ReviewRequest<'_>,
+) -> Result<SubjectsReview, ReviewError> {
     if request.namespace.is_empty() {
-        return Err(Status::bad_request("namespace is required on this type: "));
+        return Err(ReviewError::NamespaceRequired);
     }
-    let fields = Fields::from_body(body, KIND);
-    let malformed = |error: MalformedBody| error.into_status(KIND, request.version);
+    let fields = ObjectFields::from_body(body, KIND);
+    let malformed = |error: MalformedBody| error.into_review_error(KIND, request.version);
     check_kind_and_version(&fields, request).map_err(malformed)?;
     let mut metadata = match fields.get("metadata") {
         None => Map::new(),
         Some(Value::Object(members)) => members.clone(),
         Some(other) => {
-            return Err(malformed(fields.wrong_type("metadata", other, "v1.ObjectMeta")));
+            return Err(malformed(fields.wrong_type_error("metadata", other, "v1.ObjectMeta")));
         }
     };
     match metadata.get("namespace").unwrap_or(&Value::Null) {
         Value::Null => {}
         Value::String(own) if own.is_empty() || own == request.namespace => {}
-        _ => return Err(wrong_namespace()),
+        _ => return Err(ReviewError::NamespaceMismatch),
     }
     metadata.insert("namespace".to_owned(), request.namespace.into());
     let asked = read_legacy_fields(&fields, request.version).map_err(malformed)?;
     let name = metadata.get("name").and_then(Value::as_str).unwrap_or_default();
-    let question = build_question(&asked, request.namespace)
-        .map_err(|errors| Status::invalid(&GroupKind::new("", KIND.name()), name, &errors))?;
+    let question = build_question(&asked, request.namespace).map_err(|errors| {
+        let kind = GroupKind::new("", KIND.name());
+        ReviewError::Invalid { kind, name: name.to_owned(), errors }
+    })?;
     let spec = fields.get("spec").cloned();
-    let response = Response::new(KIND, request, Value::Object(metadata), spec);
-    Ok(SubjectsReview { response, question, guarded_namespace: None })
+    let response = ReviewResponse::new(KIND, request, Value::Object(metadata), spec);
+    Ok(SubjectsReview { response, question, namespace_to_authorize: None })
 }
 
 fn check_kind_and_version(
-    fields: &Fields<'_>,
+    fields: &ObjectFields<'_>,
     request: &ReviewRequest<'_>,
 ) -> Result<(), MalformedBody> {
     let kind = fields.read_string("kind")?;
@@ -77,7 +83,7 @@ fn check_kind_and_version(
 }
 
 fn read_legacy_fields<'t>(
-    fields: &Fields<'t>,
+    fields: &ObjectFields<'t>,
     version: &str,
 ) -> Result<LegacyReviewFields<'t>, MalformedBody> {
     let Some(spec) = read_spec_fields(fields, version, "ResourceAccessReviewSpec")? else {

@@ -2,11 +2,11 @@
 //! about types have Go's words.
 
 use crate::review::{
-    NonResourceAttributes, Requirement, ResourceAttributes, SelectorAttributes, Spec,
+    NonResourceAttributes, ResourceAttributes, SelectorAttributes, SelectorRequirement, Spec,
 };
-use api_object::Status;
 use serde_json::{Map, Value};
 
+use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 
 /// A value in the body has the wrong type.
@@ -18,30 +18,27 @@ impl MalformedBody {
         Self(message)
     }
 
-    /// Builds the `Status` of the response, with code 400.
-    pub(crate) fn into_status(self, kind: ReviewKind, version: &str) -> Status {
-        let (kind, version) = (kind.name(), go_compat::quote(version));
+    /// Adds the kind of the review and the version in the path.
+    pub(crate) fn into_review_error(self, kind: ReviewKind, version: &str) -> ReviewError {
         let Self(why) = self;
-        Status::bad_request(format!(
-            "{kind} in version {version} cannot be handled as a {kind}: {why}"
-        ))
+        ReviewError::Malformed { kind: kind.name(), version: version.to_owned(), why }
     }
 }
 
 /// The members of an object, with its name in messages.
 #[derive(Clone, Copy)]
-pub(crate) struct Fields<'t> {
+pub(crate) struct ObjectFields<'t> {
     members: Option<&'t Map<String, Value>>,
     /// Go's name of the type.
-    owner: &'static str,
+    owner_type: &'static str,
     /// The path of the object; empty for the body.
     path: &'static str,
 }
 
-impl<'t> Fields<'t> {
+impl<'t> ObjectFields<'t> {
     /// The members of a body; none if it is not an object.
     pub(crate) fn from_body(tree: &'t Value, kind: ReviewKind) -> Self {
-        Self { members: tree.as_object(), owner: kind.name(), path: "" }
+        Self { members: tree.as_object(), owner_type: kind.name(), path: "" }
     }
 
     /// A member that is present and not null.
@@ -53,7 +50,7 @@ impl<'t> Fields<'t> {
         match self.get(name) {
             None => Ok(""),
             Some(Value::String(text)) => Ok(text),
-            Some(other) => Err(self.wrong_type(name, other, "string")),
+            Some(other) => Err(self.wrong_type_error(name, other, "string")),
         }
     }
 
@@ -73,18 +70,23 @@ impl<'t> Fields<'t> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::Object(members)) => {
-                Ok(Some(Self { members: Some(members), owner: type_name, path }))
+                Ok(Some(Self { members: Some(members), owner_type: type_name, path }))
             }
-            Some(other) => Err(self.wrong_type(name, other, go_type)),
+            Some(other) => Err(self.wrong_type_error(name, other, go_type)),
         }
     }
 
-    pub(crate) fn wrong_type(&self, name: &str, value: &Value, go_type: &str) -> MalformedBody {
+    pub(crate) fn wrong_type_error(
+        &self,
+        name: &str,
+        value: &Value,
+        go_type: &str,
+    ) -> MalformedBody {
         let dot = if self.path.is_empty() { "" } else { "." };
         MalformedBody(format!(
             "json: cannot unmarshal {} into Go struct field {}.{}{dot}{name} of type {go_type}",
             json_kind(value),
-            self.owner,
+            self.owner_type,
             self.path,
         ))
     }
@@ -96,12 +98,12 @@ impl<'t> Fields<'t> {
         go_type: &str,
     ) -> Result<Vec<&'t str>, MalformedBody> {
         let Value::Array(items) = value else {
-            return Err(self.wrong_type(name, value, go_type));
+            return Err(self.wrong_type_error(name, value, go_type));
         };
         let text = |item: &'t Value| match item {
             Value::Null => Ok(""),
             Value::String(text) => Ok(text.as_str()),
-            other => Err(self.wrong_type(name, other, "string")),
+            other => Err(self.wrong_type_error(name, other, "string")),
         };
         items.iter().map(text).collect()
     }
@@ -120,7 +122,7 @@ fn json_kind(value: &Value) -> &'static str {
 
 /// Reads the spec of a review that names a user. The list of groups has another name in v1beta1.
 pub(crate) fn read_subject_spec<'t>(
-    body: &Fields<'t>,
+    body: &ObjectFields<'t>,
     version: &str,
     type_name: &'static str,
 ) -> Result<Spec<'t>, MalformedBody> {
@@ -147,7 +149,11 @@ pub(crate) fn read_subject_spec<'t>(
             }
         }
         Some(other) => {
-            return Err(fields.wrong_type("extra", other, &format!("map[string]{value_type}")));
+            return Err(fields.wrong_type_error(
+                "extra",
+                other,
+                &format!("map[string]{value_type}"),
+            ));
         }
     }
     Ok(spec)
@@ -155,7 +161,7 @@ pub(crate) fn read_subject_spec<'t>(
 
 /// Reads the spec of a review that names no user.
 pub(crate) fn read_target_spec<'t>(
-    body: &Fields<'t>,
+    body: &ObjectFields<'t>,
     version: &str,
     type_name: &'static str,
 ) -> Result<Spec<'t>, MalformedBody> {
@@ -167,14 +173,14 @@ pub(crate) fn read_target_spec<'t>(
 
 /// The members of the spec, if there is one.
 pub(crate) fn read_spec_fields<'t>(
-    body: &Fields<'t>,
+    body: &ObjectFields<'t>,
     version: &str,
     type_name: &'static str,
-) -> Result<Option<Fields<'t>>, MalformedBody> {
+) -> Result<Option<ObjectFields<'t>>, MalformedBody> {
     body.read_object("spec", type_name, &format!("{version}.{type_name}"), "spec")
 }
 
-fn read_attribute_spec<'t>(spec: &Fields<'t>) -> Result<Spec<'t>, MalformedBody> {
+fn read_attribute_spec<'t>(spec: &ObjectFields<'t>) -> Result<Spec<'t>, MalformedBody> {
     let resource = spec.read_object(
         "resourceAttributes",
         "ResourceAttributes",
@@ -191,13 +197,15 @@ fn read_attribute_spec<'t>(spec: &Fields<'t>) -> Result<Spec<'t>, MalformedBody>
         resource_attributes: resource
             .map(|fields| read_resource_attributes(&fields))
             .transpose()?,
-        non_resource_attributes: path.map(|fields| read_path_attributes(&fields)).transpose()?,
+        non_resource_attributes: path
+            .map(|fields| read_non_resource_attributes(&fields))
+            .transpose()?,
         ..Spec::default()
     })
 }
 
 fn read_resource_attributes<'t>(
-    fields: &Fields<'t>,
+    fields: &ObjectFields<'t>,
 ) -> Result<ResourceAttributes<'t>, MalformedBody> {
     Ok(ResourceAttributes {
         namespace: fields.read_string("namespace")?,
@@ -212,8 +220,8 @@ fn read_resource_attributes<'t>(
     })
 }
 
-fn read_path_attributes<'t>(
-    fields: &Fields<'t>,
+fn read_non_resource_attributes<'t>(
+    fields: &ObjectFields<'t>,
 ) -> Result<NonResourceAttributes<'t>, MalformedBody> {
     Ok(NonResourceAttributes {
         path: fields.read_string("path")?,
@@ -222,42 +230,42 @@ fn read_path_attributes<'t>(
 }
 
 /// The names of a selector's parts in messages.
-struct SelectorNames {
+struct SelectorTypeNames {
     name: &'static str,
     type_name: &'static str,
     go_type: &'static str,
     path: &'static str,
-    requirement: &'static str,
+    requirement_type_name: &'static str,
     requirement_go_type: &'static str,
     list_go_type: &'static str,
     list_path: &'static str,
 }
 
-const FIELD_SELECTOR: SelectorNames = SelectorNames {
+const FIELD_SELECTOR: SelectorTypeNames = SelectorTypeNames {
     name: "fieldSelector",
     type_name: "FieldSelectorAttributes",
     go_type: "v1.FieldSelectorAttributes",
     path: "spec.resourceAttributes.fieldSelector",
-    requirement: "FieldSelectorRequirement",
+    requirement_type_name: "FieldSelectorRequirement",
     requirement_go_type: "v1.FieldSelectorRequirement",
     list_go_type: "[]v1.FieldSelectorRequirement",
     list_path: "spec.resourceAttributes.fieldSelector.requirements",
 };
 
-const LABEL_SELECTOR: SelectorNames = SelectorNames {
+const LABEL_SELECTOR: SelectorTypeNames = SelectorTypeNames {
     name: "labelSelector",
     type_name: "LabelSelectorAttributes",
     go_type: "v1.LabelSelectorAttributes",
     path: "spec.resourceAttributes.labelSelector",
-    requirement: "LabelSelectorRequirement",
+    requirement_type_name: "LabelSelectorRequirement",
     requirement_go_type: "v1.LabelSelectorRequirement",
     list_go_type: "[]v1.LabelSelectorRequirement",
     list_path: "spec.resourceAttributes.labelSelector.requirements",
 };
 
 fn read_selector<'t>(
-    resource: &Fields<'t>,
-    names: &SelectorNames,
+    resource: &ObjectFields<'t>,
+    names: &SelectorTypeNames,
 ) -> Result<Option<SelectorAttributes<'t>>, MalformedBody> {
     let found = resource.read_object(names.name, names.type_name, names.go_type, names.path)?;
     let Some(fields) = found else { return Ok(None) };
@@ -267,25 +275,35 @@ fn read_selector<'t>(
             let read = |item| read_requirement(&fields, item, names);
             items.iter().map(read).collect::<Result<_, _>>()?
         }
-        Some(other) => return Err(fields.wrong_type("requirements", other, names.list_go_type)),
+        Some(other) => {
+            return Err(fields.wrong_type_error("requirements", other, names.list_go_type));
+        }
     };
     Ok(Some(SelectorAttributes { raw_selector: fields.read_string("rawSelector")?, requirements }))
 }
 
 fn read_requirement<'t>(
-    selector: &Fields<'t>,
+    selector: &ObjectFields<'t>,
     item: &'t Value,
-    names: &SelectorNames,
-) -> Result<Requirement<'t>, MalformedBody> {
+    names: &SelectorTypeNames,
+) -> Result<SelectorRequirement<'t>, MalformedBody> {
     let members = match item {
-        Value::Null => return Ok(Requirement::default()),
+        Value::Null => return Ok(SelectorRequirement::default()),
         Value::Object(members) => members,
         other => {
-            return Err(selector.wrong_type("requirements", other, names.requirement_go_type));
+            return Err(selector.wrong_type_error(
+                "requirements",
+                other,
+                names.requirement_go_type,
+            ));
         }
     };
-    let fields = Fields { members: Some(members), owner: names.requirement, path: names.list_path };
-    Ok(Requirement {
+    let fields = ObjectFields {
+        members: Some(members),
+        owner_type: names.requirement_type_name,
+        path: names.list_path,
+    };
+    Ok(SelectorRequirement {
         key: fields.read_string("key")?,
         operator: fields.read_string("operator")?,
         values: fields.read_strings("values")?.unwrap_or_default(),

@@ -1,21 +1,24 @@
 //! SelfSubjectReview: the user attributes of the caller.
 
-use api_object::Status;
 use serde_json::{Map, Value, json};
 
-use crate::metadata::Metadata;
-use crate::prepare::{ReviewRequest, no_user_status};
-use crate::read_body::Fields;
-use crate::response::Response;
+use crate::prepare_review::ReviewRequest;
+use crate::read_body::ObjectFields;
+use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
+use crate::review_metadata::Metadata;
+use crate::review_response::ReviewResponse;
 
 const KIND: ReviewKind = ReviewKind::SelfSubjectReview;
 
-/// The answer, which only the request is needed for. What the metadata says is not echoed.
-pub(crate) fn answer(body: &Value, request: &ReviewRequest<'_>) -> Result<Value, Status> {
-    Metadata::read(&Fields::from_body(body, KIND))
-        .map_err(|malformed| malformed.into_status(KIND, request.version))?;
-    let user = request.user.ok_or_else(no_user_status)?;
+/// Answers a review, which needs no authorizer. The metadata of the body is not echoed.
+pub(crate) fn answer_self_review(
+    body: &Value,
+    request: &ReviewRequest<'_>,
+) -> Result<Value, ReviewError> {
+    Metadata::read(&ObjectFields::from_body(body, KIND))
+        .map_err(|malformed| malformed.into_review_error(KIND, request.version))?;
+    let user = request.user.ok_or(ReviewError::NoUser)?;
     let mut shown = Map::new();
     for (name, text) in [("username", &user.name), ("uid", &user.uid)] {
         if !text.is_empty() {
@@ -30,6 +33,7 @@ pub(crate) fn answer(body: &Value, request: &ReviewRequest<'_>) -> Result<Value,
         shown.insert("extra".to_owned(), Value::Object(extra.collect()));
     }
     let created = request.now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    let response = Response::new(KIND, request, json!({ "creationTimestamp": created }), None);
+    let response =
+        ReviewResponse::new(KIND, request, json!({ "creationTimestamp": created }), None);
     Ok(response.with_status(Map::from_iter([("userInfo".to_owned(), Value::Object(shown))])))
 }

@@ -5,9 +5,9 @@ use std::slice::Iter;
 
 use authz::{Event, Trace, TraceEntry, Value};
 use authz_chain::Chain;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, Value as Json};
 
-/// The deepest nesting; deeper events are shown at this depth. A plugin must not exhaust the stack.
+/// Upper bound on the nesting; deeper events are shown at this depth, so that a plugin can not exhaust the stack.
 const DEPTH_MAX: usize = 32;
 
 /// An event and the events below it.
@@ -21,7 +21,7 @@ pub struct TraceNode<'t> {
 
 /// The events of a trace, outermost first.
 pub fn trace_tree(trace: &Trace) -> Vec<TraceNode<'_>> {
-    collect_level(&mut trace.entries().iter().peekable(), 0)
+    collect_trace_level(&mut trace.entries().iter().peekable(), 0)
 }
 
 /// The trace as JSON. An event has a `kind`, its values as `fields`, and the events below it as `children`.
@@ -46,14 +46,14 @@ fn authorizer_name(event: &Event) -> Option<&str> {
 }
 
 /// Takes the entries at `depth` or below, up to the first that lies above.
-fn collect_level<'t>(
+fn collect_trace_level<'t>(
     entries: &mut Peekable<Iter<'t, TraceEntry>>,
     depth: usize,
 ) -> Vec<TraceNode<'t>> {
     let mut nodes = Vec::new();
     while let Some(entry) = entries.next_if(|entry| entry.depth.min(DEPTH_MAX) >= depth) {
         let children =
-            if depth < DEPTH_MAX { collect_level(entries, depth + 1) } else { Vec::new() };
+            if depth < DEPTH_MAX { collect_trace_level(entries, depth + 1) } else { Vec::new() };
         nodes.push(TraceNode { event: &entry.event, children });
     }
     nodes
@@ -62,11 +62,13 @@ fn collect_level<'t>(
 fn event_json(node: &TraceNode<'_>) -> Json {
     let fields =
         node.event.fields.iter().map(|(name, value)| (name.to_string(), value_json(value)));
-    let mut shown = json!({ "kind": node.event.kind, "fields": fields.collect::<Map<_, _>>() });
+    let mut members = Map::new();
+    members.insert("kind".to_owned(), node.event.kind.to_string().into());
+    members.insert("fields".to_owned(), Json::Object(fields.collect()));
     if !node.children.is_empty() {
-        shown["children"] = node.children.iter().map(event_json).collect();
+        members.insert("children".to_owned(), node.children.iter().map(event_json).collect());
     }
-    shown
+    Json::Object(members)
 }
 
 fn value_json(value: &Value) -> Json {
@@ -83,6 +85,7 @@ mod tests {
     use super::*;
 
     use authz::Recorder;
+    use serde_json::json;
 
     fn shape(nodes: &[TraceNode<'_>]) -> String {
         let shown = nodes.iter().map(|node| match node.children.as_slice() {

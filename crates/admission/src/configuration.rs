@@ -17,7 +17,7 @@ mod ratcheting;
 
 use std::net::IpAddr;
 
-use api_object::{ShapeError, Tree, name};
+use api_object::{MetadataTypeError, Tree, name};
 use field_errors::{FieldErrors, FieldPath};
 
 pub(crate) use check_names::check_qualified_name;
@@ -37,7 +37,7 @@ const STATIC_SUFFIX: &str = ".static.k8s.io";
 ///
 /// # Errors
 /// A field has a value of a wrong type, so the request is a bad request.
-pub fn prepare_configuration(kind: ConfigurationKind, tree: &mut Tree) -> Result<(), ShapeError> {
+pub fn prepare_configuration(kind: ConfigurationKind, tree: &mut Tree) -> Result<(), MetadataTypeError> {
     field_types::check_types(kind, tree)?;
     defaults::set_defaults(kind, tree);
     Ok(())

@@ -10,10 +10,10 @@ pub struct ContinueToken {
     /// The revision of the first page; `None` continues at the newest revision.
     pub revision: Option<u64>,
     /// The last key that was returned, below the prefix of the list. The next page begins after it.
-    pub after: String,
+    pub after_key: String,
 }
 
-/// Why a continue token is refused. The client sees the text after `invalid continue token: `.
+/// A continue token is invalid. The client sees the text after `invalid continue token: `.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ContinueTokenError {
     /// The token is not base64, or not the expected JSON.
@@ -34,7 +34,7 @@ pub enum ContinueTokenError {
 }
 
 const VERSION: &str = "meta.k8s.io/v1";
-/// The revision that stands for the newest one.
+/// The encoding of the newest revision.
 const NEWEST: i64 = -1;
 /// Upper bound on the size of a token.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
@@ -51,15 +51,18 @@ impl ContinueToken {
     #[must_use]
     pub fn encode(&self) -> String {
         let rv = self.revision.map_or(NEWEST, |own| i64::try_from(own).unwrap_or(i64::MAX));
-        let wire =
-            ContinueTokenJson { v: VERSION.into(), rv, start: format!("{}\0", self.after).into() };
+        let wire = ContinueTokenJson {
+            v: VERSION.into(),
+            rv,
+            start: format!("{}\0", self.after_key).into(),
+        };
         URL_SAFE_NO_PAD.encode(serde_json::to_vec(&wire).unwrap_or_default())
     }
 
     /// Parses a token from a client.
     ///
     /// # Errors
-    /// The text is no token that [`encode`](Self::encode) returns.
+    /// The text is not a token that [`encode`](Self::encode) returns.
     pub fn decode(text: &str) -> Result<Self, ContinueTokenError> {
         if text.len() > TOKEN_BYTES_MAX {
             return Err(ContinueTokenError::Malformed);
@@ -82,11 +85,11 @@ impl ContinueToken {
         if wire.start.is_empty() {
             return Err(ContinueTokenError::NoKey);
         }
-        let after = wire.start.strip_suffix('\0').unwrap_or(&wire.start);
-        if after.contains('\0') || after.split('/').any(|part| part == "..") {
+        let after_key = wire.start.strip_suffix('\0').unwrap_or(&wire.start);
+        if after_key.contains('\0') || after_key.split('/').any(|part| part == "..") {
             return Err(ContinueTokenError::OutsideKey);
         }
-        Ok(Self { revision, after: after.to_owned() })
+        Ok(Self { revision, after_key: after_key.to_owned() })
     }
 }
 
@@ -98,9 +101,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_given_out_is_read_back(revision in prop::option::of(1..i64::MAX as u64), after in "[a-z./-]{1,40}") {
-            prop_assume!(!after.split('/').any(|part| part == ".."));
-            let token = ContinueToken { revision, after };
+        fn what_is_given_out_is_read_back(revision in prop::option::of(1..i64::MAX as u64), after_key in "[a-z./-]{1,40}") {
+            prop_assume!(!after_key.split('/').any(|part| part == ".."));
+            let token = ContinueToken { revision, after_key };
             prop_assert_eq!(ContinueToken::decode(&token.encode()), Ok(token));
         }
 

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct GroupVersion {
     /// Empty for the core group.
     pub group: String,
-    /// Never empty.
+    /// The version, which is never empty.
     pub version: String,
 }
 
@@ -30,7 +30,7 @@ pub struct GroupResource {
 }
 
 impl GroupVersion {
-    /// That group and version.
+    /// Builds a group and version from its parts.
     #[must_use]
     pub fn new(group: &str, version: &str) -> Self {
         Self { group: group.to_owned(), version: version.to_owned() }
@@ -47,7 +47,7 @@ impl GroupVersion {
 }
 
 impl GroupKind {
-    /// That group and kind.
+    /// Builds a group and kind from its parts.
     #[must_use]
     pub fn new(group: &str, kind: &str) -> Self {
         Self { group: group.to_owned(), kind: kind.to_owned() }
@@ -55,7 +55,7 @@ impl GroupKind {
 }
 
 impl GroupResource {
-    /// That group and resource.
+    /// Builds a group and resource from its parts.
     #[must_use]
     pub fn new(group: &str, resource: &str) -> Self {
         Self { group: group.to_owned(), resource: resource.to_owned() }

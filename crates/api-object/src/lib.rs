@@ -14,7 +14,7 @@ mod deletion;
 mod group_version;
 mod match_selector;
 mod metadata_lifecycle;
-mod metadata_shape;
+mod normalize_metadata;
 mod object_tree;
 mod status;
 mod timestamp;
@@ -30,10 +30,10 @@ pub use metadata_lifecycle::{
     SUFFIX_CHARS, check_and_set_namespace, duplicate_owners_warning, generate_name,
     keep_immutable_metadata, remove_duplicate_owners, set_creation_metadata, uuid4,
 };
-pub use metadata_shape::{ShapeError, normalize_metadata};
+pub use normalize_metadata::{MetadataTypeError, normalize_metadata};
 pub use object_tree::{
     Tree, finalizers, integer_member, is_terminating, metadata, metadata_mut, name, namespace,
-    object_mut, owner_references, string_list_member, string_member, uid,
+    object_member_mut, owner_references, string_list_member, string_member, uid,
 };
 pub use status::{Cause, Details, ForeignStatus, Status};
 pub use timestamp::{rfc3339, rfc3339_micro};

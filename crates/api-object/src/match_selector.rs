@@ -22,12 +22,14 @@ fn matches_label(requirement: &LabelRequirement, value: Option<&str>) -> bool {
         LabelOperator::NotEquals | LabelOperator::NotIn => !is_listed(),
         LabelOperator::Exists => value.is_some(),
         LabelOperator::DoesNotExist => value.is_none(),
-        LabelOperator::GreaterThan => compare(requirement, value, |own, limit| own > limit),
-        LabelOperator::LessThan => compare(requirement, value, |own, limit| own < limit),
+        LabelOperator::GreaterThan => {
+            compare_integers(requirement, value, |own, limit| own > limit)
+        }
+        LabelOperator::LessThan => compare_integers(requirement, value, |own, limit| own < limit),
     }
 }
 
-fn compare(
+fn compare_integers(
     requirement: &LabelRequirement,
     value: Option<&str>,
     holds: impl Fn(i64, i64) -> bool,

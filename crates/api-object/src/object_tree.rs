@@ -15,11 +15,11 @@ pub fn metadata(tree: &Tree) -> &Tree {
 
 /// The metadata of an object; missing or malformed metadata is replaced by an empty object.
 pub fn metadata_mut(tree: &mut Tree) -> &mut Tree {
-    object_mut(tree, "metadata")
+    object_member_mut(tree, "metadata")
 }
 
 /// A member that is an object; a missing or malformed member is replaced by an empty object.
-pub fn object_mut<'t>(tree: &'t mut Tree, member: &str) -> &'t mut Tree {
+pub fn object_member_mut<'t>(tree: &'t mut Tree, member: &str) -> &'t mut Tree {
     let own = tree.entry(member).or_insert(Value::Null);
     if !own.is_object() {
         *own = Value::Object(Tree::new());
@@ -31,13 +31,13 @@ pub fn object_mut<'t>(tree: &'t mut Tree, member: &str) -> &'t mut Tree {
     }
 }
 
-/// A string member; empty if it is absent or no string.
+/// The value of a string member; empty if the member is absent or has another type.
 #[must_use]
 pub fn string_member<'t>(tree: &'t Tree, member: &str) -> &'t str {
     tree.get(member).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// An integer member; 0 if it is absent or no integer.
+/// The value of an integer member; 0 if the member is absent or has another type.
 #[must_use]
 pub fn integer_member(tree: &Tree, member: &str) -> i64 {
     tree.get(member).and_then(Value::as_i64).unwrap_or_default()

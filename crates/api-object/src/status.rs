@@ -142,14 +142,14 @@ impl Status {
         Self::new(404, "NotFound", message, Some(details_for(resource, name)))
     }
 
-    /// No such resource, or no such subresource.
+    /// The resource or the subresource does not exist.
     #[must_use]
     pub fn unknown_resource() -> Self {
         let message = "the server could not find the requested resource".to_owned();
         Self::new(404, "NotFound", message, Some(Details::default()))
     }
 
-    /// An object of that name exists.
+    /// An object with this name already exists.
     #[must_use]
     pub fn already_exists(resource: &GroupResource, name: &str) -> Self {
         let message = format!("{resource} {} already exists", go_compat::quote(name));
@@ -222,22 +222,16 @@ impl Status {
         Self::new(405, "MethodNotAllowed", message, Some(Details::default()))
     }
 
-    /// No media type that the client accepts is available; `offered` is joined by `, `.
+    /// No response format that the client accepts is available.
     #[must_use]
-    pub fn not_acceptable(offered: &[&str]) -> Self {
-        let message =
-            format!("only the following media types are accepted: {}", offered.join(", "));
-        Self::new(406, "NotAcceptable", message, None)
+    pub fn not_acceptable(message: impl Into<String>) -> Self {
+        Self::new(406, "NotAcceptable", message.into(), None)
     }
 
-    /// The media type of the body is not supported; `accepted` is joined by `, `.
+    /// The media type of the body is not supported.
     #[must_use]
-    pub fn unsupported_media_type(accepted: &[&str]) -> Self {
-        let message = format!(
-            "the body of the request was in an unknown format - accepted media types include: {}",
-            accepted.join(", ")
-        );
-        Self::new(415, "UnsupportedMediaType", message, None)
+    pub fn unsupported_media_type(message: impl Into<String>) -> Self {
+        Self::new(415, "UnsupportedMediaType", message.into(), None)
     }
 
     /// The body or the object exceeds this limit of bytes.
@@ -304,7 +298,7 @@ impl Status {
         Self::new(410, "Expired", message.into(), None)
     }
 
-    /// The server failed.
+    /// The server failed for an internal reason.
     #[must_use]
     pub fn internal(why: &str) -> Self {
         let cause = Cause { message: why.to_owned(), ..Cause::default() };

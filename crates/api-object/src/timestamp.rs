@@ -1,14 +1,14 @@
-//! Timestamps in objects.
+//! The formats of timestamps in objects.
 
 use jiff::Timestamp;
 
-/// Whole seconds, in UTC: `2026-11-15T18:02:38Z`.
+/// Formats a time in UTC with whole seconds: `2026-11-15T18:02:38Z`.
 #[must_use]
 pub fn rfc3339(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// With six decimals: `2026-11-15T18:02:38.000000Z`.
+/// Formats a time in UTC with six decimals: `2026-11-15T18:02:38.000000Z`.
 #[must_use]
 pub fn rfc3339_micro(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()

@@ -1,4 +1,4 @@
-//! Validation of metadata.
+//! Validates the metadata of objects of all kinds.
 
 use std::collections::HashSet;
 
@@ -15,9 +15,9 @@ use crate::object_tree::{
 /// Upper bound on the bytes of all annotation keys and values together.
 pub const ANNOTATION_BYTES_MAX: usize = 256 * 1024;
 
-/// Set until the dependents of an object are orphaned.
+/// The finalizer of an object until its dependents are orphaned.
 pub const ORPHAN_FINALIZER: &str = "orphan";
-/// Set until the dependents of an object are deleted.
+/// The finalizer of an object until its dependents are deleted.
 pub const FOREGROUND_FINALIZER: &str = "foregroundDeletion";
 
 /// Upper bound on the errors about a second controller.

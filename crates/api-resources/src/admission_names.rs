@@ -7,7 +7,10 @@ use crate::resource::Resource;
 
 /// The kind of the object that a write to a resource or subresource carries.
 #[must_use]
-pub fn written_kind<'r>(resource: &'r Resource, subresource: &str) -> GroupVersionKind<'r> {
+pub fn kind_of_written_object<'r>(
+    resource: &'r Resource,
+    subresource: &str,
+) -> GroupVersionKind<'r> {
     let other = resource.subresource(subresource).and_then(|own| own.kind);
     other.map_or(
         GroupVersionKind {
@@ -29,9 +32,9 @@ pub fn group_version_resource(resource: &Resource) -> GroupVersionResource<'_> {
     }
 }
 
-/// All names of a resource, if it has others: those of its versions.
+/// The names of the resource in all its versions; empty if its group has one version only.
 #[must_use]
-pub fn equivalents<'r>(
+pub fn equivalent_resources<'r>(
     registry: &'r Registry,
     resource: &Resource,
     subresource: &str,
@@ -44,7 +47,7 @@ pub fn equivalents<'r>(
         let has_kind = subresource.is_empty() || own.subresource(subresource).is_some();
         EquivalentResource {
             resource: group_version_resource(own),
-            kind: has_kind.then(|| written_kind(own, subresource)),
+            kind: has_kind.then(|| kind_of_written_object(own, subresource)),
         }
     })
     .collect()

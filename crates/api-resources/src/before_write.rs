@@ -5,10 +5,10 @@
 //! the patch of each hook, so that no hook decides about an object that differs from the stored
 //! one. Both functions are idempotent.
 
-use api_object::{Status, Tree};
+use api_object::Tree;
 
 use crate::kind::{
-    is_content_changed, prepare_create, prepare_update, reset_fields, set_requester,
+    PrepareError, is_content_changed, prepare_create, prepare_update, reset_fields, set_requester,
 };
 use crate::resource::Resource;
 
@@ -24,8 +24,12 @@ const SET_ON_CREATE: [&str; 5] =
 /// 4. The requesting user is written into kinds that record it.
 ///
 /// # Errors
-/// 400 if a value has the wrong type.
-pub fn before_create(resource: &Resource, tree: &mut Tree, requester: &Tree) -> Result<(), Status> {
+/// A value has the wrong type.
+pub fn before_create(
+    resource: &Resource,
+    tree: &mut Tree,
+    requester: &Tree,
+) -> Result<(), PrepareError> {
     let metadata = api_object::metadata_mut(tree);
     for member in SET_ON_CREATE {
         metadata.shift_remove(member);
@@ -47,25 +51,25 @@ pub fn before_create(resource: &Resource, tree: &mut Tree, requester: &Tree) -> 
 /// 4. The generation increases if the spec differs.
 ///
 /// # Errors
-/// 400 if a value has the wrong type.
+/// A value has the wrong type.
 pub fn before_update(
     resource: &Resource,
     new: &mut Tree,
     old: &Tree,
     subresource: Option<&str>,
-) -> Result<(), Status> {
+) -> Result<(), PrepareError> {
     let version = api_object::metadata_mut(new).shift_remove("resourceVersion");
     api_object::keep_immutable_metadata(new, old);
     reset_fields(resource, new, old, subresource);
     prepare_update(resource, new, old, subresource)?;
-    count_generation(resource, new, old);
+    increment_generation(resource, new, old);
     if let Some(version) = version {
         api_object::metadata_mut(new).insert("resourceVersion".to_owned(), version);
     }
     Ok(())
 }
 
-fn count_generation(resource: &Resource, new: &mut Tree, old: &Tree) {
+fn increment_generation(resource: &Resource, new: &mut Tree, old: &Tree) {
     if resource.has_generation && is_content_changed(resource, new, old) {
         let metadata = api_object::metadata_mut(new);
         let next = api_object::integer_member(metadata, "generation").saturating_add(1);

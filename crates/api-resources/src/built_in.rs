@@ -1,23 +1,23 @@
-//! The resources that are part of the program, as one table.
+//! The built-in resources, as one table.
 //!
-//! A row says only what is special about a resource. What it leaves out is the usual: the singular
-//! is the kind in lower case, a list is called the kind and `List`, objects are stored under the
-//! plural, names are DNS subdomains, and all eight verbs are offered.
+//! A row states only what differs from the defaults. By default the singular name is the kind in lower
+//! case, the list kind is the kind and `List`, objects are stored under the plural name, object names
+//! are DNS subdomains, and all eight verbs are supported.
 
 mod table;
 
 use admission::ConfigurationKind;
 
-use crate::kind::Rules;
+use crate::kind::KindRules;
 use crate::resource::{NameRule, Origin, Resource, Scope, Subresource};
 use crate::schema::Schema;
 use crate::verb::Verbs;
 
 pub(crate) use table::TABLE;
 
-/// A row of the table.
+/// A built-in resource: one row of the table.
 #[derive(Debug)]
-pub struct BuiltIn {
+pub struct BuiltInResource {
     group: &'static str,
     version: &'static str,
     kind: &'static str,
@@ -32,31 +32,31 @@ pub struct BuiltIn {
     is_created_on_update: bool,
     is_resource_version_required: bool,
     is_returned_on_delete: bool,
-    storage: Storage,
-    pub(crate) rules: Rules,
+    storage: StorageLocation,
+    pub(crate) rules: KindRules,
     /// The schema of the objects, if the program has one.
     pub(crate) schema: Option<&'static Schema>,
 }
 
-/// Where objects are kept.
+/// The place of objects in the store.
 #[derive(Debug)]
-enum Storage {
-    /// Under the plural.
+enum StorageLocation {
+    /// Objects are stored under the plural name.
     Plural,
-    /// Somewhere else, for the sake of those who look into the store.
+    /// Objects are stored under another path, which is that of Kubernetes.
     Path(&'static str),
-    /// Nowhere: they are answered and forgotten.
+    /// Objects are not stored; a create returns a response and nothing remains.
     Nowhere,
 }
 
-/// A resource of the first version of a group whose objects are kept.
+/// A resource of version `v1` whose objects are stored.
 const fn stored_resource(
     group: &'static str,
     kind: &'static str,
     plural: &'static str,
     scope: Scope,
-) -> BuiltIn {
-    BuiltIn {
+) -> BuiltInResource {
+    BuiltInResource {
         group,
         version: "v1",
         kind,
@@ -71,48 +71,48 @@ const fn stored_resource(
         is_created_on_update: false,
         is_resource_version_required: false,
         is_returned_on_delete: false,
-        storage: Storage::Plural,
-        rules: Rules::None,
+        storage: StorageLocation::Plural,
+        rules: KindRules::None,
         schema: None,
     }
 }
 
 /// A resource of the core group.
-const fn core_resource(kind: &'static str, plural: &'static str, scope: Scope) -> BuiltIn {
+const fn core_resource(kind: &'static str, plural: &'static str, scope: Scope) -> BuiltInResource {
     stored_resource("", kind, plural, scope)
 }
 
-/// A resource of what intercepts requests.
-const fn admission_resource(kind: &'static str, plural: &'static str) -> BuiltIn {
+/// A resource of the group `admissionregistration.k8s.io`.
+const fn admission_resource(kind: &'static str, plural: &'static str) -> BuiltInResource {
     stored_resource(ConfigurationKind::GROUP, kind, plural, Scope::Cluster)
         .categories(&["api-extensions"])
         .generation()
         .resource_version_required()
 }
 
-/// A configuration of what intercepts requests, other than a policy.
-const fn admission_configuration(kind: ConfigurationKind) -> BuiltIn {
+/// A resource that configures webhooks or initializers.
+const fn admission_configuration(kind: ConfigurationKind) -> BuiltInResource {
     admission_resource(kind.name(), kind.resource())
         .version(kind.version())
-        .rules(Rules::Configuration(kind))
+        .rules(KindRules::Configuration(kind))
 }
 
-/// A question: it is answered and forgotten.
+/// A review: a create returns the answer, and nothing is stored.
 const fn review_resource(
     group: &'static str,
     version: &'static str,
     kind: &'static str,
     plural: &'static str,
     scope: Scope,
-) -> BuiltIn {
-    BuiltIn {
+) -> BuiltInResource {
+    BuiltInResource {
         verbs: Verbs::CREATE,
-        storage: Storage::Nowhere,
+        storage: StorageLocation::Nowhere,
         ..stored_resource(group, kind, plural, scope).version(version)
     }
 }
 
-impl BuiltIn {
+impl BuiltInResource {
     const fn version(self, version: &'static str) -> Self {
         Self { version, ..self }
     }
@@ -138,7 +138,7 @@ impl BuiltIn {
     }
 
     const fn stored_at(self, path: &'static str) -> Self {
-        Self { storage: Storage::Path(path), ..self }
+        Self { storage: StorageLocation::Path(path), ..self }
     }
 
     const fn generation(self) -> Self {
@@ -161,7 +161,7 @@ impl BuiltIn {
         Self { schema: Some(schema), ..self }
     }
 
-    const fn rules(self, rules: Rules) -> Self {
+    const fn rules(self, rules: KindRules) -> Self {
         Self { rules, ..self }
     }
 
@@ -175,12 +175,12 @@ impl BuiltIn {
         (self.group, self.version) == (group, version)
     }
 
-    /// Where objects are stored, below the prefix of the store.
+    /// The path of the objects in the store, below the prefix of the store.
     pub(crate) fn storage_path(&self) -> Option<&'static str> {
         match self.storage {
-            Storage::Plural => Some(self.plural),
-            Storage::Path(path) => Some(path),
-            Storage::Nowhere => None,
+            StorageLocation::Plural => Some(self.plural),
+            StorageLocation::Path(path) => Some(path),
+            StorageLocation::Nowhere => None,
         }
     }
 

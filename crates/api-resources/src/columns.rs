@@ -18,88 +18,88 @@ use api_object::Tree;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::human_age::age;
-use crate::kind::Rules;
+use crate::human_age::format_age;
+use crate::json_members::{string_member, value_at};
+use crate::kind::KindRules;
 use crate::resource::{Origin, Resource};
-use crate::tree::{at, text};
 
 pub(crate) use custom::CustomTable;
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// The heading.
+    /// The heading of the column.
     pub name: Cow<'static, str>,
     /// `string`, `integer`, `number`, `boolean` or `date`.
     pub r#type: Cow<'static, str>,
     /// `name` for the column that identifies the object; otherwise mostly empty.
     pub format: Cow<'static, str>,
-    /// For people.
+    /// A sentence about the column, for users.
     pub description: Cow<'static, str>,
-    /// Shown to those who want more if above zero.
+    /// Clients show columns with a priority above 0 only in wide output.
     pub priority: i32,
 }
 
-/// The columns of a built-in kind, and how they are filled.
+/// The columns of a built-in kind, and the function that computes their cells.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct BuiltInTable {
     columns: &'static [Column],
-    cells: fn(&Tree, Timestamp) -> Vec<Value>,
+    make_cells: fn(&Tree, Timestamp) -> Vec<Value>,
 }
 
 /// The columns of a resource.
 #[must_use]
-pub fn columns(resource: &Resource) -> &[Column] {
+pub fn table_columns(resource: &Resource) -> &[Column] {
     match &resource.origin {
-        Origin::BuiltIn(row) => table(row.rules).columns,
+        Origin::BuiltIn(row) => built_in_table(row.rules).columns,
         Origin::Custom(served) => &served.table.columns,
     }
 }
 
 /// The cells of one object: one value for each column of its resource.
 #[must_use]
-pub fn cells(resource: &Resource, tree: &Tree, now: Timestamp) -> Vec<Value> {
+pub fn table_cells(resource: &Resource, tree: &Tree, now: Timestamp) -> Vec<Value> {
     match &resource.origin {
-        Origin::BuiltIn(row) => (table(row.rules).cells)(tree, now),
+        Origin::BuiltIn(row) => (built_in_table(row.rules).make_cells)(tree, now),
         Origin::Custom(served) => served.table.cells(tree, now),
     }
 }
 
-fn table(rules: Rules) -> &'static Table {
+fn built_in_table(rules: KindRules) -> &'static BuiltInTable {
     use ::admission::ConfigurationKind;
     use manifests::rbac::Kind;
 
     match rules {
-        Rules::AdmissionPolicyBinding => &admission::POLICY_BINDING,
-        Rules::CertificateSigningRequest => &workload::CERTIFICATE_SIGNING_REQUEST,
-        Rules::ConfigMap => &core::CONFIG_MAP,
-        Rules::Configuration(ConfigurationKind::Initializer) => &admission::INITIALIZERS,
-        Rules::Configuration(ConfigurationKind::ExternalHook) => &admission::EXTERNAL_HOOKS,
-        Rules::Configuration(ConfigurationKind::Mutating | ConfigurationKind::Validating) => {
+        KindRules::AdmissionPolicyBinding => &admission::POLICY_BINDING,
+        KindRules::CertificateSigningRequest => &workload::CERTIFICATE_SIGNING_REQUEST,
+        KindRules::ConfigMap => &core::CONFIG_MAP,
+        KindRules::Configuration(ConfigurationKind::Initializer) => &admission::INITIALIZERS,
+        KindRules::Configuration(ConfigurationKind::ExternalHook) => &admission::EXTERNAL_HOOKS,
+        KindRules::Configuration(ConfigurationKind::Mutating | ConfigurationKind::Validating) => {
             &admission::WEBHOOKS
         }
-        Rules::CustomResourceDefinition => &custom::DEFINITION,
-        Rules::Deployment => &workload::DEPLOYMENT,
-        Rules::EndpointSlice => &network::ENDPOINT_SLICE,
-        Rules::Endpoints => &network::ENDPOINTS,
-        Rules::Event => &event::EVENT,
-        Rules::Lease => &core::LEASE,
-        Rules::MutatingAdmissionPolicy => &admission::MUTATING_POLICY,
-        Rules::Namespace => &core::NAMESPACE,
-        Rules::Node => &node::NODE,
-        Rules::PersistentVolumeClaim => &pvc_and_quota::PERSISTENT_VOLUME_CLAIM,
-        Rules::Pod => &pod::POD,
-        Rules::Rbac(Kind::RoleBinding | Kind::ClusterRoleBinding) => &rbac::BINDING,
-        Rules::ReplicaSet => &workload::REPLICA_SET,
-        Rules::ResourceQuota => &pvc_and_quota::RESOURCE_QUOTA,
-        Rules::Secret => &core::SECRET,
-        Rules::Service => &network::SERVICE,
-        Rules::ServiceAccount => &core::SERVICE_ACCOUNT,
-        Rules::ValidatingAdmissionPolicy => &admission::VALIDATING_POLICY,
-        Rules::Immutable(_)
-        | Rules::None
-        | Rules::PersistentVolume
-        | Rules::Rbac(Kind::Role | Kind::ClusterRole) => &core::ANY,
+        KindRules::CustomResourceDefinition => &custom::DEFINITION,
+        KindRules::Deployment => &workload::DEPLOYMENT,
+        KindRules::EndpointSlice => &network::ENDPOINT_SLICE,
+        KindRules::Endpoints => &network::ENDPOINTS,
+        KindRules::Event => &event::EVENT,
+        KindRules::Lease => &core::LEASE,
+        KindRules::MutatingAdmissionPolicy => &admission::MUTATING_POLICY,
+        KindRules::Namespace => &core::NAMESPACE,
+        KindRules::Node => &node::NODE,
+        KindRules::PersistentVolumeClaim => &pvc_and_quota::PERSISTENT_VOLUME_CLAIM,
+        KindRules::Pod => &pod::POD,
+        KindRules::Rbac(Kind::RoleBinding | Kind::ClusterRoleBinding) => &rbac::BINDING,
+        KindRules::ReplicaSet => &workload::REPLICA_SET,
+        KindRules::ResourceQuota => &pvc_and_quota::RESOURCE_QUOTA,
+        KindRules::Secret => &core::SECRET,
+        KindRules::Service => &network::SERVICE,
+        KindRules::ServiceAccount => &core::SERVICE_ACCOUNT,
+        KindRules::ValidatingAdmissionPolicy => &admission::VALIDATING_POLICY,
+        KindRules::Immutable(_)
+        | KindRules::None
+        | KindRules::PersistentVolume
+        | KindRules::Rbac(Kind::Role | Kind::ClusterRole) => &core::ANY,
     }
 }
 
@@ -108,7 +108,7 @@ const fn text_column(name: &'static str, description: &'static str) -> Column {
     column(name, "string", description, 0)
 }
 
-/// A column of texts for those who want more.
+/// A column of texts that only wide output shows.
 const fn wide_column(name: &'static str, description: &'static str) -> Column {
     column(name, "string", description, 1)
 }
@@ -143,19 +143,19 @@ const NAME: Column = Column {
 const AGE: Column = text_column("Age", "How long ago the object was created.");
 const CREATED_AT: Column = column("Created At", "date", "When the object was created.", 0);
 
-fn name_of(tree: &Tree) -> Value {
-    text(at(tree, &["metadata"]), "name").into()
+fn name_cell(tree: &Tree) -> Value {
+    string_member(value_at(tree, &["metadata"]), "name").into()
 }
 
-fn creation(tree: &Tree) -> Option<&str> {
-    at(tree, &["metadata", "creationTimestamp"]).as_str()
+fn creation_timestamp(tree: &Tree) -> Option<&str> {
+    value_at(tree, &["metadata", "creationTimestamp"]).as_str()
 }
 
-fn age_of(tree: &Tree, now: Timestamp) -> Value {
-    age(now, creation(tree)).into()
+fn age_cell(tree: &Tree, now: Timestamp) -> Value {
+    format_age(now, creation_timestamp(tree)).into()
 }
 
-/// The text, or a word that says that there is none.
+/// The text, or the placeholder if the text is empty.
 fn or_placeholder<'t>(text: &'t str, none: &'static str) -> &'t str {
     if text.is_empty() { none } else { text }
 }

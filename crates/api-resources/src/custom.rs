@@ -2,18 +2,19 @@
 
 mod accept_names;
 mod definition;
+mod definition_conditions;
 mod definition_defaults;
-mod lifecycle;
 mod served_version;
 mod validate;
 
 pub use accept_names::{accept_names, mark_established};
 pub use definition::{
-    Condition, ConditionStatus, Definition, Deprecation, Names, PrinterColumn, Version,
+    ConditionStatus, Definition, DefinitionCondition, DefinitionVersion, Deprecation,
+    PrinterColumn, ResourceNames,
 };
-pub use lifecycle::{CLEANUP_FINALIZER, set_condition};
+pub use definition_conditions::{CLEANUP_FINALIZER, set_condition};
 pub use served_version::ServedVersion;
 
+pub(crate) use definition_conditions::prepare_delete;
 pub(crate) use definition_defaults::{prepare_create, prepare_update};
-pub(crate) use lifecycle::prepare_delete;
 pub(crate) use validate::validate;

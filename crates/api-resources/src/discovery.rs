@@ -1,9 +1,9 @@
-//! Discovery documents.
+//! The discovery documents of `/api` and `/apis`.
 
 use foldhash::HashMap;
 use serde_json::{Value, json};
 
-use crate::published_document::Document;
+use crate::published_document::PublishedDocument;
 use crate::registry::{Group, GroupVersionResources, Registry};
 use crate::resource::{Origin, Resource, Scope, Subresource};
 use crate::verb::{Verb, Verbs};
@@ -11,44 +11,44 @@ use crate::verb::{Verb, Verbs};
 /// The discovery documents of one registry.
 #[derive(Debug)]
 pub struct Discovery {
-    /// `/apis`: the groups but for the core one.
-    pub groups: Document,
-    /// `/api`, for those who want everything at once.
-    pub aggregated_core: Document,
-    /// `/apis`, for those who want everything at once.
-    pub aggregated_groups: Document,
+    /// The document of `/apis`: all groups except for the core group.
+    pub groups: PublishedDocument,
+    /// The aggregated discovery document of `/api`.
+    pub aggregated_core: PublishedDocument,
+    /// The aggregated discovery document of `/apis`.
+    pub aggregated_groups: PublishedDocument,
     by_group: HashMap<String, GroupDocuments>,
 }
 
 #[derive(Debug)]
 struct GroupDocuments {
-    /// `/apis/{group}`.
-    group: Document,
-    /// `/apis/{group}/{version}`, or `/api/v1`.
-    versions: HashMap<String, Document>,
+    /// The document of `/apis/{group}`.
+    group: PublishedDocument,
+    /// The document of `/apis/{group}/{version}`, or of `/api/v1`.
+    versions: HashMap<String, PublishedDocument>,
 }
 
 impl Discovery {
     pub(crate) fn new(registry: &Registry) -> Self {
         let (core, others): (Vec<&Group>, Vec<&Group>) =
             registry.groups().partition(|it| it.name.is_empty());
-        let list: Vec<Value> = others.iter().map(|group| api_group(group)).collect();
+        let list: Vec<Value> = others.iter().map(|group| api_group_json(group)).collect();
         let by_group = registry.groups().map(|it| (it.name.clone(), GroupDocuments::new(it)));
         Self {
-            groups: Document::new(&json!({
+            groups: PublishedDocument::new(&json!({
                 "kind": "APIGroupList", "apiVersion": "v1", "groups": list,
             })),
-            aggregated_core: aggregated(&core),
-            aggregated_groups: aggregated(&others),
+            aggregated_core: aggregated_document(&core),
+            aggregated_groups: aggregated_document(&others),
             by_group: by_group.collect(),
         }
     }
 
-    /// `/api`: the versions of the core group. Clients in a network of their own would need another
-    /// address; there is one for all, which the server knows.
+    /// Builds the document of `/api`: the versions of the core group, and the one address of the server
+    /// for clients of all networks.
     #[must_use]
-    pub fn core_versions(server_address: &str) -> Document {
-        Document::new(&json!({
+    pub fn core_versions_document(server_address: &str) -> PublishedDocument {
+        PublishedDocument::new(&json!({
             "kind": "APIVersions",
             "versions": ["v1"],
             "serverAddressByClientCIDRs": [
@@ -57,16 +57,16 @@ impl Discovery {
         }))
     }
 
-    /// `/apis/{group}`.
+    /// The document of `/apis/{group}`.
     #[must_use]
-    pub fn group(&self, group: &str) -> Option<&Document> {
+    pub fn group(&self, group: &str) -> Option<&PublishedDocument> {
         // The core group has no such path.
         if group.is_empty() { None } else { Some(&self.by_group.get(group)?.group) }
     }
 
-    /// `/apis/{group}/{version}`, and `/api/{version}` for the core group.
+    /// The document of `/apis/{group}/{version}`, or of `/api/{version}` for the core group.
     #[must_use]
-    pub fn version(&self, group: &str, version: &str) -> Option<&Document> {
+    pub fn version(&self, group: &str, version: &str) -> Option<&PublishedDocument> {
         self.by_group.get(group)?.versions.get(version)
     }
 }
@@ -74,16 +74,17 @@ impl Discovery {
 impl GroupDocuments {
     fn new(group: &Group) -> Self {
         let mut tree = json!({ "kind": "APIGroup", "apiVersion": "v1" });
-        if let (Value::Object(members), Value::Object(more)) = (&mut tree, api_group(group)) {
+        if let (Value::Object(members), Value::Object(more)) = (&mut tree, api_group_json(group)) {
             members.extend(more);
         }
         let versions = group.versions.iter();
-        let versions = versions.map(|it| (it.version.clone(), resource_list(&group.name, it)));
-        Self { group: Document::new(&tree), versions: versions.collect() }
+        let versions =
+            versions.map(|it| (it.version.clone(), resource_list_document(&group.name, it)));
+        Self { group: PublishedDocument::new(&tree), versions: versions.collect() }
     }
 }
 
-fn api_group(group: &Group) -> Value {
+fn api_group_json(group: &Group) -> Value {
     let version = |it: &GroupVersionResources| {
         let version = &it.version;
         json!({ "groupVersion": format!("{}/{version}", group.name), "version": version })
@@ -93,9 +94,10 @@ fn api_group(group: &Group) -> Value {
     json!({ "name": group.name, "versions": versions, "preferredVersion": preferred })
 }
 
-fn resource_list(group: &str, version: &GroupVersionResources) -> Document {
-    let resources: Vec<Value> = version.resources().flat_map(|it| api_resources(it)).collect();
-    // The oldest list has no version of its own, and old clients know it so.
+fn resource_list_document(group: &str, version: &GroupVersionResources) -> PublishedDocument {
+    let resources: Vec<Value> =
+        version.resources().flat_map(|it| api_resource_entries(it)).collect();
+    // The list of the core group has no `apiVersion`, because old clients expect none.
     let tree = match group {
         "" => json!({
             "kind": "APIResourceList", "groupVersion": version.version, "resources": resources,
@@ -107,19 +109,19 @@ fn resource_list(group: &str, version: &GroupVersionResources) -> Document {
             "resources": resources,
         }),
     };
-    Document::new(&tree)
+    PublishedDocument::new(&tree)
 }
 
-/// The entry of a resource, and those of its subresources.
-fn api_resources(resource: &Resource) -> Vec<Value> {
+/// The entries of a resource and of its subresources.
+fn api_resource_entries(resource: &Resource) -> Vec<Value> {
     let mut entry = json!({
         "name": resource.plural,
         "singularName": resource.singular,
         "namespaced": resource.is_namespaced(),
         "kind": resource.kind,
-        "verbs": shown_verbs(resource).names(),
+        "verbs": discovery_verbs(resource).names(),
     });
-    add_names(&mut entry, resource);
+    add_other_names(&mut entry, resource);
     let mut entries = vec![entry];
     for subresource in &resource.subresources {
         let (kind, other) = match &subresource.kind {
@@ -142,9 +144,9 @@ fn api_resources(resource: &Resource) -> Vec<Value> {
     entries
 }
 
-fn aggregated(groups: &[&Group]) -> Document {
-    let items: Vec<Value> = groups.iter().map(|group| aggregated_group(group)).collect();
-    Document::new(&json!({
+fn aggregated_document(groups: &[&Group]) -> PublishedDocument {
+    let items: Vec<Value> = groups.iter().map(|group| aggregated_group_json(group)).collect();
+    PublishedDocument::new(&json!({
         "kind": "APIGroupDiscoveryList",
         "apiVersion": "apidiscovery.k8s.io/v2",
         "metadata": {},
@@ -152,9 +154,9 @@ fn aggregated(groups: &[&Group]) -> Document {
     }))
 }
 
-fn aggregated_group(group: &Group) -> Value {
+fn aggregated_group_json(group: &Group) -> Value {
     let version = |it: &GroupVersionResources| {
-        let resources: Vec<Value> = it.resources().map(|it| aggregated_resource(it)).collect();
+        let resources: Vec<Value> = it.resources().map(|it| aggregated_resource_json(it)).collect();
         json!({ "version": it.version, "resources": resources, "freshness": "Current" })
     };
     let versions: Vec<Value> = group.versions.iter().map(version).collect();
@@ -165,7 +167,7 @@ fn aggregated_group(group: &Group) -> Value {
     json!({ "metadata": metadata, "versions": versions })
 }
 
-fn aggregated_resource(resource: &Resource) -> Value {
+fn aggregated_resource_json(resource: &Resource) -> Value {
     let scope = match resource.scope {
         Scope::Cluster => "Cluster",
         Scope::Namespaced => "Namespaced",
@@ -175,9 +177,9 @@ fn aggregated_resource(resource: &Resource) -> Value {
         "responseKind": { "group": "", "version": "", "kind": resource.kind },
         "scope": scope,
         "singularResource": resource.singular,
-        "verbs": shown_verbs(resource).names(),
+        "verbs": discovery_verbs(resource).names(),
     });
-    add_names(&mut entry, resource);
+    add_other_names(&mut entry, resource);
     let part = |part: &Subresource| {
         let kind = match &part.kind {
             None => json!({ "group": "", "version": "", "kind": resource.kind }),
@@ -192,8 +194,8 @@ fn aggregated_resource(resource: &Resource) -> Value {
     entry
 }
 
-/// Adds the other names of a resource, if it has any.
-fn add_names(entry: &mut Value, resource: &Resource) {
+/// Adds the short names and categories of a resource, if it has any.
+fn add_other_names(entry: &mut Value, resource: &Resource) {
     let Value::Object(members) = entry else { return };
     for (key, names) in
         [("shortNames", &resource.short_names), ("categories", &resource.categories)]
@@ -204,8 +206,9 @@ fn add_names(entry: &mut Value, resource: &Resource) {
     }
 }
 
-/// A resource that is being deleted offers no verbs that create objects.
-fn shown_verbs(resource: &Resource) -> Verbs {
+/// The verbs that discovery shows. A resource whose definition is being deleted has none that create or
+/// change objects.
+fn discovery_verbs(resource: &Resource) -> Verbs {
     match &resource.origin {
         Origin::Custom(served) if served.is_terminating => {
             resource.verbs.without(Verb::Create).without(Verb::Patch).without(Verb::Update)

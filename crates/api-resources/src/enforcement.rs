@@ -6,10 +6,10 @@
 use api_object::Tree;
 use field_errors::{FieldErrors, FieldPath};
 
+use crate::json_members::member_entries;
 use crate::kind::is_content_changed;
 use crate::registry::Registry;
 use crate::resource::{Origin, Resource};
-use crate::tree::entries;
 
 /// The prefix of every warning about an unenforced object.
 pub const UNENFORCED_PREFIX: &str = "not enforced by this server: ";
@@ -24,14 +24,14 @@ pub enum Enforcement {
     Enforced,
     /// Controllers, kubelets or network plugins act on them; this server stores them.
     StoredForControllers,
-    /// No program does, although the API server of Kubernetes would.
+    /// No program enforces them, although the API server of Kubernetes would.
     NotEnforced,
 }
 
 impl Enforcement {
-    /// The words of the table in `docs/kinds.md`.
+    /// The description in the table of `docs/kinds.md`.
     #[must_use]
-    pub fn words(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Self::Enforced => "enforced",
             Self::StoredForControllers => "stored for controllers",
@@ -40,8 +40,8 @@ impl Enforcement {
     }
 }
 
-/// A kind, and what becomes of its objects.
-type Row = (&'static str, &'static str, Enforcement, &'static str);
+/// Group, kind, enforcement, and a note for the table in `docs/kinds.md`.
+type EnforcementRow = (&'static str, &'static str, Enforcement, &'static str);
 
 const ANSWERED: &str = "answered at once and not stored";
 const NOTHING_MORE: &str = "";
@@ -49,7 +49,7 @@ const NOTHING_MORE: &str = "";
 use Enforcement::{Enforced, NotEnforced, StoredForControllers};
 
 /// Every built-in kind. A test compares it with what is served, and with `docs/kinds.md`.
-const TABLE: &[Row] = &[
+const TABLE: &[EnforcementRow] = &[
     ("", "ConfigMap", StoredForControllers, "`immutable` is enforced"),
     ("", "Endpoints", StoredForControllers, NOTHING_MORE),
     ("", "Event", StoredForControllers, "removed after `--event-ttl`"),
@@ -203,10 +203,10 @@ const TABLE: &[Row] = &[
 /// The program that acts on the objects of a built-in resource; `None` for custom resources.
 #[must_use]
 pub fn enforcement(resource: &Resource) -> Option<Enforcement> {
-    row(resource).map(|(_, _, enforcement, _)| *enforcement)
+    enforcement_row(resource).map(|(_, _, enforcement, _)| *enforcement)
 }
 
-fn row(resource: &Resource) -> Option<&'static Row> {
+fn enforcement_row(resource: &Resource) -> Option<&'static EnforcementRow> {
     let Origin::BuiltIn(_) = resource.origin else { return None };
     TABLE.iter().find(|(group, kind, ..)| (*group, *kind) == (&resource.group, &resource.kind))
 }
@@ -218,10 +218,10 @@ pub fn enforcement_table() -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
     for resource in registry.resources() {
         let (group, kind) = (&resource.group, &resource.kind);
-        let (words, note) =
-            row(resource).map_or(("not classified", ""), |row| (row.2.words(), row.3));
+        let (description, note) = enforcement_row(resource)
+            .map_or(("not classified", ""), |row| (row.2.description(), row.3));
         let group = if group.is_empty() { "core" } else { group };
-        let text = format!("| {kind} | {group} | {words} | {note} |");
+        let text = format!("| {kind} | {group} | {description} | {note} |");
         if !rows.contains(&text) {
             rows.push(text);
         }
@@ -234,7 +234,7 @@ pub fn enforcement_table() -> Vec<String> {
 pub struct UnenforcedObject {
     /// The text for its author.
     pub warning: String,
-    /// The faults of asking for it; empty if the object has asked for the same before.
+    /// The field errors of the request; empty if the object requested the same before.
     pub errors: FieldErrors,
 }
 
@@ -247,15 +247,16 @@ pub fn find_unenforced(
     new: &Tree,
     old: Option<&Tree>,
 ) -> Option<UnenforcedObject> {
-    let (_, kind, enforcement, note) = row(resource)?;
+    let (_, kind, enforcement, note) = enforcement_row(resource)?;
     let mut errors = FieldErrors::new();
     if resource.group.is_empty() && *kind == "Namespace" {
-        let mut labels = labels(new).map(|(key, _)| key.as_str()).peekable();
+        let mut labels = pod_security_labels(new).map(|(key, _)| key.as_str()).peekable();
         labels.peek()?;
         let why = "no pod is checked against Pod Security Standards";
         let metadata = FieldPath::root("metadata");
         let path = metadata.child("labels");
-        let is_changed = old.is_none_or(|old| !self::labels(new).eq(self::labels(old)));
+        let is_changed = old
+            .is_none_or(|old| !self::pod_security_labels(new).eq(self::pod_security_labels(old)));
         for key in labels.filter(|_| is_changed) {
             errors.push(path.key(key).forbidden(&format!("{UNENFORCED_PREFIX}{why}")));
         }
@@ -272,7 +273,7 @@ pub fn find_unenforced(
     Some(UnenforcedObject { warning, errors })
 }
 
-fn labels(namespace: &Tree) -> impl Iterator<Item = (&String, &serde_json::Value)> {
-    let all = entries(api_object::metadata(namespace), "labels");
+fn pod_security_labels(namespace: &Tree) -> impl Iterator<Item = (&String, &serde_json::Value)> {
+    let all = member_entries(api_object::metadata(namespace), "labels");
     all.filter(|(key, _)| key.starts_with(POD_SECURITY))
 }

@@ -7,35 +7,34 @@ const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 const YEAR: i64 = 365 * DAY;
 
-/// The age of an object that was created at an RFC 3339 time, or `<unknown>` if there is no such
-/// time.
-pub(crate) fn age(now: Timestamp, began: Option<&str>) -> String {
+/// Formats the time since an RFC 3339 timestamp, or returns `<unknown>` without a valid timestamp.
+pub(crate) fn format_age(now: Timestamp, began: Option<&str>) -> String {
     match began.and_then(|text| text.parse::<Timestamp>().ok()) {
-        Some(began) => human_seconds(now.as_second().saturating_sub(began.as_second())),
+        Some(began) => format_seconds(now.as_second().saturating_sub(began.as_second())),
         None => "<unknown>".to_owned(),
     }
 }
 
-/// A duration in one or two units: the longer it is, the coarser. Small negative durations, from
-/// clocks that differ, count as zero.
-pub(crate) fn human_seconds(seconds: i64) -> String {
+/// Formats a duration in one or two units; longer durations are coarser. A duration of -1 second, from
+/// clocks that differ, counts as zero.
+pub(crate) fn format_seconds(seconds: i64) -> String {
     let of = |unit: i64| seconds / unit;
     match seconds {
         i64::MIN..-1 => "<invalid>".to_owned(),
         -1 => "0s".to_owned(),
         0..120 => format!("{seconds}s"),
-        _ if of(MINUTE) < 10 => two(of(MINUTE), 'm', seconds % MINUTE, 's'),
+        _ if of(MINUTE) < 10 => format_two_units(of(MINUTE), 'm', seconds % MINUTE, 's'),
         _ if of(HOUR) < 3 => format!("{}m", of(MINUTE)),
-        _ if of(HOUR) < 8 => two(of(HOUR), 'h', of(MINUTE) % 60, 'm'),
+        _ if of(HOUR) < 8 => format_two_units(of(HOUR), 'h', of(MINUTE) % 60, 'm'),
         _ if of(HOUR) < 48 => format!("{}h", of(HOUR)),
-        _ if of(DAY) < 8 => two(of(DAY), 'd', of(HOUR) % 24, 'h'),
+        _ if of(DAY) < 8 => format_two_units(of(DAY), 'd', of(HOUR) % 24, 'h'),
         _ if of(DAY) < 2 * 365 => format!("{}d", of(DAY)),
-        _ if of(YEAR) < 8 => two(of(YEAR), 'y', of(DAY) % 365, 'd'),
+        _ if of(YEAR) < 8 => format_two_units(of(YEAR), 'y', of(DAY) % 365, 'd'),
         _ => format!("{}y", of(YEAR)),
     }
 }
 
-fn two(large: i64, large_unit: char, small: i64, small_unit: char) -> String {
+fn format_two_units(large: i64, large_unit: char, small: i64, small_unit: char) -> String {
     match small {
         0 => format!("{large}{large_unit}"),
         _ => format!("{large}{large_unit}{small}{small_unit}"),
@@ -71,15 +70,15 @@ mod tests {
             (8 * YEAR, "8y"),
             (i64::MAX, "292471208677y"),
         ] {
-            assert_eq!(human_seconds(seconds), want, "{seconds}");
+            assert_eq!(format_seconds(seconds), want, "{seconds}");
         }
     }
 
     #[test]
     fn without_a_time_the_age_is_unknown() {
         let now = Timestamp::UNIX_EPOCH;
-        assert_eq!(age(now, None), "<unknown>");
-        assert_eq!(age(now, Some("yesterday")), "<unknown>");
-        assert_eq!(age(now, Some("1969-12-31T23:59:14Z")), "46s");
+        assert_eq!(format_age(now, None), "<unknown>");
+        assert_eq!(format_age(now, Some("yesterday")), "<unknown>");
+        assert_eq!(format_age(now, Some("1969-12-31T23:59:14Z")), "46s");
     }
 }

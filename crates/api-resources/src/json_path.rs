@@ -1,40 +1,40 @@
-//! Paths into an object, as the columns of definitions give them.
+//! The JSON paths of printer columns.
 //!
-//! The part of JSONPath that tables use: `.spec.x`, `['a.b']`, `.list[0]`, `.list[-1]`, `.list[*]`,
-//! `.map.*`, and `.conditions[?(@.type=="Ready")].status`. Only the first value is wanted.
+//! Only the part of JSONPath that tables use is supported: `.spec.x`, `['a.b']`, `.list[0]`, `.list[-1]`, `.list[*]`,
+//! `.map.*`, and `.conditions[?(@.type=="Ready")].status`. Only the first value is returned.
 
 use api_object::Tree;
 use serde_json::Value;
 
-/// The most steps in a path. No object is deeper than that without being refused.
+/// Upper bound on the steps of a path.
 const STEPS_MAX: usize = 100;
 
-/// A path that can be followed.
+/// A path that was parsed and is supported.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct JsonPath {
-    steps: Vec<Step>,
+    steps: Vec<PathStep>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Step {
+enum PathStep {
     Field(String),
-    /// Counts from the end if negative.
+    /// An index into a list; a negative one counts from the end.
     Index(i64),
     /// Every item of a list, or every value of an object.
     Every,
-    /// Every item that fulfils a condition.
-    Filter(Filter),
+    /// Every item that matches a filter.
+    ItemFilter(ItemFilter),
 }
 
-/// A condition on an item.
+/// A filter on the items of a list.
 #[derive(Debug, Clone, PartialEq)]
-struct Filter {
-    path: Vec<Step>,
-    test: Option<(Comparison, Value)>,
+struct ItemFilter {
+    path: Vec<PathStep>,
+    test: Option<(ComparisonOperator, Value)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Comparison {
+enum ComparisonOperator {
     Equal,
     NotEqual,
     AtMost,
@@ -43,46 +43,46 @@ enum Comparison {
     Above,
 }
 
-/// The longer sign first, since it begins with the shorter one.
-const COMPARISONS: [(&str, Comparison); 6] = [
-    ("==", Comparison::Equal),
-    ("!=", Comparison::NotEqual),
-    ("<=", Comparison::AtMost),
-    (">=", Comparison::AtLeast),
-    ("<", Comparison::Below),
-    (">", Comparison::Above),
+/// The operators. A longer operator precedes the shorter one that it begins with.
+const COMPARISONS: [(&str, ComparisonOperator); 6] = [
+    ("==", ComparisonOperator::Equal),
+    ("!=", ComparisonOperator::NotEqual),
+    ("<=", ComparisonOperator::AtMost),
+    (">=", ComparisonOperator::AtLeast),
+    ("<", ComparisonOperator::Below),
+    (">", ComparisonOperator::Above),
 ];
 
 impl JsonPath {
-    /// Reads a path; `None` if it says something that is not understood here.
+    /// Parses a path; `None` if it is malformed or not supported.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let steps = parse_steps(text)?;
         Some(Self { steps })
     }
 
-    /// The first value at the path. The object itself is no value of its own.
-    pub(crate) fn first<'t>(&self, tree: &'t Tree) -> Option<&'t Value> {
+    /// Finds the first value at the path. An empty path has no value.
+    pub(crate) fn find_first<'t>(&self, tree: &'t Tree) -> Option<&'t Value> {
         match self.steps.split_first()? {
-            (Step::Field(name), rest) => first(rest, tree.get(name)?),
-            (Step::Every, rest) => tree.values().find_map(|it| first(rest, it)),
-            (Step::Index(_) | Step::Filter(_), _) => None,
+            (PathStep::Field(name), rest) => find_first(rest, tree.get(name)?),
+            (PathStep::Every, rest) => tree.values().find_map(|it| find_first(rest, it)),
+            (PathStep::Index(_) | PathStep::ItemFilter(_), _) => None,
         }
     }
 }
 
-fn first<'t>(steps: &[Step], tree: &'t Value) -> Option<&'t Value> {
+fn find_first<'t>(steps: &[PathStep], tree: &'t Value) -> Option<&'t Value> {
     let Some((step, rest)) = steps.split_first() else { return Some(tree) };
     match step {
-        Step::Field(name) => first(rest, tree.get(name)?),
-        Step::Index(index) => first(rest, item_at(tree.as_array()?, *index)?),
-        Step::Every => match tree {
-            Value::Array(items) => items.iter().find_map(|it| first(rest, it)),
-            Value::Object(entries) => entries.values().find_map(|it| first(rest, it)),
+        PathStep::Field(name) => find_first(rest, tree.get(name)?),
+        PathStep::Index(index) => find_first(rest, item_at(tree.as_array()?, *index)?),
+        PathStep::Every => match tree {
+            Value::Array(items) => items.iter().find_map(|it| find_first(rest, it)),
+            Value::Object(entries) => entries.values().find_map(|it| find_first(rest, it)),
             _ => None,
         },
-        Step::Filter(filter) => {
+        PathStep::ItemFilter(filter) => {
             let items = tree.as_array()?.iter();
-            items.filter(|it| filter.matches(it)).find_map(|it| first(rest, it))
+            items.filter(|it| filter.matches(it)).find_map(|it| find_first(rest, it))
         }
     }
 }
@@ -93,9 +93,9 @@ fn item_at(items: &[Value], index: i64) -> Option<&Value> {
     items.get(usize::try_from(index).ok()?)
 }
 
-impl Filter {
+impl ItemFilter {
     fn matches(&self, item: &Value) -> bool {
-        let Some(value) = first(&self.path, item) else { return false };
+        let Some(value) = find_first(&self.path, item) else { return false };
         match &self.test {
             None => true,
             Some((comparison, literal)) => comparison.matches(value, literal),
@@ -103,7 +103,7 @@ impl Filter {
     }
 }
 
-impl Comparison {
+impl ComparisonOperator {
     fn matches(self, left: &Value, right: &Value) -> bool {
         let order = match (left, right) {
             (Value::String(left), Value::String(right)) => Some(left.cmp(right)),
@@ -126,7 +126,7 @@ impl Comparison {
     }
 }
 
-fn parse_steps(text: &str) -> Option<Vec<Step>> {
+fn parse_steps(text: &str) -> Option<Vec<PathStep>> {
     let mut steps = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
@@ -138,14 +138,14 @@ fn parse_steps(text: &str) -> Option<Vec<Step>> {
             steps.push(parse_bracket(inside)?);
             after
         } else {
-            // A dot may stand before a bracket, and alone for the whole object.
+            // A dot may precede a bracket, and a lone dot is the whole object.
             let after = rest.strip_prefix('.')?;
             match after.chars().next() {
                 None | Some('[') => after,
                 Some('.') => return None,
                 Some(_) => {
                     let (name, after) = parse_field_name(after)?;
-                    steps.push(if name == "*" { Step::Every } else { Step::Field(name) });
+                    steps.push(if name == "*" { PathStep::Every } else { PathStep::Field(name) });
                     after
                 }
             }
@@ -154,7 +154,7 @@ fn parse_steps(text: &str) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-/// A name up to the next dot or bracket; a backslash makes either a part of it.
+/// Parses a name up to the next dot or bracket. A backslash escapes either.
 fn parse_field_name(text: &str) -> Option<(String, &str)> {
     let mut name = String::new();
     let mut characters = text.char_indices();
@@ -187,22 +187,22 @@ fn split_bracket(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-fn parse_bracket(inside: &str) -> Option<Step> {
+fn parse_bracket(inside: &str) -> Option<PathStep> {
     let inside = inside.trim();
     if inside == "*" {
-        return Some(Step::Every);
+        return Some(PathStep::Every);
     }
     if let Some(condition) = inside.strip_prefix("?(").and_then(|it| it.strip_suffix(')')) {
-        return parse_filter(condition.trim()).map(Step::Filter);
+        return parse_filter(condition.trim()).map(PathStep::ItemFilter);
     }
     match parse_literal(inside)? {
-        Value::String(name) => Some(Step::Field(name)),
-        Value::Number(index) => index.as_i64().map(Step::Index),
+        Value::String(name) => Some(PathStep::Field(name)),
+        Value::Number(index) => index.as_i64().map(PathStep::Index),
         _ => None,
     }
 }
 
-fn parse_filter(condition: &str) -> Option<Filter> {
+fn parse_filter(condition: &str) -> Option<ItemFilter> {
     let condition = condition.strip_prefix('@')?;
     let sign = |(at, _): (usize, char)| {
         let rest = condition.get(at..)?;
@@ -210,20 +210,20 @@ fn parse_filter(condition: &str) -> Option<Filter> {
         Some((at, found.0.len(), found.1))
     };
     let Some((at, n_bytes, comparison)) = condition.char_indices().find_map(sign) else {
-        return Some(Filter { path: parse_path_without_filters(condition)?, test: None });
+        return Some(ItemFilter { path: parse_path_without_filters(condition)?, test: None });
     };
     let path = parse_path_without_filters(condition.get(..at)?)?;
     let literal = parse_literal(condition.get(at + n_bytes..)?.trim())?;
-    Some(Filter { path, test: Some((comparison, literal)) })
+    Some(ItemFilter { path, test: Some((comparison, literal)) })
 }
 
-/// A path without conditions of its own, so that conditions do not nest.
-fn parse_path_without_filters(text: &str) -> Option<Vec<Step>> {
+/// Parses a path without filters, so that filters do not nest.
+fn parse_path_without_filters(text: &str) -> Option<Vec<PathStep>> {
     let text = text.trim();
     if text.contains('?') { None } else { parse_steps(text) }
 }
 
-/// A text in either kind of quotes, a number or a truth.
+/// Parses a string in single or double quotes, a number or a boolean.
 fn parse_literal(text: &str) -> Option<Value> {
     for quote in ['"', '\''] {
         if let Some(inside) = text.strip_prefix(quote) {
@@ -251,7 +251,7 @@ mod tests {
             ] },
         });
         let path = JsonPath::parse(path).expect("a path");
-        path.first(tree.as_object().expect("an object")).cloned().unwrap_or(json!("nothing"))
+        path.find_first(tree.as_object().expect("an object")).cloned().unwrap_or(json!("nothing"))
     }
 
     #[test]
@@ -302,7 +302,7 @@ mod tests {
         fn no_text_breaks_the_parser(text in r#"[.\[\]?(@)='"*\\a0-9<>! é-]{0,24}"#) {
             if let Some(path) = JsonPath::parse(&text) {
                 let tree = json!({ "a": [{ "a": "0" }, 1], "0": { "a": null } });
-                let _ = path.first(tree.as_object().expect("an object"));
+                let _ = path.find_first(tree.as_object().expect("an object"));
             }
         }
     }

@@ -23,32 +23,41 @@ mod service;
 mod service_account;
 
 pub use certificate_signing_request::{
-    SignerPermission, forbidden_subject, required_signer_permission,
+    SignerPermission, forbidden_subject_reason, required_signer_permission,
 };
 pub use reset_fields::reset_fields;
 
 pub(crate) use immutable_fields::{POD_CERTIFICATE_REQUEST, RESOURCE_SLICE, VOLUME_ATTACHMENT};
 
 use admission::ConfigurationKind;
-use api_object::{Status, Tree};
+use api_object::Tree;
 use field_errors::FieldErrors;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use self::immutable_fields::Immutable;
+use self::immutable_fields::ImmutableField;
 use crate::custom;
 use crate::resource::{Origin, Resource};
-use crate::schema::{Schema, WrongTypeError, check, prune};
+use crate::schema::{Schema, WrongTypeError, check_types, prune};
+
+/// A value of an object has another type than its field. The text is that of Kubernetes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}")]
+pub struct PrepareError {
+    kind: String,
+    version: String,
+    why: String,
+}
 
 /// The kind-specific rules of a built-in resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rules {
-    /// None: what is received is stored.
+pub(crate) enum KindRules {
+    /// The kind has no rules: objects are stored as received.
     None,
     AdmissionPolicyBinding,
     CertificateSigningRequest,
     ConfigMap,
-    /// Those of a configuration of admission.
+    /// The rules of a kind that configures admission.
     Configuration(ConfigurationKind),
     CustomResourceDefinition,
     Deployment,
@@ -56,7 +65,7 @@ pub(crate) enum Rules {
     Endpoints,
     Event,
     /// The listed fields are immutable; the kind has no other rules.
-    Immutable(&'static [Immutable]),
+    Immutable(&'static [ImmutableField]),
     Lease,
     MutatingAdmissionPolicy,
     Namespace,
@@ -73,52 +82,52 @@ pub(crate) enum Rules {
     ValidatingAdmissionPolicy,
 }
 
-/// Members that every object has, whatever its kind.
+/// Members that the objects of every kind have.
 const COMMON_MEMBERS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Completes a new object. A status that its author gave must be gone by now.
+/// Sets the defaults of a new object. The caller has removed a status that the client sent.
 ///
 /// # Errors
-/// 400 if a value is of a type that its field can not have.
-pub fn prepare_create(resource: &Resource, tree: &mut Tree) -> Result<(), Status> {
+/// A value has another type than its field.
+pub fn prepare_create(resource: &Resource, tree: &mut Tree) -> Result<(), PrepareError> {
     conform_to_schema(resource, tree)?;
-    match rules(resource) {
-        Rules::CertificateSigningRequest => certificate_signing_request::prepare_create(tree),
-        Rules::CustomResourceDefinition => custom::prepare_create(tree),
-        Rules::Namespace => namespace::prepare_create(tree),
-        Rules::Pod => pod::prepare_create(tree),
-        Rules::Rbac(_) => rbac::prepare(tree),
-        Rules::Secret => secret::prepare(tree),
-        Rules::Service => service::prepare_create(tree),
-        Rules::ServiceAccount => service_account::prepare(tree),
+    match kind_rules(resource) {
+        KindRules::CertificateSigningRequest => certificate_signing_request::prepare_create(tree),
+        KindRules::CustomResourceDefinition => custom::prepare_create(tree),
+        KindRules::Namespace => namespace::prepare_create(tree),
+        KindRules::Pod => pod::prepare_create(tree),
+        KindRules::Rbac(_) => rbac::prepare(tree),
+        KindRules::Secret => secret::prepare(tree),
+        KindRules::Service => service::prepare_create(tree),
+        KindRules::ServiceAccount => service_account::prepare(tree),
         _ => {}
     }
     Ok(())
 }
 
-/// Completes the next state of an object. What the path of the request does not change, such as
-/// the status, must be that of the old state by now.
+/// Sets the defaults of an updated object. The caller has reset the fields that the path of the request
+/// can not change, such as the status.
 ///
 /// # Errors
-/// 400 if a value is of a type that its field can not have.
+/// A value has another type than its field.
 pub fn prepare_update(
     resource: &Resource,
     new: &mut Tree,
     old: &Tree,
     subresource: Option<&str>,
-) -> Result<(), Status> {
+) -> Result<(), PrepareError> {
     conform_to_schema(resource, new)?;
-    match (rules(resource), subresource) {
-        (Rules::CustomResourceDefinition, None) => custom::prepare_update(new),
-        (Rules::Namespace, subresource) => namespace::prepare_update(new, old, subresource),
-        (Rules::Pod, None) => pod::prepare_update(new),
-        (Rules::CertificateSigningRequest, subresource) => {
+    match (kind_rules(resource), subresource) {
+        (KindRules::CustomResourceDefinition, None) => custom::prepare_update(new),
+        (KindRules::Namespace, subresource) => namespace::prepare_update(new, old, subresource),
+        (KindRules::Pod, None) => pod::prepare_update(new),
+        (KindRules::CertificateSigningRequest, subresource) => {
             certificate_signing_request::prepare_update(new, old, subresource);
         }
-        (Rules::Rbac(_), None) => rbac::prepare(new),
-        (Rules::Secret, None) => secret::prepare(new),
-        (Rules::Service, None) => service::prepare_update(new, old),
-        (Rules::ServiceAccount, None) => service_account::prepare(new),
+        (KindRules::Rbac(_), None) => rbac::prepare(new),
+        (KindRules::Secret, None) => secret::prepare(new),
+        (KindRules::Service, None) => service::prepare_update(new, old),
+        (KindRules::ServiceAccount, None) => service_account::prepare(new),
         (_, _) => {}
     }
     Ok(())
@@ -127,10 +136,10 @@ pub fn prepare_update(
 /// Writes the requesting user into objects that record it: approvers and signers of certificates
 /// rely on it. Other objects stay unchanged.
 pub fn set_requester(resource: &Resource, tree: &mut Tree, requester: &Tree) {
-    if rules(resource) != Rules::CertificateSigningRequest {
+    if kind_rules(resource) != KindRules::CertificateSigningRequest {
         return;
     }
-    let spec = api_object::object_mut(tree, "spec");
+    let spec = api_object::object_member_mut(tree, "spec");
     for member in ["username", "uid", "groups", "extra"] {
         match requester.get(member) {
             Some(value) => drop(spec.insert(member.to_owned(), value.clone())),
@@ -142,7 +151,7 @@ pub fn set_requester(resource: &Resource, tree: &mut Tree, requester: &Tree) {
 /// Sets the update and transition times of conditions where their author did not. Other objects
 /// stay unchanged.
 pub fn set_condition_times(resource: &Resource, new: &mut Tree, old: &Tree, now: Timestamp) {
-    if rules(resource) == Rules::CertificateSigningRequest {
+    if kind_rules(resource) == KindRules::CertificateSigningRequest {
         certificate_signing_request::set_condition_times(new, old, now);
     }
 }
@@ -164,77 +173,79 @@ pub fn validate_update(
     subresource: Option<&str>,
 ) -> FieldErrors {
     let mut errors = FieldErrors::new();
-    match (rules(resource), subresource) {
-        (Rules::CertificateSigningRequest, subresource) => {
+    match (kind_rules(resource), subresource) {
+        (KindRules::CertificateSigningRequest, subresource) => {
             certificate_signing_request::validate_update(new, old, subresource, &mut errors);
         }
         (_, None) => validate(resource, new, Some(old), &mut errors),
-        (Rules::Namespace, Some("status")) => namespace::validate_status(new, &mut errors),
-        (Rules::Namespace, Some("finalize")) => namespace::validate_finalizers(new, &mut errors),
-        (Rules::Pod, Some("status")) => pod_update::validate_annotations(new, old, &mut errors),
+        (KindRules::Namespace, Some("status")) => namespace::validate_status(new, &mut errors),
+        (KindRules::Namespace, Some("finalize")) => {
+            namespace::validate_finalizers(new, &mut errors)
+        }
+        (KindRules::Pod, Some("status")) => pod_update::validate_annotations(new, old, &mut errors),
         (_, Some(_)) => {}
     }
     errors
 }
 
 fn validate(resource: &Resource, new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors) {
-    match rules(resource) {
-        Rules::CertificateSigningRequest => {
+    match kind_rules(resource) {
+        KindRules::CertificateSigningRequest => {
             certificate_signing_request::validate_create(new, errors)
         }
-        Rules::ConfigMap => config_map::validate(new, old, errors),
-        Rules::Configuration(kind) => errors.append(match old {
+        KindRules::ConfigMap => config_map::validate(new, old, errors),
+        KindRules::Configuration(kind) => errors.append(match old {
             None => admission::validate_configuration_create(kind, new),
             Some(old) => admission::validate_configuration_update(kind, new, old),
         }),
-        Rules::CustomResourceDefinition => custom::validate(new, old, errors),
-        Rules::EndpointSlice => endpoint_slice::validate(new, old, errors),
-        Rules::Event => event::validate(new, errors),
-        Rules::Immutable(members) => {
+        KindRules::CustomResourceDefinition => custom::validate(new, old, errors),
+        KindRules::EndpointSlice => endpoint_slice::validate(new, old, errors),
+        KindRules::Event => event::validate(new, errors),
+        KindRules::Immutable(members) => {
             if let Some(old) = old {
                 immutable_fields::validate(members, new, old, errors);
             }
         }
-        Rules::Lease => lease::validate(new, errors),
-        Rules::Namespace => namespace::validate_finalizers(new, errors),
-        Rules::PersistentVolume => {
+        KindRules::Lease => lease::validate(new, errors),
+        KindRules::Namespace => namespace::validate_finalizers(new, errors),
+        KindRules::PersistentVolume => {
             if let Some(old) = old {
                 persistent_volume::validate_update(new, old, errors);
             }
         }
-        Rules::Pod => {
+        KindRules::Pod => {
             pod::validate(new, errors);
             match old {
                 Some(old) => pod_update::validate(new, old, errors),
                 None => pod::validate_create(new, errors),
             }
         }
-        Rules::Rbac(_) => rbac::validate(new, old, errors),
-        Rules::Secret => secret::validate(new, old, errors),
-        Rules::Service => service::validate(new, old, errors),
+        KindRules::Rbac(_) => rbac::validate(new, old, errors),
+        KindRules::Secret => secret::validate(new, old, errors),
+        KindRules::Service => service::validate(new, old, errors),
         _ => {}
     }
 }
 
-/// Marks an object whose deletion has been asked for, and adds what must be done first.
+/// Marks an object for deletion, and adds the finalizers that its kind needs.
 pub fn prepare_delete(
     resource: &Resource,
     tree: &mut Tree,
     finalizers: &mut Vec<String>,
     now: Timestamp,
 ) {
-    match rules(resource) {
-        Rules::Namespace => namespace::prepare_delete(tree),
-        Rules::CustomResourceDefinition => custom::prepare_delete(tree, finalizers, now),
+    match kind_rules(resource) {
+        KindRules::Namespace => namespace::prepare_delete(tree),
+        KindRules::CustomResourceDefinition => custom::prepare_delete(tree, finalizers, now),
         _ => {}
     }
 }
 
-/// Which of the kinds that configure admission its objects are, if any.
+/// The kind of admission configuration of a resource, if its objects configure admission.
 #[must_use]
 pub fn configuration_kind(resource: &Resource) -> Option<ConfigurationKind> {
-    match rules(resource) {
-        Rules::Configuration(kind) => Some(kind),
+    match kind_rules(resource) {
+        KindRules::Configuration(kind) => Some(kind),
         _ => None,
     }
 }
@@ -243,7 +254,7 @@ pub fn configuration_kind(resource: &Resource) -> Option<ConfigurationKind> {
 /// object.
 #[must_use]
 pub fn blocks_removal(resource: &Resource, tree: &Tree) -> bool {
-    rules(resource) == Rules::Namespace && namespace::blocks_removal(tree)
+    kind_rules(resource) == KindRules::Namespace && namespace::blocks_removal(tree)
 }
 
 /// Reports whether the spec differs, as opposed to metadata and a status subresource. If so, the
@@ -262,34 +273,32 @@ fn non_empty_member<'t>(tree: &'t Tree, key: &str) -> Option<&'t Value> {
     tree.get(key).filter(|value| !is_nothing(value))
 }
 
-pub(crate) fn rules(resource: &Resource) -> Rules {
+pub(crate) fn kind_rules(resource: &Resource) -> KindRules {
     match &resource.origin {
         Origin::BuiltIn(row) => row.rules,
-        Origin::Custom(_) => Rules::None,
+        Origin::Custom(_) => KindRules::None,
     }
 }
 
 /// Removes unknown fields, and refuses values of the wrong type.
-fn conform_to_schema(resource: &Resource, tree: &mut Tree) -> Result<(), Status> {
+fn conform_to_schema(resource: &Resource, tree: &mut Tree) -> Result<(), PrepareError> {
     let Origin::BuiltIn(row) = &resource.origin else { return Ok(()) };
     let fitted = match (row.rules, row.schema) {
         // The controllers of these kinds validate and complete them; the schema is for clients.
-        (Rules::Configuration(kind), _) => {
+        (KindRules::Configuration(kind), _) => {
             admission::prepare_configuration(kind, tree).map_err(|wrong| wrong.to_string())
         }
         (_, Some(schema)) => conform_fields(schema, tree).map_err(|wrong| wrong.to_string()),
         (_, None) => Ok(()),
     };
-    fitted.map_err(|wrong| {
-        let (kind, version) = (&resource.kind, &resource.version);
-        Status::bad_request(format!(
-            "{kind} in version \"{version}\" cannot be handled as a {kind}: {wrong}"
-        ))
+    fitted.map_err(|why| {
+        let (kind, version) = (resource.kind.clone(), resource.version.clone());
+        PrepareError { kind, version, why }
     })
 }
 
 fn conform_fields(schema: &Schema, tree: &mut Tree) -> Result<(), WrongTypeError> {
-    check(schema, tree, "")?;
+    check_types(schema, tree, "")?;
     let common: Vec<(String, Value)> =
         COMMON_MEMBERS.iter().filter_map(|&key| tree.shift_remove_entry(key)).collect();
     let mut rest = std::mem::take(tree);

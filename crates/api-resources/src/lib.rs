@@ -1,7 +1,7 @@
 //! The served resources: built-in and custom ones, their discovery, columns and validation.
 //!
-//! A [`Registry`] is an immutable snapshot of everything that is served. The rest are plain
-//! functions over a [`Resource`] and an object.
+//! A [`Registry`] is an immutable snapshot of the served resources. The other items are plain functions
+//! over a [`Resource`] and an object.
 //!
 //! Owns: the table of built-in resources, the resources of definitions, discovery and OpenAPI
 //! documents, defaults and validation of single kinds, table columns, field selectors, storage
@@ -35,30 +35,33 @@ mod json_path;
 
 mod storage_key;
 
-mod tree;
+mod json_members;
 
-pub use admission_names::{equivalents, group_version_resource, written_kind};
+pub use admission_names::{equivalent_resources, group_version_resource, kind_of_written_object};
 pub use before_write::{before_create, before_update};
-pub use built_in::BuiltIn;
-pub use columns::{Column, cells, columns};
+pub use built_in::BuiltInResource;
+pub use columns::{Column, table_cells, table_columns};
 pub use custom::{
-    CLEANUP_FINALIZER, Condition, ConditionStatus, Definition, Deprecation, Names, PrinterColumn,
-    ServedVersion, Version, accept_names, mark_established, set_condition,
+    CLEANUP_FINALIZER, ConditionStatus, Definition, DefinitionCondition, DefinitionVersion,
+    Deprecation, PrinterColumn, ResourceNames, ServedVersion, accept_names, mark_established,
+    set_condition,
 };
 pub use discovery::Discovery;
 pub use enforcement::{
     Enforcement, UNENFORCED_PREFIX, UnenforcedObject, enforcement, enforcement_table,
     find_unenforced,
 };
-pub use field_selector::{check_field_selector, field_value};
+pub use field_selector::{FieldSelectorError, check_field_selector, field_value};
 pub use kind::{
-    SignerPermission, blocks_removal, configuration_kind, forbidden_subject, is_content_changed,
-    prepare_create, prepare_delete, prepare_update, required_signer_permission, reset_fields,
-    set_condition_times, set_requester, validate_create, validate_update,
+    PrepareError, SignerPermission, blocks_removal, configuration_kind, forbidden_subject_reason,
+    is_content_changed, prepare_create, prepare_delete, prepare_update, required_signer_permission,
+    reset_fields, set_condition_times, set_requester, validate_create, validate_update,
 };
 pub use openapi::OpenApi;
-pub use published_document::Document;
+pub use published_document::PublishedDocument;
 pub use registry::{Group, GroupVersionResources, Registry};
 pub use resource::{NameRule, Origin, Resource, Scope, Subresource, SubresourceKind};
-pub use storage_key::{DEFAULT_PREFIX, definition_prefix, key, names, prefix, tenant_of_key};
+pub use storage_key::{
+    DEFAULT_PREFIX, definition_key_prefix, key_prefix, names_in_key, object_key, tenant_of_key,
+};
 pub use verb::{Verb, Verbs};

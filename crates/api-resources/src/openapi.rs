@@ -1,4 +1,4 @@
-//! OpenAPI documents.
+//! The OpenAPI documents of `/openapi/v3`.
 //!
 //! A kind is described completely or not at all: with an incomplete schema, clients would refuse
 //! valid fields. Kinds without a schema still have paths, where clients find the supported patches
@@ -9,18 +9,18 @@ mod schemas;
 use foldhash::HashMap;
 use serde_json::{Map, Value, json};
 
-use crate::published_document::Document;
+use crate::published_document::PublishedDocument;
 use crate::registry::{Group, GroupVersionResources, Registry};
 use crate::resource::{Origin, Resource};
 use crate::verb::Verb;
 
-use schemas::Schemas;
+use schemas::OpenApiSchemas;
 
-/// The documents of one snapshot.
+/// The OpenAPI documents of one registry.
 #[derive(Debug)]
 pub struct OpenApi {
-    index: Document,
-    by_path: HashMap<String, Document>,
+    index: PublishedDocument,
+    by_path: HashMap<String, PublishedDocument>,
 }
 
 const JSON_PATCH: &str = "application/json-patch+json";
@@ -40,32 +40,32 @@ impl OpenApi {
                     "" => format!("api/{}", version.version),
                     name => format!("apis/{name}/{}", version.version),
                 };
-                let document = Document::new(&document(group, version, &path));
+                let document = PublishedDocument::new(&document(group, version, &path));
                 let url = format!("/openapi/v3/{path}?hash={}", document.hash);
                 paths.insert(path.clone(), json!({ "serverRelativeURL": url }));
                 by_path.insert(path, document);
             }
         }
-        Self { index: Document::new(&json!({ "paths": paths })), by_path }
+        Self { index: PublishedDocument::new(&json!({ "paths": paths })), by_path }
     }
 
-    /// `/openapi/v3`.
+    /// The document of `/openapi/v3`, which lists the others.
     #[must_use]
-    pub fn index(&self) -> &Document {
+    pub fn index(&self) -> &PublishedDocument {
         &self.index
     }
 
     /// The document of a version: `api/v1`, `apis/apps/v1`.
     #[must_use]
-    pub fn document(&self, path: &str) -> Option<&Document> {
+    pub fn document(&self, path: &str) -> Option<&PublishedDocument> {
         self.by_path.get(path)
     }
 }
 
 fn document(group: &Group, version: &GroupVersionResources, base: &str) -> Value {
-    let (mut paths, mut schemas) = (Map::new(), Schemas::default());
+    let (mut paths, mut schemas) = (Map::new(), OpenApiSchemas::default());
     for resource in version.resources() {
-        schemas.add_resource(resource);
+        schemas.add_resource_schema(resource);
         add_paths(resource, base, &mut paths);
     }
     json!({
@@ -92,27 +92,27 @@ fn add_paths(resource: &Resource, base: &str, paths: &mut Map<String, Value>) {
     };
     let mut of_collection = Map::new();
     for (method, verb) in [("get", Verb::List), ("post", Verb::Create)] {
-        if resource.offers(verb) {
-            of_collection.insert(method.to_owned(), operation(resource, verb));
+        if resource.supports_verb(verb) {
+            of_collection.insert(method.to_owned(), operation_json(resource, verb));
         }
     }
     let mut of_object = Map::new();
-    // Clients ask the patch operation what they may send, even of a kind that takes no patches.
-    of_object.insert("patch".to_owned(), operation(resource, Verb::Patch));
+    // Clients read the supported query parameters from the patch operation, even for kinds without patches.
+    of_object.insert("patch".to_owned(), operation_json(resource, Verb::Patch));
     for (method, verb) in [("get", Verb::Get), ("put", Verb::Update), ("delete", Verb::Delete)] {
-        if resource.offers(verb) {
-            of_object.insert(method.to_owned(), operation(resource, verb));
+        if resource.supports_verb(verb) {
+            of_object.insert(method.to_owned(), operation_json(resource, verb));
         }
     }
     paths.insert(format!("{collection}/{{name}}"), Value::Object(of_object));
     paths.insert(collection, Value::Object(of_collection));
-    if resource.is_namespaced() && resource.offers(Verb::List) {
-        let everywhere = json!({ "get": operation(resource, Verb::List) });
+    if resource.is_namespaced() && resource.supports_verb(Verb::List) {
+        let everywhere = json!({ "get": operation_json(resource, Verb::List) });
         paths.insert(format!("/{base}/{plural}"), everywhere);
     }
 }
 
-fn operation(resource: &Resource, verb: Verb) -> Value {
+fn operation_json(resource: &Resource, verb: Verb) -> Value {
     let action = match verb {
         Verb::Create => "post",
         Verb::Update => "put",
@@ -120,7 +120,7 @@ fn operation(resource: &Resource, verb: Verb) -> Value {
     };
     let mut operation = json!({
         "x-kubernetes-action": action,
-        "x-kubernetes-group-version-kind": group_version_kind(resource),
+        "x-kubernetes-group-version-kind": group_version_kind_json(resource),
         "responses": {},
     });
     let Value::Object(members) = &mut operation else { return operation };
@@ -141,6 +141,6 @@ fn operation(resource: &Resource, verb: Verb) -> Value {
     operation
 }
 
-fn group_version_kind(resource: &Resource) -> Value {
+fn group_version_kind_json(resource: &Resource) -> Value {
     json!({ "group": resource.group, "version": resource.version, "kind": resource.kind })
 }

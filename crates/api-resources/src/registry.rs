@@ -20,7 +20,7 @@ pub struct Registry {
     /// The core group first, then the built-in groups, then the others by name.
     groups: Vec<Group>,
     by_name: HashMap<String, usize>,
-    /// Made when somebody asks for them: most snapshots are replaced unseen.
+    /// Built on first use, because most snapshots are replaced before a client requests discovery.
     discovery: OnceLock<Discovery>,
     openapi: OnceLock<OpenApi>,
 }
@@ -30,7 +30,7 @@ pub struct Registry {
 pub struct Group {
     /// Empty for the core group.
     pub name: String,
-    /// Whether there is a built-in resource in it. The answers about what it lacks differ.
+    /// Whether the group has a built-in resource. The response for unknown resources depends on that.
     pub is_built_in: bool,
     /// The versions, the preferred one first. Never empty.
     pub versions: Vec<GroupVersionResources>,
@@ -39,11 +39,11 @@ pub struct Group {
 /// The resources of one version of an API group.
 #[derive(Debug, Clone)]
 pub struct GroupVersionResources {
-    /// The version.
+    /// The version of the group, such as `v1`.
     pub version: String,
-    /// Whether its resources are part of the program; no version mixes them with custom ones.
+    /// Whether its resources are built in. A version has either built-in or custom resources.
     pub is_built_in: bool,
-    /// By plural.
+    /// The resources, sorted by plural name.
     resources: BTreeMap<String, Arc<Resource>>,
     by_plural: HashMap<String, Arc<Resource>>,
 }
@@ -56,15 +56,15 @@ impl Registry {
         for row in TABLE {
             registry.insert(row.resource());
         }
-        registry.sorted()
+        registry.into_sorted()
     }
 
     /// Returns the built-in resources and those that the given CustomResourceDefinitions add, and for
     /// each definition that should add resources but cannot, its name and the reason.
     ///
-    /// A definition counts as soon as its names are accepted: its resource must be there before
-    /// anybody is told that it is. A built-in resource can not be replaced, nor can a version that
-    /// the program serves itself be added to, nor is anything stored where built-in objects are.
+    /// A definition counts as soon as its names are accepted, because its resource must be served before
+    /// the status says so. A definition can not replace a built-in resource, add resources to a version
+    /// with built-in resources, or use the storage path of a built-in resource.
     #[must_use]
     pub fn with_definitions(trees: &[&Tree]) -> (Self, Vec<(String, String)>) {
         let mut registry = Self::built_in();
@@ -90,7 +90,7 @@ impl Registry {
                 }
             }
         }
-        (registry.sorted(), faults)
+        (registry.into_sorted(), faults)
     }
 
     /// The resource that a path names.
@@ -126,8 +126,8 @@ impl Registry {
         self.groups().flat_map(|group| &group.versions).flat_map(GroupVersionResources::resources)
     }
 
-    /// Each stored resource once, in its preferred version: what lies in the store.
-    pub fn stored(&self) -> impl Iterator<Item = &Arc<Resource>> {
+    /// Each stored resource once, in its preferred version.
+    pub fn stored_resources(&self) -> impl Iterator<Item = &Arc<Resource>> {
         self.groups().flat_map(|group| {
             let versions = group.versions.iter().enumerate();
             versions.flat_map(move |(at, version)| {
@@ -139,13 +139,13 @@ impl Registry {
         })
     }
 
-    /// The documents that tell clients what there is.
+    /// The discovery documents of the served resources.
     #[must_use]
     pub fn discovery(&self) -> &Discovery {
         self.discovery.get_or_init(|| Discovery::new(self))
     }
 
-    /// The documents that tell clients what objects look like.
+    /// The OpenAPI documents of the served resources.
     #[must_use]
     pub fn openapi(&self) -> &OpenApi {
         self.openapi.get_or_init(|| OpenApi::new(self))
@@ -157,7 +157,8 @@ impl Registry {
         Self { groups, by_name, discovery: OnceLock::new(), openapi: OnceLock::new() }
     }
 
-    /// Adds a resource, unless there is one of that name already, or a version that is built in.
+    /// Adds a resource. Returns `false` if the resource exists or the version has resources of the other
+    /// origin.
     fn insert(&mut self, resource: Resource) -> bool {
         let is_built_in = !resource.is_custom();
         let at = *self.by_name.entry(resource.group.clone()).or_insert_with(|| {
@@ -183,8 +184,8 @@ impl Registry {
         }
     }
 
-    /// Puts custom groups behind the built-in ones, by name, and versions in their order.
-    fn sorted(mut self) -> Self {
+    /// Sorts custom groups by name after the built-in groups, and the versions of each group by priority.
+    fn into_sorted(mut self) -> Self {
         let n_built_in = self.groups.iter().take_while(|it| it.is_built_in).count();
         if let Some(custom) = self.groups.get_mut(n_built_in..) {
             custom.sort_by(|left, right| left.name.cmp(&right.name));

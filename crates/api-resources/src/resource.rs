@@ -3,7 +3,7 @@
 use api_object::{GroupKind, GroupResource, GroupVersion};
 use field_errors::{dns1123_label_faults, dns1123_subdomain_faults, path_segment_faults};
 
-use crate::built_in::BuiltIn;
+use crate::built_in::BuiltInResource;
 use crate::custom::ServedVersion;
 use crate::verb::{Verb, Verbs};
 
@@ -12,7 +12,7 @@ use crate::verb::{Verb, Verbs};
 pub struct Resource {
     /// Empty for the core group.
     pub group: String,
-    /// The version.
+    /// The version of the group, such as `v1`.
     pub version: String,
     /// The kind of its objects.
     pub kind: String,
@@ -24,88 +24,88 @@ pub struct Resource {
     pub singular: String,
     /// Short names for kubectl.
     pub short_names: Vec<String>,
-    /// Groups of resources, such as `all`, that people may list at once.
+    /// The categories, such as `all`, under which kubectl lists the resource.
     pub categories: Vec<String>,
-    /// Whether objects live in namespaces.
+    /// Whether objects are namespaced.
     pub scope: Scope,
     /// The verbs that its objects support.
     pub verbs: Verbs,
-    /// The parts of its objects that have paths of their own.
+    /// The subresources of its objects.
     pub subresources: Vec<Subresource>,
-    /// Which names its objects may have.
+    /// The rule for the names of its objects.
     pub name_rule: NameRule,
-    /// Whether `metadata.generation` counts the changes of what is wanted.
+    /// Whether `metadata.generation` counts changes of the spec.
     pub has_generation: bool,
-    /// Whether replacing an object that does not exist creates it.
+    /// Whether an update of an object that does not exist creates it.
     pub is_created_on_update: bool,
     /// Whether an update must name the resourceVersion.
     pub is_resource_version_required: bool,
-    /// Whether the answer to a deletion is the object rather than a Status.
+    /// Whether the response to a delete is the object rather than a Status.
     pub is_returned_on_delete: bool,
-    /// Where its objects are stored, below the prefix of the store; `None` if they are not.
+    /// The path of its objects in the store, below the prefix of the store; `None` if they are not stored.
     pub storage_path: Option<String>,
-    /// Where it comes from.
+    /// Whether it is built in or defined by a CustomResourceDefinition.
     pub origin: Origin,
 }
 
-/// Whether objects live in namespaces.
+/// Whether objects are namespaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// They belong to the whole cluster.
+    /// Objects belong to the whole cluster.
     Cluster,
-    /// Each lives in one namespace.
+    /// Each object belongs to one namespace.
     Namespaced,
 }
 
-/// Where a resource comes from.
+/// The origin of a resource.
 #[derive(Debug, Clone)]
 pub enum Origin {
-    /// It is part of the program.
-    BuiltIn(&'static BuiltIn),
-    /// A CustomResourceDefinition describes it.
+    /// The resource is built in.
+    BuiltIn(&'static BuiltInResource),
+    /// A CustomResourceDefinition defines the resource.
     Custom(Box<ServedVersion>),
 }
 
-/// A part of an object, or an action on it, that has a path of its own.
+/// A subresource: a part of an object, or an action on it, with its own path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subresource {
     /// The last segment of the path.
     pub name: &'static str,
     /// The verbs that the subresource supports.
     pub verbs: Verbs,
-    /// The kind that it takes and returns, if it is not the resource's own.
+    /// The kind that it accepts and returns, if it is not that of the resource.
     pub kind: Option<SubresourceKind>,
 }
 
-/// A kind of another group.
+/// The kind of a subresource that differs from the kind of its resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SubresourceKind {
-    /// The group.
+    /// The API group of the kind.
     pub group: &'static str,
-    /// The version.
+    /// The API version of the kind.
     pub version: &'static str,
-    /// The kind.
+    /// The name of the kind.
     pub kind: &'static str,
 }
 
-/// Which names objects may have.
+/// The rule for the names of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameRule {
-    /// One DNS label.
+    /// The name is one DNS label.
     DnsLabel,
-    /// Some DNS labels.
+    /// The name is a DNS subdomain: one or more DNS labels.
     DnsSubdomain,
-    /// Whatever can be one segment of a path.
+    /// The name can be any one segment of a path.
     PathSegment,
 }
 
 impl Subresource {
-    /// The `status` subresource.
+    /// The subresource `status` with its verbs.
     pub const STATUS: Self = Self { name: "status", verbs: Verbs::PART, kind: None };
 }
 
 impl Resource {
-    /// Group and version.
+    /// The group and version of the resource.
     #[must_use]
     pub fn group_version(&self) -> GroupVersion {
         GroupVersion::new(&self.group, &self.version)
@@ -123,19 +123,19 @@ impl Resource {
         GroupResource::new(&self.group, &self.plural)
     }
 
-    /// Reports whether objects live in namespaces.
+    /// Reports whether objects are namespaced.
     #[must_use]
     pub fn is_namespaced(&self) -> bool {
         self.scope == Scope::Namespaced
     }
 
-    /// Reports whether a CustomResourceDefinition describes it.
+    /// Reports whether a CustomResourceDefinition defines the resource.
     #[must_use]
     pub fn is_custom(&self) -> bool {
         matches!(self.origin, Origin::Custom(_))
     }
 
-    /// Reports whether objects are kept; others are answered and forgotten.
+    /// Reports whether objects are stored.
     #[must_use]
     pub fn is_stored(&self) -> bool {
         self.storage_path.is_some()
@@ -153,23 +153,23 @@ impl Resource {
         self.subresources.iter().find(|it| it.name == name)
     }
 
-    /// Reports whether an update without a version adopts the current one.
+    /// Reports whether an update without a resourceVersion is applied to the current state.
     #[must_use]
     pub fn is_unconditional_update_allowed(&self) -> bool {
         !self.is_resource_version_required
     }
 
-    /// Reports whether the verb is offered on the resource itself.
+    /// Reports whether the resource itself supports the verb.
     #[must_use]
-    pub fn offers(&self, verb: Verb) -> bool {
+    pub fn supports_verb(&self, verb: Verb) -> bool {
         self.verbs.contains(verb)
     }
 }
 
 impl NameRule {
-    /// Reasons why an object may not have that name; each is the detail of an invalid value.
+    /// The reasons why an object may not have this name; each is the detail of an invalid value.
     #[must_use]
-    pub fn faults(self, name: &str) -> Vec<String> {
+    pub fn name_faults(self, name: &str) -> Vec<String> {
         match self {
             Self::DnsLabel => dns1123_label_faults(name),
             Self::DnsSubdomain => dns1123_subdomain_faults(name),
@@ -177,21 +177,20 @@ impl NameRule {
         }
     }
 
-    /// Reasons why no name can begin with that text: what is generated follows it.
+    /// The reasons why a generated name can not begin with this prefix.
     ///
-    /// A dash at the end is fine, since a letter or a digit comes next. A name of the path kind has
-    /// nothing at its end that could be wrong.
+    /// A trailing dash is allowed, because the generated suffix follows it.
     #[must_use]
     pub fn prefix_faults(self, prefix: &str) -> Vec<String> {
         match (self, prefix.strip_suffix('-')) {
             (Self::PathSegment, _) => path_segment_prefix_faults(prefix),
-            (_, Some(start)) if prefix.len() > 1 => self.faults(&format!("{start}a")),
-            (_, _) => self.faults(prefix),
+            (_, Some(start)) if prefix.len() > 1 => self.name_faults(&format!("{start}a")),
+            (_, _) => self.name_faults(prefix),
         }
     }
 }
 
-/// A prefix of `.` or `..` is not the whole name, so only the characters matter.
+/// The faults of a prefix. A prefix of `.` or `..` is allowed, because it is not the whole name.
 fn path_segment_prefix_faults(prefix: &str) -> Vec<String> {
     match prefix {
         "." | ".." => Vec::new(),
@@ -210,8 +209,8 @@ mod tests {
             (NameRule::DnsSubdomain, "a.1", "a_1"),
             (NameRule::PathSegment, "system:A_1", "a/1"),
         ] {
-            assert!(rule.faults(good).is_empty(), "{rule:?} {good}");
-            assert!(!rule.faults(bad).is_empty(), "{rule:?} {bad}");
+            assert!(rule.name_faults(good).is_empty(), "{rule:?} {good}");
+            assert!(!rule.name_faults(bad).is_empty(), "{rule:?} {bad}");
         }
     }
 

@@ -23,38 +23,38 @@ pub(crate) use core::{CONFIG_MAP, NAMESPACE, SECRET, SERVICE_ACCOUNT};
 pub(crate) use extensions::CUSTOM_RESOURCE_DEFINITION;
 pub(crate) use meta::OBJECT_META;
 pub(crate) use rbac::{CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING};
-pub(crate) use type_check::{WrongTypeError, check, prune};
+pub(crate) use type_check::{WrongTypeError, check_types, prune};
 
-/// A structure with named fields.
+/// The schema of an object with named fields.
 ///
-/// That of a kind leaves out `apiVersion`, `kind` and `metadata`, which all kinds have.
+/// The schema of a kind does not list `apiVersion`, `kind` and `metadata`, which all kinds have.
 #[derive(Debug)]
 pub(crate) struct Schema {
     /// The name under which it is published.
     pub(crate) name: &'static str,
     pub(crate) description: &'static str,
     pub(crate) fields: &'static [Field],
-    /// Whether a patch replaces it as a whole where several people share an object.
+    /// Whether patches replace the object as a whole (`x-kubernetes-map-type: atomic`).
     pub(crate) is_atomic: bool,
-    /// Whether parts are not described, so that the schema must not be published.
+    /// Whether some fields are missing, so that the schema is not published.
     pub(crate) is_incomplete: bool,
 }
 
-/// A field of a structure.
+/// A field of a schema.
 #[derive(Debug)]
 pub(crate) struct Field {
     pub(crate) name: &'static str,
-    pub(crate) shape: Shape,
+    pub(crate) field_type: FieldType,
     pub(crate) description: &'static str,
     pub(crate) is_required: bool,
-    pub(crate) list: ListType,
+    pub(crate) list_type: ListType,
 }
 
 /// The type of the value of a field.
 #[derive(Debug)]
-pub(crate) enum Shape {
+pub(crate) enum FieldType {
     Text,
-    /// Bytes, as text of base64.
+    /// Bytes, encoded as base64.
     Bytes,
     Boolean,
     Int32,
@@ -63,11 +63,11 @@ pub(crate) enum Shape {
     Time,
     /// A time in RFC 3339 with six decimals.
     MicroTime,
-    /// Whatever an object can hold.
+    /// An object with any members.
     AnyObject,
     Object(&'static Schema),
-    List(&'static Shape),
-    Map(&'static Shape),
+    List(&'static FieldType),
+    Map(&'static FieldType),
 }
 
 /// How patches treat a list.
@@ -77,7 +77,7 @@ pub(crate) enum ListType {
     Atomic,
     /// Its items are merged.
     Set,
-    /// Its items are merged by this field of theirs.
+    /// Its items are merged by the value of this field.
     Map(&'static str),
 }
 
@@ -86,11 +86,11 @@ impl Schema {
         Self { name, description, fields, is_atomic: false, is_incomplete: false }
     }
 
-    const fn atomic(self) -> Self {
+    const fn atomic_map(self) -> Self {
         Self { is_atomic: true, ..self }
     }
 
-    const fn incomplete(self) -> Self {
+    const fn marked_incomplete(self) -> Self {
         Self { is_incomplete: true, ..self }
     }
 
@@ -100,23 +100,23 @@ impl Schema {
 }
 
 impl Field {
-    const fn new(name: &'static str, shape: Shape, description: &'static str) -> Self {
-        Self { name, shape, description, is_required: false, list: ListType::Atomic }
+    const fn new(name: &'static str, field_type: FieldType, description: &'static str) -> Self {
+        Self { name, field_type, description, is_required: false, list_type: ListType::Atomic }
     }
 
     const fn required(self) -> Self {
         Self { is_required: true, ..self }
     }
 
-    const fn set(self) -> Self {
-        Self { list: ListType::Set, ..self }
+    const fn merged_as_set(self) -> Self {
+        Self { list_type: ListType::Set, ..self }
     }
 
-    const fn keyed(self, key: &'static str) -> Self {
-        Self { list: ListType::Map(key), ..self }
+    const fn merged_by(self, key: &'static str) -> Self {
+        Self { list_type: ListType::Map(key), ..self }
     }
 }
 
-/// Lists and maps of texts are so common that they have names.
-const TEXTS: Shape = Shape::List(&Shape::Text);
-const TEXT_MAP: Shape = Shape::Map(&Shape::Text);
+/// A list of strings.
+const TEXTS: FieldType = FieldType::List(&FieldType::Text);
+const TEXT_MAP: FieldType = FieldType::Map(&FieldType::Text);

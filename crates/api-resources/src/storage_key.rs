@@ -8,10 +8,10 @@ use crate::resource::Resource;
 /// The default prefix of all keys.
 pub const DEFAULT_PREFIX: &str = "/registry";
 
-/// The key of one object; `None` if there can be no such object: the resource is not stored, the
-/// namespace does not fit the scope, or a name is no segment of a path.
+/// The key of one object. Returns `None` if no such object can exist: the resource is not stored, the
+/// namespace does not fit the scope, or a name is not a path segment.
 #[must_use]
-pub fn key(
+pub fn object_key(
     prefix: &str,
     resource: &Resource,
     namespace: Option<&str>,
@@ -20,15 +20,15 @@ pub fn key(
     if resource.is_namespaced() != namespace.is_some() || !is_path_segment(name) {
         return None;
     }
-    let mut key = self::prefix(prefix, resource, namespace)?;
+    let mut key = self::key_prefix(prefix, resource, namespace)?;
     key.push_str(name);
     Some(key)
 }
 
 /// The common prefix of the keys of a list: of one namespace, or of all. It ends in `/`, so that
-/// resources with a longer name do not match. `None` as for [`key`].
+/// resources with a longer name do not match. `None` as for [`object_key`].
 #[must_use]
-pub fn prefix(prefix: &str, resource: &Resource, namespace: Option<&str>) -> Option<String> {
+pub fn key_prefix(prefix: &str, resource: &Resource, namespace: Option<&str>) -> Option<String> {
     let path = resource.storage_path.as_deref()?;
     match namespace {
         None => Some(format!("{prefix}/{path}/")),
@@ -42,15 +42,15 @@ pub fn prefix(prefix: &str, resource: &Resource, namespace: Option<&str>) -> Opt
 /// The common prefix of the keys of all objects of a definition, whatever version it serves and
 /// whichever scope it had. `None` if that prefix belongs to a built-in resource.
 #[must_use]
-pub fn definition_prefix(prefix: &str, definition: &Definition) -> Option<String> {
+pub fn definition_key_prefix(prefix: &str, definition: &Definition) -> Option<String> {
     definition.storage_path().map(|path| format!("{prefix}/{path}/"))
 }
 
 /// The names in a key below the prefix of its resource: `namespace/name` or `name`.
 ///
-/// INVARIANT: undoes [`key`].
+/// INVARIANT: this is the inverse of [`object_key`].
 #[must_use]
-pub fn names<'k>(
+pub fn names_in_key<'k>(
     prefix: &str,
     resource: &Resource,
     key: &'k str,
@@ -75,7 +75,7 @@ pub fn tenant_of_key<'k>(prefix: &str, key: &'k str) -> &'k str {
     let rest = key.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('/'));
     let segments: Vec<&str> = rest.into_iter().flat_map(|rest| rest.split('/')).collect();
     let namespace = match segments.as_slice() {
-        // Keys that the server keeps for itself.
+        // The server uses these keys for its own records.
         ["ranges" | "portcullis" | "uninitialized" | "waitingobjects", ..] => None,
         ["namespaces", namespace] => Some(*namespace),
         [first, _, _] if first.contains('.') => None,
@@ -123,26 +123,26 @@ mod tests {
             ),
         ] {
             let resource = resource(group, plural);
-            let key = key(DEFAULT_PREFIX, &resource, namespace, "x").expect("a key");
+            let key = object_key(DEFAULT_PREFIX, &resource, namespace, "x").expect("a key");
             assert_eq!(key, want);
-            assert_eq!(names(DEFAULT_PREFIX, &resource, &key), Some((namespace, "x")));
+            assert_eq!(names_in_key(DEFAULT_PREFIX, &resource, &key), Some((namespace, "x")));
         }
     }
 
     #[test]
     fn lists_end_in_a_slash() {
         let maps = resource("", "configmaps");
-        assert_eq!(prefix("/p", &maps, None).as_deref(), Some("/p/configmaps/"));
-        assert_eq!(prefix("/p", &maps, Some("d")).as_deref(), Some("/p/configmaps/d/"));
-        assert_eq!(prefix("/p", &resource("", "nodes"), Some("d")), None);
+        assert_eq!(key_prefix("/p", &maps, None).as_deref(), Some("/p/configmaps/"));
+        assert_eq!(key_prefix("/p", &maps, Some("d")).as_deref(), Some("/p/configmaps/d/"));
+        assert_eq!(key_prefix("/p", &resource("", "nodes"), Some("d")), None);
     }
 
     #[test]
     fn every_key_has_a_share() {
-        for resource in Registry::built_in().stored() {
+        for resource in Registry::built_in().stored_resources() {
             let namespace = resource.is_namespaced().then_some("team-a");
-            let key = key(DEFAULT_PREFIX, resource, namespace, "x").expect("a key");
-            let own = prefix(DEFAULT_PREFIX, resource, None).expect("a prefix");
+            let key = object_key(DEFAULT_PREFIX, resource, namespace, "x").expect("a key");
+            let own = key_prefix(DEFAULT_PREFIX, resource, None).expect("a prefix");
             let want = match resource.kind.as_str() {
                 "Namespace" => "x",
                 _ => namespace.unwrap_or(&own),
@@ -170,14 +170,14 @@ mod tests {
     fn what_is_no_segment_is_no_key() {
         let maps = resource("", "configmaps");
         for name in ["", ".", "..", "a/b"] {
-            assert_eq!(key("/p", &maps, Some("d"), name), None, "{name}");
-            assert_eq!(key("/p", &maps, Some(name), "x"), None, "{name}");
+            assert_eq!(object_key("/p", &maps, Some("d"), name), None, "{name}");
+            assert_eq!(object_key("/p", &maps, Some(name), "x"), None, "{name}");
         }
-        assert_eq!(key("/p", &maps, None, "x"), None);
-        assert_eq!(key("/p", &resource("", "nodes"), Some("d"), "x"), None);
+        assert_eq!(object_key("/p", &maps, None, "x"), None);
+        assert_eq!(object_key("/p", &resource("", "nodes"), Some("d"), "x"), None);
         let reviews = resource("authorization.k8s.io", "subjectaccessreviews");
-        assert_eq!(key("/p", &reviews, None, "x"), None);
-        assert_eq!(names("/p", &maps, "/p/configmaps/only"), None);
-        assert_eq!(names("/p", &maps, "/q/configmaps/d/x"), None);
+        assert_eq!(object_key("/p", &reviews, None, "x"), None);
+        assert_eq!(names_in_key("/p", &maps, "/p/configmaps/only"), None);
+        assert_eq!(names_in_key("/p", &maps, "/q/configmaps/d/x"), None);
     }
 }

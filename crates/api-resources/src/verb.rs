@@ -1,23 +1,23 @@
 //! The verbs of a resource.
 
-/// One thing that can be done with a resource.
+/// A verb of a request for a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verb {
-    /// Make a new object.
+    /// Creates a new object.
     Create,
-    /// Remove one object.
+    /// Deletes one object by its name.
     Delete,
-    /// Remove those that a list shows.
+    /// Deletes all objects that a list with the same selectors returns.
     DeleteCollection,
-    /// Read one object.
+    /// Reads one object by its name.
     Get,
-    /// Read many objects.
+    /// Lists the objects of a collection.
     List,
-    /// Change parts of one object.
+    /// Changes parts of one object.
     Patch,
-    /// Replace one object.
+    /// Replaces one object as a whole.
     Update,
-    /// Follow the changes of many objects.
+    /// Streams the changes of the objects of a collection.
     Watch,
 }
 
@@ -28,7 +28,7 @@ pub struct Verbs {
 }
 
 impl Verb {
-    /// All of them, in the order of their names.
+    /// All verbs, in the order of their names.
     const ALL: [Self; 8] = [
         Self::Create,
         Self::Delete,
@@ -75,20 +75,20 @@ impl Verb {
 impl Verbs {
     /// The eight verbs of a stored resource.
     pub const ALL: Self = Self { bits: u8::MAX };
-    /// The verb of a resource that is answered and forgotten.
+    /// The verb of a resource whose objects are not stored.
     pub const CREATE: Self = Self { bits: Verb::Create.bit() };
-    /// The verbs of a part of an object, such as its status.
+    /// The verbs of a subresource such as `status`.
     pub const PART: Self = Self { bits: Verb::Get.bit() | Verb::Patch.bit() | Verb::Update.bit() };
-    /// The verb of a part of an object that can only be replaced.
+    /// The verb of a subresource that can only be replaced.
     pub const UPDATE: Self = Self { bits: Verb::Update.bit() };
 
-    /// These verbs but for one.
+    /// The set without one verb.
     #[must_use]
     pub const fn without(self, verb: Verb) -> Self {
         Self { bits: self.bits & !verb.bit() }
     }
 
-    /// Reports whether the verb is one of these.
+    /// Reports whether the set contains the verb.
     #[must_use]
     pub const fn contains(self, verb: Verb) -> bool {
         self.bits & verb.bit() != 0

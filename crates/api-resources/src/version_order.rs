@@ -1,10 +1,10 @@
-//! Which version of a group comes first.
+//! The order of the versions of a group.
 
 use std::cmp::Ordering;
 
-/// How mature a version says it is. The later variant comes first in a group.
+/// The maturity in the name of a version. The later variant comes first in a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Stage {
+enum Maturity {
     Alpha,
     Beta,
     Stable,
@@ -22,14 +22,14 @@ pub(crate) fn compare_versions(left: &str, right: &str) -> Ordering {
 }
 
 /// `v2beta3` is `(Beta, 2, 3)`.
-fn parse_version(version: &str) -> Option<(Stage, u64, u64)> {
+fn parse_version(version: &str) -> Option<(Maturity, u64, u64)> {
     let rest = version.strip_prefix('v')?;
-    for (word, stage) in [("alpha", Stage::Alpha), ("beta", Stage::Beta)] {
+    for (word, stage) in [("alpha", Maturity::Alpha), ("beta", Maturity::Beta)] {
         if let Some((major, minor)) = rest.split_once(word) {
             return Some((stage, parse_digits(major)?, parse_digits(minor)?));
         }
     }
-    Some((Stage::Stable, parse_digits(rest)?, 0))
+    Some((Maturity::Stable, parse_digits(rest)?, 0))
 }
 
 /// Parses a number that consists of digits only. `str::parse` would also accept a leading `+`.

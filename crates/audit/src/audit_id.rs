@@ -7,23 +7,23 @@ use ring::rand::{SecureRandom, SystemRandom};
 #[error("the system has no random bytes")]
 pub struct NoRandomness;
 
-/// The audit id of a request: its header `Audit-ID`, or else a random UUID.
+/// Returns the audit id of a request: its header `Audit-ID`, or else a random UUID.
 ///
 /// # Errors
-/// [`NoRandomness`] if a UUID is needed and can not be made.
+/// [`NoRandomness`] if the system has no random bytes for a UUID.
 pub fn audit_id(header: Option<&str>) -> Result<String, NoRandomness> {
     match header.filter(|value| !value.is_empty()) {
         Some(value) => Ok(value.to_owned()),
         None => {
             let mut bytes = [0; 16];
             SystemRandom::new().fill(&mut bytes).map_err(|_| NoRandomness)?;
-            Ok(uuid(u128::from_be_bytes(bytes)))
+            Ok(format_uuid4(u128::from_be_bytes(bytes)))
         }
     }
 }
 
-/// A UUID of version 4 (RFC 9562) from random bits.
-fn uuid(random: u128) -> String {
+/// Formats random bits as a UUID of version 4 (RFC 9562).
+fn format_uuid4(random: u128) -> String {
     let bits = random & !(0xf << 76) | 4 << 76;
     let bits = bits & !(0b11 << 62) | 0b10 << 62;
     format!(
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn version_and_variant_stand_where_they_should() {
-        assert_eq!(uuid(0), "00000000-0000-4000-8000-000000000000");
-        assert_eq!(uuid(u128::MAX), "ffffffff-ffff-4fff-bfff-ffffffffffff");
+        assert_eq!(format_uuid4(0), "00000000-0000-4000-8000-000000000000");
+        assert_eq!(format_uuid4(u128::MAX), "ffffffff-ffff-4fff-bfff-ffffffffffff");
     }
 }

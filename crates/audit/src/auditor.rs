@@ -21,7 +21,7 @@ impl Auditor {
     }
 
     /// Begins the event of a request; returns `None` if the policy does not record it.
-    pub fn begin(&self, received: &ReceivedRequest<'_>) -> Option<Event> {
+    pub fn begin_event(&self, received: &ReceivedRequest<'_>) -> Option<Event> {
         let config = self.policy.config_for_request(&received.attributes);
         (config.level > Level::None).then(|| Event::new(received, config))
     }
@@ -31,8 +31,13 @@ impl Auditor {
     /// # Errors
     /// [`LogError`] if the line could not be written. At stage RequestReceived the server should then reject the
     /// request.
-    pub fn record(&self, event: &Event, stage: Stage, now: Timestamp) -> Result<(), LogError> {
-        if !event.is_recorded(stage) {
+    pub fn record_event(
+        &self,
+        event: &Event,
+        stage: Stage,
+        now: Timestamp,
+    ) -> Result<(), LogError> {
+        if !event.records_stage(stage) {
             return Ok(());
         }
         self.log.write(&event.encode_line(stage, now), now)

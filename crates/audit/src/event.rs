@@ -14,19 +14,19 @@ use crate::policy::RequestAuditConfig;
 use crate::redact::{BodyCopier, BodySensitivity, REDACTED, redact_quoted_body, redact_uri};
 use crate::stage::{Level, Stage};
 
-/// The longest line of the log, in bytes. A longer one is written without bodies and says so.
+/// Upper bound on the bytes of a line. A longer event is written without bodies, with an annotation.
 pub const EVENT_BYTES_MAX: usize = 10 << 20;
 
-/// The longest user agent that is written in full, in bytes.
+/// Upper bound on the bytes of the user agent; a longer one is truncated.
 const USER_AGENT_BYTES_MAX: usize = 1024;
 
-/// The most annotations of an event. Admission has a few for each policy and webhook.
+/// Upper bound on the annotations of an event. Admission adds a few for each policy and webhook.
 const ANNOTATIONS_MAX: usize = 256;
 
-/// The longest value of an annotation, in bytes. Kubernetes allows what admission may say as much.
+/// Upper bound on the bytes of the value of an annotation, as in Kubernetes.
 const ANNOTATION_BYTES_MAX: usize = 10 << 10;
 
-/// The annotation of an event whose bodies were left out for their length.
+/// The annotation of an event whose bodies were left out because of their length.
 const TRUNCATED: &str = "audit.k8s.io/truncated";
 
 /// The annotation whose value is `allow` or `forbid`.
@@ -62,19 +62,19 @@ pub struct Event {
     uri: String,
     verb: String,
     user: Option<User>,
-    impersonated: Option<Impersonated>,
+    impersonation: Option<Impersonation>,
     source_ips: Vec<IpAddr>,
     user_agent: String,
-    object: Option<ObjectRef>,
+    object_ref: Option<ObjectRef>,
     response_status: Option<Value>,
     request_object: Option<Value>,
     response_object: Option<Value>,
-    received: Timestamp,
+    received_at: Timestamp,
     annotations: BTreeMap<Cow<'static, str>, String>,
 }
 
 #[derive(Debug, Clone)]
-struct Impersonated {
+struct Impersonation {
     user: User,
     /// The mode of constrained impersonation that allowed it; empty without constraints.
     constraint: String,
@@ -95,7 +95,7 @@ struct ObjectRef {
 impl Event {
     pub(crate) fn new(received: &ReceivedRequest<'_>, config: RequestAuditConfig) -> Self {
         let attributes = &received.attributes;
-        let object = attributes.resource().map(|resource| ObjectRef {
+        let object_ref = attributes.resource().map(|resource| ObjectRef {
             resource: resource.resource.to_owned(),
             namespace: resource.namespace.to_owned(),
             name: resource.name.to_owned(),
@@ -105,7 +105,7 @@ impl Event {
             ..ObjectRef::default()
         });
         let sensitivity = attributes.resource().map_or(BodySensitivity::Plain, |resource| {
-            BodySensitivity::of_resource(
+            BodySensitivity::for_resource(
                 resource.api_group,
                 resource.resource,
                 resource.subresource,
@@ -118,37 +118,37 @@ impl Event {
             uri: redact_uri(received.uri).into_owned(),
             verb: attributes.verb.to_owned(),
             user: attributes.user.cloned(),
-            impersonated: None,
+            impersonation: None,
             source_ips: received.source_ips.to_vec(),
             user_agent: truncate_user_agent(received.user_agent),
-            object,
+            object_ref,
             response_status: None,
             request_object: None,
             response_object: None,
-            received: received.at,
+            received_at: received.at,
             annotations: BTreeMap::new(),
         }
     }
 
     /// Reports whether the policy records a stage.
-    pub fn is_recorded(&self, stage: Stage) -> bool {
+    pub fn records_stage(&self, stage: Stage) -> bool {
         self.config.level > Level::None && !self.config.omit_stages.contains(stage)
     }
 
     /// Reports whether the body of the request is recorded.
     pub fn wants_request_object(&self) -> bool {
-        self.config.level >= Level::Request && self.object.is_some()
+        self.config.level >= Level::Request && self.object_ref.is_some()
     }
 
     /// Reports whether the body of the response is recorded.
     pub fn wants_response_object(&self) -> bool {
-        self.config.level >= Level::RequestResponse && self.object.is_some()
+        self.config.level >= Level::RequestResponse && self.object_ref.is_some()
     }
 
     /// Sets the impersonated user. `constraint` is the mode that allowed it, or empty.
     pub fn set_impersonated_user(&mut self, user: &User, constraint: &str) {
         let constraint = constraint.to_owned();
-        self.impersonated = Some(Impersonated { user: user.clone(), constraint });
+        self.impersonation = Some(Impersonation { user: user.clone(), constraint });
     }
 
     /// Adds an annotation, and reports whether it did: the first value of a key stays, and the number of annotations is
@@ -172,7 +172,7 @@ impl Event {
         match serde_json::from_str::<Map<String, Value>>(value) {
             Ok(mut members) => {
                 if let Some(patch) = members.get_mut("patch") {
-                    *patch = self.body_copier().copy(patch, self.sensitivity);
+                    *patch = self.body_copier().copy_body(patch, self.sensitivity);
                 }
                 self.annotate(key, &Value::Object(members).to_string())
             }
@@ -209,18 +209,18 @@ impl Event {
     /// Sets the object in the body of the request, or the options of a deletion. At any level, the object reference is
     /// completed from it.
     pub fn set_request_object(&mut self, object: &Value) {
-        if let Some(reference) = &mut self.object {
-            reference.fill_in_from_object(object);
+        if let Some(reference) = &mut self.object_ref {
+            reference.complete_from_object(object);
         }
         if self.wants_request_object() {
-            self.request_object = Some(self.body_copier().copy(object, self.sensitivity));
+            self.request_object = Some(self.body_copier().copy_body(object, self.sensitivity));
         }
     }
 
     /// Sets the patch in the body of the request: an object, or the operations of a JSON patch.
     pub fn set_request_patch(&mut self, patch: &Value) {
         if self.wants_request_object() {
-            self.request_object = Some(self.body_copier().copy(patch, self.sensitivity));
+            self.request_object = Some(self.body_copier().copy_body(patch, self.sensitivity));
         }
     }
 
@@ -237,14 +237,14 @@ impl Event {
     }
 
     /// Reports whether the status code of the response is set.
-    pub fn has_response(&self) -> bool {
+    pub fn has_response_status(&self) -> bool {
         self.response_status.is_some()
     }
 
     /// Sets the object in the body of the response.
     pub fn set_response_object(&mut self, object: &Value) {
         if self.wants_response_object() {
-            let copy = self.body_copier().copy(object, self.sensitivity);
+            let copy = self.body_copier().copy_body(object, self.sensitivity);
             let is_status = copy.get("kind").and_then(Value::as_str) == Some("Status");
             self.response_object =
                 Some(if is_status { redact_quoted_body(&copy, self.sensitivity) } else { copy });
@@ -268,7 +268,7 @@ impl Event {
 }
 
 impl ObjectRef {
-    fn fill_in_from_object(&mut self, object: &Value) {
+    fn complete_from_object(&mut self, object: &Value) {
         let metadata = object.get("metadata");
         let fields = [
             ("name", &mut self.name),

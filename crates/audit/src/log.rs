@@ -16,8 +16,8 @@ use self::rotating_file::RotatingFile;
 #[derive(Debug)]
 pub struct Log {
     target: Mutex<LogTarget>,
-    lines_written: AtomicU64,
-    lines_failed: AtomicU64,
+    n_lines_written: AtomicU64,
+    n_lines_failed: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl Default for Rotation {
 
 impl Log {
     /// A log on standard output.
-    pub fn stdout() -> Self {
+    pub fn to_stdout() -> Self {
         Self::new(LogTarget::Stdout)
     }
 
@@ -70,7 +70,7 @@ impl Log {
     ///
     /// # Errors
     /// [`LogError::Open`] if the file can not be opened.
-    pub fn file(path: &Path, rotation: Rotation) -> Result<Self, LogError> {
+    pub fn open_file(path: &Path, rotation: Rotation) -> Result<Self, LogError> {
         RotatingFile::open(path, rotation)
             .map(|file| Self::new(LogTarget::File(file)))
             .map_err(|source| LogError::Open { path: path.to_owned(), source })
@@ -79,8 +79,8 @@ impl Log {
     fn new(target: LogTarget) -> Self {
         Self {
             target: Mutex::new(target),
-            lines_written: AtomicU64::new(0),
-            lines_failed: AtomicU64::new(0),
+            n_lines_written: AtomicU64::new(0),
+            n_lines_failed: AtomicU64::new(0),
         }
     }
 
@@ -98,19 +98,19 @@ impl Log {
             }
             LogTarget::File(file) => file.write(line, now),
         };
-        let counter = if result.is_ok() { &self.lines_written } else { &self.lines_failed };
+        let counter = if result.is_ok() { &self.n_lines_written } else { &self.n_lines_failed };
         counter.fetch_add(1, Ordering::Relaxed);
         result.map_err(LogError::Write)
     }
 
     /// The number of lines that were written.
-    pub fn lines_written(&self) -> u64 {
-        self.lines_written.load(Ordering::Relaxed)
+    pub fn n_lines_written(&self) -> u64 {
+        self.n_lines_written.load(Ordering::Relaxed)
     }
 
     /// The number of lines that could not be written.
-    pub fn lines_failed(&self) -> u64 {
-        self.lines_failed.load(Ordering::Relaxed)
+    pub fn n_lines_failed(&self) -> u64 {
+        self.n_lines_failed.load(Ordering::Relaxed)
     }
 }
 

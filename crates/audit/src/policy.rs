@@ -29,7 +29,8 @@ pub struct RequestAuditConfig {
     pub omit_managed_fields: bool,
 }
 
-/// Empty lists match everything, unless the other kind of request is listed.
+/// A rule of the policy. An empty list matches every request, except that a rule with resources does not match paths, and a
+/// rule with paths does not match resources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Rule {
     config: RequestAuditConfig,
@@ -107,17 +108,17 @@ impl GroupResources {
         if self.group != "*" && self.group != resource.api_group {
             return false;
         }
-        // Names without resources are refused when the file is read.
+        // The parser rejects names without resources.
         if self.resources.is_empty() {
             return true;
         }
         (self.resource_names.is_empty() || contains(&self.resource_names, resource.name))
-            && self.resources.iter().any(|pattern| matches_pattern(pattern, resource))
+            && self.resources.iter().any(|pattern| matches_resource_pattern(pattern, resource))
     }
 }
 
-/// A pattern is `*`, `pods`, `pods/log`, `pods/*` (which is `pods` as well) or `*/scale`.
-fn matches_pattern(pattern: &str, resource: &Resource<'_>) -> bool {
+/// Matches a resource with a pattern: `*`, `pods`, `pods/log`, `pods/*` (which also matches `pods`) or `*/scale`.
+fn matches_resource_pattern(pattern: &str, resource: &Resource<'_>) -> bool {
     if pattern == "*" {
         return true;
     }
@@ -135,7 +136,7 @@ fn matches_pattern(pattern: &str, resource: &Resource<'_>) -> bool {
     }
 }
 
-/// A pattern is `*`, a path, or the beginning of one followed by `*`.
+/// Matches a path with a pattern: `*`, a path, or a prefix followed by `*`.
 fn matches_path(pattern: &str, path: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(prefix) => path.starts_with(prefix),

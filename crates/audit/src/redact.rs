@@ -35,7 +35,7 @@ pub(crate) enum BodySensitivity {
 
 impl BodySensitivity {
     /// The sensitivity of the bodies of a resource.
-    pub(crate) fn of_resource(api_group: &str, resource: &str, subresource: &str) -> Self {
+    pub(crate) fn for_resource(api_group: &str, resource: &str, subresource: &str) -> Self {
         match (api_group, resource, subresource) {
             ("", "secrets", _) => Self::SecretData,
             ("", "serviceaccounts", "token") => Self::TokenRequest,
@@ -75,7 +75,7 @@ pub(crate) struct BodyCopier {
 
 impl BodyCopier {
     /// Copies the object of a request or of a response, or a patch that is an object or a list.
-    pub(crate) fn copy(self, body: &Value, sensitivity: BodySensitivity) -> Value {
+    pub(crate) fn copy_body(self, body: &Value, sensitivity: BodySensitivity) -> Value {
         self.copy_value(body, sensitivity, 0)
     }
 
@@ -95,7 +95,11 @@ impl BodyCopier {
                 items.iter().map(|item| self.copy_value(item, sensitivity, depth + 1)).collect()
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-                if sensitivity == BodySensitivity::Plain { value.clone() } else { mask(value) }
+                if sensitivity == BodySensitivity::Plain {
+                    value.clone()
+                } else {
+                    mask_value(value)
+                }
             }
         }
     }
@@ -113,8 +117,8 @@ impl BodyCopier {
         match member_treatment(name, value, sensitivity) {
             MemberTreatment::Show => self.copy_value(value, BodySensitivity::Plain, depth),
             MemberTreatment::Descend => self.copy_value(value, sensitivity, depth),
-            MemberTreatment::ShowOnly(shown) => self.copy_only_member(shown, value, depth),
-            MemberTreatment::Mask => mask(value),
+            MemberTreatment::ShowOnly(shown) => self.copy_showing_member(shown, value, depth),
+            MemberTreatment::Mask => mask_value(value),
         }
     }
 
@@ -131,7 +135,8 @@ impl BodyCopier {
                     if sensitivity != BodySensitivity::Plain =>
                 {
                     let masked = annotations.iter().map(|(name, value)| {
-                        let copy = if name == LAST_APPLIED { mask(value) } else { value.clone() };
+                        let copy =
+                            if name == LAST_APPLIED { mask_value(value) } else { value.clone() };
                         (name.clone(), copy)
                     });
                     Value::Object(masked.collect())
@@ -143,15 +148,15 @@ impl BodyCopier {
         Value::Object(copied.collect())
     }
 
-    fn copy_only_member(self, shown: &str, value: &Value, depth: usize) -> Value {
+    fn copy_showing_member(self, shown: &str, value: &Value, depth: usize) -> Value {
         let Value::Object(members) = value else {
-            return mask(value);
+            return mask_value(value);
         };
         let copied = members.iter().map(|(name, value)| {
             let copy = if name == shown {
                 self.copy_value(value, BodySensitivity::Plain, depth + 1)
             } else {
-                mask(value)
+                mask_value(value)
             };
             (name.clone(), copy)
         });
@@ -193,7 +198,7 @@ fn member_treatment(name: &str, value: &Value, sensitivity: BodySensitivity) -> 
 }
 
 /// Replaces values and keeps the names of members. Null stays, because it means a removal in a patch.
-fn mask(value: &Value) -> Value {
+fn mask_value(value: &Value) -> Value {
     match value {
         Value::Null => Value::Null,
         Value::Object(members) => {

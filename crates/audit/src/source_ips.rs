@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-/// The most addresses of a chain of proxies that are recorded.
+/// Upper bound on the recorded addresses of `X-Forwarded-For`.
 const FORWARDED_MAX: usize = 64;
 
-/// The addresses of a request, the original client first: those of the header `X-Forwarded-For`, that of
+/// Returns the addresses of a request, the original client first: those of the header `X-Forwarded-For`, that of
 /// `X-Real-Ip` unless it is among them, and the peer of the connection unless it is the last. Only
 /// the peer is certain; a client can send any header.
 pub fn source_ips(forwarded_for: &str, real_ip: &str, peer: IpAddr) -> Vec<IpAddr> {
@@ -19,7 +19,7 @@ pub fn source_ips(forwarded_for: &str, real_ip: &str, peer: IpAddr) -> Vec<IpAdd
     {
         addresses.push(address);
     }
-    // An IPv4 peer of an IPv6 socket is an IPv4 address to everybody else.
+    // An IPv4 peer of an IPv6 socket is recorded as an IPv4 address.
     let peer = peer.to_canonical();
     if addresses.last() != Some(&peer) {
         addresses.push(peer);

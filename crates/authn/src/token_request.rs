@@ -68,7 +68,7 @@ struct BoundReference {
 /// Sets the default lifetime. Hooks see the request with this default.
 pub fn set_token_request_defaults(posted: &mut Tree) {
     if let None | Some(Value::Null | Value::Object(_)) = posted.get("spec") {
-        let spec = api_object::object_mut(posted, "spec");
+        let spec = api_object::object_member_mut(posted, "spec");
         if spec.get("expirationSeconds").is_none_or(Value::is_null) {
             spec.insert("expirationSeconds".to_owned(), LIFETIME_SECONDS_DEFAULT.into());
         }
@@ -114,7 +114,7 @@ impl TokenRequest {
         ] {
             metadata.insert(member.to_owned(), value.into());
         }
-        let tree = api_object::object_mut(&mut posted, "spec");
+        let tree = api_object::object_member_mut(&mut posted, "spec");
         tree.insert("audiences".to_owned(), json!(spec.audiences));
         tree.insert("expirationSeconds".to_owned(), spec.lifetime_seconds.into());
         tree.entry("boundObjectRef").or_insert(Value::Null);
@@ -157,7 +157,7 @@ impl TokenRequest {
                 "requested expiration of {asked} seconds shortened to {max} seconds"
             ));
             self.lifetime_seconds = max;
-            api_object::object_mut(&mut self.object, "spec")
+            api_object::object_member_mut(&mut self.object, "spec")
                 .insert("expirationSeconds".to_owned(), max.into());
         }
         let failed = |why: &dyn std::fmt::Display| TokenRequestError::Generation(why.to_string());

@@ -17,12 +17,12 @@ impl<'h> AcceptClause<'h> {
                 && (self.subtype == "*" || self.subtype.eq_ignore_ascii_case(sub)))
     }
 
-    /// A parameter; of several the last.
+    /// The value of a parameter; the last one if there are several.
     pub(crate) fn parameter(&self, name: &str) -> Option<&'h str> {
         self.parameters.iter().rev().find(|(key, _)| *key == name).map(|&(_, value)| value)
     }
 
-    /// How many of its two parts are named.
+    /// The number of its parts, main type and subtype, that are not wildcards.
     fn specificity(&self) -> usize {
         usize::from(self.main_type != "*") + usize::from(self.subtype != "*")
     }
@@ -55,7 +55,7 @@ fn parse_clause(text: &str) -> Option<AcceptClause<'_>> {
     let mut parameters = Vec::new();
     for (name, value) in parts.filter_map(|part| part.split_once('=')) {
         match (name.trim(), value.trim()) {
-            // What is no number counts as 0, as for Kubernetes.
+            // A value that is not a number counts as 0, as in Kubernetes.
             ("q", value) => quality = value.parse().unwrap_or(0.0),
             parameter => parameters.push(parameter),
         }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// Smaller responses are not compressed: compressing takes longer than sending.
+/// Smaller responses are not compressed, because compressing them takes longer than sending them.
 pub const GZIP_BYTES_MIN: usize = 128 << 10;
 
 /// Reports whether `Accept-Encoding` lists `gzip`.

@@ -6,9 +6,9 @@ use base64::engine::general_purpose::{GeneralPurpose, PAD};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::field_shape::{Message, Shape};
 use crate::field_tables;
-use crate::strict_finding::{Finding, Findings};
+use crate::field_types::{FieldType, Message};
+use crate::strict_finding::{StrictFinding, StrictFindings};
 use crate::value_path::Path;
 
 /// Base64 as Go reads it: padded, but bits that the padding cuts off may be set.
@@ -34,10 +34,10 @@ pub struct WrongTypeError {
 pub(crate) fn conform_to_kind(
     tree: &mut Tree,
     message: Option<&'static Message>,
-    findings: &mut Findings,
+    findings: &mut StrictFindings,
 ) -> Result<(), WrongTypeError> {
     let Some(message) = message else {
-        return metadata(tree, findings);
+        return conform_metadata(tree, findings);
     };
     let type_meta = ["apiVersion", "kind"].map(|name| tree.shift_remove_entry(name));
     let mut rest = std::mem::take(tree);
@@ -47,7 +47,7 @@ pub(crate) fn conform_to_kind(
     Ok(())
 }
 
-fn metadata(tree: &mut Tree, findings: &mut Findings) -> Result<(), WrongTypeError> {
+fn conform_metadata(tree: &mut Tree, findings: &mut StrictFindings) -> Result<(), WrongTypeError> {
     match tree.get_mut("metadata") {
         None => Ok(()),
         Some(Value::Null) => {
@@ -56,7 +56,7 @@ fn metadata(tree: &mut Tree, findings: &mut Findings) -> Result<(), WrongTypeErr
         }
         Some(value) => {
             let path = Path::Field(&Path::Root, "metadata");
-            conform_value(value, Shape::Object(&field_tables::OBJECT_META), &path, findings)
+            conform_value(value, FieldType::Object(&field_tables::OBJECT_META), &path, findings)
         }
     }
 }
@@ -65,7 +65,7 @@ fn conform_members(
     tree: &mut Tree,
     message: &'static Message,
     path: &Path<'_>,
-    findings: &mut Findings,
+    findings: &mut StrictFindings,
 ) -> Result<(), WrongTypeError> {
     let mut outcome = Ok(());
     tree.retain(|name, value| {
@@ -74,16 +74,16 @@ fn conform_members(
         }
         let path = Path::Field(path, name);
         let Some(field) = message.field_by_name(name) else {
-            // A long path is not written 150,000 times only to be left out.
+            // The path is not formatted if the finding would be dropped.
             if !findings.is_full() {
-                findings.push(Finding::UnknownField(path.to_string()));
+                findings.push(StrictFinding::UnknownField(path.to_string()));
             }
             return false;
         };
         if value.is_null() {
             return false;
         }
-        outcome = conform_value(value, field.shape, &path, findings);
+        outcome = conform_value(value, field.field_type, &path, findings);
         true
     });
     outcome
@@ -91,57 +91,59 @@ fn conform_members(
 
 fn conform_value(
     value: &mut Value,
-    shape: Shape,
+    field_type: FieldType,
     path: &Path<'_>,
-    findings: &mut Findings,
+    findings: &mut StrictFindings,
 ) -> Result<(), WrongTypeError> {
-    match (shape, &mut *value) {
-        (Shape::Json, _)
-        | (Shape::Text | Shape::IntOrString, Value::String(_))
-        | (Shape::Bool, Value::Bool(_)) => Ok(()),
-        (Shape::Int32 | Shape::IntOrString, Value::Number(number)) => {
+    match (field_type, &mut *value) {
+        (FieldType::Json, _)
+        | (FieldType::Text | FieldType::IntOrString, Value::String(_))
+        | (FieldType::Bool, Value::Bool(_)) => Ok(()),
+        (FieldType::Int32 | FieldType::IntOrString, Value::Number(number)) => {
             let fits = number.as_i64().is_some_and(|number| i32::try_from(number).is_ok());
-            if fits { Ok(()) } else { Err(wrong_type_error(value, shape, path)) }
+            if fits { Ok(()) } else { Err(wrong_type_error(value, field_type, path)) }
         }
-        (Shape::Int64, Value::Number(number)) if number.is_i64() => Ok(()),
-        (Shape::Bytes, Value::String(text)) => match is_base64(text) {
+        (FieldType::Int64, Value::Number(number)) if number.is_i64() => Ok(()),
+        (FieldType::Bytes, Value::String(text)) => match is_base64(text) {
             true => Ok(()),
-            false => Err(wrong_type_error(value, shape, path)),
+            false => Err(wrong_type_error(value, field_type, path)),
         },
-        (Shape::Time | Shape::MicroTime, Value::String(text)) => {
-            match normalize_time(text, shape) {
+        (FieldType::Time | FieldType::MicroTime, Value::String(text)) => {
+            match normalize_time(text, field_type) {
                 Some(normal) => {
                     *text = normal;
                     Ok(())
                 }
-                None => Err(wrong_type_error(value, shape, path)),
+                None => Err(wrong_type_error(value, field_type, path)),
             }
         }
-        (Shape::Object(message) | Shape::Inline(message), Value::Object(tree)) => {
+        (FieldType::Object(message) | FieldType::Inline(message), Value::Object(tree)) => {
             conform_members(tree, message, path, findings)
         }
-        (Shape::List(shape), Value::Array(items)) => conform_list(items, *shape, path, findings),
-        (Shape::WrappedTexts, Value::Array(items)) => {
-            conform_list(items, Shape::Text, path, findings)
+        (FieldType::List(field_type), Value::Array(items)) => {
+            conform_list(items, *field_type, path, findings)
         }
-        (Shape::Map(shape), Value::Object(tree)) => {
+        (FieldType::WrappedTexts, Value::Array(items)) => {
+            conform_list(items, FieldType::Text, path, findings)
+        }
+        (FieldType::Map(field_type), Value::Object(tree)) => {
             for (name, value) in tree.iter_mut() {
-                conform_element(value, *shape, &Path::Field(path, name), findings)?;
+                conform_element(value, *field_type, &Path::Field(path, name), findings)?;
             }
             Ok(())
         }
-        _ => Err(wrong_type_error(value, shape, path)),
+        _ => Err(wrong_type_error(value, field_type, path)),
     }
 }
 
 fn conform_list(
     items: &mut [Value],
-    shape: Shape,
+    field_type: FieldType,
     path: &Path<'_>,
-    findings: &mut Findings,
+    findings: &mut StrictFindings,
 ) -> Result<(), WrongTypeError> {
     for (idx, item) in items.iter_mut().enumerate() {
-        conform_element(item, shape, &Path::Index(path, idx), findings)?;
+        conform_element(item, field_type, &Path::Index(path, idx), findings)?;
     }
     Ok(())
 }
@@ -149,26 +151,28 @@ fn conform_list(
 /// Conforms an item of a list or a value of a map.
 fn conform_element(
     value: &mut Value,
-    shape: Shape,
+    field_type: FieldType,
     path: &Path<'_>,
-    findings: &mut Findings,
+    findings: &mut StrictFindings,
 ) -> Result<(), WrongTypeError> {
     if value.is_null() {
-        *value = zero_value(shape);
+        *value = zero_value(field_type);
         return Ok(());
     }
-    conform_value(value, shape, path, findings)
+    conform_value(value, field_type, path, findings)
 }
 
 /// The zero value that replaces a null.
-fn zero_value(shape: Shape) -> Value {
-    match shape {
-        Shape::Text | Shape::Bytes => "".into(),
-        Shape::Bool => false.into(),
-        Shape::Int32 | Shape::Int64 | Shape::IntOrString => 0.into(),
-        Shape::Time | Shape::MicroTime | Shape::Json => Value::Null,
-        Shape::WrappedTexts | Shape::List(_) => Value::Array(Vec::new()),
-        Shape::Object(_) | Shape::Inline(_) | Shape::Map(_) => Value::Object(Tree::new()),
+fn zero_value(field_type: FieldType) -> Value {
+    match field_type {
+        FieldType::Text | FieldType::Bytes => "".into(),
+        FieldType::Bool => false.into(),
+        FieldType::Int32 | FieldType::Int64 | FieldType::IntOrString => 0.into(),
+        FieldType::Time | FieldType::MicroTime | FieldType::Json => Value::Null,
+        FieldType::WrappedTexts | FieldType::List(_) => Value::Array(Vec::new()),
+        FieldType::Object(_) | FieldType::Inline(_) | FieldType::Map(_) => {
+            Value::Object(Tree::new())
+        }
     }
 }
 
@@ -179,15 +183,15 @@ fn is_base64(text: &str) -> bool {
     LENIENT_BASE64.decode(text).is_ok()
 }
 
-fn normalize_time(text: &str, shape: Shape) -> Option<String> {
+fn normalize_time(text: &str, field_type: FieldType) -> Option<String> {
     let time: Timestamp = text.parse().ok()?;
-    Some(match shape {
-        Shape::MicroTime => api_object::rfc3339_micro(time),
+    Some(match field_type {
+        FieldType::MicroTime => api_object::rfc3339_micro(time),
         _ => api_object::rfc3339(time),
     })
 }
 
-fn wrong_type_error(value: &Value, shape: Shape, path: &Path<'_>) -> WrongTypeError {
+fn wrong_type_error(value: &Value, field_type: FieldType, path: &Path<'_>) -> WrongTypeError {
     let found = match value {
         Value::Null => "null".to_owned(),
         Value::Bool(_) => "bool".to_owned(),
@@ -196,17 +200,17 @@ fn wrong_type_error(value: &Value, shape: Shape, path: &Path<'_>) -> WrongTypeEr
         Value::Array(_) => "array".to_owned(),
         Value::Object(_) => "object".to_owned(),
     };
-    let expected = match shape {
-        Shape::Text => "string",
-        Shape::Bytes => "base64 string",
-        Shape::Bool => "bool",
-        Shape::Int32 => "int32",
-        Shape::Int64 => "int64",
-        Shape::Time | Shape::MicroTime => "RFC 3339 time",
-        Shape::Json => "any",
-        Shape::IntOrString => "int32 or string",
-        Shape::WrappedTexts | Shape::List(_) => "array",
-        Shape::Object(_) | Shape::Inline(_) | Shape::Map(_) => "object",
+    let expected = match field_type {
+        FieldType::Text => "string",
+        FieldType::Bytes => "base64 string",
+        FieldType::Bool => "bool",
+        FieldType::Int32 => "int32",
+        FieldType::Int64 => "int64",
+        FieldType::Time | FieldType::MicroTime => "RFC 3339 time",
+        FieldType::Json => "any",
+        FieldType::IntOrString => "int32 or string",
+        FieldType::WrappedTexts | FieldType::List(_) => "array",
+        FieldType::Object(_) | FieldType::Inline(_) | FieldType::Map(_) => "object",
     };
     WrongTypeError { path: path.to_string(), found, expected }
 }
@@ -217,14 +221,14 @@ mod tests {
 
     use super::*;
 
-    fn shaped(kind: &str, value: Value) -> Result<(Value, Vec<String>), String> {
+    fn conformed(kind: &str, value: Value) -> Result<(Value, Vec<String>), WrongTypeError> {
         let groups = ["", "rbac.authorization.k8s.io", "coordination.k8s.io"];
         let message =
             groups.iter().find_map(|group| field_tables::fields_of_kind(group, "v1", kind));
         let mut tree = value.as_object().cloned().unwrap_or_default();
-        let mut findings = Findings::default();
-        conform_to_kind(&mut tree, message, &mut findings).map_err(|error| error.to_string())?;
-        let findings = findings.into_vec().iter().map(Finding::to_string).collect();
+        let mut findings = StrictFindings::default();
+        conform_to_kind(&mut tree, message, &mut findings)?;
+        let findings = findings.into_vec().iter().map(StrictFinding::to_string).collect();
         Ok((Value::Object(tree), findings))
     }
 
@@ -241,7 +245,7 @@ mod tests {
         });
         let findings = ["foo", "metadata.bar", "rules[0].verb"];
         let findings = findings.map(|path| format!("unknown field \"{path}\"")).to_vec();
-        assert_eq!(shaped("Role", role), Ok((want, findings)));
+        assert_eq!(conformed("Role", role), Ok((want, findings)));
     }
 
     #[test]
@@ -249,18 +253,18 @@ mod tests {
         let widget = json!({"metadata": {"name": "a", "bar": 1}, "spec": {"x": null}});
         let want = json!({"metadata": {"name": "a"}, "spec": {"x": null}});
         let findings = vec!["unknown field \"metadata.bar\"".to_owned()];
-        assert_eq!(shaped("Widget", widget), Ok((want, findings)));
+        assert_eq!(conformed("Widget", widget), Ok((want, findings)));
         let bare = json!({"metadata": null});
-        assert_eq!(shaped("Widget", bare), Ok((json!({}), vec![])));
+        assert_eq!(conformed("Widget", bare), Ok((json!({}), vec![])));
     }
 
     #[test]
     fn nulls_mean_absent() {
         let map = json!({"metadata": {"name": "a", "labels": null}, "data": {"a": null}, "immutable": null});
         let want = json!({"metadata": {"name": "a"}, "data": {"a": ""}});
-        assert_eq!(shaped("ConfigMap", map), Ok((want, vec![])));
+        assert_eq!(conformed("ConfigMap", map), Ok((want, vec![])));
         let role = json!({"rules": [null, {"verbs": [null]}]});
-        assert_eq!(shaped("Role", role), Ok((json!({"rules": [{}, {"verbs": [""]}]}), vec![])));
+        assert_eq!(conformed("Role", role), Ok((json!({"rules": [{}, {"verbs": [""]}]}), vec![])));
     }
 
     #[test]
@@ -273,7 +277,7 @@ mod tests {
             "metadata": {"creationTimestamp": "2026-11-15T18:02:38Z"},
             "spec": {"renewTime": "2026-11-15T18:02:38.000000Z"},
         });
-        assert_eq!(shaped("Lease", lease), Ok((want, vec![])));
+        assert_eq!(conformed("Lease", lease), Ok((want, vec![])));
     }
 
     #[test]
@@ -303,7 +307,8 @@ mod tests {
                 "string into field spec.renewTime of type RFC 3339 time",
             ),
         ] {
-            assert_eq!(shaped(kind, value), Err(format!("json: cannot unmarshal {want}")));
+            let error = conformed(kind, value).unwrap_err();
+            assert_eq!(error.to_string(), format!("json: cannot unmarshal {want}"));
         }
     }
 }

@@ -1,29 +1,27 @@
 //! The format of request bodies.
 
-use api_object::Status;
-
 use crate::decode::ExpectedKind;
 use crate::field_tables;
 
-/// The language of a request body.
+/// The format of a request body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyFormat {
-    /// `application/json`.
+    /// The media type `application/json`.
     Json,
-    /// `application/yaml`.
+    /// The media type `application/yaml`.
     Yaml,
-    /// `application/vnd.kubernetes.protobuf`.
+    /// The media type `application/vnd.kubernetes.protobuf`.
     Protobuf,
 }
 
-/// The kind of a patch.
+/// The type of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchType {
-    /// RFC 6902.
+    /// JSON Patch (RFC 6902).
     Json,
-    /// RFC 7386.
+    /// JSON merge patch (RFC 7386).
     Merge,
-    /// Kubernetes' own, which knows how lists of built-in kinds are merged.
+    /// Strategic merge patch, which merges the lists of built-in kinds by key.
     StrategicMerge,
 }
 
@@ -31,13 +29,41 @@ const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
+/// The server does not read bodies of this media type here, or with this content encoding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the body of the request was in an unknown format - accepted media types include: {}",
+    accepted.join(", ")
+)]
+pub struct UnsupportedMediaType {
+    /// The media types that the server reads here.
+    pub accepted: &'static [&'static str],
+}
+
+impl UnsupportedMediaType {
+    /// The error where protobuf is read.
+    const WITH_PROTOBUF: Self = Self { accepted: &[JSON, YAML, PROTOBUF] };
+    /// The error where protobuf is not read.
+    pub(crate) const WITHOUT_PROTOBUF: Self = Self { accepted: &[JSON, YAML] };
+    /// The error for a patch of a built-in kind.
+    const PATCH: Self = Self {
+        accepted: &[
+            PatchType::Json.media_type(),
+            PatchType::Merge.media_type(),
+            PatchType::StrategicMerge.media_type(),
+        ],
+    };
+    /// The error for a patch of a custom kind.
+    const CUSTOM_PATCH: Self =
+        Self { accepted: &[PatchType::Json.media_type(), PatchType::Merge.media_type()] };
+}
+
 impl PatchType {
-    /// The types offered for built-in kinds. The first two are also offered for others.
     const ALL: [Self; 3] = [Self::Json, Self::Merge, Self::StrategicMerge];
 
-    /// Its media type.
+    /// The media type of such a patch.
     #[must_use]
-    pub fn media_type(self) -> &'static str {
+    pub const fn media_type(self) -> &'static str {
         match self {
             Self::Json => "application/json-patch+json",
             Self::Merge => "application/merge-patch+json",
@@ -46,71 +72,72 @@ impl PatchType {
     }
 }
 
-/// The form of the body of a create or an update. Without the header it is JSON; protobuf is read
-/// for the kinds that have a table of fields.
+/// Determines the format of the body of a create or an update from its `Content-Type`. Without the
+/// header it is JSON. Protobuf is read for kinds that have a field table.
 ///
 /// # Errors
-///
-/// 415 for any other form.
+/// The media type is not supported for this kind.
 pub fn body_format(
     content_type: Option<&str>,
     expected: &ExpectedKind<'_>,
-) -> Result<BodyFormat, Status> {
+) -> Result<BodyFormat, UnsupportedMediaType> {
     let has_field_table = !expected.is_custom
         && field_tables::has_field_table(expected.group, expected.version, expected.kind);
     parse_body_format(content_type, has_field_table)
 }
 
-/// The form of a body that holds options, such as that of a delete.
+/// Determines the format of a body that holds options, such as that of a delete.
 ///
 /// # Errors
-///
-/// 415 for a form that is not known here.
-pub fn options_format(content_type: Option<&str>) -> Result<BodyFormat, Status> {
+/// The media type is not supported.
+pub fn delete_options_format(
+    content_type: Option<&str>,
+) -> Result<BodyFormat, UnsupportedMediaType> {
     parse_body_format(content_type, true)
 }
 
 fn parse_body_format(
     content_type: Option<&str>,
     reads_protobuf: bool,
-) -> Result<BodyFormat, Status> {
+) -> Result<BodyFormat, UnsupportedMediaType> {
     let content_type = content_type.unwrap_or_default();
     match media_type_essence(content_type).as_str() {
         "" if content_type.is_empty() => Ok(BodyFormat::Json),
         JSON => Ok(BodyFormat::Json),
         YAML => Ok(BodyFormat::Yaml),
         PROTOBUF if reads_protobuf => Ok(BodyFormat::Protobuf),
-        _ if reads_protobuf => Err(Status::unsupported_media_type(&[JSON, YAML, PROTOBUF])),
-        _ => Err(Status::unsupported_media_type(&[JSON, YAML])),
+        _ if reads_protobuf => Err(UnsupportedMediaType::WITH_PROTOBUF),
+        _ => Err(UnsupportedMediaType::WITHOUT_PROTOBUF),
     }
 }
 
-/// The form of the body of a patch. There is no default, since the forms mean different things.
+/// Determines the type of a patch from its `Content-Type`. There is no default, because the same body
+/// means different things in different patch types.
 ///
 /// # Errors
-///
-/// 415 for a form that is not offered for this kind.
-pub fn patch_type(content_type: Option<&str>, is_custom: bool) -> Result<PatchType, Status> {
+/// The patch type is not supported for this kind.
+pub fn patch_type(
+    content_type: Option<&str>,
+    is_custom: bool,
+) -> Result<PatchType, UnsupportedMediaType> {
     let essence = media_type_essence(content_type.unwrap_or_default());
-    let offered = PatchType::ALL
-        .into_iter()
-        .filter(|offered| !(is_custom && *offered == PatchType::StrategicMerge));
-    let found = offered.clone().find(|offered| offered.media_type() == essence);
-    found.ok_or_else(|| {
-        let names: Vec<_> = offered.map(PatchType::media_type).collect();
-        Status::unsupported_media_type(&names)
-    })
+    let error = match is_custom {
+        true => UnsupportedMediaType::CUSTOM_PATCH,
+        false => UnsupportedMediaType::PATCH,
+    };
+    let found = PatchType::ALL.into_iter().find(|offered| offered.media_type() == essence);
+    found.filter(|found| error.accepted.contains(&found.media_type())).ok_or(error)
 }
 
-/// Request bodies are never decompressed.
+/// Checks that a body has no content encoding, because request bodies are never decompressed.
 ///
 /// # Errors
-/// 415 for a body with a content encoding.
-pub fn check_content_encoding(content_encoding: Option<&str>) -> Result<(), Status> {
+/// The body has a content encoding.
+pub fn check_content_encoding(content_encoding: Option<&str>) -> Result<(), UnsupportedMediaType> {
     match content_encoding.map(str::trim) {
         None | Some("") => Ok(()),
         Some(encoding) if encoding.eq_ignore_ascii_case("identity") => Ok(()),
-        Some(_) => Err(Status::unsupported_media_type(&[JSON, YAML, PROTOBUF])),
+        Some(_) => Err(UnsupportedMediaType::WITH_PROTOBUF),
     }
 }
 
@@ -132,8 +159,9 @@ mod tests {
 
     #[test]
     fn bodies() {
-        let format =
-            |content_type, expected| body_format(content_type, expected).map_err(|s| s.code);
+        let format = body_format;
+        let with_protobuf = Err(UnsupportedMediaType::WITH_PROTOBUF);
+        let without_protobuf = Err(UnsupportedMediaType::WITHOUT_PROTOBUF);
         for json in
             [None, Some(""), Some("application/json; charset=utf-8"), Some("Application/JSON")]
         {
@@ -141,24 +169,12 @@ mod tests {
         }
         assert_eq!(format(Some(YAML), &CONFIG_MAP), Ok(BodyFormat::Yaml));
         assert_eq!(format(Some(PROTOBUF), &CONFIG_MAP), Ok(BodyFormat::Protobuf));
-        assert_eq!(format(Some(PROTOBUF), &POD), Err(415));
-        assert_eq!(format(Some(PROTOBUF), &WIDGET), Err(415));
-        assert_eq!(format(Some("application/cbor"), &CONFIG_MAP), Err(415));
-        assert_eq!(format(Some(";"), &CONFIG_MAP), Err(415));
-        assert_eq!(options_format(Some(PROTOBUF)), Ok(BodyFormat::Protobuf));
-    }
-
-    #[test]
-    fn a_refusal_lists_what_is_read() {
-        let status = body_format(Some("text/plain"), &CONFIG_MAP).unwrap_err();
-        assert_eq!(status.reason, "UnsupportedMediaType");
-        assert_eq!(
-            status.message,
-            "the body of the request was in an unknown format - accepted media types include: \
-             application/json, application/yaml, application/vnd.kubernetes.protobuf"
-        );
-        let status = body_format(Some(PROTOBUF), &WIDGET).unwrap_err();
-        assert!(status.message.ends_with(": application/json, application/yaml"));
+        assert_eq!(format(Some(PROTOBUF), &POD), without_protobuf);
+        assert_eq!(format(Some(PROTOBUF), &WIDGET), without_protobuf);
+        assert_eq!(format(Some("application/cbor"), &CONFIG_MAP), with_protobuf);
+        assert_eq!(format(Some("text/plain"), &CONFIG_MAP), with_protobuf);
+        assert_eq!(format(Some(";"), &CONFIG_MAP), with_protobuf);
+        assert_eq!(delete_options_format(Some(PROTOBUF)), Ok(BodyFormat::Protobuf));
     }
 
     #[test]
@@ -167,11 +183,9 @@ mod tests {
         assert_eq!(patch_type(smp, false), Ok(PatchType::StrategicMerge));
         assert_eq!(patch_type(Some("application/json-patch+json"), true), Ok(PatchType::Json));
         assert_eq!(patch_type(Some("application/merge-patch+json"), true), Ok(PatchType::Merge));
-        let status = patch_type(smp, true).unwrap_err();
-        let list = ": application/json-patch+json, application/merge-patch+json";
-        assert!(status.message.ends_with(list));
+        assert_eq!(patch_type(smp, true), Err(UnsupportedMediaType::CUSTOM_PATCH));
         for other in [None, Some("application/json"), Some("application/apply-patch+yaml")] {
-            assert_eq!(patch_type(other, false).unwrap_err().code, 415);
+            assert_eq!(patch_type(other, false), Err(UnsupportedMediaType::PATCH));
         }
     }
 
@@ -179,6 +193,7 @@ mod tests {
     fn bodies_are_not_decompressed() {
         assert_eq!(check_content_encoding(None), Ok(()));
         assert_eq!(check_content_encoding(Some("Identity")), Ok(()));
-        assert_eq!(check_content_encoding(Some("gzip")).unwrap_err().code, 415);
+        let error = Err(UnsupportedMediaType::WITH_PROTOBUF);
+        assert_eq!(check_content_encoding(Some("gzip")), error);
     }
 }

@@ -1,13 +1,13 @@
 //! Decoding of request bodies into objects.
 
-use api_object::{GroupKind, GroupVersion, Status, Tree};
+use api_object::{GroupKind, GroupVersion, Tree};
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::Value;
 
 use crate::conform_to_kind::WrongTypeError;
-use crate::content_type::BodyFormat;
-use crate::field_shape::Message;
-use crate::strict_finding::{Finding, Findings};
+use crate::content_type::{BodyFormat, UnsupportedMediaType};
+use crate::field_types::Message;
+use crate::strict_finding::{StrictFinding, StrictFindings};
 use crate::{conform_to_kind, field_tables, json, protobuf};
 
 /// The kind that an endpoint accepts.
@@ -15,28 +15,84 @@ use crate::{conform_to_kind, field_tables, json, protobuf};
 pub struct ExpectedKind<'e> {
     /// The group; empty for the core group.
     pub group: &'e str,
-    /// The version.
+    /// The version of the group, such as `v1`.
     pub version: &'e str,
-    /// The kind.
+    /// The kind, such as `ConfigMap`.
     pub kind: &'e str,
-    /// Whether the kind is defined by a CustomResourceDefinition; then its objects must say what
-    /// they are.
+    /// Whether the kind is defined by a CustomResourceDefinition; then its objects must have `apiVersion`
+    /// and `kind`.
     pub is_custom: bool,
 }
 
-/// A decoded body.
+/// An object that was decoded from a request body.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecodedObject {
     /// The object, with `apiVersion` and `kind`.
     pub tree: Tree,
-    /// Unknown and duplicate fields, which strict validation refuses.
-    pub findings: Vec<Finding>,
+    /// Unknown and duplicate fields, which strict field validation rejects.
+    pub findings: Vec<StrictFinding>,
+}
+
+/// The body is not an object of the expected kind. The client is at fault, and the texts are those of
+/// Kubernetes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// Protobuf is not read for this kind.
+    #[error(transparent)]
+    UnsupportedMediaType(#[from] UnsupportedMediaType),
+    /// The bytes do not have the declared format, or do not name their kind.
+    #[error(
+        "the object provided is unrecognized (must be of type {expected_kind}): {why} ({excerpt})"
+    )]
+    Unrecognized {
+        /// The kind of the endpoint.
+        expected_kind: String,
+        /// The first fault of the body.
+        why: String,
+        /// The first bytes of the body.
+        excerpt: String,
+    },
+    /// The object has another kind than the endpoint, or a value of the wrong type.
+    #[error(
+        "{found_kind} in version {} cannot be handled as a {expected_kind}: {why}",
+        go_compat::quote(found_version)
+    )]
+    CannotBeHandled {
+        /// The kind in the body.
+        found_kind: String,
+        /// The version in the body.
+        found_version: String,
+        /// The kind of the endpoint.
+        expected_kind: String,
+        /// The first fault of the object.
+        why: String,
+    },
+    /// The object has another `apiVersion` than the endpoint.
+    #[error(
+        "the API version in the data ({found}) does not match the expected API version ({expected})"
+    )]
+    ApiVersionMismatch {
+        /// The `apiVersion` in the body.
+        found: String,
+        /// The `apiVersion` of the endpoint.
+        expected: String,
+    },
+    /// The object of a custom kind names another kind than the endpoint.
+    #[error("{expected} {} is invalid: {errors}", go_compat::quote(name))]
+    KindMismatch {
+        /// The kind of the endpoint.
+        expected: GroupKind,
+        /// The name of the object.
+        name: String,
+        /// The error of the field `kind`.
+        errors: FieldErrors,
+    },
 }
 
 /// Upper bound on the bytes of a body in a message.
 const EXCERPT_BYTES_MAX: usize = 30;
 
-/// How many bytes of a body without kind a message shows.
+/// Upper bound on the bytes that a message shows of a body without `kind`.
 const BODY_SHOWN_BYTES_MAX: usize = 4096;
 
 impl ExpectedKind<'_> {
@@ -44,7 +100,7 @@ impl ExpectedKind<'_> {
         GroupVersion::new(self.group, self.version)
     }
 
-    fn message(&self) -> Option<&'static Message> {
+    fn field_table(&self) -> Option<&'static Message> {
         match self.is_custom {
             true => None,
             false => field_tables::fields_of_kind(self.group, self.version, self.kind),
@@ -59,26 +115,24 @@ impl ExpectedKind<'_> {
 /// 3. Values must have the types of the field table. Unknown and duplicate fields are findings.
 ///
 /// # Errors
-/// 400 if one of these checks fails, 415 for protobuf of a kind without a field table, 422 for
-/// another custom kind.
+/// One of these checks fails.
 pub fn decode_object(
     bytes: &[u8],
     format: BodyFormat,
     expected: &ExpectedKind<'_>,
-) -> Result<DecodedObject, Status> {
-    let message = expected.message();
+) -> Result<DecodedObject, DecodeError> {
+    let message = expected.field_table();
     let (mut tree, duplicates) = match (format, message) {
         (BodyFormat::Json | BodyFormat::Yaml, _) => parse_body(bytes, format, expected.kind)?,
         (BodyFormat::Protobuf, Some(message)) => {
             (read_protobuf(bytes, message, expected.kind)?, Vec::new())
         }
         (BodyFormat::Protobuf, None) => {
-            let accepted = ["application/json", "application/yaml"];
-            return Err(Status::unsupported_media_type(&accepted));
+            return Err(UnsupportedMediaType::WITHOUT_PROTOBUF.into());
         }
     };
     check_type_meta(&mut tree, bytes, expected)?;
-    let mut findings = Findings::default();
+    let mut findings = StrictFindings::default();
     if format != BodyFormat::Protobuf {
         conform_to_kind::conform_to_kind(&mut tree, message, &mut findings).map_err(|why| {
             let ExpectedKind { kind, version, .. } = expected;
@@ -96,19 +150,18 @@ pub fn decode_object(
 pub fn conform_object(
     tree: &mut Tree,
     expected: &ExpectedKind<'_>,
-) -> Result<Vec<Finding>, WrongTypeError> {
-    let mut findings = Findings::default();
-    conform_to_kind::conform_to_kind(tree, expected.message(), &mut findings)?;
+) -> Result<Vec<StrictFinding>, WrongTypeError> {
+    let mut findings = StrictFindings::default();
+    conform_to_kind::conform_to_kind(tree, expected.field_table(), &mut findings)?;
     Ok(findings.into_vec())
 }
 
-/// Reads the options of a delete. Clients send them with the version of the resource or with any
-/// other, so it is not looked at.
+/// Decodes the options of a delete. Clients send them with the version of the resource or with any
+/// other version, so the version is not checked.
 ///
 /// # Errors
-///
-/// 400 if the bytes are not of their form, or not options of this kind.
-pub fn decode_options(bytes: &[u8], format: BodyFormat) -> Result<Tree, Status> {
+/// The bytes do not have the declared format, or are not `DeleteOptions`.
+pub fn decode_delete_options(bytes: &[u8], format: BodyFormat) -> Result<Tree, DecodeError> {
     const KIND: &str = "DeleteOptions";
     let mut tree = match format {
         BodyFormat::Json | BodyFormat::Yaml => parse_body(bytes, format, KIND)?.0,
@@ -124,7 +177,7 @@ pub fn decode_options(bytes: &[u8], format: BodyFormat) -> Result<Tree, Status> 
         conform_to_kind::conform_to_kind(
             &mut tree,
             Some(&field_tables::DELETE_OPTIONS),
-            &mut Findings::default(),
+            &mut StrictFindings::default(),
         )
         .map_err(|why| cannot_be_handled_error(KIND, &version, KIND, &why.to_string()))?;
     }
@@ -135,13 +188,14 @@ fn parse_body(
     bytes: &[u8],
     format: BodyFormat,
     kind: &str,
-) -> Result<(Tree, Vec<Finding>), Status> {
+) -> Result<(Tree, Vec<StrictFinding>), DecodeError> {
     let (value, findings) = match format {
         BodyFormat::Yaml => {
             let read = document::yaml_to_json(bytes).map_err(|why| {
                 unrecognized_error(kind, &format!("error converting YAML to JSON: {why}"), bytes)
             })?;
-            let findings = read.duplicate_keys.into_iter().map(Finding::DuplicateField).collect();
+            let findings =
+                read.duplicate_keys.into_iter().map(StrictFinding::DuplicateField).collect();
             (read.value, findings)
         }
         BodyFormat::Json | BodyFormat::Protobuf => {
@@ -156,7 +210,7 @@ fn parse_body(
     }
 }
 
-fn read_protobuf(bytes: &[u8], message: &'static Message, kind: &str) -> Result<Tree, Status> {
+fn read_protobuf(bytes: &[u8], message: &'static Message, kind: &str) -> Result<Tree, DecodeError> {
     protobuf::decode(bytes, message)
         .map_err(|why| unrecognized_error(kind, &why.to_string(), bytes))
 }
@@ -166,7 +220,7 @@ fn check_type_meta(
     tree: &mut Tree,
     bytes: &[u8],
     expected: &ExpectedKind<'_>,
-) -> Result<(), Status> {
+) -> Result<(), DecodeError> {
     let (mut api_version, mut kind) = read_type_meta(tree, bytes, expected.kind)?;
     let wanted = expected.group_version().to_string();
     if expected.is_custom && kind.is_empty() {
@@ -188,17 +242,17 @@ fn check_type_meta(
         return Err(cannot_be_handled_error(&kind, &version, expected.kind, &why));
     }
     if api_version != wanted {
-        return Err(Status::bad_request(format!(
-            "the API version in the data ({api_version}) does not match the expected API version \
-             ({wanted})"
-        )));
+        return Err(DecodeError::ApiVersionMismatch { found: api_version, expected: wanted });
     }
     if kind != expected.kind {
         let mut errors = FieldErrors::new();
         let must = format!("must be {}", expected.kind);
         errors.push(FieldPath::root("kind").invalid(kind.as_str(), &must));
-        let group_kind = GroupKind::new(expected.group, expected.kind);
-        return Err(Status::invalid(&group_kind, api_object::name(tree), &errors));
+        return Err(DecodeError::KindMismatch {
+            expected: GroupKind::new(expected.group, expected.kind),
+            name: api_object::name(tree).to_owned(),
+            errors,
+        });
     }
     tree.insert("apiVersion".to_owned(), api_version.into());
     tree.insert("kind".to_owned(), kind.into());
@@ -210,7 +264,7 @@ fn read_type_meta(
     tree: &mut Tree,
     bytes: &[u8],
     expected: &str,
-) -> Result<(String, String), Status> {
+) -> Result<(String, String), DecodeError> {
     let mut member = |name: &str| match tree.get(name) {
         None => Ok(String::new()),
         Some(Value::String(text)) => Ok(text.clone()),
@@ -226,22 +280,25 @@ fn read_type_meta(
     Ok((member("apiVersion")?, member("kind")?))
 }
 
-fn not_json_error(kind: &str, why: &str, bytes: &[u8]) -> Status {
+fn not_json_error(kind: &str, why: &str, bytes: &[u8]) -> DecodeError {
     unrecognized_error(kind, &format!("couldn't get version/kind; json parse error: {why}"), bytes)
 }
 
-fn unrecognized_error(kind: &str, why: &str, bytes: &[u8]) -> Status {
-    Status::bad_request(format!(
-        "the object provided is unrecognized (must be of type {kind}): {why} ({})",
-        body_excerpt(bytes)
-    ))
+fn unrecognized_error(kind: &str, why: &str, bytes: &[u8]) -> DecodeError {
+    DecodeError::Unrecognized {
+        expected_kind: kind.to_owned(),
+        why: why.to_owned(),
+        excerpt: body_excerpt(bytes),
+    }
 }
 
-fn cannot_be_handled_error(found: &str, version: &str, expected: &str, why: &str) -> Status {
-    let version = go_compat::quote(version);
-    Status::bad_request(format!(
-        "{found} in version {version} cannot be handled as a {expected}: {why}"
-    ))
+fn cannot_be_handled_error(found: &str, version: &str, expected: &str, why: &str) -> DecodeError {
+    DecodeError::CannotBeHandled {
+        found_kind: found.to_owned(),
+        found_version: version.to_owned(),
+        expected_kind: expected.to_owned(),
+        why: why.to_owned(),
+    }
 }
 
 /// The first bytes of a body: as text if it looks like JSON, else in hexadecimal.

@@ -15,20 +15,20 @@ const ANSWER_NESTING_MAX: usize = NESTING_MAX + 8;
 /// The type of a watch event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventType {
-    /// An object appeared.
+    /// An object was added.
     Added,
-    /// An object changed.
+    /// An object was changed.
     Modified,
-    /// An object went.
+    /// An object was deleted.
     Deleted,
-    /// Everything up to a version was sent.
+    /// All events up to a resourceVersion were sent.
     Bookmark,
-    /// The stream ends with a status.
+    /// The stream ends with a Status.
     Error,
 }
 
 impl EventType {
-    /// Its name on the wire.
+    /// The name in the JSON of an event.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -96,7 +96,7 @@ fn encode<T: Serialize>(value: &T, answer: &ResponseEncoding) -> Vec<u8> {
     out
 }
 
-/// Appends compact JSON.
+/// Appends a value as compact JSON.
 #[expect(clippy::expect_used, reason = "neither memory nor a tree of texts can fail to be written")]
 pub(crate) fn write_json<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
     serde_json::to_writer(out, value).expect("memory takes every tree");

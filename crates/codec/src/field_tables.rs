@@ -7,7 +7,7 @@ mod meta;
 mod rbac;
 mod reviews;
 
-use crate::field_shape::Message;
+use crate::field_types::Message;
 
 pub(crate) use meta::{DELETE_OPTIONS, OBJECT_META};
 
@@ -17,10 +17,10 @@ const AUTHORIZATION: &str = "authorization.k8s.io";
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// A kind that has a table: group, kind, table.
-type Row = (&'static str, &'static str, &'static Message);
+type KindRow = (&'static str, &'static str, &'static Message);
 
 /// The kinds of version `v1` that have a table.
-static V1: &[Row] = &[
+static V1: &[KindRow] = &[
     ("", "ConfigMap", &core::CONFIG_MAP),
     ("", "Endpoints", &core::ENDPOINTS),
     ("", "Event", &core::EVENT),
@@ -54,7 +54,7 @@ static V1: &[Row] = &[
 ];
 
 /// The kinds of version `v1alpha1` that have a table.
-static V1ALPHA1: &[Row] = &[
+static V1ALPHA1: &[KindRow] = &[
     (ADMISSION, "ExternalAdmissionHookConfiguration", &admission_v1alpha1::EXTERNAL_HOOKS),
     (ADMISSION, "InitializerConfiguration", &admission_v1alpha1::INITIALIZERS),
 ];
@@ -79,7 +79,7 @@ pub fn has_field_table(group: &str, version: &str, kind: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::field_shape::Shape;
+    use crate::field_types::FieldType;
 
     fn check(message: &'static Message, kind: &str) {
         let fields = message.0;
@@ -91,11 +91,11 @@ mod tests {
                 field.number
             );
             assert!(others.iter().all(|other| other.name != field.name), "{kind}: {}", field.name);
-            let mut shape = field.shape;
-            while let Shape::List(inner) | Shape::Map(inner) = shape {
-                shape = *inner;
+            let mut field_type = field.field_type;
+            while let FieldType::List(inner) | FieldType::Map(inner) = field_type {
+                field_type = *inner;
             }
-            if let Shape::Object(inner) | Shape::Inline(inner) = shape {
+            if let FieldType::Object(inner) | FieldType::Inline(inner) = field_type {
                 check(inner, kind);
             }
         }

@@ -3,12 +3,16 @@
 //! It uses an explicit stack, because a body may be nested deeper than the thread's stack allows in
 //! a debug build, and because a map would hide duplicate fields. Strings with escapes and numbers
 //! are parsed by `serde_json`.
+//!
+//! The crate `document` has another JSON parser, for files that people write: it records the position of
+//! every value for error messages. Request bodies need no positions, and a tree with positions takes
+//! several times the memory and would have to be converted, so requests do not use that parser.
 
 use std::fmt;
 
 use serde_json::{Map, Number, Value};
 
-use crate::strict_finding::{Finding, Findings};
+use crate::strict_finding::{StrictFinding, StrictFindings};
 use crate::value_path::path_excerpt;
 
 /// Upper bound on the nesting of a body.
@@ -20,13 +24,13 @@ pub const NESTING_MAX: usize = 512;
 /// A value and its duplicate fields.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParsedJson {
-    /// The value; of a field that stands twice, the last one.
+    /// The value. The last of several duplicate fields counts.
     pub value: Value,
-    /// The fields that stand twice, in the order of the text.
-    pub findings: Vec<Finding>,
+    /// The duplicate fields, in the order of the text.
+    pub findings: Vec<StrictFinding>,
 }
 
-/// Why bytes are not JSON.
+/// The bytes are not JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem} at byte {position}")]
 pub struct JsonError {
@@ -43,24 +47,25 @@ pub fn parse_json(bytes: &[u8]) -> Result<ParsedJson, JsonError> {
     parse_json_within(bytes, NESTING_MAX)
 }
 
-/// Reads one value that may be nested as deeply as given.
+/// Parses one value with the given limit on nesting.
 pub(crate) fn parse_json_within(bytes: &[u8], nesting_max: usize) -> Result<ParsedJson, JsonError> {
-    let (open, findings) = (Vec::new(), Findings::default());
-    let mut reader = Reader { bytes, position: 0, nesting_max, open_collections: open, findings };
-    let value = reader.value()?;
+    let (open, findings) = (Vec::new(), StrictFindings::default());
+    let mut reader =
+        JsonReader { bytes, position: 0, nesting_max, open_collections: open, findings };
+    let value = reader.read_value()?;
     match reader.peek_token() {
         None => Ok(ParsedJson { value, findings: reader.findings.into_vec() }),
         Some(_) => Err(reader.error("unexpected data after the top-level value")),
     }
 }
 
-struct Reader<'b> {
+struct JsonReader<'b> {
     bytes: &'b [u8],
     position: usize,
     nesting_max: usize,
     /// The collections that are not complete yet, outermost first.
     open_collections: Vec<OpenCollection>,
-    findings: Findings,
+    findings: StrictFindings,
 }
 
 /// A collection that is not complete yet.
@@ -75,14 +80,14 @@ enum OpenCollection {
 
 impl JsonError {
     /// A value of another type than an object.
-    pub(crate) fn no_object() -> Self {
+    pub(crate) fn not_an_object() -> Self {
         Self { problem: "a value that is not an object".to_owned(), position: 0 }
     }
 }
 
-impl Reader<'_> {
+impl JsonReader<'_> {
     /// Reads until the outermost value is complete.
-    fn value(&mut self) -> Result<Value, JsonError> {
+    fn read_value(&mut self) -> Result<Value, JsonError> {
         loop {
             if let Some(value) = self.begin_value()?
                 && let Some(root) = self.add_complete_value(value)?
@@ -96,7 +101,7 @@ impl Reader<'_> {
     fn begin_value(&mut self) -> Result<Option<Value>, JsonError> {
         match self.peek_token() {
             Some(b'[') => {
-                self.push_level()?;
+                self.consume_opening()?;
                 if self.consume_byte(b']') {
                     return Ok(Some(Value::Array(Vec::new())));
                 }
@@ -104,11 +109,11 @@ impl Reader<'_> {
                 Ok(None)
             }
             Some(b'{') => {
-                self.push_level()?;
+                self.consume_opening()?;
                 if self.consume_byte(b'}') {
                     return Ok(Some(Value::Object(Map::new())));
                 }
-                let name = self.name()?;
+                let name = self.read_member_name()?;
                 self.open_collections.push(OpenCollection::Object { members: Map::new(), name });
                 Ok(None)
             }
@@ -140,7 +145,7 @@ impl Reader<'_> {
             };
             if self.consume_byte(b',') {
                 if closing == b'}' {
-                    let next = self.name()?;
+                    let next = self.read_member_name()?;
                     if let Some(OpenCollection::Object { name, .. }) =
                         self.open_collections.last_mut()
                     {
@@ -183,10 +188,10 @@ impl Reader<'_> {
             Ok(())
         });
         let path = path_excerpt(&path);
-        self.findings.push(Finding::DuplicateField(path));
+        self.findings.push(StrictFinding::DuplicateField(path));
     }
 
-    fn push_level(&mut self) -> Result<(), JsonError> {
+    fn consume_opening(&mut self) -> Result<(), JsonError> {
         if self.open_collections.len() >= self.nesting_max {
             return Err(self.error(&format!("exceeded max depth of {}", self.nesting_max)));
         }
@@ -194,8 +199,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The name of a member and the colon behind it.
-    fn name(&mut self) -> Result<String, JsonError> {
+    /// Reads the name of a member and the colon after it.
+    fn read_member_name(&mut self) -> Result<String, JsonError> {
         match self.peek_token() {
             Some(b'"') => {}
             Some(_) => return Err(self.error("invalid character looking for the name of a field")),
@@ -208,7 +213,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A text, whose opening quote is next.
+    /// Reads a string, whose opening quote is next.
     fn read_string(&mut self) -> Result<String, JsonError> {
         let start = self.position;
         let rest = self.bytes.get(start + 1..).unwrap_or_default();
@@ -244,7 +249,7 @@ impl Reader<'_> {
         let number: Number = serde_json::from_slice(written)
             .map_err(|why| self.error(&format!("invalid number: {why}")))?;
         self.position += len;
-        // `serde_json` may miss the nearest double, and an object must not change by being read.
+        // `serde_json` may not return the nearest double, and reading must not change an object.
         let nearest = std::str::from_utf8(written).ok().and_then(|text| text.parse::<f64>().ok());
         Ok(match nearest {
             Some(nearest) if number.is_f64() => nearest.into(),
@@ -260,7 +265,7 @@ impl Reader<'_> {
         Ok(Some(value))
     }
 
-    /// The next byte that is no white space.
+    /// Skips whitespace and returns the next byte without consuming it.
     fn peek_token(&mut self) -> Option<u8> {
         while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.bytes.get(self.position) {
             self.position += 1;
@@ -303,7 +308,8 @@ mod tests {
         let text = r#"{"data":{"a":"1","a":"2","a":"3"},"rules":[{},{"foo":1,"foo":2}]}"#;
         let tree = parse_json(text.as_bytes()).unwrap();
         assert_eq!(tree.value, json!({"data": {"a": "3"}, "rules": [{}, {"foo": 2}]}));
-        let paths = ["data.a", "rules[1].foo"].map(|path| Finding::DuplicateField(path.into()));
+        let paths =
+            ["data.a", "rules[1].foo"].map(|path| StrictFinding::DuplicateField(path.into()));
         assert_eq!(tree.findings, paths);
     }
 

@@ -13,8 +13,8 @@ mod conform_to_kind;
 mod content_type;
 mod decode;
 mod encode;
-mod field_shape;
 mod field_tables;
+mod field_types;
 mod json;
 mod protobuf;
 mod response_format;
@@ -31,24 +31,27 @@ mod yaml;
 pub use compress::{GZIP_BYTES_MIN, accepts_gzip, gzip};
 pub use conform_to_kind::WrongTypeError;
 pub use content_type::{
-    BodyFormat, PatchType, body_format, check_content_encoding, options_format, patch_type,
+    BodyFormat, PatchType, UnsupportedMediaType, body_format, check_content_encoding,
+    delete_options_format, patch_type,
 };
-pub use decode::{DecodedObject, ExpectedKind, conform_object, decode_object, decode_options};
+pub use decode::{
+    DecodeError, DecodedObject, ExpectedKind, conform_object, decode_delete_options, decode_object,
+};
 pub use encode::{
     EventType, encode_status, encode_tree, reencode_json, write_event_end, write_event_start,
 };
 pub use field_tables::has_field_table;
 pub use json::{JsonError, NESTING_MAX, ParsedJson, parse_json};
 pub use response_format::{
-    DiscoveryFormat, DiscoveryVersion, Endpoint, Format, FormatRequest, MetaVersion,
-    ResponseEncoding, Transform, negotiate, negotiate_discovery,
+    DiscoveryFormat, DiscoveryVersion, EndpointKind, Format, FormatRequest, MetaVersion,
+    NegotiationError, ResponseEncoding, Transform, negotiate, negotiate_discovery,
 };
-pub use stored_check::{check_stored, salvage_metadata};
+pub use stored_check::{check_stored_object, salvage_metadata};
 pub use stored_object::{
-    MalformedObject, TypeMeta, from_stored, splice_partial_metadata, splice_resource_version,
-    to_stored,
+    IncludeTypeMeta, MalformedStoredObject, decode_stored_object, encode_stored_object,
+    splice_partial_metadata, splice_resource_version,
 };
-pub use strict_finding::{Finding, strict_error};
+pub use strict_finding::{StrictDecodingError, StrictFinding, check_strict};
 pub use table::{
     Column, ListMetadata, Row, encode_table, partial_metadata, write_list_end, write_list_start,
 };

@@ -1,7 +1,5 @@
 //! Negotiation of the response format.
 
-use api_object::Status;
-
 use crate::accept_header::{AcceptClause, parse_accept_header};
 
 /// The parts of a request that select the response format.
@@ -15,43 +13,43 @@ pub struct FormatRequest<'r> {
     pub user_agent: &'r str,
 }
 
-/// The content of a response.
+/// The kind of content that an endpoint returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Endpoint {
+pub enum EndpointKind {
     /// One object of a resource.
     Object,
     /// A list of objects.
     List,
-    /// A stream of events, which has one form only.
+    /// A stream of events, which is always JSON.
     Watch,
-    /// Anything that has no other shape: discovery of one group, a version, an error.
+    /// Any other content, which can not be transformed: discovery, the version, an error.
     Plain,
 }
 
 /// The format of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseEncoding {
-    /// JSON or YAML.
+    /// The format of the body.
     pub format: Format,
-    /// Whether JSON is indented for people.
+    /// Whether JSON is indented.
     pub pretty: bool,
-    /// A shape other than the object's own.
+    /// The requested transformation of objects, if any.
     pub transform: Option<Transform>,
 }
 
-/// The language of a response.
+/// The format of a response body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// `application/json`.
+    /// The media type `application/json`.
     Json,
-    /// `application/yaml`.
+    /// The media type `application/yaml`.
     Yaml,
 }
 
 /// A reduced form of objects that a client may request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transform {
-    /// Rows and columns for people.
+    /// A table with rows and columns, which kubectl prints.
     Table(MetaVersion),
     /// One object, reduced to its metadata.
     PartialObjectMetadata(MetaVersion),
@@ -62,22 +60,22 @@ pub enum Transform {
 /// A version of the group `meta.k8s.io`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetaVersion {
-    /// `v1`.
+    /// The version is `meta.k8s.io/v1`.
     V1,
-    /// `v1beta1`.
+    /// The version is `meta.k8s.io/v1beta1`.
     V1Beta1,
 }
 
 /// The format of a response to `/api` and `/apis`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiscoveryFormat {
-    /// The names of the versions or groups alone.
+    /// The names of versions or groups only.
     Plain(ResponseEncoding),
     /// All resources of all groups, in JSON.
     Aggregated {
         /// The version of the document.
         version: DiscoveryVersion,
-        /// Whether JSON is indented for people.
+        /// Whether JSON is indented.
         pretty: bool,
     },
 }
@@ -85,9 +83,9 @@ pub enum DiscoveryFormat {
 /// A version of the group `apidiscovery.k8s.io`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiscoveryVersion {
-    /// `v2`.
+    /// The version is `apidiscovery.k8s.io/v2`.
     V2,
-    /// `v2beta1`.
+    /// The version is `apidiscovery.k8s.io/v2beta1`.
     V2Beta1,
 }
 
@@ -153,8 +151,31 @@ impl DiscoveryVersion {
     }
 }
 
+/// No response format that the client accepts can be served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NegotiationError {
+    /// No clause of `Accept` matches an offered media type.
+    #[error("only the following media types are accepted: {}", offered.join(", "))]
+    NotAcceptable {
+        /// The media types that the endpoint offers.
+        offered: &'static [&'static str],
+    },
+    /// The client requests the transformation of a single object, and the endpoint returns a list.
+    #[error(
+        "you requested PartialObjectMetadata, but the requested object is a list \
+         (ask for PartialObjectMetadataList)"
+    )]
+    TransformForObject,
+    /// The client requests the transformation of a list, and the endpoint returns a single object.
+    #[error(
+        "you requested PartialObjectMetadataList, but the requested object is not a list \
+         (ask for PartialObjectMetadata)"
+    )]
+    TransformForList,
+}
+
 impl FormatRequest<'_> {
-    /// Reports whether the response is for a person: by the query, or else by the kind of client.
+    /// Reports whether JSON is indented: by the query, or else for browsers and command-line clients.
     fn wants_indentation(&self) -> bool {
         match self.pretty {
             Some(text) if !text.is_empty() => {
@@ -176,11 +197,11 @@ impl FormatRequest<'_> {
 ///    clearly meant it.
 ///
 /// # Errors
-/// 406 if no clause can be served.
+/// No clause can be served, or step 3 fails.
 pub fn negotiate(
     asked: &FormatRequest<'_>,
-    endpoint: Endpoint,
-) -> Result<ResponseEncoding, Status> {
+    endpoint: EndpointKind,
+) -> Result<ResponseEncoding, NegotiationError> {
     let wants_indentation = asked.wants_indentation();
     if asked.accept.is_empty() {
         return Ok(ResponseEncoding {
@@ -196,41 +217,41 @@ pub fn negotiate(
             return Ok(ResponseEncoding { format, pretty, transform });
         }
     }
-    Err(Status::not_acceptable(match endpoint {
-        Endpoint::Watch => &["application/json;stream=watch"],
-        Endpoint::Object | Endpoint::List | Endpoint::Plain => {
+    let offered: &[&str] = match endpoint {
+        EndpointKind::Watch => &["application/json;stream=watch"],
+        EndpointKind::Object | EndpointKind::List | EndpointKind::Plain => {
             &["application/json", "application/yaml"]
         }
-    }))
+    };
+    Err(NegotiationError::NotAcceptable { offered })
 }
 
-/// Chooses the form of an answer to `/api` and `/apis`, by the steps of [`negotiate`].
+/// Chooses the format of a response for `/api` and `/apis`, by the steps of [`negotiate`].
 ///
 /// # Errors
-///
-/// 406 if nothing that the client takes can be served.
-pub fn negotiate_discovery(asked: &FormatRequest<'_>) -> Result<DiscoveryFormat, Status> {
+/// No clause can be served.
+pub fn negotiate_discovery(asked: &FormatRequest<'_>) -> Result<DiscoveryFormat, NegotiationError> {
     for clause in parse_accept_header(asked.accept) {
         if let Some(version) = aggregated_discovery_version(&clause) {
             let pretty = asked.wants_indentation() || clause.parameter("pretty") == Some("1");
             return Ok(DiscoveryFormat::Aggregated { version, pretty });
         }
-        if servable_format(&clause, Endpoint::Plain).is_some() {
+        if servable_format(&clause, EndpointKind::Plain).is_some() {
             break;
         }
     }
-    negotiate(asked, Endpoint::Plain).map(DiscoveryFormat::Plain)
+    negotiate(asked, EndpointKind::Plain).map(DiscoveryFormat::Plain)
 }
 
-/// The format with which a clause can be served, if it can.
+/// The format and transformation that satisfy a clause, if the endpoint can serve them.
 fn servable_format(
     clause: &AcceptClause<'_>,
-    endpoint: Endpoint,
+    endpoint: EndpointKind,
 ) -> Option<(Format, Option<Transform>)> {
     let format = Format::ALL
         .into_iter()
         .find(|format| clause.accepts("application", format.media_subtype()))
-        .filter(|format| endpoint != Endpoint::Watch || *format == Format::Json)?;
+        .filter(|format| endpoint != EndpointKind::Watch || *format == Format::Json)?;
     let is_known_stream = match clause.parameter("stream") {
         None | Some("") => true,
         Some(stream) => stream == "watch" && format == Format::Json,
@@ -244,7 +265,7 @@ fn servable_format(
         return Some((format, None));
     }
     let [kind, group, version] = wanted.map(Option::unwrap_or_default);
-    if group != "meta.k8s.io" || endpoint == Endpoint::Plain {
+    if group != "meta.k8s.io" || endpoint == EndpointKind::Plain {
         return None;
     }
     let version = MetaVersion::from_name(version)?;
@@ -258,24 +279,20 @@ fn servable_format(
 }
 
 /// Refuses a transformation for one object on a list, and the reverse.
-fn check_cardinality(transform: Option<Transform>, endpoint: Endpoint) -> Result<(), Status> {
-    let problem = match (transform, endpoint) {
-        (Some(Transform::PartialObjectMetadata(_)), Endpoint::List) => {
-            "you requested PartialObjectMetadata, but the requested object is a list \
-             (ask for PartialObjectMetadataList)"
+fn check_cardinality(
+    transform: Option<Transform>,
+    endpoint: EndpointKind,
+) -> Result<(), NegotiationError> {
+    match (transform, endpoint) {
+        (Some(Transform::PartialObjectMetadata(_)), EndpointKind::List) => {
+            Err(NegotiationError::TransformForObject)
         }
         (
             Some(Transform::PartialObjectMetadataList(_)),
-            Endpoint::Object | Endpoint::Watch | Endpoint::Plain,
-        ) => {
-            "you requested PartialObjectMetadataList, but the requested object is not a list \
-             (ask for PartialObjectMetadata)"
-        }
-        _ => return Ok(()),
-    };
-    let mut status = Status::not_acceptable(&[]);
-    problem.clone_into(&mut status.message);
-    Err(status)
+            EndpointKind::Object | EndpointKind::Watch | EndpointKind::Plain,
+        ) => Err(NegotiationError::TransformForList),
+        _ => Ok(()),
+    }
 }
 
 fn aggregated_discovery_version(clause: &AcceptClause<'_>) -> Option<DiscoveryVersion> {

@@ -8,27 +8,27 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::json::{NESTING_MAX, parse_json};
-use crate::stored_object::{MalformedObject, StoredLayout, object_length, skip_string};
+use crate::stored_object::{MalformedStoredObject, StoredLayout, object_length, skip_string};
 
 /// Checks that stored bytes have the layout that splicing a version needs, are JSON, and are not nested
-/// more deeply than [`from_stored`](crate::from_stored) reads. It reads the bytes without making a tree.
+/// more deeply than [`decode_stored_object`](crate::decode_stored_object) reads. It reads the bytes without making a tree.
 ///
 /// # Errors
 /// The bytes can not be sent as they are.
-pub fn check_stored(stored: &[u8]) -> Result<(), MalformedObject> {
+pub fn check_stored_object(stored: &[u8]) -> Result<(), MalformedStoredObject> {
     StoredLayout::parse(stored)?;
-    // Values that are skipped are not checked for UTF-8, and nested without limit.
-    std::str::from_utf8(stored).map_err(|_| MalformedObject)?;
-    serde_json::from_slice::<IgnoredAny>(stored).map_err(|_| MalformedObject)?;
+    // `IgnoredAny` checks neither UTF-8 nor the nesting.
+    std::str::from_utf8(stored).map_err(|_| MalformedStoredObject)?;
+    serde_json::from_slice::<IgnoredAny>(stored).map_err(|_| MalformedStoredObject)?;
     match nesting_depth(stored)? <= NESTING_MAX {
         true => Ok(()),
-        false => Err(MalformedObject),
+        false => Err(MalformedStoredObject),
     }
 }
 
 /// The nesting depth of JSON, counted without recursion. Most objects have too few brackets to be
 /// nested too deeply, so their strings are not scanned.
-fn nesting_depth(json: &[u8]) -> Result<usize, MalformedObject> {
+fn nesting_depth(json: &[u8]) -> Result<usize, MalformedStoredObject> {
     let n_opened = json.iter().filter(|byte| matches!(byte, b'{' | b'[')).count();
     if n_opened <= NESTING_MAX {
         return Ok(n_opened);
@@ -40,7 +40,7 @@ fn nesting_depth(json: &[u8]) -> Result<usize, MalformedObject> {
         match byte {
             b'"' => rest = skip_string(rest)?,
             b'{' | b'[' => open += 1,
-            b'}' | b']' => open = open.checked_sub(1).ok_or(MalformedObject)?,
+            b'}' | b']' => open = open.checked_sub(1).ok_or(MalformedStoredObject)?,
             _ => {}
         }
         deepest = deepest.max(open);
@@ -51,7 +51,7 @@ fn nesting_depth(json: &[u8]) -> Result<usize, MalformedObject> {
 /// The metadata of an object that can not be decoded, if that part is readable.
 #[must_use]
 pub fn salvage_metadata(stored: &[u8]) -> Option<Tree> {
-    let rest = StoredLayout::parse(stored).ok()?.rest;
+    let rest = StoredLayout::parse(stored).ok()?.metadata_and_rest;
     let members = rest.get(..object_length(rest).ok()?)?;
     let metadata = parse_json(&[b"{", members].concat()).ok()?.value;
     match metadata {
@@ -67,7 +67,7 @@ mod tests {
 
     use super::*;
     use crate::testing::tree;
-    use crate::{from_stored, to_stored};
+    use crate::{decode_stored_object, encode_stored_object};
 
     fn nested(depth: usize) -> Vec<u8> {
         let (open, close) = ("[".repeat(depth - 1), "]".repeat(depth - 1));
@@ -94,8 +94,8 @@ mod tests {
             ([&sound.as_bytes()[..sound.len() - 5], b"\"\xff\"}"].concat(), false),
         ] {
             let text = String::from_utf8_lossy(&bytes).chars().take(200).collect::<String>();
-            assert_eq!(check_stored(&bytes).is_ok(), is_sound, "{text}");
-            assert_eq!(from_stored(&bytes).is_ok(), is_sound || bytes == b"{}", "{text}");
+            assert_eq!(check_stored_object(&bytes).is_ok(), is_sound, "{text}");
+            assert_eq!(decode_stored_object(&bytes).is_ok(), is_sound || bytes == b"{}", "{text}");
         }
     }
 
@@ -116,7 +116,7 @@ mod tests {
         #[test]
         fn what_is_stored_is_sound(tree in tree()) {
             let whole = Tree::from_iter([("spec".to_owned(), tree)]);
-            prop_assert!(check_stored(&to_stored(&whole)).is_ok());
+            prop_assert!(check_stored_object(&encode_stored_object(&whole)).is_ok());
         }
 
         /// What passes is read by everybody else too. Numbers and escapes that no tree can hold are left
@@ -126,8 +126,8 @@ mod tests {
             let stored =
                 format!(r#"{{"apiVersion":"v1","kind":"K","metadata":{{}},"a":{bytes}}}"#);
             let is_odd = bytes.contains("\\u") || bytes.contains(['e', 'E']);
-            if check_stored(stored.as_bytes()).is_ok() && !is_odd {
-                prop_assert!(from_stored(stored.as_bytes()).is_ok(), "{}", stored);
+            if check_stored_object(stored.as_bytes()).is_ok() && !is_odd {
+                prop_assert!(decode_stored_object(stored.as_bytes()).is_ok(), "{}", stored);
             }
             let _ = salvage_metadata(bytes.as_bytes());
         }

@@ -11,42 +11,42 @@ use crate::encode::write_json;
 use crate::json::{JsonError, parse_json};
 use crate::response_format::MetaVersion;
 
-/// The bytes are no stored object.
+/// The bytes are not a stored object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the stored bytes are not an object as this server stores it")]
-pub struct MalformedObject;
+pub struct MalformedStoredObject;
 
 /// Whether an encoded object contains `apiVersion` and `kind`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TypeMeta {
-    /// It does: alone, in watch events, and in lists of custom resources.
+pub enum IncludeTypeMeta {
+    /// They are kept: for single objects, in watch events, and in lists of custom resources.
     Keep,
-    /// It does not: in lists of built-in kinds, which say it for all.
+    /// They are dropped: in lists of built-in kinds, where the list has them.
     Drop,
 }
 
 /// Metadata that is never stored.
 const TRANSIENT: [&str; 2] = ["resourceVersion", "selfLink"];
 
-/// Reads an object as it is stored. Everything that reads stored objects uses this function, so that one
-/// limit holds for all: an object may be nested as deeply as the objects that clients send
-/// ([`NESTING_MAX`](crate::NESTING_MAX)), which is deeper than the limit of the JSON library.
+/// Decodes a stored object. All readers of stored objects use this function, so that one limit applies: an
+/// object may be nested as deeply as the objects that clients send ([`NESTING_MAX`](crate::NESTING_MAX)),
+/// which is deeper than the limit of the JSON library.
 ///
 /// # Errors
-/// The bytes are no object, or nested too deeply.
-pub fn from_stored(bytes: &[u8]) -> Result<Tree, JsonError> {
+/// The bytes are not an object, or nested too deeply.
+pub fn decode_stored_object(bytes: &[u8]) -> Result<Tree, JsonError> {
     if let Ok(tree) = serde_json::from_slice(bytes) {
         return Ok(tree);
     }
     match parse_json(bytes)?.value {
         Value::Object(tree) => Ok(tree),
-        _ => Err(JsonError::no_object()),
+        _ => Err(JsonError::not_an_object()),
     }
 }
 
 /// Encodes an object for the store.
 #[must_use]
-pub fn to_stored(tree: &Tree) -> Vec<u8> {
+pub fn encode_stored_object(tree: &Tree) -> Vec<u8> {
     let mut out = Vec::with_capacity(512);
     out.push(b'{');
     for name in ["apiVersion", "kind"] {
@@ -71,7 +71,7 @@ pub fn to_stored(tree: &Tree) -> Vec<u8> {
     out
 }
 
-/// Writes a member, behind a comma unless it is the first.
+/// Writes a member, after a comma unless it is the first.
 fn write_member(out: &mut Vec<u8>, name: &str, value: &Value) {
     if out.last() != Some(&b'{') {
         out.push(b',');
@@ -89,18 +89,18 @@ fn write_member(out: &mut Vec<u8>, name: &str, value: &Value) {
 pub fn splice_resource_version(
     stored: &[u8],
     resource_version: u64,
-    type_meta: TypeMeta,
+    type_meta: IncludeTypeMeta,
     out: &mut Vec<u8>,
-) -> Result<(), MalformedObject> {
+) -> Result<(), MalformedStoredObject> {
     let layout = StoredLayout::parse(stored)?;
     // The longest number, its name and the punctuation take 42 bytes.
     out.reserve(stored.len() + 42);
     match type_meta {
-        TypeMeta::Keep => out.extend_from_slice(layout.type_meta),
-        TypeMeta::Drop => out.push(b'{'),
+        IncludeTypeMeta::Keep => out.extend_from_slice(layout.type_meta),
+        IncludeTypeMeta::Drop => out.push(b'{'),
     }
-    write_metadata_start(out, resource_version, layout.rest);
-    out.extend_from_slice(layout.rest);
+    write_metadata_start(out, resource_version, layout.metadata_and_rest);
+    out.extend_from_slice(layout.metadata_and_rest);
     Ok(())
 }
 
@@ -114,9 +114,12 @@ pub fn splice_partial_metadata(
     resource_version: u64,
     version: MetaVersion,
     out: &mut Vec<u8>,
-) -> Result<(), MalformedObject> {
+) -> Result<(), MalformedStoredObject> {
     let layout = StoredLayout::parse(stored)?;
-    let metadata = layout.rest.get(..object_length(layout.rest)?).ok_or(MalformedObject)?;
+    let metadata = layout
+        .metadata_and_rest
+        .get(..object_length(layout.metadata_and_rest)?)
+        .ok_or(MalformedStoredObject)?;
     out.extend_from_slice(b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"");
     out.extend_from_slice(version.api_version().as_bytes());
     out.extend_from_slice(b"\",");
@@ -126,22 +129,22 @@ pub fn splice_partial_metadata(
     Ok(())
 }
 
-/// The parts of a stored object. INVARIANT: between them stands `"metadata":{`.
+/// The parts of a stored object. INVARIANT: `"metadata":{` is between them.
 pub(crate) struct StoredLayout<'s> {
     /// From the opening brace to the comma before `metadata`.
     type_meta: &'s [u8],
     /// From the first member of `metadata` to the end.
-    pub(crate) rest: &'s [u8],
+    pub(crate) metadata_and_rest: &'s [u8],
 }
 
 impl<'s> StoredLayout<'s> {
-    pub(crate) fn parse(stored: &'s [u8]) -> Result<Self, MalformedObject> {
-        let rest = stored.strip_prefix(b"{\"apiVersion\":\"").ok_or(MalformedObject)?;
-        let rest = skip_string(rest)?.strip_prefix(b",\"kind\":\"").ok_or(MalformedObject)?;
-        let rest = skip_string(rest)?.strip_prefix(b",").ok_or(MalformedObject)?;
-        let type_meta = stored.get(..stored.len() - rest.len()).ok_or(MalformedObject)?;
-        let rest = rest.strip_prefix(b"\"metadata\":{").ok_or(MalformedObject)?;
-        Ok(Self { type_meta, rest })
+    pub(crate) fn parse(stored: &'s [u8]) -> Result<Self, MalformedStoredObject> {
+        let rest = stored.strip_prefix(b"{\"apiVersion\":\"").ok_or(MalformedStoredObject)?;
+        let rest = skip_string(rest)?.strip_prefix(b",\"kind\":\"").ok_or(MalformedStoredObject)?;
+        let rest = skip_string(rest)?.strip_prefix(b",").ok_or(MalformedStoredObject)?;
+        let type_meta = stored.get(..stored.len() - rest.len()).ok_or(MalformedStoredObject)?;
+        let rest = rest.strip_prefix(b"\"metadata\":{").ok_or(MalformedStoredObject)?;
+        Ok(Self { type_meta, metadata_and_rest: rest })
     }
 }
 
@@ -156,18 +159,18 @@ fn write_metadata_start(out: &mut Vec<u8>, resource_version: u64, rest: &[u8]) {
 }
 
 /// The bytes after the closing quote of a string whose opening quote was consumed.
-pub(crate) fn skip_string(mut rest: &[u8]) -> Result<&[u8], MalformedObject> {
+pub(crate) fn skip_string(mut rest: &[u8]) -> Result<&[u8], MalformedStoredObject> {
     loop {
         rest = match rest {
             [b'"', rest @ ..] => return Ok(rest),
             [b'\\', _, rest @ ..] | [_, rest @ ..] => rest,
-            [] => return Err(MalformedObject),
+            [] => return Err(MalformedStoredObject),
         };
     }
 }
 
 /// The length, including the closing brace, of an object whose opening brace was consumed.
-pub(crate) fn object_length(bytes: &[u8]) -> Result<usize, MalformedObject> {
+pub(crate) fn object_length(bytes: &[u8]) -> Result<usize, MalformedStoredObject> {
     let mut depth = 1_usize;
     let mut rest = bytes;
     while let [byte, after @ ..] = rest {
@@ -182,7 +185,7 @@ pub(crate) fn object_length(bytes: &[u8]) -> Result<usize, MalformedObject> {
             return Ok(bytes.len() - rest.len());
         }
     }
-    Err(MalformedObject)
+    Err(MalformedStoredObject)
 }
 
 #[cfg(test)]
@@ -201,13 +204,14 @@ mod tests {
             for _ in 0..depth {
                 value = json!({ "a": value });
             }
-            let stored = to_stored(&json!({"spec": value}).as_object().cloned().unwrap());
-            assert_eq!(from_stored(&stored).unwrap()["spec"], value, "{depth}");
+            let stored =
+                encode_stored_object(&json!({"spec": value}).as_object().cloned().unwrap());
+            assert_eq!(decode_stored_object(&stored).unwrap()["spec"], value, "{depth}");
         }
-        assert!(from_stored(b"[]").is_err());
-        assert!(from_stored(b"{").is_err());
+        assert!(decode_stored_object(b"[]").is_err());
+        assert!(decode_stored_object(b"{").is_err());
         let deep = format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000));
-        assert!(from_stored(deep.as_bytes()).is_err());
+        assert!(decode_stored_object(deep.as_bytes()).is_err());
     }
 
     fn object(value: Value) -> Tree {
@@ -230,9 +234,9 @@ mod tests {
         }));
         let want =
             r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":"1"}}"#;
-        assert_eq!(text(to_stored(&tree)), want);
+        assert_eq!(text(encode_stored_object(&tree)), want);
         let bare = r#"{"apiVersion":"","kind":"","metadata":{}}"#;
-        assert_eq!(text(to_stored(&Tree::new())), bare);
+        assert_eq!(text(encode_stored_object(&Tree::new())), bare);
     }
 
     #[test]
@@ -244,9 +248,9 @@ mod tests {
             text(out)
         };
         let want = r#"[{"apiVersion":"v1","kind":"K","metadata":{"resourceVersion":"42","name":"}\""},"a":1}"#;
-        assert_eq!(splice(TypeMeta::Keep), want);
+        assert_eq!(splice(IncludeTypeMeta::Keep), want);
         let want = r#"[{"metadata":{"resourceVersion":"42","name":"}\""},"a":1}"#;
-        assert_eq!(splice(TypeMeta::Drop), want);
+        assert_eq!(splice(IncludeTypeMeta::Drop), want);
         let mut out = Vec::new();
         splice_partial_metadata(stored, 42, MetaVersion::V1, &mut out).unwrap();
         let want = r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"42","name":"}\""}}"#;
@@ -264,13 +268,13 @@ mod tests {
             b"k8s\0\x0a",
         ] {
             let mut out = Vec::new();
-            let spliced = splice_resource_version(bytes, 1, TypeMeta::Keep, &mut out);
-            assert_eq!((spliced, out.len()), (Err(MalformedObject), 0));
+            let spliced = splice_resource_version(bytes, 1, IncludeTypeMeta::Keep, &mut out);
+            assert_eq!((spliced, out.len()), (Err(MalformedStoredObject), 0));
         }
         let cut = br#"{"apiVersion":"v1","kind":"K","metadata":{"a":[{}]"#;
         let mut out = Vec::new();
         let spliced = splice_partial_metadata(cut, 1, MetaVersion::V1, &mut out);
-        assert_eq!(spliced, Err(MalformedObject));
+        assert_eq!(spliced, Err(MalformedStoredObject));
     }
 
     proptest! {
@@ -279,12 +283,12 @@ mod tests {
             let mut whole = object(json!({
                 "apiVersion": "g/v1", "kind": kind, "metadata": metadata, "spec": spec,
             }));
-            let stored = to_stored(&whole);
+            let stored = encode_stored_object(&whole);
             let metadata = api_object::metadata_mut(&mut whole);
             metadata.shift_remove("selfLink");
             metadata.insert("resourceVersion".to_owned(), version.to_string().into());
             let mut out = Vec::new();
-            splice_resource_version(&stored, version, TypeMeta::Keep, &mut out).unwrap();
+            splice_resource_version(&stored, version, IncludeTypeMeta::Keep, &mut out).unwrap();
             prop_assert_eq!(&read(&out), &whole);
             let mut out = Vec::new();
             splice_partial_metadata(&stored, version, MetaVersion::V1, &mut out).unwrap();
@@ -293,13 +297,13 @@ mod tests {
             whole.shift_remove("apiVersion");
             whole.shift_remove("kind");
             let mut out = Vec::new();
-            splice_resource_version(&stored, version, TypeMeta::Drop, &mut out).unwrap();
+            splice_resource_version(&stored, version, IncludeTypeMeta::Drop, &mut out).unwrap();
             prop_assert_eq!(&read(&out), &whole);
         }
 
         #[test]
         fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
-            let _ = splice_resource_version(&bytes, 1, TypeMeta::Keep, &mut Vec::new());
+            let _ = splice_resource_version(&bytes, 1, IncludeTypeMeta::Keep, &mut Vec::new());
             let mut framed = br#"{"apiVersion":"v1","kind":"K","metadata":{"#.to_vec();
             framed.extend(bytes);
             let _ = splice_partial_metadata(&framed, 1, MetaVersion::V1, &mut Vec::new());

@@ -2,21 +2,19 @@
 
 use std::fmt;
 
-use api_object::Status;
-
-/// The most findings of one body; Kubernetes keeps as many.
+/// Upper bound on the findings of one body, as in Kubernetes.
 pub(crate) const FINDINGS_MAX: usize = 100;
 
 /// A field that is dropped from an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Finding {
+pub enum StrictFinding {
     /// The kind has no such field; it is dropped.
     UnknownField(String),
-    /// The field stands twice; the last one counts.
+    /// The field occurs more than once; the last one counts.
     DuplicateField(String),
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for StrictFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownField(path) => write!(f, "unknown field {}", go_compat::quote(path)),
@@ -25,48 +23,68 @@ impl fmt::Display for Finding {
     }
 }
 
-/// How many bytes of paths are written for the findings of one body, repeated ones included. A member that
-/// stands 200,000 times below a long name would otherwise be named as often.
+/// Upper bound on the bytes of all paths that are formatted for the findings of one body, including
+/// duplicate findings. Otherwise a member that occurs 200,000 times below a long name would be formatted
+/// as often.
 const PATH_BYTES_MAX: usize = 4 << 20;
 
-/// Findings without repetition, and at most [`FINDINGS_MAX`].
+/// Distinct findings, at most [`FINDINGS_MAX`].
 #[derive(Debug, Default)]
-pub(crate) struct Findings {
-    list: Vec<Finding>,
+pub(crate) struct StrictFindings {
+    findings: Vec<StrictFinding>,
     n_path_bytes: usize,
 }
 
-impl Findings {
-    pub(crate) fn push(&mut self, finding: Finding) {
-        let (Finding::UnknownField(path) | Finding::DuplicateField(path)) = &finding;
+impl StrictFindings {
+    pub(crate) fn push(&mut self, finding: StrictFinding) {
+        let (StrictFinding::UnknownField(path) | StrictFinding::DuplicateField(path)) = &finding;
         self.n_path_bytes += path.len();
-        if self.list.len() < FINDINGS_MAX && !self.list.contains(&finding) {
-            self.list.push(finding);
+        if self.findings.len() < FINDINGS_MAX && !self.findings.contains(&finding) {
+            self.findings.push(finding);
         }
     }
 
     /// Reports whether the limit of findings is reached.
     pub(crate) fn is_full(&self) -> bool {
-        self.list.len() >= FINDINGS_MAX || self.n_path_bytes >= PATH_BYTES_MAX
+        self.findings.len() >= FINDINGS_MAX || self.n_path_bytes >= PATH_BYTES_MAX
     }
 
-    pub(crate) fn into_vec(self) -> Vec<Finding> {
-        self.list
+    pub(crate) fn into_vec(self) -> Vec<StrictFinding> {
+        self.findings
     }
 }
 
-/// The error for a client that requested strict validation; `None` without findings.
-#[must_use]
-pub fn strict_error(kind: &str, version: &str, findings: &[Finding]) -> Option<Status> {
+/// An object has findings, and the client requested strict field validation.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{kind} in version {} cannot be handled as a {kind}: strict decoding error: {findings}",
+    go_compat::quote(version)
+)]
+pub struct StrictDecodingError {
+    kind: String,
+    version: String,
+    /// All findings, joined by `, `.
+    findings: String,
+}
+
+/// Checks that a decoded object has no findings, as strict field validation requires.
+///
+/// # Errors
+/// There are findings; the error lists all of them.
+pub fn check_strict(
+    kind: &str,
+    version: &str,
+    findings: &[StrictFinding],
+) -> Result<(), StrictDecodingError> {
     if findings.is_empty() {
-        return None;
+        return Ok(());
     }
-    let list: Vec<_> = findings.iter().map(Finding::to_string).collect();
-    Some(Status::bad_request(format!(
-        "{kind} in version {} cannot be handled as a {kind}: strict decoding error: {}",
-        go_compat::quote(version),
-        list.join(", ")
-    )))
+    let findings: Vec<_> = findings.iter().map(StrictFinding::to_string).collect();
+    Err(StrictDecodingError {
+        kind: kind.to_owned(),
+        version: version.to_owned(),
+        findings: findings.join(", "),
+    })
 }
 
 #[cfg(test)]
@@ -75,12 +93,12 @@ mod tests {
 
     #[test]
     fn the_paths_of_findings_are_bounded() {
-        let mut findings = Findings::default();
+        let mut findings = StrictFindings::default();
         let path = "x".repeat(PATH_BYTES_MAX / 4);
         let n_written = (0..200_000).take_while(|_| {
             let is_written = !findings.is_full();
             if is_written {
-                findings.push(Finding::DuplicateField(path.clone()));
+                findings.push(StrictFinding::DuplicateField(path.clone()));
             }
             is_written
         });
@@ -90,22 +108,24 @@ mod tests {
 
     #[test]
     fn a_strict_client_is_told_everything_at_once() {
-        let findings =
-            [Finding::UnknownField("foo".into()), Finding::DuplicateField("data.a".into())];
+        let findings = [
+            StrictFinding::UnknownField("foo".into()),
+            StrictFinding::DuplicateField("data.a".into()),
+        ];
         assert_eq!(
-            strict_error("ConfigMap", "v1", &findings).unwrap().message,
+            check_strict("ConfigMap", "v1", &findings).unwrap_err().to_string(),
             "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: \
              unknown field \"foo\", duplicate field \"data.a\""
         );
-        assert_eq!(strict_error("ConfigMap", "v1", &[]), None);
+        assert_eq!(check_strict("ConfigMap", "v1", &[]), Ok(()));
     }
 
     #[test]
     fn findings_are_few_and_different() {
-        let mut findings = Findings::default();
+        let mut findings = StrictFindings::default();
         for idx in 0..=FINDINGS_MAX {
-            findings.push(Finding::UnknownField(idx.to_string()));
-            findings.push(Finding::UnknownField(idx.to_string()));
+            findings.push(StrictFinding::UnknownField(idx.to_string()));
+            findings.push(StrictFinding::UnknownField(idx.to_string()));
         }
         assert_eq!(findings.into_vec().len(), FINDINGS_MAX);
     }

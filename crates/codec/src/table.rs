@@ -11,35 +11,35 @@ use crate::response_format::MetaVersion;
 /// The metadata of a list or a table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ListMetadata {
-    /// The version of the whole; left out if there is none.
+    /// The resourceVersion of the list; `None` omits it.
     pub resource_version: Option<u64>,
-    /// Where the next page begins; left out if empty.
+    /// The token of the next page; an empty one is omitted.
     pub continue_token: String,
-    /// How many objects are on later pages, if known.
+    /// The number of objects on later pages, if it is known.
     pub remaining_item_count: Option<u64>,
 }
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Its heading.
+    /// The heading of the column.
     pub name: Cow<'static, str>,
     /// `string`, `integer`, `number`, `boolean` or `date`.
     pub kind: Cow<'static, str>,
-    /// `name` for the column with the name, else empty.
+    /// `name` for the column with the name of the object; otherwise mostly empty.
     pub format: Cow<'static, str>,
-    /// For people.
+    /// A sentence about the column, for users.
     pub description: Cow<'static, str>,
-    /// Columns above 0 are shown on request only.
+    /// Clients show columns with a priority above 0 only in wide output.
     pub priority: i32,
 }
 
 /// A row of a table.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Row {
-    /// One cell a column.
+    /// The cells, one for each column.
     pub cells: Vec<Value>,
-    /// The JSON of the object, or of its metadata; `None` leaves it out.
+    /// The JSON of the object, or of its metadata; `None` omits it.
     pub object: Option<Vec<u8>>,
 }
 
@@ -54,7 +54,7 @@ pub fn write_list_end(out: &mut Vec<u8>) {
     out.extend_from_slice(b"]}");
 }
 
-/// Encodes a table. Later events of a watch have no columns, because the first one had them.
+/// Encodes a table. Only the first event of a watch has columns.
 pub fn encode_table(
     version: MetaVersion,
     metadata: &ListMetadata,
@@ -83,7 +83,7 @@ pub fn partial_metadata(tree: &Tree, version: MetaVersion) -> Tree {
     partial
 }
 
-/// Writes an object from its brace to the end of its metadata.
+/// Writes a list or table from its opening brace to the end of its metadata.
 fn write_list_head(api_version: &str, kind: &str, metadata: &ListMetadata, out: &mut Vec<u8>) {
     let mut members = Tree::new();
     if let Some(version) = metadata.resource_version {

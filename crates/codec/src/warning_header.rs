@@ -2,17 +2,17 @@
 
 use std::collections::HashSet;
 
-/// The most characters of all warnings together before each is cut.
+/// Upper bound on the characters of all warnings together, above which each warning is truncated.
 const TOTAL_CHARS_MAX: usize = 4096;
 
-/// The most characters of each warning once they are cut.
+/// Upper bound on the characters of a truncated warning.
 const ITEM_CHARS_MAX: usize = 256;
 
 /// The values of the `Warning` headers for these texts, in their order.
 ///
 /// 1. Empty texts, repetitions, and texts with control characters are left out.
-/// 2. Texts of more than 4096 characters together are cut to 256 each.
-/// 3. Of cut texts, those after the 4096th character are left out.
+/// 2. If the texts have more than 4096 characters together, each is truncated to 256.
+/// 3. Truncated texts after the 4096th character are left out.
 #[must_use]
 pub fn warning_headers<T: AsRef<str>>(texts: &[T]) -> Vec<String> {
     let mut seen = HashSet::new();

@@ -1,11 +1,11 @@
-//! Trees as YAML, in the style of Kubernetes' own writer: keys sorted, lists not indented, strings
-//! quoted only where they would be read as something else, texts of several lines as blocks.
+//! Writes trees as YAML in the style of Kubernetes: keys are sorted, lists are not indented, strings are
+//! quoted only where a reader would take them for another type, and texts of several lines are blocks.
 
 use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-/// Longer keys are written with `? `, since readers look for `:` only so far ahead.
+/// Longer keys are written with `? `, because readers limit how far they look ahead for `:`.
 const SIMPLE_KEY_BYTES_MAX: usize = 128;
 
 /// Writes a YAML document.
@@ -13,32 +13,34 @@ pub(crate) fn write_yaml(value: &Value) -> String {
     let mut out = String::new();
     match value {
         Value::Object(members) if !members.is_empty() => {
-            write_members(&mut out, members, 0, FirstLine::Own);
+            write_members(&mut out, members, 0, FirstLinePosition::NewLine);
         }
-        Value::Array(items) if !items.is_empty() => write_items(&mut out, items, 0, FirstLine::Own),
+        Value::Array(items) if !items.is_empty() => {
+            write_items(&mut out, items, 0, FirstLinePosition::NewLine)
+        }
         _ => write_scalar(&mut out, value, 0),
     }
     out
 }
 
-/// Whether the first line of a collection begins a new line or follows a dash.
+/// The position of the first line of a collection.
 #[derive(Clone, Copy, PartialEq)]
-enum FirstLine {
-    Own,
-    Inline,
+enum FirstLinePosition {
+    NewLine,
+    AfterDash,
 }
 
 fn write_members(
     out: &mut String,
     members: &Map<String, Value>,
     indent: usize,
-    first_line: FirstLine,
+    first_line: FirstLinePosition,
 ) {
     let mut sorted: Vec<_> = members.iter().collect();
     sorted.sort_by_key(|(name, _)| *name);
     for (idx, (name, value)) in sorted.into_iter().enumerate() {
         begin_line(out, indent, idx, first_line);
-        let key = if can_be_plain(name) { name.clone() } else { quote_string(name) };
+        let key = if can_be_plain_scalar(name) { name.clone() } else { quote_string(name) };
         if key.len() > SIMPLE_KEY_BYTES_MAX {
             out.push_str("? ");
             out.push_str(&key);
@@ -51,11 +53,11 @@ fn write_members(
         match value {
             Value::Object(inner) if !inner.is_empty() => {
                 out.push('\n');
-                write_members(out, inner, indent + 2, FirstLine::Own);
+                write_members(out, inner, indent + 2, FirstLinePosition::NewLine);
             }
             Value::Array(items) if !items.is_empty() => {
                 out.push('\n');
-                write_items(out, items, indent, FirstLine::Own);
+                write_items(out, items, indent, FirstLinePosition::NewLine);
             }
             _ => {
                 out.push(' ');
@@ -65,24 +67,24 @@ fn write_members(
     }
 }
 
-fn write_items(out: &mut String, items: &[Value], indent: usize, first_line: FirstLine) {
+fn write_items(out: &mut String, items: &[Value], indent: usize, first_line: FirstLinePosition) {
     for (idx, item) in items.iter().enumerate() {
         begin_line(out, indent, idx, first_line);
         out.push_str("- ");
         match item {
             Value::Object(inner) if !inner.is_empty() => {
-                write_members(out, inner, indent + 2, FirstLine::Inline);
+                write_members(out, inner, indent + 2, FirstLinePosition::AfterDash);
             }
             Value::Array(inner) if !inner.is_empty() => {
-                write_items(out, inner, indent + 2, FirstLine::Inline);
+                write_items(out, inner, indent + 2, FirstLinePosition::AfterDash);
             }
             _ => write_scalar(out, item, indent + 2),
         }
     }
 }
 
-fn begin_line(out: &mut String, indent: usize, idx: usize, first_line: FirstLine) {
-    if idx > 0 || first_line == FirstLine::Own {
+fn begin_line(out: &mut String, indent: usize, idx: usize, first_line: FirstLinePosition) {
+    if idx > 0 || first_line == FirstLinePosition::NewLine {
         push_indent(out, indent);
     }
 }
@@ -98,8 +100,8 @@ fn write_scalar(out: &mut String, value: &Value, indent: usize) {
         Value::Bool(true) => out.push_str("true"),
         Value::Bool(false) => out.push_str("false"),
         Value::Number(number) => out.push_str(&number.to_string()),
-        Value::String(text) if can_be_plain(text) => out.push_str(text),
-        Value::String(text) if can_be_block(text) => return write_block(out, text, indent),
+        Value::String(text) if can_be_plain_scalar(text) => out.push_str(text),
+        Value::String(text) if can_be_block_scalar(text) => return write_block(out, text, indent),
         Value::String(text) => out.push_str(&quote_string(text)),
         Value::Array(_) => out.push_str("[]"),
         Value::Object(_) => out.push_str("{}"),
@@ -107,9 +109,9 @@ fn write_scalar(out: &mut String, value: &Value, indent: usize) {
     out.push('\n');
 }
 
-/// Reports whether a text can stand without quotes. In doubt it gets quotes: `10.0.0.1` has them
-/// though it needs none.
-fn can_be_plain(text: &str) -> bool {
+/// Reports whether a text can be written without quotes. In doubt it is quoted: `10.0.0.1` gets quotes
+/// that it does not need.
+fn can_be_plain_scalar(text: &str) -> bool {
     let Some(first) = text.chars().next() else { return false };
     let is_start = first.is_ascii_alphanumeric() || matches!(first, '_' | '/' | '.' | '-' | '+');
     let is_body = |c: char| (' '..='~').contains(&c) && !matches!(c, '"' | '\'' | '`');
@@ -124,7 +126,7 @@ fn can_be_plain(text: &str) -> bool {
         && !text.starts_with("...")
 }
 
-/// Whether a text starts like a number or a date and has only characters that they have.
+/// Reports whether a text starts like a number or a date and has only characters that these have.
 fn is_number_like(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'))
         && text.chars().all(|c| c.is_ascii_hexdigit() || "xXoO_+-.:TtZz ".contains(c))
@@ -138,9 +140,9 @@ fn is_yaml_keyword(text: &str) -> bool {
         .any(|word| text.eq_ignore_ascii_case(word))
 }
 
-/// Whether a text can stand as a block: several lines without characters that need escapes, the
-/// first of which has something other than a space to show the indentation.
-fn can_be_block(text: &str) -> bool {
+/// Reports whether a text can be written as a block: it has several lines and no characters that need
+/// escapes, and the first line does not begin with whitespace, which would hide the indentation.
+fn can_be_block_scalar(text: &str) -> bool {
     text.contains('\n')
         && !text.starts_with([' ', '\n', '\t'])
         && text.chars().all(|c| c == '\n' || c == '\t' || is_printable(c))

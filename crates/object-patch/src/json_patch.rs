@@ -1,14 +1,14 @@
-//! JSON Patch (RFC 6902), as Kubernetes carries it out.
+//! JSON Patch (RFC 6902), as Kubernetes applies it.
 //!
-//! Where its implementation is more lenient than the standard, clients rely on it, and so are we:
-//! `replace` sets a member that is missing, a `value` that is missing is null, `test` takes a missing
-//! member for null, and an index may be negative.
+//! The implementation of Kubernetes is more lenient than the standard, and clients rely on that: `replace`
+//! sets an absent member, an absent `value` is null, `test` treats an absent member as null, and an index
+//! may be negative.
 
 use api_object::Tree;
 use serde_json::Value;
 
 use crate::json_pointer::{JsonPointer, existing_index, insertion_index, resolve_steps};
-use crate::nesting_depth::{NESTING_MAX, measure_nesting};
+use crate::nesting_depth::{NESTING_MAX, measure_tree};
 use crate::patch_error::PatchError;
 
 /// Upper bound on the operations of a patch.
@@ -17,7 +17,7 @@ pub const OPERATIONS_MAX: usize = 10_000;
 /// Upper bound on the JSON bytes that all `copy` operations of a patch produce.
 pub const COPIED_BYTES_MAX: usize = 3 << 20;
 
-/// The most values that all operations of a patch move or look at together.
+/// Upper bound on the values that all operations of a patch move or read together.
 ///
 /// An insertion moves all later items of a list, so ten thousand of them into a list of a hundred
 /// thousand would take seconds. Real patches stay far below.
@@ -26,7 +26,7 @@ pub const WORK_MAX: usize = 100_000_000;
 /// Applies the operations of a patch, all or none.
 ///
 /// # Errors
-/// The patch is no list, is too long, or one of its operations can not be applied.
+/// The patch is not a list, is too long, or one of its operations can not be applied.
 pub fn json_patch(tree: Tree, patch: Value) -> Result<Tree, PatchError> {
     let Value::Array(operations) = patch else {
         return Err(PatchError::Shape("a JSON patch is a list of operations"));
@@ -37,7 +37,8 @@ pub fn json_patch(tree: Tree, patch: Value) -> Result<Tree, PatchError> {
     if !operations.iter().all(|operation| operation.is_object() || operation.is_null()) {
         return Err(PatchError::Shape("an operation of a JSON patch is an object"));
     }
-    let mut run = PatchRun { document: Value::Object(tree), n_steps: 0, n_copied_bytes: 0, idx: 0 };
+    let mut run =
+        JsonPatchRun { document: Value::Object(tree), n_steps: 0, n_copied_bytes: 0, idx: 0 };
     for (idx, operation) in operations.into_iter().enumerate() {
         run.idx = idx;
         run.apply_operation(operation)?;
@@ -49,15 +50,15 @@ pub fn json_patch(tree: Tree, patch: Value) -> Result<Tree, PatchError> {
 }
 
 /// The state while a patch is applied.
-struct PatchRun {
+struct JsonPatchRun {
     document: Value,
     n_steps: usize,
     n_copied_bytes: usize,
-    /// Which operation it is, for errors.
+    /// The index of the current operation, for errors.
     idx: usize,
 }
 
-impl PatchRun {
+impl JsonPatchRun {
     fn apply_operation(&mut self, mut operation: Value) -> Result<(), PatchError> {
         let path = self.parse_pointer(&operation, "path")?;
         let kind = operation.get("op").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -89,7 +90,7 @@ impl PatchRun {
     fn add(&mut self, path: &JsonPointer, value: Value) -> Result<(), PatchError> {
         self.check_depth(path, &value)?;
         let missing = PatchError::MissingPath(self.idx);
-        let (last, parents) = path.split().ok_or(missing.clone())?;
+        let (last, parents) = path.split_last_step().ok_or(missing.clone())?;
         let n_moved = match resolve_steps(&mut self.document, parents) {
             Some(Value::Object(members)) => {
                 members.insert(last.to_owned(), value);
@@ -107,7 +108,7 @@ impl PatchRun {
 
     fn remove(&mut self, path: &JsonPointer) -> Result<Value, PatchError> {
         let missing = PatchError::MissingPath(self.idx);
-        let (last, parents) = path.split().ok_or(missing.clone())?;
+        let (last, parents) = path.split_last_step().ok_or(missing.clone())?;
         let (removed, n_moved) = match resolve_steps(&mut self.document, parents) {
             Some(Value::Object(members)) => {
                 (members.shift_remove(last).ok_or(missing)?, members.len())
@@ -125,7 +126,7 @@ impl PatchRun {
     fn replace(&mut self, path: &JsonPointer, value: Value) -> Result<(), PatchError> {
         self.check_depth(path, &value)?;
         let missing = PatchError::MissingPath(self.idx);
-        let Some((last, parents)) = path.split() else {
+        let Some((last, parents)) = path.split_last_step() else {
             if !value.is_object() && !value.is_array() {
                 return Err(PatchError::BadOperation(self.idx));
             }
@@ -146,7 +147,7 @@ impl PatchRun {
     }
 
     fn test(&mut self, path: &JsonPointer, value: &Value) -> Result<(), PatchError> {
-        let found = match path.split() {
+        let found = match path.split_last_step() {
             None => Some(&mut self.document),
             Some((last, parents)) => {
                 let missing = PatchError::MissingPath(self.idx);
@@ -166,7 +167,7 @@ impl PatchRun {
 
     fn copy_value(&mut self, from: &JsonPointer) -> Result<Value, PatchError> {
         let missing = PatchError::MissingPath(self.idx);
-        let (last, parents) = from.split().ok_or(missing.clone())?;
+        let (last, parents) = from.split_last_step().ok_or(missing.clone())?;
         let found = match resolve_steps(&mut self.document, parents) {
             Some(Value::Object(members)) => members.get(last).cloned().unwrap_or_default(),
             Some(Value::Array(items)) => {
@@ -182,9 +183,9 @@ impl PatchRun {
         Ok(found)
     }
 
-    /// Refuses what would become nested too deeply, before it is: everything else may then recurse.
+    /// Rejects a value that would make the document nested too deeply, so that other functions may recurse.
     fn check_depth(&mut self, path: &JsonPointer, value: &Value) -> Result<(), PatchError> {
-        let extent = measure_nesting(value);
+        let extent = measure_tree(value);
         self.count_steps(extent.n_values)?;
         if path.n_steps() + extent.depth > NESTING_MAX {
             return Err(PatchError::TooDeep);

@@ -1,15 +1,15 @@
 //! JSON pointers (RFC 6901) as Kubernetes reads them.
 //!
-//! Unlike in the standard, an index may be negative: it then counts from the end.
+//! Unlike in the standard, an index may be negative; it then counts from the end.
 
 use serde_json::Value;
 
-/// A pointer, cut into its decoded steps. Empty for the whole document.
+/// The decoded steps of a pointer; empty for the whole document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JsonPointer(Vec<String>);
 
 impl JsonPointer {
-    /// Reads a pointer; `None` if it does not begin with `/` and is not empty.
+    /// Parses a pointer; `None` if it does not begin with `/` and is not empty.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if text.is_empty() {
             return Some(Self(Vec::new()));
@@ -19,7 +19,7 @@ impl JsonPointer {
     }
 
     /// The last step and the ones before it; `None` for the whole document.
-    pub(crate) fn split(&self) -> Option<(&str, &[String])> {
+    pub(crate) fn split_last_step(&self) -> Option<(&str, &[String])> {
         self.0.split_last().map(|(last, parents)| (last.as_str(), parents))
     }
 
@@ -28,7 +28,7 @@ impl JsonPointer {
     }
 }
 
-/// The value at the end of the steps.
+/// Finds the value at the end of the steps.
 pub(crate) fn resolve_steps<'d>(
     document: &'d mut Value,
     steps: &[String],
@@ -45,18 +45,18 @@ pub(crate) fn resolve_steps<'d>(
 
 /// The index of an item that exists.
 pub(crate) fn existing_index(step: &str, len: usize) -> Option<usize> {
-    index(step, len).filter(|&idx| idx < len)
+    parse_index(step, len).filter(|&idx| idx < len)
 }
 
-/// The index at which an item may be inserted; `-` is behind the last one.
+/// The index at which an item may be inserted; `-` is the index after the last item.
 pub(crate) fn insertion_index(step: &str, len: usize) -> Option<usize> {
     match step {
         "-" => Some(len),
-        step => index(step, len + 1).filter(|&idx| idx <= len),
+        step => parse_index(step, len + 1).filter(|&idx| idx <= len),
     }
 }
 
-fn index(step: &str, len: usize) -> Option<usize> {
+fn parse_index(step: &str, len: usize) -> Option<usize> {
     let number: i64 = step.parse().ok()?;
     match usize::try_from(number) {
         Ok(idx) => Some(idx),

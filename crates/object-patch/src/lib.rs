@@ -15,13 +15,13 @@ mod merge_keys;
 mod merge_patch;
 mod nesting_depth;
 mod patch_error;
-mod strategic;
+mod strategic_merge;
 #[cfg(test)]
-mod upstream;
+mod upstream_results;
 
 pub use json_patch::{COPIED_BYTES_MAX, OPERATIONS_MAX, WORK_MAX, json_patch};
-pub use merge_keys::SmpSchema;
+pub use merge_keys::StrategicMergeSchema;
 pub use merge_patch::merge_patch;
 pub use nesting_depth::NESTING_MAX;
 pub use patch_error::PatchError;
-pub use strategic::strategic_merge_patch;
+pub use strategic_merge::strategic_merge_patch;

@@ -1,27 +1,27 @@
-//! Which lists of built-in kinds are merged, and by which key.
+//! The merge strategies and merge keys of the lists of built-in kinds.
 //!
-//! The facts are those of Kubernetes' API types. A path goes through lists without a step of its
-//! own, so `containers.env` is the environment of every container. What no row names behaves like a
-//! plain merge: objects merge, lists and scalars replace.
+//! They are those of Kubernetes' API types. A path has no step for list indices, so `containers.env` is
+//! the environment of every container. A field without a row behaves as in a merge patch: objects merge,
+//! lists and scalars are replaced.
 
 /// How a list or an object is merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Strategy {
-    /// A list of objects: those with the same value of a key are the same.
+pub(crate) enum MergeStrategy {
+    /// A list of objects, which are identified by the value of this key.
     MergeBy(&'static str),
-    /// A list of scalars, each of which it holds once.
+    /// A list of scalars without duplicates.
     MergeSet,
-    /// An object that is taken whole, like every list that no row names.
+    /// An object that is replaced as a whole, like every list without a row.
     Replace,
 }
 
-use Strategy::{MergeBy, MergeSet, Replace};
+use MergeStrategy::{MergeBy, MergeSet, Replace};
 
-/// A path below a place, and what happens there.
-type StrategyRow = (&'static str, Strategy);
+/// A relative path and its merge strategy.
+type StrategyRow = (&'static str, MergeStrategy);
 
-/// Rows that hold below a place, which is empty for the root of the object.
-type MountedRows = (&'static str, &'static [StrategyRow]);
+/// A path, which is empty for the root of the object, and the rows of the paths below it.
+type RowsBelowPath = (&'static str, &'static [StrategyRow]);
 
 const METADATA: &[StrategyRow] = &[
     ("finalizers", MergeSet),
@@ -69,7 +69,7 @@ const CONDITIONS: &[StrategyRow] = &[("status.conditions", MergeBy("type"))];
 const CONTAINER_STATUS: &[StrategyRow] =
     &[("allocatedResourcesStatus", MergeBy("name")), ("volumeMounts", MergeBy("mountPath"))];
 
-const POD_STATUS: &[MountedRows] = &[
+const POD_STATUS: &[RowsBelowPath] = &[
     (
         "status",
         &[
@@ -96,8 +96,8 @@ const CLAIM_STATUS: &[StrategyRow] = &[
     ("status.healthStatus.healthConditions", MergeBy("status")),
 ];
 
-/// The rows of a kind beside those of its metadata and of the pods in it.
-fn kind_rows(group: &str, kind: &str) -> &'static [MountedRows] {
+/// The rows of a kind, except for those of its metadata and of its pod template.
+fn kind_rows(group: &str, kind: &str) -> &'static [RowsBelowPath] {
     match (group, kind) {
         ("", "Namespace" | "ReplicationController")
         | ("apps", "DaemonSet" | "Deployment" | "ReplicaSet")
@@ -150,8 +150,8 @@ fn kind_rows(group: &str, kind: &str) -> &'static [MountedRows] {
     }
 }
 
-/// The rows of the metadata, and of the pods that a kind is or makes.
-fn shared_rows(group: &str, kind: &str) -> &'static [MountedRows] {
+/// The rows of the metadata, and of the pod or pod template of a kind.
+fn metadata_and_pod_rows(group: &str, kind: &str) -> &'static [RowsBelowPath] {
     match (group, kind) {
         ("", "Pod") => pod!(),
         ("", "PodTemplate") => pod!("template."),
@@ -165,31 +165,33 @@ fn shared_rows(group: &str, kind: &str) -> &'static [MountedRows] {
 
 /// The merge strategies of the lists of one kind.
 #[derive(Debug, Clone, Copy)]
-pub struct SmpSchema {
-    shared: &'static [MountedRows],
-    own: &'static [MountedRows],
+pub struct StrategicMergeSchema {
+    shared_rows: &'static [RowsBelowPath],
+    kind_rows: &'static [RowsBelowPath],
 }
 
-impl SmpSchema {
-    /// That of a built-in kind, in all its versions. A kind without rows of its own has those of its
+impl StrategicMergeSchema {
+    /// The strategies of a built-in kind, in all its versions. A kind without rows has those of its
     /// metadata.
     #[must_use]
     pub fn of(group: &str, kind: &str) -> Self {
-        Self { shared: shared_rows(group, kind), own: kind_rows(group, kind) }
+        Self { shared_rows: metadata_and_pod_rows(group, kind), kind_rows: kind_rows(group, kind) }
     }
 
     /// The merge strategy at a path of names; list indices have no step.
-    pub(crate) fn strategy(&self, path: &[String]) -> Option<Strategy> {
-        self.shared.iter().chain(self.own).find_map(|(place, rows)| {
-            let below = strip(path, place)?;
-            let row = rows.iter().find(|(row, _)| strip(below, row).is_some_and(<[_]>::is_empty));
+    pub(crate) fn strategy(&self, path: &[String]) -> Option<MergeStrategy> {
+        self.shared_rows.iter().chain(self.kind_rows).find_map(|(place, rows)| {
+            let below = strip_path_prefix(path, place)?;
+            let row = rows
+                .iter()
+                .find(|(row, _)| strip_path_prefix(below, row).is_some_and(<[_]>::is_empty));
             row.map(|(_, strategy)| *strategy)
         })
     }
 }
 
-/// The path below a place; `None` if it does not lead there.
-fn strip<'p>(path: &'p [String], place: &str) -> Option<&'p [String]> {
+/// Removes a prefix from a path; `None` if the path does not begin with it.
+fn strip_path_prefix<'p>(path: &'p [String], place: &str) -> Option<&'p [String]> {
     if place.is_empty() {
         return Some(path);
     }
@@ -203,9 +205,9 @@ fn strip<'p>(path: &'p [String], place: &str) -> Option<&'p [String]> {
 mod tests {
     use super::*;
 
-    fn strategy(group: &str, kind: &str, path: &str) -> Option<Strategy> {
+    fn strategy(group: &str, kind: &str, path: &str) -> Option<MergeStrategy> {
         let path: Vec<_> = path.split('.').map(str::to_owned).collect();
-        SmpSchema::of(group, kind).strategy(&path)
+        StrategicMergeSchema::of(group, kind).strategy(&path)
     }
 
     /// `testdata/strategies.txt` is what the tags of the Go types say (`k8s.io/api` v0.37.2): group,

@@ -2,21 +2,21 @@
 
 use serde_json::Value;
 
-/// The deepest nesting of a patched object, which is that of the objects that are read.
+/// Upper bound on the nesting of a patched object, which is that of request bodies.
 pub const NESTING_MAX: usize = 512;
 
 /// Depth and number of values of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NestingExtent {
+pub(crate) struct TreeSize {
     /// 0 for a scalar, 1 for a flat list or object.
     pub(crate) depth: usize,
-    /// How many values it holds, itself included.
+    /// The number of values in the tree, including the root.
     pub(crate) n_values: usize,
 }
 
-/// Measures a value without recursion, so that any depth is safe.
-pub(crate) fn measure_nesting(value: &Value) -> NestingExtent {
-    let mut extent = NestingExtent { depth: 0, n_values: 0 };
+/// Measures a tree without recursion, so that any depth is safe.
+pub(crate) fn measure_tree(value: &Value) -> TreeSize {
+    let mut extent = TreeSize { depth: 0, n_values: 0 };
     let mut pending = vec![(value, 0_usize)];
     while let Some((value, outer)) = pending.pop() {
         extent.n_values += 1;
@@ -46,7 +46,7 @@ mod tests {
         for (value, depth, n_values) in
             [(json!(1), 0, 1), (json!([]), 1, 1), (json!({"a": [1, {"b": 2}], "c": 3}), 3, 6)]
         {
-            assert_eq!(measure_nesting(&value), NestingExtent { depth, n_values }, "{value}");
+            assert_eq!(measure_tree(&value), TreeSize { depth, n_values }, "{value}");
         }
     }
 }

@@ -1,23 +1,21 @@
-//! Why a patch can not be applied.
-
-use api_object::Status;
+//! The error of a patch that can not be applied.
 
 use crate::json_patch::{COPIED_BYTES_MAX, OPERATIONS_MAX, WORK_MAX};
 use crate::nesting_depth::NESTING_MAX;
 
-/// Why a patch can not be applied. The patch is always at fault.
+/// A patch can not be applied. The patch is always at fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatchError {
-    /// The body is not JSON. Found by whoever reads it.
+    /// The body is not JSON. The caller finds this when it decodes the body.
     #[error("invalid JSON patch")]
     NotJson,
-    /// The body is JSON of another shape than the patch has.
+    /// The body is JSON, but not a patch of its type.
     #[error("error decoding patch: {0}")]
     Shape(&'static str),
-    /// More operations than are carried out.
+    /// The patch has more operations than the limit.
     #[error("The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, got {0}")]
     TooManyOperations(usize),
-    /// The operations would move too much.
+    /// The operations would move or read too many values.
     #[error("the operations of the JSON patch take more than {WORK_MAX} steps")]
     TooMuchWork,
     /// The copies would become too large.
@@ -26,22 +24,22 @@ pub enum PatchError {
     /// The result would be nested too deeply.
     #[error("the patched object exceeds max depth of {NESTING_MAX}")]
     TooDeep,
-    /// An operation names a place that is not there.
+    /// An operation names a path that does not exist.
     #[error("operation {0}: missing path")]
     MissingPath(usize),
-    /// A test of a value does not hold.
+    /// A `test` operation found another value.
     #[error("operation {0}: test failed")]
     TestFailed(usize),
-    /// An operation that does not exist or lacks a part.
+    /// An operation is unknown or incomplete.
     #[error("operation {0}: unknown or incomplete operation")]
     BadOperation(usize),
-    /// The patched document is no object.
+    /// The patched document is not an object.
     #[error("the patched document is not an object")]
     NotAnObject,
-    /// A directive of a strategic merge patch has the wrong form.
+    /// A directive of a strategic merge patch is malformed.
     #[error("invalid patch format of {0}")]
     Directive(&'static str),
-    /// An item of a list that is merged by a key does not have it.
+    /// An item of a list does not have the merge key of the list.
     #[error("map: {item} does not contain declared merge key: {key}")]
     NoMergeKey {
         /// The item as JSON, shortened.
@@ -49,7 +47,7 @@ pub enum PatchError {
         /// The merge key that the item lacks.
         key: &'static str,
     },
-    /// A `$patch` that asks for something else than replacing or deleting.
+    /// The value of `$patch` is neither `replace` nor `delete`.
     #[error("unknown patch type: {0}")]
     UnknownDirective(String),
     /// The items of a list are lists, which can not be merged.
@@ -58,65 +56,7 @@ pub enum PatchError {
     /// The items of a list that is merged are not all of the same type.
     #[error("list element types are not identical")]
     MixedList,
-    /// The items of a list contradict the order that the patch gives.
+    /// The order of the items contradicts the `$setElementOrder` list of the patch.
     #[error("the order in the patch list does not match the $setElementOrder list")]
     Order,
-}
-
-impl PatchError {
-    /// The response to the request.
-    #[must_use]
-    pub fn to_status(&self) -> Status {
-        match self {
-            Self::NotJson | Self::Shape(_) | Self::Directive(_) => {
-                Status::bad_request(self.to_string())
-            }
-            Self::TooManyOperations(_) | Self::TooMuchWork | Self::TooDeep => {
-                Status::too_large_because(&self.to_string())
-            }
-            // Kubernetes does not tell what went wrong in a JSON Patch.
-            Self::CopiesTooLarge
-            | Self::MissingPath(_)
-            | Self::TestFailed(_)
-            | Self::BadOperation(_) => Status::unprocessable(),
-            Self::NotAnObject
-            | Self::NoMergeKey { .. }
-            | Self::UnknownDirective(_)
-            | Self::ListOfLists
-            | Self::MixedList
-            | Self::Order => Status { message: self.to_string(), ..Status::unprocessable() },
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn answers_are_those_of_kubernetes() {
-        for (error, code, message) in [
-            (PatchError::NotJson, 400, "invalid JSON patch"),
-            (
-                PatchError::TooManyOperations(10_001),
-                413,
-                "Request entity too large: The allowed maximum operations in a JSON patch is \
-                 10000, got 10001",
-            ),
-            (
-                PatchError::TestFailed(0),
-                422,
-                "the server rejected our request due to an error in our request",
-            ),
-            (
-                PatchError::NoMergeKey { item: "{}".to_owned(), key: "name" },
-                422,
-                "map: {} does not contain declared merge key: name",
-            ),
-            (PatchError::Directive("retainKeys"), 400, "invalid patch format of retainKeys"),
-        ] {
-            let status = error.to_status();
-            assert_eq!((status.code, status.message.as_str()), (code, message));
-        }
-    }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use access_reviews::ForbiddenRequest;
 use api_object::Status;
 use api_resources::Verb;
 use authz::{
@@ -12,6 +13,7 @@ use authz::{
 use authz_chain::{Chain, ChainDecision};
 
 use crate::cluster_snapshot::ClusterSnapshot;
+use crate::error_status::IntoStatus;
 use crate::rest::RequestContext;
 
 /// A request that the chain allowed: the user, the verb, the target, and the snapshot with which the
@@ -168,7 +170,7 @@ pub(crate) async fn authorize_verb(
     let info = RequestInfo { verb: verb.name().into(), ..ctx.authorized.info().clone() };
     authorize_further(ctx, info).await?.map_err(|(info, decision)| {
         let attributes = info.attributes(Some(ctx.authorized.user()));
-        access_reviews::forbidden_status(&attributes, &decision.reason)
+        ForbiddenRequest::new(&attributes, &decision.reason).into_status()
     })
 }
 

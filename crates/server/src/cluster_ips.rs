@@ -94,7 +94,7 @@ impl RequestContext<'_> {
                     true => range.nth_ip(u32::from_be_bytes(self.server.random())),
                     false => self.choose_ip(range, new, &mut change).await?,
                 };
-                let spec = api_object::object_mut(new, "spec");
+                let spec = api_object::object_member_mut(new, "spec");
                 spec.insert("clusterIP".to_owned(), ip.to_string().into());
                 spec.insert("clusterIPs".to_owned(), json!([ip.to_string()]));
             }

@@ -46,14 +46,14 @@ impl DecodableVersions {
         if self.is_decodable(key, &entry) {
             return ListedEntry { entry, is_placeholder: false };
         }
-        let why = match codec::from_stored(&entry.value) {
+        let why = match codec::decode_stored_object(&entry.value) {
             Err(error) => error.to_string(),
-            Ok(_) => codec::MalformedObject.to_string(),
+            Ok(_) => codec::MalformedStoredObject.to_string(),
         };
-        let names = api_resources::names(&self.prefix, resource, key.as_str());
+        let names = api_resources::names_in_key(&self.prefix, resource, key.as_str());
         let (namespace, name) = names.unwrap_or_default();
         let tree = placeholder(resource, namespace, name, &entry.value, &why);
-        let entry = Entry { value: codec::to_stored(&tree).into(), ..entry };
+        let entry = Entry { value: codec::encode_stored_object(&tree).into(), ..entry };
         ListedEntry { entry, is_placeholder: true }
     }
 
@@ -65,7 +65,7 @@ impl DecodableVersions {
         if cached.load(Ordering::Relaxed) == hash {
             return true;
         }
-        let is_decodable = codec::check_stored(&entry.value).is_ok();
+        let is_decodable = codec::check_stored_object(&entry.value).is_ok();
         if is_decodable {
             cached.store(hash, Ordering::Relaxed);
         }

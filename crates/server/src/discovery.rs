@@ -3,9 +3,10 @@
 use api_object::Status;
 use api_resources::Registry;
 use bytes::Bytes;
-use codec::{DiscoveryFormat, Endpoint, FormatRequest};
+use codec::{DiscoveryFormat, EndpointKind, FormatRequest};
 use serde_json::json;
 
+use crate::error_status::IntoStatus;
 use crate::respond::{Document, Reply};
 use crate::rest::Query;
 use crate::server_state::ServerState;
@@ -42,7 +43,12 @@ pub(crate) fn discovery_document(
             if let Some(reply) = aggregated_reply(aggregated, asked, etag)? {
                 return Ok(Some(reply));
             }
-            Some(api_resources::Discovery::core_versions(&server.options.advertised_address).body)
+            Some(
+                api_resources::Discovery::core_versions_document(
+                    &server.options.advertised_address,
+                )
+                .body,
+            )
         }
         [Some("apis"), None, ..] => {
             let aggregated = &registry.discovery().aggregated_groups;
@@ -64,14 +70,14 @@ pub(crate) fn discovery_document(
         [Some("openapi"), Some("v3"), ..] => {
             let reply = openapi_v3(registry, trimmed, query);
             if reply.is_some() {
-                codec::negotiate(asked, Endpoint::Plain)?;
+                codec::negotiate(asked, EndpointKind::Plain).map_err(IntoStatus::into_status)?;
             }
             return Ok(reply);
         }
         _ => None,
     };
     let Some(body) = found else { return Ok(None) };
-    codec::negotiate(asked, Endpoint::Plain)?;
+    codec::negotiate(asked, EndpointKind::Plain).map_err(IntoStatus::into_status)?;
     let mut json = body.to_vec();
     json.push(b'\n');
     Ok(Some(Reply::Json { code: 200, json }))
@@ -88,13 +94,12 @@ pub(crate) fn is_known_group(registry: &Registry, path: &str) -> bool {
 }
 
 fn aggregated_reply(
-    document: &api_resources::Document,
+    document: &api_resources::PublishedDocument,
     asked: &FormatRequest<'_>,
     etag: Option<&str>,
 ) -> Result<Option<Reply>, Status> {
-    let DiscoveryFormat::Aggregated { version, .. } = codec::negotiate_discovery(asked)? else {
-        return Ok(None);
-    };
+    let format = codec::negotiate_discovery(asked).map_err(IntoStatus::into_status)?;
+    let DiscoveryFormat::Aggregated { version, .. } = format else { return Ok(None) };
     if version != codec::DiscoveryVersion::V2 {
         return Ok(None);
     }
@@ -115,7 +120,7 @@ fn openapi_v2(asked: &FormatRequest<'_>) -> Result<Reply, Status> {
     let (bytes, content_type) = match asked.accept.starts_with(V2_ACCEPT_PREFIX) {
         true => (V2_PROTOBUF_DOCUMENT, V2_PROTOBUF_TYPE),
         false => {
-            codec::negotiate(asked, Endpoint::Plain)?;
+            codec::negotiate(asked, EndpointKind::Plain).map_err(IntoStatus::into_status)?;
             (V2_JSON_DOCUMENT, "application/json")
         }
     };

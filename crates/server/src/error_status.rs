@@ -3,9 +3,13 @@
 //! Inner crates return typed errors and know no status codes. Each file here belongs to one inner crate and
 //! gives every error of that crate its code, reason and message, which are those of Kubernetes.
 
+mod access_reviews;
 mod admission;
 mod admission_hooks;
+mod api_resources;
 mod authn;
+mod codec;
+mod object_patch;
 
 use api_object::Status;
 

@@ -49,7 +49,7 @@ struct LoopbackAuditEvent<'h> {
 impl Drop for LoopbackAuditEvent<'_> {
     fn drop(&mut self) {
         if let Some(event) = &mut self.event {
-            if !event.has_response() {
+            if !event.has_response_status() {
                 let status = Status::timeout();
                 event.set_response_status(status.code, serde_json::to_value(&status).ok().as_ref());
             }
@@ -159,7 +159,7 @@ impl ServerState {
             user_agent: USER_AGENT,
             at: Timestamp::now(),
         };
-        let event = auditor.begin(&received).map(Box::new)?;
+        let event = auditor.begin_event(&received).map(Box::new)?;
         record::write_audit_event(self, &event, Stage::RequestReceived);
         Some(event)
     }

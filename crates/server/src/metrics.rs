@@ -229,8 +229,8 @@ pub(crate) async fn metrics_response(server: &ServerState) -> Response<Body> {
 /// Counts the objects of every resource. A resource that can not be counted now keeps its last count.
 async fn count_objects(server: &ServerState) {
     let cluster = server.snapshot_cache.snapshot();
-    for resource in cluster.registry.stored() {
-        let prefix = api_resources::prefix(&server.prefix, resource, None);
+    for resource in cluster.registry.stored_resources() {
+        let prefix = api_resources::key_prefix(&server.prefix, resource, None);
         let Some(prefix) = prefix.and_then(|text| Prefix::new(&text).ok()) else { continue };
         let request = ListRequest { limit: NonZeroUsize::new(1), ..ListRequest::default() };
         let Ok(page) = server.store.list(&prefix, request).await else { return };

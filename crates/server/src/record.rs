@@ -143,7 +143,7 @@ impl RequestRecord {
             user_agent: text("user-agent"),
             at: now,
         };
-        self.event = auditor.begin(&received).map(Box::new);
+        self.event = auditor.begin_event(&received).map(Box::new);
     }
 
     /// Records the impersonated user.
@@ -254,7 +254,7 @@ impl RequestRecord {
                 let is_wanted = event.wants_response_object();
                 let items = || {
                     let parse = |item: &store::Item| {
-                        codec::from_stored(&item.entry.value).ok().map(Value::Object)
+                        codec::decode_stored_object(&item.entry.value).ok().map(Value::Object)
                     };
                     let items: Vec<Value> = page.items.iter().filter_map(parse).collect();
                     serde_json::json!({"items": items})
@@ -294,7 +294,7 @@ impl RequestRecord {
     /// Records the end of the request: last audit event, metrics and log line.
     pub(crate) fn finish(&mut self, server: &ServerState, code: u16, took: Duration) {
         if let Some(event) = &mut self.event
-            && !event.has_response()
+            && !event.has_response_status()
         {
             event.set_response_status(code, None);
         }
@@ -361,7 +361,7 @@ pub(crate) fn annotate_hook_reports(event: &mut Event, reports: &[SessionReport]
 /// Writes an audit event; `false` if that failed, which is counted and logged.
 pub(crate) fn write_audit_event(server: &ServerState, event: &Event, stage: Stage) -> bool {
     let Some(auditor) = &server.auditor else { return true };
-    match auditor.record(event, stage, Timestamp::now()) {
+    match auditor.record_event(event, stage, Timestamp::now()) {
         Ok(()) => {
             server.metrics.audit_events.inc();
             true

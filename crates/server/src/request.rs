@@ -16,6 +16,7 @@ mod response_slot;
 use std::sync::Arc;
 use std::time::Duration;
 
+use access_reviews::AccessError;
 use admission_hooks::catch_panic;
 use api_object::Status;
 use api_resources::Verb;
@@ -243,19 +244,13 @@ async fn authenticate_and_authorize(
         Ok(authorized) => Ok((authorized, permit)),
         Err(info) => {
             let attributes = info.attributes(Some(&user));
-            Err(
-                match access_reviews::refusal_for_decision(&attributes, target, &decision.decision)
-                {
-                    Some(access_reviews::Refusal::InternalError(text)) => {
-                        RequestError::Text(500, text)
-                    }
-                    Some(
-                        access_reviews::Refusal::Forbidden(status)
-                        | access_reviews::Refusal::Unavailable(status),
-                    ) => status.into(),
-                    None => Status::internal("the decision is unclear").into(),
-                },
-            )
+            let checked = access_reviews::check_allowed(&attributes, target, &decision.decision);
+            Err(match checked {
+                Err(AccessError::EvaluationFailed(text)) => RequestError::Text(500, text),
+                Err(AccessError::Forbidden(request)) => request.into_status().into(),
+                Err(AccessError::Unavailable(why)) => why.into_status().into(),
+                Ok(()) => Status::internal("the decision is unclear").into(),
+            })
         }
     }
 }

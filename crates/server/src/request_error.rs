@@ -1,7 +1,7 @@
 //! Errors that end a request, and their responses.
 
 use api_object::Status;
-use codec::{Endpoint, FormatRequest};
+use codec::{EndpointKind, FormatRequest};
 use http::Response;
 use http::header::{ACCEPT, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
 use http::request::Parts;
@@ -79,7 +79,7 @@ fn record_and_respond(
 pub(crate) fn error_response(parts: &Parts, now: Timestamp, status: &Status) -> Response<Body> {
     let query = parts.uri.query().map(|query| Query::parse(&format!("?{query}")));
     let pretty = query.as_ref().and_then(|query| query.get("pretty"));
-    let encoding = codec::negotiate(&client_preferences(parts, pretty), Endpoint::Plain);
+    let encoding = codec::negotiate(&client_preferences(parts, pretty), EndpointKind::Plain);
     let encoding = encoding.unwrap_or(PLAIN_JSON);
     let include = IncludeObject::default();
     ResponseFormat { encoding, include, accepts_gzip: false, now }.status_response(status)

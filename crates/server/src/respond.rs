@@ -5,7 +5,7 @@ use std::sync::Arc;
 use api_object::{Status, Tree};
 use api_resources::Resource;
 use bytes::Bytes;
-use codec::{Format, ListMetadata, MetaVersion, ResponseEncoding, Row, Transform, TypeMeta};
+use codec::{Format, IncludeTypeMeta, ListMetadata, MetaVersion, ResponseEncoding, Row, Transform};
 use http::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderValue, LOCATION, RETRY_AFTER, VARY,
     WARNING, X_CONTENT_TYPE_OPTIONS,
@@ -128,7 +128,7 @@ impl ResponseFormat {
             }
             IncludeObject::Object => serde_json::to_vec(tree).ok(),
         };
-        Row { cells: api_resources::cells(resource, tree, self.now), object }
+        Row { cells: api_resources::table_cells(resource, tree, self.now), object }
     }
 
     fn encode_list(&self, resource: &Resource, page: &ListPage) -> Vec<u8> {
@@ -169,7 +169,8 @@ impl ResponseFormat {
                 let api_version = resource.group_version().to_string();
                 codec::write_list_start(&api_version, &resource.list_kind, &metadata, &mut out);
                 let is_custom = resource.is_custom();
-                let type_meta = if is_custom { TypeMeta::Keep } else { TypeMeta::Drop };
+                let type_meta =
+                    if is_custom { IncludeTypeMeta::Keep } else { IncludeTypeMeta::Drop };
                 write_items(&page.items, &mut out, |item, out| {
                     if is_custom && !has_version(&item.entry.value, &api_version) {
                         let tree = decode_item(resource, item);
@@ -208,8 +209,13 @@ impl ResponseFormat {
                     && (!resource.is_custom() || has_version(value, &api_version));
                 let revision = revision.number();
                 let is_written = is_plain
-                    && codec::splice_resource_version(value, revision, TypeMeta::Keep, &mut out)
-                        .is_ok();
+                    && codec::splice_resource_version(
+                        value,
+                        revision,
+                        IncludeTypeMeta::Keep,
+                        &mut out,
+                    )
+                    .is_ok();
                 if !is_written {
                     let tree = decode_shown(resource, value, revision).unwrap_or_default();
                     self.encode_event_object(resource, &tree, is_first, &mut out);
@@ -389,7 +395,7 @@ fn decode_item(resource: &Resource, item: &Item) -> Option<Tree> {
 }
 
 fn decode_shown(resource: &Resource, value: &[u8], revision: u64) -> Option<Tree> {
-    let mut tree: Tree = codec::from_stored(value).ok()?;
+    let mut tree: Tree = codec::decode_stored_object(value).ok()?;
     if resource.is_custom() {
         tree.insert("apiVersion".to_owned(), resource.group_version().to_string().into());
     }
@@ -406,7 +412,7 @@ fn table_columns(resource: &Resource) -> Vec<codec::Column> {
         description: own.description.clone(),
         priority: own.priority,
     };
-    api_resources::columns(resource).iter().map(column).collect()
+    api_resources::table_columns(resource).iter().map(column).collect()
 }
 
 fn event_type(kind: &str) -> codec::EventType {

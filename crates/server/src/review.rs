@@ -39,7 +39,8 @@ pub(crate) async fn answer_access_review(
         kind: kind.name(),
         is_custom: false,
     };
-    let format = codec::body_format(request.header(&CONTENT_TYPE), &expected)?;
+    let format = codec::body_format(request.header(&CONTENT_TYPE), &expected)
+        .map_err(IntoStatus::into_status)?;
     let bytes = request.read_body(body).await?;
     let options = request.query().write_options("CreateOptions")?;
     let chain = Arc::clone(&authorized.snapshot().chain);
@@ -52,22 +53,21 @@ pub(crate) async fn answer_access_review(
     {
         let caller = &authorized.user().name;
         let outcome = chain.authorize_for(caller, &review.attributes(), Recorder::off()).await;
-        access_reviews::check_decided(&outcome.decision)?;
+        access_reviews::check_decided(&outcome.decision).map_err(IntoStatus::into_status)?;
         let mut json = Vec::with_capacity(bytes.len() + 160);
         review.write_response(&outcome.decision, &mut json);
         return Ok(Reply::Json { code: 201, json });
     }
-    let decoded = codec::decode_object(&bytes, format, &expected)?;
+    let decoded =
+        codec::decode_object(&bytes, format, &expected).map_err(IntoStatus::into_status)?;
     match options.field_validation {
         FieldValidation::Ignore => {}
         FieldValidation::Warn => {
             warnings.extend(decoded.findings.iter().map(ToString::to_string));
         }
         FieldValidation::Strict => {
-            let error = codec::strict_error(kind.name(), &info.api_version, &decoded.findings);
-            if let Some(status) = error {
-                return Err(status);
-            }
+            codec::check_strict(kind.name(), &info.api_version, &decoded.findings)
+                .map_err(IntoStatus::into_status)?;
         }
     }
     record.record_request_object(&decoded.tree);
@@ -77,8 +77,10 @@ pub(crate) async fn answer_access_review(
         user: Some(authorized.user()),
         now: request.now(),
     };
-    let review = access_reviews::prepare_review(kind, &Value::Object(decoded.tree), &request)?;
-    match access_reviews::answer_review(&chain, review, Some(authorized.user())).await? {
+    let review = access_reviews::prepare_review(kind, &Value::Object(decoded.tree), &request)
+        .map_err(IntoStatus::into_status)?;
+    let answer = access_reviews::answer_review(&chain, review, Some(authorized.user())).await;
+    match answer.map_err(IntoStatus::into_status)? {
         Value::Object(tree) => Ok(Reply::Tree { code: 201, tree }),
         _ => Err(Status::internal("a review has no answer")),
     }
@@ -154,10 +156,12 @@ async fn decode_review(
     body: &mut UnreadBody,
 ) -> Result<Tree, Status> {
     let expected = ExpectedKind { group, version, kind, is_custom: false };
-    let format = codec::body_format(request.header(&CONTENT_TYPE), &expected)?;
+    let format = codec::body_format(request.header(&CONTENT_TYPE), &expected)
+        .map_err(IntoStatus::into_status)?;
     let bytes = request.read_body(body).await?;
     request.query().write_options("CreateOptions")?;
-    Ok(codec::decode_object(&bytes, format, &expected)?.tree)
+    let decoded = codec::decode_object(&bytes, format, &expected);
+    Ok(decoded.map_err(IntoStatus::into_status)?.tree)
 }
 
 /// Finds the objects that tokens refer to.
@@ -173,7 +177,7 @@ impl authn::ObjectLookup for ServerState {
             return Ok(None);
         };
         let namespace = resource.is_namespaced().then_some(namespace);
-        let key = api_resources::key(&self.prefix, resource, namespace, name);
+        let key = api_resources::object_key(&self.prefix, resource, namespace, name);
         let Some(key) = key.and_then(|key| Key::new(&key).ok()) else { return Ok(None) };
         let got = self.store.get(&key, At::Newest).await;
         let got = got.map_err(|error| LookupError(error.to_string()))?;
@@ -181,7 +185,7 @@ impl authn::ObjectLookup for ServerState {
         let Some(entry) = got.entry.filter(|entry| !is_hidden(&entry.value)) else {
             return Ok(None);
         };
-        let tree = codec::from_stored(&entry.value);
+        let tree = codec::decode_stored_object(&entry.value);
         tree.map(|tree| Some(Arc::new(tree))).map_err(|error| LookupError(error.to_string()))
     }
 }

@@ -94,7 +94,7 @@ impl<'a> Route<'a> {
             (Verb::List | Verb::Watch, None) => true,
             _ => !is_across,
         };
-        fits_name && fits_scope && self.resource.offers(self.verb)
+        fits_name && fits_scope && self.resource.supports_verb(self.verb)
     }
 }
 

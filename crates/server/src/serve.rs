@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use access_reviews::ForbiddenRequest;
 use admission::InitializerOptions;
 use admission_hooks::{
     CALL_TIME_MAX, CALLS_IN_FLIGHT_MAX, HookEnvironment, RESPONSE_BYTES_MAX,
@@ -30,6 +31,7 @@ use crate::clock::Clock;
 use crate::cluster_ips::PendingAllocations;
 use crate::cluster_snapshot::ClusterSnapshot;
 use crate::decodable_versions::DecodableVersions;
+use crate::error_status::IntoStatus;
 use crate::health::Readiness;
 use crate::initialize::{GetMode, InitializationTracker, run_tracker, sweep_waiting};
 use crate::log::Log;

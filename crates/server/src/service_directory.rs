@@ -122,7 +122,8 @@ impl ServiceDirectory {
     /// # Errors
     /// The value can not be decoded; the object counts as absent.
     pub(crate) fn apply(&self, path: &str, value: Option<&[u8]>) -> Result<(), JsonError> {
-        let object = value.map(|value| codec::from_stored(value).map(Value::Object)).transpose();
+        let object =
+            value.map(|value| codec::decode_stored_object(value).map(Value::Object)).transpose();
         let mut service_tables =
             self.service_tables.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(name) = path.strip_prefix(SERVICES_PATH) {

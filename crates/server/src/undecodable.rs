@@ -42,7 +42,8 @@ pub(crate) fn placeholder(
         Some(namespace) => drop(metadata.insert("namespace".to_owned(), namespace.into())),
         None => drop(metadata.shift_remove("namespace")),
     }
-    api_object::object_mut(metadata, "annotations").insert(UNDECODABLE.to_owned(), why.into());
+    api_object::object_member_mut(metadata, "annotations")
+        .insert(UNDECODABLE.to_owned(), why.into());
     tree
 }
 

@@ -21,11 +21,11 @@ pub(super) const V1BETA1: &str = "authorization.k8s.io/v1beta1";
 pub(super) struct Review<'a> {
     pub(super) api_version: &'a str,
     pub(super) kind: &'a str,
-    #[serde(default, rename = "metadata", deserialize_with = "optional_object")]
+    #[serde(default, rename = "metadata", deserialize_with = "deserialize_optional_object")]
     _metadata: Option<EmptyMetadata>,
-    #[serde(borrow, deserialize_with = "object")]
+    #[serde(borrow, deserialize_with = "deserialize_object")]
     pub(super) spec: Spec<'a>,
-    #[serde(default, rename = "status", deserialize_with = "optional_object")]
+    #[serde(default, rename = "status", deserialize_with = "deserialize_optional_object")]
     _status: Option<EmptyStatus>,
 }
 
@@ -58,9 +58,17 @@ pub(super) struct EmptyStatus {
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the fields are those of the review, by their own names")]
 pub struct Spec<'a> {
-    #[serde(borrow, deserialize_with = "optional_object", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        borrow,
+        deserialize_with = "deserialize_optional_object",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub resource_attributes: Option<ResourceAttributes<'a>>,
-    #[serde(borrow, deserialize_with = "optional_object", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        borrow,
+        deserialize_with = "deserialize_optional_object",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub non_resource_attributes: Option<NonResourceAttributes<'a>>,
     #[serde(skip_serializing_if = "str::is_empty")]
     pub user: &'a str,
@@ -69,7 +77,10 @@ pub struct Spec<'a> {
     /// The name of `groups` in version v1beta1.
     #[serde(skip_serializing_if = "is_none_or_empty")]
     pub group: Option<Vec<&'a str>>,
-    #[serde(deserialize_with = "unrepeated", skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        deserialize_with = "deserialize_map_without_duplicates",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
     pub extra: BTreeMap<&'a str, Vec<&'a str>>,
     #[serde(skip_serializing_if = "str::is_empty")]
     pub uid: &'a str,
@@ -94,9 +105,17 @@ pub struct ResourceAttributes<'a> {
     pub subresource: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     pub name: &'a str,
-    #[serde(borrow, deserialize_with = "optional_object", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        borrow,
+        deserialize_with = "deserialize_optional_object",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub field_selector: Option<SelectorAttributes<'a>>,
-    #[serde(borrow, deserialize_with = "optional_object", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        borrow,
+        deserialize_with = "deserialize_optional_object",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub label_selector: Option<SelectorAttributes<'a>>,
 }
 
@@ -118,15 +137,19 @@ pub struct NonResourceAttributes<'a> {
 pub struct SelectorAttributes<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     pub raw_selector: &'a str,
-    #[serde(borrow, deserialize_with = "objects", skip_serializing_if = "Vec::is_empty")]
-    pub requirements: Vec<Requirement<'a>>,
+    #[serde(
+        borrow,
+        deserialize_with = "deserialize_objects",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub requirements: Vec<SelectorRequirement<'a>>,
 }
 
 /// One requirement of a selector that is written as a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the fields are those of the review, by their own names")]
-pub struct Requirement<'a> {
+pub struct SelectorRequirement<'a> {
     pub key: &'a str,
     pub operator: &'a str,
     #[serde(borrow, skip_serializing_if = "Vec::is_empty")]
@@ -138,22 +161,22 @@ fn is_none_or_empty(list: &Option<Vec<&str>>) -> bool {
     list.as_ref().is_none_or(Vec::is_empty)
 }
 
-/// A JSON object. A derived reader would also accept a list of the fields in order.
-struct Object<T>(T);
+/// A JSON object. The derived deserializer would also accept a list of the fields in order.
+struct JsonObject<T>(T);
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for JsonObject<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct ObjectVisitor<T>(PhantomData<T>);
 
         impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
-            type Value = Object<T>;
+            type Value = JsonObject<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+                T::deserialize(MapAccessDeserializer::new(map)).map(JsonObject)
             }
         }
 
@@ -164,11 +187,11 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
 /// Parses the text of a JSON object. UTF-8 is validated once for the whole text and not per string.
 pub(super) fn parse_json_object<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Option<T> {
     let text = std::str::from_utf8(text).ok()?;
-    serde_json::from_str::<Object<T>>(text).ok().map(|Object(value)| value)
+    serde_json::from_str::<JsonObject<T>>(text).ok().map(|JsonObject(value)| value)
 }
 
-/// A map that names nothing twice. A derived reader would keep the last of two silently.
-fn unrepeated<'de, D: Deserializer<'de>>(
+/// Deserializes a map without duplicate keys. The derived deserializer would silently keep the last value.
+fn deserialize_map_without_duplicates<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<&'de str, Vec<&'de str>>, D::Error> {
     struct MapVisitor;
@@ -194,20 +217,22 @@ fn unrepeated<'de, D: Deserializer<'de>>(
     deserializer.deserialize_map(MapVisitor)
 }
 
-fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
-    Object::deserialize(deserializer).map(|Object(value)| value)
+fn deserialize_object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    JsonObject::deserialize(deserializer).map(|JsonObject(value)| value)
 }
 
-fn optional_object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+fn deserialize_optional_object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
-    let found = Option::<Object<T>>::deserialize(deserializer)?;
-    Ok(found.map(|Object(value)| value))
+    let found = Option::<JsonObject<T>>::deserialize(deserializer)?;
+    Ok(found.map(|JsonObject(value)| value))
 }
 
-fn objects<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+fn deserialize_objects<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
-    let found = Vec::<Object<T>>::deserialize(deserializer)?;
-    Ok(found.into_iter().map(|Object(value)| value).collect())
+    let found = Vec::<JsonObject<T>>::deserialize(deserializer)?;
+    Ok(found.into_iter().map(|JsonObject(value)| value).collect())
 }

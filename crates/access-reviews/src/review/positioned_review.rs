@@ -4,7 +4,7 @@ use document::{DecodeProblem, Entry, Node, Span, Value, hint};
 
 use super::plain_review;
 
-/// The most problems of one line that are reported.
+/// Upper bound on the reported problems of one line.
 const PROBLEMS_MAX: usize = 20;
 
 const REVIEW_FIELDS: &[&str] = &["apiVersion", "kind", "metadata", "spec", "status"];
@@ -25,14 +25,14 @@ const REQUIREMENT_FIELDS: &[&str] = &["key", "operator", "values"];
 
 /// The form of a line: a bare spec, or a review of some version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LineForm {
-    /// A spec and nothing around it.
+pub(super) enum ReviewForm {
+    /// A spec without the review around it.
     Bare,
     V1,
     V1beta1,
 }
 
-impl LineForm {
+impl ReviewForm {
     fn version(self) -> &'static str {
         match self {
             Self::Bare | Self::V1 => "v1",
@@ -63,20 +63,20 @@ impl LineForm {
 
 /// The decoded content of a line.
 #[derive(Debug)]
-pub(super) struct Decoded<'n> {
-    pub(super) form: LineForm,
+pub(super) struct DecodedReview<'n> {
+    pub(super) form: ReviewForm,
     pub(super) spec: plain_review::Spec<'n>,
     pub(super) problems: Vec<DecodeProblem>,
 }
 
 /// Decodes the tree of a line. Without problems the spec is complete but not validated.
-pub(super) fn decode<'n>(text: &str, root: &'n Node) -> Decoded<'n> {
+pub(super) fn decode_review<'n>(text: &str, root: &'n Node) -> DecodedReview<'n> {
     let mut reader = ReviewReader { text, version: "v1", problems: Vec::new() };
     let Value::Object(entries) = &root.value else {
         let message = format!("a review is a JSON object, this is of type {}", root.value.kind());
         reader.report_problem(String::new(), message, root.span, None);
-        return Decoded {
-            form: LineForm::Bare,
+        return DecodedReview {
+            form: ReviewForm::Bare,
             spec: plain_review::Spec::default(),
             problems: reader.problems,
         };
@@ -85,21 +85,22 @@ pub(super) fn decode<'n>(text: &str, root: &'n Node) -> Decoded<'n> {
     let (form, spec) = if entries.iter().any(is_whole) {
         reader.read_review(root, entries)
     } else {
-        let at = FieldLocation { owner: "SubjectAccessReviewSpec", ..FieldLocation::default() };
-        (LineForm::Bare, reader.read_spec(entries, LineForm::Bare, &at))
+        let at =
+            FieldLocation { owner_type: "SubjectAccessReviewSpec", ..FieldLocation::default() };
+        (ReviewForm::Bare, reader.read_spec(entries, ReviewForm::Bare, &at))
     };
-    Decoded { form, spec, problems: reader.problems }
+    DecodedReview { form, spec, problems: reader.problems }
 }
 
 /// The path of the current value, in the two forms in which Kubernetes writes it.
 #[derive(Clone, Default)]
 struct FieldLocation {
     /// Kubernetes' name of the type around it.
-    owner: &'static str,
+    owner_type: &'static str,
     /// The path with indices: `spec.resourceAttributes.fieldSelector.requirements[0].key`.
-    indexed: String,
+    indexed_path: String,
     /// The same without the numbers.
-    plain: String,
+    plain_path: String,
 }
 
 impl FieldLocation {
@@ -108,15 +109,19 @@ impl FieldLocation {
             "" => name.to_owned(),
             path => format!("{path}.{name}"),
         };
-        Self { owner: self.owner, indexed: join(&self.indexed), plain: join(&self.plain) }
+        Self {
+            owner_type: self.owner_type,
+            indexed_path: join(&self.indexed_path),
+            plain_path: join(&self.plain_path),
+        }
     }
 
     fn index(&self, idx: usize) -> Self {
-        Self { indexed: format!("{}[{idx}]", self.indexed), ..self.clone() }
+        Self { indexed_path: format!("{}[{idx}]", self.indexed_path), ..self.clone() }
     }
 
-    fn in_type(&self, owner: &'static str) -> Self {
-        Self { owner, ..self.clone() }
+    fn with_owner_type(&self, owner_type: &'static str) -> Self {
+        Self { owner_type, ..self.clone() }
     }
 }
 
@@ -131,11 +136,16 @@ impl ReviewReader<'_> {
         &mut self,
         root: &Node,
         entries: &'n [Entry],
-    ) -> (LineForm, plain_review::Spec<'n>) {
-        let at = FieldLocation { owner: plain_review::KIND, ..FieldLocation::default() };
+    ) -> (ReviewForm, plain_review::Spec<'n>) {
+        let at = FieldLocation { owner_type: plain_review::KIND, ..FieldLocation::default() };
         let known = self.read_known_fields(entries, REVIEW_FIELDS, &at);
         let find = |name: &str| known.iter().find(|entry| entry.key == name);
-        let form = self.read_form(root, find("apiVersion").copied(), find("kind").copied(), &at);
+        let form = self.read_kind_and_version(
+            root,
+            find("apiVersion").copied(),
+            find("kind").copied(),
+            &at,
+        );
         if let Some(metadata) = find("metadata") {
             self.check_metadata(&metadata.value, &at.child("metadata"));
         }
@@ -145,18 +155,18 @@ impl ReviewReader<'_> {
             Some((self.read_object(node, "SubjectAccessReviewSpec", &at)?, at))
         });
         let Some((entries, at)) = entries else { return (form, plain_review::Spec::default()) };
-        (form, self.read_spec(entries, form, &at.in_type("SubjectAccessReviewSpec")))
+        (form, self.read_spec(entries, form, &at.with_owner_type("SubjectAccessReviewSpec")))
     }
 
     /// Reads the version of the review. Reports an unknown or missing kind or version.
-    fn read_form(
+    fn read_kind_and_version(
         &mut self,
         root: &Node,
         api_version: Option<&Entry>,
         kind: Option<&Entry>,
         at: &FieldLocation,
-    ) -> LineForm {
-        match kind.map(|kind| (kind, self.read_text(&kind.value, &at.child("kind")))) {
+    ) -> ReviewForm {
+        match kind.map(|kind| (kind, self.read_string(&kind.value, &at.child("kind")))) {
             Some((_, plain_review::KIND)) => {}
             Some((kind, other)) => {
                 let message =
@@ -166,10 +176,10 @@ impl ReviewReader<'_> {
             None => self.report_missing_field(root, "kind", plain_review::KIND),
         }
         match api_version
-            .map(|entry| (entry, self.read_text(&entry.value, &at.child("apiVersion"))))
+            .map(|entry| (entry, self.read_string(&entry.value, &at.child("apiVersion"))))
         {
-            Some((_, plain_review::V1)) => LineForm::V1,
-            Some((_, plain_review::V1BETA1)) => LineForm::V1beta1,
+            Some((_, plain_review::V1)) => ReviewForm::V1,
+            Some((_, plain_review::V1BETA1)) => ReviewForm::V1beta1,
             Some((entry, other)) => {
                 let message = format!("unknown apiVersion `{other}`");
                 let known =
@@ -180,11 +190,11 @@ impl ReviewReader<'_> {
                     entry.value.span,
                     Some(known),
                 );
-                LineForm::V1
+                ReviewForm::V1
             }
             None => {
                 self.report_missing_field(root, "apiVersion", plain_review::V1);
-                LineForm::V1
+                ReviewForm::V1
             }
         }
     }
@@ -196,7 +206,7 @@ impl ReviewReader<'_> {
         self.report_problem(name.to_owned(), message, span, Some(hint));
     }
 
-    /// Nothing may be there but a namespace and managed fields, which the server ignores too.
+    /// Checks that the metadata has only a namespace and managed fields, which the server ignores too.
     fn check_metadata(&mut self, node: &Node, at: &FieldLocation) {
         let Some(entries) = self.read_object(node, "ObjectMeta", at) else { return };
         let may_be_there = |entry: &Entry| {
@@ -215,7 +225,7 @@ impl ReviewReader<'_> {
     fn read_spec<'n>(
         &mut self,
         entries: &'n [Entry],
-        form: LineForm,
+        form: ReviewForm,
         at: &FieldLocation,
     ) -> plain_review::Spec<'n> {
         let mut spec = plain_review::Spec::default();
@@ -229,14 +239,14 @@ impl ReviewReader<'_> {
                 "nonResourceAttributes" => {
                     spec.non_resource_attributes = self.read_non_resource_attributes(node, &at);
                 }
-                "user" => spec.user = self.read_text(node, &at),
-                "uid" => spec.uid = self.read_text(node, &at),
+                "user" => spec.user = self.read_string(node, &at),
+                "uid" => spec.uid = self.read_string(node, &at),
                 "groups" => {
-                    spec.groups = Some(self.read_texts(node, "[]string", &at));
+                    spec.groups = Some(self.read_strings(node, "[]string", &at));
                     lists.push(entry);
                 }
                 "group" => {
-                    spec.group = Some(self.read_texts(node, "[]string", &at));
+                    spec.group = Some(self.read_strings(node, "[]string", &at));
                     lists.push(entry);
                 }
                 _ => self.read_extra(node, &at, &mut spec),
@@ -246,7 +256,7 @@ impl ReviewReader<'_> {
             let message = "`groups` and `group` are two names of one list".to_owned();
             let hint = "`groups` is its name in v1, `group` in v1beta1".to_owned();
             self.report_problem(
-                at.child(&second.key).indexed,
+                at.child(&second.key).indexed_path,
                 message,
                 second.key_span,
                 Some(hint),
@@ -266,11 +276,13 @@ impl ReviewReader<'_> {
             return self.report_wrong_type(node, &format!("map[string]{value_type}"), at);
         };
         for entry in entries {
-            let at =
-                FieldLocation { indexed: format!("{}[{}]", at.indexed, entry.key), ..at.clone() };
+            let at = FieldLocation {
+                indexed_path: format!("{}[{}]", at.indexed_path, entry.key),
+                ..at.clone()
+            };
             let values = match &entry.value.value {
                 Value::Null => Vec::new(),
-                _ => self.read_texts(&entry.value, &value_type, &at),
+                _ => self.read_strings(&entry.value, &value_type, &at),
             };
             spec.extra.insert(&entry.key, values);
         }
@@ -282,7 +294,7 @@ impl ReviewReader<'_> {
         at: &FieldLocation,
     ) -> Option<plain_review::ResourceAttributes<'n>> {
         let entries = self.read_object(node, "ResourceAttributes", at)?;
-        let at = at.in_type("ResourceAttributes");
+        let at = at.with_owner_type("ResourceAttributes");
         let mut found = plain_review::ResourceAttributes::default();
         for entry in self.read_known_fields(entries, RESOURCE_FIELDS, &at) {
             let (node, at) = (&entry.value, at.child(&entry.key));
@@ -303,7 +315,7 @@ impl ReviewReader<'_> {
                     continue;
                 }
             };
-            *part = self.read_text(node, &at);
+            *part = self.read_string(node, &at);
         }
         Some(found)
     }
@@ -314,11 +326,11 @@ impl ReviewReader<'_> {
         at: &FieldLocation,
     ) -> Option<plain_review::NonResourceAttributes<'n>> {
         let entries = self.read_object(node, "NonResourceAttributes", at)?;
-        let at = at.in_type("NonResourceAttributes");
+        let at = at.with_owner_type("NonResourceAttributes");
         let mut found = plain_review::NonResourceAttributes::default();
         for entry in self.read_known_fields(entries, PATH_FIELDS, &at) {
             let part = if entry.key == "path" { &mut found.path } else { &mut found.verb };
-            *part = self.read_text(&entry.value, &at.child(&entry.key));
+            *part = self.read_string(&entry.value, &at.child(&entry.key));
         }
         Some(found)
     }
@@ -330,12 +342,12 @@ impl ReviewReader<'_> {
         at: &FieldLocation,
     ) -> Option<plain_review::SelectorAttributes<'n>> {
         let entries = self.read_object(node, type_name, at)?;
-        let at = at.in_type(type_name);
+        let at = at.with_owner_type(type_name);
         let mut found = plain_review::SelectorAttributes::default();
         for entry in self.read_known_fields(entries, SELECTOR_FIELDS, &at) {
             let (node, at) = (&entry.value, at.child(&entry.key));
             match (entry.key.as_str(), &node.value) {
-                ("rawSelector", _) => found.raw_selector = self.read_text(node, &at),
+                ("rawSelector", _) => found.raw_selector = self.read_string(node, &at),
                 (_, Value::List(items)) => {
                     let items = items.iter().enumerate();
                     let items =
@@ -352,29 +364,28 @@ impl ReviewReader<'_> {
         &mut self,
         node: &'n Node,
         at: &FieldLocation,
-    ) -> plain_review::Requirement<'n> {
-        let mut found = plain_review::Requirement::default();
+    ) -> plain_review::SelectorRequirement<'n> {
+        let mut found = plain_review::SelectorRequirement::default();
         let entries = match &node.value {
             Value::Null => return found,
             Value::Object(entries) => entries,
             _ => {
-                self.report_wrong_type(node, &requirement_type(at.owner, false), at);
+                self.report_wrong_type(node, &requirement_type(at.owner_type, false), at);
                 return found;
             }
         };
         for entry in self.read_known_fields(entries, REQUIREMENT_FIELDS, at) {
             let (node, at) = (&entry.value, at.child(&entry.key));
             match entry.key.as_str() {
-                "key" => found.key = self.read_text(node, &at),
-                "operator" => found.operator = self.read_text(node, &at),
-                _ => found.values = self.read_texts(node, "[]string", &at),
+                "key" => found.key = self.read_string(node, &at),
+                "operator" => found.operator = self.read_string(node, &at),
+                _ => found.values = self.read_strings(node, "[]string", &at),
             }
         }
         found
     }
 
-    /// The entries that are set and known, each once. Those that are not known are reported, and
-    /// those that repeat.
+    /// Returns the known entries that are not null, each once. Unknown and duplicate entries are reported.
     fn read_known_fields<'n>(
         &mut self,
         entries: &'n [Entry],
@@ -391,7 +402,7 @@ impl ReviewReader<'_> {
                 seen.push(entry);
                 continue;
             };
-            let path = at.child(&entry.key).indexed;
+            let path = at.child(&entry.key).indexed_path;
             let message = format!("{class} field {}", go_compat::quote(&path));
             let hint = hint::did_you_mean(&entry.key, known);
             self.report_problem(path, message, entry.key_span, hint);
@@ -415,7 +426,7 @@ impl ReviewReader<'_> {
         }
     }
 
-    fn read_text<'n>(&mut self, node: &'n Node, at: &FieldLocation) -> &'n str {
+    fn read_string<'n>(&mut self, node: &'n Node, at: &FieldLocation) -> &'n str {
         match &node.value {
             Value::Text(text) => text.as_str(),
             Value::Null => "",
@@ -426,7 +437,7 @@ impl ReviewReader<'_> {
         }
     }
 
-    fn read_texts<'n>(
+    fn read_strings<'n>(
         &mut self,
         node: &'n Node,
         go_type: &str,
@@ -437,15 +448,15 @@ impl ReviewReader<'_> {
             return Vec::new();
         };
         let items = items.iter().enumerate();
-        items.map(|(idx, item)| self.read_text(item, &at.index(idx))).collect()
+        items.map(|(idx, item)| self.read_string(item, &at.index(idx))).collect()
     }
 
     fn report_wrong_type(&mut self, node: &Node, go_type: &str, at: &FieldLocation) {
-        let (kind, owner, path) = (node.value.kind(), at.owner, &at.plain);
+        let (kind, owner_type, path) = (node.value.kind(), at.owner_type, &at.plain_path);
         let message = format!(
-            "json: cannot unmarshal {kind} into Go struct field {owner}.{path} of type {go_type}"
+            "json: cannot unmarshal {kind} into Go struct field {owner_type}.{path} of type {go_type}"
         );
-        self.report_problem(at.indexed.clone(), message, node.span, None);
+        self.report_problem(at.indexed_path.clone(), message, node.span, None);
     }
 
     fn report_problem(&mut self, path: String, message: String, span: Span, hint: Option<String>) {

@@ -1,4 +1,4 @@
-//! From the wire to a question; validating a spec is converting it.
+//! Converts the spec of a review to a question, and validates it while converting.
 
 use authz::{
     FieldOperator, FieldRequirement, LabelOperator, LabelRequirement, Selector, SelectorError,
@@ -6,10 +6,10 @@ use authz::{
 };
 use field_errors::{BadValue, FieldErrors, FieldPath, label_key_faults, label_value_faults};
 
+use super::access_question::{AccessQuestion, AccessTarget, ResourceTarget};
 use super::plain_review::{
-    NonResourceAttributes, Requirement, ResourceAttributes, SelectorAttributes, Spec,
+    NonResourceAttributes, ResourceAttributes, SelectorAttributes, SelectorRequirement, Spec,
 };
-use super::question::{AccessQuestion, AccessTarget, ResourceTarget};
 
 const IN: &str = "In";
 const NOT_IN: &str = "NotIn";
@@ -24,7 +24,7 @@ impl<'a> Spec<'a> {
     ///
     /// # Errors
     /// All faults, in Kubernetes' order and words.
-    pub fn question(&self) -> Result<AccessQuestion<'a>, FieldErrors> {
+    pub fn to_question(&self) -> Result<AccessQuestion<'a>, FieldErrors> {
         let mut errors = self.target_faults();
         if self.user.is_empty() && self.groups().is_empty() {
             let detail = "at least one of user or group must be specified";
@@ -36,12 +36,12 @@ impl<'a> Spec<'a> {
     /// Converts the spec to a question about a known user; the user fields of the spec are ignored.
     ///
     /// # Errors
-    /// As for [`question`](Self::question).
-    pub fn question_for_user(&self, user: &User) -> Result<AccessQuestion<'a>, FieldErrors> {
+    /// As for [`to_question`](Self::to_question).
+    pub fn to_question_for_user(&self, user: &User) -> Result<AccessQuestion<'a>, FieldErrors> {
         self.build_question(self.target_faults(), |_| user.clone())
     }
 
-    /// The groups, by whichever name the version of the review gives the list.
+    /// The groups. The list has a different name in v1beta1.
     pub fn groups(&self) -> &[&'a str] {
         self.groups.as_ref().or(self.group.as_ref()).map_or(&[], Vec::as_slice)
     }
@@ -49,13 +49,13 @@ impl<'a> Spec<'a> {
     fn target_faults(&self) -> FieldErrors {
         let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
         match (&self.resource_attributes, &self.non_resource_attributes) {
-            (Some(_), Some(path)) => spec_path().invalid(path.bad_value(), detail).into(),
+            (Some(_), Some(path)) => spec_path().invalid(path.to_bad_value(), detail).into(),
             (None, None) => spec_path().invalid(BadValue::Json("null".to_owned()), detail).into(),
             (Some(_), None) | (None, Some(_)) => FieldErrors::new(),
         }
     }
 
-    /// Adds the faults of the selectors, and makes the question if there is no fault.
+    /// Adds the faults of the selectors, and builds the question if there are no faults.
     fn build_question(
         &self,
         mut errors: FieldErrors,
@@ -66,7 +66,7 @@ impl<'a> Spec<'a> {
         }
         let target = match (&self.resource_attributes, &self.non_resource_attributes) {
             (Some(resource), _) if errors.is_empty() => {
-                Some((resource.verb, AccessTarget::Resource(resource_question(resource))))
+                Some((resource.verb, AccessTarget::Resource(to_resource_target(resource))))
             }
             (_, Some(path)) => Some((path.verb, AccessTarget::Path(path.path.into()))),
             (_, None) => None,
@@ -82,7 +82,7 @@ impl<'a> Spec<'a> {
 
 impl NonResourceAttributes<'_> {
     /// The value as Kubernetes' messages show it, which differs from its JSON.
-    pub fn bad_value(&self) -> BadValue {
+    pub fn to_bad_value(&self) -> BadValue {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         BadValue::Json(format!("{{\"Path\":{},\"Verb\":{}}}", quoted(self.path), quoted(self.verb)))
     }
@@ -93,20 +93,21 @@ fn spec_path() -> FieldPath<'static> {
 }
 
 fn build_user(spec: &Spec<'_>) -> User {
-    let extra = spec.extra.iter().map(|(key, values)| ((*key).to_owned(), owned_texts(values)));
+    let extra =
+        spec.extra.iter().map(|(key, values)| ((*key).to_owned(), to_owned_strings(values)));
     User {
         name: spec.user.to_owned(),
         uid: spec.uid.to_owned(),
-        groups: owned_texts(spec.groups()),
+        groups: to_owned_strings(spec.groups()),
         extra: extra.collect(),
     }
 }
 
-fn owned_texts(texts: &[&str]) -> Vec<String> {
+fn to_owned_strings(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|&text| text.to_owned()).collect()
 }
 
-fn resource_question<'a>(resource: &ResourceAttributes<'a>) -> ResourceTarget<'a> {
+fn to_resource_target<'a>(resource: &ResourceAttributes<'a>) -> ResourceTarget<'a> {
     let version = if resource.version.is_empty() { "*" } else { resource.version };
     ResourceTarget {
         api_group: resource.group.into(),
@@ -124,11 +125,11 @@ fn resource_question<'a>(resource: &ResourceAttributes<'a>) -> ResourceTarget<'a
     }
 }
 
-/// The parsed part of the selector; its error reports the rest.
+/// Converts the valid part of a selector; its error describes the rest.
 fn convert_selector<R>(
     given: &SelectorAttributes<'_>,
     parse: fn(&str) -> Result<Vec<R>, SelectorError>,
-    convert: fn(&Requirement<'_>) -> Result<R, SelectorError>,
+    convert: fn(&SelectorRequirement<'_>) -> Result<R, SelectorError>,
 ) -> Option<Selector<R>> {
     if given.requirements.is_empty() {
         return Selector::from_parsed(parse(given.raw_selector));
@@ -146,7 +147,9 @@ fn convert_selector<R>(
     Some(Selector { requirements, error })
 }
 
-fn convert_field_requirement(given: &Requirement<'_>) -> Result<FieldRequirement, SelectorError> {
+fn convert_field_requirement(
+    given: &SelectorRequirement<'_>,
+) -> Result<FieldRequirement, SelectorError> {
     let value = match given.values.as_slice() {
         [_, _, ..] => {
             return Err(SelectorError::new("fieldSelectors do not yet support multiple values"));
@@ -174,7 +177,9 @@ fn convert_field_requirement(given: &Requirement<'_>) -> Result<FieldRequirement
     Ok(FieldRequirement { field: given.key.to_owned(), operator, value: value.to_owned() })
 }
 
-fn convert_label_requirement(given: &Requirement<'_>) -> Result<LabelRequirement, SelectorError> {
+fn convert_label_requirement(
+    given: &SelectorRequirement<'_>,
+) -> Result<LabelRequirement, SelectorError> {
     let operator = match given.operator {
         IN => LabelOperator::In,
         NOT_IN => LabelOperator::NotIn,
@@ -186,7 +191,11 @@ fn convert_label_requirement(given: &Requirement<'_>) -> Result<LabelRequirement
             return Err(SelectorError::new(message));
         }
     };
-    Ok(LabelRequirement { key: given.key.to_owned(), operator, values: owned_texts(&given.values) })
+    Ok(LabelRequirement {
+        key: given.key.to_owned(),
+        operator,
+        values: to_owned_strings(&given.values),
+    })
 }
 
 fn validate_selectors(
@@ -221,7 +230,7 @@ fn validate_selector(
     selector: &SelectorAttributes<'_>,
     at: &FieldPath<'_>,
     errors: &mut FieldErrors,
-    validate: fn(&Requirement<'_>, &FieldPath<'_>, &mut FieldErrors),
+    validate: fn(&SelectorRequirement<'_>, &FieldPath<'_>, &mut FieldErrors),
 ) {
     match (selector.raw_selector.is_empty(), selector.requirements.is_empty()) {
         (false, false) => {
@@ -240,7 +249,7 @@ fn validate_selector(
     }
 }
 
-fn validate_values(given: &Requirement<'_>, at: &FieldPath<'_>, errors: &mut FieldErrors) {
+fn validate_values(given: &SelectorRequirement<'_>, at: &FieldPath<'_>, errors: &mut FieldErrors) {
     match (given.operator, given.values.is_empty()) {
         (IN | NOT_IN, true) => {
             let detail = "must be specified when `operator` is 'In' or 'NotIn'";

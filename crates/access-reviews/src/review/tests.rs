@@ -2,12 +2,12 @@ use authz::{EvaluationErrors, Target};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::read_line::{read_plain_line, read_with_positions};
+use super::review_line::{read_line_with_positions, read_plain_review_line};
 use super::*;
 
 fn read(line: &str) -> Result<AccessQuestion<'_>, Vec<String>> {
-    let read = read_line("f", 1, line);
-    let is_quick = read_plain_line(line).is_some();
+    let read = read_review_line("f", 1, line);
+    let is_quick = read_plain_review_line(line).is_some();
     assert!(!is_quick || read.is_ok(), "{line}");
     read.map_err(|faults| {
         let show = |fault: &document::Diagnostic| {
@@ -282,7 +282,7 @@ fn what_the_quick_look_does_not_take_is_still_read() {
         r#"{"user":"\u0061na","nonResourceAttributes":{"path":"/","verb":"get"}}"#,
         r#"{"user":"ana","groups":null,"extra":null,"resourceAttributes":null,"nonResourceAttributes":{"path":"/","verb":"get"}}"#,
     ] {
-        assert!(read_plain_line(line).is_none(), "{line}");
+        assert!(read_plain_review_line(line).is_none(), "{line}");
         assert_eq!(read(line).unwrap().user.name, "ana");
     }
 }
@@ -301,15 +301,15 @@ proptest! {
     /// The fast reader and the reader with positions agree on every line that the fast one accepts.
     #[test]
     fn both_readers_agree(line in lines()) {
-        if let Some(question) = read_plain_line(&line) {
-            let other = read_with_positions(&line).map_err(|_| "refused");
+        if let Some(question) = read_plain_review_line(&line) {
+            let other = read_line_with_positions(&line).map_err(|_| "refused");
             prop_assert_eq!(Ok(question), other);
         }
     }
 
     #[test]
     fn no_line_panics(line in ".{0,60}") {
-        let _ = read_line("f", 1, &line);
+        let _ = read_review_line("f", 1, &line);
     }
 }
 

@@ -5,7 +5,7 @@ use authz::{Decision, EvaluationErrors};
 use authz_chain::{Chain, Member};
 use serde_json::{Value, json};
 
-use crate::asking::{Post, chain, fixed, rbac, user};
+use crate::asking::{Fault, Post, chain, fixed, rbac, user};
 
 const EXACTLY_ONE: &str =
     "exactly one of nonResourceAttributes or resourceAttributes must be specified";
@@ -84,7 +84,8 @@ fn the_spec_is_echoed_without_what_is_empty_or_unknown() {
 fn rules_are_told_all_at_once_in_the_words_of_kubernetes() {
     let chain = everything();
     let refused = |body: Value| subject(&chain).refused(&body);
-    let invalid = |faults: &str| (422, format!(".authorization.k8s.io \"\" is invalid: {faults}"));
+    let invalid =
+        |faults: &str| (Fault::Invalid, format!(".authorization.k8s.io \"\" is invalid: {faults}"));
     let nobody = "spec.user: Invalid value: \"\": at least one of user or group must be specified";
     assert_eq!(
         refused(json!({})),
@@ -169,11 +170,11 @@ fn what_has_the_wrong_type_is_no_review() {
             "SubjectAccessReview in version \"v1\" cannot be handled as a SubjectAccessReview: \
              json: cannot unmarshal {kind} into Go struct field {field} of type {go_type}"
         );
-        assert_eq!(subject(&chain).refused(&body), (400, want), "{body}");
+        assert_eq!(subject(&chain).refused(&body), (Fault::Malformed, want), "{body}");
     }
-    let (code, _) =
+    let (fault, _) =
         subject(&chain).refused(&json!({"metadata": {"creationTimestamp": "yesterday"}}));
-    assert_eq!(code, 400);
+    assert_eq!(fault, Fault::Malformed);
 }
 
 #[test]
@@ -187,8 +188,8 @@ fn local_reviews_are_about_their_namespace() {
         assert_eq!(answer["kind"], "LocalSubjectAccessReview");
     }
     for namespace in ["", "b"] {
-        let (code, message) = in_a.refused(&json!({"spec": pods(namespace)}));
-        assert_eq!(code, 422);
+        let (fault, message) = in_a.refused(&json!({"spec": pods(namespace)}));
+        assert_eq!(fault, Fault::Invalid);
         assert!(message.ends_with(&format!(
             "spec.resourceAttributes.namespace: Invalid value: \"{namespace}\": must match \
              metadata.namespace"
@@ -199,8 +200,8 @@ fn local_reviews_are_about_their_namespace() {
         "metadata: Invalid value: {\"name\":\"x\",\"namespace\":\"a\"}: must be empty except for \
          namespace"
     ));
-    let (code, message) = in_a.refused(&path_of_bob());
-    assert_eq!(code, 422);
+    let (fault, message) = in_a.refused(&path_of_bob());
+    assert_eq!(fault, Fault::Invalid);
     assert!(message.ends_with(
         "spec.nonResourceAttributes: Invalid value: {\"Path\":\"/mypath\",\"Verb\":\"get\"}: \
          disallowed on this kind of request"
@@ -209,12 +210,12 @@ fn local_reviews_are_about_their_namespace() {
     assert_eq!(
         in_a.refused(&elsewhere),
         (
-            400,
+            Fault::Malformed,
             "the namespace of the provided object does not match the namespace sent on the request"
                 .to_owned()
         )
     );
-    assert_eq!(local(&chain, "").refused(&json!({"spec": pods("")})).0, 400);
+    assert_eq!(local(&chain, "").refused(&json!({"spec": pods("")})).0, Fault::Malformed);
 }
 
 /// The caller is the user after impersonation.
@@ -245,8 +246,11 @@ fn self_reviews_are_about_the_caller() {
     assert_eq!(answer["status"]["allowed"], true);
     assert_eq!(answer["spec"], json!({"resourceAttributes": {"verb": "get", "resource": "pods"}}));
     assert_eq!(post(Some(&dave)).send(&body).unwrap()["status"]["allowed"], false);
-    assert_eq!(post(None).refused(&body), (400, "no user present on request".to_owned()));
-    assert_eq!(post(Some(&dave)).refused(&json!({"spec": {}})).0, 422);
+    assert_eq!(
+        post(None).refused(&body),
+        (Fault::Malformed, "no user present on request".to_owned())
+    );
+    assert_eq!(post(Some(&dave)).refused(&json!({"spec": {}})).0, Fault::Invalid);
 }
 
 /// The groups are in `groups` in v1 and in `group` in v1beta1.
@@ -324,6 +328,6 @@ fn what_is_not_decided_is_an_error() {
             body["spec"].as_object_mut().unwrap().remove("user");
         }
         let post = Post { chain: &chain, kind, version: "v1", namespace: "ns", user: Some(&ana) };
-        assert_eq!(post.refused(&body).0, 429, "{kind:?}");
+        assert_eq!(post.refused(&body).0, Fault::Unavailable, "{kind:?}");
     }
 }

@@ -4,8 +4,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use access_reviews::{ReviewKind, ReviewRequest, answer_review, prepare_review};
-use api_object::Status;
+use access_reviews::{
+    AnswerError, ReviewError, ReviewKind, ReviewRequest, answer_review, prepare_review,
+};
 use authz::{Attributes, Authorizer, Decision, DecisionFuture, Recorder, User};
 use authz_chain::{AuthorizerName, Chain, Member};
 use authz_rbac::Snapshot;
@@ -13,7 +14,7 @@ use document::Source;
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// Who posts, where, and what is asked.
+/// A review that a user posts to a chain.
 pub(crate) struct Post<'p> {
     pub(crate) chain: &'p Chain,
     pub(crate) kind: ReviewKind,
@@ -22,23 +23,61 @@ pub(crate) struct Post<'p> {
     pub(crate) user: Option<&'p User>,
 }
 
+/// Who is at fault that a review has no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The body is malformed, or posted by nobody or to the wrong place.
+    Malformed,
+    /// The review breaks a rule of its kind.
+    Invalid,
+    /// The caller lacks a permission.
+    Forbidden,
+    /// An authorizer failed to decide about that permission.
+    PermissionCheck,
+    /// No authorizer could be consulted.
+    Unavailable,
+}
+
+impl Fault {
+    fn of_review(error: ReviewError) -> (Self, String) {
+        let fault = match error {
+            ReviewError::Malformed { .. }
+            | ReviewError::NamespaceRequired
+            | ReviewError::NamespaceMismatch
+            | ReviewError::NoUser
+            | ReviewError::NoNamespace => Fault::Malformed,
+            ReviewError::Invalid { .. } => Fault::Invalid,
+        };
+        (fault, error.to_string())
+    }
+
+    fn of_answer(error: AnswerError) -> (Self, String) {
+        let fault = match error {
+            AnswerError::Unavailable(_) => Fault::Unavailable,
+            AnswerError::PermissionCheck(_) => Fault::PermissionCheck,
+            AnswerError::Forbidden(_) => Fault::Forbidden,
+        };
+        (fault, error.to_string())
+    }
+}
+
 impl Post<'_> {
-    pub(crate) fn send(&self, body: &Value) -> Result<Value, Status> {
+    pub(crate) fn send(&self, body: &Value) -> Result<Value, (Fault, String)> {
         let Self { chain, kind, version, namespace, user } = *self;
         let now: Timestamp = "2026-11-16T03:04:05.678Z".parse().unwrap();
-        let review = prepare_review(kind, body, &ReviewRequest { version, namespace, user, now })?;
+        let review = prepare_review(kind, body, &ReviewRequest { version, namespace, user, now })
+            .map_err(Fault::of_review)?;
         let answer = pin!(sendable(answer_review(chain, review, user)));
         let Poll::Ready(answer) = answer.poll(&mut Context::from_waker(Waker::noop())) else {
             panic!("nothing here waits");
         };
-        answer
+        answer.map_err(Fault::of_answer)
     }
 
-    /// The code and the message of a refusal.
+    /// The fault and the message of a review that is refused.
     #[track_caller]
-    pub(crate) fn refused(&self, body: &Value) -> (u16, String) {
-        let status = self.send(body).expect_err("it is refused");
-        (status.code, status.message)
+    pub(crate) fn refused(&self, body: &Value) -> (Fault, String) {
+        self.send(body).expect_err("it is refused")
     }
 }
 

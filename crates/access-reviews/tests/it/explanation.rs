@@ -1,10 +1,10 @@
-//! SubjectAccessExplanation.
+//! Posting a SubjectAccessExplanation to a chain.
 
 use access_reviews::ReviewKind;
 use authz_chain::Member;
 use serde_json::{Value, json};
 
-use crate::asking::{Post, abac, chain};
+use crate::asking::{Fault, Post, abac, chain};
 
 #[test]
 fn an_explanation_tells_the_answer_and_the_way_to_it() {
@@ -31,7 +31,7 @@ fn an_explanation_tells_the_answer_and_the_way_to_it() {
             "fields": {"decision": "noOpinion", "reason": "Everything is forbidden."},
         })
     );
-    let (code, message) = post.refused(&json!({"spec": {}}));
-    assert_eq!(code, 422);
+    let (fault, message) = post.refused(&json!({"spec": {}}));
+    assert_eq!(fault, Fault::Invalid);
     assert!(message.starts_with("SubjectAccessExplanation.authorization.portcullis.io \"\" is"));
 }

@@ -5,11 +5,11 @@ mod access;
 #[cfg(test)]
 mod asking;
 #[cfg(test)]
+mod check_allowed;
+#[cfg(test)]
 mod explanation;
 #[cfg(test)]
 mod plain;
-#[cfg(test)]
-mod refusal;
 #[cfg(test)]
 mod self_reviews;
 #[cfg(test)]

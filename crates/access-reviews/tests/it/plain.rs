@@ -15,7 +15,7 @@ fn long(body: &Value, decision: &Decision) -> Option<(Value, String)> {
     match prepare_review(ReviewKind::SubjectAccessReview, body, &request).ok()? {
         PreparedReview::Access(review) => {
             let asked = format!("{:?}", review.attributes());
-            Some((review.respond(decision), asked))
+            Some((review.into_response(decision), asked))
         }
         other => panic!("{other:?}"),
     }

@@ -1,4 +1,4 @@
-//! SelfSubjectRulesReview and SelfSubjectReview.
+//! Posting a SelfSubjectRulesReview or a SelfSubjectReview.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use authz::{Rules, User};
 use authz_chain::{Chain, Member};
 use serde_json::{Value, json};
 
-use crate::asking::{Post, abac, chain, user};
+use crate::asking::{Fault, Post, abac, chain, user};
 
 fn rules_of<'p>(chain: &'p Chain, user: Option<&'p User>) -> Post<'p> {
     Post { chain, kind: ReviewKind::SelfSubjectRulesReview, version: "v1", namespace: "", user }
@@ -50,10 +50,13 @@ fn rules_are_those_of_all_authorizers_in_order() {
     assert_eq!(first, ["get", "*"]);
     assert_eq!(status["incomplete"], true);
     assert_eq!(status["evaluationError"], "node authorizer does not support user rule resolution");
-    let (code, message) = rules_of(&chain, Some(&who)).refused(&json!({"spec": {}}));
-    assert_eq!((code, message.as_str()), (400, "no namespace on request"));
-    assert_eq!(rules_of(&chain, None).refused(&in_namespace("n")).0, 400);
-    assert_eq!(rules_of(&chain, Some(&who)).refused(&json!({"spec": {"namespace": 1}})).0, 400);
+    let (fault, message) = rules_of(&chain, Some(&who)).refused(&json!({"spec": {}}));
+    assert_eq!((fault, message.as_str()), (Fault::Malformed, "no namespace on request"));
+    assert_eq!(rules_of(&chain, None).refused(&in_namespace("n")).0, Fault::Malformed);
+    assert_eq!(
+        rules_of(&chain, Some(&who)).refused(&json!({"spec": {"namespace": 1}})).0,
+        Fault::Malformed
+    );
 }
 
 #[test]
@@ -65,7 +68,7 @@ fn lists_are_there_when_nothing_is_allowed() {
         prepare_review(ReviewKind::SelfSubjectRulesReview, &in_namespace("n"), &request).unwrap();
     let PreparedReview::Rules(review) = review else { panic!("rules are asked for") };
     assert_eq!((review.user(), review.namespace()), (&ana, "n"));
-    let answer = review.respond(&Rules::default());
+    let answer = review.into_response(&Rules::default());
     assert_eq!(answer["apiVersion"], "authorization.k8s.io/v1beta1");
     assert_eq!(
         answer["status"],
@@ -96,6 +99,6 @@ fn the_caller_is_shown_to_itself() {
     let bare = User { name: "bob".to_owned(), ..User::default() };
     let answer = post(Some(&bare)).send(&json!({"status": {"userInfo": {"uid": "x"}}})).unwrap();
     assert_eq!(answer["status"], json!({"userInfo": {"username": "bob"}}));
-    assert_eq!(post(None).refused(&json!({})).0, 400);
-    assert_eq!(post(Some(&bare)).refused(&json!({"metadata": 1})).0, 400);
+    assert_eq!(post(None).refused(&json!({})).0, Fault::Malformed);
+    assert_eq!(post(Some(&bare)).refused(&json!({"metadata": 1})).0, Fault::Malformed);
 }

@@ -5,7 +5,7 @@ use authz::{Decision, EvaluationErrors, User};
 use authz_chain::{Chain, Member};
 use serde_json::{Value, json};
 
-use crate::asking::{Post, abac, chain, fixed, rbac, user};
+use crate::asking::{Fault, Post, abac, chain, fixed, rbac, user};
 
 fn legacy<'p>(chain: &'p Chain, namespace: &'p str) -> Post<'p> {
     let kind = ReviewKind::LegacyResourceAccessReview;
@@ -117,7 +117,7 @@ fn bodies_of_the_proposal_have_rules_too() {
     };
     let invalid = |faults: &str| {
         let name = "list-replicationController-check";
-        (422, format!("ResourceAccessReview \"{name}\" is invalid: {faults}"))
+        (Fault::Invalid, format!("ResourceAccessReview \"{name}\" is invalid: {faults}"))
     };
     for (path, value, want) in [
         (&["spec", "verb"][..], json!(""), invalid("spec.verb: Required value")),
@@ -149,9 +149,9 @@ fn bodies_of_the_proposal_have_rules_too() {
         (&["spec", "verb"], json!({})),
     ] {
         let body = with(path, value);
-        assert_eq!(legacy(&chain, "default").refused(&body).0, 400, "{body}");
+        assert_eq!(legacy(&chain, "default").refused(&body).0, Fault::Malformed, "{body}");
     }
-    assert_eq!(legacy(&chain, "").refused(&body_of_the_proposal()).0, 400);
+    assert_eq!(legacy(&chain, "").refused(&body_of_the_proposal()).0, Fault::Malformed);
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn kinds_of_the_proposal_are_resources() {
         assert_eq!((of.api_group, of.resource, of.subresource), want);
         assert_eq!((asked.verb, of.name, of.namespace, of.api_version), ("GET", "N", "n", "*"));
         assert!(asked.user.is_none());
-        assert!(review.permission(None).is_none());
+        assert!(review.required_permission(None).is_none());
     }
 }
 
@@ -212,7 +212,7 @@ fn the_local_form_asks_about_its_namespace() {
              spec.resourceAttributes.resource: Required value]",
         ),
     ] {
-        assert_eq!(local(&chain).refused(&body), (422, format!("{invalid}{want}")));
+        assert_eq!(local(&chain).refused(&body), (Fault::Invalid, format!("{invalid}{want}")));
     }
 }
 
@@ -231,14 +231,14 @@ fn the_form_of_the_cluster_guards_namespaces() {
     assert_eq!(
         cluster(&chain, &ana).refused(&modern("other")),
         (
-            403,
-            "localresourceaccessreviews.authorization.portcullis.io is forbidden: User \"ana\" \
+            Fault::Forbidden,
+            "User \"ana\" \
              cannot create resource \"localresourceaccessreviews\" in API group \
              \"authorization.portcullis.io\" in the namespace \"other\": abac: No policy matched."
                 .to_owned()
         )
     );
-    assert_eq!(cluster(&chain, &bob).refused(&modern("default")).0, 403);
+    assert_eq!(cluster(&chain, &bob).refused(&modern("default")).0, Fault::Forbidden);
     let all = cluster(&chain, &bob).send(&modern("")).unwrap();
     assert_eq!(all["status"], json!({"users": [], "groups": ["system:masters"]}));
 }
@@ -248,7 +248,7 @@ fn the_form_of_the_cluster_guards_namespaces() {
 fn a_permission_that_can_not_be_decided_is_an_error() {
     let failing = Decision::no_opinion("").with_error(EvaluationErrors::message("broke"));
     let (chain, ana) = (chain(vec![fixed("a", failing)]), user("ana", &[]));
-    assert_eq!(cluster(&chain, &ana).refused(&modern("x")).0, 500);
+    assert_eq!(cluster(&chain, &ana).refused(&modern("x")).0, Fault::PermissionCheck);
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn the_form_of_the_cluster_asks_about_paths_too() {
         })),
         json!({"metadata": {"name": "x"}, "spec": path["spec"]}),
     ] {
-        assert_eq!(cluster(&chain, &ana).refused(&body).0, 422, "{body}");
+        assert_eq!(cluster(&chain, &ana).refused(&body).0, Fault::Invalid, "{body}");
     }
     let mut narrowed = modern("");
     narrowed["spec"]["resourceAttributes"]["fieldSelector"] = json!({"rawSelector": "a in b"});

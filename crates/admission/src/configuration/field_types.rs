@@ -1,6 +1,6 @@
 //! The types of all fields of the configuration kinds.
 
-use api_object::{ShapeError, Tree};
+use api_object::{MetadataTypeError, Tree};
 use serde_json::Value;
 
 use super::kind::ConfigurationKind;
@@ -146,7 +146,10 @@ const fn entries_type(kind: ConfigurationKind) -> &'static FieldType {
 /// Checks the types of known members and removes unknown members.
 ///
 /// A null member is removed, and a null item of a list becomes an empty value.
-pub(super) fn check_types(kind: ConfigurationKind, tree: &mut Tree) -> Result<(), ShapeError> {
+pub(super) fn check_types(
+    kind: ConfigurationKind,
+    tree: &mut Tree,
+) -> Result<(), MetadataTypeError> {
     tree.retain(|member, _| {
         COMMON_MEMBERS.contains(&member.as_str()) || member == kind.list_member()
     });
@@ -164,7 +167,7 @@ pub(crate) fn check_value_type(
     shape: &FieldType,
     value: &mut Value,
     at: &str,
-) -> Result<(), ShapeError> {
+) -> Result<(), MetadataTypeError> {
     if value.is_null() {
         *value = shape.empty_value();
     }
@@ -186,7 +189,7 @@ pub(crate) fn check_value_type(
             .iter_mut()
             .enumerate()
             .try_for_each(|(idx, value)| check_value_type(item, value, &format!("{at}[{idx}]"))),
-        (shape, value) => Err(ShapeError {
+        (shape, value) => Err(MetadataTypeError {
             path: at.to_owned(),
             found: json_type_name(value),
             expected: shape.type_name(),
@@ -198,7 +201,7 @@ fn check_member_types(
     members: &'static [(&'static str, FieldType)],
     tree: &mut Tree,
     at: &str,
-) -> Result<(), ShapeError> {
+) -> Result<(), MetadataTypeError> {
     let shape_of = |member: &str| members.iter().find(|(name, _)| *name == member);
     tree.retain(|member, value| shape_of(member).is_some() && !value.is_null());
     for (member, value) in tree.iter_mut() {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use api_object::{ShapeError, Tree};
+use api_object::{MetadataTypeError, Tree};
 use field_errors::{BadValue, FieldErrors, FieldPath};
 use serde_json::Value;
 
@@ -185,7 +185,7 @@ impl From<PendingInitializers> for Initializers {
 ///
 /// # Errors
 /// A value is of a wrong type.
-pub fn normalize_initializers(tree: &mut Tree) -> Result<(), ShapeError> {
+pub fn normalize_initializers(tree: &mut Tree) -> Result<(), MetadataTypeError> {
     let Some(metadata) = tree.get_mut("metadata").and_then(Value::as_object_mut) else {
         return Ok(());
     };

@@ -1,12 +1,12 @@
-//! The table itself.
+//! The rows of the table of built-in resources.
 
 use admission::ConfigurationKind;
 
 use super::{
-    BuiltIn, admission_configuration, admission_resource, core_resource, review_resource,
+    BuiltInResource, admission_configuration, admission_resource, core_resource, review_resource,
     stored_resource,
 };
-use crate::kind::{self, Rules};
+use crate::kind::{self, KindRules};
 use crate::resource::Scope::{Cluster, Namespaced};
 use crate::resource::{NameRule, Subresource, SubresourceKind};
 use crate::schema;
@@ -35,20 +35,20 @@ const TOKEN: Subresource = Subresource {
 };
 
 /// The table. Groups stand in the order in which discovery shows them.
-pub(crate) static TABLE: &[BuiltIn] = &[
+pub(crate) static TABLE: &[BuiltInResource] = &[
     core_resource("ConfigMap", "configmaps", Namespaced)
         .with_short_names(&["cm"])
-        .rules(Rules::ConfigMap)
+        .rules(KindRules::ConfigMap)
         .schema(&schema::CONFIG_MAP),
     core_resource("Endpoints", "endpoints", Namespaced)
         .with_short_names(&["ep"])
         .stored_at("services/endpoints")
         .created_on_update()
-        .rules(Rules::Endpoints),
+        .rules(KindRules::Endpoints),
     core_resource("Event", "events", Namespaced)
         .with_short_names(&["ev"])
         .created_on_update()
-        .rules(Rules::Event),
+        .rules(KindRules::Event),
     core_resource("LimitRange", "limitranges", Namespaced)
         .with_short_names(&["limits"])
         .created_on_update(),
@@ -58,30 +58,30 @@ pub(crate) static TABLE: &[BuiltIn] = &[
         .verbs(Verbs::ALL.without(Verb::DeleteCollection))
         .with_name_rule(NameRule::DnsLabel)
         .returned_on_delete()
-        .rules(Rules::Namespace)
+        .rules(KindRules::Namespace)
         .schema(&schema::NAMESPACE),
     core_resource("Node", "nodes", Cluster)
         .with_short_names(&["no"])
         .with_subresources(STATUS)
         .stored_at("minions")
-        .rules(Rules::Node),
+        .rules(KindRules::Node),
     core_resource("PersistentVolume", "persistentvolumes", Cluster)
         .with_short_names(&["pv"])
         .with_subresources(STATUS)
         .returned_on_delete()
-        .rules(Rules::PersistentVolume),
+        .rules(KindRules::PersistentVolume),
     core_resource("PersistentVolumeClaim", "persistentvolumeclaims", Namespaced)
         .with_short_names(&["pvc"])
         .with_subresources(STATUS)
         .returned_on_delete()
-        .rules(Rules::PersistentVolumeClaim),
+        .rules(KindRules::PersistentVolumeClaim),
     core_resource("Pod", "pods", Namespaced)
         .with_short_names(&["po"])
         .categories(ALL)
         .with_subresources(STATUS)
         .generation()
         .returned_on_delete()
-        .rules(Rules::Pod),
+        .rules(KindRules::Pod),
     core_resource("PodTemplate", "podtemplates", Namespaced).generation().returned_on_delete(),
     core_resource("ReplicationController", "replicationcontrollers", Namespaced)
         .with_short_names(&["rc"])
@@ -93,8 +93,8 @@ pub(crate) static TABLE: &[BuiltIn] = &[
         .with_short_names(&["quota"])
         .with_subresources(STATUS)
         .returned_on_delete()
-        .rules(Rules::ResourceQuota),
-    core_resource("Secret", "secrets", Namespaced).rules(Rules::Secret).schema(&schema::SECRET),
+        .rules(KindRules::ResourceQuota),
+    core_resource("Secret", "secrets", Namespaced).rules(KindRules::Secret).schema(&schema::SECRET),
     core_resource("Service", "services", Namespaced)
         .with_short_names(&["svc"])
         .categories(ALL)
@@ -103,12 +103,12 @@ pub(crate) static TABLE: &[BuiltIn] = &[
         .with_name_rule(NameRule::DnsLabel)
         .created_on_update()
         .returned_on_delete()
-        .rules(Rules::Service),
+        .rules(KindRules::Service),
     core_resource("ServiceAccount", "serviceaccounts", Namespaced)
         .with_short_names(&["sa"])
         .with_subresources(&[TOKEN])
         .returned_on_delete()
-        .rules(Rules::ServiceAccount)
+        .rules(KindRules::ServiceAccount)
         .schema(&schema::SERVICE_ACCOUNT),
     stored_resource("apps", "ControllerRevision", "controllerrevisions", Namespaced),
     stored_resource("apps", "DaemonSet", "daemonsets", Namespaced)
@@ -121,13 +121,13 @@ pub(crate) static TABLE: &[BuiltIn] = &[
         .categories(ALL)
         .with_subresources(STATUS)
         .generation()
-        .rules(Rules::Deployment),
+        .rules(KindRules::Deployment),
     stored_resource("apps", "ReplicaSet", "replicasets", Namespaced)
         .with_short_names(&["rs"])
         .categories(ALL)
         .with_subresources(STATUS)
         .generation()
-        .rules(Rules::ReplicaSet),
+        .rules(KindRules::ReplicaSet),
     stored_resource("apps", "StatefulSet", "statefulsets", Namespaced)
         .with_short_names(&["sts"])
         .categories(ALL)
@@ -218,7 +218,7 @@ pub(crate) static TABLE: &[BuiltIn] = &[
     .with_short_names(&["csr"])
     .with_subresources(&[APPROVAL, Subresource::STATUS])
     .with_name_rule(NameRule::PathSegment)
-    .rules(Rules::CertificateSigningRequest)
+    .rules(KindRules::CertificateSigningRequest)
     .schema(&schema::CERTIFICATE_SIGNING_REQUEST),
     stored_resource(CERTIFICATES, "ClusterTrustBundle", "clustertrustbundles", Cluster)
         .with_name_rule(NameRule::PathSegment)
@@ -226,7 +226,7 @@ pub(crate) static TABLE: &[BuiltIn] = &[
     stored_resource(CERTIFICATES, "PodCertificateRequest", "podcertificaterequests", Namespaced)
         .with_subresources(STATUS)
         .resource_version_required()
-        .rules(Rules::Immutable(kind::POD_CERTIFICATE_REQUEST)),
+        .rules(KindRules::Immutable(kind::POD_CERTIFICATE_REQUEST)),
     stored_resource(NETWORKING, "Ingress", "ingresses", Namespaced)
         .with_short_names(&["ing"])
         .with_subresources(STATUS)
@@ -244,22 +244,22 @@ pub(crate) static TABLE: &[BuiltIn] = &[
     stored_resource(RBAC, "ClusterRole", "clusterroles", Cluster)
         .with_name_rule(NameRule::PathSegment)
         .created_on_update()
-        .rules(Rules::Rbac(manifests::rbac::Kind::ClusterRole))
+        .rules(KindRules::Rbac(manifests::rbac::Kind::ClusterRole))
         .schema(&schema::CLUSTER_ROLE),
     stored_resource(RBAC, "ClusterRoleBinding", "clusterrolebindings", Cluster)
         .with_name_rule(NameRule::PathSegment)
         .created_on_update()
-        .rules(Rules::Rbac(manifests::rbac::Kind::ClusterRoleBinding))
+        .rules(KindRules::Rbac(manifests::rbac::Kind::ClusterRoleBinding))
         .schema(&schema::CLUSTER_ROLE_BINDING),
     stored_resource(RBAC, "Role", "roles", Namespaced)
         .with_name_rule(NameRule::PathSegment)
         .created_on_update()
-        .rules(Rules::Rbac(manifests::rbac::Kind::Role))
+        .rules(KindRules::Rbac(manifests::rbac::Kind::Role))
         .schema(&schema::ROLE),
     stored_resource(RBAC, "RoleBinding", "rolebindings", Namespaced)
         .with_name_rule(NameRule::PathSegment)
         .created_on_update()
-        .rules(Rules::Rbac(manifests::rbac::Kind::RoleBinding))
+        .rules(KindRules::Rbac(manifests::rbac::Kind::RoleBinding))
         .schema(&schema::ROLE_BINDING),
     stored_resource(STORAGE, "CSIDriver", "csidrivers", Cluster)
         .resource_version_required()
@@ -274,18 +274,18 @@ pub(crate) static TABLE: &[BuiltIn] = &[
         .with_subresources(STATUS)
         .resource_version_required()
         .returned_on_delete()
-        .rules(Rules::Immutable(kind::VOLUME_ATTACHMENT)),
+        .rules(KindRules::Immutable(kind::VOLUME_ATTACHMENT)),
     admission_resource("MutatingAdmissionPolicy", "mutatingadmissionpolicies")
-        .rules(Rules::MutatingAdmissionPolicy),
+        .rules(KindRules::MutatingAdmissionPolicy),
     admission_resource("MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings")
-        .rules(Rules::AdmissionPolicyBinding),
+        .rules(KindRules::AdmissionPolicyBinding),
     admission_configuration(ConfigurationKind::Mutating)
         .schema(&schema::MUTATING_WEBHOOK_CONFIGURATION),
     admission_resource("ValidatingAdmissionPolicy", "validatingadmissionpolicies")
         .with_subresources(STATUS)
-        .rules(Rules::ValidatingAdmissionPolicy),
+        .rules(KindRules::ValidatingAdmissionPolicy),
     admission_resource("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings")
-        .rules(Rules::AdmissionPolicyBinding),
+        .rules(KindRules::AdmissionPolicyBinding),
     admission_configuration(ConfigurationKind::Validating)
         .schema(&schema::VALIDATING_WEBHOOK_CONFIGURATION),
     admission_configuration(ConfigurationKind::ExternalHook)
@@ -301,7 +301,7 @@ pub(crate) static TABLE: &[BuiltIn] = &[
         .generation()
         .resource_version_required()
         .stored_at("apiextensions.k8s.io/customresourcedefinitions")
-        .rules(Rules::CustomResourceDefinition)
+        .rules(KindRules::CustomResourceDefinition)
         .schema(&schema::CUSTOM_RESOURCE_DEFINITION),
     stored_resource("scheduling.k8s.io", "PriorityClass", "priorityclasses", Cluster)
         .with_short_names(&["pc"])
@@ -309,14 +309,14 @@ pub(crate) static TABLE: &[BuiltIn] = &[
     stored_resource("coordination.k8s.io", "Lease", "leases", Namespaced)
         .created_on_update()
         .resource_version_required()
-        .rules(Rules::Lease)
+        .rules(KindRules::Lease)
         .schema(&schema::LEASE),
     stored_resource("node.k8s.io", "RuntimeClass", "runtimeclasses", Cluster)
         .created_on_update()
         .resource_version_required(),
     stored_resource("discovery.k8s.io", "EndpointSlice", "endpointslices", Namespaced)
         .generation()
-        .rules(Rules::EndpointSlice),
+        .rules(KindRules::EndpointSlice),
     stored_resource(RESOURCE, "DeviceClass", "deviceclasses", Cluster)
         .generation()
         .returned_on_delete(),
@@ -328,7 +328,7 @@ pub(crate) static TABLE: &[BuiltIn] = &[
     stored_resource(RESOURCE, "ResourceSlice", "resourceslices", Cluster)
         .generation()
         .returned_on_delete()
-        .rules(Rules::Immutable(kind::RESOURCE_SLICE)),
+        .rules(KindRules::Immutable(kind::RESOURCE_SLICE)),
 ];
 
 const LOCAL_REVIEWS: &str = "localsubjectaccessreviews";

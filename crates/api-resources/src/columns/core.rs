@@ -1,51 +1,62 @@
-//! Columns of the simple kinds, and of those that have none of their own.
+//! The table columns of simple kinds, and of kinds without columns of their own.
 
 use serde_json::Value;
 
-use super::{AGE, CREATED_AT, NAME, Table, age_of, creation, name_of, text_column};
-use crate::tree::{at, n_entries, text};
+use super::{
+    AGE, BuiltInTable, CREATED_AT, NAME, age_cell, creation_timestamp, name_cell, text_column,
+};
+use crate::json_members::{n_member_entries, string_member, value_at};
 
-pub(super) static ANY: Table = Table {
+pub(super) static ANY: BuiltInTable = BuiltInTable {
     columns: &[NAME, CREATED_AT],
-    cells: |tree, _| vec![name_of(tree), creation(tree).map_or(Value::Null, Value::from)],
+    make_cells: |tree, _| {
+        vec![name_cell(tree), creation_timestamp(tree).map_or(Value::Null, Value::from)]
+    },
 };
 
-pub(super) static SERVICE_ACCOUNT: Table =
-    Table { columns: &[NAME, AGE], cells: |tree, now| vec![name_of(tree), age_of(tree, now)] };
+pub(super) static SERVICE_ACCOUNT: BuiltInTable = BuiltInTable {
+    columns: &[NAME, AGE],
+    make_cells: |tree, now| vec![name_cell(tree), age_cell(tree, now)],
+};
 
-pub(super) static NAMESPACE: Table = Table {
+pub(super) static NAMESPACE: BuiltInTable = BuiltInTable {
     columns: &[NAME, text_column("Status", "Active, or Terminating while it is emptied."), AGE],
-    cells: |tree, now| {
-        let phase = text(at(tree, &["status"]), "phase");
-        vec![name_of(tree), phase.into(), age_of(tree, now)]
+    make_cells: |tree, now| {
+        let phase = string_member(value_at(tree, &["status"]), "phase");
+        vec![name_cell(tree), phase.into(), age_cell(tree, now)]
     },
 };
 
-pub(super) static CONFIG_MAP: Table = Table {
+pub(super) static CONFIG_MAP: BuiltInTable = BuiltInTable {
     columns: &[NAME, text_column("Data", "How many values there are."), AGE],
-    cells: |tree, now| {
-        let n_values = n_entries(tree, "data") + n_entries(tree, "binaryData");
-        vec![name_of(tree), n_values.into(), age_of(tree, now)]
+    make_cells: |tree, now| {
+        let n_values = n_member_entries(tree, "data") + n_member_entries(tree, "binaryData");
+        vec![name_cell(tree), n_values.into(), age_cell(tree, now)]
     },
 };
 
-pub(super) static SECRET: Table = Table {
+pub(super) static SECRET: BuiltInTable = BuiltInTable {
     columns: &[
         NAME,
         text_column("Type", "What the values are for."),
         text_column("Data", "How many values there are."),
         AGE,
     ],
-    cells: |tree, now| {
-        let n_values = n_entries(tree, "data");
-        vec![name_of(tree), text(tree, "type").into(), n_values.into(), age_of(tree, now)]
+    make_cells: |tree, now| {
+        let n_values = n_member_entries(tree, "data");
+        vec![
+            name_cell(tree),
+            string_member(tree, "type").into(),
+            n_values.into(),
+            age_cell(tree, now),
+        ]
     },
 };
 
-pub(super) static LEASE: Table = Table {
+pub(super) static LEASE: BuiltInTable = BuiltInTable {
     columns: &[NAME, text_column("Holder", "Who holds the lease."), AGE],
-    cells: |tree, now| {
-        let holder = text(at(tree, &["spec"]), "holderIdentity");
-        vec![name_of(tree), holder.into(), age_of(tree, now)]
+    make_cells: |tree, now| {
+        let holder = string_member(value_at(tree, &["spec"]), "holderIdentity");
+        vec![name_cell(tree), holder.into(), age_cell(tree, now)]
     },
 };

@@ -1,19 +1,19 @@
-//! Columns of definitions, and those that definitions give their resources.
+//! The table columns of CustomResourceDefinitions and of custom resources.
 
 use api_object::Tree;
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
-    AGE, CREATED_AT, Column, NAME, Table, age_of, column, creation, name_of, text_column,
-    wide_column,
+    AGE, BuiltInTable, CREATED_AT, Column, NAME, age_cell, column, creation_timestamp, name_cell,
+    text_column, wide_column,
 };
 use crate::custom::PrinterColumn;
-use crate::human_age::age;
+use crate::human_age::format_age;
+use crate::json_members::{bool_member, list_member, string_list_member, string_member, value_at};
 use crate::json_path::JsonPath;
-use crate::tree::{at, flag, items, text, texts};
 
-pub(super) static DEFINITION: Table = Table {
+pub(super) static DEFINITION: BuiltInTable = BuiltInTable {
     columns: &[
         NAME,
         text_column("Scope", "Whether objects live in namespaces."),
@@ -24,28 +24,28 @@ pub(super) static DEFINITION: Table = Table {
         wide_column("ShortNames", "Shorter names for people."),
         column("Established", "boolean", "Whether the resource is served.", 1),
     ],
-    cells: |tree, _| {
-        let spec = at(tree, &["spec"]);
-        let names = at(spec, &["names"]);
+    make_cells: |tree, _| {
+        let spec = value_at(tree, &["spec"]);
+        let names = value_at(spec, &["names"]);
         vec![
-            name_of(tree),
-            text(spec, "scope").into(),
-            versions(spec).into(),
-            creation(tree).map_or(Value::Null, Value::from),
-            text(spec, "group").into(),
-            text(names, "kind").into(),
-            texts(names, "shortNames").join(",").into(),
+            name_cell(tree),
+            string_member(spec, "scope").into(),
+            render_versions(spec).into(),
+            creation_timestamp(tree).map_or(Value::Null, Value::from),
+            string_member(spec, "group").into(),
+            string_member(names, "kind").into(),
+            string_list_member(names, "shortNames").join(",").into(),
             is_established(tree).into(),
         ]
     },
 };
 
-fn versions(spec: &Value) -> String {
-    let served = items(spec, "versions").iter().filter(|it| flag(*it, "served"));
+fn render_versions(spec: &Value) -> String {
+    let served = list_member(spec, "versions").iter().filter(|it| bool_member(*it, "served"));
     let mut shown: Vec<String> = served
-        .map(|it| match flag(it, "storage") {
-            true => format!("{}(storage)", text(it, "name")),
-            false => text(it, "name").to_owned(),
+        .map(|it| match bool_member(it, "storage") {
+            true => format!("{}(storage)", string_member(it, "name")),
+            false => string_member(it, "name").to_owned(),
         })
         .collect();
     shown.sort_unstable();
@@ -53,25 +53,25 @@ fn versions(spec: &Value) -> String {
 }
 
 fn is_established(tree: &Tree) -> bool {
-    let conditions = items(at(tree, &["status"]), "conditions").iter();
-    let mut established = conditions.filter(|it| text(*it, "type") == "Established");
-    established.any(|it| text(it, "status") == "True")
+    let conditions = list_member(value_at(tree, &["status"]), "conditions").iter();
+    let mut established = conditions.filter(|it| string_member(*it, "type") == "Established");
+    established.any(|it| string_member(it, "status") == "True")
 }
 
 /// The table of a custom resource.
 #[derive(Debug, Clone)]
 pub(crate) struct CustomTable {
     pub(super) columns: Vec<Column>,
-    /// How the columns after the name are filled; `None` if the path is not understood. Empty for a
-    /// resource without columns of its own, whose second column is the age.
-    paths: Vec<Option<JsonPath>>,
+    /// The path of the value of each column after the name; `None` if the path is not supported. Empty
+    /// for a resource without printer columns, whose second column is the age.
+    json_paths: Vec<Option<JsonPath>>,
 }
 
 impl CustomTable {
     pub(crate) fn new(columns: &[PrinterColumn]) -> Self {
         if columns.is_empty() {
             let age = Column { r#type: "date".into(), ..AGE };
-            return Self { columns: vec![NAME, age], paths: Vec::new() };
+            return Self { columns: vec![NAME, age], json_paths: Vec::new() };
         }
         let more = columns.iter().map(|column| {
             let path = &column.json_path;
@@ -89,42 +89,42 @@ impl CustomTable {
         });
         Self {
             columns: std::iter::once(NAME).chain(more).collect(),
-            paths: columns.iter().map(|column| JsonPath::parse(&column.json_path)).collect(),
+            json_paths: columns.iter().map(|column| JsonPath::parse(&column.json_path)).collect(),
         }
     }
 
     pub(super) fn cells(&self, tree: &Tree, now: Timestamp) -> Vec<Value> {
-        let mut cells = vec![name_of(tree)];
-        if self.paths.is_empty() {
-            cells.push(age_of(tree, now));
+        let mut cells = vec![name_cell(tree)];
+        if self.json_paths.is_empty() {
+            cells.push(age_cell(tree, now));
         }
-        for (column, path) in self.columns.iter().skip(1).zip(&self.paths) {
-            let value = path.as_ref().and_then(|path| path.first(tree));
-            cells.push(value.map_or(Value::Null, |it| cell(&column.r#type, it, now)));
+        for (column, path) in self.columns.iter().skip(1).zip(&self.json_paths) {
+            let value = path.as_ref().and_then(|path| path.find_first(tree));
+            cells.push(value.map_or(Value::Null, |it| cell_value(&column.r#type, it, now)));
         }
         cells
     }
 }
 
-/// A value as its column wants it; null if it is of another type.
-fn cell(r#type: &str, value: &Value, now: Timestamp) -> Value {
+/// Converts a value to the type of its column; null if the value has another type.
+fn cell_value(r#type: &str, value: &Value, now: Timestamp) -> Value {
     match (r#type, value) {
         (_, Value::Null) => Value::Null,
         ("string", Value::String(text)) => text.as_str().into(),
         ("string", value) => value.to_string().into(),
-        ("integer", value) => integer(value).map_or(Value::Null, Value::from),
+        ("integer", value) => truncate_to_integer(value).map_or(Value::Null, Value::from),
         ("number", value) => value.as_f64().map_or(Value::Null, Value::from),
         ("boolean", Value::Bool(truth)) => (*truth).into(),
         ("date", Value::String(text)) => match text.parse::<Timestamp>() {
-            Ok(_) => age(now, Some(text)).into(),
+            Ok(_) => format_age(now, Some(text)).into(),
             Err(_) => "<invalid>".into(),
         },
         (_, _) => Value::Null,
     }
 }
 
-/// A whole number, or a fraction without what follows the point.
-fn integer(value: &Value) -> Option<i64> {
+/// Converts a number to an integer; a fraction is truncated.
+fn truncate_to_integer(value: &Value) -> Option<i64> {
     #[expect(clippy::cast_possible_truncation, reason = "the fraction is to be cut off")]
     let whole = || value.as_f64().map(|it| it as i64);
     value.as_i64().or_else(whole)

@@ -1,13 +1,13 @@
-//! Columns of events.
+//! The table columns of events.
 
 use api_object::Tree;
 use serde_json::Value;
 
-use super::{Column, NAME, Table, name_of, text_column, wide_column};
-use crate::human_age::age;
-use crate::tree::{at, number, text};
+use super::{BuiltInTable, Column, NAME, name_cell, text_column, wide_column};
+use crate::human_age::format_age;
+use crate::json_members::{integer_member, string_member, value_at};
 
-pub(super) static EVENT: Table = Table {
+pub(super) static EVENT: BuiltInTable = BuiltInTable {
     columns: &[
         text_column("Last Seen", "How long ago it last happened."),
         text_column("Type", "Normal or Warning."),
@@ -20,53 +20,53 @@ pub(super) static EVENT: Table = Table {
         wide_column("Count", "How often it happened."),
         Column { priority: 1, ..NAME },
     ],
-    cells: |tree, now| {
+    make_cells: |tree, now| {
         let time = |key: &str| tree.get(key).and_then(Value::as_str);
-        let first = age(now, time("firstTimestamp").or(time("eventTime")));
-        let series = at(tree, &["series"]);
+        let first = format_age(now, time("firstTimestamp").or(time("eventTime")));
+        let series = value_at(tree, &["series"]);
         let last = match (series, time("lastTimestamp")) {
             (Value::Null, None) => first.clone(),
-            (Value::Null, last) => age(now, last),
-            (series, _) => age(now, series.get("lastObservedTime").and_then(Value::as_str)),
+            (Value::Null, last) => format_age(now, last),
+            (series, _) => format_age(now, series.get("lastObservedTime").and_then(Value::as_str)),
         };
         let count = match series {
             // An event without a count happened once.
-            Value::Null if number(tree, "count") == 0 => 1,
-            Value::Null => number(tree, "count"),
-            series => number(series, "count"),
+            Value::Null if integer_member(tree, "count") == 0 => 1,
+            Value::Null => integer_member(tree, "count"),
+            series => integer_member(series, "count"),
         };
-        let object = at(tree, &["involvedObject"]);
+        let object = value_at(tree, &["involvedObject"]);
         vec![
             last.into(),
-            text(tree, "type").into(),
-            text(tree, "reason").into(),
-            target(object).into(),
-            text(object, "fieldPath").into(),
-            source(tree).into(),
-            text(tree, "message").trim().into(),
+            string_member(tree, "type").into(),
+            string_member(tree, "reason").into(),
+            involved_object(object).into(),
+            string_member(object, "fieldPath").into(),
+            event_source(tree).into(),
+            string_member(tree, "message").trim().into(),
             first.into(),
             count.into(),
-            name_of(tree),
+            name_cell(tree),
         ]
     },
 };
 
-fn target(object: &Value) -> String {
-    let kind = text(object, "kind").to_lowercase();
-    match text(object, "name") {
+fn involved_object(object: &Value) -> String {
+    let kind = string_member(object, "kind").to_lowercase();
+    match string_member(object, "name") {
         "" => kind,
         name => format!("{kind}/{name}"),
     }
 }
 
-fn source(tree: &Tree) -> String {
-    let source = at(tree, &["source"]);
-    let component = match text(source, "component") {
-        "" => text(tree, "reportingComponent"),
+fn event_source(tree: &Tree) -> String {
+    let source = value_at(tree, &["source"]);
+    let component = match string_member(source, "component") {
+        "" => string_member(tree, "reportingComponent"),
         component => component,
     };
-    let instance = match text(source, "host") {
-        "" => text(tree, "reportingInstance"),
+    let instance = match string_member(source, "host") {
+        "" => string_member(tree, "reportingInstance"),
         host => host,
     };
     if instance.is_empty() { component.to_owned() } else { format!("{component}, {instance}") }

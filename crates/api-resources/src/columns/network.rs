@@ -1,18 +1,22 @@
-//! Columns of services and of what stands behind them.
+//! The table columns of Services, Endpoints and EndpointSlices.
 
 use std::collections::BTreeSet;
 
 use api_object::Tree;
 use serde_json::Value;
 
-use super::selector::labels;
-use super::{AGE, NAME, Table, age_of, name_of, or_placeholder, text_column, wide_column};
-use crate::tree::{at, items, number, text, texts};
+use super::selector::render_labels;
+use super::{
+    AGE, BuiltInTable, NAME, age_cell, name_cell, or_placeholder, text_column, wide_column,
+};
+use crate::json_members::{
+    integer_member, list_member, string_list_member, string_member, value_at,
+};
 
-/// How many addresses or ports are shown before the rest is only counted.
+/// Upper bound on the shown addresses or ports; the rest is only counted.
 const SHOWN_MAX: usize = 3;
 
-pub(super) static SERVICE: Table = Table {
+pub(super) static SERVICE: BuiltInTable = BuiltInTable {
     columns: &[
         NAME,
         text_column("Type", "How the service can be reached."),
@@ -22,41 +26,43 @@ pub(super) static SERVICE: Table = Table {
         AGE,
         wide_column("Selector", "The labels of the pods behind it."),
     ],
-    cells: |tree, now| {
-        let spec = at(tree, &["spec"]);
+    make_cells: |tree, now| {
+        let spec = value_at(tree, &["spec"]);
         vec![
-            name_of(tree),
-            text(spec, "type").into(),
+            name_cell(tree),
+            string_member(spec, "type").into(),
             cluster_ip(spec).into(),
             external_ip(tree, spec).into(),
-            ports(spec).into(),
-            age_of(tree, now),
-            labels(spec, "selector").into(),
+            render_ports(spec).into(),
+            age_cell(tree, now),
+            render_labels(spec, "selector").into(),
         ]
     },
 };
 
 fn cluster_ip(spec: &Value) -> &str {
-    match items(spec, "clusterIPs").first().and_then(Value::as_str) {
+    match list_member(spec, "clusterIPs").first().and_then(Value::as_str) {
         Some(address) => address,
-        None => or_placeholder(text(spec, "clusterIP"), "<none>"),
+        None => or_placeholder(string_member(spec, "clusterIP"), "<none>"),
     }
 }
 
 fn external_ip(tree: &Tree, spec: &Value) -> String {
-    let mut addresses = texts(spec, "externalIPs");
-    match text(spec, "type") {
+    let mut addresses = string_list_member(spec, "externalIPs");
+    match string_member(spec, "type") {
         "ClusterIP" | "NodePort" if addresses.is_empty() => "<none>".to_owned(),
         "ClusterIP" | "NodePort" => addresses.join(","),
         "LoadBalancer" => {
-            let balancer = at(tree, &["status", "loadBalancer"]);
-            let shown = |it| first_non_empty(text(it, "ip"), text(it, "hostname"));
-            let ingress: BTreeSet<&str> = items(balancer, "ingress").iter().map(shown).collect();
+            let balancer = value_at(tree, &["status", "loadBalancer"]);
+            let shown =
+                |it| first_non_empty(string_member(it, "ip"), string_member(it, "hostname"));
+            let ingress: BTreeSet<&str> =
+                list_member(balancer, "ingress").iter().map(shown).collect();
             let ingress = ingress.into_iter().filter(|it| !it.is_empty()).map(str::to_owned);
             addresses.splice(0..0, ingress);
             or_placeholder(&addresses.join(","), "<pending>").to_owned()
         }
-        "ExternalName" => text(spec, "externalName").to_owned(),
+        "ExternalName" => string_member(spec, "externalName").to_owned(),
         _ => "<unknown>".to_owned(),
     }
 }
@@ -65,43 +71,47 @@ fn first_non_empty<'t>(text: &'t str, other: &'t str) -> &'t str {
     if text.is_empty() { other } else { text }
 }
 
-fn ports(spec: &Value) -> String {
+fn render_ports(spec: &Value) -> String {
     let shown = |port: &Value| {
-        let (number_shown, protocol) = (number(port, "port"), text(port, "protocol"));
-        match number(port, "nodePort") {
+        let (number_shown, protocol) =
+            (integer_member(port, "port"), string_member(port, "protocol"));
+        match integer_member(port, "nodePort") {
             node_port if node_port > 0 => format!("{number_shown}:{node_port}/{protocol}"),
             _ => format!("{number_shown}/{protocol}"),
         }
     };
-    let ports: Vec<String> = items(spec, "ports").iter().map(shown).collect();
+    let ports: Vec<String> = list_member(spec, "ports").iter().map(shown).collect();
     or_placeholder(&ports.join(","), "<none>").to_owned()
 }
 
-pub(super) static ENDPOINTS: Table = Table {
+pub(super) static ENDPOINTS: BuiltInTable = BuiltInTable {
     columns: &[NAME, text_column("Endpoints", "The first addresses and ports."), AGE],
-    cells: |tree, now| {
+    make_cells: |tree, now| {
         let mut list = Vec::new();
-        for subset in items(tree, "subsets") {
-            let addresses = || items(subset, "addresses").iter().map(|it| text(it, "ip"));
-            match items(subset, "ports") {
+        for subset in list_member(tree, "subsets") {
+            let addresses =
+                || list_member(subset, "addresses").iter().map(|it| string_member(it, "ip"));
+            match list_member(subset, "ports") {
                 [] => list.extend(addresses().map(str::to_owned)),
                 ports => {
                     for port in ports {
-                        list.extend(addresses().map(|it| host_port(it, number(port, "port"))));
+                        list.extend(
+                            addresses().map(|it| host_port(it, integer_member(port, "port"))),
+                        );
                     }
                 }
             }
         }
-        vec![name_of(tree), join_first(&list, "<none>").into(), age_of(tree, now)]
+        vec![name_cell(tree), join_first_items(&list, "<none>").into(), age_cell(tree, now)]
     },
 };
 
-/// An address of version 6 stands in brackets, since it has colons of its own.
+/// Joins host and port. An IPv6 address is put in brackets, because it contains colons.
 fn host_port(host: &str, port: i64) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-pub(super) static ENDPOINT_SLICE: Table = Table {
+pub(super) static ENDPOINT_SLICE: BuiltInTable = BuiltInTable {
     columns: &[
         NAME,
         text_column("AddressType", "Which addresses it holds."),
@@ -109,24 +119,26 @@ pub(super) static ENDPOINT_SLICE: Table = Table {
         text_column("Endpoints", "The first addresses."),
         AGE,
     ],
-    cells: |tree, now| {
+    make_cells: |tree, now| {
         let port = |port: &Value| match port.get("port").and_then(Value::as_i64) {
             Some(port) => port.to_string(),
-            None => or_placeholder(text(port, "name"), "*").to_owned(),
+            None => or_placeholder(string_member(port, "name"), "*").to_owned(),
         };
-        let ports: Vec<String> = items(tree, "ports").iter().map(port).collect();
-        let addresses = items(tree, "endpoints").iter().flat_map(|it| texts(it, "addresses"));
+        let ports: Vec<String> = list_member(tree, "ports").iter().map(port).collect();
+        let addresses = list_member(tree, "endpoints")
+            .iter()
+            .flat_map(|it| string_list_member(it, "addresses"));
         vec![
-            name_of(tree),
-            text(tree, "addressType").into(),
-            join_first(&ports, "<unset>").into(),
-            join_first(&addresses.collect::<Vec<_>>(), "<unset>").into(),
-            age_of(tree, now),
+            name_cell(tree),
+            string_member(tree, "addressType").into(),
+            join_first_items(&ports, "<unset>").into(),
+            join_first_items(&addresses.collect::<Vec<_>>(), "<unset>").into(),
+            age_cell(tree, now),
         ]
     },
 };
 
-fn join_first(list: &[String], none: &'static str) -> String {
+fn join_first_items(list: &[String], none: &'static str) -> String {
     match list.split_at_checked(SHOWN_MAX) {
         Some((shown, rest)) if !rest.is_empty() => {
             format!("{} + {} more...", shown.join(","), rest.len())

@@ -1,17 +1,19 @@
-//! Columns of nodes.
+//! The table columns of nodes.
 
 use std::collections::BTreeSet;
 
 use api_object::Tree;
 use serde_json::Value;
 
-use super::{AGE, NAME, Table, age_of, name_of, or_placeholder, text_column, wide_column};
-use crate::tree::{at, entries, flag, items, text};
+use super::{
+    AGE, BuiltInTable, NAME, age_cell, name_cell, or_placeholder, text_column, wide_column,
+};
+use crate::json_members::{bool_member, list_member, member_entries, string_member, value_at};
 
 const ROLE_LABEL_PREFIX: &str = "node-role.kubernetes.io/";
 const ROLE_LABEL: &str = "kubernetes.io/role";
 
-pub(super) static NODE: Table = Table {
+pub(super) static NODE: BuiltInTable = BuiltInTable {
     columns: &[
         NAME,
         text_column("Status", "Whether it can run pods."),
@@ -24,39 +26,40 @@ pub(super) static NODE: Table = Table {
         wide_column("Kernel-Version", "The version of its kernel."),
         wide_column("Container-Runtime", "What runs its containers."),
     ],
-    cells: |tree, now| {
-        let status = at(tree, &["status"]);
-        let info = at(status, &["nodeInfo"]);
+    make_cells: |tree, now| {
+        let status = value_at(tree, &["status"]);
+        let info = value_at(status, &["nodeInfo"]);
         vec![
-            name_of(tree),
+            name_cell(tree),
             ready_status(tree, status).into(),
-            roles(tree).into(),
-            age_of(tree, now),
-            text(info, "kubeletVersion").into(),
-            address(status, "InternalIP").into(),
-            address(status, "ExternalIP").into(),
-            or_placeholder(text(info, "osImage"), "<unknown>").into(),
+            render_roles(tree).into(),
+            age_cell(tree, now),
+            string_member(info, "kubeletVersion").into(),
+            node_address(status, "InternalIP").into(),
+            node_address(status, "ExternalIP").into(),
+            or_placeholder(string_member(info, "osImage"), "<unknown>").into(),
             kernel_version(info).into(),
-            or_placeholder(text(info, "containerRuntimeVersion"), "<unknown>").into(),
+            or_placeholder(string_member(info, "containerRuntimeVersion"), "<unknown>").into(),
         ]
     },
 };
 
 fn ready_status(tree: &Tree, status: &Value) -> String {
-    let ready = items(status, "conditions").iter().rfind(|it| text(*it, "type") == "Ready");
-    let word = match ready.map(|it| text(it, "status")) {
+    let ready =
+        list_member(status, "conditions").iter().rfind(|it| string_member(*it, "type") == "Ready");
+    let word = match ready.map(|it| string_member(it, "status")) {
         Some("True") => "Ready",
         Some(_) => "NotReady",
         None => "Unknown",
     };
-    match flag(at(tree, &["spec"]), "unschedulable") {
+    match bool_member(value_at(tree, &["spec"]), "unschedulable") {
         true => format!("{word},SchedulingDisabled"),
         false => word.to_owned(),
     }
 }
 
-fn roles(tree: &Tree) -> String {
-    let labels = entries(at(tree, &["metadata"]), "labels");
+fn render_roles(tree: &Tree) -> String {
+    let labels = member_entries(value_at(tree, &["metadata"]), "labels");
     let role = |(key, value): (&'_ String, &'_ Value)| {
         let role = match key.strip_prefix(ROLE_LABEL_PREFIX) {
             Some(role) => role,
@@ -69,14 +72,15 @@ fn roles(tree: &Tree) -> String {
     or_placeholder(&roles.into_iter().collect::<Vec<_>>().join(","), "<none>").to_owned()
 }
 
-fn address<'t>(status: &'t Value, r#type: &str) -> &'t str {
-    let found = items(status, "addresses").iter().find(|it| text(*it, "type") == r#type);
-    found.map_or("<none>", |it| text(it, "address"))
+fn node_address<'t>(status: &'t Value, r#type: &str) -> &'t str {
+    let found =
+        list_member(status, "addresses").iter().find(|it| string_member(*it, "type") == r#type);
+    found.map_or("<none>", |it| string_member(it, "address"))
 }
 
 fn kernel_version(info: &Value) -> String {
-    let version = or_placeholder(text(info, "kernelVersion"), "<unknown>");
-    match text(info, "architecture") {
+    let version = or_placeholder(string_member(info, "kernelVersion"), "<unknown>");
+    match string_member(info, "architecture") {
         "" => version.to_owned(),
         architecture => format!("{version} ({architecture})"),
     }

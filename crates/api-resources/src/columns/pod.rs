@@ -1,21 +1,23 @@
-//! Columns of pods.
+//! The table columns of pods.
 //!
 //! The status column of a pod combines several fields. It is computed in these steps:
-//! 1. the reason of the pod, or its phase;
-//! 2. if an init container is not done, what that one does, behind `Init:`;
-//! 3. otherwise what a container waits for, or why it ended; the first container counts most;
-//! 4. a pod that ended well but has a container that runs is running;
-//! 5. a pod that is to be deleted and has not ended is `Terminating`.
+//! 1. It begins as the reason of the pod, or as its phase.
+//! 2. If an init container has not completed, it is the state of that container after `Init:`.
+//! 3. Otherwise it is the reason why a container waits or terminated; the first container takes precedence.
+//! 4. A pod with the reason `Completed` and a running container is `Running` or `NotReady`.
+//! 5. A pod that is being deleted and has not ended is `Terminating`.
 
 use api_object::Tree;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{AGE, NAME, Table, age_of, name_of, or_placeholder, text_column, wide_column};
-use crate::human_age::age;
-use crate::tree::{at, flag, items, number, text};
+use super::{
+    AGE, BuiltInTable, NAME, age_cell, name_cell, or_placeholder, text_column, wide_column,
+};
+use crate::human_age::format_age;
+use crate::json_members::{bool_member, integer_member, list_member, string_member, value_at};
 
-pub(super) static POD: Table = Table {
+pub(super) static POD: BuiltInTable = BuiltInTable {
     columns: &[
         NAME,
         text_column("Ready", "How many containers are ready, of how many."),
@@ -27,20 +29,22 @@ pub(super) static POD: Table = Table {
         wide_column("Nominated Node", "Where room is made for it."),
         wide_column("Readiness Gates", "How many further conditions hold, of how many."),
     ],
-    cells: |tree, now| {
-        let (spec, status) = (at(tree, &["spec"]), at(tree, &["status"]));
+    make_cells: |tree, now| {
+        let (spec, status) = (value_at(tree, &["spec"]), value_at(tree, &["status"]));
         let summary = ContainerSummary::new(tree, spec, status);
-        let ip = items(status, "podIPs").first().map_or(text(status, "podIP"), |it| text(it, "ip"));
+        let ip = list_member(status, "podIPs")
+            .first()
+            .map_or(string_member(status, "podIP"), |it| string_member(it, "ip"));
         vec![
-            name_of(tree),
+            name_cell(tree),
             format!("{}/{}", summary.n_ready, summary.n_containers).into(),
             summary.status_word.as_str().into(),
-            summary.restarts(now).into(),
-            age_of(tree, now),
+            summary.render_restarts(now).into(),
+            age_cell(tree, now),
             or_placeholder(ip, "<none>").into(),
-            or_placeholder(text(spec, "nodeName"), "<none>").into(),
-            or_placeholder(text(status, "nominatedNodeName"), "<none>").into(),
-            readiness_gates(spec, status).into(),
+            or_placeholder(string_member(spec, "nodeName"), "<none>").into(),
+            or_placeholder(string_member(status, "nominatedNodeName"), "<none>").into(),
+            render_readiness_gates(spec, status).into(),
         ]
     },
 };
@@ -52,30 +56,30 @@ struct ContainerSummary {
     n_containers: usize,
     n_ready: usize,
     n_restarts: i64,
-    /// When a container last ended before it was started again.
+    /// The time of the last termination that was followed by a restart.
     last_termination: Option<Timestamp>,
 }
 
 impl ContainerSummary {
     fn new(tree: &Tree, spec: &Value, status: &Value) -> Self {
-        let phase = text(status, "phase");
+        let phase = string_member(status, "phase");
         let mut summary = Self {
-            status_word: or_phase(text(status, "reason"), phase).to_owned(),
-            n_containers: items(spec, "containers").len(),
+            status_word: reason_or_phase(string_member(status, "reason"), phase).to_owned(),
+            n_containers: list_member(spec, "containers").len(),
             ..Self::default()
         };
-        let conditions = items(status, "conditions");
-        if conditions.iter().any(|it| text(it, "reason") == "SchedulingGated") {
+        let conditions = list_member(status, "conditions");
+        if conditions.iter().any(|it| string_member(it, "reason") == "SchedulingGated") {
             "SchedulingGated".clone_into(&mut summary.status_word);
         }
         summary.n_containers +=
-            items(spec, "initContainers").iter().filter(|it| is_sidecar(it)).count();
+            list_member(spec, "initContainers").iter().filter(|it| is_sidecar(it)).count();
         let is_initializing = summary.add_init_containers(spec, status);
         if !is_initializing || is_condition_true(conditions, "Initialized") {
             summary.add_containers(spec, status);
         }
-        let is_deleted = at(tree, &["metadata", "deletionTimestamp"]).is_string();
-        if is_deleted && text(status, "reason") == "NodeLost" {
+        let is_deleted = value_at(tree, &["metadata", "deletionTimestamp"]).is_string();
+        if is_deleted && string_member(status, "reason") == "NodeLost" {
             "Unknown".clone_into(&mut summary.status_word);
         } else if is_deleted && !matches!(phase, "Succeeded" | "Failed") {
             "Terminating".clone_into(&mut summary.status_word);
@@ -83,18 +87,20 @@ impl ContainerSummary {
         summary
     }
 
-    /// Reports whether one of them is not done.
+    /// Adds the init containers. Reports whether one of them has not completed.
     fn add_init_containers(&mut self, spec: &Value, status: &Value) -> bool {
-        let n_init_containers = items(spec, "initContainers").len();
-        for (idx, container) in items(status, "initContainerStatuses").iter().enumerate() {
+        let n_init_containers = list_member(spec, "initContainers").len();
+        for (idx, container) in list_member(status, "initContainerStatuses").iter().enumerate() {
             self.add_restarts(container);
-            let terminated = at(container, &["state", "terminated"]);
-            let waiting = text(at(container, &["state", "waiting"]), "reason");
-            if !terminated.is_null() && number(terminated, "exitCode") == 0 {
+            let terminated = value_at(container, &["state", "terminated"]);
+            let waiting = string_member(value_at(container, &["state", "waiting"]), "reason");
+            if !terminated.is_null() && integer_member(terminated, "exitCode") == 0 {
                 continue;
             }
-            if is_sidecar_named(spec, text(container, "name")) && flag(container, "started") {
-                self.n_ready += usize::from(flag(container, "ready"));
+            if is_sidecar_named(spec, string_member(container, "name"))
+                && bool_member(container, "started")
+            {
+                self.n_ready += usize::from(bool_member(container, "ready"));
                 continue;
             }
             let word = match (terminated, waiting) {
@@ -109,26 +115,28 @@ impl ContainerSummary {
     }
 
     fn add_containers(&mut self, spec: &Value, status: &Value) {
-        // The restarts of init containers that are done no longer matter; those of sidecars do.
+        // The restarts of completed init containers do not count any more; those of sidecars do.
         (self.n_restarts, self.last_termination) = (0, None);
-        for container in items(status, "initContainerStatuses") {
-            if is_sidecar_named(spec, text(container, "name")) {
+        for container in list_member(status, "initContainerStatuses") {
+            if is_sidecar_named(spec, string_member(container, "name")) {
                 self.add_restarts(container);
             }
         }
         let (mut is_any_running, mut error) = (false, None);
-        for container in items(status, "containerStatuses").iter().rev() {
+        for container in list_member(status, "containerStatuses").iter().rev() {
             self.add_restarts(container);
-            let state = at(container, &["state"]);
-            let terminated = at(state, &["terminated"]);
-            match text(at(state, &["waiting"]), "reason") {
+            let state = value_at(container, &["state"]);
+            let terminated = value_at(state, &["terminated"]);
+            match string_member(value_at(state, &["waiting"]), "reason") {
                 "" if !terminated.is_null() => {
                     self.status_word = termination_reason(terminated);
-                    if number(terminated, "exitCode") != 0 {
+                    if integer_member(terminated, "exitCode") != 0 {
                         error = Some(self.status_word.clone());
                     }
                 }
-                "" if flag(container, "ready") && !at(state, &["running"]).is_null() => {
+                "" if bool_member(container, "ready")
+                    && !value_at(state, &["running"]).is_null() =>
+                {
                     is_any_running = true;
                     self.n_ready += 1;
                 }
@@ -137,7 +145,7 @@ impl ContainerSummary {
             }
         }
         if self.status_word == "Completed" {
-            let is_ready = is_condition_true(items(status, "conditions"), "Ready");
+            let is_ready = is_condition_true(list_member(status, "conditions"), "Ready");
             self.status_word = match (is_any_running, error) {
                 (true, _) if is_ready => "Running".to_owned(),
                 (_, Some(error)) => error,
@@ -148,52 +156,58 @@ impl ContainerSummary {
     }
 
     fn add_restarts(&mut self, container: &Value) {
-        self.n_restarts = self.n_restarts.saturating_add(number(container, "restartCount"));
-        let end = text(at(container, &["lastState", "terminated"]), "finishedAt");
+        self.n_restarts = self.n_restarts.saturating_add(integer_member(container, "restartCount"));
+        let end = string_member(value_at(container, &["lastState", "terminated"]), "finishedAt");
         self.last_termination = self.last_termination.max(end.parse().ok());
     }
 
-    fn restarts(&self, now: Timestamp) -> String {
+    fn render_restarts(&self, now: Timestamp) -> String {
         match (self.n_restarts, self.last_termination) {
             (0, _) | (_, None) => self.n_restarts.to_string(),
-            (n, Some(end)) => format!("{n} ({} ago)", age(now, Some(&end.to_string()))),
+            (n, Some(end)) => format!("{n} ({} ago)", format_age(now, Some(&end.to_string()))),
         }
     }
 }
 
-fn or_phase<'t>(reason: &'t str, phase: &'t str) -> &'t str {
+fn reason_or_phase<'t>(reason: &'t str, phase: &'t str) -> &'t str {
     if reason.is_empty() { phase } else { reason }
 }
 
-/// Why a container ended.
+/// The reason why a container terminated, or else its signal or exit code.
 fn termination_reason(terminated: &Value) -> String {
-    match (text(terminated, "reason"), number(terminated, "signal")) {
-        ("", 0) => format!("ExitCode:{}", number(terminated, "exitCode")),
+    match (string_member(terminated, "reason"), integer_member(terminated, "signal")) {
+        ("", 0) => format!("ExitCode:{}", integer_member(terminated, "exitCode")),
         ("", signal) => format!("Signal:{signal}"),
         (reason, _) => reason.to_owned(),
     }
 }
 
-/// An init container that goes on running.
+/// Reports whether an init container is a sidecar, which keeps running.
 fn is_sidecar(container: &Value) -> bool {
-    text(container, "restartPolicy") == "Always"
+    string_member(container, "restartPolicy") == "Always"
 }
 
 fn is_sidecar_named(spec: &Value, name: &str) -> bool {
-    items(spec, "initContainers").iter().any(|it| text(it, "name") == name && is_sidecar(it))
+    list_member(spec, "initContainers")
+        .iter()
+        .any(|it| string_member(it, "name") == name && is_sidecar(it))
 }
 
 fn is_condition_true(conditions: &[Value], r#type: &str) -> bool {
-    conditions.iter().any(|it| text(it, "type") == r#type && text(it, "status") == "True")
+    conditions
+        .iter()
+        .any(|it| string_member(it, "type") == r#type && string_member(it, "status") == "True")
 }
 
-fn readiness_gates(spec: &Value, status: &Value) -> String {
-    let gates = items(spec, "readinessGates");
+fn render_readiness_gates(spec: &Value, status: &Value) -> String {
+    let gates = list_member(spec, "readinessGates");
     if gates.is_empty() {
         return "<none>".to_owned();
     }
-    let conditions = items(status, "conditions");
-    let n_open =
-        gates.iter().filter(|it| is_condition_true(conditions, text(*it, "conditionType"))).count();
+    let conditions = list_member(status, "conditions");
+    let n_open = gates
+        .iter()
+        .filter(|it| is_condition_true(conditions, string_member(*it, "conditionType")))
+        .count();
     format!("{n_open}/{}", gates.len())
 }

@@ -1,13 +1,15 @@
-//! Columns of claims on storage and of quotas.
+//! The table columns of PersistentVolumeClaims and ResourceQuotas.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{AGE, NAME, Table, age_of, name_of, or_placeholder, text_column, wide_column};
-use crate::tree::{at, entries, text, texts};
+use super::{
+    AGE, BuiltInTable, NAME, age_cell, name_cell, or_placeholder, text_column, wide_column,
+};
+use crate::json_members::{member_entries, string_list_member, string_member, value_at};
 
-/// The modes, in the order in which they are shown.
+/// The access modes and their abbreviations, in the order of the output.
 const ACCESS_MODES: [(&str, &str); 4] = [
     ("ReadWriteOnce", "RWO"),
     ("ReadOnlyMany", "ROX"),
@@ -17,7 +19,7 @@ const ACCESS_MODES: [(&str, &str); 4] = [
 
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 
-pub(super) static PERSISTENT_VOLUME_CLAIM: Table = Table {
+pub(super) static PERSISTENT_VOLUME_CLAIM: BuiltInTable = BuiltInTable {
     columns: &[
         NAME,
         text_column("Status", "Whether a volume has been found."),
@@ -29,60 +31,60 @@ pub(super) static PERSISTENT_VOLUME_CLAIM: Table = Table {
         AGE,
         wide_column("VolumeMode", "Whether a file system or a device is wanted."),
     ],
-    cells: |tree, now| {
-        let (metadata, spec) = (at(tree, &["metadata"]), at(tree, &["spec"]));
-        let status = at(tree, &["status"]);
+    make_cells: |tree, now| {
+        let (metadata, spec) = (value_at(tree, &["metadata"]), value_at(tree, &["spec"]));
+        let status = value_at(tree, &["status"]);
         let phase = match metadata.get("deletionTimestamp").and_then(Value::as_str) {
             Some(_) => "Terminating",
-            None => text(status, "phase"),
+            None => string_member(status, "phase"),
         };
-        let (capacity, modes) = match text(spec, "volumeName") {
+        let (capacity, modes) = match string_member(spec, "volumeName") {
             "" => ("", String::new()),
-            _ => (text(at(status, &["capacity"]), "storage"), access_modes(status)),
+            _ => (string_member(value_at(status, &["capacity"]), "storage"), access_modes(status)),
         };
-        let class = match text(at(metadata, &["annotations"]), CLASS_ANNOTATION) {
-            "" => text(spec, "storageClassName"),
+        let class = match string_member(value_at(metadata, &["annotations"]), CLASS_ANNOTATION) {
+            "" => string_member(spec, "storageClassName"),
             class => class,
         };
         vec![
-            name_of(tree),
+            name_cell(tree),
             phase.into(),
-            text(spec, "volumeName").into(),
+            string_member(spec, "volumeName").into(),
             capacity.into(),
             modes.into(),
             class.into(),
-            or_placeholder(text(spec, "volumeAttributesClassName"), "<unset>").into(),
-            age_of(tree, now),
-            or_placeholder(text(spec, "volumeMode"), "<unset>").into(),
+            or_placeholder(string_member(spec, "volumeAttributesClassName"), "<unset>").into(),
+            age_cell(tree, now),
+            or_placeholder(string_member(spec, "volumeMode"), "<unset>").into(),
         ]
     },
 };
 
 fn access_modes(status: &Value) -> String {
-    let modes = texts(status, "accessModes");
+    let modes = string_list_member(status, "accessModes");
     let has = |name: &str| modes.iter().any(|mode| mode == name);
     let short = ACCESS_MODES.iter().filter(|(name, _)| has(name)).map(|(_, short)| *short);
     short.collect::<Vec<_>>().join(",")
 }
 
-pub(super) static RESOURCE_QUOTA: Table = Table {
+pub(super) static RESOURCE_QUOTA: BuiltInTable = BuiltInTable {
     columns: &[
         NAME,
         text_column("Request", "What is used of what can be asked for."),
         text_column("Limit", "What is used of what can be had at most."),
         AGE,
     ],
-    cells: |tree, now| {
-        let status = at(tree, &["status"]);
-        let hard: BTreeMap<&String, &Value> = entries(status, "hard").collect();
+    make_cells: |tree, now| {
+        let status = value_at(tree, &["status"]);
+        let hard: BTreeMap<&String, &Value> = member_entries(status, "hard").collect();
         let (mut requests, mut limits) = (Vec::new(), Vec::new());
         for (name, hard) in hard {
-            let used = or_placeholder(text(at(status, &["used"]), name), "0");
+            let used = or_placeholder(string_member(value_at(status, &["used"]), name), "0");
             let shown = format!("{name}: {used}/{}", hard.as_str().unwrap_or_default());
             let list = if name.starts_with("limits.") { &mut limits } else { &mut requests };
             list.push(shown);
         }
         let (requests, limits) = (requests.join(", "), limits.join(", "));
-        vec![name_of(tree), requests.into(), limits.into(), age_of(tree, now)]
+        vec![name_cell(tree), requests.into(), limits.into(), age_cell(tree, now)]
     },
 };

@@ -1,12 +1,12 @@
-//! Columns of the bindings of roles.
+//! The table columns of role bindings.
 
 use api_object::Tree;
 use serde_json::Value;
 
-use super::{AGE, NAME, Table, age_of, name_of, text_column, wide_column};
-use crate::tree::{at, items, text};
+use super::{AGE, BuiltInTable, NAME, age_cell, name_cell, text_column, wide_column};
+use crate::json_members::{list_member, string_member, value_at};
 
-pub(super) static BINDING: Table = Table {
+pub(super) static BINDING: BuiltInTable = BuiltInTable {
     columns: &[
         NAME,
         text_column("Role", "The role that is granted."),
@@ -15,24 +15,27 @@ pub(super) static BINDING: Table = Table {
         wide_column("Groups", "Groups whose members hold the role."),
         wide_column("ServiceAccounts", "Service accounts that hold the role."),
     ],
-    cells: |tree, now| {
-        let role = at(tree, &["roleRef"]);
+    make_cells: |tree, now| {
+        let role = value_at(tree, &["roleRef"]);
         vec![
-            name_of(tree),
-            format!("{}/{}", text(role, "kind"), text(role, "name")).into(),
-            age_of(tree, now),
-            subjects(tree, "User"),
-            subjects(tree, "Group"),
-            subjects(tree, "ServiceAccount"),
+            name_cell(tree),
+            format!("{}/{}", string_member(role, "kind"), string_member(role, "name")).into(),
+            age_cell(tree, now),
+            subject_names(tree, "User"),
+            subject_names(tree, "Group"),
+            subject_names(tree, "ServiceAccount"),
         ]
     },
 };
 
-fn subjects(tree: &Tree, kind: &str) -> Value {
-    let of_kind = items(tree, "subjects").iter().filter(|it| text(*it, "kind") == kind);
+fn subject_names(tree: &Tree, kind: &str) -> Value {
+    let of_kind =
+        list_member(tree, "subjects").iter().filter(|it| string_member(*it, "kind") == kind);
     let shown = |subject: &Value| match kind {
-        "ServiceAccount" => format!("{}/{}", text(subject, "namespace"), text(subject, "name")),
-        _ => text(subject, "name").to_owned(),
+        "ServiceAccount" => {
+            format!("{}/{}", string_member(subject, "namespace"), string_member(subject, "name"))
+        }
+        _ => string_member(subject, "name").to_owned(),
     };
     of_kind.map(shown).collect::<Vec<_>>().join(", ").into()
 }

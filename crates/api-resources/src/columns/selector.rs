@@ -1,21 +1,22 @@
-//! Labels and selectors as people write them.
+//! Labels and selectors in the notation of kubectl.
 
 use serde_json::Value;
 
-use crate::tree::{entries, items, text, texts};
+use crate::json_members::{list_member, member_entries, string_list_member, string_member};
 
-/// Labels as `a=b,c=d`, by key; `<none>` if there are none.
-pub(super) fn labels(tree: &Value, key: &str) -> String {
-    joined(equalities(tree, key))
+/// Renders labels as `a=b,c=d`, sorted by key; `<none>` if there are none.
+pub(super) fn render_labels(tree: &Value, key: &str) -> String {
+    join_sorted(label_equalities(tree, key))
 }
 
-/// A selector as `a=b,c in (d,e),!f`, by key; `<none>` if it selects everything.
-pub(super) fn selector(tree: &Value) -> String {
-    let mut parts = equalities(tree, "matchLabels");
-    for expression in items(tree, "matchExpressions") {
-        let (key, mut values) = (text(expression, "key"), texts(expression, "values"));
+/// Renders a selector as `a=b,c in (d,e),!f`, sorted by key; `<none>` if it selects everything.
+pub(super) fn render_selector(tree: &Value) -> String {
+    let mut parts = label_equalities(tree, "matchLabels");
+    for expression in list_member(tree, "matchExpressions") {
+        let (key, mut values) =
+            (string_member(expression, "key"), string_list_member(expression, "values"));
         values.sort_unstable();
-        let part = match text(expression, "operator") {
+        let part = match string_member(expression, "operator") {
             "In" => format!("{key} in ({})", values.join(",")),
             "NotIn" => format!("{key} notin ({})", values.join(",")),
             "Exists" => key.to_owned(),
@@ -24,18 +25,18 @@ pub(super) fn selector(tree: &Value) -> String {
         };
         parts.push((key.to_owned(), part));
     }
-    joined(parts)
+    join_sorted(parts)
 }
 
-/// Each part with the key that it is sorted by.
-fn equalities(tree: &Value, key: &str) -> Vec<(String, String)> {
+/// Renders each label as `key=value`, together with the key for sorting.
+fn label_equalities(tree: &Value, key: &str) -> Vec<(String, String)> {
     let part = |(key, value): (&String, &Value)| {
         (key.clone(), format!("{key}={}", value.as_str().unwrap_or_default()))
     };
-    entries(tree, key).map(part).collect()
+    member_entries(tree, key).map(part).collect()
 }
 
-fn joined(mut parts: Vec<(String, String)>) -> String {
+fn join_sorted(mut parts: Vec<(String, String)>) -> String {
     parts.sort_by(|(left, _), (right, _)| left.cmp(right));
     match parts.as_slice() {
         [] => "<none>".to_owned(),

@@ -1,20 +1,20 @@
-//! Columns of what runs pods, and of requests for certificates.
+//! The table columns of Deployments, ReplicaSets and CertificateSigningRequests.
 
 use serde_json::Value;
 
-use super::selector::selector;
+use super::selector::render_selector;
 use super::{
-    AGE, Column, NAME, Table, age_of, integer_column, name_of, or_placeholder, text_column,
-    wide_column,
+    AGE, BuiltInTable, Column, NAME, age_cell, integer_column, name_cell, or_placeholder,
+    text_column, wide_column,
 };
-use crate::human_age::human_seconds;
-use crate::tree::{at, items, number, text};
+use crate::human_age::format_seconds;
+use crate::json_members::{integer_member, list_member, string_member, value_at};
 
 const CONTAINERS: Column = wide_column("Containers", "The names of the containers of a pod.");
 const IMAGES: Column = wide_column("Images", "What the containers run.");
 const SELECTOR: Column = wide_column("Selector", "Which pods belong to it.");
 
-pub(super) static DEPLOYMENT: Table = Table {
+pub(super) static DEPLOYMENT: BuiltInTable = BuiltInTable {
     columns: &[
         NAME,
         text_column("Ready", "How many pods are ready, of how many wanted."),
@@ -25,22 +25,23 @@ pub(super) static DEPLOYMENT: Table = Table {
         IMAGES,
         SELECTOR,
     ],
-    cells: |tree, now| {
-        let (spec, status) = (at(tree, &["spec"]), at(tree, &["status"]));
+    make_cells: |tree, now| {
+        let (spec, status) = (value_at(tree, &["spec"]), value_at(tree, &["status"]));
         vec![
-            name_of(tree),
-            format!("{}/{}", number(status, "readyReplicas"), replicas(spec)).into(),
-            number(status, "updatedReplicas").into(),
-            number(status, "availableReplicas").into(),
-            age_of(tree, now),
+            name_cell(tree),
+            format!("{}/{}", integer_member(status, "readyReplicas"), desired_replicas(spec))
+                .into(),
+            integer_member(status, "updatedReplicas").into(),
+            integer_member(status, "availableReplicas").into(),
+            age_cell(tree, now),
             container_values(spec, "name"),
             container_values(spec, "image"),
-            selector(at(spec, &["selector"])).into(),
+            render_selector(value_at(spec, &["selector"])).into(),
         ]
     },
 };
 
-pub(super) static REPLICA_SET: Table = Table {
+pub(super) static REPLICA_SET: BuiltInTable = BuiltInTable {
     columns: &[
         NAME,
         integer_column("Desired", "How many pods are wanted."),
@@ -51,32 +52,32 @@ pub(super) static REPLICA_SET: Table = Table {
         IMAGES,
         SELECTOR,
     ],
-    cells: |tree, now| {
-        let (spec, status) = (at(tree, &["spec"]), at(tree, &["status"]));
+    make_cells: |tree, now| {
+        let (spec, status) = (value_at(tree, &["spec"]), value_at(tree, &["status"]));
         vec![
-            name_of(tree),
-            replicas(spec).into(),
-            number(status, "replicas").into(),
-            number(status, "readyReplicas").into(),
-            age_of(tree, now),
+            name_cell(tree),
+            desired_replicas(spec).into(),
+            integer_member(status, "replicas").into(),
+            integer_member(status, "readyReplicas").into(),
+            age_cell(tree, now),
             container_values(spec, "name"),
             container_values(spec, "image"),
-            selector(at(spec, &["selector"])).into(),
+            render_selector(value_at(spec, &["selector"])).into(),
         ]
     },
 };
 
-/// One is wanted if nothing else is said.
-fn replicas(spec: &Value) -> i64 {
+/// The desired number of replicas; 1 if the spec does not set it.
+fn desired_replicas(spec: &Value) -> i64 {
     spec.get("replicas").and_then(Value::as_i64).unwrap_or(1)
 }
 
 fn container_values(spec: &Value, key: &str) -> Value {
-    let containers = items(at(spec, &["template", "spec"]), "containers").iter();
-    containers.map(|it| text(it, key)).collect::<Vec<_>>().join(",").into()
+    let containers = list_member(value_at(spec, &["template", "spec"]), "containers").iter();
+    containers.map(|it| string_member(it, key)).collect::<Vec<_>>().join(",").into()
 }
 
-pub(super) static CERTIFICATE_SIGNING_REQUEST: Table = Table {
+pub(super) static CERTIFICATE_SIGNING_REQUEST: BuiltInTable = BuiltInTable {
     columns: &[
         NAME,
         AGE,
@@ -85,26 +86,28 @@ pub(super) static CERTIFICATE_SIGNING_REQUEST: Table = Table {
         text_column("RequestedDuration", "How long it is to be valid."),
         text_column("Condition", "What became of it."),
     ],
-    cells: |tree, now| {
-        let spec = at(tree, &["spec"]);
+    make_cells: |tree, now| {
+        let spec = value_at(tree, &["spec"]);
         let duration = match spec.get("expirationSeconds").and_then(Value::as_i64) {
-            Some(seconds) => human_seconds(seconds),
+            Some(seconds) => format_seconds(seconds),
             None => "<none>".to_owned(),
         };
         vec![
-            name_of(tree),
-            age_of(tree, now),
-            or_placeholder(text(spec, "signerName"), "<none>").into(),
-            text(spec, "username").into(),
+            name_cell(tree),
+            age_cell(tree, now),
+            or_placeholder(string_member(spec, "signerName"), "<none>").into(),
+            string_member(spec, "username").into(),
             duration.into(),
-            approval_status(at(tree, &["status"])).into(),
+            approval_status(value_at(tree, &["status"])).into(),
         ]
     },
 };
 
 fn approval_status(status: &Value) -> String {
-    let is = |r#type: &str| items(status, "conditions").iter().any(|it| text(it, "type") == r#type);
-    // A denial counts, whatever else was said.
+    let is = |r#type: &str| {
+        list_member(status, "conditions").iter().any(|it| string_member(it, "type") == r#type)
+    };
+    // A denial takes precedence over an approval.
     let mut words = vec![match (is("Denied"), is("Approved")) {
         (true, _) => "Denied",
         (false, true) => "Approved",
@@ -113,7 +116,7 @@ fn approval_status(status: &Value) -> String {
     if is("Failed") {
         words.push("Failed");
     }
-    if !text(status, "certificate").is_empty() {
+    if !string_member(status, "certificate").is_empty() {
         words.push("Issued");
     }
     words.join(",")

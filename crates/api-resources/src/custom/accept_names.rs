@@ -1,19 +1,21 @@
-//! Which definition may use which names.
+//! Decides which definition may use which names.
 //!
-//! Definitions of one group share two sets of names: those of resources (plurals, singulars, short
-//! names) and those of kinds (kinds and list kinds). A definition keeps the names that it has; a
-//! later one waits until they are free. A definition has the names that its status accepts.
+//! The definitions of one group share two sets of names: those of resources (plural, singular and short
+//! names) and those of kinds (kinds and list kinds). A definition owns the names that its status
+//! accepts. It keeps them, and a later definition that claims one of them waits until it is free.
 
 use std::collections::BTreeSet;
 
-use api_object::{Tree, object_mut};
+use api_object::{Tree, object_member_mut};
 use field_errors::aggregate;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::definition::{Condition, ConditionStatus, Definition, Names, Version};
-use super::lifecycle::set_condition;
-use crate::built_in::{BuiltIn, TABLE};
+use super::definition::{
+    ConditionStatus, Definition, DefinitionCondition, DefinitionVersion, ResourceNames,
+};
+use super::definition_conditions::set_condition;
+use crate::built_in::{BuiltInResource, TABLE};
 
 /// Decides which of its names a definition gets, and records that in its status. Reports whether
 /// the status changed; then the other definitions of its group should be checked again, because a
@@ -26,55 +28,60 @@ pub fn accept_names(tree: &mut Tree, others: &[Definition], now: Timestamp) -> b
     let built_in = built_in_names(&definition.group);
     let group = others.iter().filter(|it| it.group == definition.group);
     let group = group.map(|it| &it.accepted_names).chain(&built_in);
-    let group: Vec<&Names> = group.collect();
-    let (mut accepted, mut conflict) = accept(&definition, &group);
+    let group: Vec<&ResourceNames> = group.collect();
+    let (mut accepted, mut conflict) = resolve_names(&definition, &group);
     let shadowed = built_in_conflict(&definition, &built_in);
     if conflict.is_none() && shadowed.is_some() {
-        (accepted, conflict) = (Names::default(), shadowed.clone());
+        (accepted, conflict) = (ResourceNames::default(), shadowed.clone());
     }
     let names_accepted = match conflict {
-        None => condition("NamesAccepted", true, "NoConflicts", "no conflicts found"),
-        Some((reason, message)) => condition("NamesAccepted", false, reason, &message),
+        None => new_condition("NamesAccepted", true, "NoConflicts", "no conflicts found"),
+        Some((reason, message)) => new_condition("NamesAccepted", false, reason, &message),
     };
     let is_accepted = names_accepted.status == ConditionStatus::True;
-    let mut is_news = set_condition(tree, &names_accepted, now);
-    // A resource that has been served goes on being served by the names that it has, but one of the program
-    // is never served by a definition, whatever its status said before.
+    let mut is_changed = set_condition(tree, &names_accepted, now);
+    // A resource that is already served stays served under its accepted names. A built-in resource is
+    // never served by a definition, whatever the status of the definition says.
     if !definition.is_established() || shadowed.is_some() {
         let established = match is_accepted {
             true => {
                 let message = "the initial names have been accepted";
-                condition("Established", false, "Installing", message)
+                new_condition("Established", false, "Installing", message)
             }
-            false => condition("Established", false, "NotAccepted", "not all names are accepted"),
+            false => {
+                new_condition("Established", false, "NotAccepted", "not all names are accepted")
+            }
         };
-        is_news |= set_condition(tree, &established, now);
+        is_changed |= set_condition(tree, &established, now);
     }
-    is_news |= definition.accepted_names != accepted;
+    is_changed |= definition.accepted_names != accepted;
     if definition.accepted_names != accepted {
-        object_mut(tree, "status").insert("acceptedNames".to_owned(), names_json(&accepted));
+        object_member_mut(tree, "status").insert("acceptedNames".to_owned(), names_json(&accepted));
     }
-    is_news
+    is_changed
 }
 
 /// Records that the resource of a definition is served. Reports whether the status changed.
 ///
-/// The caller does this once the snapshot that serves it answers requests: clients rely on that
-/// order.
+/// The caller does this after the snapshot that serves the resource answers requests, because clients
+/// rely on that order.
 pub fn mark_established(tree: &mut Tree, now: Timestamp) -> bool {
     let Some(definition) = Definition::read(tree) else { return false };
-    if definition.is_established() || !definition.is("NamesAccepted") || definition.is_deleted {
+    if definition.is_established()
+        || !definition.has_condition("NamesAccepted")
+        || definition.is_being_deleted
+    {
         return false;
     }
     let message = "the initial names have been accepted";
-    let established = condition("Established", true, "InitialNamesAccepted", message);
+    let established = new_condition("Established", true, "InitialNamesAccepted", message);
     set_condition(tree, &established, now)
 }
 
-/// The names that resources of the program have in a group.
-fn built_in_names(group: &str) -> Vec<Names> {
-    let resources = TABLE.iter().map(BuiltIn::resource).filter(|own| own.group == group);
-    let names = resources.map(|own| Names {
+/// The names of the built-in resources of a group.
+fn built_in_names(group: &str) -> Vec<ResourceNames> {
+    let resources = TABLE.iter().map(BuiltInResource::resource).filter(|own| own.group == group);
+    let names = resources.map(|own| ResourceNames {
         plural: own.plural,
         singular: own.singular,
         short_names: own.short_names,
@@ -88,7 +95,7 @@ fn built_in_names(group: &str) -> Vec<Names> {
 /// The built-in name, kind or version that a definition claims.
 fn built_in_conflict(
     definition: &Definition,
-    built_in: &[Names],
+    built_in: &[ResourceNames],
 ) -> Option<(&'static str, String)> {
     let wanted = &definition.names;
     let is_name =
@@ -101,10 +108,10 @@ fn built_in_conflict(
         (is_kind(&wanted.list_kind), "ListKindConflict", &wanted.list_kind),
     ];
     if let Some((_, reason, name)) = claims.into_iter().find(|(is_claimed, ..)| *is_claimed) {
-        return Some((reason, in_use(name)));
+        return Some((reason, in_use_message(name)));
     }
     let group = &definition.group;
-    let is_built_in = |version: &&Version| {
+    let is_built_in = |version: &&DefinitionVersion| {
         version.is_served && TABLE.iter().any(|row| row.matches_version(group, &version.name))
     };
     let version = definition.versions.iter().find(is_built_in)?;
@@ -112,8 +119,11 @@ fn built_in_conflict(
     Some(("VersionConflict", format!("{group_version} is served by the server itself")))
 }
 
-/// The names that the definition has from now on, and the last conflict about the others.
-fn accept(definition: &Definition, group: &[&Names]) -> (Names, Option<(&'static str, String)>) {
+/// Returns the names that the definition owns from now on, and the last conflict about the others.
+fn resolve_names(
+    definition: &Definition,
+    group: &[&ResourceNames],
+) -> (ResourceNames, Option<(&'static str, String)>) {
     let (wanted, current) = (&definition.names, &definition.accepted_names);
     let mut resources: BTreeSet<&str> = BTreeSet::new();
     let mut kinds: BTreeSet<&str> = BTreeSet::new();
@@ -127,7 +137,7 @@ fn accept(definition: &Definition, group: &[&Names]) -> (Names, Option<(&'static
     let mut settle =
         |wanted: &str, current: &mut String, taken: &BTreeSet<&str>, reason: &'static str| {
             if wanted != current && taken.contains(wanted) {
-                conflict = Some((reason, in_use(wanted)));
+                conflict = Some((reason, in_use_message(wanted)));
             } else {
                 wanted.clone_into(current);
             }
@@ -139,23 +149,23 @@ fn accept(definition: &Definition, group: &[&Names]) -> (Names, Option<(&'static
     let is_taken =
         |it: &&String| !current.short_names.contains(it) && resources.contains(it.as_str());
     let taken: Vec<String> =
-        wanted.short_names.iter().filter(is_taken).map(|it| in_use(it)).collect();
+        wanted.short_names.iter().filter(is_taken).map(|it| in_use_message(it)).collect();
     if taken.is_empty() {
         accepted.short_names.clone_from(&wanted.short_names);
     } else if !matches!(conflict, Some(("KindConflict" | "ListKindConflict", _))) {
-        // Of several conflicts the last is told, and kinds come after short names.
+        // Only the last conflict is reported, and kinds come after short names.
         conflict = Some(("ShortNamesConflict", aggregate(&taken)));
     }
     accepted.categories.clone_from(&wanted.categories);
     (accepted, conflict)
 }
 
-fn in_use(name: &str) -> String {
+fn in_use_message(name: &str) -> String {
     format!("{} is already in use", go_compat::quote(name))
 }
 
-fn condition(r#type: &str, is: bool, reason: &str, message: &str) -> Condition {
-    Condition {
+fn new_condition(r#type: &str, is: bool, reason: &str, message: &str) -> DefinitionCondition {
+    DefinitionCondition {
         r#type: r#type.to_owned(),
         status: if is { ConditionStatus::True } else { ConditionStatus::False },
         reason: reason.to_owned(),
@@ -163,7 +173,7 @@ fn condition(r#type: &str, is: bool, reason: &str, message: &str) -> Condition {
     }
 }
 
-fn names_json(names: &Names) -> Value {
+fn names_json(names: &ResourceNames) -> Value {
     let mut value = json!({ "plural": names.plural, "kind": names.kind });
     let Value::Object(members) = &mut value else { return value };
     for (key, text) in [("singular", &names.singular), ("listKind", &names.list_kind)] {

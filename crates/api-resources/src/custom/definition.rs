@@ -1,7 +1,7 @@
 //! Reads a CustomResourceDefinition leniently: unknown and malformed parts count as absent.
 //!
-//! Whether a definition is sound is decided when it is written. Here, what is stored is taken as
-//! far as it makes sense, so that one odd object never keeps the others from being served.
+//! A definition is validated when it is written. A stored definition is read as far as it makes sense,
+//! so that one malformed object never prevents the others from being served.
 
 use std::sync::Arc;
 
@@ -9,60 +9,60 @@ use api_object::Tree;
 use serde_json::Value;
 
 use crate::built_in::TABLE;
+use crate::json_members::{bool_member, list_member, string_list_member, string_member};
 use crate::resource::Scope;
 use crate::storage_key::is_path_segment;
-use crate::tree::{flag, items, text, texts};
 
-/// A definition.
+/// A CustomResourceDefinition, as far as the server uses it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
     /// The name of the object: the plural, a dot and the group.
     pub name: String,
-    /// Tells definitions apart that had the same name at different times.
+    /// The uid, which distinguishes definitions that had the same name at different times.
     pub uid: String,
-    /// The group.
+    /// The API group of the resource.
     pub group: String,
-    /// Whether objects live in namespaces.
+    /// Whether objects are namespaced.
     pub scope: Scope,
-    /// The names that are wanted.
-    pub names: Names,
+    /// The names that the spec requests.
+    pub names: ResourceNames,
     /// The versions, in the order of the object.
-    pub versions: Vec<Version>,
-    /// The names that no other definition of the group had before.
-    pub accepted_names: Names,
+    pub versions: Vec<DefinitionVersion>,
+    /// The names that the status accepts.
+    pub accepted_names: ResourceNames,
     /// The status conditions, in the order of the object.
-    pub conditions: Vec<Condition>,
-    /// Whether it is to be deleted.
-    pub is_deleted: bool,
+    pub conditions: Vec<DefinitionCondition>,
+    /// Whether the definition has a deletion timestamp.
+    pub is_being_deleted: bool,
 }
 
 /// The names of a resource and of its kind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Names {
+pub struct ResourceNames {
     /// The name in paths.
     pub plural: String,
-    /// The singular name.
+    /// The singular name for kubectl.
     pub singular: String,
-    /// Shorter names for people.
+    /// The short names for kubectl.
     pub short_names: Vec<String>,
     /// The kind of an object.
     pub kind: String,
     /// The kind of a list.
     pub list_kind: String,
-    /// Groups of resources that people may list at once.
+    /// The categories, such as `all`, under which kubectl lists the resource.
     pub categories: Vec<String>,
 }
 
-/// One version of a resource.
+/// One version of the resource of a definition.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Version {
-    /// Its name.
+pub struct DefinitionVersion {
+    /// The name, such as `v1beta1`.
     pub name: String,
-    /// Whether there are paths for it.
+    /// Whether the version is served.
     pub is_served: bool,
-    /// Whether objects are stored in it.
+    /// Whether objects are stored in this version.
     pub is_storage: bool,
-    /// Whether it should still be used.
+    /// Whether the version is deprecated.
     pub deprecation: Deprecation,
     /// The OpenAPI schema of the objects.
     pub schema: Option<Arc<Value>>,
@@ -74,84 +74,87 @@ pub struct Version {
     pub selectable_fields: Vec<String>,
 }
 
-/// Whether a version should still be used.
+/// Whether a version is deprecated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deprecation {
-    /// It should.
+    /// The version is not deprecated.
     None,
-    /// It should not, and the usual words say so.
-    Usual,
-    /// It should not, and these words say so.
-    Warning(String),
+    /// The version is deprecated, and clients receive the default warning.
+    DefaultWarning,
+    /// The version is deprecated, and clients receive this warning.
+    CustomWarning(String),
 }
 
-/// A column of a table.
+/// A printer column of a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrinterColumn {
-    /// The heading.
+    /// The heading of the column.
     pub name: String,
     /// `string`, `integer`, `number`, `boolean` or `date`.
     pub r#type: String,
-    /// How a value of the type is to be read; may be empty.
+    /// The OpenAPI format of the value, such as `date-time`; may be empty.
     pub format: String,
-    /// For people; may be empty.
+    /// A sentence about the column, for users; may be empty.
     pub description: String,
-    /// Shown to those who want more if above zero.
+    /// Clients show columns with a priority above 0 only in wide output.
     pub priority: i32,
-    /// Where the value is.
+    /// The path of the value in an object.
     pub json_path: String,
 }
 
 /// A status condition of a definition, such as `Established`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Condition {
+pub struct DefinitionCondition {
     /// The type, such as `NamesAccepted`.
     pub r#type: String,
     /// Whether the condition holds.
     pub status: ConditionStatus,
     /// A machine-readable reason, in CamelCase.
     pub reason: String,
-    /// Why, for people.
+    /// The reason as a sentence for users.
     pub message: String,
 }
 
 /// Whether a condition holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConditionStatus {
-    /// It does.
+    /// The condition is known to hold.
     True,
-    /// It does not.
+    /// The condition does not hold.
     False,
-    /// Nobody knows.
+    /// It is not known whether the condition holds.
     Unknown,
 }
 
 impl Definition {
-    /// Reads a definition; `None` if it does not say which resource it defines, or by another name than
-    /// its own. What names its place in the store is never in doubt after that.
+    /// Reads a definition. Returns `None` if it names no resource, or if its own name is not the plural
+    /// name, a dot and the group. The storage path of a definition that was read is therefore certain.
     #[must_use]
     pub fn read(tree: &Tree) -> Option<Self> {
         let spec = tree.get("spec")?;
         let status = tree.get("status").unwrap_or(&Value::Null);
         let metadata = tree.get("metadata").unwrap_or(&Value::Null);
-        let scope = match text(spec, "scope") {
+        let scope = match string_member(spec, "scope") {
             "Cluster" => Scope::Cluster,
             "Namespaced" => Scope::Namespaced,
             _ => return None,
         };
         let definition = Self {
-            name: text(metadata, "name").to_owned(),
-            uid: text(metadata, "uid").to_owned(),
-            group: text(spec, "group").to_owned(),
+            name: string_member(metadata, "name").to_owned(),
+            uid: string_member(metadata, "uid").to_owned(),
+            group: string_member(spec, "group").to_owned(),
             scope,
-            names: Names::read(spec.get("names")),
-            versions: items(spec, "versions").iter().map(Version::read).collect(),
-            accepted_names: Names::read(status.get("acceptedNames")),
-            conditions: items(status, "conditions").iter().map(Condition::read).collect(),
-            is_deleted: metadata.get("deletionTimestamp").is_some_and(|it| !it.is_null()),
+            names: ResourceNames::read(spec.get("names")),
+            versions: list_member(spec, "versions").iter().map(DefinitionVersion::read).collect(),
+            accepted_names: ResourceNames::read(status.get("acceptedNames")),
+            conditions: list_member(status, "conditions")
+                .iter()
+                .map(DefinitionCondition::read)
+                .collect(),
+            is_being_deleted: metadata.get("deletionTimestamp").is_some_and(|it| !it.is_null()),
         };
         let (plural, group) = (&definition.names.plural, &definition.group);
-        // A group of one word could be the place of something else that is stored.
+        // A group of one word could be the storage path of a built-in resource.
         let is_named = is_path_segment(plural)
             && is_path_segment(group)
             && group.contains('.')
@@ -162,106 +165,106 @@ impl Definition {
 
     /// The condition of that type.
     #[must_use]
-    pub fn condition(&self, r#type: &str) -> Option<&Condition> {
+    pub fn condition(&self, r#type: &str) -> Option<&DefinitionCondition> {
         self.conditions.iter().find(|it| it.r#type == r#type)
     }
 
-    /// Reports whether a condition is known to hold.
+    /// Reports whether a condition has the status `True`.
     #[must_use]
-    pub fn is(&self, r#type: &str) -> bool {
+    pub fn has_condition(&self, r#type: &str) -> bool {
         self.condition(r#type).is_some_and(|it| it.status == ConditionStatus::True)
     }
 
-    /// Reports whether there are paths for its resource: its names are accepted, or were once, and they
-    /// are those that its objects are stored by. Otherwise requests would be authorized by one name and
-    /// executed by another.
+    /// Reports whether the resource is served: its names are or were accepted, and the accepted plural
+    /// name and kind are those of the spec, which objects are stored under. Otherwise a request would be
+    /// authorized under one name and executed under another.
     #[must_use]
     pub fn is_served(&self) -> bool {
         let (accepted, own) = (&self.accepted_names, &self.names);
-        (self.is("NamesAccepted") || self.is_established())
+        (self.has_condition("NamesAccepted") || self.is_established())
             && (&accepted.plural, &accepted.kind) == (&own.plural, &own.kind)
             && self.storage_path().is_some()
     }
 
-    /// Where its objects are stored, below the prefix of the store; `None` if that is the place of a
-    /// resource that is part of the program.
+    /// The path of its objects in the store, below the prefix of the store; `None` if a built-in resource
+    /// uses that path.
     #[must_use]
     pub fn storage_path(&self) -> Option<String> {
         let path = format!("{}/{}", self.group, self.names.plural);
         let is_taken = TABLE.iter().any(|row| {
             row.matches_resource(&self.group, &self.names.plural)
-                || row.storage_path().is_some_and(|own| is_same_place(own, &path))
+                || row.storage_path().is_some_and(|own| is_same_or_nested_path(own, &path))
         });
         (!is_taken).then_some(path)
     }
 
-    /// Reports whether clients have been told that its resource is served.
+    /// Reports whether the status tells clients that the resource is served.
     #[must_use]
     pub fn is_established(&self) -> bool {
-        self.is("Established")
+        self.has_condition("Established")
     }
 
-    /// Reports whether its resource is about to go: nothing new may be created.
+    /// Reports whether the definition is being deleted, so that no object may be created.
     #[must_use]
     pub fn is_terminating(&self) -> bool {
-        self.is_deleted || self.is("Terminating")
+        self.is_being_deleted || self.has_condition("Terminating")
     }
 
     /// The version in which objects are stored.
     #[must_use]
-    pub fn storage_version(&self) -> Option<&Version> {
+    pub fn storage_version(&self) -> Option<&DefinitionVersion> {
         self.versions.iter().find(|it| it.is_storage)
     }
 }
 
-/// Whether one path is the other or leads to it.
-fn is_same_place(one: &str, other: &str) -> bool {
+/// Reports whether two paths are equal, or one is a prefix of the other by whole segments.
+fn is_same_or_nested_path(one: &str, other: &str) -> bool {
     one.split('/').zip(other.split('/')).all(|(one, other)| one == other)
 }
 
-impl Names {
+impl ResourceNames {
     fn read(names: Option<&Value>) -> Self {
         let names = names.unwrap_or(&Value::Null);
         Self {
-            plural: text(names, "plural").to_owned(),
-            singular: text(names, "singular").to_owned(),
-            short_names: texts(names, "shortNames"),
-            kind: text(names, "kind").to_owned(),
-            list_kind: text(names, "listKind").to_owned(),
-            categories: texts(names, "categories"),
+            plural: string_member(names, "plural").to_owned(),
+            singular: string_member(names, "singular").to_owned(),
+            short_names: string_list_member(names, "shortNames"),
+            kind: string_member(names, "kind").to_owned(),
+            list_kind: string_member(names, "listKind").to_owned(),
+            categories: string_list_member(names, "categories"),
         }
     }
 }
 
-impl Version {
+impl DefinitionVersion {
     fn read(version: &Value) -> Self {
         let schema = version.get("schema").and_then(|it| it.get("openAPIV3Schema"));
         let subresources = version.get("subresources").unwrap_or(&Value::Null);
         let deprecation = match version.get("deprecationWarning").and_then(Value::as_str) {
-            _ if !flag(version, "deprecated") => Deprecation::None,
-            Some(warning) => Deprecation::Warning(warning.to_owned()),
-            None => Deprecation::Usual,
+            _ if !bool_member(version, "deprecated") => Deprecation::None,
+            Some(warning) => Deprecation::CustomWarning(warning.to_owned()),
+            None => Deprecation::DefaultWarning,
         };
-        let paths = items(version, "selectableFields").iter();
+        let paths = list_member(version, "selectableFields").iter();
         Self {
-            name: text(version, "name").to_owned(),
-            is_served: flag(version, "served"),
-            is_storage: flag(version, "storage"),
+            name: string_member(version, "name").to_owned(),
+            is_served: bool_member(version, "served"),
+            is_storage: bool_member(version, "storage"),
             deprecation,
             schema: schema.filter(|it| it.is_object()).map(|it| Arc::new(it.clone())),
             has_status: subresources.get("status").is_some_and(|it| !it.is_null()),
-            columns: items(version, "additionalPrinterColumns")
+            columns: list_member(version, "additionalPrinterColumns")
                 .iter()
                 .map(PrinterColumn::read)
                 .collect(),
-            selectable_fields: paths.map(|it| text(it, "jsonPath").to_owned()).collect(),
+            selectable_fields: paths.map(|it| string_member(it, "jsonPath").to_owned()).collect(),
         }
     }
 }
 
 impl PrinterColumn {
     fn read(column: &Value) -> Self {
-        let owned = |key| text(column, key).to_owned();
+        let owned = |key| string_member(column, key).to_owned();
         let priority = column.get("priority").and_then(Value::as_i64).unwrap_or_default();
         Self {
             name: owned("name"),
@@ -274,10 +277,10 @@ impl PrinterColumn {
     }
 }
 
-impl Condition {
+impl DefinitionCondition {
     fn read(condition: &Value) -> Self {
-        let owned = |key| text(condition, key).to_owned();
-        let status = match text(condition, "status") {
+        let owned = |key| string_member(condition, key).to_owned();
+        let status = match string_member(condition, "status") {
             "True" => ConditionStatus::True,
             "False" => ConditionStatus::False,
             _ => ConditionStatus::Unknown,

@@ -1,12 +1,15 @@
 //! Defaults of a CustomResourceDefinition.
 
-use api_object::{Tree, object_mut};
+use api_object::{Tree, object_member_mut};
 use serde_json::{Value, json};
 
-use crate::tree::{at, default, flag, is_set, items, text, texts};
+use crate::json_members::{
+    bool_member, is_member_set, list_member, set_default, string_list_member, string_member,
+    value_at,
+};
 
 pub(crate) fn prepare_create(tree: &mut Tree) {
-    fill_in(tree);
+    set_spec_defaults(tree);
     let status = json!({
         "conditions": [],
         "acceptedNames": { "plural": "", "kind": "" },
@@ -17,30 +20,31 @@ pub(crate) fn prepare_create(tree: &mut Tree) {
 }
 
 pub(crate) fn prepare_update(tree: &mut Tree) {
-    fill_in(tree);
+    set_spec_defaults(tree);
     add_stored_version(tree);
 }
 
-fn fill_in(tree: &mut Tree) {
-    let spec = object_mut(tree, "spec");
-    let kind = text(at(spec, &["names"]), "kind").to_owned();
+fn set_spec_defaults(tree: &mut Tree) {
+    let spec = object_member_mut(tree, "spec");
+    let kind = string_member(value_at(spec, &["names"]), "kind").to_owned();
     if !kind.is_empty() {
-        let names = object_mut(spec, "names");
-        default(names, "singular", kind.to_lowercase());
-        default(names, "listKind", format!("{kind}List"));
+        let names = object_member_mut(spec, "names");
+        set_default(names, "singular", kind.to_lowercase());
+        set_default(names, "listKind", format!("{kind}List"));
     }
-    if !is_set(spec, "conversion") {
+    if !is_member_set(spec, "conversion") {
         spec.insert("conversion".to_owned(), json!({ "strategy": "None" }));
     }
 }
 
-/// A version that objects were ever stored in is remembered.
+/// Adds the storage version to `status.storedVersions`, which lists every version that objects were
+/// ever stored in.
 fn add_stored_version(tree: &mut Tree) {
-    let mut versions = items(at(tree, &["spec"]), "versions").iter();
-    let Some(storage) = versions.find(|it| flag(*it, "storage")) else { return };
-    let name = text(storage, "name").to_owned();
-    let status = object_mut(tree, "status");
-    let mut stored = texts(status, "storedVersions");
+    let mut versions = list_member(value_at(tree, &["spec"]), "versions").iter();
+    let Some(storage) = versions.find(|it| bool_member(*it, "storage")) else { return };
+    let name = string_member(storage, "name").to_owned();
+    let status = object_member_mut(tree, "status");
+    let mut stored = string_list_member(status, "storedVersions");
     if !stored.contains(&name) {
         stored.push(name);
         status.insert("storedVersions".to_owned(), Value::from(stored));

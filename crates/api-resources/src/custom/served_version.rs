@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::definition::{Definition, Deprecation, Version};
+use super::definition::{Definition, DefinitionVersion, Deprecation};
 use crate::columns::CustomTable;
 use crate::resource::{NameRule, Origin, Resource, Subresource};
 use crate::verb::Verbs;
 
-/// The facts of a custom resource version that built-in ones do not have.
+/// The properties of a custom resource version that built-in resources do not have.
 #[derive(Debug, Clone)]
 pub struct ServedVersion {
     /// The name of the definition.
-    pub definition: String,
-    /// Its uid: another definition of that name has other objects.
+    pub definition_name: String,
+    /// The uid of the definition, because a later definition of the same name has other objects.
     pub definition_uid: String,
-    /// The version in which objects are stored, whichever version is asked for.
+    /// The version in which objects are stored, whichever version a request names.
     pub storage_version: String,
-    /// Nothing new may be created, because the definition is being deleted.
+    /// Whether the definition is being deleted, so that no object may be created.
     pub is_terminating: bool,
     /// The warning for clients that use the version, if it is deprecated.
     pub deprecation_warning: Option<String>,
@@ -31,22 +31,22 @@ pub struct ServedVersion {
 }
 
 impl Definition {
-    /// The resources that it defines: one for each version that is served.
+    /// The resources that the definition adds: one for each served version.
     pub(crate) fn resources(&self) -> impl Iterator<Item = Resource> {
         self.versions.iter().filter(|it| it.is_served).map(|version| self.resource(version))
     }
 
-    fn resource(&self, version: &Version) -> Resource {
+    fn resource(&self, version: &DefinitionVersion) -> Resource {
         let names = &self.accepted_names;
         let storage_version = self.storage_version().unwrap_or(version);
         let usual = || format!("{}/{} {} is deprecated", self.group, version.name, names.kind);
         let deprecation_warning = match &version.deprecation {
             Deprecation::None => None,
-            Deprecation::Usual => Some(usual()),
-            Deprecation::Warning(text) => Some(text.clone()),
+            Deprecation::DefaultWarning => Some(usual()),
+            Deprecation::CustomWarning(text) => Some(text.clone()),
         };
         let served = ServedVersion {
-            definition: self.name.clone(),
+            definition_name: self.name.clone(),
             definition_uid: self.uid.clone(),
             storage_version: storage_version.name.clone(),
             is_terminating: self.is_terminating(),

@@ -1,4 +1,4 @@
-//! Validates CustomResourceDefinitions.
+//! Validates new and updated CustomResourceDefinitions.
 
 mod names;
 mod version;
@@ -9,20 +9,20 @@ use api_object::Tree;
 use field_errors::{FieldErrors, FieldPath, dns1123_subdomain_faults};
 use serde_json::Value;
 
-use crate::tree::{at, flag, items, text, texts};
+use crate::json_members::{bool_member, list_member, string_list_member, string_member, value_at};
 
 const SCOPES: [&str; 2] = ["Cluster", "Namespaced"];
-/// Objects of several versions differ only in the name of the version, so far.
+/// The supported conversion strategies. Objects of different versions differ only in `apiVersion`.
 const STRATEGIES: [&str; 1] = ["None"];
 const APPROVAL: &str = "api-approved.kubernetes.io";
 const APPROVAL_SEE: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
 
 pub(crate) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors) {
-    let spec = at(new, &["spec"]);
+    let spec = value_at(new, &["spec"]);
     validate_object_name(new, spec, errors);
     validate_spec(spec, errors);
     if let Some(old) = old {
-        validate_unchanged(spec, old, errors);
+        validate_immutable_fields(spec, old, errors);
     }
     validate_stored_versions(new, spec, errors);
     validate_approval(new, spec, old, errors);
@@ -30,7 +30,11 @@ pub(crate) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors)
 
 fn validate_object_name(tree: &Tree, spec: &Value, errors: &mut FieldErrors) {
     let name = api_object::name(tree);
-    let want = format!("{}.{}", text(at(spec, &["names"]), "plural"), text(spec, "group"));
+    let want = format!(
+        "{}.{}",
+        string_member(value_at(spec, &["names"]), "plural"),
+        string_member(spec, "group")
+    );
     if name != want {
         let metadata = FieldPath::root("metadata");
         let detail = "must be spec.names.plural+\".\"+spec.group";
@@ -40,7 +44,7 @@ fn validate_object_name(tree: &Tree, spec: &Value, errors: &mut FieldErrors) {
 
 fn validate_spec(spec: &Value, errors: &mut FieldErrors) {
     let path = FieldPath::root("spec");
-    let (group, at_group) = (text(spec, "group"), path.child("group"));
+    let (group, at_group) = (string_member(spec, "group"), path.child("group"));
     let faults = dns1123_subdomain_faults(group);
     if group.is_empty() {
         errors.push(at_group.required(""));
@@ -49,21 +53,26 @@ fn validate_spec(spec: &Value, errors: &mut FieldErrors) {
     } else if !group.contains('.') {
         errors.push(at_group.invalid(group, "should be a domain with at least one dot"));
     }
-    one_of(&path.child("scope"), text(spec, "scope"), &SCOPES, errors);
+    validate_one_of(&path.child("scope"), string_member(spec, "scope"), &SCOPES, errors);
     version::validate_versions(spec, errors);
-    names::validate_names(at(spec, &["names"]), errors);
-    if flag(spec, "preserveUnknownFields") {
+    names::validate_names(value_at(spec, &["names"]), errors);
+    if bool_member(spec, "preserveUnknownFields") {
         let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in \
                       spec.versions[*].schema instead";
         errors.push(path.child("preserveUnknownFields").invalid(true, detail));
     }
     let conversion = path.child("conversion");
-    let strategy = text(at(spec, &["conversion"]), "strategy");
-    one_of(&conversion.child("strategy"), strategy, &STRATEGIES, errors);
+    let strategy = string_member(value_at(spec, &["conversion"]), "strategy");
+    validate_one_of(&conversion.child("strategy"), strategy, &STRATEGIES, errors);
 }
 
-/// A value of a closed set that must be given.
-fn one_of(path: &FieldPath<'_>, value: &str, supported: &[&str], errors: &mut FieldErrors) {
+/// Validates a required value of a closed set.
+fn validate_one_of(
+    path: &FieldPath<'_>,
+    value: &str,
+    supported: &[&str],
+    errors: &mut FieldErrors,
+) {
     if value.is_empty() {
         errors.push(path.required(""));
     } else if !supported.contains(&value) {
@@ -71,13 +80,13 @@ fn one_of(path: &FieldPath<'_>, value: &str, supported: &[&str], errors: &mut Fi
     }
 }
 
-/// The key of objects in the store depends on group and plural; what they are, on scope and kind,
-/// once there may be some.
-fn validate_unchanged(spec: &Value, old: &Tree, errors: &mut FieldErrors) {
-    let conditions = items(at(old, &["status"]), "conditions").iter();
-    let mut established = conditions.filter(|it| text(*it, "type") == "Established");
-    let is_established = established.any(|it| text(it, "status") == "True");
-    let old = at(old, &["spec"]);
+/// Group and plural name are immutable, because the keys of objects depend on them. Scope and kind are
+/// immutable once the definition is established, because objects may exist then.
+fn validate_immutable_fields(spec: &Value, old: &Tree, errors: &mut FieldErrors) {
+    let conditions = list_member(value_at(old, &["status"]), "conditions").iter();
+    let mut established = conditions.filter(|it| string_member(*it, "type") == "Established");
+    let is_established = established.any(|it| string_member(it, "status") == "True");
+    let old = value_at(old, &["spec"]);
     let root = FieldPath::root("spec");
     let names = root.child("names");
     let mut unchanged = |path: FieldPath<'_>, new: &str, old: &str| {
@@ -85,21 +94,23 @@ fn validate_unchanged(spec: &Value, old: &Tree, errors: &mut FieldErrors) {
             errors.push(path.invalid(new, "field is immutable"));
         }
     };
-    let name = |spec, key| text(at(spec, &["names"]), key);
+    let name = |spec, key| string_member(value_at(spec, &["names"]), key);
     if is_established {
-        unchanged(root.child("scope"), text(spec, "scope"), text(old, "scope"));
+        unchanged(root.child("scope"), string_member(spec, "scope"), string_member(old, "scope"));
         unchanged(names.child("kind"), name(spec, "kind"), name(old, "kind"));
     }
-    unchanged(root.child("group"), text(spec, "group"), text(old, "group"));
+    unchanged(root.child("group"), string_member(spec, "group"), string_member(old, "group"));
     unchanged(names.child("plural"), name(spec, "plural"), name(old, "plural"));
 }
 
 fn validate_stored_versions(tree: &Tree, spec: &Value, errors: &mut FieldErrors) {
     let status = FieldPath::root("status");
     let path = status.child("storedVersions");
-    let stored = texts(at(tree, &["status"]), "storedVersions");
-    let defined: HashSet<&str> =
-        items(spec, "versions").iter().map(|version| text(version, "name")).collect();
+    let stored = string_list_member(value_at(tree, &["status"]), "storedVersions");
+    let defined: HashSet<&str> = list_member(spec, "versions")
+        .iter()
+        .map(|version| string_member(version, "name"))
+        .collect();
     for (idx, name) in
         stored.iter().enumerate().filter(|(_, name)| !defined.contains(name.as_str()))
     {
@@ -112,16 +123,17 @@ fn validate_stored_versions(tree: &Tree, spec: &Value, errors: &mut FieldErrors)
     }
 }
 
-/// Groups of the Kubernetes community are theirs: who uses one says by whose leave.
+/// A definition in a group of the Kubernetes community must have an annotation with its approval.
 fn validate_approval(tree: &Tree, spec: &Value, old: Option<&Tree>, errors: &mut FieldErrors) {
-    let group = text(spec, "group");
+    let group = string_member(spec, "group");
     let is_protected = ["k8s.io", "kubernetes.io"].iter().any(|domain| {
         group.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     });
-    let annotations = at(tree, &["metadata", "annotations"]);
-    let approval = text(annotations, APPROVAL);
-    let is_new =
-        old.is_none_or(|old| text(at(old, &["metadata", "annotations"]), APPROVAL) != approval);
+    let annotations = value_at(tree, &["metadata", "annotations"]);
+    let approval = string_member(annotations, APPROVAL);
+    let is_new = old.is_none_or(|old| {
+        string_member(value_at(old, &["metadata", "annotations"]), APPROVAL) != approval
+    });
     if !is_protected || !is_new {
         return;
     }
@@ -142,7 +154,7 @@ fn validate_approval(tree: &Tree, spec: &Value, old: Option<&Tree>, errors: &mut
     }
 }
 
-/// Has a scheme and a host.
+/// Reports whether a text has a scheme and a host.
 fn is_url(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else { return false };
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();

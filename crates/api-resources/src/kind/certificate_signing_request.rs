@@ -3,27 +3,27 @@
 mod pem;
 mod signer_name;
 
-use api_object::{Tree, object_mut, rfc3339};
+use api_object::{Tree, object_member_mut, rfc3339};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use field_errors::{FieldErrors, FieldPath};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use x509_verify::{Certificate, CertificateRequest};
+use x509_verify::{Certificate, CertificateRequest, RequestError};
 
-use super::{Rules, rules};
+use super::{KindRules, kind_rules};
+use crate::json_members::{list_member, string_list_member, string_member, value_at};
 use crate::resource::Resource;
-use crate::tree::{at, items, text, texts};
 
-/// The signer of certificates that clients of this server present.
 const GROUP: &str = "certificates.k8s.io";
+/// The signer of the client certificates of this server.
 const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
-/// Nobody gets into this group by a certificate of that signer.
+/// Certificates of that signer must not contain this group.
 const SUPERUSERS: &str = "system:masters";
 const LEGACY_SIGNER: &str = "kubernetes.io/legacy-unknown";
 const EXPIRATION_SECONDS_MIN: i64 = 600;
 
-/// Conditions that hold once they are set.
+/// Conditions that can not be removed or changed once they are set.
 const FINAL: [&str; 3] = ["Approved", "Denied", "Failed"];
 /// Conditions that only approvers set.
 const APPROVAL: [&str; 2] = ["Approved", "Denied"];
@@ -82,7 +82,8 @@ pub fn required_signer_permission<'t>(
     let verb = match (resource.plural.as_str(), subresource, old) {
         ("certificatesigningrequests", Some("approval"), Some(_)) => "approve",
         ("certificatesigningrequests", Some("status"), Some(old))
-            if certificate(new) != certificate(old) || conditions(new) != conditions(old) =>
+            if issued_certificate(new) != issued_certificate(old)
+                || conditions(new) != conditions(old) =>
         {
             "sign"
         }
@@ -98,69 +99,74 @@ pub fn required_signer_permission<'t>(
         }
         _ => return None,
     };
-    let signer_name = text(at(old.unwrap_or(new), &["spec"]), "signerName");
+    let signer_name = string_member(value_at(old.unwrap_or(new), &["spec"]), "signerName");
     let is_demanded = verb != "attest" || !signer_name.is_empty();
     is_demanded.then_some(SignerPermission { verb, signer_name })
 }
 
-/// Why this certificate may not be requested; `None` for other objects and for allowed requests.
+/// The reason why this certificate may not be requested; `None` for other objects and for allowed
+/// requests.
 #[must_use]
-pub fn forbidden_subject(resource: &Resource, tree: &Tree) -> Option<String> {
-    let spec = at(tree, &["spec"]);
-    let is_restricted = rules(resource) == Rules::CertificateSigningRequest
-        && text(spec, "signerName") == CLIENT_SIGNER;
+pub fn forbidden_subject_reason(resource: &Resource, tree: &Tree) -> Option<String> {
+    let spec = value_at(tree, &["spec"]);
+    let is_restricted = kind_rules(resource) == KindRules::CertificateSigningRequest
+        && string_member(spec, "signerName") == CLIENT_SIGNER;
     if !is_restricted {
         return None;
     }
-    match read_request(text(spec, "request")) {
+    match read_certificate_request(string_member(spec, "request")) {
         Ok(request) if request.organizations.iter().any(|own| own == SUPERUSERS) => {
             Some(format!("use of {CLIENT_SIGNER} signer with {SUPERUSERS} group is not allowed"))
         }
         Ok(_) => None,
-        Err(why) => Some(format!("failed to parse CSR: {why}")),
+        Err(error) => Some(format!("failed to parse CSR: {error}")),
     }
 }
 
-/// Nobody creates a request that is approved already.
+/// Empties the status, because a new request can not be approved yet.
 pub(super) fn prepare_create(tree: &mut Tree) {
     tree.insert("status".to_owned(), json!({}));
 }
 
-/// The request itself stays as it was. Approvers change conditions, and signers all of the status but the
-/// conditions of approvers.
+/// Restores the fields that an update can not change. The spec is immutable. Approvers change conditions;
+/// signers change the status except for the conditions of approvers.
 pub(super) fn prepare_update(new: &mut Tree, old: &Tree, subresource: Option<&str>) {
-    keep(new, old, "spec");
+    keep_member(new, old, "spec");
     match subresource {
-        Some("approval") => keep(object_mut(new, "status"), at(old, &["status"]), "certificate"),
+        Some("approval") => {
+            keep_member(object_member_mut(new, "status"), value_at(old, &["status"]), "certificate")
+        }
         Some(_) => APPROVAL.iter().for_each(|own| keep_conditions(new, old, own)),
-        None => keep(new, old, "status"),
+        None => keep_member(new, old, "status"),
     }
 }
 
-fn keep(new: &mut Tree, old: &impl crate::tree::Members, member: &str) {
+fn keep_member(new: &mut Tree, old: &impl crate::json_members::MemberAccess, member: &str) {
     match old.member(member) {
         Some(value) => drop(new.insert(member.to_owned(), value.clone())),
         None => drop(new.shift_remove(member)),
     }
 }
 
-/// Puts the old conditions of a type in the place of the new ones, unless some were added or removed, which
-/// is refused later.
+/// Replaces the new conditions of a type by the old ones, unless some were added or removed, which the
+/// validation rejects later.
 fn keep_conditions(new: &mut Tree, old: &Tree, r#type: &str) {
-    let kept: Vec<Value> = of_type(old, r#type).cloned().collect();
-    if kept.len() != of_type(new, r#type).count() {
+    let kept: Vec<Value> = conditions_of_type(old, r#type).cloned().collect();
+    if kept.len() != conditions_of_type(new, r#type).count() {
         return;
     }
-    let Some(Value::Array(conditions)) = object_mut(new, "status").get_mut("conditions") else {
+    let Some(Value::Array(conditions)) = object_member_mut(new, "status").get_mut("conditions")
+    else {
         return;
     };
-    let places = conditions.iter_mut().filter(|own| text(*own, "type") == r#type);
+    let places = conditions.iter_mut().filter(|own| string_member(*own, "type") == r#type);
     places.zip(kept).for_each(|(place, kept)| *place = kept);
 }
 
 pub(super) fn set_condition_times(new: &mut Tree, old: &Tree, now: Timestamp) {
     let now = Value::String(rfc3339(now));
-    let Some(Value::Array(conditions)) = object_mut(new, "status").get_mut("conditions") else {
+    let Some(Value::Array(conditions)) = object_member_mut(new, "status").get_mut("conditions")
+    else {
         return;
     };
     for condition in conditions.iter_mut().filter_map(Value::as_object_mut) {
@@ -170,9 +176,11 @@ pub(super) fn set_condition_times(new: &mut Tree, old: &Tree, now: Timestamp) {
         }
         if !is_set(condition, "lastTransitionTime") {
             let is_same = |own: &&Value| {
-                ["type", "status"].iter().all(|key| text(*own, key) == text(condition, key))
+                ["type", "status"]
+                    .iter()
+                    .all(|key| string_member(*own, key) == string_member(condition, key))
             };
-            let before = items(at(old, &["status"]), "conditions").iter().find(is_same);
+            let before = list_member(value_at(old, &["status"]), "conditions").iter().find(is_same);
             let before = before.and_then(|own| own.get("lastTransitionTime"));
             let at = before.filter(|own| own.is_string()).unwrap_or(&now).clone();
             condition.insert("lastTransitionTime".to_owned(), at);
@@ -181,12 +189,12 @@ pub(super) fn set_condition_times(new: &mut Tree, old: &Tree, now: Timestamp) {
 }
 
 pub(super) fn validate_create(tree: &Tree, errors: &mut FieldErrors) {
-    let (spec, path) = (at(tree, &["spec"]), FieldPath::root("spec"));
-    let request = text(spec, "request");
-    if let Err(why) = read_request(request) {
-        errors.push(path.child("request").invalid(request, &why));
+    let (spec, path) = (value_at(tree, &["spec"]), FieldPath::root("spec"));
+    let request = string_member(spec, "request");
+    if let Err(error) = read_certificate_request(request) {
+        errors.push(path.child("request").invalid(request, &error.to_string()));
     }
-    let usages = texts(spec, "usages");
+    let usages = string_list_member(spec, "usages");
     let at_usages = path.child("usages");
     if usages.is_empty() {
         errors.push(at_usages.required(""));
@@ -201,7 +209,7 @@ pub(super) fn validate_create(tree: &Tree, errors: &mut FieldErrors) {
             errors.push(at_usages.index(idx).duplicate(usage.as_str()));
         }
     }
-    let (signer_name, at_signer) = (text(spec, "signerName"), path.child("signerName"));
+    let (signer_name, at_signer) = (string_member(spec, "signerName"), path.child("signerName"));
     match signer_name {
         LEGACY_SIGNER => {
             let detail = "the legacy signerName is not allowed via this API version";
@@ -216,8 +224,8 @@ pub(super) fn validate_create(tree: &Tree, errors: &mut FieldErrors) {
     }
 }
 
-/// The faults of the next state of a request. The request itself can not change, so it is not looked at
-/// again; neither are conditions and a certificate that stay as they were.
+/// Validates an update. The spec can not change, so it is not validated again; neither are unchanged
+/// conditions and certificates.
 pub(super) fn validate_update(
     new: &Tree,
     old: &Tree,
@@ -229,12 +237,13 @@ pub(super) fn validate_update(
     if conditions(new) != conditions(old) {
         validate_conditions(&at_conditions, conditions(new), errors);
     }
-    let is_signed = certificate(new) != certificate(old);
-    if is_signed && let Err(why) = check_certificates(certificate(new)) {
-        errors.push(at_certificate.invalid("<certificate data>", &why));
+    let is_signed = issued_certificate(new) != issued_certificate(old);
+    if is_signed && let Err(error) = check_certificates(issued_certificate(new)) {
+        errors.push(at_certificate.invalid("<certificate data>", &error.to_string()));
     }
     for r#type in FINAL {
-        let (n_new, n_old) = (of_type(new, r#type).count(), of_type(old, r#type).count());
+        let (n_new, n_old) =
+            (conditions_of_type(new, r#type).count(), conditions_of_type(old, r#type).count());
         if n_new < n_old {
             let detail = format!("updates may not remove a condition of type \"{type}\"");
             errors.push(at_conditions.forbidden(&detail));
@@ -246,7 +255,7 @@ pub(super) fn validate_update(
     }
     if is_signed && subresource != Some("status") {
         errors.push(at_certificate.forbidden("updates may not set certificate content"));
-    } else if is_signed && !certificate(old).is_empty() {
+    } else if is_signed && !issued_certificate(old).is_empty() {
         let detail = "updates may not modify existing certificate content";
         errors.push(at_certificate.forbidden(detail));
     }
@@ -256,7 +265,8 @@ fn validate_conditions(path: &FieldPath<'_>, conditions: &[Value], errors: &mut 
     let mut seen: Vec<&str> = Vec::new();
     for (idx, condition) in conditions.iter().enumerate() {
         let path = path.index(idx);
-        let (r#type, status) = (text(condition, "type"), text(condition, "status"));
+        let (r#type, status) =
+            (string_member(condition, "type"), string_member(condition, "status"));
         if r#type.is_empty() {
             errors.push(path.child("type").required(""));
         }
@@ -286,52 +296,69 @@ fn validate_conditions(path: &FieldPath<'_>, conditions: &[Value], errors: &mut 
 }
 
 fn conditions(tree: &Tree) -> &[Value] {
-    items(at(tree, &["status"]), "conditions")
+    list_member(value_at(tree, &["status"]), "conditions")
 }
 
-fn certificate(tree: &Tree) -> &str {
-    text(at(tree, &["status"]), "certificate")
+fn issued_certificate(tree: &Tree) -> &str {
+    string_member(value_at(tree, &["status"]), "certificate")
 }
 
-fn of_type<'t>(tree: &'t Tree, r#type: &'t str) -> impl Iterator<Item = &'t Value> {
-    conditions(tree).iter().filter(move |own| text(*own, "type") == r#type)
+fn conditions_of_type<'t>(tree: &'t Tree, r#type: &'t str) -> impl Iterator<Item = &'t Value> {
+    conditions(tree).iter().filter(move |own| string_member(*own, "type") == r#type)
 }
 
-/// Reads the PEM, in base64, of a request for a certificate.
-fn read_request(encoded: &str) -> Result<CertificateRequest, String> {
+/// The PEM of a certificate request or of issued certificates is invalid. The texts are those of Kubernetes.
+#[derive(Debug, thiserror::Error)]
+enum CertificatePemError {
+    #[error("must be ASCII text with a single PEM block")]
+    Ambiguous,
+    #[error("PEM block type must be CERTIFICATE REQUEST")]
+    NotARequest,
+    #[error("{0}")]
+    MalformedRequest(RequestError),
+    #[error("only CERTIFICATE PEM blocks are allowed, found {}", go_compat::quote(.0))]
+    NotACertificate(String),
+    #[error("no PEM block headers are permitted")]
+    Headers,
+    #[error("x509: malformed certificate")]
+    MalformedCertificate,
+    #[error("must contain at least one CERTIFICATE PEM block")]
+    NoCertificate,
+}
+
+/// Reads a certificate request from base64-encoded PEM.
+fn read_certificate_request(encoded: &str) -> Result<CertificateRequest, CertificatePemError> {
     let text = STANDARD.decode(encoded).unwrap_or_default();
-    if !pem::is_unambiguous(&text) {
-        return Err("must be ASCII text with a single PEM block".to_owned());
+    if !pem::is_unambiguous_pem(&text) {
+        return Err(CertificatePemError::Ambiguous);
     }
-    match pem::blocks(&text).next() {
+    match pem::read_pem_blocks(&text).next() {
         Some(block) if block.label == "CERTIFICATE REQUEST" => {
-            CertificateRequest::parse(&block.contents).map_err(|error| error.to_string())
+            CertificateRequest::parse(&block.contents)
+                .map_err(CertificatePemError::MalformedRequest)
         }
-        Some(_) | None => Err("PEM block type must be CERTIFICATE REQUEST".to_owned()),
+        Some(_) | None => Err(CertificatePemError::NotARequest),
     }
 }
 
-/// Checks the PEM, in base64, of the certificates that a signer made.
-fn check_certificates(encoded: &str) -> Result<(), String> {
+/// Checks the issued certificates, which are base64-encoded PEM.
+fn check_certificates(encoded: &str) -> Result<(), CertificatePemError> {
     let text = STANDARD.decode(encoded).unwrap_or_default();
     let mut n_blocks = 0;
-    for block in pem::blocks(&text) {
+    for block in pem::read_pem_blocks(&text) {
         if block.label != "CERTIFICATE" {
-            let label = go_compat::quote(&block.label);
-            return Err(format!("only CERTIFICATE PEM blocks are allowed, found {label}"));
+            return Err(CertificatePemError::NotACertificate(block.label));
         }
         if block.has_headers {
-            return Err("no PEM block headers are permitted".to_owned());
+            return Err(CertificatePemError::Headers);
         }
         if !Certificate::is_certificate(&block.contents) {
-            return Err("x509: malformed certificate".to_owned());
+            return Err(CertificatePemError::MalformedCertificate);
         }
         n_blocks += 1;
     }
     match n_blocks {
-        0 if !encoded.is_empty() => {
-            Err("must contain at least one CERTIFICATE PEM block".to_owned())
-        }
+        0 if !encoded.is_empty() => Err(CertificatePemError::NoCertificate),
         _ => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! The keys and the size of what ConfigMaps and Secrets hold.
+//! The keys and the size of the data of ConfigMaps and Secrets.
 
 use field_errors::{FieldErrors, FieldPath};
 
@@ -11,7 +11,7 @@ const KEY_SYNTAX: &str = "a valid config key must consist of alphanumeric charac
     '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is \
     '[-._a-zA-Z0-9]+')";
 
-/// Reports what is wrong with the key of a value. Keys become the names of files.
+/// Validates the key of a value. Keys become file names when the object is mounted.
 pub(super) fn validate(at: &FieldPath<'_>, key: &str, errors: &mut FieldErrors) {
     let at = at.key(key);
     let mut invalid = |detail: &str| errors.push(at.invalid(key, detail));
@@ -30,8 +30,8 @@ pub(super) fn validate(at: &FieldPath<'_>, key: &str, errors: &mut FieldErrors) 
     }
 }
 
-/// How many bytes a text of base64 stands for.
-pub(super) fn decoded_bytes(base64: &str) -> usize {
+/// The number of bytes that a base64 text decodes to.
+pub(super) fn decoded_length(base64: &str) -> usize {
     let padding = base64.bytes().rev().take_while(|&byte| byte == b'=').count();
     (base64.len() / 4 * 3).saturating_sub(padding)
 }

@@ -1,14 +1,14 @@
-//! Events.
+//! The validation rules of Events.
 
 use api_object::Tree;
 use field_errors::{FieldErrors, FieldPath};
 
-use crate::tree::{at, text};
+use crate::json_members::{string_member, value_at};
 
-/// An event lives where its object lives; one about the cluster lives in `default`.
+/// An event is in the namespace of its object; an event about a cluster-scoped object is in `default`.
 pub(super) fn validate(tree: &Tree, errors: &mut FieldErrors) {
     let own = api_object::namespace(tree);
-    let involved = text(at(tree, &["involvedObject"]), "namespace");
+    let involved = string_member(value_at(tree, &["involvedObject"]), "namespace");
     let is_beside = match involved {
         "" => matches!(own, "" | "default"),
         involved => involved == own,

@@ -1,44 +1,52 @@
-//! Members that are fixed once an object exists, of kinds that have no other rules.
+//! Kinds whose only rule is that some fields are immutable.
 
 use api_object::Tree;
 use field_errors::{BadValue, FieldErrors, FieldPath};
 use serde_json::Value;
 
-use super::semantic_equality::normal;
-use crate::tree::at;
+use super::semantic_equality::normalize_empty;
+use crate::json_members::value_at;
 
-/// A member that is fixed.
+/// A field that updates can not change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Immutable {
-    /// Where it is.
+pub(crate) struct ImmutableField {
+    /// The path of the field.
     path: &'static [&'static str],
-    /// Whether a refusal shows the value that was wanted. Kubernetes does not always.
-    is_shown: bool,
+    /// Whether the error shows the new value. Kubernetes omits it for some fields.
+    shows_value: bool,
 }
 
-const fn shown(path: &'static [&'static str]) -> Immutable {
-    Immutable { path, is_shown: true }
+const fn showing_value(path: &'static [&'static str]) -> ImmutableField {
+    ImmutableField { path, shows_value: true }
 }
 
-/// `certificates.k8s.io`.
-pub(crate) const POD_CERTIFICATE_REQUEST: &[Immutable] = &[shown(&["spec"])];
+/// The immutable fields of a PodCertificateRequest.
+pub(crate) const POD_CERTIFICATE_REQUEST: &[ImmutableField] = &[showing_value(&["spec"])];
 
-/// `resource.k8s.io`.
-pub(crate) const RESOURCE_SLICE: &[Immutable] =
-    &[shown(&["spec", "pool", "name"]), shown(&["spec", "driver"]), shown(&["spec", "nodeName"])];
+/// The immutable fields of a ResourceSlice.
+pub(crate) const RESOURCE_SLICE: &[ImmutableField] = &[
+    showing_value(&["spec", "pool", "name"]),
+    showing_value(&["spec", "driver"]),
+    showing_value(&["spec", "nodeName"]),
+];
 
-/// `storage.k8s.io`.
-pub(crate) const VOLUME_ATTACHMENT: &[Immutable] =
-    &[Immutable { path: &["spec"], is_shown: false }];
+/// The immutable fields of a VolumeAttachment.
+pub(crate) const VOLUME_ATTACHMENT: &[ImmutableField] =
+    &[ImmutableField { path: &["spec"], shows_value: false }];
 
 /// Reports each immutable field that an update changes.
-pub(super) fn validate(members: &[Immutable], new: &Tree, old: &Tree, errors: &mut FieldErrors) {
-    for Immutable { path, is_shown } in members {
-        let value = at(new, path);
-        if normal(value) != normal(at(old, path)) {
+pub(super) fn validate(
+    members: &[ImmutableField],
+    new: &Tree,
+    old: &Tree,
+    errors: &mut FieldErrors,
+) {
+    for ImmutableField { path, shows_value } in members {
+        let value = value_at(new, path);
+        if normalize_empty(value) != normalize_empty(value_at(old, path)) {
             let value = match value {
-                Value::String(text) if *is_shown => BadValue::Text(text.clone()),
-                value if *is_shown => BadValue::Json(value.to_string()),
+                Value::String(text) if *shows_value => BadValue::Text(text.clone()),
+                value if *shows_value => BadValue::Json(value.to_string()),
                 _ => BadValue::Json(Value::Null.to_string()),
             };
             let path = path.join(".");

@@ -1,13 +1,13 @@
-//! Persistent volumes: what they are made of is fixed, secrets of mounting included.
+//! PersistentVolumes: the volume source is immutable, including the secrets for mounting.
 
 use api_object::Tree;
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::Value;
 
-use super::semantic_equality::normal;
-use crate::tree::at;
+use super::semantic_equality::normalize_empty;
+use crate::json_members::value_at;
 
-/// The members of a spec that say what a volume is made of.
+/// The members of the spec that are volume sources.
 const SOURCES: [&str; 22] = [
     "awsElasticBlockStore",
     "azureDisk",
@@ -35,10 +35,11 @@ const SOURCES: [&str; 22] = [
 
 /// Reports the faults of an update of a persistent volume.
 pub(super) fn validate_update(new: &Tree, old: &Tree, errors: &mut FieldErrors) {
-    let (new, old) = (normal(at(new, &["spec"])), normal(at(old, &["spec"])));
+    let (new, old) =
+        (normalize_empty(value_at(new, &["spec"])), normalize_empty(value_at(old, &["spec"])));
     let is_changed = |source: &&str| {
         let (mut new, old) = (new.get(source).cloned(), old.get(source));
-        // The one secret that may be named later, and that is not for nodes.
+        // This secret may be set later, because nodes do not use it.
         let late = "controllerExpandSecretRef";
         if *source == "csi" && old.is_some_and(|old| old.get(late).is_none()) {
             new.as_mut().and_then(Value::as_object_mut).map(|own| own.shift_remove(late));

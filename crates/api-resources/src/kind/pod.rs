@@ -1,50 +1,52 @@
-//! Pods. They are stored and not run, so only what other parts read is completed and checked.
+//! Pods. This server does not run them, so it sets and validates only the fields that other parts of the
+//! server read.
 
 use std::collections::HashSet;
 
-use api_object::{Tree, object_mut};
+use api_object::{Tree, object_member_mut};
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::json;
 
 use super::pod_update::MIRROR_ANNOTATION;
-use crate::tree::{at, default, items, objects_mut, text};
+use crate::json_members::{list_member, object_items_mut, set_default, string_member, value_at};
 
 pub(super) fn prepare_create(tree: &mut Tree) {
     tree.insert("status".to_owned(), json!({ "phase": "Pending" }));
-    let spec = object_mut(tree, "spec");
-    if text(spec, "serviceAccount").is_empty() {
-        default(spec, "serviceAccountName", "default");
+    let spec = object_member_mut(tree, "spec");
+    if string_member(spec, "serviceAccount").is_empty() {
+        set_default(spec, "serviceAccountName", "default");
     }
     prepare_update(tree);
 }
 
 pub(super) fn prepare_update(tree: &mut Tree) {
-    let spec = object_mut(tree, "spec");
-    default(spec, "restartPolicy", "Always");
-    default(spec, "terminationGracePeriodSeconds", 30);
-    default(spec, "dnsPolicy", "ClusterFirst");
-    default(spec, "schedulerName", "default-scheduler");
-    // The first is the former name of the second, which counts if both are there.
-    let account = match (text(spec, "serviceAccount"), text(spec, "serviceAccountName")) {
-        (former, "") => former.to_owned(),
-        (_, name) => name.to_owned(),
-    };
+    let spec = object_member_mut(tree, "spec");
+    set_default(spec, "restartPolicy", "Always");
+    set_default(spec, "terminationGracePeriodSeconds", 30);
+    set_default(spec, "dnsPolicy", "ClusterFirst");
+    set_default(spec, "schedulerName", "default-scheduler");
+    // `serviceAccount` is the deprecated name of `serviceAccountName`, which takes precedence.
+    let account =
+        match (string_member(spec, "serviceAccount"), string_member(spec, "serviceAccountName")) {
+            (former, "") => former.to_owned(),
+            (_, name) => name.to_owned(),
+        };
     if !account.is_empty() {
         spec.insert("serviceAccountName".to_owned(), account.as_str().into());
         spec.insert("serviceAccount".to_owned(), account.into());
     }
     for list in ["containers", "initContainers"] {
-        for container in objects_mut(spec, list) {
-            let policy = pull_policy(text(container, "image"));
-            default(container, "imagePullPolicy", policy);
-            default(container, "terminationMessagePath", "/dev/termination-log");
-            default(container, "terminationMessagePolicy", "File");
+        for container in object_items_mut(spec, list) {
+            let policy = default_pull_policy(string_member(container, "image"));
+            set_default(container, "imagePullPolicy", policy);
+            set_default(container, "terminationMessagePath", "/dev/termination-log");
+            set_default(container, "terminationMessagePolicy", "File");
         }
     }
 }
 
-/// An image that may change under its name is pulled each time.
-fn pull_policy(image: &str) -> &'static str {
+/// The default pull policy: an image with a mutable tag is pulled each time.
+fn default_pull_policy(image: &str) -> &'static str {
     let last = image.rsplit('/').next().unwrap_or_default();
     match last.split_once(':') {
         _ if image.contains('@') => "IfNotPresent",
@@ -53,12 +55,12 @@ fn pull_policy(image: &str) -> &'static str {
     }
 }
 
-/// The faults of a new pod alone: a mirror pod is the image of one that runs on a node already.
+/// Validates a new pod: a mirror pod must name its node, because it represents a static pod of that node.
 pub(super) fn validate_create(tree: &Tree, errors: &mut FieldErrors) {
-    let Some(mirror) = at(tree, &["metadata", "annotations"]).get(MIRROR_ANNOTATION) else {
+    let Some(mirror) = value_at(tree, &["metadata", "annotations"]).get(MIRROR_ANNOTATION) else {
         return;
     };
-    if text(at(tree, &["spec"]), "nodeName").is_empty() {
+    if string_member(value_at(tree, &["spec"]), "nodeName").is_empty() {
         let metadata = FieldPath::root("metadata");
         let path = metadata.child("annotations");
         let detail = "must set spec.nodeName if mirror pod annotation is set";
@@ -70,16 +72,16 @@ pub(super) fn validate_create(tree: &Tree, errors: &mut FieldErrors) {
 pub(super) fn validate(tree: &Tree, errors: &mut FieldErrors) {
     let spec = FieldPath::root("spec");
     let path = spec.child("containers");
-    let containers = items(at(tree, &["spec"]), "containers");
+    let containers = list_member(value_at(tree, &["spec"]), "containers");
     if containers.is_empty() {
         errors.push(path.required(""));
     }
     let mut names = HashSet::new();
     for (idx, container) in containers.iter().enumerate() {
         let path = path.index(idx);
-        let name = text(container, "name");
+        let name = string_member(container, "name");
         for key in ["name", "image"] {
-            if text(container, key).is_empty() {
+            if string_member(container, key).is_empty() {
                 errors.push(path.child(key).required(""));
             }
         }

@@ -7,13 +7,15 @@ use api_object::Tree;
 use field_errors::{BadValue, FieldErrors, FieldPath};
 use serde_json::Value;
 
-use super::semantic_equality::normal;
-use crate::tree::{at, entries, is_set, items, number, text};
+use super::semantic_equality::normalize_empty;
+use crate::json_members::{
+    integer_member, is_member_set, list_member, member_entries, string_member, value_at,
+};
 
-/// Marks the image of a static pod, which its node made.
+/// The annotation of a mirror pod, with which a kubelet represents a static pod.
 pub(super) const MIRROR_ANNOTATION: &str = "kubernetes.io/config.mirror";
 
-/// As Kubernetes lists them.
+/// The updatable fields in the words of Kubernetes.
 const UPDATABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,\
     `spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),\
     `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
@@ -21,10 +23,10 @@ const UPDATABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].imag
 /// Reports the faults of an update of a pod.
 pub(super) fn validate(new: &Tree, old: &Tree, errors: &mut FieldErrors) {
     validate_annotations(new, old, errors);
-    let (new, old) = (at(new, &["spec"]), at(old, &["spec"]));
+    let (new, old) = (value_at(new, &["spec"]), value_at(old, &["spec"]));
     let path = FieldPath::root("spec");
     for list in ["containers", "initContainers"] {
-        if items(new, list).len() != items(old, list).len() {
+        if list_member(new, list).len() != list_member(old, list).len() {
             let detail = "pod updates may not add or remove containers";
             return errors.push(path.child(list).forbidden(detail));
         }
@@ -33,11 +35,11 @@ pub(super) fn validate(new: &Tree, old: &Tree, errors: &mut FieldErrors) {
         return;
     }
     validate_tolerations(new, old, errors);
-    validate_gates(new, old, errors);
+    validate_scheduling_gates(new, old, errors);
     let mut rest = new.clone();
-    restore_updatable(&mut rest, old);
-    if !items(old, "schedulingGates").is_empty() {
-        validate_gated(&mut rest, old, errors);
+    restore_updatable_fields(&mut rest, old);
+    if !list_member(old, "schedulingGates").is_empty() {
+        validate_gated_pod(&mut rest, old, errors);
     }
     let changed = changed_members(&rest, old);
     if !changed.is_empty() {
@@ -49,9 +51,11 @@ pub(super) fn validate(new: &Tree, old: &Tree, errors: &mut FieldErrors) {
     }
 }
 
-/// Whether a pod mirrors a static one is fixed: what a mirror pod names is not for its node.
+/// The mirror pod annotation is immutable: the node authorizer gives a node no permission for the objects
+/// that a mirror pod names.
 pub(super) fn validate_annotations(new: &Tree, old: &Tree, errors: &mut FieldErrors) {
-    let annotation = |tree| at(tree, &["metadata", "annotations"]).get(MIRROR_ANNOTATION).cloned();
+    let annotation =
+        |tree| value_at(tree, &["metadata", "annotations"]).get(MIRROR_ANNOTATION).cloned();
     let detail = match (annotation(new), annotation(old)) {
         (new, old) if new == old => return,
         (_, None) => "may not add mirror pod annotation",
@@ -61,7 +65,7 @@ pub(super) fn validate_annotations(new: &Tree, old: &Tree, errors: &mut FieldErr
     errors.push(metadata.child("annotations").key(MIRROR_ANNOTATION).forbidden(detail));
 }
 
-/// Reports whether it makes sense to look further.
+/// Validates the deadline. Reports whether the validation of other fields should continue.
 fn validate_deadline(new: &Value, old: &Value, errors: &mut FieldErrors) -> bool {
     let spec = FieldPath::root("spec");
     let path = spec.child("activeDeadlineSeconds");
@@ -86,21 +90,23 @@ fn validate_deadline(new: &Value, old: &Value, errors: &mut FieldErrors) -> bool
 fn validate_tolerations(new: &Value, old: &Value, errors: &mut FieldErrors) {
     let timeless = |toleration: &Value| {
         let mut toleration = toleration.clone();
-        set(&mut toleration, "tolerationSeconds", None);
-        normal(&toleration)
+        copy_or_remove_member(&mut toleration, "tolerationSeconds", None);
+        normalize_empty(&toleration)
     };
-    let kept: HashSet<_> = items(new, "tolerations").iter().map(timeless).collect();
-    if items(old, "tolerations").iter().any(|own| !kept.contains(&timeless(own))) {
+    let kept: HashSet<_> = list_member(new, "tolerations").iter().map(timeless).collect();
+    if list_member(old, "tolerations").iter().any(|own| !kept.contains(&timeless(own))) {
         let detail = "existing toleration can not be modified except its tolerationSeconds";
         errors.push(FieldPath::root("spec").child("tolerations").forbidden(detail));
     }
 }
 
-fn validate_gates(new: &Value, old: &Value, errors: &mut FieldErrors) {
-    let former: HashSet<&str> =
-        items(old, "schedulingGates").iter().map(|gate| text(gate, "name")).collect();
-    for (idx, gate) in items(new, "schedulingGates").iter().enumerate() {
-        let name = text(gate, "name");
+fn validate_scheduling_gates(new: &Value, old: &Value, errors: &mut FieldErrors) {
+    let former: HashSet<&str> = list_member(old, "schedulingGates")
+        .iter()
+        .map(|gate| string_member(gate, "name"))
+        .collect();
+    for (idx, gate) in list_member(new, "schedulingGates").iter().enumerate() {
+        let name = string_member(gate, "name");
         if !former.contains(name) {
             let detail =
                 format!("only deletion is allowed, but found new scheduling gate '{name}'");
@@ -111,34 +117,38 @@ fn validate_gates(new: &Value, old: &Value, errors: &mut FieldErrors) {
     }
 }
 
-/// Undoes the changes that are allowed, or that have been looked at already.
-fn restore_updatable(new: &mut Value, old: &Value) {
+/// Resets the fields whose changes are allowed or validated elsewhere.
+fn restore_updatable_fields(new: &mut Value, old: &Value) {
     for list in ["containers", "initContainers"] {
         let containers = new.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
-        for (container, former) in containers.zip(items(old, list)) {
-            set(container, "image", former.get("image"));
+        for (container, former) in containers.zip(list_member(old, list)) {
+            copy_or_remove_member(container, "image", former.get("image"));
         }
     }
     for key in ["activeDeadlineSeconds", "schedulingGates", "tolerations"] {
-        set(new, key, old.get(key));
+        copy_or_remove_member(new, key, old.get(key));
     }
     let grace = "terminationGracePeriodSeconds";
-    if number(old, grace) < 0 && number(new, grace) == 1 {
-        set(new, grace, old.get(grace));
+    if integer_member(old, grace) < 0 && integer_member(new, grace) == 1 {
+        copy_or_remove_member(new, grace, old.get(grace));
     }
 }
 
-/// A pod that waits for its gates may get closer conditions of where it may run. Undoes what is allowed.
-fn validate_gated(new: &mut Value, old: &Value, errors: &mut FieldErrors) {
+/// Validates the node selector and the node affinity of a pod with scheduling gates, which may only become
+/// stricter, and resets the allowed changes.
+fn validate_gated_pod(new: &mut Value, old: &Value, errors: &mut FieldErrors) {
     let spec = FieldPath::root("spec");
-    let selector = |spec| at(spec, &["nodeSelector"]);
-    if entries(old, "nodeSelector").any(|(key, value)| selector(new).get(key) != Some(value)) {
+    let selector = |spec| value_at(spec, &["nodeSelector"]);
+    if member_entries(old, "nodeSelector").any(|(key, value)| selector(new).get(key) != Some(value))
+    {
         let detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
-        errors.push(spec.child("nodeSelector").invalid(json(selector(new)), detail));
+        errors.push(spec.child("nodeSelector").invalid(bad_json_value(selector(new)), detail));
     }
-    set(new, "nodeSelector", old.get("nodeSelector"));
+    copy_or_remove_member(new, "nodeSelector", old.get("nodeSelector"));
     let (affinity, required) = ("affinity", "requiredDuringSchedulingIgnoredDuringExecution");
-    let terms = |spec| items(at(spec, &[affinity, "nodeAffinity", required]), "nodeSelectorTerms");
+    let terms = |spec| {
+        list_member(value_at(spec, &[affinity, "nodeAffinity", required]), "nodeSelectorTerms")
+    };
     let (wanted, former) = (terms(new), terms(old));
     let path = spec.child(affinity);
     let path = path.child("nodeAffinity");
@@ -146,46 +156,46 @@ fn validate_gated(new: &mut Value, old: &Value, errors: &mut FieldErrors) {
     let path = path.child("nodeSelectorTerms");
     if !former.is_empty() && former.len() != wanted.len() {
         let detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
-        errors.push(path.invalid(json(&wanted.into()), detail));
+        errors.push(path.invalid(bad_json_value(&wanted.into()), detail));
     } else {
         for (idx, (term, own)) in wanted.iter().zip(former).enumerate() {
             if !has_only_additions(term, own) {
                 let detail = "only additions are allowed (no mutations or deletions)";
-                errors.push(path.index(idx).invalid(json(term), detail));
+                errors.push(path.index(idx).invalid(bad_json_value(term), detail));
             }
         }
     }
-    let node_affinity = at(old, &[affinity, "nodeAffinity"]);
+    let node_affinity = value_at(old, &[affinity, "nodeAffinity"]);
     let node_affinity = Some(node_affinity).filter(|own| !own.is_null()).cloned();
-    if !is_set(new, affinity) {
-        set(new, affinity, Some(&Value::Object(Tree::new())));
+    if !is_member_set(new, affinity) {
+        copy_or_remove_member(new, affinity, Some(&Value::Object(Tree::new())));
     }
     if let Some(own) = new.get_mut(affinity) {
-        set(own, "nodeAffinity", node_affinity.as_ref());
+        copy_or_remove_member(own, "nodeAffinity", node_affinity.as_ref());
     }
 }
 
 fn has_only_additions(new: &Value, old: &Value) -> bool {
     let lists = ["matchExpressions", "matchFields"];
-    if lists.iter().all(|list| items(old, list).is_empty()) {
-        return lists.iter().all(|list| items(new, list).is_empty());
+    if lists.iter().all(|list| list_member(old, list).is_empty()) {
+        return lists.iter().all(|list| list_member(new, list).is_empty());
     }
-    lists.iter().all(|list| items(new, list).starts_with(items(old, list)))
+    lists.iter().all(|list| list_member(new, list).starts_with(list_member(old, list)))
 }
 
-/// The members that differ, as far as they say anything.
+/// The names of the members that differ; absent and empty members are equal.
 fn changed_members<'v>(new: &'v Value, old: &'v Value) -> Vec<&'v str> {
     let members = |spec: &'v Value| spec.as_object().into_iter().flat_map(Tree::keys);
     let mut names: Vec<&str> = members(new).chain(members(old)).map(String::as_str).collect();
     names.sort_unstable();
     names.dedup();
-    let (new, old) = (normal(new), normal(old));
+    let (new, old) = (normalize_empty(new), normalize_empty(old));
     names.retain(|name| new.get(name) != old.get(name));
     names
 }
 
-/// Gives a member the value that it has elsewhere, or takes it away.
-fn set(value: &mut Value, key: &str, member: Option<&Value>) {
+/// Sets a member to a copy of the given value, or removes it.
+fn copy_or_remove_member(value: &mut Value, key: &str, member: Option<&Value>) {
     let Some(members) = value.as_object_mut() else { return };
     match member {
         Some(member) => drop(members.insert(key.to_owned(), member.clone())),
@@ -193,6 +203,6 @@ fn set(value: &mut Value, key: &str, member: Option<&Value>) {
     }
 }
 
-fn json(value: &Value) -> BadValue {
+fn bad_json_value(value: &Value) -> BadValue {
     BadValue::Json(value.to_string())
 }

@@ -1,30 +1,30 @@
-//! Roles and bindings. Their rules are those by which the authorizer reads them.
+//! Roles and bindings. They are validated by the conversion that the RBAC authorizer uses.
 
-use api_object::{Tree, object_mut};
+use api_object::{Tree, object_member_mut};
 use field_errors::{FieldErrors, FieldPath};
-use manifests::rbac::{Object, UnvalidatedObject};
+use manifests::rbac::{DecodeError, Object, UnvalidatedObject};
 use serde_json::Value;
 
-use crate::tree::{default, is_set, objects_mut, text};
+use crate::json_members::{is_member_set, object_items_mut, set_default, string_member};
 
 /// Sets the default `apiGroup` of the role reference and of User and Group subjects.
 pub(super) fn prepare(tree: &mut Tree) {
-    if is_set(tree, "roleRef") {
-        default(object_mut(tree, "roleRef"), "apiGroup", authz_rbac::GROUP);
+    if is_member_set(tree, "roleRef") {
+        set_default(object_member_mut(tree, "roleRef"), "apiGroup", authz_rbac::GROUP);
     }
-    for subject in objects_mut(tree, "subjects") {
-        if matches!(text(subject, "kind"), "User" | "Group") {
-            default(subject, "apiGroup", authz_rbac::GROUP);
+    for subject in object_items_mut(tree, "subjects") {
+        if matches!(string_member(subject, "kind"), "User" | "Group") {
+            set_default(subject, "apiGroup", authz_rbac::GROUP);
         }
     }
 }
 
 pub(super) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors) {
-    let manifest = match decode(new) {
+    let manifest = match decode_rbac_object(new) {
         Ok(manifest) => manifest,
-        Err(why) => return errors.push(FieldPath::NOWHERE.internal(&why)),
+        Err(error) => return errors.push(FieldPath::NOWHERE.internal(&error.to_string())),
     };
-    let old = old.and_then(|old| decode(old).ok()?.into_unchecked().ok());
+    let old = old.and_then(|old| decode_rbac_object(old).ok()?.into_unchecked().ok());
     if let Object::Role(role) = manifest.object() {
         let old = match &old {
             Some(Object::Role(old)) => Some(old),
@@ -36,12 +36,12 @@ pub(super) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors)
         None => manifest.into_valid(),
         Some(old) => manifests::rbac::validate_update(manifest, old),
     };
-    // The rules for metadata have been applied to it already, as to that of every object.
+    // The metadata was already validated, as for every object.
     let mut faults = result.err().unwrap_or_default();
     faults.retain(|fault| !fault.path.starts_with("metadata"));
     errors.append(faults);
 }
 
-fn decode(tree: &Tree) -> Result<UnvalidatedObject, String> {
-    manifests::rbac::decode(&Value::Object(tree.clone())).map_err(|error| error.to_string())
+fn decode_rbac_object(tree: &Tree) -> Result<UnvalidatedObject, DecodeError> {
+    manifests::rbac::decode(&Value::Object(tree.clone()))
 }

@@ -13,7 +13,8 @@ const STATUS_METADATA: [&str; 4] = ["labels", "annotations", "finalizers", "owne
 
 /// The members of [`STATUS_METADATA`] that a write to the status keeps, by group and plural.
 const KEPT_BY_STATUS: [(&str, &str, &[&str]); 6] = [
-    // A pod goes with its owners, and writers of its status need no permission to delete it.
+    // The garbage collector deletes a pod with its owners, and a writer of the status needs no permission to
+    // delete the pod.
     ("", "pods", &["ownerReferences"]),
     ("admissionregistration.k8s.io", "validatingadmissionpolicies", &STATUS_METADATA),
     ("apps", "deployments", &["labels"]),
@@ -26,7 +27,7 @@ const KEPT_BY_STATUS: [(&str, &str, &[&str]); 6] = [
 /// subresource changes nothing.
 pub fn reset_fields(resource: &Resource, new: &mut Tree, old: &Tree, subresource: Option<&str>) {
     match subresource {
-        None if resource.has_status() => keep(new, old, "status"),
+        None if resource.has_status() => keep_member(new, old, "status"),
         None => {}
         Some("status" | "approval") => {
             let members: Vec<String> = new.keys().chain(old.keys()).cloned().collect();
@@ -34,11 +35,11 @@ pub fn reset_fields(resource: &Resource, new: &mut Tree, old: &Tree, subresource
                 match member.as_str() {
                     "status" => {}
                     "metadata" => keep_metadata(resource, new, old),
-                    member => keep(new, old, member),
+                    member => keep_member(new, old, member),
                 }
             }
         }
-        // The rules of namespaces take the finalizers of the spec, and nothing else.
+        // The rules of namespaces apply the finalizers of the spec and nothing else.
         Some("finalize") => {}
         Some(_) => new.clone_from(old),
     }
@@ -46,18 +47,18 @@ pub fn reset_fields(resource: &Resource, new: &mut Tree, old: &Tree, subresource
 
 fn keep_metadata(resource: &Resource, new: &mut Tree, old: &Tree) {
     if resource.is_custom() {
-        return keep(new, old, "metadata");
+        return keep_member(new, old, "metadata");
     }
     let matches_resource =
         |group: &str, plural: &str| resource.group == group && resource.plural == plural;
     let row = KEPT_BY_STATUS.iter().find(|(group, plural, _)| matches_resource(group, plural));
     let (new, old) = (api_object::metadata_mut(new), api_object::metadata(old));
     for member in row.map_or(&[][..], |(_, _, members)| members) {
-        keep(new, old, member);
+        keep_member(new, old, member);
     }
 }
 
-fn keep(new: &mut Tree, old: &Tree, member: &str) {
+fn keep_member(new: &mut Tree, old: &Tree, member: &str) {
     match old.get(member) {
         Some(value) => drop(new.insert(member.to_owned(), value.clone())),
         None => drop(new.shift_remove(member)),

@@ -1,8 +1,8 @@
-//! Values as Kubernetes compares them.
+//! Normalizes values for comparison, as Kubernetes compares them.
 
 use serde_json::Value;
 
-/// Booleans and numbers that mean the same as nothing when they are false or zero. For all others, such as
+/// Booleans and numbers for which false or zero means the same as absent. For all others, such as
 /// `runAsUser`, there is a difference.
 const ZEROES: [&str; 14] = [
     "failureThreshold",
@@ -21,9 +21,9 @@ const ZEROES: [&str; 14] = [
     "tty",
 ];
 
-/// The value without what is as good as absent: nulls, and texts, lists and objects without content.
-/// Kubernetes does not tell those apart either.
-pub(super) fn normal(value: &Value) -> Value {
+/// Removes members that are equivalent to absent ones: nulls, and empty strings, lists and objects.
+/// Kubernetes does not distinguish them either.
+pub(super) fn normalize_empty(value: &Value) -> Value {
     let is_nothing = |value: &Value| match value {
         Value::Null => true,
         Value::String(text) => text.is_empty(),
@@ -32,10 +32,11 @@ pub(super) fn normal(value: &Value) -> Value {
         Value::Bool(_) | Value::Number(_) => false,
     };
     let value = match value {
-        Value::Array(items) => Value::Array(items.iter().map(normal).collect()),
+        Value::Array(items) => Value::Array(items.iter().map(normalize_empty).collect()),
         Value::Object(members) => {
-            let members = members.iter().map(|(key, value)| (key.clone(), normal(value)));
-            let said = members.filter(|(key, value)| !value.is_null() && !is_zero(key, value));
+            let members = members.iter().map(|(key, value)| (key.clone(), normalize_empty(value)));
+            let said =
+                members.filter(|(key, value)| !value.is_null() && !is_ignored_zero(key, value));
             Value::Object(said.collect())
         }
         other => other.clone(),
@@ -43,6 +44,6 @@ pub(super) fn normal(value: &Value) -> Value {
     if is_nothing(&value) { Value::Null } else { value }
 }
 
-fn is_zero(key: &str, value: &Value) -> bool {
+fn is_ignored_zero(key: &str, value: &Value) -> bool {
     ZEROES.contains(&key) && (value == &Value::Bool(false) || value.as_i64() == Some(0))
 }

@@ -1,37 +1,41 @@
-//! Services. Addresses are not handed out here.
+//! The defaults and validation rules of Services. Cluster IPs are allocated elsewhere.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
 
-use api_object::{Tree, object_mut};
+use api_object::{Tree, object_member_mut};
 use field_errors::{BadValue, FieldErrors, FieldPath};
 use serde_json::{Value, json};
 
-use crate::tree::{Members, at, default, items, number, objects_mut, text};
+use crate::json_members::{
+    MemberAccess, integer_member, list_member, object_items_mut, set_default, string_member,
+    value_at,
+};
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 const AFFINITIES: [&str; 2] = ["ClientIP", "None"];
 const NO_ADDRESS: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-/// How long a client stays with one pod if nothing else is said.
+/// The default timeout of session affinity.
 const AFFINITY_SECONDS: i64 = 10_800;
 
 fn prepare(tree: &mut Tree) {
-    let spec = object_mut(tree, "spec");
-    default(spec, "type", "ClusterIP");
-    default(spec, "sessionAffinity", "None");
-    if text(spec, "sessionAffinity") == "ClientIP" {
-        let client_ip = object_mut(object_mut(spec, "sessionAffinityConfig"), "clientIP");
-        default(client_ip, "timeoutSeconds", AFFINITY_SECONDS);
+    let spec = object_member_mut(tree, "spec");
+    set_default(spec, "type", "ClusterIP");
+    set_default(spec, "sessionAffinity", "None");
+    if string_member(spec, "sessionAffinity") == "ClientIP" {
+        let client_ip =
+            object_member_mut(object_member_mut(spec, "sessionAffinityConfig"), "clientIP");
+        set_default(client_ip, "timeoutSeconds", AFFINITY_SECONDS);
     }
-    if text(spec, "type") != "ExternalName" {
-        default(spec, "internalTrafficPolicy", "Cluster");
+    if string_member(spec, "type") != "ExternalName" {
+        set_default(spec, "internalTrafficPolicy", "Cluster");
     }
-    if matches!(text(spec, "type"), "NodePort" | "LoadBalancer") {
-        default(spec, "externalTrafficPolicy", "Cluster");
+    if matches!(string_member(spec, "type"), "NodePort" | "LoadBalancer") {
+        set_default(spec, "externalTrafficPolicy", "Cluster");
     }
-    for port in objects_mut(spec, "ports") {
-        default(port, "protocol", "TCP");
+    for port in object_items_mut(spec, "ports") {
+        set_default(port, "protocol", "TCP");
         let is_unset = match port.get("targetPort") {
             Some(Value::Number(number)) => number.as_i64() == Some(0),
             Some(Value::String(text)) => text.is_empty(),
@@ -43,29 +47,35 @@ fn prepare(tree: &mut Tree) {
     }
 }
 
-/// Names the address in the list, too, for clients that know only the one member.
+/// Sets the defaults of a new service, and copies `clusterIP` to `clusterIPs` for clients that set only
+/// the former.
 pub(super) fn prepare_create(tree: &mut Tree) {
     prepare(tree);
-    let spec = object_mut(tree, "spec");
-    if !text(spec, "clusterIP").is_empty() && items(spec, "clusterIPs").is_empty() {
-        spec.insert("clusterIPs".to_owned(), json!([text(spec, "clusterIP")]));
+    let spec = object_member_mut(tree, "spec");
+    if !string_member(spec, "clusterIP").is_empty() && list_member(spec, "clusterIPs").is_empty() {
+        spec.insert("clusterIPs".to_owned(), json!([string_member(spec, "clusterIP")]));
     }
 }
 
-/// A service keeps the address that it has, unless it gets a type that has none. Kubernetes does this
-/// in three steps: both members of the address are brought together, what a client left out is filled
-/// in, and what the new type can not have is taken away unless the client changed it as well.
+/// Sets the defaults of an updated service. It keeps its cluster IP unless it gets a type without one.
+/// The steps are those of Kubernetes:
+///
+/// 1. `clusterIP` and `clusterIPs` are made consistent.
+/// 2. Members that the client omits are copied from the old state.
+/// 3. Members that the new type can not have are removed unless the client changed them.
 pub(super) fn prepare_update(new: &mut Tree, old: &Tree) {
     prepare(new);
-    let old = at(old, &["spec"]);
-    let spec = object_mut(new, "spec");
-    let is_same_list = |spec: &Tree| items(spec, "clusterIPs") == items(old, "clusterIPs");
-    let (address, before) = (text(spec, "clusterIP").to_owned(), text(old, "clusterIP"));
+    let old = value_at(old, &["spec"]);
+    let spec = object_member_mut(new, "spec");
+    let is_same_list =
+        |spec: &Tree| list_member(spec, "clusterIPs") == list_member(old, "clusterIPs");
+    let (address, before) =
+        (string_member(spec, "clusterIP").to_owned(), string_member(old, "clusterIP"));
     if address == before {
-        fill_in(spec, "clusterIPs", old);
-        // Earlier versions stored only the one member, of names elsewhere, too.
+        copy_if_unset(spec, "clusterIPs", old);
+        // Earlier versions stored only `clusterIP`, also for ExternalName services.
         if !address.is_empty() {
-            fill_in(spec, "clusterIPs", &json!({ "clusterIPs": [address] }));
+            copy_if_unset(spec, "clusterIPs", &json!({ "clusterIPs": [address] }));
         }
     } else if is_same_list(spec) {
         match address.is_empty() {
@@ -73,13 +83,13 @@ pub(super) fn prepare_update(new: &mut Tree, old: &Tree) {
             false => drop(spec.insert("clusterIPs".to_owned(), json!([address]))),
         }
     }
-    match (has_address(spec), has_address(old)) {
+    match (has_cluster_ip(spec), has_cluster_ip(old)) {
         (true, true) => {
-            fill_in(spec, "clusterIP", old);
-            fill_in(spec, "clusterIPs", old);
+            copy_if_unset(spec, "clusterIP", old);
+            copy_if_unset(spec, "clusterIPs", old);
         }
         (false, _) => {
-            let is_same = match has_address(old) {
+            let is_same = match has_cluster_ip(old) {
                 true => is_same_list(spec),
                 false => address == before,
             };
@@ -97,13 +107,13 @@ pub(super) fn prepare_update(new: &mut Tree, old: &Tree) {
     }
 }
 
-/// Whether a service of this type has an address in the cluster, be it `None`.
-fn has_address(spec: &impl Members) -> bool {
-    text(spec, "type") != "ExternalName"
+/// Reports whether a service of this type has a cluster IP, which may be `None`.
+fn has_cluster_ip(spec: &impl MemberAccess) -> bool {
+    string_member(spec, "type") != "ExternalName"
 }
 
-/// Takes over what a client left out.
-fn fill_in(spec: &mut Tree, key: &str, old: &Value) {
+/// Copies a member from the old spec if the new one does not set it.
+fn copy_if_unset(spec: &mut Tree, key: &str, old: &Value) {
     let is_unset = match spec.get(key) {
         None | Some(Value::Null) => true,
         Some(Value::String(text)) => text.is_empty(),
@@ -116,10 +126,10 @@ fn fill_in(spec: &mut Tree, key: &str, old: &Value) {
 }
 
 pub(super) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors) {
-    let (spec, path) = (at(new, &["spec"]), FieldPath::root("spec"));
-    let (kind, affinity) = (text(spec, "type"), text(spec, "sessionAffinity"));
+    let (spec, path) = (value_at(new, &["spec"]), FieldPath::root("spec"));
+    let (kind, affinity) = (string_member(spec, "type"), string_member(spec, "sessionAffinity"));
     if let Some(old) = old {
-        validate_unchanged(spec, at(old, &["spec"]), errors);
+        validate_immutable_addresses(spec, value_at(old, &["spec"]), errors);
     }
     if !TYPES.contains(&kind) {
         errors.push(path.child("type").not_supported(kind, &TYPES));
@@ -127,21 +137,21 @@ pub(super) fn validate(new: &Tree, old: Option<&Tree>, errors: &mut FieldErrors)
     if !AFFINITIES.contains(&affinity) {
         errors.push(path.child("sessionAffinity").not_supported(affinity, &AFFINITIES));
     }
-    if items(spec, "ports").is_empty() && !is_headless(spec) && has_address(spec) {
+    if list_member(spec, "ports").is_empty() && !is_headless(spec) && has_cluster_ip(spec) {
         errors.push(path.child("ports").required(""));
     }
     match kind {
         "ExternalName" => validate_external_name_service(spec, errors),
         _ => validate_addresses(spec, errors),
     }
-    validate_ports(items(spec, "ports"), errors);
+    validate_ports(list_member(spec, "ports"), errors);
 }
 
 fn is_headless(spec: &Value) -> bool {
-    text(spec, "clusterIP") == "None"
+    string_member(spec, "clusterIP") == "None"
 }
 
-/// A name elsewhere has no address here.
+/// Validates that an ExternalName service has no cluster IP.
 fn validate_external_name_service(spec: &Value, errors: &mut FieldErrors) {
     let path = FieldPath::root("spec");
     let is_said = |key| match spec.get(key) {
@@ -160,7 +170,7 @@ fn validate_external_name_service(spec: &Value, errors: &mut FieldErrors) {
             errors.push(path.child(key).forbidden("may not be set for ExternalName services"));
         }
     }
-    if text(spec, "externalName").is_empty() {
+    if string_member(spec, "externalName").is_empty() {
         errors.push(path.child("externalName").required(""));
     }
 }
@@ -168,9 +178,9 @@ fn validate_external_name_service(spec: &Value, errors: &mut FieldErrors) {
 fn validate_addresses(spec: &Value, errors: &mut FieldErrors) {
     let root = FieldPath::root("spec");
     let path = root.child("clusterIPs");
-    let (address, addresses) = (text(spec, "clusterIP"), items(spec, "clusterIPs"));
+    let (address, addresses) = (string_member(spec, "clusterIP"), list_member(spec, "clusterIPs"));
     let all = || BadValue::Json(Value::from(addresses).to_string());
-    let kind = text(spec, "type");
+    let kind = string_member(spec, "type");
     if is_headless(spec) && matches!(kind, "LoadBalancer" | "NodePort") {
         let detail = format!("may not be set to 'None' for {kind} services");
         errors.push(path.index(0).invalid("None", &detail));
@@ -194,7 +204,7 @@ fn validate_addresses(spec: &Value, errors: &mut FieldErrors) {
                     errors.push(path.invalid(all(), "'None' must be the first and only value"));
                 }
             }
-            // An IPv4 address in IPv6 is that IPv4 address.
+            // An IPv4-mapped IPv6 address counts as IPv4.
             Ok(own) => families.push(own.to_canonical().is_ipv4()),
             Err(_) => errors.push(path.index(idx).invalid(own, NO_ADDRESS)),
         }
@@ -207,21 +217,21 @@ fn validate_addresses(spec: &Value, errors: &mut FieldErrors) {
     }
 }
 
-/// The address of a service is fixed, unless the service has a type without one before or after.
-fn validate_unchanged(spec: &Value, old: &Value, errors: &mut FieldErrors) {
-    if !has_address(spec) || !has_address(old) || (is_headless(spec) && is_headless(old)) {
+/// The cluster IP of a service is immutable, unless the old or the new type has none.
+fn validate_immutable_addresses(spec: &Value, old: &Value, errors: &mut FieldErrors) {
+    if !has_cluster_ip(spec) || !has_cluster_ip(old) || (is_headless(spec) && is_headless(old)) {
         return;
     }
     let root = FieldPath::root("spec");
     let path = root.child("clusterIPs");
-    // Before the list was, there was only the one address.
+    // Earlier versions stored only `clusterIP`.
     let single = [old.get("clusterIP").cloned().unwrap_or_default()];
-    let before = match items(old, "clusterIPs") {
-        [] if text(old, "clusterIP").is_empty() => return,
+    let before = match list_member(old, "clusterIPs") {
+        [] if string_member(old, "clusterIP").is_empty() => return,
         [] => single.as_slice(),
         list => list,
     };
-    let addresses = items(spec, "clusterIPs");
+    let addresses = list_member(spec, "clusterIPs");
     let all = || BadValue::Json(Value::from(addresses).to_string());
     if addresses.is_empty() {
         errors.push(path.index(0).invalid(all(), "primary clusterIP can not be unset"));
@@ -239,16 +249,16 @@ fn validate_ports(ports: &[Value], errors: &mut FieldErrors) {
     let mut names = HashSet::new();
     for (idx, port) in ports.iter().enumerate() {
         let path = path.index(idx);
-        let (name, protocol) = (text(port, "name"), text(port, "protocol"));
+        let (name, protocol) = (string_member(port, "name"), string_member(port, "protocol"));
         if ports.len() > 1 && name.is_empty() {
             errors.push(path.child("name").required(""));
         }
         if !name.is_empty() && !names.insert(name) {
             errors.push(path.child("name").duplicate(name));
         }
-        if !(1..=65_535).contains(&number(port, "port")) {
+        if !(1..=65_535).contains(&integer_member(port, "port")) {
             let detail = "must be between 1 and 65535, inclusive";
-            errors.push(path.child("port").invalid(number(port, "port"), detail));
+            errors.push(path.child("port").invalid(integer_member(port, "port"), detail));
         }
         if !PROTOCOLS.contains(&protocol) {
             errors.push(path.child("protocol").not_supported(protocol, &PROTOCOLS));

@@ -1,12 +1,13 @@
-//! ServiceAccounts.
+//! The defaults of ServiceAccounts.
 
 use api_object::Tree;
 
-use crate::tree::objects_mut;
+use crate::json_members::object_items_mut;
 
-/// Of a secret only the name counts: it is always one of the same namespace.
+/// Removes all members of secret references except for the name, because the secret is always in the same
+/// namespace.
 pub(super) fn prepare(tree: &mut Tree) {
-    for secret in objects_mut(tree, "secrets") {
+    for secret in object_items_mut(tree, "secrets") {
         secret.retain(|key, _| key == "name");
     }
 }

@@ -1,31 +1,31 @@
-//! From our descriptions, and those of definitions, to published ones.
+//! Converts the schemas of built-in kinds and of definitions to OpenAPI schemas.
 
 use serde_json::{Map, Value, json};
 
-use super::group_version_kind;
+use super::group_version_kind_json;
 use crate::resource::{Origin, Resource};
-use crate::schema::{Field, ListType, OBJECT_META, Schema, Shape};
+use crate::schema::{Field, FieldType, ListType, OBJECT_META, Schema};
 
-/// The descriptions of one document, each once.
+/// The schemas of one OpenAPI document, by name.
 #[derive(Debug, Default)]
-pub(super) struct Schemas {
+pub(super) struct OpenApiSchemas {
     by_name: Map<String, Value>,
 }
 
-impl Schemas {
+impl OpenApiSchemas {
     pub(super) fn into_json(self) -> Value {
         Value::Object(self.by_name)
     }
 
-    /// Adds the description of the kind of a resource, if there is one.
-    pub(super) fn add_resource(&mut self, resource: &Resource) {
+    /// Adds the schema of the kind of a resource, if it has a complete one.
+    pub(super) fn add_resource_schema(&mut self, resource: &Resource) {
         let (name, schema) = match &resource.origin {
             Origin::BuiltIn(row) => match row.schema.filter(|it| !it.is_incomplete) {
                 Some(schema) => (schema.name.to_owned(), self.object_schema(schema)),
                 None => return,
             },
             Origin::Custom(served) => match &served.schema {
-                Some(schema) => (custom_name(resource), Value::clone(schema)),
+                Some(schema) => (custom_schema_name(resource), Value::clone(schema)),
                 None => return,
             },
         };
@@ -33,7 +33,7 @@ impl Schemas {
         self.by_name.insert(name, schema);
     }
 
-    /// Adds what all kinds have.
+    /// Adds `apiVersion`, `kind` and `metadata`.
     fn add_common_fields(&mut self, resource: &Resource, mut schema: Value) -> Value {
         let metadata = self.schema_reference(&OBJECT_META, "What all objects have.");
         let Value::Object(members) = &mut schema else { return schema };
@@ -45,7 +45,7 @@ impl Schemas {
             properties.insert("kind".to_owned(), text("What the object is."));
             properties.insert("metadata".to_owned(), metadata);
         }
-        let kinds = json!([group_version_kind(resource)]);
+        let kinds = json!([group_version_kind_json(resource)]);
         members.insert("x-kubernetes-group-version-kind".to_owned(), kinds);
         schema
     }
@@ -53,7 +53,7 @@ impl Schemas {
     fn object_schema(&mut self, schema: &'static Schema) -> Value {
         let mut properties = Map::new();
         for field in schema.fields {
-            properties.insert(field.name.to_owned(), self.field(field));
+            properties.insert(field.name.to_owned(), self.field_schema(field));
         }
         let required: Vec<&str> =
             schema.fields.iter().filter(|it| it.is_required).map(|it| it.name).collect();
@@ -71,16 +71,16 @@ impl Schemas {
         value
     }
 
-    fn field(&mut self, field: &'static Field) -> Value {
-        let mut value = match field.shape {
-            Shape::Object(schema) => return self.schema_reference(schema, field.description),
-            _ => self.shape_schema(&field.shape),
+    fn field_schema(&mut self, field: &'static Field) -> Value {
+        let mut value = match field.field_type {
+            FieldType::Object(schema) => return self.schema_reference(schema, field.description),
+            _ => self.type_schema(&field.field_type),
         };
         let Value::Object(members) = &mut value else { return value };
         members.insert("description".to_owned(), field.description.into());
-        if let Shape::List(_) = field.shape {
+        if let FieldType::List(_) = field.field_type {
             let mut add = |key: &str, value: Value| members.insert(key.to_owned(), value);
-            match field.list {
+            match field.list_type {
                 ListType::Atomic => {
                     add("x-kubernetes-list-type", "atomic".into());
                 }
@@ -99,35 +99,38 @@ impl Schemas {
         value
     }
 
-    fn shape_schema(&mut self, shape: &'static Shape) -> Value {
-        match shape {
-            Shape::Text => json!({ "type": "string" }),
-            Shape::Bytes => json!({ "type": "string", "format": "byte" }),
-            Shape::Boolean => json!({ "type": "boolean" }),
-            Shape::Int32 => json!({ "type": "integer", "format": "int32" }),
-            Shape::Int64 => json!({ "type": "integer", "format": "int64" }),
-            Shape::Time | Shape::MicroTime => json!({ "type": "string", "format": "date-time" }),
-            Shape::AnyObject => json!({ "type": "object" }),
-            Shape::Object(schema) => {
-                self.add(schema);
-                json!({ "$ref": path(schema) })
+    fn type_schema(&mut self, field_type: &'static FieldType) -> Value {
+        match field_type {
+            FieldType::Text => json!({ "type": "string" }),
+            FieldType::Bytes => json!({ "type": "string", "format": "byte" }),
+            FieldType::Boolean => json!({ "type": "boolean" }),
+            FieldType::Int32 => json!({ "type": "integer", "format": "int32" }),
+            FieldType::Int64 => json!({ "type": "integer", "format": "int64" }),
+            FieldType::Time | FieldType::MicroTime => {
+                json!({ "type": "string", "format": "date-time" })
             }
-            Shape::List(item) => json!({ "type": "array", "items": self.shape_schema(item) }),
-            Shape::Map(item) => {
-                json!({ "type": "object", "additionalProperties": self.shape_schema(item) })
+            FieldType::AnyObject => json!({ "type": "object" }),
+            FieldType::Object(schema) => {
+                self.add_schema(schema);
+                json!({ "$ref": reference_path(schema) })
+            }
+            FieldType::List(item) => json!({ "type": "array", "items": self.type_schema(item) }),
+            FieldType::Map(item) => {
+                json!({ "type": "object", "additionalProperties": self.type_schema(item) })
             }
         }
     }
 
-    /// A reference can have no description beside it, so it is wrapped.
+    /// Builds a reference to a schema. It is wrapped in `allOf`, because a reference can have no description
+    /// beside it.
     fn schema_reference(&mut self, schema: &'static Schema, description: &str) -> Value {
-        self.add(schema);
-        json!({ "description": description, "allOf": [{ "$ref": path(schema) }] })
+        self.add_schema(schema);
+        json!({ "description": description, "allOf": [{ "$ref": reference_path(schema) }] })
     }
 
-    fn add(&mut self, schema: &'static Schema) {
+    fn add_schema(&mut self, schema: &'static Schema) {
         if !self.by_name.contains_key(schema.name) {
-            // The name is taken first: a structure may refer to itself.
+            // The name is inserted first, because a schema may refer to itself.
             self.by_name.insert(schema.name.to_owned(), Value::Null);
             let structure = self.object_schema(schema);
             self.by_name.insert(schema.name.to_owned(), structure);
@@ -135,12 +138,12 @@ impl Schemas {
     }
 }
 
-fn path(schema: &Schema) -> String {
+fn reference_path(schema: &Schema) -> String {
     format!("#/components/schemas/{}", schema.name)
 }
 
-/// The group backwards, as packages are named: `com.example.v1.Widget`.
-fn custom_name(resource: &Resource) -> String {
+/// The name of the schema of a custom resource, with the group reversed: `com.example.v1.Widget`.
+fn custom_schema_name(resource: &Resource) -> String {
     let group: Vec<&str> = resource.group.rsplit('.').collect();
     format!("{}.{}.{}", group.join("."), resource.version, resource.kind)
 }

@@ -1,20 +1,20 @@
 //! Kinds of `admissionregistration.k8s.io/v1` that call webhooks.
 
 use super::meta::LABEL_SELECTOR;
-use super::{Field, Schema, Shape, TEXTS};
+use super::{Field, FieldType, Schema, TEXTS};
 
-static MATCH_CONDITION_SHAPE: Shape = Shape::Object(&MATCH_CONDITION);
-static RULE_WITH_OPERATIONS_SHAPE: Shape = Shape::Object(&RULE_WITH_OPERATIONS);
+static MATCH_CONDITION_SHAPE: FieldType = FieldType::Object(&MATCH_CONDITION);
+static RULE_WITH_OPERATIONS_SHAPE: FieldType = FieldType::Object(&RULE_WITH_OPERATIONS);
 
 pub(crate) static MUTATING_WEBHOOK_CONFIGURATION: Schema = Schema::new(
     "io.k8s.api.admissionregistration.v1.MutatingWebhookConfiguration",
     "Webhooks that are asked about requests and may change their objects, one after the other.",
     &[Field::new(
         "webhooks",
-        Shape::List(&Shape::Object(&MUTATING_WEBHOOK)),
+        FieldType::List(&FieldType::Object(&MUTATING_WEBHOOK)),
         "The webhooks, in the order in which they are asked.",
     )
-    .keyed("name")],
+    .merged_by("name")],
 );
 
 pub(crate) static VALIDATING_WEBHOOK_CONFIGURATION: Schema = Schema::new(
@@ -22,10 +22,10 @@ pub(crate) static VALIDATING_WEBHOOK_CONFIGURATION: Schema = Schema::new(
     "Webhooks that are asked about requests and may refuse them, all at once.",
     &[Field::new(
         "webhooks",
-        Shape::List(&Shape::Object(&VALIDATING_WEBHOOK)),
+        FieldType::List(&FieldType::Object(&VALIDATING_WEBHOOK)),
         "The webhooks. If several refuse, the first one is heard.",
     )
-    .keyed("name")],
+    .merged_by("name")],
 );
 
 const ADMISSION_REVIEW_VERSIONS: Field = Field::new(
@@ -37,68 +37,68 @@ const ADMISSION_REVIEW_VERSIONS: Field = Field::new(
 .required();
 const CLIENT_CONFIG: Field = Field::new(
     "clientConfig",
-    Shape::Object(&WEBHOOK_CLIENT_CONFIG),
+    FieldType::Object(&WEBHOOK_CLIENT_CONFIG),
     "Where the webhook is, and whom to trust there.",
 )
 .required();
 const FAILURE_POLICY: Field = Field::new(
     "failurePolicy",
-    Shape::Text,
+    FieldType::Text,
     "What happens to a request if the webhook can not be asked: Fail refuses it, Ignore goes on \
      without. Fail if not said.",
 );
 const MATCH_CONDITIONS: Field = Field::new(
     "matchConditions",
-    Shape::List(&MATCH_CONDITION_SHAPE),
+    FieldType::List(&MATCH_CONDITION_SHAPE),
     "Expressions that must all be true for the webhook to be asked; at most 64. If one is false, the \
      webhook is left out; if none is and one fails, the failurePolicy decides.",
 )
-.keyed("name");
+.merged_by("name");
 const MATCH_POLICY: Field = Field::new(
     "matchPolicy",
-    Shape::Text,
+    FieldType::Text,
     "Exact: rules name the resource as it was requested. Equivalent: they may name another version \
      or group of the same objects, which are then converted. Equivalent if not said.",
 );
 const NAME: Field = Field::new(
     "name",
-    Shape::Text,
+    FieldType::Text,
     "The name of the webhook: a domain with at least three segments, unique in the object.",
 )
 .required();
 const NAMESPACE_SELECTOR: Field = Field::new(
     "namespaceSelector",
-    Shape::Object(&LABEL_SELECTOR),
+    FieldType::Object(&LABEL_SELECTOR),
     "Labels of the namespaces whose objects count, or of the object if it is a namespace. Objects of \
      the cluster always count. All if not said.",
 );
 const OBJECT_SELECTOR: Field = Field::new(
     "objectSelector",
-    Shape::Object(&LABEL_SELECTOR),
+    FieldType::Object(&LABEL_SELECTOR),
     "Labels of the objects that count, before or after the request. All if not said.",
 );
 const REINVOCATION_POLICY: Field = Field::new(
     "reinvocationPolicy",
-    Shape::Text,
+    FieldType::Text,
     "IfNeeded: the webhook is asked once more if the object was changed after its turn. Never if not \
      said.",
 );
 const RULES: Field = Field::new(
     "rules",
-    Shape::List(&RULE_WITH_OPERATIONS_SHAPE),
+    FieldType::List(&RULE_WITH_OPERATIONS_SHAPE),
     "Which requests the webhook is asked about: those that one of the rules matches. Requests for \
      configurations of admission never are.",
 );
 const SIDE_EFFECTS: Field = Field::new(
     "sideEffects",
-    Shape::Text,
+    FieldType::Text,
     "Whether being asked changes something elsewhere: None, or NoneOnDryRun if a dry run does not. \
      Old objects may say Some or Unknown; then dry runs are refused.",
 )
 .required();
 const TIMEOUT_SECONDS: Field = Field::new(
     "timeoutSeconds",
-    Shape::Int32,
+    FieldType::Int32,
     "How long an answer may take, from 1 to 30. 10 if not said.",
 );
 
@@ -145,13 +145,13 @@ static WEBHOOK_CLIENT_CONFIG: Schema = Schema::new(
     &[
         Field::new(
             "caBundle",
-            Shape::Bytes,
+            FieldType::Bytes,
             "The authorities to trust, certificates in PEM. Those of the server's host if not said.",
         ),
-        Field::new("service", Shape::Object(&SERVICE_REFERENCE), "The service in front of it."),
+        Field::new("service", FieldType::Object(&SERVICE_REFERENCE), "The service in front of it."),
         Field::new(
             "url",
-            Shape::Text,
+            FieldType::Text,
             "Its URL, as https://host[:port][/path], without user, query and fragment.",
         ),
     ],
@@ -161,10 +161,10 @@ static SERVICE_REFERENCE: Schema = Schema::new(
     "io.k8s.api.admissionregistration.v1.ServiceReference",
     "A service of the cluster.",
     &[
-        Field::new("name", Shape::Text, "Its name.").required(),
-        Field::new("namespace", Shape::Text, "Its namespace.").required(),
-        Field::new("path", Shape::Text, "The path of the webhook there."),
-        Field::new("port", Shape::Int32, "The port of the service. 443 if not said."),
+        Field::new("name", FieldType::Text, "Its name.").required(),
+        Field::new("namespace", FieldType::Text, "Its namespace.").required(),
+        Field::new("path", FieldType::Text, "The path of the webhook there."),
+        Field::new("port", FieldType::Int32, "The port of the service. 443 if not said."),
     ],
 );
 
@@ -183,7 +183,7 @@ static RULE_WITH_OPERATIONS: Schema = Schema::new(
         ),
         Field::new(
             "scope",
-            Shape::Text,
+            FieldType::Text,
             "Cluster, Namespaced, or * for both. Subresources have the scope of their resource. * if \
              not said.",
         ),
@@ -196,11 +196,11 @@ static MATCH_CONDITION: Schema = Schema::new(
     &[
         Field::new(
             "expression",
-            Shape::Text,
+            FieldType::Text,
             "A CEL expression of type bool over object, oldObject, request and authorizer.",
         )
         .required(),
-        Field::new("name", Shape::Text, "Its name, a qualified one and unique in the webhook.")
+        Field::new("name", FieldType::Text, "Its name, a qualified one and unique in the webhook.")
             .required(),
     ],
 );

@@ -1,6 +1,6 @@
 //! Kinds of `admissionregistration.k8s.io/v1alpha1`: initializers and hooks behind services.
 
-use super::{Field, Schema, Shape, TEXTS};
+use super::{Field, FieldType, Schema, TEXTS};
 
 pub(crate) static INITIALIZER_CONFIGURATION: Schema = Schema::new(
     "io.k8s.api.admissionregistration.v1alpha1.InitializerConfiguration",
@@ -8,10 +8,10 @@ pub(crate) static INITIALIZER_CONFIGURATION: Schema = Schema::new(
      the order of their names.",
     &[Field::new(
         "initializers",
-        Shape::List(&Shape::Object(&INITIALIZER)),
+        FieldType::List(&FieldType::Object(&INITIALIZER)),
         "The initializers, in the order in which they act.",
     )
-    .keyed("name")],
+    .merged_by("name")],
 );
 
 pub(crate) static EXTERNAL_ADMISSION_HOOK_CONFIGURATION: Schema = Schema::new(
@@ -19,15 +19,15 @@ pub(crate) static EXTERNAL_ADMISSION_HOOK_CONFIGURATION: Schema = Schema::new(
     "Hooks behind services that are asked about requests and may refuse them, all at once.",
     &[Field::new(
         "externalAdmissionHooks",
-        Shape::List(&Shape::Object(&EXTERNAL_ADMISSION_HOOK)),
+        FieldType::List(&FieldType::Object(&EXTERNAL_ADMISSION_HOOK)),
         "The hooks. If several refuse, the first one is heard.",
     )
-    .keyed("name")],
+    .merged_by("name")],
 );
 
 const NAME: Field = Field::new(
     "name",
-    Shape::Text,
+    FieldType::Text,
     "Its name: a domain with at least three segments, unique in the object.",
 )
 .required();
@@ -53,7 +53,7 @@ static INITIALIZER: Schema = Schema::new(
         ),
         Field::new(
             "failurePolicy",
-            Shape::Text,
+            FieldType::Text,
             "What happens if it does not act in time: Ignore goes on without it, Fail tells the \
              creator of the object. Ignore if not said, and always at first; once it serves, it may \
              be changed to Fail.",
@@ -61,13 +61,13 @@ static INITIALIZER: Schema = Schema::new(
         NAME,
         Field::new(
             "orderingMode",
-            Shape::Text,
+            FieldType::Text,
             "Sequential: it waits for the Sequential one before it in the list. Graph: it waits for \
              those that before and after say, and for nobody else. Sequential if not said.",
         ),
         Field::new(
             "rules",
-            Shape::List(&Shape::Object(&RULE)),
+            FieldType::List(&FieldType::Object(&RULE)),
             "Which new objects it completes: those that one of the rules matches.",
         ),
     ],
@@ -89,13 +89,13 @@ static EXTERNAL_ADMISSION_HOOK: Schema = Schema::new(
     &[
         Field::new(
             "clientConfig",
-            Shape::Object(&ADMISSION_HOOK_CLIENT_CONFIG),
+            FieldType::Object(&ADMISSION_HOOK_CLIENT_CONFIG),
             "Where the hook is, and whom to trust there.",
         )
         .required(),
         Field::new(
             "failurePolicy",
-            Shape::Text,
+            FieldType::Text,
             "What happens to a request if the hook can not be asked: Ignore goes on without, Fail \
              refuses it. Ignore if not said, and always at first; once it serves, it may be changed \
              to Fail.",
@@ -103,7 +103,7 @@ static EXTERNAL_ADMISSION_HOOK: Schema = Schema::new(
         NAME,
         Field::new(
             "rules",
-            Shape::List(&Shape::Object(&RULE_WITH_VERBS)),
+            FieldType::List(&FieldType::Object(&RULE_WITH_VERBS)),
             "Which requests the hook is asked about: those that one of the rules matches. Requests \
              for configurations of admission never are.",
         ),
@@ -116,13 +116,13 @@ static ADMISSION_HOOK_CLIENT_CONFIG: Schema = Schema::new(
     &[
         Field::new(
             "caBundle",
-            Shape::Bytes,
+            FieldType::Bytes,
             "The authorities to trust, and nobody else: certificates in PEM.",
         )
         .required(),
-        Field::new("service", Shape::Object(&SERVICE_REFERENCE), "The service in front of it.")
+        Field::new("service", FieldType::Object(&SERVICE_REFERENCE), "The service in front of it.")
             .required(),
-        Field::new("urlPath", Shape::Text, "The path of the hook there. / if not said."),
+        Field::new("urlPath", FieldType::Text, "The path of the hook there. / if not said."),
     ],
 );
 
@@ -130,8 +130,8 @@ static SERVICE_REFERENCE: Schema = Schema::new(
     "io.k8s.api.admissionregistration.v1alpha1.ServiceReference",
     "A service of the cluster. Its only port is used, or 443 if it has several.",
     &[
-        Field::new("name", Shape::Text, "Its name.").required(),
-        Field::new("namespace", Shape::Text, "Its namespace.").required(),
+        Field::new("name", FieldType::Text, "Its name.").required(),
+        Field::new("namespace", FieldType::Text, "Its namespace.").required(),
     ],
 );
 

@@ -1,6 +1,6 @@
 //! Kinds of the core group.
 
-use super::{Field, Schema, Shape, TEXT_MAP, TEXTS};
+use super::{Field, FieldType, Schema, TEXT_MAP, TEXTS};
 
 pub(crate) static CONFIG_MAP: Schema = Schema::new(
     "io.k8s.api.core.v1.ConfigMap",
@@ -8,11 +8,11 @@ pub(crate) static CONFIG_MAP: Schema = Schema::new(
     &[
         Field::new(
             "binaryData",
-            Shape::Map(&Shape::Bytes),
+            FieldType::Map(&FieldType::Bytes),
             "Values that need not be text, in base64. No key may be in data as well.",
         ),
         Field::new("data", TEXT_MAP, "Values that are text. Keys: letters, digits, '-', '_', '.'."),
-        Field::new("immutable", Shape::Boolean, "Whether the values can no longer change."),
+        Field::new("immutable", FieldType::Boolean, "Whether the values can no longer change."),
     ],
 );
 
@@ -22,16 +22,16 @@ pub(crate) static SECRET: Schema = Schema::new(
     &[
         Field::new(
             "data",
-            Shape::Map(&Shape::Bytes),
+            FieldType::Map(&FieldType::Bytes),
             "The values, in base64. Keys: letters, digits, '-', '_', '.'.",
         ),
-        Field::new("immutable", Shape::Boolean, "Whether the values can no longer change."),
+        Field::new("immutable", FieldType::Boolean, "Whether the values can no longer change."),
         Field::new(
             "stringData",
             TEXT_MAP,
             "Values as text, for writing only: they are stored in data, and win over it.",
         ),
-        Field::new("type", Shape::Text, "What the values are for; Opaque if not said."),
+        Field::new("type", FieldType::Text, "What the values are for; Opaque if not said."),
     ],
 );
 
@@ -41,51 +41,51 @@ pub(crate) static SERVICE_ACCOUNT: Schema = Schema::new(
     &[
         Field::new(
             "automountServiceAccountToken",
-            Shape::Boolean,
+            FieldType::Boolean,
             "Whether pods get a token of the account unless they say otherwise.",
         ),
         Field::new(
             "imagePullSecrets",
-            Shape::List(&Shape::Object(&LOCAL_OBJECT_REFERENCE)),
+            FieldType::List(&FieldType::Object(&LOCAL_OBJECT_REFERENCE)),
             "Secrets of the namespace with which images are pulled.",
         ),
         Field::new(
             "secrets",
-            Shape::List(&Shape::Object(&OBJECT_REFERENCE)),
+            FieldType::List(&FieldType::Object(&OBJECT_REFERENCE)),
             "Secrets that pods of the account may use.",
         )
-        .keyed("name"),
+        .merged_by("name"),
     ],
 );
 
 static LOCAL_OBJECT_REFERENCE: Schema = Schema::new(
     "io.k8s.api.core.v1.LocalObjectReference",
     "An object of the same namespace.",
-    &[Field::new("name", Shape::Text, "Its name.")],
+    &[Field::new("name", FieldType::Text, "Its name.")],
 )
-.atomic();
+.atomic_map();
 
 static OBJECT_REFERENCE: Schema = Schema::new(
     "io.k8s.api.core.v1.ObjectReference",
     "An object, or a part of one.",
     &[
-        Field::new("apiVersion", Shape::Text, "Its version."),
-        Field::new("fieldPath", Shape::Text, "Which part of it."),
-        Field::new("kind", Shape::Text, "Its kind."),
-        Field::new("name", Shape::Text, "Its name."),
-        Field::new("namespace", Shape::Text, "Its namespace."),
-        Field::new("resourceVersion", Shape::Text, "Which state of it."),
-        Field::new("uid", Shape::Text, "Its UID."),
+        Field::new("apiVersion", FieldType::Text, "Its version."),
+        Field::new("fieldPath", FieldType::Text, "Which part of it."),
+        Field::new("kind", FieldType::Text, "Its kind."),
+        Field::new("name", FieldType::Text, "Its name."),
+        Field::new("namespace", FieldType::Text, "Its namespace."),
+        Field::new("resourceVersion", FieldType::Text, "Which state of it."),
+        Field::new("uid", FieldType::Text, "Its UID."),
     ],
 )
-.atomic();
+.atomic_map();
 
 pub(crate) static NAMESPACE: Schema = Schema::new(
     "io.k8s.api.core.v1.Namespace",
     "A scope for names and for rights.",
     &[
-        Field::new("spec", Shape::Object(&NAMESPACE_SPEC), "What is wanted."),
-        Field::new("status", Shape::Object(&NAMESPACE_STATUS), "What is the case."),
+        Field::new("spec", FieldType::Object(&NAMESPACE_SPEC), "What is wanted."),
+        Field::new("status", FieldType::Object(&NAMESPACE_STATUS), "What is the case."),
     ],
 );
 
@@ -101,11 +101,11 @@ static NAMESPACE_STATUS: Schema = Schema::new(
     &[
         Field::new(
             "conditions",
-            Shape::List(&Shape::Object(&NAMESPACE_CONDITION)),
+            FieldType::List(&FieldType::Object(&NAMESPACE_CONDITION)),
             "What keeps it from being removed.",
         )
-        .keyed("type"),
-        Field::new("phase", Shape::Text, "Active or Terminating."),
+        .merged_by("type"),
+        Field::new("phase", FieldType::Text, "Active or Terminating."),
     ],
 );
 
@@ -113,10 +113,10 @@ static NAMESPACE_CONDITION: Schema = Schema::new(
     "io.k8s.api.core.v1.NamespaceCondition",
     "One thing that is the case, or not, or unknown.",
     &[
-        Field::new("lastTransitionTime", Shape::Time, "When the status last changed."),
-        Field::new("message", Shape::Text, "Why, for people."),
-        Field::new("reason", Shape::Text, "Why, for programs."),
-        Field::new("status", Shape::Text, "True, False or Unknown.").required(),
-        Field::new("type", Shape::Text, "Which thing.").required(),
+        Field::new("lastTransitionTime", FieldType::Time, "When the status last changed."),
+        Field::new("message", FieldType::Text, "Why, for people."),
+        Field::new("reason", FieldType::Text, "Why, for programs."),
+        Field::new("status", FieldType::Text, "True, False or Unknown.").required(),
+        Field::new("type", FieldType::Text, "Which thing.").required(),
     ],
 );

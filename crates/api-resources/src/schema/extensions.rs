@@ -1,29 +1,31 @@
-//! Kinds of `apiextensions.k8s.io`.
+//! Schemas of the kinds of `apiextensions.k8s.io`.
 //!
-//! The schemas inside a definition are not described here, so this description is not published.
+//! The OpenAPI schema inside a definition has no schema here, so the one of definitions is incomplete and
+//! not published.
 
-use super::{Field, Schema, Shape, TEXTS};
+use super::{Field, FieldType, Schema, TEXTS};
 
 pub(crate) static CUSTOM_RESOURCE_DEFINITION: Schema = Schema::new(
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
     "Defines a resource.",
     &[
-        Field::new("spec", Shape::Object(&SPEC), "What is wanted.").required(),
-        Field::new("status", Shape::Object(&STATUS), "What is the case."),
+        Field::new("spec", FieldType::Object(&SPEC), "What is wanted.").required(),
+        Field::new("status", FieldType::Object(&STATUS), "What is the case."),
     ],
 )
-.incomplete();
+.marked_incomplete();
 
 static SPEC: Schema = Schema::new(
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionSpec",
     "What is wanted of a resource.",
     &[
-        Field::new("conversion", Shape::AnyObject, "How versions become each other."),
-        Field::new("group", Shape::Text, "Its group.").required(),
-        Field::new("names", Shape::Object(&NAMES), "What it is called.").required(),
-        Field::new("preserveUnknownFields", Shape::Boolean, "No longer used."),
-        Field::new("scope", Shape::Text, "Cluster or Namespaced.").required(),
-        Field::new("versions", Shape::List(&Shape::Object(&VERSION)), "Its versions.").required(),
+        Field::new("conversion", FieldType::AnyObject, "How versions become each other."),
+        Field::new("group", FieldType::Text, "Its group.").required(),
+        Field::new("names", FieldType::Object(&NAMES), "What it is called.").required(),
+        Field::new("preserveUnknownFields", FieldType::Boolean, "No longer used."),
+        Field::new("scope", FieldType::Text, "Cluster or Namespaced.").required(),
+        Field::new("versions", FieldType::List(&FieldType::Object(&VERSION)), "Its versions.")
+            .required(),
     ],
 );
 
@@ -32,11 +34,11 @@ static NAMES: Schema = Schema::new(
     "What a resource is called.",
     &[
         Field::new("categories", TEXTS, "Groups of resources that can be listed at once."),
-        Field::new("kind", Shape::Text, "The kind of an object.").required(),
-        Field::new("listKind", Shape::Text, "The kind of a list."),
-        Field::new("plural", Shape::Text, "The name in paths.").required(),
+        Field::new("kind", FieldType::Text, "The kind of an object.").required(),
+        Field::new("listKind", FieldType::Text, "The kind of a list."),
+        Field::new("plural", FieldType::Text, "The name in paths.").required(),
         Field::new("shortNames", TEXTS, "Shorter names for people."),
-        Field::new("singular", Shape::Text, "The name of one."),
+        Field::new("singular", FieldType::Text, "The name of one."),
     ],
 );
 
@@ -46,56 +48,60 @@ static VERSION: Schema = Schema::new(
     &[
         Field::new(
             "additionalPrinterColumns",
-            Shape::List(&Shape::Object(&COLUMN)),
+            FieldType::List(&FieldType::Object(&COLUMN)),
             "What a table shows besides the name.",
         ),
-        Field::new("deprecated", Shape::Boolean, "Whether it should no longer be used."),
-        Field::new("deprecationWarning", Shape::Text, "What its users are told."),
-        Field::new("name", Shape::Text, "Its name.").required(),
-        Field::new("schema", Shape::Object(&VALIDATION), "What an object looks like."),
+        Field::new("deprecated", FieldType::Boolean, "Whether it should no longer be used."),
+        Field::new("deprecationWarning", FieldType::Text, "What its users are told."),
+        Field::new("name", FieldType::Text, "Its name.").required(),
+        Field::new("schema", FieldType::Object(&VALIDATION), "What an object looks like."),
         Field::new(
             "selectableFields",
-            Shape::List(&Shape::Object(&SELECTABLE_FIELD)),
+            FieldType::List(&FieldType::Object(&SELECTABLE_FIELD)),
             "What lists can be filtered by.",
         ),
-        Field::new("served", Shape::Boolean, "Whether there are paths for it.").required(),
-        Field::new("storage", Shape::Boolean, "Whether objects are stored in it.").required(),
-        Field::new("subresources", Shape::AnyObject, "Which parts have paths of their own."),
+        Field::new("served", FieldType::Boolean, "Whether there are paths for it.").required(),
+        Field::new("storage", FieldType::Boolean, "Whether objects are stored in it.").required(),
+        Field::new("subresources", FieldType::AnyObject, "Which parts have paths of their own."),
     ],
 );
 
 static VALIDATION: Schema = Schema::new(
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceValidation",
     "What an object looks like.",
-    &[Field::new("openAPIV3Schema", Shape::AnyObject, "Its schema.")],
+    &[Field::new("openAPIV3Schema", FieldType::AnyObject, "Its schema.")],
 );
 
 static COLUMN: Schema = Schema::new(
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceColumnDefinition",
     "A column of a table.",
     &[
-        Field::new("description", Shape::Text, "For people."),
-        Field::new("format", Shape::Text, "How a value of the type is to be read."),
-        Field::new("jsonPath", Shape::Text, "Where the value is.").required(),
-        Field::new("name", Shape::Text, "The heading.").required(),
-        Field::new("priority", Shape::Int32, "Above zero: for those who want more."),
-        Field::new("type", Shape::Text, "What type the value has.").required(),
+        Field::new("description", FieldType::Text, "For people."),
+        Field::new("format", FieldType::Text, "How a value of the type is to be read."),
+        Field::new("jsonPath", FieldType::Text, "Where the value is.").required(),
+        Field::new("name", FieldType::Text, "The heading.").required(),
+        Field::new("priority", FieldType::Int32, "Above zero: for those who want more."),
+        Field::new("type", FieldType::Text, "What type the value has.").required(),
     ],
 );
 
 static SELECTABLE_FIELD: Schema = Schema::new(
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.SelectableField",
     "A field that lists can be filtered by.",
-    &[Field::new("jsonPath", Shape::Text, "Where it is.").required()],
+    &[Field::new("jsonPath", FieldType::Text, "Where it is.").required()],
 );
 
 static STATUS: Schema = Schema::new(
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionStatus",
     "What is the case with a resource.",
     &[
-        Field::new("acceptedNames", Shape::Object(&NAMES), "What it is really called."),
-        Field::new("conditions", Shape::List(&Shape::Object(&CONDITION)), "What is the case."),
-        Field::new("observedGeneration", Shape::Int64, "Which generation this is about."),
+        Field::new("acceptedNames", FieldType::Object(&NAMES), "What it is really called."),
+        Field::new(
+            "conditions",
+            FieldType::List(&FieldType::Object(&CONDITION)),
+            "What is the case.",
+        ),
+        Field::new("observedGeneration", FieldType::Int64, "Which generation this is about."),
         Field::new("storedVersions", TEXTS, "In which versions objects may be stored."),
     ],
 );
@@ -104,11 +110,11 @@ static CONDITION: Schema = Schema::new(
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionCondition",
     "One thing that is the case, or not, or unknown.",
     &[
-        Field::new("lastTransitionTime", Shape::Time, "When the status last changed."),
-        Field::new("message", Shape::Text, "Why, for people."),
-        Field::new("observedGeneration", Shape::Int64, "Which generation this is about."),
-        Field::new("reason", Shape::Text, "Why, for programs."),
-        Field::new("status", Shape::Text, "True, False or Unknown.").required(),
-        Field::new("type", Shape::Text, "Which thing.").required(),
+        Field::new("lastTransitionTime", FieldType::Time, "When the status last changed."),
+        Field::new("message", FieldType::Text, "Why, for people."),
+        Field::new("observedGeneration", FieldType::Int64, "Which generation this is about."),
+        Field::new("reason", FieldType::Text, "Why, for programs."),
+        Field::new("status", FieldType::Text, "True, False or Unknown.").required(),
+        Field::new("type", FieldType::Text, "Which thing.").required(),
     ],
 );

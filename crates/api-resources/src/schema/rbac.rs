@@ -1,23 +1,24 @@
-//! Kinds of `rbac.authorization.k8s.io`.
+//! Schemas of the kinds of `rbac.authorization.k8s.io`.
 
 use super::meta::LABEL_SELECTOR;
-use super::{Field, Schema, Shape, TEXTS};
+use super::{Field, FieldType, Schema, TEXTS};
 
-static POLICY_RULE_SHAPE: Shape = Shape::Object(&POLICY_RULE);
-static SUBJECT_SHAPE: Shape = Shape::Object(&SUBJECT);
+static POLICY_RULE_SHAPE: FieldType = FieldType::Object(&POLICY_RULE);
+static SUBJECT_SHAPE: FieldType = FieldType::Object(&SUBJECT);
 
 const RULES: Field = Field::new(
     "rules",
-    Shape::List(&POLICY_RULE_SHAPE),
+    FieldType::List(&POLICY_RULE_SHAPE),
     "What the role allows; what no rule allows stays forbidden.",
 );
 const ROLE_REF: Field = Field::new(
     "roleRef",
-    Shape::Object(&ROLE_REFERENCE),
+    FieldType::Object(&ROLE_REFERENCE),
     "The role that is granted. Never changes.",
 )
 .required();
-const SUBJECTS: Field = Field::new("subjects", Shape::List(&SUBJECT_SHAPE), "Who holds the role.");
+const SUBJECTS: Field =
+    Field::new("subjects", FieldType::List(&SUBJECT_SHAPE), "Who holds the role.");
 
 pub(crate) static ROLE: Schema =
     Schema::new("io.k8s.api.rbac.v1.Role", "A set of rights in one namespace.", &[RULES]);
@@ -28,7 +29,7 @@ pub(crate) static CLUSTER_ROLE: Schema = Schema::new(
     &[
         Field::new(
             "aggregationRule",
-            Shape::Object(&AGGREGATION_RULE),
+            FieldType::Object(&AGGREGATION_RULE),
             "From which roles the rules are gathered; they are then kept up to date.",
         ),
         RULES,
@@ -64,7 +65,7 @@ static AGGREGATION_RULE: Schema = Schema::new(
     "From which roles of the cluster rules are gathered.",
     &[Field::new(
         "clusterRoleSelectors",
-        Shape::List(&Shape::Object(&LABEL_SELECTOR)),
+        FieldType::List(&FieldType::Object(&LABEL_SELECTOR)),
         "A role that one of them selects adds its rules.",
     )],
 );
@@ -73,21 +74,21 @@ static ROLE_REFERENCE: Schema = Schema::new(
     "io.k8s.api.rbac.v1.RoleRef",
     "A role.",
     &[
-        Field::new("apiGroup", Shape::Text, "The group: rbac.authorization.k8s.io."),
-        Field::new("kind", Shape::Text, "Role or ClusterRole.").required(),
-        Field::new("name", Shape::Text, "Its name.").required(),
+        Field::new("apiGroup", FieldType::Text, "The group: rbac.authorization.k8s.io."),
+        Field::new("kind", FieldType::Text, "Role or ClusterRole.").required(),
+        Field::new("name", FieldType::Text, "Its name.").required(),
     ],
 )
-.atomic();
+.atomic_map();
 
 static SUBJECT: Schema = Schema::new(
     "io.k8s.api.rbac.v1.Subject",
     "A user, a group or a service account.",
     &[
-        Field::new("apiGroup", Shape::Text, "The group: empty for a ServiceAccount."),
-        Field::new("kind", Shape::Text, "User, Group or ServiceAccount.").required(),
-        Field::new("name", Shape::Text, "Its name.").required(),
-        Field::new("namespace", Shape::Text, "Where a service account lives."),
+        Field::new("apiGroup", FieldType::Text, "The group: empty for a ServiceAccount."),
+        Field::new("kind", FieldType::Text, "User, Group or ServiceAccount.").required(),
+        Field::new("name", FieldType::Text, "Its name.").required(),
+        Field::new("namespace", FieldType::Text, "Where a service account lives."),
     ],
 )
-.atomic();
+.atomic_map();

@@ -1,4 +1,4 @@
-//! Whether a tree has the types that a schema wants, and what is in it that the schema lacks.
+//! Checks the types of an object against a schema, and removes unknown fields.
 
 use std::fmt;
 
@@ -7,99 +7,105 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::{Schema, Shape};
+use super::{FieldType, Schema};
 
-/// A value of the wrong type.
+/// A value has another type than its field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WrongTypeError {
     path: String,
-    got: &'static str,
-    want: &'static str,
+    found: &'static str,
+    expected: &'static str,
 }
 
 impl fmt::Display for WrongTypeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, got, want } = self;
-        write!(f, "json: cannot unmarshal {got} into field {path} of type {want}")
+        let Self { path, found, expected } = self;
+        write!(f, "json: cannot unmarshal {found} into field {path} of type {expected}")
     }
 }
 
 impl std::error::Error for WrongTypeError {}
 
-/// Checks the fields that the schema knows; others may hold anything. A null is as good as nothing.
+/// Checks the types of the fields that the schema knows. Other fields may have any value; null counts as
+/// absent.
 ///
 /// # Errors
 /// Returns the first value of a wrong type.
-pub(crate) fn check(schema: &Schema, tree: &Tree, at: &str) -> Result<(), WrongTypeError> {
+pub(crate) fn check_types(schema: &Schema, tree: &Tree, at: &str) -> Result<(), WrongTypeError> {
     for (key, value) in tree {
         if let Some(field) = schema.field(key) {
-            check_value(&field.shape, value, &join(at, key))?;
+            check_value_type(&field.field_type, value, &join_path(at, key))?;
         }
     }
     Ok(())
 }
 
-fn check_value(shape: &Shape, value: &Value, at: &str) -> Result<(), WrongTypeError> {
-    let wrong = |want| Err(WrongTypeError { path: at.to_owned(), got: got(value), want });
-    match (shape, value) {
+fn check_value_type(field_type: &FieldType, value: &Value, at: &str) -> Result<(), WrongTypeError> {
+    let wrong = |expected| {
+        Err(WrongTypeError { path: at.to_owned(), found: json_type_name(value), expected })
+    };
+    match (field_type, value) {
         (_, Value::Null) => Ok(()),
-        (Shape::Text, Value::String(_)) | (Shape::Boolean, Value::Bool(_)) => Ok(()),
-        (Shape::Bytes, Value::String(text)) if STANDARD.decode(text).is_ok() => Ok(()),
-        (Shape::Time | Shape::MicroTime, Value::String(text)) if is_time(text) => Ok(()),
-        (Shape::Int32, value) if value.as_i64().is_some_and(|it| i32::try_from(it).is_ok()) => {
+        (FieldType::Text, Value::String(_)) | (FieldType::Boolean, Value::Bool(_)) => Ok(()),
+        (FieldType::Bytes, Value::String(text)) if STANDARD.decode(text).is_ok() => Ok(()),
+        (FieldType::Time | FieldType::MicroTime, Value::String(text)) if is_rfc3339_time(text) => {
             Ok(())
         }
-        (Shape::Int64, value) if value.is_i64() => Ok(()),
-        (Shape::AnyObject, Value::Object(_)) => Ok(()),
-        (Shape::Object(schema), Value::Object(tree)) => check(schema, tree, at),
-        (Shape::List(item), Value::Array(values)) => {
+        (FieldType::Int32, value) if value.as_i64().is_some_and(|it| i32::try_from(it).is_ok()) => {
+            Ok(())
+        }
+        (FieldType::Int64, value) if value.is_i64() => Ok(()),
+        (FieldType::AnyObject, Value::Object(_)) => Ok(()),
+        (FieldType::Object(schema), Value::Object(tree)) => check_types(schema, tree, at),
+        (FieldType::List(item), Value::Array(values)) => {
             let mut values = values.iter().enumerate();
-            values.try_for_each(|(idx, value)| check_value(item, value, &format!("{at}[{idx}]")))
+            values
+                .try_for_each(|(idx, value)| check_value_type(item, value, &format!("{at}[{idx}]")))
         }
-        (Shape::Map(item), Value::Object(entries)) => {
+        (FieldType::Map(item), Value::Object(entries)) => {
             let mut entries = entries.iter();
-            entries.try_for_each(|(key, value)| check_value(item, value, &join(at, key)))
+            entries.try_for_each(|(key, value)| check_value_type(item, value, &join_path(at, key)))
         }
-        (Shape::Text, _) => wrong("string"),
-        (Shape::Bytes, _) => wrong("base64 string"),
-        (Shape::Boolean, _) => wrong("bool"),
-        (Shape::Int32, _) => wrong("int32"),
-        (Shape::Int64, _) => wrong("int64"),
-        (Shape::Time | Shape::MicroTime, _) => wrong("RFC 3339 time"),
-        (Shape::AnyObject | Shape::Object(_) | Shape::Map(_), _) => wrong("object"),
-        (Shape::List(_), _) => wrong("array"),
+        (FieldType::Text, _) => wrong("string"),
+        (FieldType::Bytes, _) => wrong("base64 string"),
+        (FieldType::Boolean, _) => wrong("bool"),
+        (FieldType::Int32, _) => wrong("int32"),
+        (FieldType::Int64, _) => wrong("int64"),
+        (FieldType::Time | FieldType::MicroTime, _) => wrong("RFC 3339 time"),
+        (FieldType::AnyObject | FieldType::Object(_) | FieldType::Map(_), _) => wrong("object"),
+        (FieldType::List(_), _) => wrong("array"),
     }
 }
 
-/// Removes what the schema lacks.
+/// Removes the fields that the schema does not know.
 pub(crate) fn prune(schema: &Schema, tree: &mut Tree) {
     tree.retain(|key, value| match schema.field(key) {
         Some(field) => {
-            prune_value(&field.shape, value);
+            prune_value(&field.field_type, value);
             true
         }
         None => false,
     });
 }
 
-fn prune_value(shape: &Shape, value: &mut Value) {
-    match (shape, value) {
-        (Shape::Object(schema), Value::Object(tree)) => prune(schema, tree),
-        (Shape::List(item), Value::Array(values)) => {
+fn prune_value(field_type: &FieldType, value: &mut Value) {
+    match (field_type, value) {
+        (FieldType::Object(schema), Value::Object(tree)) => prune(schema, tree),
+        (FieldType::List(item), Value::Array(values)) => {
             values.iter_mut().for_each(|value| prune_value(item, value));
         }
-        (Shape::Map(item), Value::Object(entries)) => {
+        (FieldType::Map(item), Value::Object(entries)) => {
             entries.values_mut().for_each(|value| prune_value(item, value));
         }
         (_, _) => {}
     }
 }
 
-fn join(at: &str, key: &str) -> String {
+fn join_path(at: &str, key: &str) -> String {
     if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") }
 }
 
-fn got(value: &Value) -> &'static str {
+fn json_type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "bool",
@@ -110,8 +116,8 @@ fn got(value: &Value) -> &'static str {
     }
 }
 
-/// The parser is more lenient than RFC 3339 about what separates date and time.
-fn is_time(text: &str) -> bool {
+/// Checks the separator of date and time, too, because the parser is more lenient there than RFC 3339.
+fn is_rfc3339_time(text: &str) -> bool {
     text.as_bytes().get(10) == Some(&b'T') && text.parse::<jiff::Timestamp>().is_ok()
 }
 
@@ -124,7 +130,7 @@ mod tests {
 
     fn fault(schema: &Schema, tree: Value) -> Option<String> {
         let Value::Object(tree) = tree else { panic!("not an object") };
-        check(schema, &tree, "").err().map(|it| it.to_string())
+        check_types(schema, &tree, "").err().map(|it| it.to_string())
     }
 
     #[test]
@@ -147,7 +153,7 @@ mod tests {
 
     #[test]
     fn the_first_wrong_type_is_told_with_its_place() {
-        for (schema, tree, want) in [
+        for (schema, tree, expected) in [
             (
                 &CONFIG_MAP,
                 json!({ "data": { "a": 1 } }),
@@ -179,7 +185,7 @@ mod tests {
                 "json: cannot unmarshal array into field labels of type object",
             ),
         ] {
-            assert_eq!(fault(schema, tree).as_deref(), Some(want));
+            assert_eq!(fault(schema, tree).as_deref(), Some(expected));
         }
     }
 

@@ -85,8 +85,8 @@ fn reviews_are_not_stored() {
         let is_review =
             resource.plural.ends_with("reviews") || resource.plural.ends_with("explanations");
         assert_eq!(resource.is_stored(), !is_review, "{}", resource.plural);
-        assert_eq!(resource.offers(Verb::Get), !is_review, "{}", resource.plural);
-        assert!(resource.offers(Verb::Create));
+        assert_eq!(resource.supports_verb(Verb::Get), !is_review, "{}", resource.plural);
+        assert!(resource.supports_verb(Verb::Create));
     }
     let versions: Vec<&str> = registry
         .group("authorization.k8s.io")
@@ -103,12 +103,12 @@ fn reviews_are_not_stored() {
 fn paths_and_names_are_unique() {
     let registry = Registry::built_in();
     let mut paths = BTreeSet::new();
-    for resource in registry.stored() {
+    for resource in registry.stored_resources() {
         let path = resource.storage_path.clone().expect("it is stored");
         assert!(paths.insert(path), "{}", resource.plural);
     }
     let mut names = BTreeSet::new();
-    for resource in registry.stored() {
+    for resource in registry.stored_resources() {
         for name in resource.short_names.iter().chain([&resource.plural]) {
             assert!(names.insert(name.clone()), "{name}");
         }
@@ -119,8 +119,8 @@ fn paths_and_names_are_unique() {
 fn a_namespace_is_not_deleted_with_others() {
     let registry = Registry::built_in();
     let namespaces = registry.resource("", "v1", "namespaces").expect("served");
-    assert!(!namespaces.offers(Verb::DeleteCollection));
-    assert!(namespaces.offers(Verb::Delete));
+    assert!(!namespaces.supports_verb(Verb::DeleteCollection));
+    assert!(namespaces.supports_verb(Verb::Delete));
     let finalize = namespaces.subresource("finalize").expect("a subresource");
     assert!(finalize.verbs.contains(Verb::Update) && !finalize.verbs.contains(Verb::Get));
     assert!(namespaces.subresource("token").is_none());

@@ -1,7 +1,7 @@
-//! Tables.
+//! The columns and cells of Table responses.
 
 use api_object::Tree;
-use api_resources::{Registry, cells, columns};
+use api_resources::{Registry, table_cells, table_columns};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -15,13 +15,13 @@ fn headings(resource: &api_resources::Resource) -> Vec<String> {
         0 => it.name.to_string(),
         _ => format!("({})", it.name),
     };
-    columns(resource).iter().map(heading).collect()
+    table_columns(resource).iter().map(heading).collect()
 }
 
 fn shown(group: &str, plural: &str, mut object: Value) -> Value {
     object["metadata"]["name"] = json!("x");
     object["metadata"]["creationTimestamp"] = json!("2026-11-15T18:01:52Z");
-    Value::from(cells(&resource(group, plural), &tree(object), now()))
+    Value::from(table_cells(&resource(group, plural), &tree(object), now()))
 }
 
 #[test]
@@ -392,7 +392,11 @@ fn definitions_choose_the_columns_of_their_objects() {
     let widgets_served = registry.resource("example.com", "v1", "widgets").expect("served");
     assert_eq!(headings(widgets_served), ["Name", "Size"]);
     let shown = |spec: Value| {
-        cells(widgets_served, &tree(json!({ "metadata": { "name": "a" }, "spec": spec })), now())
+        table_cells(
+            widgets_served,
+            &tree(json!({ "metadata": { "name": "a" }, "spec": spec })),
+            now(),
+        )
     };
     assert_eq!(shown(json!({ "size": 3 })), [json!("a"), json!(3)]);
     assert_eq!(shown(json!({})), [json!("a"), Value::Null]);
@@ -404,10 +408,10 @@ fn definitions_choose_the_columns_of_their_objects() {
     let (registry, _) = Registry::with_definitions(&[&established(plain)]);
     let plain = registry.resource("example.com", "v1", "widgets").expect("served");
     assert_eq!(headings(plain), ["Name", "Age"]);
-    assert_eq!(columns(plain)[1].r#type, "date");
+    assert_eq!(table_columns(plain)[1].r#type, "date");
     let object =
         json!({ "metadata": { "name": "a", "creationTimestamp": "2026-11-15T18:01:52Z" } });
-    assert_eq!(cells(plain, &tree(object), now()), [json!("a"), json!("46s")]);
+    assert_eq!(table_cells(plain, &tree(object), now()), [json!("a"), json!("46s")]);
 }
 
 #[test]
@@ -435,11 +439,11 @@ fn columns_of_definitions_have_types() {
         ),
         (Value::Null, json!([null, null, null, null, null, null])),
     ] {
-        let cells = cells(widgets, &tree(json!({ "a": value })), now());
+        let cells = table_cells(widgets, &tree(json!({ "a": value })), now());
         assert_eq!(Value::from(cells[1..].to_vec()), want);
     }
     assert_eq!(
-        columns(widgets)[1].description,
+        table_columns(widgets)[1].description,
         "Custom resource definition column (in JSONPath format): .a"
     );
 }
@@ -517,7 +521,7 @@ proptest! {
     #[test]
     fn any_object_has_as_many_cells_as_there_are_columns(object in any_object()) {
         for resource in with_widgets().resources() {
-            prop_assert_eq!(cells(resource, &object, now()).len(), columns(resource).len());
+            prop_assert_eq!(table_cells(resource, &object, now()).len(), table_columns(resource).len());
             let mut prepared = object.clone();
             if api_resources::prepare_create(resource, &mut prepared).is_ok() {
                 let _ = api_resources::validate_create(resource, &prepared);

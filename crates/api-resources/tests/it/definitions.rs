@@ -29,7 +29,7 @@ fn with(path: &[&str], value: Value) -> Tree {
 
 fn conditions(definition: &Tree) -> Vec<(String, String, String, String)> {
     let definition = Definition::read(definition).expect("a definition");
-    let shown = |it: &api_resources::Condition| {
+    let shown = |it: &api_resources::DefinitionCondition| {
         (it.r#type.clone(), it.status.name().to_owned(), it.reason.clone(), it.message.clone())
     };
     definition.conditions.iter().map(shown).collect()
@@ -440,7 +440,7 @@ fn the_place_of_a_definition_is_its_own() {
         ("authorization.k8s.io", "subjectaccessreviews", None),
     ] {
         let definition = Definition::read(&impostor(group, plural, "v9")).expect("a definition");
-        let prefix = api_resources::definition_prefix("/r", &definition);
+        let prefix = api_resources::definition_key_prefix("/r", &definition);
         assert_eq!(prefix.as_deref(), want, "{plural}.{group}");
     }
     // One word could be the place of something else: `services/specs`.
@@ -488,7 +488,7 @@ fn versions_are_in_order_and_store_in_one_place() {
     assert_eq!(order, ["v1", "v2beta1", "v1alpha1"]);
     for version in &group.versions {
         let widgets = version.resource("widgets").expect("served");
-        let key = api_resources::key("/r", widgets, Some("d"), "a");
+        let key = api_resources::object_key("/r", widgets, Some("d"), "a");
         assert_eq!(key.as_deref(), Some("/r/example.com/widgets/d/a"));
         let api_resources::Origin::Custom(served) = &widgets.origin else { panic!("it is custom") };
         assert_eq!(served.storage_version, "v1");
@@ -496,14 +496,14 @@ fn versions_are_in_order_and_store_in_one_place() {
             (version.version == "v2beta1").then_some("example.com/v2beta1 Widget is deprecated");
         assert_eq!(served.deprecation_warning.as_deref(), warning);
     }
-    assert_eq!(registry.stored().filter(|it| it.plural == "widgets").count(), 1);
+    assert_eq!(registry.stored_resources().filter(|it| it.plural == "widgets").count(), 1);
 }
 
 #[test]
 fn objects_of_a_custom_resource_are_taken_as_they_are() {
     let registry = with_widgets();
     let widgets = registry.resource("example.com", "v1", "widgets").expect("served");
-    assert!(widgets.offers(Verb::Patch));
+    assert!(widgets.supports_verb(Verb::Patch));
     let object = tree(json!({ "spec": [1], "anything": { "else": null } }));
     let mut prepared = object.clone();
     api_resources::prepare_create(widgets, &mut prepared).expect("nothing to refuse");

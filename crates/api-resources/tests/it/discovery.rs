@@ -1,11 +1,11 @@
-//! Discovery documents.
+//! The discovery documents of built-in and custom resources.
 
-use api_resources::{Discovery, Document, Registry};
+use api_resources::{Discovery, PublishedDocument, Registry};
 use serde_json::{Value, json};
 
 use crate::world::{RBAC, established, widgets, with_widgets};
 
-fn read(document: &Document) -> Value {
+fn read(document: &PublishedDocument) -> Value {
     serde_json::from_slice(&document.body).expect("JSON")
 }
 
@@ -16,7 +16,7 @@ fn entry(list: &Value, name: &str) -> Value {
 
 #[test]
 fn the_groups() {
-    let core = read(&Discovery::core_versions("10.0.0.1:6443"));
+    let core = read(&Discovery::core_versions_document("10.0.0.1:6443"));
     assert_eq!(
         core,
         json!({

@@ -1,4 +1,4 @@
-//! OpenAPI documents.
+//! The OpenAPI documents of built-in and custom resources.
 
 use api_resources::Registry;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Events as `audit.k8s.io/v1` writes them. The order of the members is that of Kubernetes.
+//! The JSON of events of version `audit.k8s.io/v1`. The order of the members is that of Kubernetes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -43,8 +43,8 @@ struct WireEvent<'a> {
     request_object: Option<&'a Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_object: Option<&'a Value>,
-    request_received_timestamp: Micros,
-    stage_timestamp: Micros,
+    request_received_timestamp: MicrosecondTime,
+    stage_timestamp: MicrosecondTime,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     annotations: &'a BTreeMap<Cow<'static, str>, String>,
 }
@@ -88,12 +88,12 @@ struct WireObjectRef<'a> {
     subresource: &'a str,
 }
 
-/// A moment with six decimals, whatever they are.
-struct Micros(Timestamp);
+/// A time that serializes with six decimals.
+struct MicrosecondTime(Timestamp);
 
-/// The line of an event at a stage, with its end.
+/// Encodes an event at a stage as a line, with a line feed at the end.
 pub(super) fn encode(event: &Event, stage: Stage, now: Timestamp) -> Vec<u8> {
-    let impersonated = event.impersonated.as_ref();
+    let impersonated = event.impersonation.as_ref();
     let wire = WireEvent {
         kind: "Event",
         api_version: "audit.k8s.io/v1",
@@ -110,12 +110,12 @@ pub(super) fn encode(event: &Event, stage: Stage, now: Timestamp) -> Vec<u8> {
             .map(|impersonation_constraint| WireAuthentication { impersonation_constraint }),
         source_ips: &event.source_ips,
         user_agent: &event.user_agent,
-        object_ref: event.object.as_ref().map(wire_object_ref),
+        object_ref: event.object_ref.as_ref().map(wire_object_ref),
         response_status: event.response_status.as_ref(),
         request_object: event.request_object.as_ref(),
         response_object: event.response_object.as_ref(),
-        request_received_timestamp: Micros(event.received),
-        stage_timestamp: Micros(now),
+        request_received_timestamp: MicrosecondTime(event.received_at),
+        stage_timestamp: MicrosecondTime(now),
         annotations: &event.annotations,
     };
     let mut line = Vec::with_capacity(1024);
@@ -147,7 +147,7 @@ fn wire_object_ref(object: &ObjectRef) -> WireObjectRef<'_> {
     }
 }
 
-impl Serialize for Micros {
+impl Serialize for MicrosecondTime {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         const PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(6));
         let mut text = String::with_capacity(32);

@@ -174,8 +174,8 @@ fn users() {
 fn stages_that_are_left_out() {
     let mut event = event(Level::Metadata, "get", None, None);
     event.config.omit_stages = StageSet::default().with(Stage::RequestReceived);
-    assert!(!event.is_recorded(Stage::RequestReceived));
-    assert!(event.is_recorded(Stage::ResponseComplete));
+    assert!(!event.records_stage(Stage::RequestReceived));
+    assert!(event.records_stage(Stage::ResponseComplete));
 }
 
 #[test]

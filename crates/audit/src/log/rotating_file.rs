@@ -1,4 +1,4 @@
-//! A file that is set aside when it is long, and the old ones removed in time.
+//! A log file that is renamed to a backup when it is full; old backups are removed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -14,10 +14,10 @@ use super::Rotation;
 /// Only the owner of the file may read the audit log.
 const FILE_MODE: u32 = 0o600;
 
-/// How many names are tried for a file that is set aside. Each is a millisecond later.
+/// Upper bound on the names that are tried for a backup. Each is a millisecond later.
 const NAMES_MAX: i64 = 1000;
 
-/// When a file was set aside, as its name says it.
+/// The format of the time in the name of a backup.
 const NAME_FORMAT: &str = "%Y-%m-%dT%H-%M-%S%.3f";
 
 #[derive(Debug)]
@@ -25,9 +25,9 @@ pub(super) struct RotatingFile {
     path: PathBuf,
     rotation: Rotation,
     file: File,
-    bytes: u64,
-    /// The file ends in the middle of a line.
-    is_torn: bool,
+    n_bytes: u64,
+    /// Whether the file ends in the middle of a line.
+    ends_mid_line: bool,
 }
 
 impl RotatingFile {
@@ -36,22 +36,22 @@ impl RotatingFile {
             fs::create_dir_all(parent)?;
         }
         let file = open_for_append(path)?;
-        let bytes = file.metadata()?.len();
-        let is_torn = bytes > 0 && last_byte(path)? != Some(b'\n');
-        Ok(Self { path: path.to_owned(), rotation, file, bytes, is_torn })
+        let n_bytes = file.metadata()?.len();
+        let ends_mid_line = n_bytes > 0 && last_byte(path)? != Some(b'\n');
+        Ok(Self { path: path.to_owned(), rotation, file, n_bytes, ends_mid_line })
     }
 
-    /// Writes a line, into a new file if it would make this one too long. If there can be no new
-    /// file the line goes into the old one: a long log is better than a hole in it.
+    /// Writes a line. If the line would make the file too long, the file is rotated first. If the rotation
+    /// fails, the line is appended to the old file, because no line may be lost.
     pub(super) fn write(&mut self, line: &[u8], now: Timestamp) -> io::Result<()> {
         let is_full = self
             .rotation
             .bytes_max
-            .is_some_and(|max| self.bytes > 0 && self.bytes + line.len() as u64 > max);
+            .is_some_and(|max| self.n_bytes > 0 && self.n_bytes + line.len() as u64 > max);
         if is_full {
             let _ = self.rotate(now);
         }
-        if self.is_torn {
+        if self.ends_mid_line {
             self.append(b"\n")?;
         }
         self.append(line)
@@ -63,9 +63,9 @@ impl RotatingFile {
             match self.file.write(rest) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(count) => {
-                    self.bytes += count as u64;
+                    self.n_bytes += count as u64;
                     rest = rest.get(count..).unwrap_or_default();
-                    self.is_torn = !rest.is_empty();
+                    self.ends_mid_line = !rest.is_empty();
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -80,17 +80,17 @@ impl RotatingFile {
         match open_for_append(&self.path) {
             Ok(file) => self.file = file,
             Err(error) => {
-                // Without a new file the old one gets its name back.
+                // If no new file can be opened, the old file gets its name back.
                 let _ = fs::rename(&backup, &self.path);
                 return Err(error);
             }
         }
-        self.bytes = 0;
-        self.is_torn = false;
-        self.prune(now)
+        self.n_bytes = 0;
+        self.ends_mid_line = false;
+        self.remove_old_backups(now)
     }
 
-    /// A name that says when, and that no file has.
+    /// Chooses an unused file name with the time.
     fn choose_backup_path(&self, now: Timestamp) -> io::Result<PathBuf> {
         let (stem, extension) = split_extension(&self.path);
         (0..NAMES_MAX)
@@ -103,9 +103,9 @@ impl RotatingFile {
             .ok_or_else(|| ErrorKind::AlreadyExists.into())
     }
 
-    /// Removes what is too old or too many. A file that can not be removed is tried again with the
-    /// next rotation.
-    fn prune(&self, now: Timestamp) -> io::Result<()> {
+    /// Removes backups that are too old or too many. The next rotation tries again to remove a file that
+    /// can not be removed now.
+    fn remove_old_backups(&self, now: Timestamp) -> io::Result<()> {
         let (stem, extension) = split_extension(&self.path);
         let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let mut backups = Vec::new();
@@ -145,7 +145,7 @@ fn last_byte(path: &Path) -> io::Result<Option<u8>> {
     Ok((file.read(&mut byte)? == 1).then_some(byte[0]))
 }
 
-/// The name of a file up to its extension, and the extension with its dot.
+/// Splits the name of a file into the stem and the extension with its dot.
 fn split_extension(path: &Path) -> (String, String) {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let extension = path.extension().map(|extension| format!(".{}", extension.to_string_lossy()));

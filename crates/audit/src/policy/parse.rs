@@ -37,7 +37,7 @@ pub enum PolicyError {
     #[error(
         "not an audit policy: found kind `{kind}` of `{api_version}`, want `Policy` of `audit.k8s.io/v1`"
     )]
-    SubresourceKind {
+    WrongKind {
         /// The `kind` in the file.
         kind: String,
         /// The `apiVersion` in the file.
@@ -66,7 +66,7 @@ impl Policy {
             document::yaml_to_json(bytes).map_err(|error| PolicyError::Syntax(error.message))?;
         let text = |name: &str| tree.value.get(name).and_then(Value::as_str).unwrap_or_default();
         if text("kind") != KIND || text("apiVersion") != API_VERSION {
-            return Err(PolicyError::SubresourceKind {
+            return Err(PolicyError::WrongKind {
                 kind: text("kind").to_owned(),
                 api_version: text("apiVersion").to_owned(),
             });
@@ -88,7 +88,7 @@ impl Policy {
     }
 }
 
-/// Reads the document tree and collects its faults.
+/// Reads the tree of the file and collects errors and warnings.
 struct PolicyReader {
     errors: FieldErrors,
     warnings: Vec<String>,
@@ -109,7 +109,7 @@ struct ObjectMember<'a> {
 }
 
 impl<'a> ObjectNode<'a> {
-    /// Absent and null are the same, as everywhere in Kubernetes.
+    /// The member with this name. Null counts as absent, as everywhere in Kubernetes.
     fn member(self, name: &'a str) -> ObjectMember<'a> {
         ObjectMember {
             value: self.members.get(name).filter(|value| !value.is_null()),
@@ -165,7 +165,7 @@ impl PolicyReader {
         rule
     }
 
-    /// An unknown level is an error, so what stands in for it is never used.
+    /// Reads the level. An unknown level is an error, so the level that replaces it is never used.
     fn read_level(&mut self, member: &ObjectMember<'_>) -> Level {
         let name = self.read_string(member);
         let level = Level::ALL.into_iter().find(|level| level.name() == name);

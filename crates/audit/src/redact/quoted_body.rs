@@ -1,14 +1,14 @@
-//! The Status of a failure without what it quotes of the body that it is about.
+//! Removes quotes of request bodies from the Status of a failed request.
 
 use serde_json::Value;
 
 use super::{BodySensitivity, REDACTED};
 
-/// How the message about a body begins that can not be read at all. It ends with the first bytes of the body,
-/// and whether those are a secret nobody knows.
+/// The beginning of the message about a body that can not be decoded. The message ends with the first bytes of the
+/// body, which may be secret.
 const UNRECOGNIZED: &str = "the object provided is unrecognized";
 
-/// Reasons of failures whose messages name objects and say nothing of what is in them.
+/// Reasons of failures whose messages name objects and do not quote their contents.
 const NAMING_REASONS: [&str; 14] = [
     "AlreadyExists",
     "Conflict",
@@ -26,8 +26,8 @@ const NAMING_REASONS: [&str; 14] = [
     "Unauthorized",
 ];
 
-/// A Status without what it quotes: the bytes of a body that can not be read, whatever it was sent to, and for
-/// a sensitive body every message but those that only name objects.
+/// Redacts a Status: the quoted bytes of a body that can not be decoded, for every resource, and for a sensitive body
+/// all messages except for those that only name objects.
 pub(crate) fn redact_quoted_body(status: &Value, sensitivity: BodySensitivity) -> Value {
     let mut status = status.clone();
     let text = |name: &str| status.get(name).and_then(Value::as_str).unwrap_or_default();

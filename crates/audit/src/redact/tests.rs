@@ -2,8 +2,8 @@ use serde_json::json;
 
 use super::*;
 
-fn copy(body: &Value, sensitivity: BodySensitivity) -> Value {
-    BodyCopier { omit_managed_fields: false }.copy(body, sensitivity)
+fn copied(body: &Value, sensitivity: BodySensitivity) -> Value {
+    BodyCopier { omit_managed_fields: false }.copy_body(body, sensitivity)
 }
 
 #[test]
@@ -37,8 +37,8 @@ fn what_a_secret_holds_is_masked() {
         "extra": "[redacted]",
     });
     // What it says, or where it was sent, is enough.
-    assert_eq!(copy(&body, BodySensitivity::Plain), want);
-    assert_eq!(copy(&body, BodySensitivity::SecretData), want);
+    assert_eq!(copied(&body, BodySensitivity::Plain), want);
+    assert_eq!(copied(&body, BodySensitivity::SecretData), want);
 }
 
 #[test]
@@ -47,20 +47,20 @@ fn secrets_are_found_inside_other_things() {
     let masked = json!({"kind": "Secret", "data": {"a": "[redacted]"}});
     let nested = json!({"kind": "List", "items": [secret, {"kind": "Pod", "data": {"a": "x"}}]});
     let want = json!({"kind": "List", "items": [masked, {"kind": "Pod", "data": {"a": "x"}}]});
-    assert_eq!(copy(&nested, BodySensitivity::Plain), want);
+    assert_eq!(copied(&nested, BodySensitivity::Plain), want);
 
     // Items of a list do not say what they are.
     let list = json!({"kind": "SecretList", "metadata": {"resourceVersion": "7"},
                       "items": [{"metadata": {"name": "a"}, "data": {"a": "x"}}]});
     let want = json!({"kind": "SecretList", "metadata": {"resourceVersion": "7"},
                       "items": [{"metadata": {"name": "a"}, "data": {"a": "[redacted]"}}]});
-    assert_eq!(copy(&list, BodySensitivity::Plain), want);
+    assert_eq!(copied(&list, BodySensitivity::Plain), want);
 
     let table = json!({"kind": "Table", "columnDefinitions": [{"name": "Name"}],
                        "rows": [{"cells": ["a", 1], "object": {"data": {"a": "x"}}}]});
     let want = json!({"kind": "Table", "columnDefinitions": [{"name": "Name"}],
                       "rows": [{"cells": ["a", 1], "object": {"data": {"a": "[redacted]"}}}]});
-    assert_eq!(copy(&table, BodySensitivity::SecretData), want);
+    assert_eq!(copied(&table, BodySensitivity::SecretData), want);
 }
 
 #[test]
@@ -84,8 +84,8 @@ fn patches_of_secrets() {
         (json!({"metadata": "x"}), json!({"metadata": "[redacted]"})),
     ];
     for (patch, want) in cases {
-        assert_eq!(copy(&patch, BodySensitivity::SecretData), want, "{patch}");
-        assert_eq!(copy(&patch, BodySensitivity::Plain), patch, "{patch}");
+        assert_eq!(copied(&patch, BodySensitivity::SecretData), want, "{patch}");
+        assert_eq!(copied(&patch, BodySensitivity::Plain), patch, "{patch}");
     }
 }
 
@@ -95,17 +95,17 @@ fn tokens() {
                         "status": {"authenticated": true, "user": {"username": "ana"}}});
     let want = json!({"kind": "TokenReview", "spec": {"token": "[redacted]", "audiences": ["a"]},
                       "status": {"authenticated": true, "user": {"username": "ana"}}});
-    assert_eq!(copy(&review, BodySensitivity::Plain), want);
+    assert_eq!(copied(&review, BodySensitivity::Plain), want);
 
     let request = json!({"spec": {"audiences": ["a"], "expirationSeconds": 600},
                          "status": {"token": "x", "expirationTimestamp": "t"}});
     let want = json!({"spec": {"audiences": ["a"], "expirationSeconds": 600},
                       "status": {"token": "[redacted]", "expirationTimestamp": "t"}});
-    let sensitivity = BodySensitivity::of_resource("", "serviceaccounts", "token");
-    assert_eq!(copy(&request, sensitivity), want);
-    assert_eq!(BodySensitivity::of_resource("", "serviceaccounts", ""), BodySensitivity::Plain);
+    let sensitivity = BodySensitivity::for_resource("", "serviceaccounts", "token");
+    assert_eq!(copied(&request, sensitivity), want);
+    assert_eq!(BodySensitivity::for_resource("", "serviceaccounts", ""), BodySensitivity::Plain);
     assert_eq!(
-        BodySensitivity::of_resource("authentication.k8s.io", "tokenreviews", ""),
+        BodySensitivity::for_resource("authentication.k8s.io", "tokenreviews", ""),
         BodySensitivity::TokenReview
     );
 }
@@ -121,25 +121,25 @@ fn a_failure_stays_readable() {
         BodySensitivity::TokenRequest,
         BodySensitivity::TokenReview,
     ] {
-        assert_eq!(copy(&status, sensitivity), status, "{sensitivity:?}");
+        assert_eq!(copied(&status, sensitivity), status, "{sensitivity:?}");
     }
     let options = json!({"kind": "DeleteOptions", "propagationPolicy": "Background",
                          "preconditions": {"uid": "u"}});
-    assert_eq!(copy(&options, BodySensitivity::SecretData), options);
+    assert_eq!(copied(&options, BodySensitivity::SecretData), options);
 }
 
 #[test]
 fn managed_fields_are_left_out_if_asked() {
     let body = json!({"metadata": {"name": "a", "managedFields": [{"manager": "m"}]},
                       "items": [{"metadata": {"managedFields": []}}]});
-    let copied = BodyCopier { omit_managed_fields: true }.copy(&body, BodySensitivity::Plain);
+    let copied = BodyCopier { omit_managed_fields: true }.copy_body(&body, BodySensitivity::Plain);
     assert_eq!(copied, json!({"metadata": {"name": "a"}, "items": [{"metadata": {}}]}));
 }
 
 #[test]
 fn depth_is_bounded() {
     let deep = (0..NESTING_MAX + 10).fold(json!("x"), |inner, _| json!([inner]));
-    let mut copied = &copy(&deep, BodySensitivity::Plain);
+    let mut copied = &copied(&deep, BodySensitivity::Plain);
     let mut depth = 0;
     while let Some(inner) = copied.get(0) {
         copied = inner;

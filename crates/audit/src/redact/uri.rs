@@ -1,9 +1,9 @@
-//! The target of a request without credentials.
+//! Redacts credentials in the target of a request.
 
 use std::borrow::Cow;
 
-/// Parts of the names of query parameters that carry credentials. A name that has one by chance is masked,
-/// too: nothing that this server reads from a query has one.
+/// Parts of the names of query parameters that carry credentials. A name that contains one by chance is masked,
+/// too; no parameter of this server does.
 const SENSITIVE_PARAMETERS: [&str; 13] = [
     "token",
     "secret",
@@ -20,13 +20,13 @@ const SENSITIVE_PARAMETERS: [&str; 13] = [
     "cookie",
 ];
 
-/// Parameters whose values are written as names and values themselves, none of which is a credential.
+/// Parameters whose values contain `=` and never credentials.
 const SELECTORS: [&str; 2] = ["labelSelector", "fieldSelector"];
 
-/// How often a parameter is decoded. Something on the way here may have encoded it again.
+/// Upper bound on how often a parameter is decoded. A proxy may have encoded it again.
 const DECODINGS_MAX: usize = 3;
 
-/// The target of a request without credentials: those of a query, and those before a host name.
+/// Redacts credentials in the query of a request target, and removes scheme, credentials and host before the path.
 pub fn redact_uri(uri: &str) -> Cow<'_, str> {
     let target = match uri.split_once("://") {
         Some((scheme, rest)) if !scheme.contains(['/', '?']) => {
@@ -48,11 +48,11 @@ pub fn redact_uri(uri: &str) -> Cow<'_, str> {
         };
         match parameter.split_once('=') {
             _ if !is_sensitive_parameter(parameter) => shown.push_str(parameter),
-            Some((name, _)) if !decode_repeatedly(name).contains('=') => {
+            Some((name, _)) if !percent_decode_repeatedly(name).contains('=') => {
                 shown.push_str(name);
                 shown.push_str("=redacted");
             }
-            // The name has a value in it.
+            // The encoded name contains a value.
             Some(_) | None => shown.push_str("redacted"),
         }
         shown.push_str(separator);
@@ -64,32 +64,32 @@ fn is_sensitive_parameter(parameter: &str) -> bool {
     let name = parameter.split_once('=').map(|(name, _)| name);
     match name {
         Some(name) if SELECTORS.contains(&name) => false,
-        Some(name) if has_word(&decode_repeatedly(name)) => true,
-        Some(_) | None => has_sensitive_name(&decode_repeatedly(parameter)),
+        Some(name) if contains_sensitive_word(&percent_decode_repeatedly(name)) => true,
+        Some(_) | None => assigns_sensitive_name(&percent_decode_repeatedly(parameter)),
     }
 }
 
-/// Whether something in a decoded text is a name and a value, and the name is that of a credential.
-fn has_sensitive_name(text: &str) -> bool {
+/// Reports whether a decoded text contains `name=value` with the name of a credential.
+fn assigns_sensitive_name(text: &str) -> bool {
     let mut names = text.split('=');
-    // The text behind the last sign is no name.
+    // The text after the last `=` is not a name.
     names.next_back();
     names.any(|before| {
         let name = before.rsplit(['&', ';', '?', '#']).next().unwrap_or_default();
-        has_word(name)
+        contains_sensitive_word(name)
     })
 }
 
-fn has_word(name: &str) -> bool {
+fn contains_sensitive_word(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SENSITIVE_PARAMETERS.iter().any(|word| name.contains(word))
 }
 
-/// A text as its reader would see it, if something encoded it more than once.
-fn decode_repeatedly(text: &str) -> String {
+/// Decodes a text that may have been percent-encoded more than once.
+fn percent_decode_repeatedly(text: &str) -> String {
     let mut text = text.to_owned();
     for _ in 0..DECODINGS_MAX {
-        let next = percent_decoded(&text);
+        let next = percent_decode(&text);
         if next == text {
             break;
         }
@@ -98,7 +98,7 @@ fn decode_repeatedly(text: &str) -> String {
     text
 }
 
-fn percent_decoded(text: &str) -> String {
+fn percent_decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {

@@ -162,7 +162,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                describe_question(&access_reviews::review::read_line("", 1, line).unwrap()),
+                describe_question(&access_reviews::review::read_review_line("", 1, line).unwrap()),
                 want
             );
         }

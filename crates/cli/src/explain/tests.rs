@@ -141,7 +141,7 @@ fn question() -> impl Strategy<Value = AccessQuestion<'static>> {
             target["verb"] = verb.into();
             let groups = if groups.is_empty() { vec!["other"] } else { groups };
             let spec = json!({"user": user, "groups": groups, (kind): target});
-            access_reviews::review::read_line("", 1, &spec.to_string()).unwrap().into_owned()
+            access_reviews::review::read_review_line("", 1, &spec.to_string()).unwrap().into_owned()
         },
     )
 }

@@ -97,7 +97,7 @@ mod tests {
 
     fn question() -> AccessQuestion<'static> {
         let line = r#"{"user":"u","nonResourceAttributes":{"path":"/","verb":"get"}}"#;
-        access_reviews::review::read_line("", 1, line).unwrap()
+        access_reviews::review::read_review_line("", 1, line).unwrap()
     }
 
     #[track_caller]

@@ -225,7 +225,7 @@ impl QuestionReader<'_> {
         if text.trim_ascii().is_empty() {
             return Ok(());
         }
-        match review::read_line(name, number, text) {
+        match review::read_review_line(name, number, text) {
             Ok(question) => self.answer_question(&question),
             Err(faults) => {
                 faults.iter().try_for_each(|Diagnostic { fault, position, hint, .. }| {

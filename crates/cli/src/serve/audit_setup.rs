@@ -27,8 +27,8 @@ pub(super) fn build_auditor(flags: &AuditFlags, log: &Log) -> anyhow::Result<Opt
         anyhow::bail!("--audit-policy-file needs --audit-log-path: a file, or `-`");
     };
     let sink = match target == Path::new("-") {
-        true => audit::Log::stdout(),
-        false => audit::Log::file(
+        true => audit::Log::to_stdout(),
+        false => audit::Log::open_file(
             target,
             Rotation {
                 bytes_max: (flags.audit_log_maxsize > 0)

@@ -16,15 +16,14 @@ const ROLE: ExpectedKind<'_> = ExpectedKind {
 const WIDGET: ExpectedKind<'_> =
     ExpectedKind { group: "example.com", version: "v1", kind: "Widget", is_custom: true };
 
-fn decode(body: &str, expected: &ExpectedKind<'_>) -> Result<Value, (u16, String)> {
+fn decode(body: &str, expected: &ExpectedKind<'_>) -> Result<Value, DecodeError> {
     decode_object(body.as_bytes(), BodyFormat::Json, expected)
         .map(|decoded| Value::Object(decoded.tree))
-        .map_err(|status| (status.code, status.message))
 }
 
 fn findings(body: &str, expected: &ExpectedKind<'_>) -> Vec<String> {
     let decoded = decode_object(body.as_bytes(), BodyFormat::Json, expected).unwrap();
-    decoded.findings.iter().map(Finding::to_string).collect()
+    decoded.findings.iter().map(StrictFinding::to_string).collect()
 }
 
 #[test]
@@ -48,38 +47,36 @@ fn what_is_not_json_is_unrecognized() {
         ),
     ] {
         let expected = if body.starts_with("{\"a") { &WIDGET } else { &CONFIG_MAP };
-        let (code, message) = decode(body, expected).unwrap_err();
+        let message = decode(body, expected).unwrap_err().to_string();
         let start =
             format!("the object provided is unrecognized (must be of type {}): ", expected.kind);
-        assert_eq!(code, 400);
         assert!(message.starts_with(&start), "{message}");
         assert!(message.ends_with(end), "{message}");
     }
-    let (_, message) = decode("{not json", &CONFIG_MAP).unwrap_err();
+    let message = decode("{not json", &CONFIG_MAP).unwrap_err().to_string();
     assert!(message.contains("couldn't get version/kind; json parse error: "));
-    let (_, message) = decode(r#"{"kind":1}"#, &CONFIG_MAP).unwrap_err();
+    let message = decode(r#"{"kind":1}"#, &CONFIG_MAP).unwrap_err().to_string();
     assert!(message.contains("couldn't get version/kind; json parse error: "));
 }
 
 #[test]
 fn kind_and_version_must_be_those_of_the_endpoint() {
-    let (code, message) =
-        decode(r#"{"kind":"Secret","apiVersion":"v1"}"#, &CONFIG_MAP).unwrap_err();
-    assert_eq!(code, 400);
+    let message =
+        decode(r#"{"kind":"Secret","apiVersion":"v1"}"#, &CONFIG_MAP).unwrap_err().to_string();
     let start = "Secret in version \"v1\" cannot be handled as a ConfigMap: ";
     assert!(message.starts_with(start), "{message}");
     let body = r#"{"kind":"Widget","apiVersion":"example.com/v2"}"#;
     let want = "the API version in the data (example.com/v2) does not match the expected API \
                 version (example.com/v1)";
-    assert_eq!(decode(body, &WIDGET), Err((400, want.to_owned())));
+    assert_eq!(decode(body, &WIDGET).unwrap_err().to_string(), want);
     let body = r#"{"kind":"Gadget","apiVersion":"example.com/v1","metadata":{"name":"a"}}"#;
     let want =
         "Widget.example.com \"a\" is invalid: kind: Invalid value: \"Gadget\": must be Widget";
-    assert_eq!(decode(body, &WIDGET), Err((422, want.to_owned())));
+    assert_eq!(decode(body, &WIDGET).unwrap_err().to_string(), want);
     let body = r#"{"apiVersion":"x"}"#;
     let want = "the object provided is unrecognized (must be of type Widget): Object 'Kind' is \
                 missing in '{\"apiVersion\":\"x\"}' ({\"apiVersion\":\"x\"})";
-    assert_eq!(decode(body, &WIDGET), Err((400, want.to_owned())));
+    assert_eq!(decode(body, &WIDGET).unwrap_err().to_string(), want);
 }
 
 #[test]
@@ -165,14 +162,13 @@ fn fields_of_configurations_are_known_in_all_their_versions() {
             "{kind} in version \"{version}\" cannot be handled as a {kind}: json: cannot unmarshal \
              {want}"
         );
-        assert_eq!(decode(body, &expected), Err((400, want)));
+        assert_eq!(decode(body, &expected).unwrap_err().to_string(), want);
     }
 }
 
 #[test]
 fn wrong_types_are_refused() {
-    let (code, message) = decode(r#"{"data":{"a":1}}"#, &CONFIG_MAP).unwrap_err();
-    assert_eq!(code, 400);
+    let message = decode(r#"{"data":{"a":1}}"#, &CONFIG_MAP).unwrap_err().to_string();
     let start =
         "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: json: cannot unmarshal";
     assert!(message.starts_with(start), "{message}");
@@ -183,7 +179,7 @@ fn what_a_patch_made_is_held_against_its_kind() {
     let conform = |body: Value, expected: &ExpectedKind<'_>| {
         let mut tree = body.as_object().unwrap().clone();
         let findings = conform_object(&mut tree, expected).map_err(|error| error.to_string())?;
-        let findings: Vec<String> = findings.iter().map(Finding::to_string).collect();
+        let findings: Vec<String> = findings.iter().map(StrictFinding::to_string).collect();
         Ok::<_, String>((Value::Object(tree), findings))
     };
     let patched = json!({"kind": "Role", "metadata": {"name": "r"}, "foo": 1});
@@ -205,26 +201,26 @@ fn what_a_patch_made_is_held_against_its_kind() {
 fn yaml_is_read_like_json() {
     let body = b"kind: ConfigMap\napiVersion: v1\nmetadata: {name: m}\ndata:\n  a: v\n  a: w\n";
     let decoded = decode_object(body, BodyFormat::Yaml, &CONFIG_MAP).unwrap();
-    assert_eq!(decoded.findings, [Finding::DuplicateField("data.a".to_owned())]);
+    assert_eq!(decoded.findings, [StrictFinding::DuplicateField("data.a".to_owned())]);
     assert_eq!(decoded.tree["data"], json!({"a": "w"}));
     for body in [&b"a: b: c"[..], b"", b"- a"] {
-        let status = decode_object(body, BodyFormat::Yaml, &CONFIG_MAP).unwrap_err();
-        assert!(status.message.starts_with("the object provided is unrecognized"), "{status:?}");
+        let error = decode_object(body, BodyFormat::Yaml, &CONFIG_MAP).unwrap_err();
+        assert!(error.to_string().starts_with("the object provided is unrecognized"), "{error}");
     }
 }
 
 #[test]
 fn protobuf_is_read_for_kinds_with_a_table() {
     let body = b"k8s\0\x0a\x08\x0a\x02v1\x12\x02Xx\x12\x00";
-    let status = decode_object(body, BodyFormat::Protobuf, &CONFIG_MAP).unwrap_err();
-    assert!(status.message.starts_with("Xx in version \"v1\" cannot be handled as a ConfigMap"));
+    let error = decode_object(body, BodyFormat::Protobuf, &CONFIG_MAP).unwrap_err();
+    assert!(error.to_string().starts_with("Xx in version \"v1\" cannot be handled as a ConfigMap"));
     let pod = ExpectedKind { kind: "Pod", ..CONFIG_MAP };
-    let status = decode_object(body, BodyFormat::Protobuf, &pod).unwrap_err();
-    assert!(status.message.ends_with("include: application/json, application/yaml"));
-    let status = decode_object(b"k8s\0garbage", BodyFormat::Protobuf, &CONFIG_MAP).unwrap_err();
+    let error = decode_object(body, BodyFormat::Protobuf, &pod).unwrap_err();
+    assert!(error.to_string().ends_with("include: application/json, application/yaml"));
+    let error = decode_object(b"k8s\0garbage", BodyFormat::Protobuf, &CONFIG_MAP).unwrap_err();
     let start = "the object provided is unrecognized (must be of type ConfigMap): proto: ";
-    assert!(status.message.starts_with(start), "{}", status.message);
-    assert!(status.message.ends_with("(6b38730067617262616765)"), "{}", status.message);
+    assert!(error.to_string().starts_with(start), "{error}");
+    assert!(error.to_string().ends_with("(6b38730067617262616765)"), "{error}");
 }
 
 #[test]
@@ -237,16 +233,17 @@ fn options_have_any_version() {
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "DeleteOptions",
         "gracePeriodSeconds": 0, "preconditions": {"uid": "u"},
     });
-    let options = decode_options(&body, BodyFormat::Protobuf);
+    let options = decode_delete_options(&body, BodyFormat::Protobuf);
     assert_eq!(options.map(Value::Object), Ok(want));
     let json = br#"{"kind":"DeleteOptions","apiVersion":"apps/v1","odd":1,"dryRun":["All"]}"#;
-    let options = decode_options(json, BodyFormat::Json).unwrap();
+    let options = decode_delete_options(json, BodyFormat::Json).unwrap();
     assert_eq!(options.get("dryRun"), Some(&json!(["All"])));
     assert_eq!(options.get("odd"), None);
-    assert_eq!(decode_options(b"{}", BodyFormat::Json).unwrap().len(), 0);
-    assert_eq!(decode_options(br#"{"kind":"Pod"}"#, BodyFormat::Json).unwrap_err().code, 400);
-    let wrong = br#"{"gracePeriodSeconds":"x"}"#;
-    assert_eq!(decode_options(wrong, BodyFormat::Json).unwrap_err().code, 400);
+    assert_eq!(decode_delete_options(b"{}", BodyFormat::Json).unwrap().len(), 0);
+    for wrong in [&br#"{"kind":"Pod"}"#[..], br#"{"gracePeriodSeconds":"x"}"#] {
+        let error = decode_delete_options(wrong, BodyFormat::Json).unwrap_err();
+        assert!(matches!(error, DecodeError::CannotBeHandled { .. }), "{error}");
+    }
 }
 
 proptest! {

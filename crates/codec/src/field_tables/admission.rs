@@ -2,8 +2,8 @@
 //! bindings.
 
 use super::meta::{CONDITION, LABEL_SELECTOR, OBJECT_META};
-use crate::field_shape::Shape::{Bytes, Inline, Int32, Int64, List, Object, Text};
-use crate::field_shape::{Message, field};
+use crate::field_types::FieldType::{Bytes, Inline, Int32, Int64, List, Object, Text};
+use crate::field_types::{Message, field};
 
 pub(super) static VALIDATING_WEBHOOK_CONFIGURATION: Message = Message(&[
     field(1, "metadata", Object(&OBJECT_META)),

@@ -1,10 +1,11 @@
-//! Configuration of admission as it first was: hooks behind services, and initializers.
+//! The field tables of admission configuration in v1alpha1: external hooks and initializers.
 //!
-//! Numbers are those of Kubernetes 1.8; a field that it does not have is read from JSON only.
+//! The field numbers are those of Kubernetes 1.8. A field that Kubernetes does not have is read from JSON
+//! only.
 
 use super::meta::OBJECT_META;
-use crate::field_shape::Shape::{Bytes, Inline, List, Object, Text};
-use crate::field_shape::{Message, field};
+use crate::field_types::FieldType::{Bytes, Inline, List, Object, Text};
+use crate::field_types::{Message, field};
 
 pub(super) static EXTERNAL_HOOKS: Message = Message(&[
     field(1, "metadata", Object(&OBJECT_META)),

@@ -1,10 +1,10 @@
-//! Kinds of the core group, of discovery and of coordination.
+//! The field tables of the core group, of discovery and of coordination.
 
 use super::meta::{CONDITION, OBJECT_META};
-use crate::field_shape::Shape::{
+use crate::field_types::FieldType::{
     Bool, Bytes, Int32, IntOrString, List, Map, MicroTime, Object, Text, Time,
 };
-use crate::field_shape::{Message, field};
+use crate::field_types::{Message, field};
 
 pub(super) static CONFIG_MAP: Message = Message(&[
     field(1, "metadata", Object(&OBJECT_META)),

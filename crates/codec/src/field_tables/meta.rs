@@ -1,7 +1,7 @@
 //! Field tables that all kinds share: metadata, options, selectors, conditions.
 
-use crate::field_shape::Shape::{Bool, Int32, Int64, Json, List, Map, Object, Text, Time};
-use crate::field_shape::{Message, field};
+use crate::field_types::FieldType::{Bool, Int32, Int64, Json, List, Map, Object, Text, Time};
+use crate::field_types::{Message, field};
 
 pub(crate) static DELETE_OPTIONS: Message = Message(&[
     field(1, "gracePeriodSeconds", Int64).keeping_zero(),
@@ -58,14 +58,14 @@ pub(super) static INITIALIZERS: Message = Message(&[
     field(
         1,
         "pending",
-        // Clients that speak protobuf do not know of orders other than that of the list.
+        // `after` is read from JSON only: protobuf clients know no order other than that of the list.
         List(&Object(&Message(&[field(1, "name", Text), field(0, "after", List(&Text))]))),
     ),
     field(2, "result", Object(&STATUS)),
 ]);
 
 pub(super) static STATUS: Message = Message(&[
-    // A status inside an object says in JSON what it is; protobuf leaves that out.
+    // A Status inside an object has `kind` and `apiVersion` in JSON but not in protobuf.
     field(0, "kind", Text),
     field(0, "apiVersion", Text),
     field(

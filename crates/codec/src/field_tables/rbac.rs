@@ -1,8 +1,8 @@
-//! Roles and bindings.
+//! The field tables of roles and bindings.
 
 use super::meta::{LABEL_SELECTOR, OBJECT_META};
-use crate::field_shape::Shape::{List, Object, Text};
-use crate::field_shape::{Message, field};
+use crate::field_types::FieldType::{List, Object, Text};
+use crate::field_types::{Message, field};
 
 pub(super) static ROLE: Message = Message(&[
     field(1, "metadata", Object(&OBJECT_META)),

@@ -1,8 +1,8 @@
-//! Questions that are answered and not stored.
+//! The field tables of reviews, which are answered and not stored.
 
 use super::meta::OBJECT_META;
-use crate::field_shape::Shape::{Bool, Int64, List, Map, Object, Text, Time, WrappedTexts};
-use crate::field_shape::{Message, field};
+use crate::field_types::FieldType::{Bool, Int64, List, Map, Object, Text, Time, WrappedTexts};
+use crate::field_types::{Message, field};
 
 /// A local review has the same fields.
 pub(super) static SUBJECT_ACCESS_REVIEW: Message = Message(&[

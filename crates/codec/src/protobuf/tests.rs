@@ -40,7 +40,7 @@ fn bodies_of_clients_say_the_same_in_both_forms() {
         let message = field_tables::fields_of_kind(text("group"), "v1", text("kind")).unwrap();
         let decoded = decode(&hex(text("protobuf")), message).unwrap();
         let mut json = case["json"].as_object().unwrap().clone();
-        let mut findings = crate::strict_finding::Findings::default();
+        let mut findings = crate::strict_finding::StrictFindings::default();
         crate::conform_to_kind::conform_to_kind(&mut json, Some(message), &mut findings).unwrap();
         assert_eq!(findings.into_vec(), [], "{line}");
         assert_eq!(without_empty(decoded.into()), without_empty(json.into()), "{line}");
@@ -206,57 +206,59 @@ fn encode(api_version: &str, kind: &str, message: &'static Message, value: &Valu
 fn encode_message(message: &'static Message, value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     for field in message.0 {
-        match (field.shape, &value[field.name]) {
-            (Shape::Inline(inner), _) => {
+        match (field.field_type, &value[field.name]) {
+            (FieldType::Inline(inner), _) => {
                 put_bytes(&mut out, field.number, &encode_message(inner, value));
             }
             (_, Value::Null) => {}
-            (Shape::List(shape), Value::Array(items)) => {
-                items.iter().for_each(|item| put(&mut out, field.number, *shape, item));
+            (FieldType::List(field_type), Value::Array(items)) => {
+                items.iter().for_each(|item| put(&mut out, field.number, *field_type, item));
             }
-            (Shape::Map(shape), Value::Object(members)) => {
+            (FieldType::Map(field_type), Value::Object(members)) => {
                 for (key, value) in members {
                     let mut entry = Vec::new();
                     put_bytes(&mut entry, 1, key.as_bytes());
-                    put(&mut entry, 2, *shape, value);
+                    put(&mut entry, 2, *field_type, value);
                     put_bytes(&mut out, field.number, &entry);
                 }
             }
-            (shape, value) => put(&mut out, field.number, shape, value),
+            (field_type, value) => put(&mut out, field.number, field_type, value),
         }
     }
     out
 }
 
-fn put(out: &mut Vec<u8>, number: u32, shape: Shape, value: &Value) {
+fn put(out: &mut Vec<u8>, number: u32, field_type: FieldType, value: &Value) {
     let mut inner = Vec::new();
-    match shape {
-        Shape::Text => inner = value.as_str().unwrap().into(),
-        Shape::Bytes => inner = STANDARD.decode(value.as_str().unwrap()).unwrap(),
-        Shape::Bool => return put_varint_field(out, number, value.as_bool().unwrap().into()),
-        Shape::Int32 | Shape::Int64 => {
+    match field_type {
+        FieldType::Text => inner = value.as_str().unwrap().into(),
+        FieldType::Bytes => inner = STANDARD.decode(value.as_str().unwrap()).unwrap(),
+        FieldType::Bool => return put_varint_field(out, number, value.as_bool().unwrap().into()),
+        FieldType::Int32 | FieldType::Int64 => {
             return put_varint_field(out, number, value.as_i64().unwrap());
         }
-        Shape::Time | Shape::MicroTime => {
+        FieldType::Time | FieldType::MicroTime => {
             let time: Timestamp = value.as_str().unwrap().parse().unwrap();
             put_varint_field(&mut inner, 1, time.as_second());
             put_varint_field(&mut inner, 2, time.subsec_nanosecond().into());
         }
-        Shape::Json => put_bytes(&mut inner, 1, value.to_string().as_bytes()),
-        Shape::IntOrString => match value {
+        FieldType::Json => put_bytes(&mut inner, 1, value.to_string().as_bytes()),
+        FieldType::IntOrString => match value {
             Value::String(text) => {
                 put_varint_field(&mut inner, 1, 1);
                 put_bytes(&mut inner, 3, text.as_bytes());
             }
             _ => put_varint_field(&mut inner, 2, value.as_i64().unwrap()),
         },
-        Shape::WrappedTexts => {
+        FieldType::WrappedTexts => {
             for item in value.as_array().unwrap() {
                 put_bytes(&mut inner, 1, item.as_str().unwrap().as_bytes());
             }
         }
-        Shape::Object(message) | Shape::Inline(message) => inner = encode_message(message, value),
-        Shape::List(_) | Shape::Map(_) => panic!("lists are no items"),
+        FieldType::Object(message) | FieldType::Inline(message) => {
+            inner = encode_message(message, value)
+        }
+        FieldType::List(_) | FieldType::Map(_) => panic!("lists are no items"),
     }
     put_bytes(out, number, &inner);
 }
@@ -286,13 +288,13 @@ fn object_of(message: &'static Message) -> BoxedStrategy<Value> {
         .0
         .iter()
         .filter(|field| field.number > 0)
-        .map(|field| match field.shape {
-            Shape::Inline(inner) => object_of(inner)
+        .map(|field| match field.field_type {
+            FieldType::Inline(inner) => object_of(inner)
                 .prop_map(|value| value.as_object().unwrap().clone().into_iter().collect())
                 .boxed(),
-            shape => {
+            field_type => {
                 let name = field.name.to_owned();
-                let value = value_of(shape, !field.keeps_zero);
+                let value = value_of(field_type, !field.keeps_zero);
                 proptest::option::weighted(0.3, value)
                     .prop_map(move |value| {
                         value.map(|value| (name.clone(), value)).into_iter().collect()
@@ -310,39 +312,41 @@ fn random(group: &str, version: &str, kind: &str) -> BoxedStrategy<(&'static Mes
     object_of(message).prop_map(move |value| (message, value)).boxed()
 }
 
-fn value_of(shape: Shape, is_positive: bool) -> BoxedStrategy<Value> {
+fn value_of(field_type: FieldType, is_positive: bool) -> BoxedStrategy<Value> {
     let low = i32::from(is_positive);
-    match shape {
-        Shape::Text if is_positive => ".{1,5}".prop_map(Value::from).boxed(),
-        Shape::Text => ".{0,5}".prop_map(Value::from).boxed(),
-        Shape::Bytes => proptest::collection::vec(any::<u8>(), usize::from(is_positive)..5)
+    match field_type {
+        FieldType::Text if is_positive => ".{1,5}".prop_map(Value::from).boxed(),
+        FieldType::Text => ".{0,5}".prop_map(Value::from).boxed(),
+        FieldType::Bytes => proptest::collection::vec(any::<u8>(), usize::from(is_positive)..5)
             .prop_map(|bytes| STANDARD.encode(bytes).into())
             .boxed(),
-        Shape::Bool if is_positive => Just(Value::Bool(true)).boxed(),
-        Shape::Bool => any::<bool>().prop_map(Value::from).boxed(),
-        Shape::Int32 => (low..i32::MAX).prop_map(Value::from).boxed(),
-        Shape::Int64 => (i64::MIN..-i64::from(low)).prop_map(Value::from).boxed(),
-        Shape::Time => (0..4_000_000_000_i64)
+        FieldType::Bool if is_positive => Just(Value::Bool(true)).boxed(),
+        FieldType::Bool => any::<bool>().prop_map(Value::from).boxed(),
+        FieldType::Int32 => (low..i32::MAX).prop_map(Value::from).boxed(),
+        FieldType::Int64 => (i64::MIN..-i64::from(low)).prop_map(Value::from).boxed(),
+        FieldType::Time => (0..4_000_000_000_i64)
             .prop_map(|second| api_object::rfc3339(Timestamp::from_second(second).unwrap()).into())
             .boxed(),
-        Shape::MicroTime => (0..4_000_000_000_000_000_i64)
+        FieldType::MicroTime => (0..4_000_000_000_000_000_i64)
             .prop_map(|micro| {
                 api_object::rfc3339_micro(Timestamp::from_microsecond(micro).unwrap()).into()
             })
             .boxed(),
-        Shape::Json => Just(json!({"f:a": {}})).boxed(),
-        Shape::IntOrString => {
+        FieldType::Json => Just(json!({"f:a": {}})).boxed(),
+        FieldType::IntOrString => {
             prop_oneof![any::<i32>().prop_map(Value::from), ".{0,5}".prop_map(Value::from),].boxed()
         }
-        Shape::WrappedTexts => {
+        FieldType::WrappedTexts => {
             proptest::collection::vec(".{0,5}", 0..3).prop_map(Value::from).boxed()
         }
-        Shape::Object(message) | Shape::Inline(message) => object_of(message),
-        Shape::List(shape) => {
-            proptest::collection::vec(value_of(*shape, false), 1..3).prop_map(Value::from).boxed()
+        FieldType::Object(message) | FieldType::Inline(message) => object_of(message),
+        FieldType::List(field_type) => {
+            proptest::collection::vec(value_of(*field_type, false), 1..3)
+                .prop_map(Value::from)
+                .boxed()
         }
-        Shape::Map(shape) => {
-            proptest::collection::hash_map(".{0,5}", value_of(*shape, false), 1..3)
+        FieldType::Map(field_type) => {
+            proptest::collection::hash_map(".{0,5}", value_of(*field_type, false), 1..3)
                 .prop_map(|members| members.into_iter().collect())
                 .boxed()
         }
@@ -356,7 +360,7 @@ fn round_trips(message: &'static Message, mut value: Value) -> Result<(), TestCa
     prop_assert_eq!(decode(&bytes, message), Ok(value.as_object().unwrap().clone()));
     // What protobuf brings is what JSON would have brought.
     let mut tree = value.as_object().unwrap().clone();
-    let mut findings = crate::strict_finding::Findings::default();
+    let mut findings = crate::strict_finding::StrictFindings::default();
     let shaped = crate::conform_to_kind::conform_to_kind(&mut tree, Some(message), &mut findings);
     prop_assert_eq!(shaped, Ok(()));
     prop_assert_eq!(findings.into_vec(), vec![]);

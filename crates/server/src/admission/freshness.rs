@@ -12,7 +12,7 @@ use admission::{
 };
 use admission_hooks::Phase;
 use api_object::{Status, Tree};
-use api_resources::{Resource, equivalents};
+use api_resources::{Resource, equivalent_resources};
 use store::{Expect, Revision};
 use tokio::time::Instant;
 
@@ -113,7 +113,7 @@ impl ConfigurationMatches {
             false => MatchedHooks::default(),
             true => {
                 let registry = &snapshot.cluster.registry;
-                let equivalents = equivalents(registry, ctx.resource, &write.subresource);
+                let equivalents = equivalent_resources(registry, ctx.resource, &write.subresource);
                 hooks.match_hooks(&write.attributes(ctx, name, &equivalents))
             }
         };

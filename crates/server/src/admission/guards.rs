@@ -105,7 +105,7 @@ async fn check_certificate_request(
     let forbidden =
         |why: &str| Status::forbidden(&ctx.resource.group_resource(), api_object::name(new), why);
     if old.is_none()
-        && let Some(why) = api_resources::forbidden_subject(ctx.resource, new)
+        && let Some(why) = api_resources::forbidden_subject_reason(ctx.resource, new)
     {
         return Err(forbidden(&why));
     }

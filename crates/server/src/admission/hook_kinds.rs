@@ -2,8 +2,8 @@
 
 use admission::{GroupVersionKind, Operation};
 use admission_hooks::{ObjectKindError, ObjectKinds, UntypedKinds};
-use api_object::{GroupVersion, Status, Tree};
-use api_resources::{Registry, Resource, written_kind};
+use api_object::{GroupVersion, Tree};
+use api_resources::{PrepareError, Registry, Resource, kind_of_written_object};
 use authz::User;
 use codec::ExpectedKind;
 
@@ -45,8 +45,7 @@ impl ObjectKinds for HookKinds<'_> {
         api_object::normalize_metadata(&mut tree).map_err(|error| invalid(&error))?;
         match resource {
             Some(resource) => {
-                let completed = self.complete(resource, &mut tree, kind);
-                completed.map_err(|status| ObjectKindError(status.message))?;
+                self.complete(resource, &mut tree, kind)?;
             }
             None if self.subresource == "token" => authn::set_token_request_defaults(&mut tree),
             None => {}
@@ -58,7 +57,7 @@ impl ObjectKinds for HookKinds<'_> {
 impl HookKinds<'_> {
     /// The resource of a kind: that of the request, or another version of it that a hook asks for.
     fn resource_of(&self, kind: &GroupVersionKind<'_>) -> Option<&Resource> {
-        match *kind == written_kind(self.resource, "") {
+        match *kind == kind_of_written_object(self.resource, "") {
             true => Some(self.resource),
             false => {
                 let found = self.registry.resource_of_kind(kind.group, kind.version, kind.kind);
@@ -73,16 +72,19 @@ impl HookKinds<'_> {
         resource: &Resource,
         tree: &mut Tree,
         kind: &GroupVersionKind<'_>,
-    ) -> Result<(), Status> {
+    ) -> Result<(), ObjectKindError> {
+        let malformed = |error: PrepareError| ObjectKindError(error.to_string());
         match (self.operation, self.old) {
             (Operation::Create, _) if self.subresource.is_empty() => {
                 api_resources::before_create(resource, tree, &requester(self.user))
+                    .map_err(malformed)
             }
             (Operation::Update, Some(old)) => {
-                let old =
-                    self.convert(old, kind).map_err(|why| Status::internal(&why.to_string()))?;
+                let old = self.convert(old, kind).map_err(|error| {
+                    ObjectKindError(format!("Internal error occurred: {error}"))
+                })?;
                 let subresource = Some(self.subresource).filter(|own| !own.is_empty());
-                api_resources::before_update(resource, tree, &old, subresource)
+                api_resources::before_update(resource, tree, &old, subresource).map_err(malformed)
             }
             (_, _) => Ok(()),
         }

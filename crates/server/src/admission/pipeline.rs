@@ -6,7 +6,7 @@ use std::time::Instant as Clock;
 use admission::{Attributes, EquivalentResource, MatchedHooks, Operation};
 use admission_hooks::{HookRequest, HookSession, ObjectKinds, Phase};
 use api_object::{Status, Tree};
-use api_resources::equivalents;
+use api_resources::equivalent_resources;
 use metrics::AdmissionMetrics;
 
 use super::WriteAttempt;
@@ -218,7 +218,7 @@ impl<'q> HookInputs<'q> {
             write,
             snapshot,
             matched_hooks,
-            equivalents: equivalents(registry, ctx.resource, &write.subresource),
+            equivalents: equivalent_resources(registry, ctx.resource, &write.subresource),
             kinds: HookKinds {
                 registry,
                 operation: write.operation,

@@ -2,7 +2,7 @@
 
 use admission::{Attributes, EquivalentResource, Operation};
 use api_object::{DeleteOptions, Propagation, Tree};
-use api_resources::{group_version_resource, written_kind};
+use api_resources::{group_version_resource, kind_of_written_object};
 use serde_json::{Value, json};
 use store::Revision;
 
@@ -132,7 +132,7 @@ impl WriteRequest {
         let is_namespace = resource.group.is_empty() && resource.plural == "namespaces";
         Attributes {
             operation: self.operation,
-            kind: written_kind(resource, &self.subresource),
+            kind: kind_of_written_object(resource, &self.subresource),
             resource: group_version_resource(resource),
             subresource: &self.subresource,
             name: if self.has_name { name } else { "" },

@@ -112,7 +112,7 @@ impl ServerState {
     fn services_prefix(&self) -> Option<Prefix> {
         let cluster = self.snapshot_cache.snapshot();
         let services = cluster.registry.resource("", "v1", "services")?;
-        Prefix::new(&api_resources::prefix(&self.prefix, services, None)?).ok()
+        Prefix::new(&api_resources::key_prefix(&self.prefix, services, None)?).ok()
     }
 }
 
@@ -127,7 +127,7 @@ impl ServicesByIp {
     fn from_items(items: Vec<Item>, prefix: &Prefix) -> Self {
         let mut services = Self::default();
         for item in items {
-            let Ok(tree) = codec::from_stored(&item.entry.value) else {
+            let Ok(tree) = codec::decode_stored_object(&item.entry.value) else {
                 let name = item.key.strip_prefix(prefix.as_str()).unwrap_or_default();
                 services.undecodable.insert(name.to_owned());
                 continue;

@@ -35,7 +35,7 @@ pub struct Namespace {
 impl Namespace {
     /// Decodes a stored namespace.
     pub(crate) fn from_stored(value: &[u8], mod_rev: Revision) -> Result<Self, DecodeError> {
-        let stored = Value::Object(codec::from_stored(value)?);
+        let stored = Value::Object(codec::decode_stored_object(value)?);
         let metadata = &stored["metadata"];
         let is_terminating =
             stored["status"]["phase"] == "Terminating" || metadata["deletionTimestamp"].is_string();

@@ -41,7 +41,7 @@ fn decode_rbac(
     namespace: &str,
     name: &str,
 ) -> Result<manifests::rbac::Object, DecodeError> {
-    let manifest = manifests::rbac::decode(&Value::Object(codec::from_stored(value)?))?;
+    let manifest = manifests::rbac::decode(&Value::Object(codec::decode_stored_object(value)?))?;
     let object = manifest.into_unchecked().map_err(DecodeError::Invalid)?;
     let (metadata, is_of_kind) = match &object {
         manifests::rbac::Object::Role(role) => (&role.metadata, is_role),

@@ -116,7 +116,7 @@ impl ClusterSnapshot {
                 let definitions =
                     parts.definitions.get_or_insert_with(|| self.definitions.as_ref().clone());
                 let name = object_name(path);
-                let decoded = shown_new.map(|value| codec::from_stored(value)).transpose();
+                let decoded = shown_new.map(|value| codec::decode_stored_object(value)).transpose();
                 definitions.remove(name);
                 if let Some(tree) = decoded? {
                     let stored = StoredDefinition { tree: Arc::new(tree), mod_rev: revision };
@@ -125,7 +125,7 @@ impl ClusterSnapshot {
                 Ok(())
             }
             TrackedKind::Hooks(kind) => {
-                let decoded = new_value.map(|value| codec::from_stored(value)).transpose();
+                let decoded = new_value.map(|value| codec::decode_stored_object(value)).transpose();
                 let (tree, applied) = match decoded {
                     Ok(tree) => (tree.map(Ok), Ok(())),
                     Err(error) => (Some(Err(error.to_string())), Err(error.into())),
@@ -200,7 +200,7 @@ fn apply_node_object(
     new_value: Option<&Bytes>,
 ) -> Result<(), DecodeError> {
     let decode = |value: Option<&Bytes>| -> Result<_, DecodeError> {
-        let tree = value.map(|value| codec::from_stored(value)).transpose()?;
+        let tree = value.map(|value| codec::decode_stored_object(value)).transpose()?;
         Ok(tree.and_then(|tree| manifests::parse_node_object(&Value::Object(tree))))
     };
     let old = decode(old_value).unwrap_or_default();

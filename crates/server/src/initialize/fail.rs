@@ -90,7 +90,7 @@ pub(super) async fn delete_until_gone(server: Arc<ServerState>, failed: FailedOb
         };
         // Another writer may have changed the object, but not its failure. Another object of its name stays.
         let next: Option<Result<Tree, _>> =
-            current.as_ref().map(|entry| codec::from_stored(&entry.value));
+            current.as_ref().map(|entry| codec::decode_stored_object(&entry.value));
         match (current, next) {
             (Some(entry), Some(Ok(next))) if api_object::uid(&next) == uid && has_failed(&next) => {
                 (tree, revision) = (next, entry.mod_rev);

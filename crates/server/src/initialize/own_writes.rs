@@ -18,7 +18,7 @@ impl ServerState {
         next: &Tree,
         ttl: Option<Duration>,
     ) -> Result<Entry, WriteError> {
-        let value = bytes::Bytes::from(codec::to_stored(next));
+        let value = bytes::Bytes::from(codec::encode_stored_object(next));
         let expect = Expect::At(stored.mod_rev);
         let put =
             Put { key: key.clone(), value: value.clone(), expect, ttl, shared_revision: None };

@@ -74,7 +74,7 @@ async fn repair_if_due(ctx: &RequestContext<'_>, entry: Entry) -> Result<Entry, 
     if ctx.server.snapshot_cache.object_watchers().is_watched(&key) {
         return Ok(entry);
     }
-    let Ok(tree) = codec::from_stored(&entry.value) else { return Ok(entry) };
+    let Ok(tree) = codec::decode_stored_object(&entry.value) else { return Ok(entry) };
     let (options, now) = (&ctx.server.initialization, ctx.server.clock.wall_time());
     // The local snapshot shows for most objects that no repair is due, without a read of the store.
     let cluster = ctx.server.snapshot_cache.snapshot();

@@ -106,14 +106,15 @@ async fn check_object_of(
     let Some(entry) = got.entry else {
         return stop_counting_missing(server, record);
     };
-    let Ok(tree) = codec::from_stored(&entry.value) else { return Ok(()) };
+    let Ok(tree) = codec::decode_stored_object(&entry.value) else { return Ok(()) };
     if api_object::uid(&tree) != record.uid {
         return stop_counting_missing(server, record);
     }
     if record.state == WaitingState::Failed && record.age >= grace && super::has_failed(&tree) {
         let cluster = server.snapshot_cache.snapshot();
         let request = cluster.registry.resources().find_map(|resource| {
-            let (namespace, name) = api_resources::names(&server.prefix, resource, &record.key)?;
+            let (namespace, name) =
+                api_resources::names_in_key(&server.prefix, resource, &record.key)?;
             Some(ObjectRef::of_resource(resource, namespace, name).to_request(Verb::Delete))
         });
         let failed = FailedObject::of_dead_server(record.key.clone(), tree, entry.mod_rev, request);

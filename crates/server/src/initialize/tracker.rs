@@ -241,7 +241,7 @@ impl TrackedObject {
 
     /// Replaces the known state of the object. An object that can not be decoded is no longer tracked.
     fn replace_state(&mut self, entry: Entry) -> Flow {
-        let Ok(tree) = codec::from_stored(&entry.value) else {
+        let Ok(tree) = codec::decode_stored_object(&entry.value) else {
             return self.conclude(InitializationOutcome::Lost);
         };
         if api_object::uid(&tree) != api_object::uid(&self.tree) {

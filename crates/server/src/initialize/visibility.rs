@@ -24,7 +24,7 @@ static INITIALIZERS_FIELD: LazyLock<Finder<'static>> =
 pub(crate) fn is_hidden(stored: &[u8]) -> bool {
     // An object that can not be decoded may have initializers.
     INITIALIZERS_FIELD.find(stored).is_some()
-        && codec::from_stored(stored)
+        && codec::decode_stored_object(stored)
             .map_or(true, |tree| admission::has_pending_initializers(&tree))
 }
 

@@ -44,7 +44,8 @@ pub(crate) async fn store_uninitialized(
     admitted: Admitted,
     addresses: &ClusterIpChange,
 ) -> Result<(VersionedObject, InitializationWait), WriteFailure> {
-    let (tree, value) = (admitted.tree(), bytes::Bytes::from(codec::to_stored(admitted.tree())));
+    let (tree, value) =
+        (admitted.tree(), bytes::Bytes::from(codec::encode_stored_object(admitted.tree())));
     let user = ctx.authorized.user();
     let creator = Creator {
         name: authz::user_limit_key(&user.name),

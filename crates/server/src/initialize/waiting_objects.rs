@@ -207,7 +207,7 @@ impl WaitingObjects {
 
     /// Counts an object without a record, which an older version of the server stored.
     pub(super) fn adopt_without_record(&self, key: &Key, value: &Bytes) {
-        let Ok(tree) = codec::from_stored(value) else { return };
+        let Ok(tree) = codec::decode_stored_object(value) else { return };
         let mut index = self.index();
         let uid = api_object::uid(&tree);
         if !index.by_uid.contains_key(uid) {
@@ -324,7 +324,7 @@ impl WaitingIndex {
     /// may be older than the object.
     fn observe_object(&mut self, key: &Key, value: Option<&Bytes>) -> bool {
         let Some(uids) = self.uids_by_key.get(key).cloned() else { return false };
-        let tree = match value.map(|value| codec::from_stored(value)) {
+        let tree = match value.map(|value| codec::decode_stored_object(value)) {
             // An object that can not be decoded keeps counting.
             Some(Err(_)) => return false,
             Some(Ok(tree)) => Some(tree),

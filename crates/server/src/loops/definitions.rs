@@ -145,7 +145,8 @@ async fn delete_objects(server: &ServerState, tree: &Tree) -> Result<usize, Stat
     let mut first_refusal = None;
     for item in &page.items {
         let object_ref = served.and_then(|resource| {
-            let (namespace, name) = api_resources::names(&server.prefix, resource, &item.key)?;
+            let (namespace, name) =
+                api_resources::names_in_key(&server.prefix, resource, &item.key)?;
             Some(ObjectRef::of_resource(resource, namespace, name))
         });
         let Some(object_ref) = object_ref else {

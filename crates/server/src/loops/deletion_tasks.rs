@@ -83,5 +83,5 @@ pub(super) async fn retry_until_deleted<T>(
 /// Whether a stored object has a deletion timestamp, so that deleting it again does nothing.
 pub(super) fn is_stored_as_terminating(value: &[u8]) -> bool {
     memchr::memmem::find(value, b"\"deletionTimestamp\"").is_some()
-        && codec::from_stored(value).is_ok_and(|tree| api_object::is_terminating(&tree))
+        && codec::decode_stored_object(value).is_ok_and(|tree| api_object::is_terminating(&tree))
 }

@@ -54,7 +54,7 @@ async fn try_to_delete(server: &ServerState, name: &str) -> Result<Option<usize>
             return Ok(Some(n_found));
         }
     }
-    let spec = api_object::object_mut(&mut tree, "spec");
+    let spec = api_object::object_member_mut(&mut tree, "spec");
     if let Some(Value::Array(finalizers)) = spec.get_mut("finalizers") {
         finalizers.retain(|finalizer| finalizer != "kubernetes");
     }
@@ -93,7 +93,7 @@ async fn delete_all_of_resource(
     namespace: &str,
     first_refusal: &mut Option<Status>,
 ) -> Result<usize, Status> {
-    let prefix = api_resources::prefix(&server.prefix, resource, Some(namespace));
+    let prefix = api_resources::key_prefix(&server.prefix, resource, Some(namespace));
     let Some(prefix) = prefix.and_then(|text| Prefix::new(&text).ok()) else { return Ok(0) };
     let page = server.store.list(&prefix, ListRequest::default()).await;
     let page = page.map_err(|error| Status::internal(&error.to_string()))?;
@@ -104,7 +104,8 @@ async fn delete_all_of_resource(
         if is_stored_as_terminating(&item.entry.value) {
             continue;
         }
-        let Some((_, name)) = api_resources::names(&server.prefix, resource, &item.key) else {
+        let Some((_, name)) = api_resources::names_in_key(&server.prefix, resource, &item.key)
+        else {
             continue;
         };
         let object_ref = ObjectRef::of_resource(resource, Some(namespace), name);

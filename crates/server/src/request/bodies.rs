@@ -3,11 +3,12 @@
 use api_object::{DeleteOptions, Status};
 use api_resources::Verb;
 use bytes::Bytes;
-use codec::{Endpoint, ExpectedKind, FormatRequest};
+use codec::{EndpointKind, ExpectedKind, FormatRequest};
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use https_server::CollectBodyError;
 
 use super::{AuthorizedRequest, BODY_BYTES_MAX, UnreadBody};
+use crate::error_status::IntoStatus;
 use crate::record::RequestRecord;
 use crate::request_error::client_preferences;
 use crate::respond::{IncludeObject, ResponseFormat};
@@ -21,7 +22,9 @@ impl AuthorizedRequest<'_> {
     }
 
     pub(super) fn negotiate_plain(&self) -> Result<ResponseFormat, Status> {
-        Ok(self.response_format(codec::negotiate(&self.preferences(), Endpoint::Plain)?))
+        let encoding = codec::negotiate(&self.preferences(), EndpointKind::Plain)
+            .map_err(IntoStatus::into_status)?;
+        Ok(self.response_format(encoding))
     }
 
     pub(super) fn response_format(&self, encoding: codec::ResponseEncoding) -> ResponseFormat {
@@ -36,16 +39,18 @@ impl AuthorizedRequest<'_> {
     pub(super) fn negotiate(&self, route: &Route<'_>) -> Result<ResponseFormat, Status> {
         if route.verb == Verb::Patch {
             // An unsupported patch type is reported before an unsupported response format.
-            codec::patch_type(self.header(&CONTENT_TYPE), route.resource.is_custom())?;
+            codec::patch_type(self.header(&CONTENT_TYPE), route.resource.is_custom())
+                .map_err(IntoStatus::into_status)?;
         }
         let endpoint = match route.verb {
-            Verb::List | Verb::DeleteCollection => Endpoint::List,
-            Verb::Watch => Endpoint::Watch,
+            Verb::List | Verb::DeleteCollection => EndpointKind::List,
+            Verb::Watch => EndpointKind::Watch,
             Verb::Get | Verb::Create | Verb::Update | Verb::Patch | Verb::Delete => {
-                Endpoint::Object
+                EndpointKind::Object
             }
         };
-        let encoding = codec::negotiate(&self.preferences(), endpoint)?;
+        let encoding =
+            codec::negotiate(&self.preferences(), endpoint).map_err(IntoStatus::into_status)?;
         let is_table = matches!(encoding.transform, Some(codec::Transform::Table(_)));
         let include = match is_table {
             true => IncludeObject::parse(self.query.text("includeObject"))?,
@@ -65,7 +70,8 @@ impl AuthorizedRequest<'_> {
 
     /// Reads the body of a request, up to the limit.
     pub(crate) async fn read_body(&self, body: &mut UnreadBody) -> Result<Bytes, Status> {
-        codec::check_content_encoding(self.header(&CONTENT_ENCODING))?;
+        codec::check_content_encoding(self.header(&CONTENT_ENCODING))
+            .map_err(IntoStatus::into_status)?;
         let Some(body) = body.take() else { return Ok(Bytes::new()) };
         https_server::collect_body(body, BODY_BYTES_MAX as u64).await.map_err(|error| match error {
             CollectBodyError::TooLarge { .. } => Status::too_large(BODY_BYTES_MAX),
@@ -94,21 +100,20 @@ impl AuthorizedRequest<'_> {
             kind: &resource.kind,
             is_custom: resource.is_custom(),
         };
-        let format = codec::body_format(self.header(&CONTENT_TYPE), &expected)?;
+        let format = codec::body_format(self.header(&CONTENT_TYPE), &expected)
+            .map_err(IntoStatus::into_status)?;
         let bytes = self.read_body(body).await?;
         let options = self.query.write_options(options_kind)?;
-        let decoded = codec::decode_object(&bytes, format, &expected)?;
+        let decoded =
+            codec::decode_object(&bytes, format, &expected).map_err(IntoStatus::into_status)?;
         match options.field_validation {
             FieldValidation::Ignore => {}
             FieldValidation::Warn => {
                 report.warnings.extend(decoded.findings.iter().map(ToString::to_string));
             }
             FieldValidation::Strict => {
-                let error =
-                    codec::strict_error(&resource.kind, &resource.version, &decoded.findings);
-                if let Some(status) = error {
-                    return Err(status);
-                }
+                codec::check_strict(&resource.kind, &resource.version, &decoded.findings)
+                    .map_err(IntoStatus::into_status)?;
             }
         }
         record.record_request_object(&decoded.tree);
@@ -125,8 +130,9 @@ impl AuthorizedRequest<'_> {
         if bytes.is_empty() {
             return self.query.delete_options();
         }
-        let format = codec::options_format(self.header(&CONTENT_TYPE))?;
-        let tree = codec::decode_options(&bytes, format)?;
+        let format = codec::delete_options_format(self.header(&CONTENT_TYPE))
+            .map_err(IntoStatus::into_status)?;
+        let tree = codec::decode_delete_options(&bytes, format).map_err(IntoStatus::into_status)?;
         record.record_request_object(&tree);
         DeleteOptions::from_tree(&tree)
     }

@@ -9,6 +9,7 @@ use https_server::InFlightPermit;
 
 use super::{AuthorizedRequest, UnreadBody};
 use crate::admission::{is_configuration, parse_ack_timeout};
+use crate::error_status::IntoStatus;
 use crate::initialize::{ReadResult, read, visibility_filter, wait_for_initializers};
 use crate::record::RequestRecord;
 use crate::respond::Reply;
@@ -101,7 +102,8 @@ impl AuthorizedRequest<'_> {
             }
             Verb::Patch => {
                 let patch_type =
-                    codec::patch_type(self.header(&CONTENT_TYPE), resource.is_custom())?;
+                    codec::patch_type(self.header(&CONTENT_TYPE), resource.is_custom())
+                        .map_err(IntoStatus::into_status)?;
                 let bytes = self.read_body(body).await?;
                 let options = self.query.write_options("PatchOptions")?;
                 record.record_request_patch(&bytes);

@@ -123,13 +123,14 @@ impl<'a> RequestContext<'a> {
 impl RequestContext<'_> {
     /// The key of an object of the resource in the namespace of the request.
     pub(crate) fn key(&self, name: &str) -> Result<Key, Status> {
-        let text = api_resources::key(&self.server.prefix, self.resource, self.namespace, name);
+        let text =
+            api_resources::object_key(&self.server.prefix, self.resource, self.namespace, name);
         text.and_then(|text| Key::new(&text).ok()).ok_or_else(|| self.not_found(name))
     }
 
     /// The common prefix of the keys of a list.
     pub(crate) fn key_prefix(&self) -> Result<Prefix, Status> {
-        let text = api_resources::prefix(&self.server.prefix, self.resource, self.namespace);
+        let text = api_resources::key_prefix(&self.server.prefix, self.resource, self.namespace);
         text.and_then(|text| Prefix::new(&text).ok()).ok_or_else(Status::unknown_resource)
     }
 
@@ -189,7 +190,7 @@ impl RequestContext<'_> {
 
 /// Decodes a stored object in the version of a resource. Versions differ in their name only.
 pub(crate) fn parse_stored(resource: &Resource, entry: &Entry) -> Result<Tree, Status> {
-    let mut tree: Tree = codec::from_stored(&entry.value)
+    let mut tree: Tree = codec::decode_stored_object(&entry.value)
         .map_err(|error| undecodable::undecodable_status(&error.to_string()))?;
     if resource.is_custom() {
         tree.insert("apiVersion".to_owned(), resource.group_version().to_string().into());

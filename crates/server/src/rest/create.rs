@@ -9,6 +9,7 @@ use crate::admission::{
     admit_mutating, admit_object, check_object, establish_freshness,
 };
 use crate::cluster_ips::ClusterIpChange;
+use crate::error_status::IntoStatus;
 use crate::initialize::{InitializationWait, store_uninitialized};
 use crate::rest::object_metadata::{
     dedup_owner_references, normalize_metadata, requester, set_authorized_name, validate_metadata,
@@ -129,7 +130,8 @@ async fn create_named(
     let now = api_object::rfc3339(ctx.now);
     let uid = api_object::uuid4(ctx.server.random());
     let requester = requester(ctx.authorized.user());
-    api_resources::before_create(ctx.resource, &mut tree, &requester)?;
+    api_resources::before_create(ctx.resource, &mut tree, &requester)
+        .map_err(IntoStatus::into_status)?;
     api_object::set_creation_metadata(&mut tree, uid, &now, ctx.resource.has_generation)?;
     let name = api_object::name(&tree).to_owned();
     let mut errors = validate_metadata(ctx, &tree);

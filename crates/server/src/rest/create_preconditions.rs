@@ -51,13 +51,13 @@ impl CreatePreconditions {
             parents.push(check_parent(ctx, ParentKind::Namespace, key, known, admitted).await?);
         }
         if let Origin::Custom(routed) = &ctx.resource.origin {
-            let known = cluster.definitions.get(&routed.definition).filter(|own| {
+            let known = cluster.definitions.get(&routed.definition_name).filter(|own| {
                 !api_object::is_terminating(&own.tree)
                     && api_object::uid(&own.tree) == routed.definition_uid
             });
             let known = known.map(|own| own.mod_rev);
             let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
-            let key = parent_key(ctx, group, plural, &routed.definition)?;
+            let key = parent_key(ctx, group, plural, &routed.definition_name)?;
             parents.push(check_parent(ctx, ParentKind::Definition, key, known, admitted).await?);
         }
         Ok(Self(parents))
@@ -142,7 +142,7 @@ fn check_newest(
             let Origin::Custom(routed) = &ctx.resource.origin else {
                 return Err(definition_terminating(ctx, name));
             };
-            let read = |entry: &Entry| codec::from_stored(&entry.value);
+            let read = |entry: &Entry| codec::decode_stored_object(&entry.value);
             let definition: Option<Tree> =
                 current.map(read).transpose().map_err(|why| unreadable(&why.to_string()))?;
             let is_usable = |own: &Tree| {
@@ -164,7 +164,8 @@ fn parent_key(
 ) -> Result<Key, Status> {
     let registry = &ctx.authorized.snapshot().registry;
     let resource = registry.resource(group, "v1", plural);
-    let text = resource.and_then(|own| api_resources::key(&ctx.server.prefix, own, None, name));
+    let text =
+        resource.and_then(|own| api_resources::object_key(&ctx.server.prefix, own, None, name));
     let key = text.and_then(|text| Key::new(&text).ok());
     key.ok_or_else(|| Status::internal("an owner can not be stored"))
 }

@@ -52,7 +52,7 @@ async fn delete_item(
     options: &DeleteOptions,
 ) -> (Result<(), Status>, RequestReport) {
     let mut report = RequestReport::default();
-    let names = api_resources::names(&ctx.server.prefix, ctx.resource, &item.key);
+    let names = api_resources::names_in_key(&ctx.server.prefix, ctx.resource, &item.key);
     let Some((namespace, name)) = names else {
         return (Err(Status::internal("a stored key names no object")), report);
     };

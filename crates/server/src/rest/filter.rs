@@ -4,6 +4,7 @@ use api_object::{Status, Tree};
 use api_resources::Resource;
 use authz::{FieldOperator, FieldRequirement, LabelRequirement};
 
+use crate::error_status::IntoStatus;
 use crate::rest::Query;
 
 /// The selectors of a request.
@@ -23,7 +24,7 @@ impl Filter {
         let bad = |error: authz::SelectorError| Status::bad_request(error.to_string());
         let labels = authz::parse_label_selector(query.text("labelSelector")).map_err(bad)?;
         let mut fields = authz::parse_field_selector(query.text("fieldSelector")).map_err(bad)?;
-        api_resources::check_field_selector(resource, &fields)?;
+        api_resources::check_field_selector(resource, &fields).map_err(IntoStatus::into_status)?;
         let only_name = FieldRequirement {
             field: "metadata.name".to_owned(),
             operator: FieldOperator::Equals,

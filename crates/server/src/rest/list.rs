@@ -149,13 +149,13 @@ fn last_segment(key: &Key) -> &str {
 
 fn continue_token_after(prefix: &Prefix, last: Option<&Item>, revision: Revision) -> String {
     let after = last.and_then(|item| item.key.strip_prefix(prefix.as_str())).unwrap_or_default();
-    ContinueToken { revision: Some(revision.number()), after: after.to_owned() }.encode()
+    ContinueToken { revision: Some(revision.number()), after_key: after.to_owned() }.encode()
 }
 
 fn start_of_page(prefix: &Prefix, text: &str) -> Result<(At, Bound<Key>), Status> {
     let refuse = |why: String| Status::bad_request(format!("invalid continue token: {why}"));
     let token = ContinueToken::decode(text).map_err(|error| refuse(error.to_string()))?;
-    let key = Key::new(&format!("{prefix}{}", token.after));
+    let key = Key::new(&format!("{prefix}{}", token.after_key));
     let key = key.map_err(|error| refuse(format!("encoded start key {error}")))?;
     let at = token.revision.map_or(At::Newest, |number| At::Exactly(Revision::new(number)));
     Ok((at, Bound::Excluded(key)))
@@ -165,7 +165,7 @@ fn continue_expired(prefix: &Prefix, from: &Bound<Key>) -> Status {
     let mut status = Status::expired(CONTINUE_TOO_OLD);
     if let Bound::Excluded(key) = from {
         let after = key.strip_prefix(prefix.as_str()).unwrap_or_default().to_owned();
-        status.continue_token = ContinueToken { revision: None, after }.encode();
+        status.continue_token = ContinueToken { revision: None, after_key: after }.encode();
     }
     status
 }

@@ -51,7 +51,7 @@ pub(super) fn validate_metadata(ctx: &RequestContext<'_>, tree: &Tree) -> FieldE
     let rule = ctx.resource.name_rule;
     let name_faults = |name: &str, is_prefix: bool| match is_prefix {
         true => rule.prefix_faults(name),
-        false => rule.faults(name),
+        false => rule.name_faults(name),
     };
     api_object::validate_metadata(tree, ctx.resource.is_namespaced(), name_faults)
 }

@@ -3,9 +3,10 @@
 use api_object::{GroupKind, Status, Tree};
 use codec::PatchType;
 use field_errors::{FieldErrors, FieldPath};
-use object_patch::{PatchError, SmpSchema};
+use object_patch::{PatchError, StrategicMergeSchema};
 use store::Revision;
 
+use crate::error_status::IntoStatus;
 use crate::rest::{FieldValidation, RequestContext, VersionedObject};
 
 /// A patch as the client sent it.
@@ -28,17 +29,17 @@ pub(super) fn apply_patch(
     warnings: &mut Vec<String>,
 ) -> Result<Tree, Status> {
     let current = VersionedObject { tree: old.clone(), revision: Some(revision) }.into_tree();
-    let parsed = codec::parse_json(&patch.body).map_err(|_| PatchError::NotJson.to_status())?;
+    let parsed = codec::parse_json(&patch.body).map_err(|_| PatchError::NotJson.into_status())?;
     check_findings(&parsed.findings, patch.field_validation, warnings)?;
     let patched = match patch.patch_type {
         PatchType::Json => object_patch::json_patch(current, parsed.value),
         PatchType::Merge => object_patch::merge_patch(current, parsed.value),
         PatchType::StrategicMerge => {
-            let schema = SmpSchema::of(&ctx.resource.group, &ctx.resource.kind);
+            let schema = StrategicMergeSchema::of(&ctx.resource.group, &ctx.resource.kind);
             object_patch::strategic_merge_patch(current, parsed.value, &schema)
         }
     };
-    let mut patched = patched.map_err(|error| error.to_status())?;
+    let mut patched = patched.map_err(IntoStatus::into_status)?;
     for (member, expected) in [
         ("apiVersion", ctx.resource.group_version().to_string()),
         ("kind", ctx.resource.kind.clone()),
@@ -67,7 +68,7 @@ pub(super) fn apply_patch(
 
 /// Warns about or refuses fields that a patch has twice, or that the kind does not have.
 fn check_findings(
-    findings: &[codec::Finding],
+    findings: &[codec::StrictFinding],
     validation: FieldValidation,
     warnings: &mut Vec<String>,
 ) -> Result<(), Status> {

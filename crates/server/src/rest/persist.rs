@@ -43,7 +43,7 @@ pub(crate) async fn persist(
     addresses: &ClusterIpChange,
     stored: Option<&Tree>,
 ) -> Result<VersionedObject, WriteFailure> {
-    let value = codec::to_stored(admitted.tree()).into();
+    let value = codec::encode_stored_object(admitted.tree()).into();
     let is_tracked = is_tracked(&ctx.server.prefix, &key);
     let mark = admitted.config_revision_mark(&ctx.server.prefix).map_err(Status::from)?;
     let put = Put { key, value, expect, ttl: ctx.ttl(), shared_revision: mark };

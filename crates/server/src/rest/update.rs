@@ -13,6 +13,7 @@ use crate::admission::{
 };
 use crate::authorize::authorize_verb;
 use crate::cluster_ips::ClusterIpChange;
+use crate::error_status::IntoStatus;
 use crate::initialize::{delete_failed, has_failed};
 use crate::rest::create::{WriteResult, create_from};
 use crate::rest::object_metadata::{
@@ -136,7 +137,8 @@ async fn attempt_update(
     if !is_patch {
         check_uid_precondition(ctx, &new, &old)?;
     }
-    api_resources::before_update(ctx.resource, &mut new, &old, subresource)?;
+    api_resources::before_update(ctx.resource, &mut new, &old, subresource)
+        .map_err(IntoStatus::into_status)?;
     let write = WriteRequest::update(subresource, options, ctx.query).of_stored(entry.mod_rev);
     establish_freshness(ctx, attempt, &write, &new).await?;
     let mut new = admit_mutating(ctx, attempt, &write, new, Some(&old)).await?;

@@ -57,8 +57,8 @@ async fn replace(client: &Client, kind: ConfigurationKind, name: &str, entries: 
 async fn plant(cluster: &Cluster, kind: ConfigurationKind, name: &str, value: Vec<u8>) {
     let registry = api_resources::Registry::built_in();
     let resource = registry.resource(ConfigurationKind::GROUP, kind.version(), kind.resource());
-    let key =
-        api_resources::key("/registry", resource.expect("served"), None, name).expect("a key");
+    let key = api_resources::object_key("/registry", resource.expect("served"), None, name)
+        .expect("a key");
     let key = Key::new(&key).expect("a key");
     let put =
         Put { key, value: value.into(), expect: Expect::Absent, ttl: None, shared_revision: None };

@@ -17,7 +17,7 @@ const POLICY: &str = r#"{
 async fn audited() -> Cluster {
     Cluster::start_with(|options, folder| {
         let (policy, _) = Policy::parse(POLICY.as_bytes()).expect("a policy");
-        let log = Log::file(&folder.join("audit.log"), Rotation::default()).expect("a log");
+        let log = Log::open_file(&folder.join("audit.log"), Rotation::default()).expect("a log");
         options.auditor = Some(Auditor::new(policy, log));
     })
     .await

@@ -98,7 +98,8 @@ async fn webhooks_that_were_not_asked_are_told_in_the_audit() {
             let policy = r#"{"apiVersion": "audit.k8s.io/v1", "kind": "Policy",
                 "rules": [{"level": "Metadata"}]}"#;
             let (policy, _) = Policy::parse(policy.as_bytes()).expect("a policy");
-            let log = Log::file(&folder.join("audit.log"), Rotation::default()).expect("a log");
+            let log =
+                Log::open_file(&folder.join("audit.log"), Rotation::default()).expect("a log");
             options.auditor = Some(Auditor::new(policy, log));
         })
         .await;

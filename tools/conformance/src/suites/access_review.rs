@@ -7,6 +7,7 @@ use api_object::Status;
 use authz::Attributes;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use server::IntoStatus;
 
 use super::Answer;
 use super::decision::decision;
@@ -35,7 +36,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
     let got = match prepare_review(kind, object, &request) {
         Ok(PreparedReview::Access(review)) => {
             let asked = asked(&review);
-            let answer = review.respond(&decision);
+            let answer = review.into_response(&decision);
             let quick = quick_answer(kind, object, &decision);
             match quick {
                 // Both ways must lead to the same answer; if not, the vector has to fail.
@@ -44,7 +45,7 @@ pub(super) fn answer(vector: &Vector) -> Result<Answer, String> {
             }
         }
         Ok(_) => return Err(format!("`{name}` asks for something else than a decision")),
-        Err(status) => refused(&status),
+        Err(error) => refused(&error.into_status()),
     };
     Ok(Answer { want: vector.member("expect")?.clone(), got, warnings: Vec::new() })
 }

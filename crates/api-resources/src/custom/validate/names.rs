@@ -3,7 +3,7 @@
 use field_errors::{FieldErrors, FieldPath, dns1035_label_faults};
 use serde_json::Value;
 
-use crate::tree::{text, texts};
+use crate::json_members::{string_list_member, string_member};
 
 const MIXED_CASE: &str = "may have mixed case, but should otherwise match: ";
 
@@ -13,7 +13,7 @@ pub(super) fn validate_names(names: &Value, errors: &mut FieldErrors) {
     for (key, is_kind) in
         [("plural", false), ("singular", false), ("kind", true), ("listKind", true)]
     {
-        let (name, path) = (text(names, key), path.child(key));
+        let (name, path) = (string_member(names, key), path.child(key));
         if name.is_empty() {
             errors.push(path.required(""));
             continue;
@@ -26,13 +26,13 @@ pub(super) fn validate_names(names: &Value, errors: &mut FieldErrors) {
             errors.push(path.invalid(name, &format!("{prefix}{}", faults.join(","))));
         }
     }
-    let (kind, list_kind) = (text(names, "kind"), text(names, "listKind"));
+    let (kind, list_kind) = (string_member(names, "kind"), string_member(names, "listKind"));
     if !kind.is_empty() && kind == list_kind {
         let detail = "kind and listKind may not be the same";
         errors.push(path.child("listKind").invalid(list_kind, detail));
     }
     for key in ["shortNames", "categories"] {
-        for (idx, name) in texts(names, key).iter().enumerate() {
+        for (idx, name) in string_list_member(names, key).iter().enumerate() {
             let faults = dns1035_label_faults(name);
             if !faults.is_empty() {
                 let path = path.child(key);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use field_errors::{BadValue, FieldErrors, FieldPath, dns1035_label_faults};
 use serde_json::Value;
 
-use crate::tree::{at, flag, items, text};
+use crate::json_members::{bool_member, list_member, string_member, value_at};
 
 const COLUMN_TYPES: &str = "must be one of boolean,date,integer,number,string";
 const COLUMN_FORMATS: &str = "must be one of byte,date,date-time,double,float,int32,int64,password";
@@ -17,41 +17,41 @@ const WARNING_BYTES_MAX: usize = 256;
 pub(super) fn validate_versions(spec: &Value, errors: &mut FieldErrors) {
     let root = FieldPath::root("spec");
     let path = root.child("versions");
-    let versions = items(spec, "versions");
+    let versions = list_member(spec, "versions");
     for (idx, version) in versions.iter().enumerate() {
         validate_version(version, &path.index(idx), errors);
     }
     let all = BadValue::Json(Value::from(versions).to_string());
-    let names: BTreeSet<&str> = versions.iter().map(|it| text(it, "name")).collect();
+    let names: BTreeSet<&str> = versions.iter().map(|it| string_member(it, "name")).collect();
     if names.len() < versions.len() {
         errors.push(path.invalid(all.clone(), "must contain unique version names"));
     }
-    if versions.iter().filter(|it| flag(*it, "storage")).count() != 1 {
+    if versions.iter().filter(|it| bool_member(*it, "storage")).count() != 1 {
         let detail = "must have exactly one version marked as storage version";
         errors.push(path.invalid(all, detail));
     }
 }
 
 fn validate_version(version: &Value, path: &FieldPath<'_>, errors: &mut FieldErrors) {
-    let name = text(version, "name");
+    let name = string_member(version, "name");
     let faults = dns1035_label_faults(name);
     if !faults.is_empty() {
         errors.push(path.child("name").invalid(name, &faults.join(",")));
     }
-    validate_warning(version, path, errors);
+    validate_deprecation_warning(version, path, errors);
     validate_schema(version, path, errors);
     let columns = path.child("additionalPrinterColumns");
-    for (idx, column) in items(version, "additionalPrinterColumns").iter().enumerate() {
+    for (idx, column) in list_member(version, "additionalPrinterColumns").iter().enumerate() {
         validate_column(column, &columns.index(idx), errors);
     }
     validate_selectable_fields(version, path, errors);
 }
 
-fn validate_warning(version: &Value, path: &FieldPath<'_>, errors: &mut FieldErrors) {
+fn validate_deprecation_warning(version: &Value, path: &FieldPath<'_>, errors: &mut FieldErrors) {
     let Some(warning) = version.get("deprecationWarning").and_then(Value::as_str) else { return };
     let path = path.child("deprecationWarning");
     let mut invalid = |detail: &str| errors.push(path.invalid(warning, detail));
-    if !flag(version, "deprecated") {
+    if !bool_member(version, "deprecated") {
         return invalid("can only be set for deprecated versions");
     }
     if warning.len() > WARNING_BYTES_MAX {
@@ -71,37 +71,37 @@ fn validate_warning(version: &Value, path: &FieldPath<'_>, errors: &mut FieldErr
 fn validate_schema(version: &Value, path: &FieldPath<'_>, errors: &mut FieldErrors) {
     let path = path.child("schema");
     let path = path.child("openAPIV3Schema");
-    let schema = at(version, &["schema", "openAPIV3Schema"]);
+    let schema = value_at(version, &["schema", "openAPIV3Schema"]);
     if schema.is_null() {
         return errors.push(path.required(""));
     }
-    match text(schema, "type") {
+    match string_member(schema, "type") {
         "object" => {}
         "" => errors.push(path.child("type").required("must not be empty at the root")),
         other => {
             errors.push(path.child("type").invalid(other, "must be object at the root"));
         }
     }
-    if flag(schema, "nullable") {
+    if bool_member(schema, "nullable") {
         errors.push(path.child("nullable").forbidden("nullable cannot be true at the root"));
     }
 }
 
 fn validate_column(column: &Value, path: &FieldPath<'_>, errors: &mut FieldErrors) {
-    if text(column, "name").is_empty() {
+    if string_member(column, "name").is_empty() {
         errors.push(path.child("name").required(""));
     }
-    match text(column, "type") {
+    match string_member(column, "type") {
         "" => errors.push(path.child("type").required(COLUMN_TYPES)),
         "integer" | "number" | "string" | "boolean" | "date" => {}
         other => errors.push(path.child("type").invalid(other, COLUMN_TYPES)),
     }
-    match text(column, "format") {
+    match string_member(column, "format") {
         "" | "int32" | "int64" | "float" | "double" | "byte" | "date" | "date-time"
         | "password" => {}
         other => errors.push(path.child("format").invalid(other, COLUMN_FORMATS)),
     }
-    let json_path = text(column, "jsonPath");
+    let json_path = string_member(column, "jsonPath");
     if json_path.is_empty() {
         errors.push(path.child("JSONPath").required(""));
     } else if !json_path.starts_with('.') {
@@ -112,13 +112,13 @@ fn validate_column(column: &Value, path: &FieldPath<'_>, errors: &mut FieldError
 
 fn validate_selectable_fields(version: &Value, path: &FieldPath<'_>, errors: &mut FieldErrors) {
     let path = path.child("selectableFields");
-    let schema = at(version, &["schema", "openAPIV3Schema"]);
-    let fields = items(version, "selectableFields");
+    let schema = value_at(version, &["schema", "openAPIV3Schema"]);
+    let fields = list_member(version, "selectableFields");
     let mut unique = BTreeSet::new();
     for (idx, field) in fields.iter().enumerate() {
         let path = path.index(idx);
         let path = path.child("jsonPath");
-        let json_path = text(field, "jsonPath");
+        let json_path = string_member(field, "jsonPath");
         if json_path.is_empty() {
             errors.push(path.required(""));
             continue;
@@ -127,7 +127,7 @@ fn validate_selectable_fields(version: &Value, path: &FieldPath<'_>, errors: &mu
             errors.push(path.invalid(json_path, "must not point to fields in metadata"));
             continue;
         }
-        match property(schema, json_path).map(|it| text(it, "type")) {
+        match find_property_schema(schema, json_path).map(|it| string_member(it, "type")) {
             None => {
                 let detail = "is an invalid path: does not refer to a valid field";
                 errors.push(path.invalid(json_path, detail));
@@ -149,7 +149,7 @@ fn validate_selectable_fields(version: &Value, path: &FieldPath<'_>, errors: &mu
 }
 
 /// Finds the schema of the property at a JSON path of names.
-fn property<'s>(schema: &'s Value, json_path: &str) -> Option<&'s Value> {
+fn find_property_schema<'s>(schema: &'s Value, json_path: &str) -> Option<&'s Value> {
     let mut names = json_path.strip_prefix('.')?.split('.');
     names.try_fold(schema, |schema, name| schema.get("properties")?.get(name))
 }

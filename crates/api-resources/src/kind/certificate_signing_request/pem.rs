@@ -1,4 +1,4 @@
-//! PEM, read as Go reads it: what is not part of a whole block is passed over.
+//! Reads PEM as Go does: text outside complete blocks is ignored.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,26 +7,26 @@ const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
 const DASHES: &str = "-----";
 
-/// One block.
+/// One PEM block with its decoded contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Block {
-    /// The type of its contents: `CERTIFICATE`.
+pub(super) struct PemBlock {
+    /// The type of its contents, such as `CERTIFICATE`.
     pub(super) label: String,
     pub(super) has_headers: bool,
     pub(super) contents: Vec<u8>,
 }
 
-/// Whether every reader of PEM finds the same block in a text, or none. Readers differ in which characters
-/// count as blanks, and so in which block they pass over.
-pub(super) fn is_unambiguous(text: &[u8]) -> bool {
+/// Reports whether every PEM reader finds the same block in a text, or none. Readers differ in which
+/// characters count as whitespace, and therefore in which blocks they ignore.
+pub(super) fn is_unambiguous_pem(text: &[u8]) -> bool {
     let is_plain = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
     let marker = b"-----BEGIN";
     let n_blocks = text.windows(marker.len()).filter(|window| window == marker).count();
     text.iter().all(is_plain) && n_blocks <= 1
 }
 
-/// The blocks of a text, in order.
-pub(super) fn blocks(text: &[u8]) -> impl Iterator<Item = Block> {
+/// Reads the blocks of a text, in order.
+pub(super) fn read_pem_blocks(text: &[u8]) -> impl Iterator<Item = PemBlock> {
     let text = String::from_utf8_lossy(text).into_owned();
     let lines: Vec<String> = text.lines().map(|line| line.trim_end().to_owned()).collect();
     let mut at = 0;
@@ -37,7 +37,7 @@ pub(super) fn blocks(text: &[u8]) -> impl Iterator<Item = Block> {
             let Some(label) = label else { continue };
             let rest = lines.get(at..).unwrap_or_default();
             let end = format!("{END}{label}{DASHES}");
-            // A block that begins before this one ends has lost its end.
+            // A block without its end marker is ignored, even if another block begins before.
             let is_edge = |line: &String| line.starts_with(END) || line.starts_with(BEGIN);
             let Some(n_lines) = rest.iter().position(is_edge) else { continue };
             if rest.get(n_lines) != Some(&end) {
@@ -49,7 +49,11 @@ pub(super) fn blocks(text: &[u8]) -> impl Iterator<Item = Block> {
             let encoded: String = encoded.split_whitespace().collect();
             let Ok(contents) = STANDARD.decode(encoded) else { continue };
             at += n_lines + 1;
-            return Some(Block { label: label.to_owned(), has_headers: n_headers > 0, contents });
+            return Some(PemBlock {
+                label: label.to_owned(),
+                has_headers: n_headers > 0,
+                contents,
+            });
         }
         None
     })
@@ -72,7 +76,7 @@ mod tests {
             (block.replace("eA", "e\u{a0}A"), false),
             (format!("{block}\0"), false),
         ] {
-            assert_eq!(is_unambiguous(text.as_bytes()), want, "{text:?}");
+            assert_eq!(is_unambiguous_pem(text.as_bytes()), want, "{text:?}");
         }
     }
 
@@ -96,7 +100,7 @@ mod tests {
             (format!("{BEGIN}A{DASHES}\neA==\n{}", block("B", "eQ==")), vec![("B", false, "y")]),
             (format!("{BEGIN}A{DASHES}\neA==\n{END}B{DASHES}"), vec![]),
         ] {
-            let found: Vec<Block> = blocks(text.as_bytes()).collect();
+            let found: Vec<PemBlock> = read_pem_blocks(text.as_bytes()).collect();
             let found: Vec<(&str, bool, &str)> = found
                 .iter()
                 .map(|own| {

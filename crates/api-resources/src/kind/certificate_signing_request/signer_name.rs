@@ -19,19 +19,19 @@ pub(super) fn validate(path: &FieldPath<'_>, name: &str, errors: &mut FieldError
     if domain.len() > DOMAIN_BYTES_MAX {
         errors.push(path.too_long(DOMAIN_BYTES_MAX));
     }
-    first_faults(path, domain, dns1123_label_faults, errors);
+    push_first_label_faults(path, domain, dns1123_label_faults, errors);
     if !domain.contains('.') {
         let detail = "should be a domain with at least two segments separated by dots";
         errors.push(path.invalid(domain, detail));
     }
-    first_faults(path, rest, dns1123_subdomain_faults, errors);
+    push_first_label_faults(path, rest, dns1123_subdomain_faults, errors);
     if name.len() > BYTES_MAX {
         errors.push(path.too_long(BYTES_MAX));
     }
 }
 
-/// The faults of the first label that has any.
-fn first_faults(
+/// Reports the faults of the first invalid label.
+fn push_first_label_faults(
     path: &FieldPath<'_>,
     segment: &str,
     faults: fn(&str) -> Vec<String>,

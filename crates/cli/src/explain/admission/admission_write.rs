@@ -6,7 +6,9 @@ use admission::{
     Attributes, EquivalentResource, GroupVersionKind, Initializers, Operation, PendingInitializer,
 };
 use api_object::{Status, Tree};
-use api_resources::{Registry, Resource, equivalents, group_version_resource, written_kind};
+use api_resources::{
+    Registry, Resource, equivalent_resources, group_version_resource, kind_of_written_object,
+};
 use authz::User;
 use manifests::UnstructuredObject;
 use serde_json::{Value, json};
@@ -123,7 +125,7 @@ impl<'a> AdmissionWrite<'a> {
             object,
             old_object,
             options: operation_options(options),
-            equivalents: equivalents(registry, resource, subresource),
+            equivalents: equivalent_resources(registry, resource, subresource),
             refused_with,
         })
     }
@@ -166,7 +168,7 @@ fn hook_kind<'k>(
         }
         Operation::Create | Operation::Update | Operation::Delete => {
             match resource.subresource(&options.subresource) {
-                Some(_) => written_kind(resource, &options.subresource),
+                Some(_) => kind_of_written_object(resource, &options.subresource),
                 None => *written,
             }
         }

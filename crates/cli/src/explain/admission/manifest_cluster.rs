@@ -139,7 +139,8 @@ fn stored_object(object: &UnstructuredObject, registry: &Registry) -> Result<Tre
     let mut tree = object.value.clone();
     api_object::normalize_metadata(&mut tree).map_err(|error| wrong(&error.to_string()))?;
     let status = tree.get("status").cloned();
-    api_resources::prepare_create(resource, &mut tree).map_err(|status| wrong(&status.message))?;
+    api_resources::prepare_create(resource, &mut tree)
+        .map_err(|error| wrong(&error.to_string()))?;
     if let Some(status) = status {
         tree.insert("status".to_owned(), status);
     }

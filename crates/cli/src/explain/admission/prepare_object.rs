@@ -3,6 +3,7 @@
 use admission::Operation;
 use api_object::{Status, Tree};
 use api_resources::Resource;
+use server::IntoStatus;
 
 /// Prepares an object as a server does before it calls hooks: it checks the metadata, sets the namespace
 /// and applies defaults. An update without a stored object leaves the object unchanged.
@@ -31,11 +32,12 @@ pub(super) fn prepare_object(
             if resource.has_status() {
                 tree.shift_remove("status");
             }
-            api_resources::prepare_create(resource, &mut tree)?;
+            api_resources::prepare_create(resource, &mut tree).map_err(IntoStatus::into_status)?;
         }
         (Operation::Update, Some(stored)) => {
             let subresource = Some(subresource).filter(|own| !own.is_empty());
-            api_resources::before_update(resource, &mut tree, stored, subresource)?;
+            api_resources::before_update(resource, &mut tree, stored, subresource)
+                .map_err(IntoStatus::into_status)?;
         }
         (_, _) => {}
     }

@@ -21,7 +21,7 @@ const PAGE_ITEMS_MAX: Option<NonZeroUsize> = NonZeroUsize::new(500);
 
 /// The prefix of the keys of a definition's objects.
 pub(super) fn objects_prefix(server: &ServerState, definition: &Definition) -> Option<Prefix> {
-    let text = api_resources::definition_prefix(&server.prefix, definition)?;
+    let text = api_resources::definition_key_prefix(&server.prefix, definition)?;
     Prefix::new(&text).ok()
 }
 
@@ -68,7 +68,7 @@ pub(super) async fn delete_or_mark(
     definition: &Definition,
     item: &Item,
 ) -> Result<(), Status> {
-    let tree: Option<Tree> = codec::from_stored(&item.entry.value).ok();
+    let tree: Option<Tree> = codec::decode_stored_object(&item.entry.value).ok();
     let Some(mut tree) = tree.filter(|tree| !api_object::finalizers(tree).is_empty()) else {
         let why = "its definition goes and serves it nowhere";
         return delete_and_audit(server, definition, item, why).await;
@@ -84,7 +84,7 @@ pub(super) async fn delete_or_mark(
     }
     let put = Put {
         key: item.key.clone(),
-        value: codec::to_stored(&tree).into(),
+        value: codec::encode_stored_object(&tree).into(),
         expect: Expect::At(item.entry.mod_rev),
         ttl: None,
         shared_revision: None,
@@ -103,7 +103,8 @@ async fn delete_and_audit(
     let expect = Expect::At(item.entry.mod_rev);
     let delete = Delete { key: item.key.clone(), expect, shared_revision: None };
     server.store.delete(delete).await.map_err(|error| write_status(&item.key, &error))?;
-    let prefix = api_resources::definition_prefix(&server.prefix, definition).unwrap_or_default();
+    let prefix =
+        api_resources::definition_key_prefix(&server.prefix, definition).unwrap_or_default();
     let names = item.key.strip_prefix(prefix.as_str()).unwrap_or_default();
     let (namespace, name) = names.split_once('/').unwrap_or(("", names));
     let version = definition.storage_version().map_or("", |version| version.name.as_str());
@@ -133,5 +134,5 @@ fn definition_key(server: &ServerState, name: &str) -> Option<Key> {
     let (group, version, plural) = DEFINITIONS;
     let cluster = server.snapshot_cache.snapshot();
     let definitions = cluster.registry.resource(group, version, plural)?;
-    Key::new(&api_resources::key(&server.prefix, definitions, None, name)?).ok()
+    Key::new(&api_resources::object_key(&server.prefix, definitions, None, name)?).ok()
 }

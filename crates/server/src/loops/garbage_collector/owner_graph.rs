@@ -76,7 +76,7 @@ impl OwnerGraph {
         if !may_be_waiting && !contains("\"ownerReferences\"") {
             return;
         }
-        let Ok(tree) = codec::from_stored(value) else { return };
+        let Ok(tree) = codec::decode_stored_object(value) else { return };
         let owners = owner_uids(&tree);
         for owner in &owners {
             self.dependents_by_owner.entry(owner.clone()).or_default().insert(key.clone());
@@ -109,7 +109,7 @@ impl OwnerGraph {
 }
 
 fn stored_uid(entry: &Entry) -> Option<String> {
-    let tree: Tree = codec::from_stored(&entry.value).ok()?;
+    let tree: Tree = codec::decode_stored_object(&entry.value).ok()?;
     Some(api_object::uid(&tree).to_owned()).filter(|uid| !uid.is_empty())
 }
 

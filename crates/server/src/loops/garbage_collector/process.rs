@@ -136,13 +136,15 @@ async fn owner_state(
         return Ok(OwnerState::Present);
     }
     let namespace = resource.is_namespaced().then_some(namespace);
-    let key = api_resources::key(&server.prefix, resource, namespace, text("name"));
+    let key = api_resources::object_key(&server.prefix, resource, namespace, text("name"));
     let Some(key) = key.and_then(|key| Key::new(&key).ok()) else { return Ok(OwnerState::Gone) };
     let got = server.store.get(&key, store::At::Newest).await;
     let got = got.map_err(|error| Status::internal(&error.to_string()))?;
     let Some(entry) = got.entry else { return Ok(OwnerState::Gone) };
     // An owner that can not be decoded counts as present, so that nothing is deleted because of it.
-    let Ok(tree) = codec::from_stored(&entry.value) else { return Ok(OwnerState::Present) };
+    let Ok(tree) = codec::decode_stored_object(&entry.value) else {
+        return Ok(OwnerState::Present);
+    };
     if api_object::uid(&tree) != text("uid") {
         return Ok(OwnerState::Gone);
     }
@@ -227,7 +229,7 @@ impl LiveObject {
 async fn read_object(server: &ServerState, key: &Key) -> Result<Option<LiveObject>, Status> {
     let cluster = server.snapshot_cache.snapshot();
     let found = cluster.registry.resources().find_map(|resource| {
-        let (namespace, name) = api_resources::names(&server.prefix, resource, key)?;
+        let (namespace, name) = api_resources::names_in_key(&server.prefix, resource, key)?;
         Some((resource, namespace, name))
     });
     let Some((resource, namespace, name)) = found else { return Ok(None) };

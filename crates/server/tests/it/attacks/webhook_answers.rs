@@ -39,7 +39,7 @@ fn answers() -> Vec<Answer> {
 
 fn audit_everything(options: &mut server::ServerOptions, folder: &std::path::Path) {
     let (policy, _) = Policy::parse(POLICY.as_bytes()).expect("a policy");
-    let log = Log::file(&folder.join("audit.log"), Rotation::default()).expect("a log");
+    let log = Log::open_file(&folder.join("audit.log"), Rotation::default()).expect("a log");
     options.auditor = Some(Auditor::new(policy, log));
 }
 

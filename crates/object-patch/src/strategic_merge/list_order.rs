@@ -6,41 +6,44 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::directive::PATCH;
-use super::merge_list::no_merge_key;
+use super::merge_list::missing_merge_key_error;
 use crate::patch_error::PatchError;
 
 /// The identity of an item: its value, or the value of its merge key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Identity(String);
+pub(super) struct ItemIdentity(String);
 
-impl Identity {
-    /// Different values have different texts, `1` and `"1"` included.
+impl ItemIdentity {
+    /// The identity of a scalar. It is its JSON text, so that `1` and `"1"` differ.
     pub(super) fn from_scalar(value: &Value) -> Self {
         Self(value.to_string())
     }
 }
 
 /// The identity of an item, by its key if the list has one.
-pub(super) fn identity(item: &Value, key: Option<&'static str>) -> Result<Identity, PatchError> {
+pub(super) fn item_identity(
+    item: &Value,
+    key: Option<&'static str>,
+) -> Result<ItemIdentity, PatchError> {
     match key {
-        None => Ok(Identity::from_scalar(item)),
+        None => Ok(ItemIdentity::from_scalar(item)),
         Some(key) => match item.get(key) {
-            Some(value) => Ok(Identity::from_scalar(value)),
-            None => Err(no_merge_key(item, key)),
+            Some(value) => Ok(ItemIdentity::from_scalar(value)),
+            None => Err(missing_merge_key_error(item, key)),
         },
     }
 }
 
 /// The identities of all items.
-pub(super) fn identities(
+pub(super) fn item_identities(
     items: &[Value],
     key: Option<&'static str>,
-) -> Result<Vec<Identity>, PatchError> {
-    items.iter().map(|item| identity(item, key)).collect()
+) -> Result<Vec<ItemIdentity>, PatchError> {
+    items.iter().map(|item| item_identity(item, key)).collect()
 }
 
-/// Where each item first stands in a list.
-pub(super) fn positions(items: &[Identity]) -> HashMap<&Identity, usize> {
+/// The position of the first occurrence of each item in a list.
+pub(super) fn first_positions(items: &[ItemIdentity]) -> HashMap<&ItemIdentity, usize> {
     let mut positions = HashMap::with_capacity(items.len());
     for (idx, item) in items.iter().enumerate() {
         positions.entry(item).or_insert(idx);
@@ -55,16 +58,16 @@ pub(super) fn positions(items: &[Identity]) -> HashMap<&Identity, usize> {
 ///    it did so on the server, else after it.
 pub(super) fn order_items(
     merged: Vec<Value>,
-    order: &[Identity],
-    server_order: &[Identity],
+    order: &[ItemIdentity],
+    server_order: &[ItemIdentity],
     key: Option<&'static str>,
 ) -> Result<Vec<Value>, PatchError> {
-    let in_order = positions(order);
-    let on_server = positions(server_order);
+    let in_order = first_positions(order);
+    let on_server = first_positions(server_order);
     let mut named = Vec::new();
     let mut others = Vec::new();
     for item in merged {
-        let identity = identity(&item, key)?;
+        let identity = item_identity(&item, key)?;
         let server_position = on_server.get(&identity).copied();
         match in_order.get(&identity) {
             Some(position) => named.push((*position, server_position, item)),
@@ -111,7 +114,7 @@ pub(super) fn check_order(
             items.next();
             continue;
         }
-        if identity(item, key)? == identity(name, key)? {
+        if item_identity(item, key)? == item_identity(name, key)? {
             items.next();
         }
         names.next();

@@ -1,7 +1,7 @@
-//! The members of metadata and their types.
+//! Normalizes metadata and checks the types of its members.
 //!
 //! Objects may be stored as they arrive, except for their metadata: selectors, deletion and the
-//! store rely on its shape.
+//! store rely on the types of its members.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ enum MemberType {
     /// A list of objects.
     ObjectList,
     Object,
-    /// Accepted and dropped.
+    /// A member that is accepted and dropped.
     Dropped,
 }
 
@@ -46,7 +46,7 @@ const MEMBERS: &[(&str, MemberType)] = &[
 /// A metadata member has the wrong type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("json: cannot unmarshal {found} into field {path} of type {expected}")]
-pub struct ShapeError {
+pub struct MetadataTypeError {
     /// The path of the member.
     pub path: String,
     /// The type of the value.
@@ -60,10 +60,10 @@ pub struct ShapeError {
 ///
 /// # Errors
 /// A known member has the wrong type.
-pub fn normalize_metadata(tree: &mut Tree) -> Result<(), ShapeError> {
+pub fn normalize_metadata(tree: &mut Tree) -> Result<(), MetadataTypeError> {
     match tree.get("metadata") {
         None | Some(Value::Null | Value::Object(_)) => {}
-        Some(other) => return Err(type_mismatch("metadata".to_owned(), other, "ObjectMeta")),
+        Some(other) => return Err(type_error("metadata".to_owned(), other, "ObjectMeta")),
     }
     let metadata = metadata_mut(tree);
     metadata.retain(|member, value| {
@@ -82,12 +82,16 @@ pub fn normalize_metadata(tree: &mut Tree) -> Result<(), ShapeError> {
     Ok(())
 }
 
-fn check_member(path: &str, member_type: MemberType, value: &mut Value) -> Result<(), ShapeError> {
+fn check_member(
+    path: &str,
+    member_type: MemberType,
+    value: &mut Value,
+) -> Result<(), MetadataTypeError> {
     let is_right = match member_type {
         MemberType::Text => value.is_string(),
         MemberType::Integer => value.is_i64(),
         MemberType::Time => match &mut *value {
-            Value::String(text) => return check_time(path, text),
+            Value::String(text) => return normalize_time(path, text),
             _ => false,
         },
         MemberType::Texts => match &mut *value {
@@ -97,43 +101,43 @@ fn check_member(path: &str, member_type: MemberType, value: &mut Value) -> Resul
                         *value = Value::String(String::new());
                     }
                     if !value.is_string() {
-                        return Err(type_mismatch(format!("{path}.{key}"), value, "string"));
+                        return Err(type_error(format!("{path}.{key}"), value, "string"));
                     }
                 }
                 true
             }
             _ => false,
         },
-        MemberType::TextList => return check_items(path, value, "string", Value::is_string),
+        MemberType::TextList => return check_list_items(path, value, "string", Value::is_string),
         MemberType::ObjectList => {
-            return check_items(path, value, "OwnerReference", Value::is_object);
+            return check_list_items(path, value, "OwnerReference", Value::is_object);
         }
         MemberType::Object => value.is_object(),
         MemberType::Dropped => true,
     };
     match is_right {
         true => Ok(()),
-        false => Err(type_mismatch(path.to_owned(), value, member_type.type_name())),
+        false => Err(type_error(path.to_owned(), value, member_type.type_name())),
     }
 }
 
-fn check_items(
+fn check_list_items(
     path: &str,
     value: &Value,
     expected: &'static str,
     is_right: impl Fn(&Value) -> bool,
-) -> Result<(), ShapeError> {
+) -> Result<(), MetadataTypeError> {
     let Value::Array(items) = value else {
-        return Err(type_mismatch(path.to_owned(), value, expected));
+        return Err(type_error(path.to_owned(), value, expected));
     };
     match items.iter().enumerate().find(|(_, item)| !is_right(item)) {
-        Some((idx, item)) => Err(type_mismatch(format!("{path}[{idx}]"), item, expected)),
+        Some((idx, item)) => Err(type_error(format!("{path}[{idx}]"), item, expected)),
         None => Ok(()),
     }
 }
 
 /// Normalizes a timestamp to UTC and whole seconds.
-fn check_time(path: &str, text: &mut String) -> Result<(), ShapeError> {
+fn normalize_time(path: &str, text: &mut String) -> Result<(), MetadataTypeError> {
     if text.is_empty() {
         return Ok(());
     }
@@ -142,7 +146,7 @@ fn check_time(path: &str, text: &mut String) -> Result<(), ShapeError> {
             *text = crate::timestamp::rfc3339(time);
             Ok(())
         }
-        Err(_) => Err(ShapeError {
+        Err(_) => Err(MetadataTypeError {
             path: path.to_owned(),
             found: "a string that is no RFC 3339 time",
             expected: "Time",
@@ -172,7 +176,7 @@ impl MemberType {
     }
 }
 
-fn type_mismatch(path: String, found: &Value, expected: &'static str) -> ShapeError {
+fn type_error(path: String, found: &Value, expected: &'static str) -> MetadataTypeError {
     let found = match found {
         Value::Null => "null",
         Value::Bool(_) => "bool",
@@ -181,7 +185,7 @@ fn type_mismatch(path: String, found: &Value, expected: &'static str) -> ShapeEr
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     };
-    ShapeError { path, found, expected }
+    MetadataTypeError { path, found, expected }
 }
 
 #[cfg(test)]
@@ -190,10 +194,10 @@ mod tests {
 
     use super::*;
 
-    fn shaped(metadata: Value) -> Result<Value, String> {
+    fn normalized(metadata: Value) -> Result<Value, MetadataTypeError> {
         let mut tree = Tree::new();
         tree.insert("metadata".to_owned(), metadata);
-        normalize_metadata(&mut tree).map_err(|error| error.to_string())?;
+        normalize_metadata(&mut tree)?;
         Ok(tree.remove("metadata").unwrap_or_default())
     }
 
@@ -204,8 +208,8 @@ mod tests {
             "initializers": {}, "creationTimestamp": "2026-11-15T20:02:38.5+02:00"});
         let want = json!({"name": "a", "annotations": {"k": ""}, "initializers": {},
             "creationTimestamp": "2026-11-15T18:02:38Z"});
-        assert_eq!(shaped(given), Ok(want));
-        assert_eq!(shaped(Value::Null), Ok(json!({})));
+        assert_eq!(normalized(given), Ok(want));
+        assert_eq!(normalized(Value::Null), Ok(json!({})));
     }
 
     #[test]
@@ -220,7 +224,7 @@ mod tests {
             (json!({"deletionTimestamp": "soon"}), "no RFC 3339 time into field"),
             (json!({"ownerReferences": ["x"]}), "string into field metadata.ownerReferences[0]"),
         ] {
-            let error = shaped(given).unwrap_err();
+            let error = normalized(given).unwrap_err().to_string();
             assert!(error.contains(want), "{error}");
         }
     }

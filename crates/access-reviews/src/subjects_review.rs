@@ -3,32 +3,33 @@
 use std::borrow::Cow;
 
 use crate::review::{AccessQuestion, AccessTarget, Spec};
-use api_object::{GroupKind, Status};
+use api_object::GroupKind;
 use authz::{Attributes, Resource, Subjects, Target, User};
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::{Map, Value};
 
-use crate::invalid_review::{finish_validation, local_path_error, wrong_namespace};
-use crate::metadata::Metadata;
-use crate::prepare::ReviewRequest;
-use crate::read_body::{Fields, MalformedBody, read_target_spec};
-use crate::response::{Response, to_json_tree};
+use crate::invalid_review::{into_valid_question, local_path_error, namespace_mismatch_error};
+use crate::prepare_review::ReviewRequest;
+use crate::read_body::{MalformedBody, ObjectFields, read_target_spec};
+use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
+use crate::review_metadata::Metadata;
+use crate::review_response::{ReviewResponse, to_json_tree};
 
-/// A question about everybody who may do one thing.
+/// A review that lists the subjects that may perform one action.
 #[derive(Debug)]
 pub struct SubjectsReview {
-    pub(crate) response: Response,
+    pub(crate) response: ReviewResponse,
     pub(crate) question: AccessQuestion<'static>,
-    /// The namespace that a review of the whole cluster asks about.
-    pub(crate) guarded_namespace: Option<String>,
+    /// The namespace that a cluster-scoped review asks about, for which the caller needs a permission.
+    pub(crate) namespace_to_authorize: Option<String>,
 }
 
 impl SubjectsReview {
     /// The permission that the caller needs besides creating this review: a caller that asks about a
     /// namespace through the cluster-scoped review must be allowed to create the review there.
-    pub fn permission<'a>(&'a self, caller: Option<&'a User>) -> Option<Attributes<'a>> {
-        let namespace = self.guarded_namespace.as_deref()?;
+    pub fn required_permission<'a>(&'a self, caller: Option<&'a User>) -> Option<Attributes<'a>> {
+        let namespace = self.namespace_to_authorize.as_deref()?;
         let local = ReviewKind::LocalResourceAccessReview;
         let resource = Resource {
             api_group: local.group(),
@@ -45,8 +46,8 @@ impl SubjectsReview {
         Attributes { user: None, ..self.question.attributes() }
     }
 
-    /// The body of the answer: two sorted lists, and what they do not say.
-    pub fn respond(self, subjects: &Subjects) -> Value {
+    /// Builds the body of the response: the sorted users and groups, and notes about subjects that the lists lack.
+    pub fn into_response(self, subjects: &Subjects) -> Value {
         let mut status = Map::new();
         status.insert("users".to_owned(), subjects.users.iter().map(String::as_str).collect());
         status.insert("groups".to_owned(), subjects.groups.iter().map(String::as_str).collect());
@@ -63,38 +64,39 @@ pub(crate) fn prepare(
     kind: ReviewKind,
     body: &Value,
     request: &ReviewRequest<'_>,
-) -> Result<SubjectsReview, Status> {
-    let fields = Fields::from_body(body, kind);
+) -> Result<SubjectsReview, ReviewError> {
+    let fields = ObjectFields::from_body(body, kind);
     let is_local = kind == ReviewKind::LocalResourceAccessReview;
     let type_name =
         if is_local { "LocalResourceAccessReviewSpec" } else { "ResourceAccessReviewSpec" };
     let read =
         || Ok((read_target_spec(&fields, request.version, type_name)?, Metadata::read(&fields)?));
     let (spec, mut metadata) =
-        read().map_err(|error: MalformedBody| error.into_status(kind, request.version))?;
+        read().map_err(|error: MalformedBody| error.into_review_error(kind, request.version))?;
     metadata.set_namespace(kind, request.namespace)?;
     let mut faults = missing_field_errors(&spec);
     faults.extend(metadata.validation_error(kind));
     if is_local {
         faults.extend(check_local_namespace(&spec, request.namespace));
     }
-    let question = spec.question_for_user(&User::default());
+    let question = spec.to_question_for_user(&User::default());
     let kind_in_messages = GroupKind::new(kind.group(), kind.name());
-    let mut question = finish_validation(question, faults, &kind_in_messages)?.into_owned();
-    let mut guarded_namespace = None;
+    let mut question = into_valid_question(question, faults, kind_in_messages)?.into_owned();
+    let mut namespace_to_authorize = None;
     if let AccessTarget::Resource(resource) = &mut question.target {
         if is_local {
             resource.namespace = Cow::Owned(request.namespace.to_owned());
         } else if !resource.namespace.is_empty() {
-            guarded_namespace = Some(resource.namespace.to_string());
+            namespace_to_authorize = Some(resource.namespace.to_string());
         }
     }
-    let response = Response::new(kind, request, metadata.into_value(), Some(to_json_tree(&spec)));
-    Ok(SubjectsReview { response, question, guarded_namespace })
+    let response =
+        ReviewResponse::new(kind, request, metadata.into_value(), Some(to_json_tree(&spec)));
+    Ok(SubjectsReview { response, question, namespace_to_authorize })
 }
 
-/// A question without verb or object would be answered with those who may do everything, which is
-/// hardly what is asked.
+/// The errors of missing fields. A review without verb or target would list only the subjects that may do everything, which
+/// is hardly intended.
 fn missing_field_errors(spec: &Spec<'_>) -> FieldErrors {
     let at = FieldPath::root("spec");
     let mut errors = FieldErrors::new();
@@ -116,7 +118,7 @@ fn missing_field_errors(spec: &Spec<'_>) -> FieldErrors {
     errors
 }
 
-/// A namespace may be left out here, unlike in a LocalSubjectAccessReview.
+/// Checks the namespace of a local review. Unlike in a LocalSubjectAccessReview, the spec may omit it.
 fn check_local_namespace(spec: &Spec<'_>, namespace: &str) -> FieldErrors {
     let at = FieldPath::root("spec");
     let mut errors = FieldErrors::new();
@@ -124,7 +126,7 @@ fn check_local_namespace(spec: &Spec<'_>, namespace: &str) -> FieldErrors {
         && !resource.namespace.is_empty()
         && resource.namespace != namespace
     {
-        errors.push(wrong_namespace(&at.child("resourceAttributes"), resource.namespace));
+        errors.push(namespace_mismatch_error(&at.child("resourceAttributes"), resource.namespace));
     }
     errors.extend(local_path_error(spec));
     errors

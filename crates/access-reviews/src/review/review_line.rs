@@ -1,15 +1,15 @@
-//! From one line of text to a question.
+//! Reads the question of one line of text.
 
 use document::{
     DecodeProblem, Diagnostic, Entry, Fault, LineIndex, Node, Span, SpannedFault, Value, json,
 };
 use field_errors::FieldError;
 
+use super::access_question::AccessQuestion;
 use super::plain_review;
-use super::positioned_review::{Decoded, LineForm, decode};
-use super::question::AccessQuestion;
+use super::positioned_review::{DecodedReview, ReviewForm, decode_review};
 
-/// The longest line that is read, in bytes: as much as a server reads of one request, at least.
+/// Upper bound on the bytes of a line, which is at least that of request bodies.
 pub const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// The versions in which the group of reviews is served.
@@ -17,7 +17,7 @@ pub const LINE_BYTES_MAX: usize = 1 << 20;
 pub enum Version {
     /// `v1`, the version that Kubernetes serves.
     V1,
-    /// The one before, in which the list of groups is called `group`.
+    /// `v1beta1`, in which the list of groups is called `group`.
     V1beta1,
 }
 
@@ -31,21 +31,21 @@ pub enum Version {
 ///
 /// ```
 /// let line = r#"{"user": "ana", "nonResourceAttributes": {"path": "/healthz", "verb": "get"}}"#;
-/// let question = access_reviews::review::read_line("questions", 1, line).unwrap();
+/// let question = access_reviews::review::read_review_line("questions", 1, line).unwrap();
 /// assert_eq!(question.attributes().path(), "/healthz");
 ///
-/// let faults = access_reviews::review::read_line("questions", 7, r#"{"usr": "ana"}"#).unwrap_err();
+/// let faults = access_reviews::review::read_review_line("questions", 7, r#"{"usr": "ana"}"#).unwrap_err();
 /// assert_eq!(faults[0].fault.to_string(), "unknown field \"usr\"");
 /// assert_eq!((faults[0].position.line, faults[0].position.column), (7, 2));
 /// ```
-pub fn read_line<'t>(
+pub fn read_review_line<'t>(
     file: &str,
     line: usize,
     text: &'t str,
 ) -> Result<AccessQuestion<'t>, Vec<Diagnostic>> {
-    match read_plain_line(text) {
+    match read_plain_review_line(text) {
         Some(question) => Ok(question),
-        None => read_with_positions(text).map_err(|findings| {
+        None => read_line_with_positions(text).map_err(|findings| {
             let lines = LineIndex::new(text);
             let findings =
                 findings.into_iter().map(|finding| finding.into_diagnostic(file, &lines));
@@ -59,17 +59,17 @@ fn diagnostic_on_line(mut diagnostic: Diagnostic, line: usize) -> Diagnostic {
     diagnostic
 }
 
-/// The question, if the line is written plainly and nothing is wrong with it.
-pub(super) fn read_plain_line(text: &str) -> Option<AccessQuestion<'_>> {
+/// Reads the question of a line that is written plainly and has no faults; otherwise returns `None`.
+pub(super) fn read_plain_review_line(text: &str) -> Option<AccessQuestion<'_>> {
     if text.len() > LINE_BYTES_MAX {
         return None;
     }
     if let Some(spec) = plain_review::parse_json_object::<plain_review::Spec<'_>>(text.as_bytes()) {
         let has_two_lists = spec.groups.is_some() && spec.group.is_some();
-        return if has_two_lists { None } else { spec.question().ok() };
+        return if has_two_lists { None } else { spec.to_question().ok() };
     }
     let (_, spec) = parse_plain_review(text.as_bytes())?;
-    spec.question().ok()
+    spec.to_question().ok()
 }
 
 /// Parses the spec of a whole review, if the review is written plainly: without escapes, `null`,
@@ -95,7 +95,7 @@ pub fn parse_plain_review(text: &[u8]) -> Option<(Version, plain_review::Spec<'_
     Some((version, review.spec))
 }
 
-pub(super) fn read_with_positions(
+pub(super) fn read_line_with_positions(
     text: &str,
 ) -> Result<AccessQuestion<'static>, Vec<SpannedFault>> {
     if text.len() > LINE_BYTES_MAX {
@@ -104,11 +104,11 @@ pub(super) fn read_with_positions(
     }
     let root = json::parse_json(text)
         .map_err(|error| vec![whole_line_fault(error.message, error.span)])?;
-    let Decoded { form, spec, problems } = decode(text, &root);
+    let DecodedReview { form, spec, problems } = decode_review(text, &root);
     if !problems.is_empty() {
         return Err(problems.into_iter().map(SpannedFault::from).collect());
     }
-    spec.question().map(AccessQuestion::into_owned).map_err(|errors| {
+    spec.to_question().map(AccessQuestion::into_owned).map_err(|errors| {
         let locate = |error: FieldError| {
             let span = find_field_span(&root, form, &error.path);
             SpannedFault { fault: Fault::Field(error), span, hint: None, notes: Vec::new() }
@@ -122,10 +122,10 @@ fn whole_line_fault(message: String, span: Span) -> SpannedFault {
 }
 
 /// The span of a field, or of its nearest ancestor that exists.
-fn find_field_span(root: &Node, form: LineForm, path: &str) -> Span {
+fn find_field_span(root: &Node, form: ReviewForm, path: &str) -> Span {
     let path = match form {
-        LineForm::Bare => path.strip_prefix("spec").unwrap_or(path).trim_start_matches('.'),
-        LineForm::V1 | LineForm::V1beta1 => path,
+        ReviewForm::Bare => path.strip_prefix("spec").unwrap_or(path).trim_start_matches('.'),
+        ReviewForm::V1 | ReviewForm::V1beta1 => path,
     };
     let mut node = root;
     for step in path.split(['.', '[']).filter(|step| !step.is_empty()) {

@@ -7,8 +7,8 @@ use authz::{
     User,
 };
 
-/// Owns or borrows the values that [`Attributes`] refer to. As far as possible it borrows from the
-/// line that it was read from.
+/// The question of a review. It owns or borrows the values that [`Attributes`] refer to, and borrows from
+/// the line where possible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessQuestion<'a> {
     /// The user of the question, with exactly the groups that the review lists.
@@ -54,7 +54,7 @@ pub struct ResourceTarget<'a> {
 }
 
 impl AccessQuestion<'_> {
-    /// The question in the form that authorizers take.
+    /// Converts the question to the attributes that authorizers take.
     pub fn attributes(&self) -> Attributes<'_> {
         let target = match &self.target {
             AccessTarget::Resource(resource) => Target::Resource(Resource {
@@ -73,7 +73,7 @@ impl AccessQuestion<'_> {
         Attributes { user: Some(&self.user), verb: &self.verb, target }
     }
 
-    /// The same question, borrowed from nothing.
+    /// Copies all borrowed values.
     pub fn into_owned(self) -> AccessQuestion<'static> {
         let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
         let target = match self.target {

@@ -1,22 +1,23 @@
 //! SubjectAccessReview, LocalSubjectAccessReview and SelfSubjectAccessReview.
 
 use crate::review::{AccessQuestion, Spec};
-use api_object::{GroupKind, Status};
+use api_object::GroupKind;
 use authz::{Attributes, Decision, User};
 use field_errors::{FieldErrors, FieldPath};
 use serde_json::Value;
 
-use crate::invalid_review::{finish_validation, local_path_error, wrong_namespace};
-use crate::metadata::Metadata;
-use crate::prepare::{ReviewRequest, no_user_status};
-use crate::read_body::{Fields, MalformedBody, read_subject_spec, read_target_spec};
-use crate::response::{AccessStatus, Response, to_json_tree};
+use crate::invalid_review::{into_valid_question, local_path_error, namespace_mismatch_error};
+use crate::prepare_review::ReviewRequest;
+use crate::read_body::{MalformedBody, ObjectFields, read_subject_spec, read_target_spec};
+use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
+use crate::review_metadata::Metadata;
+use crate::review_response::{AccessStatus, ReviewResponse, to_json_tree};
 
 /// A review of one action of one user.
 #[derive(Debug)]
 pub struct AccessReview {
-    response: Response,
+    response: ReviewResponse,
     question: AccessQuestion<'static>,
 }
 
@@ -27,7 +28,7 @@ impl AccessReview {
     }
 
     /// The body of the response. It reports errors of authorizers; they do not fail the review.
-    pub fn respond(self, decision: &Decision) -> Value {
+    pub fn into_response(self, decision: &Decision) -> Value {
         let status = AccessStatus::new(&self.question, decision).into_map();
         self.response.with_status(status)
     }
@@ -41,16 +42,16 @@ pub(crate) fn prepare(
     kind: ReviewKind,
     body: &Value,
     request: &ReviewRequest<'_>,
-) -> Result<AccessReview, Status> {
-    let fields = Fields::from_body(body, kind);
+) -> Result<AccessReview, ReviewError> {
+    let fields = ObjectFields::from_body(body, kind);
     let nobody = User::default();
     let (spec, mut metadata) = read(kind, &fields, request)?;
     metadata.set_namespace(kind, request.namespace)?;
     let question = match kind {
         ReviewKind::SelfSubjectAccessReview => {
-            spec.question_for_user(request.user.unwrap_or(&nobody))
+            spec.to_question_for_user(request.user.unwrap_or(&nobody))
         }
-        _ => spec.question(),
+        _ => spec.to_question(),
     };
     let mut local = FieldErrors::new();
     if kind == ReviewKind::LocalSubjectAccessReview {
@@ -59,19 +60,20 @@ pub(crate) fn prepare(
     let faults = metadata.validation_error(kind).into_iter().chain(local);
     // Kubernetes loses the kind on the way, so its messages begin with a dot.
     let kind_in_messages = GroupKind::new(kind.group(), "");
-    let question = finish_validation(question, faults, &kind_in_messages)?.into_owned();
+    let question = into_valid_question(question, faults, kind_in_messages)?.into_owned();
     if kind == ReviewKind::SelfSubjectAccessReview && request.user.is_none() {
-        return Err(no_user_status());
+        return Err(ReviewError::NoUser);
     }
-    let response = Response::new(kind, request, metadata.into_value(), Some(to_json_tree(&spec)));
+    let response =
+        ReviewResponse::new(kind, request, metadata.into_value(), Some(to_json_tree(&spec)));
     Ok(AccessReview { response, question })
 }
 
 fn read<'t>(
     kind: ReviewKind,
-    fields: &Fields<'t>,
+    fields: &ObjectFields<'t>,
     request: &ReviewRequest<'_>,
-) -> Result<(Spec<'t>, Metadata), Status> {
+) -> Result<(Spec<'t>, Metadata), ReviewError> {
     let version = request.version;
     let read = || {
         let metadata = Metadata::read(fields)?;
@@ -83,7 +85,7 @@ fn read<'t>(
         };
         Ok((spec, metadata))
     };
-    read().map_err(|malformed: MalformedBody| malformed.into_status(kind, version))
+    read().map_err(|malformed: MalformedBody| malformed.into_review_error(kind, version))
 }
 
 /// The namespace in the spec of a local review must be that of the review; an empty one is not filled in.
@@ -94,7 +96,7 @@ fn check_local_namespace(spec: &Spec<'_>, namespace: &str) -> FieldErrors {
         && resource.namespace != namespace
     {
         let at = at.child("resourceAttributes");
-        errors.push(wrong_namespace(&at, resource.namespace));
+        errors.push(namespace_mismatch_error(&at, resource.namespace));
     }
     errors.extend(local_path_error(spec));
     errors

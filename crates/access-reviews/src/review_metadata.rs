@@ -1,10 +1,10 @@
 //! The metadata of a review, which must be nearly empty.
 
-use api_object::Status;
 use field_errors::{BadValue, FieldError, FieldPath};
 use serde_json::{Map, Value};
 
-use crate::read_body::{Fields, MalformedBody};
+use crate::read_body::{MalformedBody, ObjectFields};
+use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
 
 /// The type of a metadata field.
@@ -47,7 +47,7 @@ pub(crate) struct Metadata {
 }
 
 impl Metadata {
-    pub(crate) fn read(body: &Fields<'_>) -> Result<Self, MalformedBody> {
+    pub(crate) fn read(body: &ObjectFields<'_>) -> Result<Self, MalformedBody> {
         let mut set_fields = Map::new();
         let Some(fields) =
             body.read_object("metadata", "ObjectMeta", "v1.ObjectMeta", "metadata")?
@@ -73,13 +73,13 @@ impl Metadata {
         &mut self,
         kind: ReviewKind,
         namespace: &str,
-    ) -> Result<(), Status> {
+    ) -> Result<(), ReviewError> {
         if !kind.is_namespaced() {
             self.fields.shift_remove("namespace");
             return Ok(());
         }
         if namespace.is_empty() {
-            return Err(Status::bad_request("namespace is required on this type: "));
+            return Err(ReviewError::NamespaceRequired);
         }
         match self.namespace() {
             "" => {
@@ -87,7 +87,7 @@ impl Metadata {
                 Ok(())
             }
             own if own == namespace => Ok(()),
-            _ => Err(wrong_namespace()),
+            _ => Err(ReviewError::NamespaceMismatch),
         }
     }
 
@@ -116,21 +116,14 @@ impl Metadata {
     }
 }
 
-/// The error for an object with another namespace than the request.
-pub(crate) fn wrong_namespace() -> Status {
-    Status::bad_request(
-        "the namespace of the provided object does not match the namespace sent on the request",
-    )
-}
-
 /// Reports whether a present value is the zero value of its type.
 fn is_empty(
-    fields: &Fields<'_>,
+    fields: &ObjectFields<'_>,
     name: &str,
     value: &Value,
     field_type: FieldType,
 ) -> Result<bool, MalformedBody> {
-    let wrong = |value: &Value, go_type: &str| Err(fields.wrong_type(name, value, go_type));
+    let wrong = |value: &Value, go_type: &str| Err(fields.wrong_type_error(name, value, go_type));
     match (field_type, value) {
         (FieldType::Text, _) => fields.read_string(name).map(str::is_empty),
         (FieldType::Texts, _) => {

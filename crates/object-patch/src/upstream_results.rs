@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::strategic::strip_value;
-use crate::{PatchError, SmpSchema, json_patch, merge_patch, strategic_merge_patch};
+use crate::strategic_merge::strip_value;
+use crate::{PatchError, StrategicMergeSchema, json_patch, merge_patch, strategic_merge_patch};
 
-/// Errors of theirs about patches that have a meaning here: an order for an empty list, and what
-/// makes their library panic.
+/// Errors of the libraries for patches that are valid here: an order for an empty list, and patches that
+/// make the library panic.
 const THEIR_LIMITS: [&str; 2] = ["no elements in any of the given slices", "panic "];
 
 fn check(cases: &str, apply: impl Fn(&Value) -> Result<Value, PatchError>) {
@@ -21,11 +21,16 @@ fn check(cases: &str, apply: impl Fn(&Value) -> Result<Value, PatchError>) {
         let case: Value = serde_json::from_str(line).unwrap();
         let ours = apply(&case);
         match case["error"].as_str() {
-            // An object must stay one; what becomes of it is not the business of their library.
+            // The library allows a result that is not an object; this crate does not.
             None if !case["want"].is_object() => assert_eq!(ours, Err(PatchError::NotAnObject)),
             None if has_aliased_order(line) => {
                 let want = strip_value(case["want"].clone());
-                assert_eq!(ours.map(unordered), Ok(unordered(want)), "line {}", idx + 1);
+                assert_eq!(
+                    ours.map(sort_recursively),
+                    Ok(sort_recursively(want)),
+                    "line {}",
+                    idx + 1
+                );
             }
             None => assert_eq!(ours, Ok(strip_value(case["want"].clone())), "line {}", idx + 1),
             Some(error) if THEIR_LIMITS.iter().any(|limit| error.starts_with(limit)) => continue,
@@ -36,22 +41,22 @@ fn check(cases: &str, apply: impl Fn(&Value) -> Result<Value, PatchError>) {
     assert!(n_compared > 50, "only {n_compared} cases were compared");
 }
 
-/// Whether a patch deletes items and gives an order. Their library then overwrites the memory of the
-/// order of the server with the items that it appends, so that a new item may come to stand where
-/// the deleted one was. Ours keeps to what is documented.
+/// Reports whether a patch deletes items and sets an order. The library then overwrites the order of the
+/// server with the items that it appends, so that a new item may take the place of the deleted one. This
+/// crate follows the documentation.
 fn has_aliased_order(line: &str) -> bool {
     line.contains("$setElementOrder") && line.contains("\"$patch\":\"delete\"")
 }
 
-/// The value with all its lists and objects sorted.
-fn unordered(value: Value) -> Value {
+/// Sorts all lists and objects of a value.
+fn sort_recursively(value: Value) -> Value {
     match value {
         Value::Object(members) => {
             let sorted: BTreeMap<_, _> = members.into_iter().collect();
-            sorted.into_iter().map(|(name, value)| (name, unordered(value))).collect()
+            sorted.into_iter().map(|(name, value)| (name, sort_recursively(value))).collect()
         }
         Value::Array(items) => {
-            let mut items: Vec<_> = items.into_iter().map(unordered).collect();
+            let mut items: Vec<_> = items.into_iter().map(sort_recursively).collect();
             items.sort_by_key(ToString::to_string);
             Value::Array(items)
         }
@@ -67,7 +72,7 @@ fn tree(case: &Value) -> api_object::Tree {
 fn strategic_merge_patches() {
     check(include_str!("../testdata/strategic.jsonl"), |case| {
         let text = |name: &str| case[name].as_str().unwrap();
-        let schema = SmpSchema::of(text("group"), text("kind"));
+        let schema = StrategicMergeSchema::of(text("group"), text("kind"));
         strategic_merge_patch(tree(case), case["patch"].clone(), &schema).map(Value::Object)
     });
 }

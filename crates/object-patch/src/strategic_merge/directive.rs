@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use crate::patch_error::PatchError;
 
-/// Replaces or deletes the object or list in which it stands.
+/// Replaces or deletes the object or list that contains it.
 pub(super) const PATCH: &str = "$patch";
-/// Lists the members that may stay.
+/// Lists the members of the object that are kept.
 pub(super) const RETAIN_KEYS: &str = "$retainKeys";
 const SET_ELEMENT_ORDER: &str = "$setElementOrder";
 const DELETE_FROM_PRIMITIVE_LIST: &str = "$deleteFromPrimitiveList";
@@ -48,7 +48,7 @@ pub(super) fn take_list_directives(
     Ok(taken)
 }
 
-/// Whether a member is a directive about a list.
+/// Reports whether a member is a directive about a list.
 pub(super) fn is_list_directive(name: &str) -> bool {
     name.starts_with(SET_ELEMENT_ORDER) || name.starts_with(DELETE_FROM_PRIMITIVE_LIST)
 }

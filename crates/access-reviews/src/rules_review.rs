@@ -1,20 +1,20 @@
 //! SelfSubjectRulesReview: the rules of the caller in a namespace.
 
-use api_object::Status;
 use authz::{Rules, User};
 use serde_json::{Map, Value, json};
 
-use crate::prepare::{ReviewRequest, no_user_status};
-use crate::read_body::{Fields, read_spec_fields};
-use crate::response::Response;
+use crate::prepare_review::ReviewRequest;
+use crate::read_body::{ObjectFields, read_spec_fields};
+use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
+use crate::review_response::ReviewResponse;
 
 const KIND: ReviewKind = ReviewKind::SelfSubjectRulesReview;
 
-/// A question about everything that a user may do in a namespace.
+/// A review that lists the rules of a user in a namespace.
 #[derive(Debug)]
 pub struct RulesReview {
-    response: Response,
+    response: ReviewResponse,
     user: User,
     namespace: String,
 }
@@ -30,18 +30,18 @@ impl RulesReview {
         &self.namespace
     }
 
-    /// The body of the answer. Lists are there even when nothing is in them.
-    pub fn respond(self, rules: &Rules) -> Value {
+    /// Builds the body of the response. Empty lists are included.
+    pub fn into_response(self, rules: &Rules) -> Value {
         let resource_rules = rules.resource_rules.iter().map(|rule| {
             let mut shown = rule_with_verbs(&rule.verbs);
-            add_list(&mut shown, "apiGroups", &rule.api_groups);
-            add_list(&mut shown, "resources", &rule.resources);
-            add_list(&mut shown, "resourceNames", &rule.resource_names);
+            add_non_empty_list(&mut shown, "apiGroups", &rule.api_groups);
+            add_non_empty_list(&mut shown, "resources", &rule.resources);
+            add_non_empty_list(&mut shown, "resourceNames", &rule.resource_names);
             Value::Object(shown)
         });
         let non_resource_rules = rules.non_resource_rules.iter().map(|rule| {
             let mut shown = rule_with_verbs(&rule.verbs);
-            add_list(&mut shown, "nonResourceURLs", &rule.non_resource_urls);
+            add_non_empty_list(&mut shown, "nonResourceURLs", &rule.non_resource_urls);
             Value::Object(shown)
         });
         let mut status = Map::new();
@@ -59,26 +59,29 @@ fn rule_with_verbs(verbs: &[String]) -> Map<String, Value> {
     Map::from_iter([("verbs".to_owned(), verbs.into())])
 }
 
-fn add_list(rule: &mut Map<String, Value>, name: &str, list: &[String]) {
+fn add_non_empty_list(rule: &mut Map<String, Value>, name: &str, list: &[String]) {
     if !list.is_empty() {
         rule.insert(name.to_owned(), list.into());
     }
 }
 
-/// Reads the body. Kubernetes checks nothing but the namespace, and does not echo the spec.
-pub(crate) fn prepare(body: &Value, request: &ReviewRequest<'_>) -> Result<RulesReview, Status> {
-    let fields = Fields::from_body(body, KIND);
+/// Reads the body. Kubernetes validates only the namespace, and does not echo the spec.
+pub(crate) fn prepare(
+    body: &Value,
+    request: &ReviewRequest<'_>,
+) -> Result<RulesReview, ReviewError> {
+    let fields = ObjectFields::from_body(body, KIND);
     let namespace =
         || match read_spec_fields(&fields, request.version, "SelfSubjectRulesReviewSpec")? {
             Some(spec) => spec.read_string("namespace"),
             None => Ok(""),
         };
     let namespace =
-        namespace().map_err(|malformed| malformed.into_status(KIND, request.version))?;
-    let user = request.user.ok_or_else(no_user_status)?.clone();
+        namespace().map_err(|malformed| malformed.into_review_error(KIND, request.version))?;
+    let user = request.user.ok_or(ReviewError::NoUser)?.clone();
     if namespace.is_empty() {
-        return Err(Status::bad_request("no namespace on request"));
+        return Err(ReviewError::NoNamespace);
     }
-    let response = Response::new(KIND, request, json!({}), Some(json!({})));
+    let response = ReviewResponse::new(KIND, request, json!({}), Some(json!({})));
     Ok(RulesReview { response, user, namespace: namespace.to_owned() })
 }

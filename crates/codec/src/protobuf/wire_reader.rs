@@ -7,46 +7,46 @@ use super::ProtobufError;
 pub(super) enum WireValue<'b> {
     Varint(u64),
     Bytes(&'b [u8]),
-    /// Four or eight bytes, which no field of ours is made of.
+    /// Four or eight bytes, which no field in the tables uses.
     Fixed,
 }
 
 impl<'b> WireValue<'b> {
-    pub(super) fn bytes(self, name: &'static str) -> Result<&'b [u8], ProtobufError> {
+    pub(super) fn as_bytes(self, name: &'static str) -> Result<&'b [u8], ProtobufError> {
         match self {
             Self::Bytes(bytes) => Ok(bytes),
             Self::Varint(_) | Self::Fixed => Err(ProtobufError::WrongWireType(name)),
         }
     }
 
-    /// A signed integer; negative ones take all ten bytes.
-    pub(super) fn int64(self, name: &'static str) -> Result<i64, ProtobufError> {
+    /// The value as a signed integer.
+    pub(super) fn as_int64(self, name: &'static str) -> Result<i64, ProtobufError> {
         match self {
             Self::Varint(value) => Ok(value.cast_signed()),
-            // The zero of a map entry that has no value.
+            // A map entry without a value is zero.
             Self::Bytes([]) => Ok(0),
             Self::Bytes(_) | Self::Fixed => Err(ProtobufError::WrongWireType(name)),
         }
     }
 
-    /// The lower half of a signed integer, as protobuf defines it for fields of 32 bits.
-    pub(super) fn int32(self, name: &'static str) -> Result<i32, ProtobufError> {
-        let [a, b, c, d, ..] = self.int64(name)?.to_le_bytes();
+    /// The lower 32 bits of a signed integer, as protobuf defines it for int32 fields.
+    pub(super) fn as_int32(self, name: &'static str) -> Result<i32, ProtobufError> {
+        let [a, b, c, d, ..] = self.as_int64(name)?.to_le_bytes();
         Ok(i32::from_le_bytes([a, b, c, d]))
     }
 }
 
-/// Goes over the fields of a message. After an error there is nothing more.
-pub(super) struct Reader<'b> {
+/// Iterates over the fields of a message. The iteration ends after an error.
+pub(super) struct WireReader<'b> {
     unread: &'b [u8],
 }
 
-impl<'b> Reader<'b> {
+impl<'b> WireReader<'b> {
     pub(super) fn new(bytes: &'b [u8]) -> Self {
         Self { unread: bytes }
     }
 
-    fn field(&mut self) -> Result<(u32, WireValue<'b>), ProtobufError> {
+    fn read_field(&mut self) -> Result<(u32, WireValue<'b>), ProtobufError> {
         let tag = self.read_varint()?;
         let number = u32::try_from(tag >> 3).ok().filter(|&number| number > 0);
         let number = number.ok_or(ProtobufError::IllegalTag(tag))?;
@@ -59,7 +59,7 @@ impl<'b> Reader<'b> {
                 WireValue::Bytes(self.take_bytes(len)?)
             }
             5 => self.take_bytes(4).map(|_| WireValue::Fixed)?,
-            // Groups are long deprecated and written by no client.
+            // Groups are deprecated, and no client writes them.
             _ => return Err(ProtobufError::IllegalTag(tag)),
         };
         Ok((number, content))
@@ -90,14 +90,14 @@ impl<'b> Reader<'b> {
     }
 }
 
-impl<'b> Iterator for Reader<'b> {
+impl<'b> Iterator for WireReader<'b> {
     type Item = Result<(u32, WireValue<'b>), ProtobufError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.unread.is_empty() {
             return None;
         }
-        let field = self.field();
+        let field = self.read_field();
         if field.is_err() {
             self.unread = &[];
         }
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     fn fields(bytes: &[u8]) -> Result<Vec<(u32, WireValue<'_>)>, ProtobufError> {
-        Reader::new(bytes).collect()
+        WireReader::new(bytes).collect()
     }
 
     #[test]
@@ -132,8 +132,8 @@ mod tests {
         bytes.extend([0xff; 9]);
         bytes.push(0x01);
         let found = fields(&bytes).unwrap();
-        assert_eq!(found[0].1.int64("x"), Ok(-1));
-        assert_eq!(found[0].1.int32("x"), Ok(-1));
+        assert_eq!(found[0].1.as_int64("x"), Ok(-1));
+        assert_eq!(found[0].1.as_int32("x"), Ok(-1));
     }
 
     #[test]
@@ -156,7 +156,7 @@ mod tests {
         ] {
             assert_eq!(fields(bytes), Err(want), "{bytes:?}");
         }
-        assert_eq!(WireValue::Fixed.bytes("x"), Err(ProtobufError::WrongWireType("x")));
-        assert_eq!(WireValue::Bytes(b"a").int64("x"), Err(ProtobufError::WrongWireType("x")));
+        assert_eq!(WireValue::Fixed.as_bytes("x"), Err(ProtobufError::WrongWireType("x")));
+        assert_eq!(WireValue::Bytes(b"a").as_int64("x"), Err(ProtobufError::WrongWireType("x")));
     }
 }

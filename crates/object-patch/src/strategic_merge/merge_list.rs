@@ -1,13 +1,15 @@
-//! Merging of lists.
+//! Merges the lists of a strategic merge patch.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::Merge;
+use super::StrategicMerge;
 use super::directive::{PATCH, strip_value, unknown_directive_error};
-use super::list_order::{Identity, identities, identity, order_items, positions};
-use crate::merge_keys::Strategy;
+use super::list_order::{
+    ItemIdentity, first_positions, item_identities, item_identity, order_items,
+};
+use crate::merge_keys::MergeStrategy;
 use crate::patch_error::PatchError;
 
 /// The type of the items of a list.
@@ -19,16 +21,16 @@ enum ItemType {
     Object,
 }
 
-/// Merges a list at the path of the merge, in the way that its schema says.
+/// Merges the list at the current path by the merge strategy of the schema.
 pub(super) fn merge_list(
-    merge: &mut Merge<'_>,
+    merge: &mut StrategicMerge<'_>,
     original: Vec<Value>,
     patch: Vec<Value>,
 ) -> Result<Vec<Value>, PatchError> {
     let key = match merge.schema.strategy(&merge.path) {
-        Some(Strategy::MergeBy(key)) => Some(key),
-        Some(Strategy::MergeSet) => None,
-        Some(Strategy::Replace) | None => {
+        Some(MergeStrategy::MergeBy(key)) => Some(key),
+        Some(MergeStrategy::MergeSet) => None,
+        Some(MergeStrategy::Replace) | None => {
             return Ok(patch.into_iter().map(strip_value).collect());
         }
     };
@@ -38,23 +40,24 @@ pub(super) fn merge_list(
         (Some(ItemType::Object), None) => Err(PatchError::MixedList),
         (Some(_), Some(key)) => {
             let item = original.first().or(patch.first());
-            Err(no_merge_key(item.unwrap_or(&Value::Null), key))
+            Err(missing_merge_key_error(item.unwrap_or(&Value::Null), key))
         }
         (Some(_), None) => merge_scalars(original, patch),
     }
 }
 
 /// Removes scalars from a list.
-pub(super) fn without_scalars(items: &mut Vec<Value>, deleted: &[Value]) -> Result<(), PatchError> {
+pub(super) fn remove_scalars(items: &mut Vec<Value>, deleted: &[Value]) -> Result<(), PatchError> {
     if item_type(items.iter().chain(deleted))? == Some(ItemType::Object) {
         return Err(PatchError::Directive("primitive list"));
     }
-    let deleted: HashSet<Identity> = deleted.iter().map(Identity::from_scalar).collect();
-    items.retain(|item| !deleted.contains(&Identity::from_scalar(item)));
+    let deleted_keys: HashSet<ItemIdentity> =
+        deleted.iter().map(ItemIdentity::from_scalar).collect();
+    items.retain(|item| !deleted_keys.contains(&ItemIdentity::from_scalar(item)));
     Ok(())
 }
 
-/// The one type of all items; `None` if there are none.
+/// The common type of all items; `None` if there are none.
 fn item_type<'v>(items: impl Iterator<Item = &'v Value>) -> Result<Option<ItemType>, PatchError> {
     let mut common = None;
     for item in items {
@@ -77,36 +80,39 @@ fn item_type<'v>(items: impl Iterator<Item = &'v Value>) -> Result<Option<ItemTy
 fn merge_scalars(original: Vec<Value>, patch: Vec<Value>) -> Result<Vec<Value>, PatchError> {
     let mut seen = HashSet::new();
     let both = original.iter().chain(&patch);
-    let merged = both.filter(|item| seen.insert(Identity::from_scalar(item))).cloned().collect();
-    order_items(merged, &identities(&patch, None)?, &identities(&original, None)?, None)
+    let merged =
+        both.filter(|item| seen.insert(ItemIdentity::from_scalar(item))).cloned().collect();
+    order_items(merged, &item_identities(&patch, None)?, &item_identities(&original, None)?, None)
 }
 
 /// Merges a list of objects.
 ///
-/// 1. Items with `$patch: delete` remove what has their key; one with `$patch: replace` makes the
-///    other items of the patch the whole list.
-/// 2. Other items are merged into the first with the same key, or appended.
-/// 3. What the patch names gets the order of the patch; the rest keeps its place around it.
+/// 1. An item with `$patch: delete` removes the items with its key. An item with `$patch: replace` makes
+///    the other items of the patch the whole list.
+/// 2. Other items are merged into the first item with the same key, or appended.
+/// 3. The items of the patch are sorted by the order of the patch; the other items keep their place
+///    around them.
 fn merge_objects(
-    merge: &mut Merge<'_>,
+    merge: &mut StrategicMerge<'_>,
     original: Vec<Value>,
     patch: Vec<Value>,
     key: &'static str,
 ) -> Result<Vec<Value>, PatchError> {
-    let MarkedItems { plain, deleted, replaces } = sort_by_directive(patch, key)?;
-    let patch_order = identities(&plain, Some(key))?;
-    if replaces {
-        return Ok(plain.into_iter().map(strip_value).collect());
+    let ItemsByDirective { unmarked, deleted_keys, is_replacement } =
+        split_by_directive(patch, key)?;
+    let patch_order = item_identities(&unmarked, Some(key))?;
+    if is_replacement {
+        return Ok(unmarked.into_iter().map(strip_value).collect());
     }
     let mut merged = original;
-    let mut server_order = identities(&merged, Some(key))?;
-    if !deleted.is_empty() {
+    let mut server_order = item_identities(&merged, Some(key))?;
+    if !deleted_keys.is_empty() {
         let mut own = server_order.iter();
-        merged.retain(|_| own.next().is_some_and(|own| !deleted.contains(own)));
-        server_order.retain(|own| !deleted.contains(own));
+        merged.retain(|_| own.next().is_some_and(|own| !deleted_keys.contains(own)));
+        server_order.retain(|own| !deleted_keys.contains(own));
     }
-    let mut positions = positions(&server_order);
-    for (item, own) in plain.into_iter().zip(&patch_order) {
+    let mut positions = first_positions(&server_order);
+    for (item, own) in unmarked.into_iter().zip(&patch_order) {
         let position = *positions.entry(own).or_insert(merged.len());
         match (merged.get_mut(position), item) {
             (Some(Value::Object(found)), Value::Object(item)) => merge.merge_object(found, item)?,
@@ -116,24 +122,31 @@ fn merge_objects(
     order_items(merged, &patch_order, &server_order, Some(key))
 }
 
-/// The items of a patch, sorted by their directives.
-struct MarkedItems {
-    plain: Vec<Value>,
+/// The items of a patch, split by their directives.
+struct ItemsByDirective {
+    unmarked: Vec<Value>,
     /// The keys of items to delete.
-    deleted: HashSet<Identity>,
-    replaces: bool,
+    deleted_keys: HashSet<ItemIdentity>,
+    is_replacement: bool,
 }
 
-fn sort_by_directive(patch: Vec<Value>, key: &'static str) -> Result<MarkedItems, PatchError> {
-    let mut marked = MarkedItems { plain: Vec::new(), deleted: HashSet::new(), replaces: false };
+fn split_by_directive(
+    patch: Vec<Value>,
+    key: &'static str,
+) -> Result<ItemsByDirective, PatchError> {
+    let mut marked = ItemsByDirective {
+        unmarked: Vec::new(),
+        deleted_keys: HashSet::new(),
+        is_replacement: false,
+    };
     for item in patch {
         match item.get(PATCH) {
-            None => marked.plain.push(item),
+            None => marked.unmarked.push(item),
             Some(directive) => match directive.as_str() {
                 Some("delete") => {
-                    marked.deleted.insert(identity(&item, Some(key))?);
+                    marked.deleted_keys.insert(item_identity(&item, Some(key))?);
                 }
-                Some("replace") => marked.replaces = true,
+                Some("replace") => marked.is_replacement = true,
                 _ => return Err(unknown_directive_error(directive)),
             },
         }
@@ -141,10 +154,10 @@ fn sort_by_directive(patch: Vec<Value>, key: &'static str) -> Result<MarkedItems
     Ok(marked)
 }
 
-/// How many characters of an item an error shows.
+/// Upper bound on the characters of an item in an error.
 const SHOWN_CHARS_MAX: usize = 256;
 
-pub(super) fn no_merge_key(item: &Value, key: &'static str) -> PatchError {
+pub(super) fn missing_merge_key_error(item: &Value, key: &'static str) -> PatchError {
     let item = item.to_string().chars().take(SHOWN_CHARS_MAX).collect();
     PatchError::NoMergeKey { item, key }
 }

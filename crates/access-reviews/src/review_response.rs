@@ -5,19 +5,19 @@ use authz::{Decision, Reason, Verdict};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::prepare::ReviewRequest;
+use crate::prepare_review::ReviewRequest;
 use crate::review_kind::ReviewKind;
 
 /// A response without its status.
 #[derive(Debug)]
-pub(crate) struct Response {
+pub(crate) struct ReviewResponse {
     kind: &'static str,
     api_version: String,
     metadata: Value,
     spec: Option<Value>,
 }
 
-impl Response {
+impl ReviewResponse {
     pub(crate) fn new(
         kind: ReviewKind,
         request: &ReviewRequest<'_>,
@@ -54,7 +54,7 @@ pub(crate) struct AccessStatus<'d> {
     allowed: bool,
     #[serde(skip_serializing_if = "is_false")]
     denied: bool,
-    #[serde(skip_serializing_if = "Reason::is_empty", serialize_with = "serialize_as_text")]
+    #[serde(skip_serializing_if = "Reason::is_empty", serialize_with = "serialize_display")]
     reason: &'d Reason,
     #[serde(skip_serializing_if = "Option::is_none")]
     evaluation_error: Option<String>,
@@ -84,6 +84,6 @@ fn is_false(truth: &bool) -> bool {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
-fn serialize_as_text<S: Serializer>(reason: &&Reason, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize_display<S: Serializer>(reason: &&Reason, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(*reason)
 }

@@ -1,9 +1,9 @@
 //! Strategic merge patch: a merge patch that knows which lists are merged, and has directives.
 //!
-//! The steps are those of Kubernetes, so that what `kubectl` computes means here what it means
-//! there. Two things differ: content of a patch is stripped of nulls and directives where it becomes
-//! part of the object, since no typed decoder follows that would drop them; and what Kubernetes
-//! answers with an internal error is the fault of the patch.
+//! The steps are those of Kubernetes, so that the patches of `kubectl` have the same results. There are
+//! two differences. Values of a patch that become part of the object are stripped of nulls and
+//! directives, because no typed decoder follows that would drop them. Patches that Kubernetes rejects
+//! with an internal error are client errors here.
 
 mod directive;
 mod list_order;
@@ -14,13 +14,13 @@ use std::collections::HashSet;
 use api_object::Tree;
 use serde_json::Value;
 
-use crate::merge_keys::{SmpSchema, Strategy};
+use crate::merge_keys::{MergeStrategy, StrategicMergeSchema};
 use crate::patch_error::PatchError;
 #[cfg(test)]
 pub(crate) use directive::strip_value;
 use directive::{Directive, PATCH, RETAIN_KEYS, strip_new_value, strip_object};
-use list_order::{check_order, identities, order_items};
-use merge_list::{merge_list, without_scalars};
+use list_order::{check_order, item_identities, order_items};
+use merge_list::{merge_list, remove_scalars};
 
 /// Merges a patch into an object of a built-in kind.
 ///
@@ -29,27 +29,27 @@ use merge_list::{merge_list, without_scalars};
 ///
 /// # Errors
 ///
-/// The patch is no object, has a directive that is malformed or unknown, or items without their key.
+/// The patch is not an object, has a malformed or unknown directive, or has items without their merge key.
 pub fn strategic_merge_patch(
     mut tree: Tree,
     patch: Value,
-    schema: &SmpSchema,
+    schema: &StrategicMergeSchema,
 ) -> Result<Tree, PatchError> {
     let Value::Object(patch) = patch else {
         return Err(PatchError::Shape("a strategic merge patch is an object"));
     };
-    Merge { schema, path: Vec::new() }.merge_object(&mut tree, patch)?;
+    StrategicMerge { schema, path: Vec::new() }.merge_object(&mut tree, patch)?;
     Ok(tree)
 }
 
 /// The state while a patch is merged.
-struct Merge<'s> {
-    schema: &'s SmpSchema,
-    /// Where we are, lists passed through.
+struct StrategicMerge<'s> {
+    schema: &'s StrategicMergeSchema,
+    /// The path of the current object or list, without list indices.
     path: Vec<String>,
 }
 
-impl Merge<'_> {
+impl StrategicMerge<'_> {
     /// Merges an object.
     ///
     /// 1. `$patch` replaces or empties it, and nothing else applies.
@@ -67,7 +67,7 @@ impl Merge<'_> {
             return Ok(());
         }
         if let Some(keys) = patch.shift_remove(RETAIN_KEYS) {
-            retain_keys(original, &keys, &patch)?;
+            apply_retain_keys(original, &keys, &patch)?;
         }
         for (directive, list, value) in directive::take_list_directives(&mut patch)? {
             match directive {
@@ -96,7 +96,7 @@ impl Merge<'_> {
             (Some(Value::Object(inner)), Value::Object(patch)) => {
                 self.path.push(name);
                 match self.schema.strategy(&self.path) {
-                    Some(Strategy::Replace) => *inner = strip_object(patch),
+                    Some(MergeStrategy::Replace) => *inner = strip_object(patch),
                     _ => self.merge_object(inner, patch)?,
                 }
                 self.path.pop();
@@ -134,7 +134,7 @@ impl Merge<'_> {
         let items = list(patch.shift_remove(name))?;
         self.path.push(name.to_owned());
         let key = match self.schema.strategy(&self.path) {
-            Some(Strategy::MergeBy(key)) => Some(key),
+            Some(MergeStrategy::MergeBy(key)) => Some(key),
             _ => None,
         };
         check_order(items.as_deref().unwrap_or_default(), &order, key)?;
@@ -147,13 +147,13 @@ impl Merge<'_> {
         };
         self.path.pop();
         if let Some(merged) = merged {
-            // Objects that have no key have no name either by which an order could be given.
+            // Objects without a merge key have no identity by which they could be ordered.
             let mut items = order.iter().chain(&merged).chain(&server_order);
             if key.is_none() && items.any(Value::is_object) {
                 return Err(malformed());
             }
-            let order = identities(&order, key)?;
-            let server_order = identities(&server_order, key)?;
+            let order = item_identities(&order, key)?;
+            let server_order = item_identities(&server_order, key)?;
             let ordered = order_items(merged, &order, &server_order, key)?;
             original.insert(name.to_owned(), Value::Array(ordered));
         }
@@ -161,8 +161,8 @@ impl Merge<'_> {
     }
 }
 
-/// Drops all members that are not listed. All that the patch sets must be listed.
-fn retain_keys(original: &mut Tree, keys: &Value, patch: &Tree) -> Result<(), PatchError> {
+/// Removes all members that are not listed. Every member that the patch sets must be listed.
+fn apply_retain_keys(original: &mut Tree, keys: &Value, patch: &Tree) -> Result<(), PatchError> {
     let malformed = || PatchError::Directive("retainKeys");
     let keys: HashSet<&str> =
         keys.as_array().ok_or_else(malformed)?.iter().filter_map(Value::as_str).collect();
@@ -181,8 +181,8 @@ fn delete_scalars(original: &mut Tree, name: &str, value: Value) -> Result<(), P
         (_, Value::Null) => {
             original.shift_remove(name);
         }
-        (Some(Value::Array(items)), Value::Array(deleted)) => without_scalars(items, &deleted)?,
-        // There is nothing to remove from what is no list.
+        (Some(Value::Array(items)), Value::Array(deleted)) => remove_scalars(items, &deleted)?,
+        // A member that is not a list stays unchanged.
         _ => {}
     }
     Ok(())

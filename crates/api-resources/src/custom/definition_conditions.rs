@@ -1,20 +1,20 @@
-//! The conditions of a definition, and its end.
+//! The status conditions of a definition, and the steps before its deletion.
 
-use api_object::{Tree, object_mut, rfc3339};
+use api_object::{Tree, object_member_mut, rfc3339};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::definition::{Condition, ConditionStatus};
-use crate::tree::{at, text};
+use super::definition::{ConditionStatus, DefinitionCondition};
+use crate::json_members::{string_member, value_at};
 
 /// The finalizer that keeps a definition until all objects of its resource are deleted.
 pub const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// Says in the status of a definition what is the case. Reports whether that is news.
+/// Sets a condition in the status of a definition. Reports whether the status changed.
 ///
 /// The time of the last transition changes only with the status of the condition.
-pub fn set_condition(tree: &mut Tree, condition: &Condition, now: Timestamp) -> bool {
-    let status = object_mut(tree, "status");
+pub fn set_condition(tree: &mut Tree, condition: &DefinitionCondition, now: Timestamp) -> bool {
+    let status = object_member_mut(tree, "status");
     let conditions = status.entry("conditions").or_insert_with(|| json!([]));
     if !conditions.is_array() {
         *conditions = json!([]);
@@ -27,37 +27,37 @@ pub fn set_condition(tree: &mut Tree, condition: &Condition, now: Timestamp) -> 
         "reason": condition.reason,
         "message": condition.message,
     });
-    match conditions.iter_mut().find(|it| text(*it, "type") == condition.r#type) {
+    match conditions.iter_mut().find(|it| string_member(*it, "type") == condition.r#type) {
         None => {
             conditions.push(next);
             true
         }
         Some(current) => {
-            let since = at(current, &["lastTransitionTime"]);
-            let is_unchanged = text(current, "status") == condition.status.name();
+            let since = value_at(current, &["lastTransitionTime"]);
+            let is_unchanged = string_member(current, "status") == condition.status.name();
             if let Some(time) = next.get_mut("lastTransitionTime")
                 && is_unchanged
                 && since.is_string()
             {
                 *time = since.clone();
             }
-            let is_news = *current != next;
+            let is_changed = *current != next;
             *current = next;
-            is_news
+            is_changed
         }
     }
 }
 
-/// Objects go before their definition does.
+/// Marks a definition as terminating and adds the finalizer that keeps it until its objects are deleted.
 pub(crate) fn prepare_delete(tree: &mut Tree, finalizers: &mut Vec<String>, now: Timestamp) {
-    // Who asks again while it is under way must not bring back what has been done.
+    // A repeated delete must not add a finalizer that was already removed.
     if api_object::is_terminating(tree) {
         return;
     }
     if !finalizers.iter().any(|it| it == CLEANUP_FINALIZER) {
         finalizers.push(CLEANUP_FINALIZER.to_owned());
     }
-    let condition = Condition {
+    let condition = DefinitionCondition {
         r#type: "Terminating".to_owned(),
         status: ConditionStatus::True,
         reason: "InstanceDeletionPending".to_owned(),

@@ -1,17 +1,18 @@
 //! SubjectAccessExplanation: an access review with a trace of the decision.
 
 use crate::review::AccessQuestion;
-use api_object::{GroupKind, Status};
+use api_object::GroupKind;
 use authz::{Attributes, Trace};
 use authz_chain::{Chain, ChainDecision};
 use serde_json::Value;
 
-use crate::invalid_review::finish_validation;
-use crate::metadata::Metadata;
-use crate::prepare::ReviewRequest;
-use crate::read_body::{Fields, MalformedBody, read_subject_spec};
-use crate::response::{AccessStatus, Response, to_json_tree};
+use crate::invalid_review::into_valid_question;
+use crate::prepare_review::ReviewRequest;
+use crate::read_body::{MalformedBody, ObjectFields, read_subject_spec};
+use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
+use crate::review_metadata::Metadata;
+use crate::review_response::{AccessStatus, ReviewResponse, to_json_tree};
 use crate::trace_json::{authorizers_not_consulted, trace_json};
 
 const KIND: ReviewKind = ReviewKind::SubjectAccessExplanation;
@@ -24,7 +25,7 @@ const KIND: ReviewKind = ReviewKind::SubjectAccessExplanation;
 /// the decision uses.
 #[derive(Debug)]
 pub struct ExplanationReview {
-    response: Response,
+    response: ReviewResponse,
     question: AccessQuestion<'static>,
 }
 
@@ -36,7 +37,7 @@ impl ExplanationReview {
 
     /// The body of the response: that of a SubjectAccessReview, the authorizer that decided, the recorded events, and the
     /// authorizers that were not consulted.
-    pub fn respond(self, chain: &Chain, outcome: &ChainDecision<'_>, trace: &Trace) -> Value {
+    pub fn into_response(self, chain: &Chain, outcome: &ChainDecision<'_>, trace: &Trace) -> Value {
         let mut status = AccessStatus::new(&self.question, &outcome.decision).into_map();
         if let Some(name) = outcome.decided_by {
             status.insert("decidedBy".to_owned(), name.into());
@@ -56,19 +57,20 @@ impl ExplanationReview {
 pub(crate) fn prepare(
     body: &Value,
     request: &ReviewRequest<'_>,
-) -> Result<ExplanationReview, Status> {
-    let fields = Fields::from_body(body, KIND);
+) -> Result<ExplanationReview, ReviewError> {
+    let fields = ObjectFields::from_body(body, KIND);
     let read = || {
         let spec = read_subject_spec(&fields, request.version, "SubjectAccessExplanationSpec")?;
         Ok((spec, Metadata::read(&fields)?))
     };
     let (spec, mut metadata) =
-        read().map_err(|error: MalformedBody| error.into_status(KIND, request.version))?;
+        read().map_err(|error: MalformedBody| error.into_review_error(KIND, request.version))?;
     metadata.set_namespace(KIND, request.namespace)?;
     let kind_in_messages = GroupKind::new(KIND.group(), KIND.name());
     let question =
-        finish_validation(spec.question(), metadata.validation_error(KIND), &kind_in_messages)?
+        into_valid_question(spec.to_question(), metadata.validation_error(KIND), kind_in_messages)?
             .into_owned();
-    let response = Response::new(KIND, request, metadata.into_value(), Some(to_json_tree(&spec)));
+    let response =
+        ReviewResponse::new(KIND, request, metadata.into_value(), Some(to_json_tree(&spec)));
     Ok(ExplanationReview { response, question })
 }

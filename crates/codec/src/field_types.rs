@@ -1,7 +1,7 @@
 //! Field tables as data: protobuf numbers, JSON names and types.
 //!
-//! One table serves two decoders: that of protobuf, and the one that finds unknown and wrong fields
-//! of JSON bodies.
+//! One table serves two decoders: the protobuf decoder, and the check for unknown fields and wrong types
+//! in JSON bodies.
 
 /// An object with known fields.
 #[derive(Debug)]
@@ -10,20 +10,20 @@ pub(crate) struct Message(pub(crate) &'static [Field]);
 /// One field of a message.
 #[derive(Debug)]
 pub(crate) struct Field {
-    /// Its number in protobuf; 0 if it is not there.
+    /// The field number in protobuf; 0 if protobuf does not have the field.
     pub(crate) number: u32,
-    /// Its name in JSON; without meaning for [`Shape::Inline`].
+    /// The name in JSON; unused for [`FieldType::Inline`].
     pub(crate) name: &'static str,
-    pub(crate) shape: Shape,
-    /// Whether a zero that was sent is a value. Encoders write zeros for most fields that are unset.
+    pub(crate) field_type: FieldType,
+    /// Whether a zero in protobuf is a value. For other fields, encoders write zeros if the field is unset.
     pub(crate) keeps_zero: bool,
 }
 
 /// The type of a field.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Shape {
+pub(crate) enum FieldType {
     Text,
-    /// Base64 in JSON.
+    /// Bytes, which are base64 in JSON.
     Bytes,
     Bool,
     Int32,
@@ -34,16 +34,16 @@ pub(crate) enum Shape {
     MicroTime,
     /// Any JSON, wrapped into a message of one field of bytes.
     Json,
-    /// An integer or a text, such as the port that a service points to.
+    /// An integer or a string, such as `targetPort` of a service.
     IntOrString,
     /// A list of texts, wrapped into a message of one field.
     WrappedTexts,
     Object(&'static Message),
     /// A message of its own in protobuf whose fields are those of the parent in JSON.
     Inline(&'static Message),
-    List(&'static Shape),
-    /// From texts to values.
-    Map(&'static Shape),
+    List(&'static FieldType),
+    /// A map from strings to values.
+    Map(&'static FieldType),
 }
 
 impl Message {
@@ -54,16 +54,16 @@ impl Message {
 
     /// The field of that name in JSON, those of inlined messages included.
     pub(crate) fn field_by_name(&self, name: &str) -> Option<&'static Field> {
-        self.0.iter().find_map(|field| match field.shape {
-            Shape::Inline(inner) => inner.field_by_name(name),
+        self.0.iter().find_map(|field| match field.field_type {
+            FieldType::Inline(inner) => inner.field_by_name(name),
             _ => (field.name == name).then_some(field),
         })
     }
 }
 
 /// A field without special rules.
-pub(crate) const fn field(number: u32, name: &'static str, shape: Shape) -> Field {
-    Field { number, name, shape, keeps_zero: false }
+pub(crate) const fn field(number: u32, name: &'static str, field_type: FieldType) -> Field {
+    Field { number, name, field_type, keeps_zero: false }
 }
 
 impl Field {

@@ -1,17 +1,17 @@
 //! Reads and validates the body of a review.
 
-use api_object::Status;
 use authz::User;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::access::{self, AccessReview};
-use crate::explanation::{self, ExplanationReview};
+use crate::access_review::{self, AccessReview};
+use crate::explanation_review::{self, ExplanationReview};
 use crate::legacy_resource_access_review;
+use crate::review_error::ReviewError;
 use crate::review_kind::ReviewKind;
-use crate::rules::{self, RulesReview};
+use crate::rules_review::{self, RulesReview};
 use crate::self_subject_review;
-use crate::subjects::{self, SubjectsReview};
+use crate::subjects_review::{self, SubjectsReview};
 
 /// The request that posts a review.
 #[derive(Debug, Clone, Copy)]
@@ -22,20 +22,20 @@ pub struct ReviewRequest<'r> {
     pub namespace: &'r str,
     /// The user, after impersonation; `None` without an authenticated user.
     pub user: Option<&'r User>,
-    /// Time at which the request is handled.
+    /// The time at which the request is handled.
     pub now: Timestamp,
 }
 
 /// A valid review without its answer.
 #[derive(Debug)]
 pub enum PreparedReview {
-    /// Whether a user may do something.
+    /// A review of one action of one user.
     Access(AccessReview),
-    /// Whether a user may do something, with a trace.
+    /// A review of one action of one user, with a trace of the decision.
     Explanation(ExplanationReview),
-    /// The rules of a user.
+    /// A review that lists the rules of a user.
     Rules(RulesReview),
-    /// The subjects that may do something.
+    /// A review that lists the subjects that may perform an action.
     Subjects(SubjectsReview),
     /// The body of the response, if no authorizer decides.
     Answered(Value),
@@ -47,37 +47,32 @@ pub enum PreparedReview {
 /// and has warned about unknown fields, which are ignored here. The status that a client sends is discarded.
 ///
 /// # Errors
-/// 400 for a body of the wrong shape or in the wrong place, 422 for one that breaks a rule.
+/// The body is malformed, posted to the wrong place, or invalid.
 pub fn prepare_review(
     kind: ReviewKind,
     body: &Value,
     request: &ReviewRequest<'_>,
-) -> Result<PreparedReview, Status> {
+) -> Result<PreparedReview, ReviewError> {
     match kind {
         ReviewKind::SubjectAccessReview
         | ReviewKind::LocalSubjectAccessReview
         | ReviewKind::SelfSubjectAccessReview => {
-            access::prepare(kind, body, request).map(PreparedReview::Access)
+            access_review::prepare(kind, body, request).map(PreparedReview::Access)
         }
         ReviewKind::SubjectAccessExplanation => {
-            explanation::prepare(body, request).map(PreparedReview::Explanation)
+            explanation_review::prepare(body, request).map(PreparedReview::Explanation)
         }
         ReviewKind::SelfSubjectRulesReview => {
-            rules::prepare(body, request).map(PreparedReview::Rules)
+            rules_review::prepare(body, request).map(PreparedReview::Rules)
         }
         ReviewKind::SelfSubjectReview => {
-            self_subject_review::answer(body, request).map(PreparedReview::Answered)
+            self_subject_review::answer_self_review(body, request).map(PreparedReview::Answered)
         }
         ReviewKind::ResourceAccessReview | ReviewKind::LocalResourceAccessReview => {
-            subjects::prepare(kind, body, request).map(PreparedReview::Subjects)
+            subjects_review::prepare(kind, body, request).map(PreparedReview::Subjects)
         }
         ReviewKind::LegacyResourceAccessReview => {
             legacy_resource_access_review::prepare(body, request).map(PreparedReview::Subjects)
         }
     }
-}
-
-/// The error of a self review without an authenticated user.
-pub(crate) fn no_user_status() -> Status {
-    Status::bad_request("no user present on request")
 }
