@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use field_errors::{FieldErrors, FieldPath};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use x509_verify::{Certificate, CertificateRequest, RequestError};
+use x509_verify::{Certificate, CertificateRequest, CertificateRequestError};
 
 use super::{KindRules, kind_rules};
 use crate::json_members::{list_member, string_list_member, string_member, value_at};
@@ -315,7 +315,7 @@ enum CertificatePemError {
     #[error("PEM block type must be CERTIFICATE REQUEST")]
     NotARequest,
     #[error("{0}")]
-    MalformedRequest(RequestError),
+    MalformedRequest(CertificateRequestError),
     #[error("only CERTIFICATE PEM blocks are allowed, found {}", go_compat::quote(.0))]
     NotACertificate(String),
     #[error("no PEM block headers are permitted")]

@@ -14,7 +14,7 @@ impl IntoStatus for ImpersonationError {
             Self::Header(_) | Self::NoUserName(_) => Status::bad_request(self.to_string()),
             Self::NoRequestor => Status::internal(&self.to_string()),
             Self::Forbidden(missing) => {
-                access_reviews::forbidden_status(&missing.attributes(), &missing.reason)
+                ForbiddenRequest::new(&missing.attributes(), &missing.reason).into_status()
             }
             Self::Undecided(why) => Status::undecided(why),
             Self::NoModeApplies => Status::unexpected(self.to_string()),
