@@ -12,20 +12,20 @@ pub(crate) fn out_of_space_status(share: Option<&str>) -> Status {
         }
         Some(share) => format!(
             "database space exceeded: {} has used up its share until objects of it are deleted",
-            describe_share(share)
+            describe_tenant(share)
         ),
     })
 }
 
 /// The status of a write by a namespace that has written too much.
 pub(crate) fn throttled_status(share: &str, retry_after: Duration) -> Status {
-    let why = format!("{} has written too much data in the last minutes", describe_share(share));
+    let why = format!("{} has written too much data in the last minutes", describe_tenant(share));
     let seconds = u32::try_from(retry_after.as_secs()).unwrap_or(u32::MAX).max(1);
     Status::too_many_requests(&why, seconds)
 }
 
 /// Names a share in a message: a share is a namespace, or the key prefix of a cluster-scoped resource.
-fn describe_share(share: &str) -> String {
+fn describe_tenant(share: &str) -> String {
     match share.strip_suffix('/') {
         None => format!("namespace {}", go_compat::quote(share)),
         Some(path) => {

@@ -14,9 +14,9 @@ use crate::admission::{
     FreshnessRequirement, WriteAttempt, WriteRequest, admit_mutating, admit_without_storing,
     establish_freshness,
 };
-use crate::initialize::is_hidden;
-use crate::record::RequestRecord;
+use crate::initializers::is_stored_uninitialized;
 use crate::request::{AuthorizedRequest, UnreadBody};
+use crate::request_record::RequestRecord;
 use crate::respond::Reply;
 use crate::rest::{FieldValidation, RequestContext, RequestReport};
 use crate::route::Route;
@@ -116,12 +116,12 @@ pub(crate) async fn issue_token(
     let write = WriteRequest::create_subresource("token", ctx.name, options, request.query());
     // No transaction could verify an assumed configuration.
     let mut attempt = WriteAttempt::new(FreshnessRequirement::MustConfirm);
-    let issued = admit_and_issue(ctx, &mut attempt, &write, tree, request.now()).await;
-    attempt.finish(report);
+    let issued = admit_and_issue_token(ctx, &mut attempt, &write, tree, request.now()).await;
+    attempt.report_only_attempt(report);
     Ok(Reply::Tree { code: 201, tree: issued? })
 }
 
-async fn admit_and_issue(
+async fn admit_and_issue_token(
     ctx: &RequestContext<'_>,
     attempt: &mut WriteAttempt,
     write: &WriteRequest,
@@ -174,7 +174,7 @@ impl authn::ObjectLookup for ServerState {
         let got = self.store.get(&key, At::Newest).await;
         let got = got.map_err(|error| LookupError(error.to_string()))?;
         // An uninitialized object counts as absent, because no client may rely on it yet.
-        let Some(entry) = got.entry.filter(|entry| !is_hidden(&entry.value)) else {
+        let Some(entry) = got.entry.filter(|entry| !is_stored_uninitialized(&entry.value)) else {
             return Ok(None);
         };
         let tree = codec::from_stored(&entry.value);

@@ -12,7 +12,10 @@ const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-public", "kube-system"]
 
 /// Checks that the definition of a custom resource does not end. It reads the newest snapshot, because the
 /// definition may have begun to end since the request was routed.
-pub(super) fn check_definition(ctx: &RequestContext<'_>, name: &str) -> Result<(), Status> {
+pub(super) fn check_definition_not_terminating(
+    ctx: &RequestContext<'_>,
+    name: &str,
+) -> Result<(), Status> {
     let Resource { group, version, plural, origin: Origin::Custom(routed), .. } = ctx.resource
     else {
         return Ok(());
@@ -26,13 +29,13 @@ pub(super) fn check_definition(ctx: &RequestContext<'_>, name: &str) -> Result<(
             Ok(())
         }
         Some(Origin::Custom(_) | Origin::BuiltIn(_)) | None => {
-            Err(definition_terminating(ctx, name))
+            Err(definition_terminating_status(ctx, name))
         }
     }
 }
 
 /// The response to a create whose definition ends or is gone.
-pub(crate) fn definition_terminating(ctx: &RequestContext<'_>, name: &str) -> Status {
+pub(crate) fn definition_terminating_status(ctx: &RequestContext<'_>, name: &str) -> Status {
     let why = "create not allowed while custom resource definition is terminating";
     Status::forbidden(&ctx.resource.group_resource(), name, why)
 }
@@ -42,7 +45,7 @@ pub(crate) fn definition_terminating(ctx: &RequestContext<'_>, name: &str) -> St
 ///
 /// # Errors
 /// 403, 404 or 409, see [`check_namespace_is_usable`].
-pub(super) async fn check_namespace(
+pub(super) async fn check_namespace_lifecycle(
     ctx: &RequestContext<'_>,
     namespace_uid: &mut Option<String>,
     operation: Operation,
@@ -125,7 +128,7 @@ pub(super) async fn find_namespace(
         return Ok(Some(own.clone()));
     }
     let current = ctx.server.store.current_rev().await;
-    let current = current.map_err(|error| ctx.read_failed("create", &error))?;
-    snapshot_cache.wait_for(current).await;
+    let current = current.map_err(|error| ctx.read_failure_status("create", &error))?;
+    snapshot_cache.wait_for_revision(current).await;
     Ok(snapshot_cache.snapshot().namespaces.get(name).cloned())
 }

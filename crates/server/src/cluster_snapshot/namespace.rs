@@ -6,7 +6,7 @@ use api_object::Tree;
 use serde_json::{Value, json};
 use store::Revision;
 
-use super::DecodeError;
+use super::StoredObjectError;
 
 /// Whether objects may be created in a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct Namespace {
 
 impl Namespace {
     /// Decodes a stored namespace.
-    pub(crate) fn from_stored(value: &[u8], mod_rev: Revision) -> Result<Self, DecodeError> {
+    pub(crate) fn from_stored(value: &[u8], mod_rev: Revision) -> Result<Self, StoredObjectError> {
         let stored = Value::Object(codec::from_stored(value)?);
         let metadata = &stored["metadata"];
         let is_terminating =

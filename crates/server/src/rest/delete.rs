@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use store::{At, Entry, Expect};
 
 use crate::admission::{
-    AdmittedDeletion, AttemptConclusion, FreshnessRequirement, Termination, WriteAttempt,
+    AdmittedDeletion, AttemptConclusion, DeletionStep, FreshnessRequirement, WriteAttempt,
     WriteRequest, admit_deletion, admit_mutating, establish_freshness,
 };
 use crate::cluster_ips::ClusterIpChange;
-use crate::rest::persist::{persist, remove};
+use crate::rest::persist::{persist, remove_admitted};
 use crate::rest::{RequestContext, RequestReport, VersionedObject, WriteFailure};
-use crate::undecodable;
+use crate::undecodable_objects;
 
 /// The result of a delete.
 #[derive(Debug)]
@@ -42,8 +42,9 @@ pub(crate) async fn delete(
         let current = match known.take() {
             Some(current) => current,
             None => {
-                let got = ctx.timed("get", ctx.server.store.get(&key, At::Newest)).await;
-                got.map_err(|error| ctx.read_failed("delete", &error))?.entry
+                let got =
+                    ctx.time_store_request("get", ctx.server.store.get(&key, At::Newest)).await;
+                got.map_err(|error| ctx.read_failure_status("delete", &error))?.entry
             }
         };
         let entry = current.ok_or_else(|| ctx.not_found(ctx.name))?;
@@ -69,9 +70,9 @@ async fn attempt_delete(
     entry: &Entry,
 ) -> Result<DeleteResult, WriteFailure> {
     // No later write could repair metadata of wrong types, so the object would never be removed.
-    let stored = ctx.parse_authorized(entry).and_then(|mut tree| {
+    let stored = ctx.decode_authorized_entry(entry).and_then(|mut tree| {
         let shaped = api_object::normalize_metadata(&mut tree);
-        shaped.map_err(|error| undecodable::undecodable_status(&error.to_string()))?;
+        shaped.map_err(|error| undecodable_objects::undecodable_status(&error.to_string()))?;
         Ok(tree)
     });
     let (old, is_placeholder) = match stored {
@@ -80,7 +81,7 @@ async fn attempt_delete(
             let (namespace, name) = (ctx.namespace, ctx.name);
             let (resource, stored) = (ctx.resource, &entry.value);
             (
-                undecodable::placeholder_for_deletion(
+                undecodable_objects::placeholder_for_deletion(
                     resource,
                     namespace,
                     name,
@@ -92,12 +93,13 @@ async fn attempt_delete(
         }
     };
     options.check_preconditions(&ctx.group_kind(), ctx.name, &old, entry.mod_rev.number())?;
-    let write = WriteRequest::delete(options, ctx.is_collection_member).of_stored(entry.mod_rev);
+    let write =
+        WriteRequest::delete(options, ctx.is_collection_member).with_stored_revision(entry.mod_rev);
     establish_freshness(ctx, attempt, &write, &old).await?;
     let old = admit_mutating(ctx, attempt, &write, old, None).await?;
     let admitted = admit_deletion(ctx, attempt, &write, old).await?;
     let key = ctx.key(ctx.name)?;
-    let finalizers = match ctx.server.options.has_garbage_collector {
+    let finalizers = match ctx.server.api_settings.has_garbage_collector {
         true => options.finalizers(admitted.tree()),
         false => api_object::finalizers(admitted.tree()).into_iter().map(str::to_owned).collect(),
     };
@@ -112,18 +114,18 @@ async fn attempt_delete(
     // that a definition defines is known. Its objects are deleted before the next definition of its name is
     // served.
     let is_forced = is_placeholder;
-    match admitted.into_termination(ctx.resource, finalizers, is_forced, ctx.now) {
-        Termination::Removable(admitted) => {
+    match admitted.into_deletion_step(ctx.resource, finalizers, is_forced, ctx.now) {
+        DeletionStep::Removable(admitted) => {
             let tree = match options.is_dry_run {
                 true => admitted.into_tree(),
-                false => remove(ctx, attempt, &key, admitted, None, expect).await?,
+                false => remove_admitted(ctx, attempt, &key, admitted, None, expect).await?,
             };
             Ok(DeleteResult::Removed(VersionedObject { tree, revision }))
         }
-        Termination::Pending { marked, is_changed, .. } if !is_changed || options.is_dry_run => {
+        DeletionStep::Pending { marked, is_changed, .. } if !is_changed || options.is_dry_run => {
             Ok(DeleteResult::Terminating(VersionedObject { tree: marked.into_tree(), revision }))
         }
-        Termination::Pending { marked, before, .. } => {
+        DeletionStep::Pending { marked, before, .. } => {
             let none = ClusterIpChange::default();
             let shown = persist(ctx, attempt, key, marked, expect, &none, Some(&before)).await?;
             Ok(DeleteResult::Terminating(shown))
@@ -137,13 +139,13 @@ fn grace_period_seconds(
     options: &DeleteOptions,
     old: &Tree,
 ) -> Option<i64> {
-    if !ctx.server.options.has_graceful_pods || !is_running_pod(ctx.resource, old) {
+    if !ctx.server.api_settings.has_graceful_pods || !is_running_pod(ctx.resource, old) {
         return None;
     }
     let seconds = match options.grace_period_seconds {
         Some(seconds) if seconds < 0 => 1,
         Some(seconds) => seconds,
-        None => own_grace_seconds(old),
+        None => pod_grace_seconds(old),
     };
     (seconds != 0).then_some(seconds)
 }
@@ -168,7 +170,7 @@ async fn delete_gracefully(
         }));
     }
     let ends = ctx.now.checked_add(SignedDuration::from_secs(seconds)).unwrap_or(ctx.now);
-    let (marked, before) = admitted.into_graceful(ends, seconds);
+    let (marked, before) = admitted.mark_for_graceful_deletion(ends, seconds);
     if options.is_dry_run {
         return Ok(DeleteResult::Terminating(VersionedObject {
             tree: marked.into_tree(),
@@ -214,7 +216,7 @@ fn is_running_pod(resource: &Resource, tree: &Tree) -> bool {
         && !matches!(member("status", "phase"), "Succeeded" | "Failed")
 }
 
-fn own_grace_seconds(pod: &Tree) -> i64 {
+fn pod_grace_seconds(pod: &Tree) -> i64 {
     let own = pod.get("spec").and_then(|spec| spec.get("terminationGracePeriodSeconds"));
     own.and_then(Value::as_i64).unwrap_or(GRACE_SECONDS).max(0)
 }

@@ -18,7 +18,7 @@ const SERVICES: &str = "/api/v1/namespaces/default/services";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn range(options: &mut ServerOptions, text: &str) {
-    options.requests.service_ip_range = text.parse().ok();
+    options.api_settings.service_ip_range = text.parse().ok();
 }
 
 fn service(name: &str) -> Value {

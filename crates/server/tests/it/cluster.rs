@@ -14,8 +14,8 @@ use https_server::{
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use server::{
-    AdmissionOptions, ApiSettings, CaFiles, Level, Log, LogFormat, Server, ServerOptions,
-    ServiceDirectory, ServiceRouting, SyncOptions,
+    AdmissionOptions, ApiSettings, CaFiles, ConfigSyncOptions, Log, LogFormat, LogLevel, Server,
+    ServerOptions, ServiceDirectory, ServiceRouting,
 };
 use store_embedded::EmbeddedStore;
 use tempfile::TempDir;
@@ -103,7 +103,7 @@ impl Cluster {
     }
 
     /// Returns the function that replaces the authorizers.
-    pub(crate) fn authorizer_replacer(&self) -> server::ReplaceAuthorizers {
+    pub(crate) fn authorizer_replacer(&self) -> server::AuthorizerReplacer {
         self.server.as_ref().expect("a server").authorizer_replacer()
     }
 
@@ -168,7 +168,7 @@ pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
     let authorization_metrics =
         metrics::AuthorizationMetrics::new(&registry, "test", true).expect("metrics");
     ServerOptions {
-        requests: ApiSettings {
+        api_settings: ApiSettings {
             event_ttl: Duration::from_secs(3600),
             has_garbage_collector: true,
             has_graceful_pods: false,
@@ -183,7 +183,7 @@ pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
             advertised_address: address.to_string(),
         },
         prefix: "/registry".to_owned(),
-        slots: [SlotAuthorizer::Node, SlotAuthorizer::Rbac]
+        authorizer_slots: [SlotAuthorizer::Node, SlotAuthorizer::Rbac]
             .map(AuthorizerSlot::without_observer)
             .into(),
         authorization_status: Arc::new(|| serde_json::Value::Null),
@@ -191,7 +191,7 @@ pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
         metrics_registry: registry,
         authorization_metrics,
         admission: AdmissionOptions {
-            sync: SyncOptions { is_only_server: true, ..SyncOptions::default() },
+            config_sync: ConfigSyncOptions { is_only_server: true, ..ConfigSyncOptions::default() },
             ..AdmissionOptions::default()
         },
         node_policy: authz_node::Snapshot::default(),
@@ -212,7 +212,7 @@ pub(crate) fn options(pki: &PkiFiles, address: SocketAddr) -> ServerOptions {
         read_only_requests_max: 400,
         watches_max: 10_000,
         connection_limits: Limits::default(),
-        log: Log { format: LogFormat::Text, level: Level::Warn },
+        log: Log { format: LogFormat::Text, level: LogLevel::Warn },
     }
 }
 

@@ -95,7 +95,8 @@ impl Hooks {
             let directory = Arc::new(ServiceDirectory::new(ServiceRouting::Endpoints));
             let metrics = Arc::clone(&options.authorization_metrics);
             let assembler = self.assembler(Arc::clone(&directory), metrics);
-            options.slots = Arc::clone(&assembler.start(plan).expect("authorizers").slots);
+            options.authorizer_slots =
+                Arc::clone(&assembler.start(plan).expect("authorizers").slots);
             options.service_directory = directory;
         })
         .await

@@ -102,7 +102,8 @@ fn crashed(cluster: &Cluster) -> TempDir {
 #[tokio::test(flavor = "multi_thread")]
 async fn events_expire() {
     let cluster =
-        Cluster::start_with(|options, _| options.requests.event_ttl = Duration::from_secs(2)).await;
+        Cluster::start_with(|options, _| options.api_settings.event_ttl = Duration::from_secs(2))
+            .await;
     let admin = cluster.admin();
     let list = "/api/v1/namespaces/default/events";
     let body = json!({"metadata": {"name": "e"}, "reason": "Test",

@@ -14,7 +14,7 @@ const TAKEN: &str = "provided IP is already allocated";
 
 async fn cluster() -> Cluster {
     let cluster = Cluster::start_with(|options, _| {
-        options.requests.service_ip_range = "10.0.0.0/28".parse().ok();
+        options.api_settings.service_ip_range = "10.0.0.0/28".parse().ok();
     })
     .await;
     let admin = cluster.admin();

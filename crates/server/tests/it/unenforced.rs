@@ -89,7 +89,7 @@ async fn authors_are_warned() {
 #[tokio::test(flavor = "multi_thread")]
 async fn custom_resources_are_not_warned_about() {
     let cluster =
-        Cluster::start_with(|options, _| options.requests.refuses_unenforced = true).await;
+        Cluster::start_with(|options, _| options.api_settings.refuses_unenforced = true).await;
     let admin = cluster.admin();
     let definition = json!({
         "metadata": {"name": "resourcequotas.example.com"},
@@ -120,7 +120,8 @@ async fn authors_are_refused_if_the_operator_wants_that() {
     }
     let folder = cluster.stop(std::time::Duration::ZERO).await;
     // The default objects of the server are there nevertheless.
-    let change: crate::cluster::Change = |options, _| options.requests.refuses_unenforced = true;
+    let change: crate::cluster::Change =
+        |options, _| options.api_settings.refuses_unenforced = true;
     let cluster = Cluster::start_in(folder, change).await;
     let admin = cluster.admin();
     for (path, mut own, change) in samples() {

@@ -151,7 +151,7 @@ async fn only_the_first_table_of_a_watch_has_columns() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_watch_keeps_up_with_the_store() {
     let cluster = Cluster::start_with(|options, _| {
-        options.requests.bookmark_interval = Duration::from_millis(200);
+        options.api_settings.bookmark_interval = Duration::from_millis(200);
     })
     .await;
     let admin = cluster.admin();

@@ -61,7 +61,7 @@ async fn denials() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_is_denied_has_no_address() {
     let scene = Scene::start_with(|options| {
-        options.requests.service_ip_range = "10.0.0.0/29".parse().ok();
+        options.api_settings.service_ip_range = "10.0.0.0/29".parse().ok();
     })
     .await;
     let hook = scene.hook(answering(json!({"allowed": false})));

@@ -161,7 +161,7 @@ async fn with_transport(broken: Broken, policy: &str) -> Answer {
         folder,
         |_, _| {},
         |options| {
-            options.slots =
+            options.authorizer_slots =
                 members.map(SlotAuthorizer::Fixed).map(AuthorizerSlot::without_observer).into();
         },
     )

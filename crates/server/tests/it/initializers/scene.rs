@@ -148,7 +148,7 @@ impl Scene {
 
 /// Waits until timers of a clock are set.
 pub(super) async fn asleep(clock: &Clock, until: f64, n_objects: usize) {
-    let waiting = clock.wait_until_asleep(Duration::from_secs_f64(until), n_objects);
+    let waiting = clock.wait_for_sleepers(Duration::from_secs_f64(until), n_objects);
     tokio::time::timeout(PATIENCE, waiting).await.expect("timers that are set");
 }
 

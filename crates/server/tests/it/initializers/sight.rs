@@ -1,7 +1,7 @@
 //! The visibility of uninitialized objects.
 
 use serde_json::{Value, json};
-use server::GetMode;
+use server::UninitializedGetMode;
 
 use super::scene::{MAPS, Scene, entry, map, next, pending, seen};
 use crate::initializers::scene::{INITIALIZERS, configuration};
@@ -86,10 +86,12 @@ async fn counts_are_exact_or_absent() {
     assert!(page["metadata"]["remainingItemCount"].is_number(), "who sees all may count all");
 }
 
-/// With `GetMode::Accepted`, GET returns 202 and a Status.
+/// With `UninitializedGetMode::Accepted`, GET returns 202 and a Status.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_may_only_say_that_there_will_be_an_object() {
-    let scene = Scene::start_with(|options| options.admission.get_mode = GetMode::Accepted).await;
+    let scene =
+        Scene::start_with(|options| options.admission.get_mode = UninitializedGetMode::Accepted)
+            .await;
     scene.register(&[("a.x.y", "Ignore")]).await;
     let made = store(&scene, "m").await;
     let path = format!("{MAPS}/m");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use etcd_testing::{Member, State};
 use serde_json::{Value, json};
-use server::{Clock, SyncOptions};
+use server::{Clock, ConfigSyncOptions};
 
 use super::scene::{INITIALIZERS, MAPS, asleep, configuration, entry, map, next, pending, seen};
 use crate::client::Client;
@@ -23,8 +23,10 @@ async fn station(members: &[Member], later: Duration) -> (Station, Clock) {
     let own = clock.clone();
     let station = Station::start(members, |options| {
         options.admission.clock = own;
-        options.admission.sync =
-            SyncOptions { max_staleness: Duration::from_secs(2), ..SyncOptions::default() };
+        options.admission.config_sync = ConfigSyncOptions {
+            max_staleness: Duration::from_secs(2),
+            ..ConfigSyncOptions::default()
+        };
     });
     (station.await, clock)
 }

@@ -165,7 +165,7 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         change: |options, folder| {
             usual(options, folder);
-            options.requests.service_ip_range = Some("10.9.0.0/28".parse().expect("a range"));
+            options.api_settings.service_ip_range = Some("10.9.0.0/28".parse().expect("a range"));
         },
         ..Row::new("addresses of services", |scene| {
             Box::pin(async {
