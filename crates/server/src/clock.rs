@@ -72,7 +72,7 @@ impl Clock {
         }
     }
 
-    /// The wall-clock time.
+    /// Returns the wall-clock time of this clock.
     pub(crate) fn wall_time(&self) -> Timestamp {
         match &self.0 {
             Source::System { .. } => Timestamp::now(),
@@ -85,7 +85,7 @@ impl Clock {
     }
 
     /// Waits until [`elapsed`](Self::elapsed) is at least this.
-    pub(crate) async fn sleep_until(&self, at: Duration) {
+    pub(crate) async fn wait_until(&self, at: Duration) {
         match &self.0 {
             Source::System { started } => match started.checked_add(at) {
                 Some(at) => tokio::time::sleep_until(at).await,
@@ -128,7 +128,7 @@ mod tests {
         let clock = Clock::default();
         clock.advance(SECOND);
         assert_eq!(clock.elapsed(), Duration::ZERO);
-        clock.sleep_until(2 * SECOND).await;
+        clock.wait_until(2 * SECOND).await;
         assert_eq!(clock.elapsed(), 2 * SECOND);
     }
 
@@ -138,7 +138,7 @@ mod tests {
         let clock = Clock::manual(started);
         let waiting = tokio::spawn({
             let clock = clock.clone();
-            async move { clock.sleep_until(2 * SECOND).await }
+            async move { clock.wait_until(2 * SECOND).await }
         });
         clock.wait_for_sleepers(2 * SECOND, 1).await;
         clock.advance(SECOND);

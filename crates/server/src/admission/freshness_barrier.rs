@@ -271,6 +271,11 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
+    /// Lets time pass on the paused clock, so that the tasks that are due in between run.
+    async fn pass_time(time: Duration) {
+        let _ = tokio::time::timeout(time, std::future::pending::<()>()).await;
+    }
+
     /// A store whose config revision and health can be set.
     #[derive(Default)]
     struct Scene {
@@ -283,15 +288,15 @@ mod tests {
     }
 
     impl Scene {
-        async fn read(&self) -> Result<Revision, String> {
+        async fn read(&self) -> Result<Revision, &'static str> {
             self.n_reads.fetch_add(1, Ordering::SeqCst);
             let mark = self.config_revision.load(Ordering::SeqCst);
-            tokio::time::sleep(self.read_takes).await;
+            pass_time(self.read_takes).await;
             if self.is_hanging.load(Ordering::SeqCst) {
                 std::future::pending::<()>().await;
             }
             let fault = *self.fault.lock().unwrap();
-            fault.map_or(Ok(Revision::new(mark)), |why| Err(why.to_owned()))
+            fault.map_or(Ok(Revision::new(mark)), Err)
         }
     }
 
@@ -334,7 +339,7 @@ mod tests {
         for n in 0..100 {
             let (scene, barrier) = (Arc::clone(&scene), Arc::clone(&barrier));
             requests.spawn(async move {
-                tokio::time::sleep(Duration::from_micros(200 * n)).await;
+                pass_time(Duration::from_micros(200 * n)).await;
                 let mark = scene.config_revision.fetch_add(1, Ordering::SeqCst) + 1;
                 (mark, need(&barrier).await)
             });
@@ -351,12 +356,12 @@ mod tests {
         let (scene, barrier) = begin(Scene::default(), ConfigSyncMode::Barrier);
         assert_eq!(need(&barrier).await, Ok(Some(0)));
         *scene.fault.lock().unwrap() = Some("cut off");
-        tokio::time::sleep(3 * SECOND).await;
+        pass_time(3 * SECOND).await;
         assert_eq!(need(&barrier).await, Ok(None));
-        tokio::time::sleep(3 * SECOND).await;
+        pass_time(3 * SECOND).await;
         assert_eq!(need(&barrier).await, Err(FreshnessError::Stale("cut off".into())));
         *scene.fault.lock().unwrap() = None;
-        tokio::time::sleep(SECOND).await;
+        pass_time(SECOND).await;
         assert_eq!(need(&barrier).await, Ok(Some(0)));
     }
 
@@ -365,7 +370,7 @@ mod tests {
         let (scene, barrier) = begin(Scene::default(), ConfigSyncMode::Barrier);
         assert_eq!(need(&barrier).await, Ok(Some(0)));
         scene.is_hanging.store(true, Ordering::SeqCst);
-        tokio::time::sleep(2 * SECOND).await;
+        pass_time(2 * SECOND).await;
         let begun = Instant::now();
         assert_eq!(need(&barrier).await, Err(FreshnessError::Stale(NO_RESPONSE.into())));
         assert!(begun.elapsed() <= 5 * SECOND);
@@ -397,7 +402,7 @@ mod tests {
         assert_eq!(need(&barrier).await, Err(FreshnessError::Pending));
         assert_eq!(begun.elapsed().as_secs(), 5);
         tokio::spawn(async move {
-            tokio::time::sleep(2 * SECOND).await;
+            pass_time(2 * SECOND).await;
             *scene.fault.lock().unwrap() = None;
         });
         assert_eq!(need(&barrier).await, Ok(Some(0)));
@@ -409,10 +414,10 @@ mod tests {
         assert_eq!(need(&barrier).await, Ok(Some(0)));
         // The snapshot misses a change: reads succeed, but they confirm nothing.
         scene.config_revision.store(7, Ordering::SeqCst);
-        tokio::time::sleep(6 * SECOND).await;
+        pass_time(6 * SECOND).await;
         assert!(barrier.confirmation_age().is_stale);
         scene.applied.store(7, Ordering::SeqCst);
-        tokio::time::sleep(2 * SECOND).await;
+        pass_time(2 * SECOND).await;
         assert!(!barrier.confirmation_age().is_stale);
     }
 
@@ -424,10 +429,10 @@ mod tests {
         assert_eq!(need(&barrier).await, Err(FreshnessError::Pending));
         barrier.record_poll(Instant::now(), Ok(Revision::new(5)));
         assert_eq!(need(&barrier).await, Ok(None));
-        tokio::time::sleep(4 * SECOND).await;
+        pass_time(4 * SECOND).await;
         barrier.record_poll(Instant::now(), Err("cut off".into()));
         assert_eq!(need(&barrier).await, Ok(None));
-        tokio::time::sleep(2 * SECOND).await;
+        pass_time(2 * SECOND).await;
         assert_eq!(need(&barrier).await, Err(FreshnessError::Stale("cut off".into())));
         barrier.record_poll(Instant::now(), Ok(Revision::new(5)));
         assert_eq!(need(&barrier).await, Ok(None));

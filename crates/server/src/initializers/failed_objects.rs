@@ -90,7 +90,7 @@ pub(super) async fn delete_failed_until_gone(
                 );
                 let again =
                     server.clock.elapsed().saturating_add(server.initializer_options.stale_retry);
-                server.clock.sleep_until(again).await;
+                server.clock.wait_until(again).await;
                 match server.store.get(&key, At::Newest).await {
                     Ok(got) => got.entry,
                     Err(_) => continue,

@@ -189,7 +189,7 @@ impl TrackedObject {
             let due = self.stored_at.saturating_add(self.timers.next_due());
             flow = tokio::select! {
                 () = self.watcher.wait_for_events() => self.apply_watched_events().await,
-                () = self.server.clock.sleep_until(due) => self.expire_initializers().await,
+                () = self.server.clock.wait_until(due) => self.expire_initializers().await,
             };
         }
     }
@@ -242,7 +242,7 @@ impl TrackedObject {
                 .clock
                 .elapsed()
                 .saturating_add(self.server.initializer_options.stale_retry);
-            self.server.clock.sleep_until(again).await;
+            self.server.clock.wait_until(again).await;
             if self.timers.has_ended(self.object_age()) {
                 return TrackingFlow::Break(());
             }

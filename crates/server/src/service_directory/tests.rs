@@ -39,7 +39,7 @@ fn https() -> Value {
     json!([{"name": "https", "port": 443}])
 }
 
-/// Rows SHW-09 and SHW-10: each type of service, with and without a cluster IP.
+/// The table has each type of service, with and without a cluster IP.
 #[test]
 fn cluster_ips_are_resolved() {
     let services = directory(
@@ -92,7 +92,7 @@ fn only_ready_endpoints_are_used() {
     ] {
         assert_eq!(resolve(&services, name), want);
     }
-    // Row SHW-12: an endpoint that moves is resolved to its new address. Unknown readiness counts as ready.
+    // An endpoint that moves is resolved to its new address. Unknown readiness counts as ready.
     let moved = slice("a", &[("10.1.0.9", None)], 9443).to_string();
     services.apply_stored_object("endpointslices/ns/a-1", Some(moved.as_bytes())).unwrap();
     assert_eq!(resolve(&services, "a"), "10.1.0.9:9443");

@@ -64,7 +64,7 @@ pub(crate) fn rule(operations: &[&str], group: &str, resource: &str) -> Value {
         "resources": [resource]})
 }
 
-/// Registers webhooks.
+/// Creates a configuration with these webhooks.
 pub(crate) async fn register(cluster: &Cluster, path: &str, name: &str, webhooks: &[Value]) {
     register_with(&cluster.admin(), path, &webhook_configuration(path, name, webhooks)).await;
 }
@@ -131,7 +131,7 @@ pub(crate) fn allow() -> Script {
     answering(json!({"allowed": true}))
 }
 
-/// Allows with changes.
+/// A hook that allows the request and returns a patch.
 pub(crate) fn patching(patch: &Value) -> Script {
     answering(patch_of(patch))
 }

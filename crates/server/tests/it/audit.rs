@@ -41,7 +41,7 @@ fn stages(events: &[Value]) -> Vec<&str> {
     events.iter().map(|event| event["stage"].as_str().expect("a stage")).collect()
 }
 
-/// H-146: the id of a client is taken over, answered, and stands in the events.
+/// The id of a client is taken over, answered, and stands in the events.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_audit_id_of_a_client_is_kept() {
     let cluster = audited().await;
@@ -56,7 +56,7 @@ async fn the_audit_id_of_a_client_is_kept() {
     assert_ne!(answer.headers["audit-id"], "x");
 }
 
-/// H-147: at the highest level, what was sent and what was answered stand in the last event.
+/// At the highest level, what was sent and what was answered stand in the last event.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_creation_is_recorded_with_its_objects() {
     let cluster = audited().await;
@@ -83,7 +83,7 @@ async fn a_creation_is_recorded_with_its_objects() {
     assert_eq!(events[0]["requestObject"], Value::Null);
 }
 
-/// H-148: a watch is recorded when it begins to answer and when it ends.
+/// A watch is recorded when it begins to answer and when it ends.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watch_is_recorded_in_three_stages() {
     let cluster = audited().await;
@@ -97,7 +97,7 @@ async fn a_watch_is_recorded_in_three_stages() {
     assert_eq!(events[2]["responseStatus"]["code"], 200);
 }
 
-/// H-149: a refusal is recorded with its decision.
+/// A refusal is recorded with its decision.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_denied_request_is_recorded_as_forbidden() {
     let cluster = audited().await;

@@ -23,7 +23,7 @@ fn bad(name: &'static str, answer: Answer, attempts: (usize, &'static str)) -> B
     Bad { name, script: vec![answer].into(), leaf: Leaf::loopback(), attempts }
 }
 
-/// Each kind of misbehaviour: rows WHK-22 to WHK-34.
+/// The peers, one for each kind of misbehaviour.
 fn all() -> Vec<Bad> {
     let huge = || Answer::json("").body(Body::Filler(100 << 20));
     vec![

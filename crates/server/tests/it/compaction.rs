@@ -26,7 +26,7 @@ fn names(list: &Value) -> Vec<&str> {
     items.iter().map(|item| item["metadata"]["name"].as_str().expect("a name")).collect()
 }
 
-/// H-119: an exact list of a forgotten state.
+/// An exact list of a forgotten state.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_forgotten_state_can_not_be_listed() {
     let cluster = Cluster::start().await;
@@ -40,7 +40,7 @@ async fn a_forgotten_state_can_not_be_listed() {
     assert_eq!(status["message"], "The resourceVersion for the provided list is too old.");
 }
 
-/// H-120: pages of a forgotten state go on with the newest, if the client agrees.
+/// Pages of a forgotten state go on with the newest, if the client agrees.
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_of_a_forgotten_state_go_on_with_the_newest() {
     let cluster = Cluster::start().await;
@@ -63,7 +63,7 @@ async fn pages_of_a_forgotten_state_go_on_with_the_newest() {
     assert_eq!(names(&rest), ["d"]);
 }
 
-/// H-130: a watch from a forgotten state says so in the stream and ends.
+/// A watch from a forgotten state says so in the stream and ends.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_forgotten_state_can_not_be_watched() {
     let cluster = Cluster::start().await;

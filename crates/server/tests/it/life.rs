@@ -10,7 +10,7 @@ use crate::cluster::Cluster;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// H-150: watches end without an error, and a server that stops does not call itself ready. The
+/// Watches end without an error, and a server that stops does not call itself ready. The
 /// exit code is the program's.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_stops_ends_watches_cleanly() {
@@ -33,7 +33,7 @@ async fn a_server_that_stops_ends_watches_cleanly() {
     stopping.await.unwrap();
 }
 
-/// H-151: what was acknowledged before a crash is there after it, and revisions go on from there.
+/// What was acknowledged before a crash is there after it, and revisions go on from there.
 /// The crash is a copy of the log at some moment of its life, which is what a kill leaves behind.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_crash_loses_nothing_that_was_acknowledged() {
@@ -98,7 +98,7 @@ fn crashed(cluster: &Cluster) -> TempDir {
     folder
 }
 
-/// H-153: an Event that nobody deletes goes by itself, and watchers are told.
+/// An Event that nobody deletes goes by itself, and watchers are told.
 #[tokio::test(flavor = "multi_thread")]
 async fn events_expire() {
     let cluster =
@@ -119,7 +119,7 @@ async fn events_expire() {
     admin.get(&format!("{list}/e")).await.expect(404);
 }
 
-/// H-154: nobody else opens the data of a running server. The exit code is the program's.
+/// Nobody else opens the data of a running server. The exit code is the program's.
 #[tokio::test(flavor = "multi_thread")]
 async fn data_has_one_server() {
     let cluster = Cluster::start().await;

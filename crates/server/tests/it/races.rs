@@ -1,4 +1,4 @@
-//! Concurrent writers.
+//! Tests with concurrent writers of one object.
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;

@@ -28,7 +28,7 @@ async fn expect_end(mut events: Events) {
     assert_eq!(events.next().await, None);
 }
 
-/// H-125: creation, change and deletion, the last with its own revision.
+/// Creation, change and deletion, the last with its own revision.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watch_tells_what_happens_after_its_revision() {
     let cluster = Cluster::start().await;
@@ -55,7 +55,7 @@ async fn a_watch_tells_what_happens_after_its_revision() {
     assert!(deleted <= version(&admin.get(MAPS).await.expect(200)));
 }
 
-/// H-126: to somebody who watches a label, losing it is a deletion and gaining it a creation.
+/// To somebody who watches a label, losing it is a deletion and gaining it a creation.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_label_that_leaves_and_returns() {
     let cluster = Cluster::start().await;
@@ -76,7 +76,7 @@ async fn a_label_that_leaves_and_returns() {
     assert_eq!(seen(&event), ("ADDED", "a", version(&returned)));
 }
 
-/// H-127: without a revision, first what exists; then the time is over and the body ends.
+/// Without a revision, first what exists; then the time is over and the body ends.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watch_without_revision_begins_with_what_exists() {
     let cluster = Cluster::start().await;
@@ -94,7 +94,7 @@ async fn a_watch_without_revision_begins_with_what_exists() {
     expect_end(events).await;
 }
 
-/// H-128: the watch-list protocol marks the end of what existed.
+/// The watch-list protocol marks the end of what existed.
 #[tokio::test(flavor = "multi_thread")]
 async fn initial_events_end_in_a_marked_bookmark() {
     let cluster = Cluster::start().await;
@@ -127,7 +127,7 @@ async fn initial_events_end_in_a_marked_bookmark() {
     expect_end(events).await;
 }
 
-/// H-131: tables name their columns once.
+/// Tables name their columns once.
 #[tokio::test(flavor = "multi_thread")]
 async fn only_the_first_table_of_a_watch_has_columns() {
     let cluster = Cluster::start().await;
@@ -147,7 +147,7 @@ async fn only_the_first_table_of_a_watch_has_columns() {
     }
 }
 
-/// H-132: a watch on which nothing happens says that it is up to date.
+/// A watch on which nothing happens says that it is up to date.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_watch_keeps_up_with_the_store() {
     let cluster = Cluster::start_with(|options, _| {
@@ -171,7 +171,7 @@ async fn an_idle_watch_keeps_up_with_the_store() {
     }
 }
 
-/// H-134: a client that resumes where it was misses nothing and sees nothing twice.
+/// A client that resumes where it was misses nothing and sees nothing twice.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watch_resumes_after_a_restart() {
     let cluster = Cluster::start().await;

@@ -224,7 +224,7 @@ async fn a_stale_configuration() {
         assert_eq!(
             (&details["name"], &details["kind"]),
             (&json!(operation), &json!(kind)),
-            "T-145"
+            "details of the refusal"
         );
         assert_eq!(details["retryAfterSeconds"], 1);
         assert_eq!(details["causes"][0]["reason"], cause);

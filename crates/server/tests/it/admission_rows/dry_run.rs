@@ -1,4 +1,4 @@
-//! Requests with `dryRun`.
+//! Hooks and requests with `dryRun`.
 
 use serde_json::json;
 

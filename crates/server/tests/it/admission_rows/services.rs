@@ -216,7 +216,7 @@ async fn hooks_of_the_proposal() {
         "resources": ["pods/*"]}]);
     scene.ask_external(json!({"rules": rules})).await;
     scene.admin.post(PODS, &pod("p")).await.expect(201);
-    assert_eq!(hook.take_requests().len(), 0, "T-061: subresources only");
+    assert_eq!(hook.take_requests().len(), 0, "subresources only");
     let patch = json!({"status": {"phase": "Running"}});
     scene.admin.patch(&format!("{PODS}/p/status"), "merge-patch", &patch).await.expect(200);
     assert_eq!(hook.take_requests().len(), 1);

@@ -60,7 +60,7 @@ async fn every_operation_with_its_objects_and_options() {
     for told in pair.told() {
         assert_eq!(told["operation"], "UPDATE");
         assert_eq!(told["object"]["data"]["a"], "c");
-        assert_eq!(told["oldObject"], made, "T-087: as it is read");
+        assert_eq!(told["oldObject"], made, "as it is read");
         assert_eq!(told["options"]["kind"], "UpdateOptions");
         assert_eq!(told["dryRun"], false);
     }
@@ -70,7 +70,7 @@ async fn every_operation_with_its_objects_and_options() {
     for told in pair.told() {
         assert_eq!(told["operation"], "UPDATE");
         assert_eq!(told["options"]["kind"], "UpdateOptions");
-        assert_eq!(told["object"]["data"]["a"], "d", "T-090: the object, not the patch");
+        assert_eq!(told["object"]["data"]["a"], "d", "the object, not the patch");
         assert_eq!(told["oldObject"], changed);
     }
 

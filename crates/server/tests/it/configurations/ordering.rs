@@ -24,7 +24,7 @@ async fn entries_by_themselves() {
     let only_graph = "Forbidden: may only be set when orderingMode is Graph";
     let rows = vec![
         (
-            "T-203",
+            "after without orderingMode Graph",
             json!([{"name": "a.b.c", "after": ["x.y.z"]}]),
             vec![format!("initializers[0].after: {only_graph}")],
         ),

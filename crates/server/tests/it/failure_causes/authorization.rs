@@ -1,4 +1,4 @@
-//! Authorization webhooks.
+//! Failures of authorization webhooks, by cause.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -32,12 +32,12 @@ async fn reading_takes_out_one_at_a_time() {
     let list = scene.admin.get(&format!("{MAPS}?includeUninitialized=1")).await.expect(200);
     let items = list["items"].as_array().unwrap().iter();
     let own = items.filter(|item| item["metadata"]["name"] == "m").map(pending).next();
-    assert_eq!(own, Some(Some(vec!["a.x.y", "b.x.y"])), "T-191: lists do not repair");
+    assert_eq!(own, Some(Some(vec!["a.x.y", "b.x.y"])), "lists do not repair");
 
     let alice = scene.grant_alice(&[]).await;
     let mut default = scene.watch("").await;
     let first = alice.get(&path).await.expect(200);
-    assert_eq!(pending(&first), Some(vec!["b.x.y"]), "T-189, T-194");
+    assert_eq!(pending(&first), Some(vec!["b.x.y"]), "one read repairs one step");
     assert_eq!(pending(&alice.get(&path).await.expect(200)), None);
     assert_eq!(next(&mut default).await, seen("ADDED", "m", &[]));
     let repaired = "portcullis_initializer_read_repairs_total{name=\"a.x.y\"}";
@@ -53,7 +53,7 @@ async fn some_are_left_as_they_are() {
         .delete("/apis/admissionregistration.k8s.io/v1alpha1/initializerconfigurations/a")
         .await
         .expect(200);
-    assert_eq!(pending(&scene.get("m").await), None, "T-186: now nobody knows it");
+    assert_eq!(pending(&scene.get("m").await), None, "now nobody knows it");
 
     let scene = Scene::start().await;
     scene.register(&DEAD).await;
@@ -88,7 +88,7 @@ async fn readers_do_not_repair_twice() {
         assert_eq!(
             (kind.as_str(), name.as_str(), waiting.len()),
             ("MODIFIED", "m", expected),
-            "T-193"
+            "each repair is one event"
         );
     }
 }

@@ -127,7 +127,7 @@ async fn watches_tell_of_what_was_always_hidden_to_those_who_ask() {
     let path = format!("{MAPS}?watch=1&resourceVersion={version}");
     let mut late = scene.admin.watch(&path).await;
     scene.act("n", "a.x.y").await;
-    assert_eq!(next(&mut default).await, seen("ADDED", "n", &[]), "T-165: nothing before");
+    assert_eq!(next(&mut default).await, seen("ADDED", "n", &[]), "nothing before");
     assert_eq!(next(&mut late).await, seen("ADDED", "n", &[]));
     assert_eq!(next(&mut all).await, seen("MODIFIED", "n", &[]));
     let mut initial = scene.admin.watch(&format!("{MAPS}?watch=1&labelSelector=!x")).await;

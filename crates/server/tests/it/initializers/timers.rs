@@ -54,7 +54,7 @@ async fn those_that_must_not_be_skipped_keep_the_object() {
     assert_eq!(
         told["message"],
         "Timeout: server has timed out waiting for the initialization of configmaps m",
-        "T-180"
+        "the message of the timeout"
     );
     let left = scene.get("m").await;
     assert_eq!(pending(&left), Some(vec!["b.x.y"]));

@@ -16,7 +16,7 @@ use crate::client::Client;
 pub(super) struct Row {
     /// As on the page.
     pub(super) name: &'static str,
-    /// Makes limits small.
+    /// Changes the options, to make limits small.
     pub(super) change: fn(&mut ServerOptions, &Path),
     pub(super) attack: for<'a> fn(&'a Scene) -> Attacking<'a>,
     /// Codes that the victim may get while it is full.
