@@ -23,7 +23,7 @@ use crate::admission::ConfiguredHooks;
 /// A CustomResourceDefinition as it is stored.
 #[derive(Debug, Clone)]
 pub struct StoredDefinition {
-    /// The object.
+    /// The CustomResourceDefinition as the API returns it.
     pub tree: Arc<Tree>,
     /// The revision that wrote it.
     pub mod_rev: Revision,

@@ -30,7 +30,7 @@ pub(crate) struct ListedEntry {
 }
 
 impl DecodableVersions {
-    /// An empty cache.
+    /// Creates an empty cache for the keys under this prefix.
     pub(crate) fn new(prefix: &str) -> Self {
         let version_hashes = (0..VERSIONS_MAX).map(|_| AtomicU64::new(0)).collect();
         Self { prefix: prefix.to_owned(), hasher: RandomState::new(), version_hashes }

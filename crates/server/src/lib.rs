@@ -7,6 +7,8 @@
 //! verbs, the loops, health checks, metrics and logs.
 //! Must not know: command lines, how stores keep their data, how authorizers decide.
 
+#![deny(clippy::indexing_slicing)]
+
 mod admission;
 mod audit_id;
 mod audit_record_guard;

@@ -19,7 +19,7 @@ pub enum LogFormat {
 /// The severity of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
-    /// Something is broken.
+    /// Something is broken, and an operator has to act.
     Error,
     /// Something should be looked at.
     Warn,
@@ -27,7 +27,7 @@ pub enum LogLevel {
     Notice,
     /// One line per request.
     Info,
-    /// Details for debugging.
+    /// Details that help to debug the server.
     Debug,
 }
 

@@ -59,7 +59,7 @@ impl Drop for LoopbackAuditEvent<'_> {
 }
 
 impl ServerState {
-    /// Reads an object.
+    /// Reads an object as the server's own user.
     pub(crate) async fn loopback_get(
         &self,
         object: ObjectRef<'_>,
@@ -106,7 +106,7 @@ impl ServerState {
         audit.record_result(200, result.map(|written| written.object), &report.hook_reports)
     }
 
-    /// Deletes an object.
+    /// Deletes an object as the server's own user.
     pub(crate) async fn loopback_delete(
         &self,
         object: ObjectRef<'_>,

@@ -270,7 +270,9 @@ fn format_u16(number: u16, digits: &mut [u8; 5]) -> &str {
     let mut start = digits.len();
     loop {
         start -= 1;
-        digits[start] = b'0' + (rest % 10) as u8;
+        if let Some(digit) = digits.get_mut(start) {
+            *digit = b'0' + (rest % 10) as u8;
+        }
         rest /= 10;
         if rest == 0 || start == 0 {
             break;

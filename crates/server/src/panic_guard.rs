@@ -6,14 +6,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+/// The message of a panic; empty if the panic has no text.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct PanicMessage(String);
+
 /// Runs a future and returns the message of a panic in it.
 ///
 /// A panic must not leave state that the future shares with other requests half-changed: all shared state of
 /// the server is replaced as a whole.
 ///
 /// # Errors
-/// The future has panicked; the message may be empty.
-pub(crate) async fn catch_panic<F: Future>(future: F) -> Result<F::Output, String> {
+/// The future has panicked.
+pub(crate) async fn catch_panic<F: Future>(future: F) -> Result<F::Output, PanicMessage> {
     CatchPanic { future: Box::pin(future) }.await
 }
 
@@ -22,14 +27,14 @@ struct CatchPanic<F> {
 }
 
 impl<F: Future> Future for CatchPanic<F> {
-    type Output = Result<F::Output, String>;
+    type Output = Result<F::Output, PanicMessage>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let future = self.future.as_mut();
         match catch_unwind(AssertUnwindSafe(|| future.poll(cx))) {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
-            Err(payload) => Poll::Ready(Err(panic_message(payload.as_ref()))),
+            Err(payload) => Poll::Ready(Err(PanicMessage(panic_message(payload.as_ref())))),
         }
     }
 }
@@ -50,7 +55,7 @@ mod tests {
             tokio::task::yield_now().await;
             panic!("of {}", "it")
         });
-        let result: Result<(), String> = broken.await;
-        assert_eq!(result, Err("of it".to_owned()));
+        let result: Result<(), PanicMessage> = broken.await;
+        assert_eq!(result, Err(PanicMessage("of it".to_owned())));
     }
 }

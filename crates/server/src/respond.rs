@@ -29,7 +29,7 @@ pub(crate) enum Reply {
     List { resource: Arc<Resource>, page: ListPage },
     /// A watch, which is a stream of events.
     Watch { watcher: Box<Watcher> },
-    /// An error.
+    /// The Status of a request that failed.
     Status(Status),
     /// A document that clients cache.
     Document(CacheableDocument),
@@ -39,7 +39,7 @@ pub(crate) enum Reply {
 pub(crate) struct CacheableDocument {
     pub(crate) bytes: Bytes,
     pub(crate) content_type: &'static str,
-    /// The quoted ETag.
+    /// The ETag with its quotation marks.
     pub(crate) etag: Option<String>,
     pub(crate) cache_control: &'static str,
     /// The location of a redirect.

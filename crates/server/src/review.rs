@@ -83,7 +83,7 @@ pub(crate) async fn answer_access_review(
     }
 }
 
-/// Answers a TokenReview.
+/// Answers a TokenReview, which asks whom a token authenticates.
 pub(crate) async fn review_token(
     server: &ServerState,
     route: &Route<'_>,

@@ -131,7 +131,7 @@ pub type AuthorizerReplacer = Arc<
     dyn Fn(&Arc<[AuthorizerSlot]>) -> Result<(), authz_chain::ConfigurationError> + Send + Sync,
 >;
 
-/// A running server.
+/// A running server with its background loops.
 pub struct Server {
     state: Arc<ServerState>,
     address: SocketAddr,

@@ -75,7 +75,7 @@ pub(crate) struct ServerState {
     pub(crate) authenticator: Authenticator,
     pub(crate) impersonator: Impersonator,
     pub(crate) token_issuer: TokenIssuer,
-    /// `None` disables auditing.
+    /// Writes audit events; `None` disables auditing.
     pub(crate) auditor: Option<Auditor>,
     pub(crate) authorization_metrics: Arc<metrics::AuthorizationMetrics>,
     pub(crate) admission_metrics: Arc<metrics::AdmissionMetrics>,

@@ -61,7 +61,7 @@ impl From<LookupError> for ResolveError {
 
 #[derive(Debug, Default)]
 struct ServiceTables {
-    /// By `namespace/name`.
+    /// The services by `namespace/name`.
     services: HashMap<String, Service>,
     /// By `namespace/name` of the service, then by the name of the slice.
     endpoint_slices: HashMap<String, BTreeMap<String, EndpointSlice>>,
@@ -207,7 +207,7 @@ impl ServiceTables {
     }
 
     fn add_endpoint_slice(&mut self, name: &str, object: &Value) {
-        let service = string_or_empty(&object["metadata"]["labels"]["kubernetes.io/service-name"]);
+        let service = text_at(object, "/metadata/labels/kubernetes.io~1service-name");
         let Some((namespace, _)) = name.split_once('/') else { return };
         if service.is_empty() {
             return;
@@ -221,17 +221,16 @@ impl ServiceTables {
 
 impl Service {
     fn from_object(object: &Value) -> Self {
-        let spec = &object["spec"];
-        let service_type = match string_or_empty(&spec["type"]) {
+        let service_type = match text_at(object, "/spec/type") {
             "" => "ClusterIP",
             service_type => service_type,
         };
         Self {
             service_type: service_type.to_owned(),
-            cluster_ip: string_or_empty(&spec["clusterIP"]).to_owned(),
-            external_name: string_or_empty(&spec["externalName"]).to_owned(),
-            preferred_ip_family: string_or_empty(&spec["ipFamilies"][0]).to_owned(),
-            ports: tcp_ports(&spec["ports"]),
+            cluster_ip: text_at(object, "/spec/clusterIP").to_owned(),
+            external_name: text_at(object, "/spec/externalName").to_owned(),
+            preferred_ip_family: text_at(object, "/spec/ipFamilies/0").to_owned(),
+            ports: tcp_ports(object.pointer("/spec/ports")),
         }
     }
 
@@ -291,34 +290,38 @@ impl Service {
 
 impl EndpointSlice {
     fn from_object(object: &Value) -> Self {
-        let endpoints = object["endpoints"].as_array().into_iter().flatten();
+        let endpoints = object.get("endpoints").and_then(Value::as_array).into_iter().flatten();
         let ready_ips = endpoints
-            .filter(|endpoint| endpoint["conditions"]["ready"].as_bool() != Some(false))
-            .map(|endpoint| string_or_empty(&endpoint["addresses"][0]).to_owned())
+            .filter(|endpoint| endpoint.pointer("/conditions/ready") != Some(&Value::Bool(false)))
+            .map(|endpoint| text_at(endpoint, "/addresses/0").to_owned())
             .filter(|address| !address.is_empty());
         Self {
-            ip_family: string_or_empty(&object["addressType"]).to_owned(),
-            ports: tcp_ports(&object["ports"]),
+            ip_family: text_at(object, "/addressType").to_owned(),
+            ports: tcp_ports(object.get("ports")),
             ready_ips: ready_ips.collect(),
         }
     }
 }
 
 /// The TCP ports of a Service or an EndpointSlice.
-fn tcp_ports(list: &Value) -> Vec<(String, u16)> {
-    let ports = list.as_array().into_iter().flatten();
+fn tcp_ports(list: Option<&Value>) -> Vec<(String, u16)> {
+    let ports = list.and_then(Value::as_array).into_iter().flatten();
     let read = |port: &Value| {
-        if !matches!(string_or_empty(&port["protocol"]), "" | "TCP") {
+        if !matches!(text_at(port, "/protocol"), "" | "TCP") {
             return None;
         }
-        let number = port["port"].as_u64().and_then(|number| u16::try_from(number).ok())?;
-        Some((string_or_empty(&port["name"]).to_owned(), number))
+        let number = port
+            .get("port")
+            .and_then(Value::as_u64)
+            .and_then(|number| u16::try_from(number).ok())?;
+        Some((text_at(port, "/name").to_owned(), number))
     };
     ports.filter_map(read).collect()
 }
 
-fn string_or_empty(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
+/// The text at a JSON pointer; empty if there is none.
+fn text_at<'v>(value: &'v Value, pointer: &str) -> &'v str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ impl SnapshotCache {
         &self.waiting_objects
     }
 
-    /// The newest snapshot.
+    /// Returns the newest snapshot of this server.
     pub(crate) fn snapshot(&self) -> Arc<ClusterSnapshot> {
         self.newest_snapshot.load_full()
     }

@@ -55,12 +55,12 @@ pub(crate) fn respond_with_watch(
     let server = Arc::clone(server);
     tokio::spawn(async move {
         let resource = Arc::clone(&watcher.resource);
-        let labels = [resource.group.as_str(), &resource.version, &resource.plural];
+        let (group, version, plural) = (&*resource.group, &*resource.version, &*resource.plural);
         let running = server
             .metrics
             .long_running_requests
-            .with_label_values(&["WATCH", labels[0], labels[1], labels[2]]);
-        let sent_events = server.metrics.watch_events.with_label_values(&labels);
+            .with_label_values(&["WATCH", group, version, plural]);
+        let sent_events = server.metrics.watch_events.with_label_values(&[group, version, plural]);
         running.inc();
         let mut is_first = true;
         let ended = registration.wait_for_end();

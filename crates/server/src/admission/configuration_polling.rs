@@ -92,8 +92,7 @@ impl ServerState {
             for item in page.items {
                 let path = item.key.get(self.prefix.len() + 1..).unwrap_or_default().to_owned();
                 if last.revision_by_path.get(&path) != Some(&item.entry.mod_rev) {
-                    let tree = codec::from_stored(&item.entry.value);
-                    let tree = Some(tree.map_err(|error| error.to_string()));
+                    let tree = Some(codec::from_stored(&item.entry.value));
                     changes.push(ConfigurationChange { path: path.clone(), kind, tree });
                 }
                 revision_by_path.insert(path, item.entry.mod_rev);

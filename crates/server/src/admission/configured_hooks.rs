@@ -8,6 +8,7 @@ use std::sync::Arc;
 use admission::{Configuration, ConfigurationKind, Snapshot};
 use admission_hooks::{Connections, HookEnvironment};
 use api_object::Tree;
+use codec::JsonError;
 
 /// The hooks and initializers that are configured through the API, at one revision.
 #[derive(Clone)]
@@ -49,7 +50,7 @@ pub(crate) struct ConfigurationChange {
     pub(crate) path: String,
     pub(crate) kind: ConfigurationKind,
     /// `None` if it was deleted; an error if it can not be decoded.
-    pub(crate) tree: Option<Result<Tree, String>>,
+    pub(crate) tree: Option<Result<Tree, JsonError>>,
 }
 
 impl ConfiguredHooks {
@@ -98,7 +99,7 @@ impl ConfiguredHooks {
                     if let Some(known) = self.last_known_configurations.get(&path) {
                         configurations.entry(path.clone()).or_insert_with(|| Arc::clone(known));
                     }
-                    undecodable.insert(path, why);
+                    undecodable.insert(path, why.to_string());
                 }
             }
         }

@@ -11,7 +11,7 @@ use crate::rest::{RequestContext, RequestReport, WriteFailure};
 /// The state of one attempt to write an object. A retry makes a new one.
 pub(crate) struct WriteAttempt {
     freshness_requirement: FreshnessRequirement,
-    /// `None` until [`super::establish_freshness`].
+    /// `None` until [`super::establish_freshness`] sets it.
     pub(super) freshness: Option<Freshness>,
     pub(super) configuration_matches: ConfigurationMatches,
     /// The session with the hooks; `None` until a hook matches.

@@ -19,7 +19,7 @@ use crate::initializers::{UNINITIALIZED_PATH, is_stored_initialized};
 
 /// A write or a deletion of a key.
 pub(super) struct KeyChange<'b> {
-    /// The whole key.
+    /// The key with the prefix of the store.
     pub(super) key: &'b str,
     /// The revision of the change.
     pub(super) revision: Revision,
@@ -131,7 +131,7 @@ impl ClusterSnapshot {
                 let decoded = new_value.map(|value| codec::from_stored(value)).transpose();
                 let (tree, applied) = match decoded {
                     Ok(tree) => (tree.map(Ok), Ok(())),
-                    Err(error) => (Some(Err(error.to_string())), Err(error.into())),
+                    Err(error) => (Some(Err(error.clone())), Err(error.into())),
                 };
                 parts.hooks.push(ConfigurationChange { path: path.to_owned(), kind, tree });
                 applied

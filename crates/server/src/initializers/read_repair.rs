@@ -22,7 +22,7 @@ pub enum UninitializedGetMode {
 
 /// The result of a read.
 pub(crate) enum GetResult {
-    /// The stored object.
+    /// The object as it is stored.
     Object(VersionedObject),
     /// A Status that says that the object will exist.
     Accepted(Tree),

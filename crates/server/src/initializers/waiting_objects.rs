@@ -319,9 +319,11 @@ impl WaitingIndex {
             return;
         }
         let record: Value = serde_json::from_slice(value).unwrap_or_default();
-        let Some(key) = record["key"].as_str().and_then(|key| Key::new(key).ok()) else { return };
-        let bytes = record["bytes"].as_u64().and_then(|bytes| usize::try_from(bytes).ok());
-        let user = record["user"].as_str().unwrap_or_default();
+        let text = |member: &str| record.get(member).and_then(Value::as_str).unwrap_or_default();
+        let Ok(key) = Key::new(text("key")) else { return };
+        let bytes = record.get("bytes").and_then(Value::as_u64);
+        let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
+        let user = text("user");
         self.insert(uid, &key, user, bytes.unwrap_or_default(), WaitingState::Unread, true);
     }
 

@@ -1,4 +1,4 @@
-//! `create`.
+//! The verb `create`: admits and stores a new object.
 
 use admission::{Initializers, Operation, has_pending_initializers};
 use api_object::{Status, Tree};

@@ -1,4 +1,4 @@
-//! `delete`.
+//! The verb `delete`: removes an object, or marks it for deletion.
 
 use admission::Operation;
 use api_object::{DeleteOptions, Status, Tree};
@@ -190,8 +190,8 @@ pub(crate) fn deletion_status(resource: &Resource, tree: &Tree) -> Tree {
         "kind": resource.plural,
         "uid": api_object::uid(tree),
     });
-    if !resource.group.is_empty() {
-        details["group"] = resource.group.as_str().into();
+    if let (false, Value::Object(members)) = (resource.group.is_empty(), &mut details) {
+        members.insert("group".to_owned(), resource.group.as_str().into());
     }
     let status = json!({
         "kind": "Status",

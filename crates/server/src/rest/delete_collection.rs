@@ -1,4 +1,4 @@
-//! `deletecollection`.
+//! The verb `deletecollection`: deletes the objects that a list returns.
 
 use std::pin::Pin;
 use std::task::Poll;

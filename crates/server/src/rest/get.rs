@@ -1,4 +1,4 @@
-//! `get`.
+//! The verb `get`: reads one object.
 
 use api_object::Status;
 use store::{At, Entry, ReadError, Revision};
